@@ -1,0 +1,170 @@
+//! Transmission rates and the exact time a packet occupies a line.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::parse::{ParseError, scaled};
+use crate::time::{Duration, Instant};
+
+const NANOS_PER_SEC: u128 = 1_000_000_000;
+
+/// A transmission rate in bits per second, never zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// A rate of `bits` per second; `None` when that is zero.
+    pub const fn from_bits_per_sec(bits: u64) -> Option<Self> {
+        if bits == 0 { None } else { Some(Self(bits)) }
+    }
+
+    /// The rate in bits per second.
+    pub const fn bits_per_sec(self) -> u64 {
+        self.0
+    }
+
+    /// The time to put `bytes` on the line, rounded up to a nanosecond.
+    pub fn transmission_time(self, bytes: u32) -> Duration {
+        let nanos = (u128::from(bytes) * 8 * NANOS_PER_SEC).div_ceil(u128::from(self.0));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+/// Prints the largest unit that leaves a whole number, e.g. `10Mb/s`; it parses back to the same value.
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (unit, size) in [("Gb/s", 1_000_000_000), ("Mb/s", 1_000_000), ("kb/s", 1_000)] {
+            if self.0.is_multiple_of(size) {
+                return write!(f, "{}{unit}", self.0 / size);
+            }
+        }
+        write!(f, "{}b/s", self.0)
+    }
+}
+
+/// Accepts `bit`, `b/s`, `kbit`, `kb/s`, `Mbit`, `Mb/s`, `Gbit`, `Gb/s` (powers of ten; case of `k`/`M`/`G` free).
+impl FromStr for Rate {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const UNITS: &[(&str, u64)] = &[
+            ("bit", 1),
+            ("b/s", 1),
+            ("kbit", 1_000),
+            ("kb/s", 1_000),
+            ("mbit", 1_000_000),
+            ("mb/s", 1_000_000),
+            ("gbit", 1_000_000_000),
+            ("gb/s", 1_000_000_000),
+        ];
+        const WANTED: &str = "a rate above zero such as `10Mb/s` or `32kbit`";
+        let bits =
+            scaled(&text.to_ascii_lowercase(), UNITS, WANTED).map_err(|_| ParseError::new(text, WANTED))?;
+        Self::from_bits_per_sec(bits).ok_or_else(|| ParseError::new(text, WANTED))
+    }
+}
+
+/// A line that sends one packet after another and carries the fraction of a nanosecond between them, so
+/// that a long busy period does not drift.
+#[derive(Debug, Clone, Copy)]
+pub struct Serializer {
+    rate: Rate,
+    /// When the last packet's final bit leaves, whole nanoseconds.
+    free_at: Instant,
+    /// The rest of that moment, in units of 1/rate nanoseconds.
+    remainder: u64,
+    /// The last size asked for and its (nanoseconds, remainder): most packets are of one of two sizes, and
+    /// a division of 128 bits costs more than everything else here.
+    memo: [(u32, u64, u64); 2],
+}
+
+impl Serializer {
+    /// An idle line.
+    pub fn new(rate: Rate) -> Self {
+        Self { rate, free_at: Instant::ZERO, remainder: 0, memo: [(0, 0, 0); 2] }
+    }
+
+    /// When the line has sent everything accepted so far.
+    pub fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
+    /// Accepts a packet of `bytes` at `now` and returns when its last bit leaves.
+    pub fn send(&mut self, now: Instant, bytes: u32) -> Instant {
+        let (nanos, rest) = self.time_of(bytes);
+        let (start, carried) = if self.free_at > now { (self.free_at, self.remainder) } else { (now, 0) };
+        let mut remainder = carried + rest;
+        let mut nanos = nanos;
+        if remainder >= self.rate.0 {
+            remainder -= self.rate.0;
+            nanos += 1;
+        }
+        self.remainder = remainder;
+        self.free_at = start + Duration::from_nanos(nanos);
+        // The last bit of a packet that ends within a nanosecond is there when the nanosecond is over.
+        if remainder == 0 { self.free_at } else { self.free_at + Duration::from_nanos(1) }
+    }
+
+    fn time_of(&mut self, bytes: u32) -> (u64, u64) {
+        for (size, nanos, rest) in self.memo {
+            if size == bytes {
+                return (nanos, rest);
+            }
+        }
+        let scaled = u128::from(bytes) * 8 * NANOS_PER_SEC;
+        let rate = u128::from(self.rate.0);
+        let nanos = u64::try_from(scaled / rate).unwrap_or(u64::MAX / 4);
+        let rest = u64::try_from(scaled % rate).unwrap_or(0);
+        self.memo = [(bytes, nanos, rest), self.memo[0]];
+        (nanos, rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rate(bits: u64) -> Rate {
+        Rate::from_bits_per_sec(bits).unwrap()
+    }
+
+    #[test]
+    fn a_full_packet_at_ten_megabit_takes_1_2_ms() {
+        assert_eq!(rate(10_000_000).transmission_time(1500), Duration::from_micros(1200));
+    }
+
+    #[test]
+    fn three_packets_of_a_third_of_a_nanosecond_take_one() {
+        let mut line = Serializer::new(rate(24_000_000_000));
+        let ends: Vec<u64> = (0..3).map(|_| line.send(Instant::ZERO, 1).as_nanos()).collect();
+        assert_eq!(ends, [1, 1, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_busy_line_does_not_drift(bits in 1_000..100_000_000_000u64, sizes in prop::collection::vec(1..9000u32, 1..200)) {
+            let mut line = Serializer::new(rate(bits));
+            let mut end = Instant::ZERO;
+            for &size in &sizes {
+                end = line.send(Instant::ZERO, size);
+            }
+            let total: u128 = sizes.iter().map(|&s| u128::from(s)).sum();
+            let exact = (total * 8 * NANOS_PER_SEC).div_ceil(u128::from(bits));
+            prop_assert_eq!(u128::from(end.as_nanos()), exact);
+        }
+
+        #[test]
+        fn a_printed_rate_parses_to_itself(bits in 1..u64::MAX / 2) {
+            prop_assert_eq!(rate(bits).to_string().parse(), Ok(rate(bits)));
+        }
+    }
+
+    #[test]
+    fn rates_are_above_zero() {
+        for bad in ["0", "0Mb/s", "-1Mb/s", "ten", "10", "", "10MB"] {
+            assert!(bad.parse::<Rate>().is_err(), "{bad} parsed");
+        }
+        assert_eq!("1.5Mb/s".parse(), Ok(rate(1_500_000)));
+    }
+}

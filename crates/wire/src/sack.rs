@@ -1,0 +1,111 @@
+//! Selective acknowledgment blocks (RFC 2018), held inline.
+
+use crate::seq::SeqNum;
+
+/// A half-open range of sequence numbers `[start, end)`, never empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SeqRange {
+    start: SeqNum,
+    end: SeqNum,
+}
+
+impl SeqRange {
+    /// The range from `start` up to and without `end`; `None` unless `start` comes before `end`.
+    pub const fn new(start: SeqNum, end: SeqNum) -> Option<Self> {
+        if start.before(end) { Some(Self { start, end }) } else { None }
+    }
+
+    /// The first number in the range.
+    pub const fn start(self) -> SeqNum {
+        self.start
+    }
+
+    /// The first number past the range.
+    pub const fn end(self) -> SeqNum {
+        self.end
+    }
+
+    /// How many numbers the range holds.
+    pub const fn len(self) -> u32 {
+        self.end.distance_from(self.start)
+    }
+
+    /// Never: a range that exists holds something.
+    pub const fn is_empty(self) -> bool {
+        false
+    }
+
+    /// Whether `other` lies wholly within this range.
+    pub const fn contains(self, other: Self) -> bool {
+        self.start.at_or_before(other.start) && other.end.at_or_before(self.end)
+    }
+
+    /// Whether the two share a number or touch.
+    pub const fn touches(self, other: Self) -> bool {
+        self.start.at_or_before(other.end) && other.start.at_or_before(self.end)
+    }
+
+    /// The smallest range that holds both.
+    pub const fn union(self, other: Self) -> Self {
+        Self { start: self.start.earliest(other.start), end: self.end.latest(other.end) }
+    }
+}
+
+/// Up to four SACK blocks, most recent first (RFC 2018 §3, §4).
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    count: u8,
+    edges: [(SeqNum, SeqNum); Self::CAPACITY],
+}
+
+impl SackBlocks {
+    /// What 40 bytes of options hold without timestamps.
+    pub const CAPACITY: usize = 4;
+    /// No blocks.
+    pub const EMPTY: Self = Self { count: 0, edges: [(SeqNum::new(0), SeqNum::new(0)); Self::CAPACITY] };
+
+    /// Adds a block behind the others; returns `false`, changing nothing, when there is no room.
+    pub fn push(&mut self, block: SeqRange) -> bool {
+        let slot = usize::from(self.count);
+        if slot == Self::CAPACITY {
+            return false;
+        }
+        self.edges[slot] = (block.start, block.end);
+        self.count += 1;
+        true
+    }
+
+    /// The blocks, in the order they were sent.
+    pub fn iter(&self) -> impl Iterator<Item = SeqRange> + '_ {
+        self.edges[..usize::from(self.count)].iter().map(|&(start, end)| SeqRange { start, end })
+    }
+
+    /// The number of blocks.
+    pub const fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there are no blocks.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl std::fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter().map(|b| (b.start.value(), b.end.value()))).finish()
+    }
+}
+
+impl FromIterator<SeqRange> for SackBlocks {
+    /// Takes the first four and leaves the rest.
+    fn from_iter<I: IntoIterator<Item = SeqRange>>(blocks: I) -> Self {
+        let mut all = Self::EMPTY;
+        for block in blocks {
+            if !all.push(block) {
+                break;
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,116 @@
+//! Segment sizes and windows whose ranges live in the type.
+
+/// A maximum segment size in bytes of payload, at least 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mss(u16);
+
+impl Mss {
+    /// What to assume of a peer that sent no MSS option over IPv4 (RFC 9293 §3.7.1).
+    pub const DEFAULT_IPV4: Self = Self(536);
+    /// What an Ethernet path carries over IPv4 without options.
+    pub const ETHERNET_IPV4: Self = Self(1460);
+
+    /// A segment size of `bytes`; `None` when that is zero.
+    pub const fn new(bytes: u16) -> Option<Self> {
+        if bytes == 0 { None } else { Some(Self(bytes)) }
+    }
+
+    /// The size in bytes.
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+
+    /// The size in bytes, as wide as windows are.
+    pub const fn bytes(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// The smaller of the two.
+    pub fn min(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
+    }
+}
+
+/// A window scale shift, 0 to 14 (RFC 7323 §2.3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WindowScale(u8);
+
+impl WindowScale {
+    /// No scaling.
+    pub const NONE: Self = Self(0);
+    /// The largest shift.
+    pub const MAX: Self = Self(14);
+
+    /// RFC 7323 §2.3: a shift above 14 is taken as 14.
+    pub const fn clamped(shift: u8) -> Self {
+        if shift > 14 { Self::MAX } else { Self(shift) }
+    }
+
+    /// The smallest shift with which a buffer of `bytes` can be advertised whole.
+    pub const fn for_buffer(bytes: u32) -> Self {
+        let mut shift = 0;
+        while shift < 14 && (bytes >> shift) > u16::MAX as u32 {
+            shift += 1;
+        }
+        Self(shift)
+    }
+
+    /// The shift.
+    pub const fn shift(self) -> u8 {
+        self.0
+    }
+}
+
+/// The window field as it stands in the header, before scaling.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct UnscaledWindow(u16);
+
+impl UnscaledWindow {
+    /// The field with this value.
+    pub const fn new(value: u16) -> Self {
+        Self(value)
+    }
+
+    /// The largest field that promises no more than `bytes` under `scale`.
+    pub const fn from_bytes(bytes: u32, scale: WindowScale) -> Self {
+        let field = bytes >> scale.0;
+        if field > u16::MAX as u32 { Self(u16::MAX) } else { Self(field as u16) }
+    }
+
+    /// The value of the field.
+    pub const fn value(self) -> u16 {
+        self.0
+    }
+
+    /// The window in bytes: at most 2³⁰ − 1.
+    pub const fn bytes(self, scale: WindowScale) -> u32 {
+        (self.0 as u32) << scale.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_window_never_promises_more_than_there_is(bytes in 0..1u32 << 30, shift in 0..20u8) {
+            let scale = WindowScale::clamped(shift);
+            let promised = UnscaledWindow::from_bytes(bytes, scale).bytes(scale);
+            prop_assert!(promised <= bytes);
+        }
+
+        #[test]
+        fn a_buffer_fits_its_scale(bytes in 0..1u32 << 30) {
+            let scale = WindowScale::for_buffer(bytes);
+            prop_assert!(bytes >> scale.shift() <= u32::from(u16::MAX));
+        }
+    }
+
+    #[test]
+    fn a_segment_carries_something() {
+        assert_eq!(Mss::new(0), None);
+    }
+}
