@@ -85,6 +85,11 @@ impl SackBlocks {
         self.count as usize
     }
 
+    /// The number of blocks, as wide as sizes in bytes are.
+    pub(crate) const fn count(&self) -> u32 {
+        self.count as u32
+    }
+
     /// Whether there are no blocks.
     pub const fn is_empty(&self) -> bool {
         self.count == 0

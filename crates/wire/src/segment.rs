@@ -59,7 +59,7 @@ impl Options {
         let scale = if self.window_scale.is_some() { 4 } else { 0 };
         let permitted = if self.sack_permitted { 4 } else { 0 };
         let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
-        let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len() as u32 };
+        let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.count() };
         mss + scale + permitted + timestamps + sack
     }
 }

@@ -72,9 +72,8 @@ impl UnscaledWindow {
     }
 
     /// The largest field that promises no more than `bytes` under `scale`.
-    pub const fn from_bytes(bytes: u32, scale: WindowScale) -> Self {
-        let field = bytes >> scale.0;
-        if field > u16::MAX as u32 { Self(u16::MAX) } else { Self(field as u16) }
+    pub fn from_bytes(bytes: u32, scale: WindowScale) -> Self {
+        Self(u16::try_from(bytes >> scale.0).unwrap_or(u16::MAX))
     }
 
     /// The value of the field.
