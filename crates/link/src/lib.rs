@@ -1,1 +1,50 @@
-//! Under construction.
+//! A link without a clock: a buffer, a line that sends at a constant rate, a constant delay, and a loss process.
+//!
+//! | decision | type |
+//! | --- | --- |
+//! | is there room for the packet? | [`Buffer`]: unlimited, bytes, packets, or chunks of bytes |
+//! | when does its last bit leave, when does it arrive? | [`Link`], over [`units::Serializer`] |
+//! | does it arrive at all? | [`LossModel`]: per packet, per byte, linear in size, bursts, an explicit mask |
+//! | where did every packet go? | [`Books`] and [`QueueStatistics`] |
+//!
+//! A [`Link`] reads no clock and owns no random generator: the driver passes the time and, for each packet
+//! that has to be decided by chance, one uniform number. The same link therefore serves a simulator and a
+//! real-time emulator. Everything is an integer; a [`Probability`] is converted from floating point once.
+//!
+//! ```
+//! use link::{Buffer, Link, LinkConfig, Offered, Outcome};
+//! use units::{Duration, Instant, Rate};
+//!
+//! let mut link = Link::new(LinkConfig {
+//!     rate: Rate::from_bits_per_sec(10_000_000),
+//!     delay: Duration::from_millis(50),
+//!     buffer: Buffer::bytes(150_000)?,
+//!     ..LinkConfig::default()
+//! });
+//! let packet = Offered { bytes: 1500, data: true };
+//! let outcome = link.offer(Instant::ZERO, packet, "hello", || unreachable!("nothing is lost by chance"));
+//! assert_eq!(outcome, Outcome::Accepted);
+//!
+//! // 1.2 ms on the line and 50 ms on the way.
+//! let arrives = Instant::ZERO + Duration::from_micros(51_200);
+//! assert_eq!(link.next_delivery(), Some(arrives));
+//! assert_eq!(link.deliver(arrives), Some("hello"));
+//! # Ok::<(), link::ConfigError>(())
+//! ```
+
+mod books;
+mod buffer;
+mod config;
+mod link;
+mod loss;
+mod probability;
+mod queue;
+mod statistics;
+
+pub use books::{Books, Tally};
+pub use buffer::{Buffer, Chunks};
+pub use config::{ConfigError, LinkConfig, LossPlace};
+pub use link::{Drop, Link, Offered, Outcome};
+pub use loss::{Burst, Linear, LossModel};
+pub use probability::Probability;
+pub use statistics::QueueStatistics;

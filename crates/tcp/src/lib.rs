@@ -1,1 +1,34 @@
-//! Under construction.
+//! A sans-IO TCP (RFC 9293): one connection as a state machine that performs no I/O and reads no clock.
+//!
+//! [`Connection`] is the protocol: it is fed segments, timeouts and user calls, and drained of segments and
+//! events. It deals in sequence numbers; [`ByteStream`] adds the bytes, for whoever has any. The simulator
+//! drives `Connection` alone, a program on a real wire drives `ByteStream`: one TCP for both.
+//!
+//! What decides is in the `policy` crate; what is here is the bookkeeping of RFC 9293, cut along its §3.10.7:
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `connection` | the type, its driving contract, the user's calls |
+//! | `ingress` | an arriving segment, a module per step of RFC 9293 §3.10.7.4 |
+//! | `egress` | the next segment to send |
+//! | `send` | the sending half: window, queue, loss response |
+//! | `receive` | the receiving half: reassembly, delayed ACKs, advertised window |
+//! | `timeout` | expired timers |
+
+mod bytes;
+mod config;
+mod connection;
+mod egress;
+mod event;
+mod ingress;
+mod receive;
+mod send;
+mod state;
+mod timeout;
+
+pub use bytes::ByteStream;
+pub use config::{Config, DelayedAck, Negotiated, RttSamples};
+pub use connection::Connection;
+pub use event::{Accepted, CallError, CloseReason, Event, LossEvent, Repair};
+pub use send::SendStatistics;
+pub use state::State;

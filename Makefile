@@ -1,0 +1,122 @@
+# `make help` lists what there is. Needs Python 3.11, a Rust toolchain, a C compiler and make; the rest is set up in
+# `.venv/` and `target/` here. Another Python: `make PYTHON=python3.12 test`.
+
+PYTHON ?= python3
+CARGO ?= cargo
+VENV := .venv
+BIN := $(VENV)/bin
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+# What the extension module is built from. Tests and `testkit` are not in it.
+BUILT_FROM := Cargo.toml Cargo.lock pyproject.toml \
+	$(shell find crates -path crates/testkit -prune -o \( -path '*/src/*.rs' -o -name Cargo.toml \) -print)
+PACKAGE := $(shell find python/tcpsf -type f ! -name '*.so' ! -name '*.pyc' 2>/dev/null)
+
+# One virtual environment holds the package either as a user installs it or, for work on it, editable with the tools.
+# Each installation replaces the other, so each takes the other's stamp away; what is there serves `demo`.
+PLAIN := $(VENV)/.installed
+DEV := $(VENV)/.installed-for-development
+ANY := $(if $(wildcard $(DEV)),$(DEV),$(PLAIN))
+
+# Which Python PyO3 looks at when clippy checks the binding: the one that the virtual environment is made from.
+lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
+
+.PHONY: help demo test test-rust test-python lint lint-fmt lint-clippy lint-ruff lint-mypy \
+	fmt docs install dev verify verify-random bench clean tools
+.DEFAULT_GOAL := help
+# cargo and pytest use all cores by themselves, and two installations at once would break the environment.
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(ANY) ## simulate the paper's web traffic with three senders, and show its Table I beside the published one
+	@$(BIN)/tcpsf demo --out out/demo
+
+test: test-rust test-python ## every test (what takes longer is in `verify`)
+
+test-rust: tools
+	@echo "== Rust tests"
+	@$(CARGO) test --locked --workspace --exclude py -- --quiet
+
+test-python: $(DEV)
+	@echo "== Python tests"
+	@$(BIN)/python -m pytest
+
+lint: lint-fmt lint-clippy lint-ruff lint-mypy ## formatting, lints and types
+
+lint-fmt: tools
+	@$(CARGO) fmt --all --check
+
+lint-clippy: tools
+	@$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+lint-ruff: $(DEV)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+lint-mypy: $(DEV)
+	@$(BIN)/mypy --strict
+
+fmt: $(DEV) ## format everything
+	@$(CARGO) fmt --all
+	@$(BIN)/ruff check --fix --quiet .
+	@$(BIN)/ruff format .
+
+docs: $(DEV) ## write the generated pages and figures under docs/ again
+	@$(BIN)/python -m tcpsf.scenario.reference docs/reference/scenario.md
+
+install: $(PLAIN) ## the package and its command, in .venv/
+
+dev: $(DEV) ## the same, editable, with the tools for tests and lints
+
+verify: $(DEV) verify-random ## compare with theory, papers and ns-2, each with a verdict (long; not in CI)
+	@.ci/debian ns:ns2
+	@.ci/each verification $(BIN)/python
+
+verify-random: tools
+	@echo "== random cases, $(CASES) a property"
+	@PROPTEST_CASES=$(CASES) $(CARGO) test --release --locked --workspace --exclude py -- --quiet
+CASES ?= 100000
+
+bench: $(DEV) ## speed, beside a peer's in the same run
+	@.ci/debian ns:ns2
+	@.ci/each benches $(BIN)/python
+
+clean: ## remove everything that was built or written
+	rm -rf $(VENV) target out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find python -name __pycache__ -prune -exec rm -rf {} +
+	rm -f python/tcpsf/*.so
+
+tools:
+	@command -v $(CARGO) >/dev/null || { \
+		echo "error: no \`$(CARGO)\` on the PATH" >&2; \
+		echo "hint: install a Rust toolchain, 1.95 or newer" >&2; exit 2; }
+	@command -v cc >/dev/null || { \
+		echo "error: no C compiler (\`cc\`) on the PATH" >&2; \
+		echo "hint: on Debian, as root: apt-get install gcc libc6-dev" >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "error: \`$(PYTHON)\` is not Python 3.11 or newer" >&2; \
+		echo "hint: name another one: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "error: \`$(PYTHON)\` cannot make virtual environments" >&2; \
+		echo "hint: on Debian, as root: apt-get install python3-venv" >&2; exit 2; }
+
+$(BIN)/python: | tools
+	@echo "== making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(PLAIN): $(BUILT_FROM) $(PACKAGE) | $(BIN)/python
+	@echo "== building and installing tcpsf (some minutes the first time)"
+	@rm -f $(DEV)
+	@$(BIN)/python -m pip install --quiet .
+	@touch $@
+
+$(DEV): $(BUILT_FROM) | $(BIN)/python
+	@echo "== building and installing tcpsf for development (some minutes the first time)"
+	@rm -f $(PLAIN)
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@

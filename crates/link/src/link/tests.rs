@@ -1,0 +1,447 @@
+use proptest::prelude::*;
+use units::Rate;
+
+use super::*;
+use crate::{Buffer, Burst, Linear, LossModel, Probability, QueueStatistics};
+
+/// What happened to the n-th packet offered.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    arrival: u64,
+    bytes: u32,
+    outcome: Outcome,
+    /// By exact rational arithmetic; `None` for a packet that never reached the line.
+    departure: Option<u64>,
+    delivered: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    gap: u64,
+    bytes: u32,
+    data: bool,
+    draw: u64,
+    /// Whether a delivery due at the very moment of the offer comes before it.
+    deliver_first: bool,
+}
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+fn megabit(rate: u64) -> Option<Rate> {
+    Rate::from_bits_per_sec(rate * 1_000_000)
+}
+
+fn data(bytes: u32) -> Offered {
+    Offered { bytes, data: true }
+}
+
+fn no_chance() -> u64 {
+    panic!("nothing here is left to chance")
+}
+
+/// A line in units of 1/rate nanoseconds, in which every transmission time is a whole number.
+struct ExactLine {
+    rate: Option<u128>,
+    free: u128,
+}
+
+impl ExactLine {
+    fn new(config: &LinkConfig) -> Self {
+        Self { rate: config.rate.map(|rate| u128::from(rate.bits_per_sec())), free: 0 }
+    }
+
+    /// Whether the last bit of what was sent leaves within the nanosecond that begins at `now`.
+    fn is_about_to_end(&self, now: u64) -> bool {
+        self.rate.is_some_and(|rate| self.free / rate == u128::from(now) && !self.free.is_multiple_of(rate))
+    }
+
+    fn send(&mut self, now: u64, bytes: u32) -> u64 {
+        let Some(rate) = self.rate else { return now };
+        self.free = self.free.max(u128::from(now) * rate) + u128::from(bytes) * 8_000_000_000;
+        u64::try_from(self.free.div_ceil(rate)).unwrap()
+    }
+}
+
+/// Runs a link as a driver would and calls `look` after every offer and every delivery.
+fn drive(
+    config: &LinkConfig,
+    steps: &[Step],
+    mut look: impl FnMut(&mut Link<usize>, u64, &[Seen]),
+) -> (Link<usize>, Vec<Seen>) {
+    let mut link = Link::new(config.clone());
+    let mut exact = ExactLine::new(config);
+    let mut seen: Vec<Seen> = Vec::new();
+    let mut now = 0;
+    for step in steps {
+        now += step.gap;
+        // The serializer starts anew there, up to a nanosecond early; everywhere else it is exact.
+        now += u64::from(exact.is_about_to_end(now));
+        let before = if step.deliver_first { now } else { now.saturating_sub(1) };
+        deliver_up_to(&mut link, before, &mut seen, &mut look);
+        let packet = Offered { bytes: step.bytes, data: step.data };
+        let outcome = link.offer(at(now), packet, seen.len(), || step.draw);
+        let sent = match outcome {
+            Outcome::Accepted => true,
+            Outcome::Dropped(Drop::Loss) => config.loss_place == LossPlace::Line,
+            Outcome::Dropped(Drop::Buffer) => false,
+        };
+        let departure = sent.then(|| exact.send(now, step.bytes));
+        seen.push(Seen { arrival: now, bytes: step.bytes, outcome, departure, delivered: None });
+        look(&mut link, now, &seen);
+        deliver_up_to(&mut link, now, &mut seen, &mut look);
+    }
+    deliver_up_to(&mut link, u64::MAX, &mut seen, &mut look);
+    (link, seen)
+}
+
+fn deliver_up_to(
+    link: &mut Link<usize>,
+    limit: u64,
+    seen: &mut [Seen],
+    look: &mut impl FnMut(&mut Link<usize>, u64, &[Seen]),
+) {
+    while let Some(due) = link.next_delivery().filter(|due| due.as_nanos() <= limit) {
+        if let Some(early) = due.as_nanos().checked_sub(1) {
+            assert_eq!(link.deliver(at(early)), None, "delivered before it was due");
+        }
+        let serial = link.deliver(due).expect("a delivery that is due");
+        assert_eq!(seen[serial].delivered, None, "delivered twice");
+        seen[serial].delivered = Some(due.as_nanos());
+        look(link, due.as_nanos(), seen);
+    }
+}
+
+/// Packets in the queue at `now` and their bytes, in order: arrived, and not departed.
+fn in_queue(seen: &[Seen], now: u64) -> impl Iterator<Item = u32> + '_ {
+    seen.iter()
+        .filter(move |p| p.arrival <= now && p.departure.is_some_and(|departure| departure > now))
+        .map(|p| p.bytes)
+}
+
+fn tally(sizes: impl Iterator<Item = u32>) -> Tally {
+    let mut tally = Tally::default();
+    sizes.for_each(|bytes| tally.count(bytes));
+    tally
+}
+
+fn any_buffer() -> impl Strategy<Value = Buffer> {
+    prop_oneof![
+        Just(Buffer::Unlimited),
+        (1..20_000u64).prop_map(|bytes| Buffer::bytes(bytes).unwrap()),
+        (1..12u32).prop_map(|packets| Buffer::packets(packets).unwrap()),
+        (1..2000u32, 0..20_000u64)
+            .prop_map(|(chunk, more)| Buffer::chunks(u64::from(chunk) + more, chunk).unwrap()),
+    ]
+}
+
+fn any_loss() -> impl Strategy<Value = LossModel> {
+    let p = |value: f64| Probability::new(value).unwrap();
+    prop_oneof![
+        Just(LossModel::None),
+        (0.0..=1.0).prop_map(move |value| LossModel::PerPacket(p(value))),
+        (0.0..0.01).prop_map(move |value| LossModel::PerByte(p(value))),
+        (0.0..=1.0, 1..2000u32)
+            .prop_map(move |(value, size)| LossModel::Linear(Linear::new(p(value), size).unwrap())),
+        (0.0..0.5, 1.0..10.0)
+            .prop_map(move |(loss, run)| LossModel::Burst(Burst::new(p(loss), run).unwrap())),
+        prop::collection::vec(any::<bool>(), 0..30).prop_map(LossModel::Mask),
+    ]
+}
+
+/// Links on which a packet takes from none to some thousand nanoseconds, so that a few dozen packets build queues.
+fn any_config() -> impl Strategy<Value = LinkConfig> {
+    let rate = prop_oneof![
+        1 => Just(None),
+        4 => (1_000_000_000..200_000_000_000u64).prop_map(Rate::from_bits_per_sec),
+    ];
+    let place = prop_oneof![Just(LossPlace::Line), Just(LossPlace::Entry)];
+    (rate, 0..3000u64, any_buffer(), any::<bool>(), any_loss(), place).prop_map(
+        |(rate, delay, buffer, counts_in_service, loss, loss_place)| LinkConfig {
+            rate,
+            delay: Duration::from_nanos(delay),
+            buffer,
+            counts_in_service,
+            loss,
+            loss_place,
+        },
+    )
+}
+
+fn any_steps(gaps: std::ops::Range<u64>, count: usize) -> impl Strategy<Value = Vec<Step>> {
+    let gap = prop_oneof![Just(0), gaps];
+    let bytes = prop_oneof![Just(40), Just(375), Just(1500), 0..3000u32];
+    let step = (gap, bytes, any::<bool>(), any::<u64>(), any::<bool>())
+        .prop_map(|(gap, bytes, data, draw, deliver_first)| Step { gap, bytes, data, draw, deliver_first });
+    prop::collection::vec(step, 1..count)
+}
+
+proptest! {
+    #[test]
+    fn the_books_balance_at_every_instant(config in any_config(), steps in any_steps(0..2000, 60)) {
+        let (mut link, seen) = drive(&config, &steps, |link, now, seen| {
+            assert!(link.books().balance(), "{:?}", link.books());
+            link.queue(at(now));
+            let books = link.books();
+            assert!(books.balance(), "{books:?}");
+            let gone = |p: &&Seen| p.departure.is_none_or(|departure| departure <= now);
+            let of = |outcome| seen.iter().filter(move |p| p.outcome == outcome);
+            let lost = of(Outcome::Dropped(Drop::Loss)).filter(gone).map(|p| p.bytes);
+            let refused = of(Outcome::Dropped(Drop::Buffer)).map(|p| p.bytes);
+            let delivered = seen.iter().filter(|p| p.delivered.is_some()).map(|p| p.bytes);
+            assert_eq!(books.offered, tally(seen.iter().map(|p| p.bytes)));
+            assert_eq!(books.dropped_loss, tally(lost));
+            assert_eq!(books.dropped_buffer, tally(refused));
+            assert_eq!(books.delivered, tally(delivered));
+        });
+        link.queue(Instant::NEVER);
+        prop_assert_eq!(link.books().held, Tally::default());
+        for p in &seen {
+            prop_assert_eq!(p.delivered.is_some(), p.outcome == Outcome::Accepted);
+        }
+    }
+
+    #[test]
+    fn packets_arrive_in_order_one_delay_after_they_left(
+        config in any_config(), steps in any_steps(0..2000, 60)
+    ) {
+        let mut last = Instant::ZERO;
+        let mut delivered = 0;
+        let (_, seen) = drive(&config, &steps, |link, _, seen| {
+            if let Some(next) = link.next_delivery() {
+                assert!(next >= last, "the next delivery went back from {last} to {next}");
+                last = next;
+            }
+            let so_far = seen.iter().take_while(|p| p.delivered.is_some() || p.outcome != Outcome::Accepted);
+            let in_order = so_far.filter(|p| p.delivered.is_some()).count();
+            let all = seen.iter().filter(|p| p.delivered.is_some()).count();
+            assert_eq!(in_order, all, "one packet overtook another");
+            delivered = all;
+        });
+        for p in seen.iter().filter(|p| p.outcome == Outcome::Accepted) {
+            prop_assert_eq!(p.delivered, p.departure.map(|departure| departure + config.delay.as_nanos()));
+        }
+        prop_assert_eq!(delivered, seen.iter().filter(|p| p.outcome == Outcome::Accepted).count());
+    }
+
+    #[test]
+    fn the_buffer_refuses_exactly_what_does_not_fit(config in any_config(), steps in any_steps(0..2000, 60)) {
+        let (_, seen) = drive(&config, &steps, |link, now, seen| {
+            assert_eq!(link.queue(at(now)), tally(in_queue(seen, now)));
+        });
+        for (serial, p) in seen.iter().enumerate() {
+            let mut there: Vec<u32> = in_queue(&seen[..serial], p.arrival).collect();
+            let idle = there.is_empty();
+            if !config.counts_in_service && !idle {
+                there.remove(0);
+            }
+            let total: u64 = there.iter().chain([&p.bytes]).map(|&bytes| config.buffer.units(bytes)).sum();
+            let fits = total <= config.buffer.capacity() || (idle && !config.counts_in_service);
+            match p.outcome {
+                Outcome::Accepted => prop_assert!(fits),
+                Outcome::Dropped(Drop::Buffer) => prop_assert!(!fits),
+                Outcome::Dropped(Drop::Loss) => prop_assert!(fits || config.loss_place == LossPlace::Entry),
+            }
+        }
+    }
+
+    #[test]
+    fn the_statistics_are_those_of_a_clock_that_looks_every_nanosecond(
+        config in any_config(), steps in any_steps(0..200, 30), reset_after in 0..30usize, rest in 0..3000u64
+    ) {
+        let mut reset_at = 0;
+        let mut readings: Vec<(u64, u64, QueueStatistics)> = Vec::new();
+        let mut offers = 0;
+        let (mut link, seen) = drive(&config, &steps, |link, now, seen| {
+            if seen.len() > offers {
+                offers = seen.len();
+                if offers == reset_after {
+                    link.reset_statistics(at(now));
+                    reset_at = now;
+                }
+            }
+            readings.push((reset_at, now, link.queue_statistics(at(now))));
+        });
+        let end = readings.last().map_or(0, |reading| reading.1) + rest;
+        readings.push((reset_at, end, link.queue_statistics(at(end))));
+
+        let mut by_clock: Vec<QueueStatistics> = vec![QueueStatistics::default()];
+        for now in 0..end {
+            let mut sum = by_clock[by_clock.len() - 1];
+            let queue: Vec<u32> = in_queue(&seen, now).collect();
+            let depth = tally(queue.iter().copied());
+            let waiting = tally(queue.iter().skip(1).copied());
+            sum.packet_nanos += u128::from(depth.packets);
+            sum.byte_nanos += u128::from(depth.bytes);
+            sum.waiting_packet_nanos += u128::from(waiting.packets);
+            sum.waiting_byte_nanos += u128::from(waiting.bytes);
+            sum.busy = sum.busy + Duration::from_nanos(u64::from(depth.packets > 0));
+            by_clock.push(sum);
+        }
+        let moment = |nanos: u64| by_clock[usize::try_from(nanos).unwrap()];
+        for (from, to, read) in readings {
+            let (a, b) = (moment(from), moment(to));
+            prop_assert_eq!(read.elapsed.as_nanos(), to - from);
+            prop_assert_eq!(read.packet_nanos, b.packet_nanos - a.packet_nanos);
+            prop_assert_eq!(read.byte_nanos, b.byte_nanos - a.byte_nanos);
+            prop_assert_eq!(read.waiting_packet_nanos, b.waiting_packet_nanos - a.waiting_packet_nanos);
+            prop_assert_eq!(read.waiting_byte_nanos, b.waiting_byte_nanos - a.waiting_byte_nanos);
+            prop_assert_eq!(read.busy, b.busy - a.busy);
+        }
+    }
+
+    #[test]
+    fn maxima_are_reached_at_an_arrival_or_the_reset(
+        config in any_config(), steps in any_steps(0..300, 60), reset_after in 0..60usize
+    ) {
+        let (mut max, mut offers) = (Tally::default(), 0);
+        drive(&config, &steps, |link, now, seen| {
+            let depth = tally(in_queue(seen, now));
+            max = Tally { packets: max.packets.max(depth.packets), bytes: max.bytes.max(depth.bytes) };
+            if seen.len() > offers && seen.len() == reset_after {
+                link.reset_statistics(at(now));
+                max = depth;
+            }
+            offers = seen.len();
+            assert_eq!(link.queue_statistics(at(now)).max, max);
+        });
+    }
+
+    #[test]
+    fn an_idle_link_stores_and_forwards_to_the_nanosecond(
+        bits in 1_000..1_000_000_000_000u64, bytes in 1..65_536u32, start in 0..1u64 << 50, delay in 0..1u64 << 40
+    ) {
+        let rate = Rate::from_bits_per_sec(bits).unwrap();
+        let delay = Duration::from_nanos(delay);
+        let mut link = Link::new(LinkConfig { rate: Some(rate), delay, ..LinkConfig::default() });
+        link.offer(at(start), data(bytes), (), no_chance);
+        prop_assert_eq!(link.next_delivery(), Some(at(start) + rate.transmission_time(bytes) + delay));
+    }
+
+    #[test]
+    fn a_busy_line_does_not_drift(
+        bits in 1_000..100_000_000_000u64, sizes in prop::collection::vec(40..9000u32, 1..200)
+    ) {
+        let mut link = Link::new(LinkConfig { rate: Rate::from_bits_per_sec(bits), ..LinkConfig::default() });
+        for &bytes in &sizes {
+            link.offer(Instant::ZERO, data(bytes), (), no_chance);
+        }
+        let mut last = Instant::ZERO;
+        while let Some(next) = link.next_delivery() {
+            last = next;
+            link.deliver(next);
+        }
+        let total: u128 = sizes.iter().map(|&bytes| u128::from(bytes)).sum();
+        let exact = (total * 8_000_000_000).div_ceil(u128::from(bits));
+        prop_assert_eq!(u128::from(last.as_nanos()), exact);
+    }
+}
+
+#[test]
+fn the_buffer_of_the_paper_holds_a_hundred_full_packets() {
+    let fill = |buffer, counts_in_service, bytes| {
+        let rate = megabit(10);
+        let mut link = Link::new(LinkConfig { rate, buffer, counts_in_service, ..LinkConfig::default() });
+        let accepts =
+            |link: &mut Link<()>| link.offer(Instant::ZERO, data(bytes), (), no_chance) == Outcome::Accepted;
+        (0..1000).take_while(|_| accepts(&mut link)).count()
+    };
+    let bytes = Buffer::bytes(150_000).unwrap();
+    assert_eq!((fill(bytes, true, 1500), fill(bytes, true, 375)), (100, 400));
+    let packets = Buffer::packets(100).unwrap();
+    assert_eq!((fill(packets, true, 1500), fill(packets, true, 375)), (100, 100));
+    let chunks = Buffer::chunks(150_000, 256).unwrap();
+    assert_eq!((fill(chunks, true, 1500), fill(chunks, true, 375)), (97, 292));
+    assert_eq!(fill(bytes, false, 1500), 101);
+    assert_eq!(fill(Buffer::Unlimited, true, 1500), 1000);
+}
+
+#[test]
+fn a_packet_that_leaves_makes_room_for_one_at_the_same_instant() {
+    let buffer = Buffer::packets(1).unwrap();
+    let mut link = Link::new(LinkConfig { rate: megabit(10), buffer, ..LinkConfig::default() });
+    let leaves = at(1_200_000);
+    assert_eq!(link.offer(Instant::ZERO, data(1500), 1, no_chance), Outcome::Accepted);
+    let early = at(leaves.as_nanos() - 1);
+    assert_eq!(link.offer(early, data(1500), 2, no_chance), Outcome::Dropped(Drop::Buffer));
+    assert_eq!(link.offer(leaves, data(1500), 3, no_chance), Outcome::Accepted);
+    assert_eq!(link.deliver(leaves), Some(1));
+    assert_eq!(link.next_delivery(), Some(at(2_400_000)));
+}
+
+#[test]
+fn a_packet_lost_on_the_line_takes_its_time_and_one_lost_at_the_entry_does_not() {
+    for (loss_place, arrives, held) in [(LossPlace::Line, 2_400_000, 2), (LossPlace::Entry, 1_200_000, 1)] {
+        let loss = LossModel::Mask(vec![true]);
+        let mut link = Link::new(LinkConfig { rate: megabit(10), loss, loss_place, ..LinkConfig::default() });
+        assert_eq!(link.offer(Instant::ZERO, data(1500), 1, no_chance), Outcome::Dropped(Drop::Loss));
+        assert_eq!(link.offer(Instant::ZERO, data(1500), 2, no_chance), Outcome::Accepted);
+        assert_eq!(link.queue(Instant::ZERO).packets, held);
+        assert_eq!(link.books().held.packets, held);
+        assert_eq!(link.next_delivery(), Some(at(arrives)));
+        assert_eq!(link.deliver(at(arrives)), Some(2));
+        link.queue(at(arrives));
+        assert_eq!(link.books().dropped_loss, Tally { packets: 1, bytes: 1500 });
+    }
+}
+
+#[test]
+fn books_and_statistics_open_anew_with_what_the_link_holds() {
+    let mut link = Link::new(LinkConfig {
+        rate: megabit(10),
+        delay: Duration::from_millis(50),
+        loss: LossModel::Mask(vec![false, true]),
+        ..LinkConfig::default()
+    });
+    for serial in 0..3 {
+        link.offer(Instant::ZERO, data(1500), serial, no_chance);
+    }
+    let reset = at(600_000);
+    link.reset_statistics(reset);
+    let held = Tally { packets: 3, bytes: 4500 };
+    assert_eq!(link.books(), Books { offered: held, held, ..Books::default() });
+    let read = link.queue_statistics(at(10_600_000));
+    assert_eq!(read.elapsed, Duration::from_millis(10));
+    assert_eq!(read.busy, Duration::from_micros(3000));
+    assert_eq!(read.packet_nanos, 600_000 + 1_800_000 + 3_000_000);
+    assert_eq!(read.max, held);
+    assert_eq!(link.books().dropped_loss.packets, 1);
+    assert!(link.books().balance());
+}
+
+#[test]
+fn an_empty_packet_does_not_overtake_a_bit_still_on_the_line() {
+    // A byte takes a third of a nanosecond: it is there when the first one is over.
+    let mut link = Link::new(LinkConfig { rate: megabit(24_000), ..LinkConfig::default() });
+    for (serial, bytes) in [1, 0, 1].into_iter().enumerate() {
+        link.offer(Instant::ZERO, data(bytes), serial, no_chance);
+    }
+    for serial in 0..3 {
+        assert_eq!(link.next_delivery(), Some(at(1)));
+        assert_eq!(link.deliver(at(1)), Some(serial));
+    }
+}
+
+#[test]
+fn time_that_runs_backwards_stands_still() {
+    let mut link = Link::new(LinkConfig { rate: megabit(10), ..LinkConfig::default() });
+    link.reset_statistics(at(1_000_000));
+    link.offer(Instant::ZERO, data(1500), (), no_chance);
+    assert_eq!(link.next_delivery(), Some(at(2_200_000)));
+    assert_eq!(link.queue_statistics(at(5)).elapsed, Duration::ZERO);
+}
+
+#[test]
+fn the_end_of_time_is_survived() {
+    let rate = Rate::from_bits_per_sec(1);
+    let delay = Duration::from_nanos(u64::MAX);
+    let mut link = Link::new(LinkConfig { rate, delay, ..LinkConfig::default() });
+    for serial in 0..10 {
+        link.offer(at(serial), data(u32::MAX), serial, no_chance);
+    }
+    assert_eq!(link.next_delivery(), Some(Instant::NEVER));
+    assert_eq!(link.deliver(Instant::NEVER), Some(0));
+    assert!(link.books().balance());
+    link.queue_statistics(Instant::NEVER);
+}

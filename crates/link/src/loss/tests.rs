@@ -1,0 +1,192 @@
+//! Frequencies of the loss models over many packets, with a fixed generator, against five standard deviations.
+
+use super::*;
+
+/// `SplitMix64` (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+const PACKETS: u32 = 1_000_000;
+
+fn p(value: f64) -> Probability {
+    Probability::new(value).unwrap()
+}
+
+fn packet(bytes: u32) -> Offered {
+    Offered { bytes, data: true }
+}
+
+fn no_chance() -> u64 {
+    panic!("nothing here is left to chance")
+}
+
+/// Which of a million packets of the sizes given (in turn) are lost.
+fn losses(model: LossModel, sizes: &[u32]) -> Vec<(u32, bool)> {
+    let (mut loss, mut random) = (Loss::new(model), SplitMix(1));
+    let sizes = sizes.iter().cycle().take(PACKETS as usize);
+    sizes.map(|&bytes| (bytes, loss.takes(packet(bytes), || random.next()))).collect()
+}
+
+/// Holds the share of `hits` against a binomial distribution.
+fn assert_share(hits: impl Iterator<Item = bool>, expected: f64) {
+    let (mut total, mut count) = (0u32, 0u32);
+    for hit in hits {
+        total += 1;
+        count += u32::from(hit);
+    }
+    assert!(total >= 1_000, "only {total} packets say little");
+    let share = f64::from(count) / f64::from(total);
+    let sigma = (expected * (1.0 - expected) / f64::from(total)).sqrt();
+    assert!((share - expected).abs() <= 5.0 * sigma, "{share} of {total} lost, not {expected} ± 5 × {sigma}");
+}
+
+fn of_size(lost: &[(u32, bool)], size: u32) -> impl Iterator<Item = bool> + '_ {
+    lost.iter().filter(move |(bytes, _)| *bytes == size).map(|(_, lost)| *lost)
+}
+
+#[test]
+fn per_packet_loss_ignores_size() {
+    for value in [0.0, 0.001, 0.05, 0.5, 0.99, 1.0] {
+        let lost = losses(LossModel::PerPacket(p(value)), &[40, 375, 1500]);
+        for size in [40, 375, 1500] {
+            assert_share(of_size(&lost, size), value);
+        }
+    }
+}
+
+#[test]
+fn per_byte_loss_hits_each_byte_alike() {
+    for value in [0.0, 1e-6, 1e-4, 1e-3, 1.0] {
+        let lost = losses(LossModel::PerByte(p(value)), &[40, 375, 1500, 9000]);
+        for size in [40, 375, 1500, 9000] {
+            let survives = (1.0 - value).powi(i32::try_from(size).unwrap());
+            assert_share(of_size(&lost, size), 1.0 - survives);
+        }
+    }
+}
+
+#[test]
+fn linear_loss_is_in_proportion_and_capped() {
+    for value in [0.0, 0.01, 0.4, 1.0] {
+        let lost = losses(LossModel::Linear(Linear::new(p(value), 1500).unwrap()), &[40, 375, 1500, 9000]);
+        for size in [40, 375, 1500, 9000] {
+            assert_share(of_size(&lost, size), (value * f64::from(size) / 1500.0).min(1.0));
+        }
+    }
+}
+
+#[test]
+fn sizes_that_share_a_place_in_the_memo_do_not_share_an_answer() {
+    // More sizes than places.
+    let sizes: Vec<u32> = (0..20).map(|i| i * 75).collect();
+    let lost = losses(LossModel::Linear(Linear::new(p(0.5), 1500).unwrap()), &sizes);
+    for &size in &sizes {
+        assert_share(of_size(&lost, size), 0.5 * f64::from(size) / 1500.0);
+    }
+}
+
+#[test]
+fn bursts_have_the_mean_loss_and_the_mean_run_asked_for() {
+    for (loss, run) in
+        [(0.01, 1.0), (0.01, 3.0), (0.1, 10.0), (0.3, 2.0), (0.5, 1.0), (0.9, 9.0), (0.9, 50.0)]
+    {
+        let lost = losses(LossModel::Burst(Burst::new(p(loss), run).unwrap()), &[1500]);
+        let lost: Vec<bool> = lost.into_iter().map(|(_, lost)| lost).collect();
+        // The chain's two transitions are independent trials, so each is binomial; together they fix both means.
+        let after = |state: bool| lost.windows(2).filter(move |pair| pair[0] == state).map(|pair| pair[1]);
+        assert_share(after(false), (loss / (run * (1.0 - loss))).min(1.0));
+        assert_share(after(true), 1.0 - 1.0 / run);
+
+        let count = f64::from(u32::try_from(lost.iter().filter(|lost| **lost).count()).unwrap());
+        let starts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count() + usize::from(lost[0]);
+        let runs = f64::from(u32::try_from(starts).unwrap());
+        // A geometric run has variance r (r − 1).
+        let sigma = (run * (run - 1.0) / runs).sqrt();
+        assert!(
+            (count / runs - run).abs() <= 5.0 * sigma + 1.0 / runs,
+            "mean run {} not {run}",
+            count / runs
+        );
+        // Successive packets correlate by ρ = P(loss | loss) − P(loss | pass); that inflates the variance of the
+        // mean by (1 + ρ) / (1 − ρ).
+        let rho = 1.0 - 1.0 / run - loss / (run * (1.0 - loss));
+        let sigma = (loss * (1.0 - loss) * (1.0 + rho) / (1.0 - rho) / f64::from(PACKETS)).sqrt();
+        let share = count / f64::from(PACKETS);
+        assert!((share - loss).abs() <= 5.0 * sigma + 1e-6, "mean loss {share}, not {loss} ± 5 × {sigma}");
+    }
+}
+
+#[test]
+fn a_burst_model_starts_in_equilibrium() {
+    let model = LossModel::Burst(Burst::new(p(0.2), 5.0).unwrap());
+    let mut random = SplitMix(2);
+    let first = |_| Loss::new(model.clone()).takes(packet(1500), || random.next());
+    assert_share((0..100_000).map(first), 0.2);
+}
+
+#[test]
+fn runs_too_short_for_the_loss_are_refused() {
+    assert!(Burst::new(p(0.5), 1.0).is_ok());
+    assert!(Burst::new(p(0.9), 9.0).is_ok());
+    assert!(Burst::new(p(0.0), 1.0).is_ok());
+    assert_eq!(
+        Burst::new(p(0.75), 2.0).unwrap_err().to_string(),
+        "a mean loss of 0.75 in runs of 2 packets is impossible: at least one packet arrives between two runs; \
+         the mean run must be at least 3"
+    );
+    assert_eq!(Burst::new(p(1.0), 1e9), Err(ConfigError::EndlessBurst));
+    for run in [0.0, 0.99, -3.0, f64::INFINITY] {
+        assert_eq!(Burst::new(p(0.1), run), Err(ConfigError::Run(run)));
+    }
+    assert!(Burst::new(p(0.1), f64::NAN).is_err());
+}
+
+#[test]
+fn linear_loss_at_no_size_is_refused() {
+    assert_eq!(Linear::new(p(0.1), 0), Err(ConfigError::LinearAtZero));
+}
+
+#[test]
+fn a_mask_counts_data_packets_and_ends() {
+    let mut loss = Loss::new(LossModel::Mask(vec![true, false, true, true]));
+    let control = Offered { bytes: 40, data: false };
+    assert!(!loss.takes(control, no_chance));
+    assert!(loss.takes(packet(1500), no_chance));
+    assert!(!loss.takes(control, no_chance));
+    assert!(!loss.takes(packet(1500), no_chance));
+    loss.pass_over(control);
+    loss.pass_over(packet(1500));
+    assert!(loss.takes(packet(1500), no_chance));
+    assert!((0..100).all(|_| !loss.takes(packet(1500), no_chance)));
+}
+
+#[test]
+fn chance_takes_one_draw_a_packet_whatever_the_probability() {
+    let burst = Burst::new(p(0.5), 1.0).unwrap();
+    let models = [
+        LossModel::PerPacket(p(0.0)),
+        LossModel::PerPacket(p(1.0)),
+        LossModel::PerByte(p(1.0)),
+        LossModel::Linear(Linear::new(p(1.0), 1).unwrap()),
+        LossModel::Burst(burst),
+    ];
+    for model in models {
+        let (mut loss, mut draws) = (Loss::new(model), 0);
+        for _ in 0..10 {
+            loss.takes(packet(1500), || {
+                draws += 1;
+                1 << 63
+            });
+        }
+        assert_eq!(draws, 10);
+    }
+    assert!(!Loss::new(LossModel::None).takes(packet(1500), no_chance));
+}

@@ -1,0 +1,124 @@
+//! The packets of a link that have not left yet: who is there, is there room, and for how long.
+
+use std::collections::VecDeque;
+
+use units::Instant;
+
+use crate::books::Tally;
+use crate::buffer::Buffer;
+use crate::statistics::{Integrals, QueueStatistics};
+
+/// Packets waiting or in transmission, in order of departure.
+///
+/// Departures need no event: they are known on acceptance, and whoever asks about the queue first removes those
+/// that are due.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    packets: VecDeque<Resident>,
+    depth: Tally,
+    buffer: Buffer,
+    counts_in_service: bool,
+    /// Units of the buffer that are taken, the packet in transmission included.
+    used: u64,
+    /// When the last packet accepted so far leaves: until then the line is never idle.
+    free_at: Instant,
+    integrals: Integrals,
+    max: Tally,
+    since: Instant,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Resident {
+    departure: Instant,
+    bytes: u32,
+    /// Will vanish on the line.
+    lost: bool,
+}
+
+impl Queue {
+    pub(crate) fn new(buffer: Buffer, counts_in_service: bool) -> Self {
+        Self {
+            packets: VecDeque::new(),
+            depth: Tally::default(),
+            buffer,
+            counts_in_service,
+            used: 0,
+            free_at: Instant::ZERO,
+            integrals: Integrals::default(),
+            max: Tally::default(),
+            since: Instant::ZERO,
+        }
+    }
+
+    /// Removes what has left by `now` and adds those of them that vanished on the line to `vanished`.
+    pub(crate) fn retire(&mut self, now: Instant, vanished: &mut Tally) {
+        while let Some(gone) = self.packets.pop_front_if(|head| head.departure <= now) {
+            self.depth.packets -= 1;
+            self.depth.bytes -= u64::from(gone.bytes);
+            self.used -= self.buffer.units(gone.bytes);
+            if gone.lost {
+                vanished.count(gone.bytes);
+            }
+        }
+    }
+
+    /// Whether a packet of `bytes` fits beside what is there. Departures must have been retired.
+    pub(crate) fn has_room(&self, bytes: u32) -> bool {
+        let taken = match self.packets.front() {
+            _ if self.counts_in_service => self.used,
+            Some(in_service) => self.used - self.buffer.units(in_service.bytes),
+            None => return true,
+        };
+        self.buffer.units(bytes) <= self.buffer.capacity() - taken
+    }
+
+    /// Adds a packet that arrives at `now` and leaves at `departure`, no earlier than any before it.
+    pub(crate) fn push(&mut self, now: Instant, departure: Instant, bytes: u32, lost: bool) {
+        self.integrals.add(now, self.free_at.max(now), departure, bytes);
+        self.free_at = departure;
+        self.packets.push_back(Resident { departure, bytes, lost });
+        self.used += self.buffer.units(bytes);
+        self.depth.count(bytes);
+        self.max.packets = self.max.packets.max(self.depth.packets);
+        self.max.bytes = self.max.bytes.max(self.depth.bytes);
+    }
+
+    /// When everything accepted so far has left.
+    pub(crate) fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
+    pub(crate) fn depth(&self) -> Tally {
+        self.depth
+    }
+
+    /// Those of the packets in the queue that will vanish.
+    pub(crate) fn doomed(&self) -> Tally {
+        let mut doomed = Tally::default();
+        for resident in self.packets.iter().filter(|resident| resident.lost) {
+            doomed.count(resident.bytes);
+        }
+        doomed
+    }
+
+    pub(crate) fn statistics(&self, now: Instant) -> QueueStatistics {
+        self.integrals.without(self.outstanding(now), now.since(self.since), self.max)
+    }
+
+    pub(crate) fn reset_statistics(&mut self, now: Instant) {
+        self.integrals = self.outstanding(now);
+        self.max = self.depth;
+        self.since = now;
+    }
+
+    /// What the packets in the queue will contribute to the integrals after `now`.
+    fn outstanding(&self, now: Instant) -> Integrals {
+        let mut outstanding = Integrals::default();
+        let mut start = now;
+        for resident in &self.packets {
+            outstanding.add(now, start, resident.departure, resident.bytes);
+            start = resident.departure;
+        }
+        outstanding
+    }
+}

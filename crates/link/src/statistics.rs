@@ -1,0 +1,68 @@
+//! Exact time integrals of a queue.
+//!
+//! When a packet is accepted its departure is already known, so its whole contribution to every integral is
+//! added at once and nothing is left to do when it departs. A reading at some instant takes off what the
+//! packets still in the queue have yet to contribute; a reset keeps exactly that.
+
+use units::{Duration, Instant};
+
+use crate::books::Tally;
+
+/// What a queue was like since the last reset. Divide an integral by [`elapsed`](Self::elapsed) for the mean.
+///
+/// A packet is in the queue from its arrival until its last bit has left, so the one in transmission counts,
+/// with all its bytes. The `waiting` integrals leave it out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueStatistics {
+    /// How long the statistics cover.
+    pub elapsed: Duration,
+    /// ∫ packets in the queue dt, in packet·ns.
+    pub packet_nanos: u128,
+    /// ∫ bytes in the queue dt, in byte·ns.
+    pub byte_nanos: u128,
+    /// ∫ packets waiting dt, in packet·ns: without the packet in transmission.
+    pub waiting_packet_nanos: u128,
+    /// ∫ bytes waiting dt, in byte·ns: without the packet in transmission.
+    pub waiting_byte_nanos: u128,
+    /// How long the line was sending.
+    pub busy: Duration,
+    /// The most packets in the queue at one instant, and the most bytes (perhaps at another).
+    pub max: Tally,
+}
+
+/// The integrals, each a sum over packets, in packets or bytes times nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Integrals {
+    packets: u128,
+    bytes: u128,
+    waiting_bytes: u128,
+    busy: u64,
+}
+
+impl Integrals {
+    /// Adds a packet that waits from `arrival` to `start` and is then sent until `departure`.
+    pub(crate) fn add(&mut self, arrival: Instant, start: Instant, departure: Instant, bytes: u32) {
+        let stay = u128::from(departure.since(arrival).as_nanos());
+        let wait = u128::from(start.since(arrival).as_nanos());
+        self.packets += stay;
+        self.bytes += stay * u128::from(bytes);
+        self.waiting_bytes += wait * u128::from(bytes);
+        self.busy += departure.since(start).as_nanos();
+    }
+
+    /// What has been contributed so far when `rest` is yet to come.
+    pub(crate) fn without(self, rest: Self, elapsed: Duration, max: Tally) -> QueueStatistics {
+        let packet_nanos = self.packets - rest.packets;
+        let busy = self.busy - rest.busy;
+        QueueStatistics {
+            elapsed,
+            packet_nanos,
+            byte_nanos: self.bytes - rest.bytes,
+            // One packet at a time is in transmission, for as long as the line is busy.
+            waiting_packet_nanos: packet_nanos - u128::from(busy),
+            waiting_byte_nanos: self.waiting_bytes - rest.waiting_bytes,
+            busy: Duration::from_nanos(busy),
+            max,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! How much may be in flight, and when slow start ends.
+
+mod fixed;
+mod reno;
+
+pub use fixed::Fixed;
+pub use reno::Reno;
+
+use crate::facts::{AckSample, LossSample};
+
+/// The widest window a controller grows to: what RFC 7323 lets a peer advertise.
+pub const MAX_WINDOW: u32 = 1 << 30;
+
+/// Keeps the congestion window, in bytes.
+pub trait CongestionController {
+    /// The congestion window without the inflation of fast recovery.
+    fn cwnd(&self) -> u32;
+
+    /// The slow start threshold.
+    fn ssthresh(&self) -> u32;
+
+    /// New data was acknowledged outside of recovery.
+    fn on_ack(&mut self, ack: &AckSample);
+
+    /// A loss was noticed without a timeout.
+    fn on_loss(&mut self, loss: &LossSample);
+
+    /// The retransmission timer expired. `repeated` when it has expired before for the same data.
+    fn on_timeout(&mut self, loss: &LossSample, repeated: bool);
+
+    /// Recovery, or a restart after idleness, sets the window to this many bytes.
+    fn set_cwnd(&mut self, bytes: u32);
+}
+
+/// Says when slow start ends.
+pub trait SlowStart {
+    /// Whether the window grows exponentially.
+    fn is_on(&self, cwnd: u32, ssthresh: u32) -> bool;
+}
+
+/// RFC 5681 §3.1: slow start while `cwnd < ssthresh`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Classic;
+
+impl SlowStart for Classic {
+    fn is_on(&self, cwnd: u32, ssthresh: u32) -> bool {
+        cwnd < ssthresh
+    }
+}
+
+/// How slow start counts an acknowledgment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Counting {
+    /// Each ACK adds a whole step, whatever it covers: the senders of the papers' time.
+    Acks,
+    /// RFC 5681 §3.1, eq. (2): an ACK adds no more than the bytes it covers.
+    #[default]
+    Bytes,
+}
+
+/// Any of the controllers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnyController {
+    /// A constant window.
+    Fixed(Fixed),
+    /// The window of Tahoe, Reno and NewReno, which differ in recovery only.
+    Reno(Reno<Classic>),
+}
+
+macro_rules! each {
+    ($self:ident, $inner:ident => $call:expr) => {
+        match $self {
+            Self::Fixed($inner) => $call,
+            Self::Reno($inner) => $call,
+        }
+    };
+}
+
+impl CongestionController for AnyController {
+    fn cwnd(&self) -> u32 {
+        each!(self, c => c.cwnd())
+    }
+
+    fn ssthresh(&self) -> u32 {
+        each!(self, c => c.ssthresh())
+    }
+
+    fn on_ack(&mut self, ack: &AckSample) {
+        each!(self, c => c.on_ack(ack));
+    }
+
+    fn on_loss(&mut self, loss: &LossSample) {
+        each!(self, c => c.on_loss(loss));
+    }
+
+    fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
+        each!(self, c => c.on_timeout(loss, repeated));
+    }
+
+    fn set_cwnd(&mut self, bytes: u32) {
+        each!(self, c => c.set_cwnd(bytes));
+    }
+}

@@ -1,0 +1,35 @@
+//! A window that never changes.
+
+use crate::congestion::CongestionController;
+use crate::facts::{AckSample, LossSample};
+
+/// A constant window: the null object for tests, and a sender whose losses change nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fixed {
+    cwnd: u32,
+}
+
+impl Fixed {
+    /// A window of `cwnd` bytes.
+    pub const fn new(cwnd: u32) -> Self {
+        Self { cwnd }
+    }
+}
+
+impl CongestionController for Fixed {
+    fn cwnd(&self) -> u32 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.cwnd
+    }
+
+    fn on_ack(&mut self, _ack: &AckSample) {}
+
+    fn on_loss(&mut self, _loss: &LossSample) {}
+
+    fn on_timeout(&mut self, _loss: &LossSample, _repeated: bool) {}
+
+    fn set_cwnd(&mut self, _bytes: u32) {}
+}

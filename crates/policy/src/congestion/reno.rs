@@ -1,0 +1,86 @@
+//! The window of RFC 5681: additive increase, multiplicative decrease.
+//!
+//! Tahoe, Reno, NewReno and SACK keep the same window. They differ in what they do between noticing a loss
+//! and having repaired it, which is [`crate::recovery`].
+
+use crate::congestion::{CongestionController, Counting, MAX_WINDOW, SlowStart};
+use crate::facts::{AckSample, Growth, LossSample};
+
+/// RFC 5681's congestion window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reno<S> {
+    cwnd: u32,
+    ssthresh: u32,
+    /// What congestion avoidance has earned and not yet added, in bytes · cwnd.
+    earned: u64,
+    counting: Counting,
+    slow_start: S,
+}
+
+impl<S: SlowStart> Reno<S> {
+    /// A window of `initial` bytes in slow start. RFC 5681 §3.1: ssthresh starts arbitrarily high.
+    pub const fn new(initial: u32, counting: Counting, slow_start: S) -> Self {
+        Self { cwnd: initial, ssthresh: MAX_WINDOW, earned: 0, counting, slow_start }
+    }
+
+    fn widen(&mut self, bytes: u32) {
+        self.cwnd = self.cwnd.saturating_add(bytes).min(MAX_WINDOW);
+    }
+
+    /// RFC 5681 §3.1, eq. (4).
+    fn halve(&mut self, loss: &LossSample) {
+        self.ssthresh = (loss.flight / 2).max(2 * loss.smss);
+        self.earned = 0;
+    }
+}
+
+impl<S: SlowStart> CongestionController for Reno<S> {
+    fn cwnd(&self) -> u32 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.ssthresh
+    }
+
+    fn on_ack(&mut self, ack: &AckSample) {
+        if ack.app_limited {
+            return;
+        }
+        match ack.growth {
+            Growth::Window(bytes) => self.cwnd = self.cwnd.max(bytes.min(MAX_WINDOW)),
+            Growth::Standard { step, .. } if self.slow_start.is_on(self.cwnd, self.ssthresh) => {
+                self.widen(match self.counting {
+                    Counting::Acks => step,
+                    Counting::Bytes => step.min(ack.acked),
+                });
+            }
+            Growth::Standard { step, per_rtt } => {
+                // RFC 5681 §3.1, eq. (3), with the fraction carried instead of dropped.
+                self.earned += u64::from(step) * u64::from(per_rtt);
+                let whole = self.earned / u64::from(self.cwnd.max(1));
+                self.earned -= whole * u64::from(self.cwnd);
+                self.widen(u32::try_from(whole).unwrap_or(u32::MAX));
+            }
+        }
+    }
+
+    fn on_loss(&mut self, loss: &LossSample) {
+        self.halve(loss);
+        self.cwnd = self.ssthresh;
+    }
+
+    fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
+        // RFC 5681 §3.1: ssthresh is held while the same segment keeps timing out.
+        if !repeated {
+            self.halve(loss);
+        }
+        // RFC 5681 §3.1, eq. (4) ff.: the loss window, not the initial one.
+        self.cwnd = loss.loss_window;
+    }
+
+    fn set_cwnd(&mut self, bytes: u32) {
+        self.cwnd = bytes.clamp(1, MAX_WINDOW);
+        self.earned = 0;
+    }
+}

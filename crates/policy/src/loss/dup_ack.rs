@@ -1,0 +1,26 @@
+//! Three duplicate acknowledgments.
+
+use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Scoreboard};
+
+/// RFC 5681 §3.2: the third duplicate acknowledgment says that a segment is lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DupAck {
+    count: u32,
+}
+
+impl LossDetector for DupAck {
+    fn on_duplicate(&mut self, duplicate: &Duplicate, _board: &Scoreboard) -> bool {
+        if duplicate.exact {
+            self.count += 1;
+        }
+        duplicate.exact && self.count == DUP_THRESH
+    }
+
+    fn reset(&mut self) {
+        self.count = 0;
+    }
+
+    fn duplicates(&self) -> u32 {
+        self.count
+    }
+}

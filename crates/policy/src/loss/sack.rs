@@ -1,0 +1,30 @@
+//! RFC 6675's two ways of noticing a loss.
+
+use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Scoreboard};
+
+/// RFC 6675 §5: three acknowledgments that each brought new SACK information, or enough segments reported
+/// above the hole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sack {
+    count: u32,
+}
+
+impl LossDetector for Sack {
+    fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
+        // RFC 6675 §2: a duplicate is an ACK that SACKs something new, whatever its window says. An ACK
+        // that only reports a duplicate arrival (DSACK, RFC 2883) brings nothing new and isn't counted.
+        if duplicate.newly_sacked == 0 {
+            return false;
+        }
+        self.count += 1;
+        self.count >= DUP_THRESH || board.first_is_lost(DUP_THRESH)
+    }
+
+    fn reset(&mut self) {
+        self.count = 0;
+    }
+
+    fn duplicates(&self) -> u32 {
+        self.count
+    }
+}

@@ -1,0 +1,270 @@
+//! The retransmission queue and RFC 6675's scoreboard in one: every cut that is in flight, with what is
+//! known of it.
+//!
+//! Cuts are kept because framing makes their sizes a decision of the sender's: what is retransmitted is what
+//! was cut, unless the segmenter now cuts smaller.
+//!
+//! Unlike RFC 6675 §4, `IsLost` counts *segments* reported above a hole and not `(DupThresh − 1) · SMSS`
+//! bytes: three reduced segments of Smart Framing are fewer bytes than that, and the sender knows its cuts.
+//!
+//! Sums are kept as marks change, so [`Scoreboard::pipe`] costs nothing.
+
+use std::collections::VecDeque;
+
+use units::Instant;
+use wire::{SeqNum, SeqRange};
+
+/// A run of sequence numbers that left as one segment.
+#[expect(clippy::struct_excessive_bools, reason = "four independent marks; all sixteen combinations occur")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    seq: SeqNum,
+    len: u32,
+    sent_at: Instant,
+    sacked: bool,
+    lost: bool,
+    resent: bool,
+    ambiguous: bool,
+}
+
+impl Cut {
+    /// The sequence numbers of the cut.
+    pub fn range(&self) -> (SeqNum, u32) {
+        (self.seq, self.len)
+    }
+
+    fn end(&self) -> SeqNum {
+        self.seq + self.len
+    }
+
+    /// In the network as far as the sender knows (RFC 6675 §4, `SetPipe`).
+    fn copies_in_pipe(&self) -> u32 {
+        match (self.sacked, self.lost) {
+            (true, _) => 0,
+            (false, lost) => u32::from(!lost) + u32::from(self.resent),
+        }
+    }
+
+    fn awaits_repair(&self) -> bool {
+        self.lost && !self.resent && !self.sacked
+    }
+}
+
+/// What a cumulative acknowledgment took out of the queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Acked {
+    /// Sequence numbers newly acknowledged.
+    pub bytes: u32,
+    /// When the newest segment wholly acknowledged was sent, unless Karn's rule forbids to time it.
+    pub timed: Option<Instant>,
+}
+
+/// The cuts in flight, oldest first, without gaps.
+#[derive(Debug, Clone, Default)]
+pub struct Scoreboard {
+    cuts: VecDeque<Cut>,
+    pipe: u32,
+    pipe_segments: u32,
+    sacked_segments: u32,
+    sacked_bytes: u32,
+    awaiting_repair: u32,
+}
+
+impl Scoreboard {
+    /// Appends a segment that has just been sent. `again` when any of it had been sent before (Karn's rule:
+    /// it can't be timed).
+    pub fn push(&mut self, seq: SeqNum, len: u32, now: Instant, again: bool) {
+        debug_assert!(self.cuts.back().is_none_or(|last| last.end() == seq), "a gap in the queue");
+        self.cuts.push_back(Cut {
+            seq,
+            len,
+            sent_at: now,
+            sacked: false,
+            lost: false,
+            resent: false,
+            ambiguous: again,
+        });
+        self.pipe += len;
+        self.pipe_segments += 1;
+    }
+
+    /// Removes what `una` acknowledges; a cut acknowledged in part keeps the rest.
+    pub fn ack(&mut self, una: SeqNum) -> Acked {
+        let mut acked = Acked::default();
+        while let Some(&cut) = self.cuts.front() {
+            if !cut.seq.before(una) {
+                break;
+            }
+            if cut.end().after(una) {
+                let part = una.distance_from(cut.seq);
+                acked.bytes += part;
+                self.change(0, |cut| {
+                    cut.seq += part;
+                    cut.len -= part;
+                });
+                break;
+            }
+            acked.bytes += cut.len;
+            acked.timed = (!cut.ambiguous).then_some(cut.sent_at);
+            self.forget(&cut);
+            self.cuts.pop_front();
+        }
+        acked
+    }
+
+    /// Marks what a SACK block reports and returns the bytes it reports for the first time. Numbers outside
+    /// the queue, and cuts covered in part only, change nothing.
+    pub fn sack(&mut self, block: SeqRange) -> u32 {
+        let first = self.cuts.partition_point(|cut| cut.seq.before(block.start()));
+        let mut news = 0;
+        for index in first..self.cuts.len() {
+            if self.cuts[index].end().after(block.end()) {
+                break;
+            }
+            if !self.cuts[index].sacked {
+                news += self.cuts[index].len;
+                self.change(index, |cut| cut.sacked = true);
+            }
+        }
+        news
+    }
+
+    /// RFC 6675 §4, `IsLost(HighACK + 1)`: whether `threshold` segments arrived above the first one.
+    pub fn first_is_lost(&self, threshold: u32) -> bool {
+        self.sacked_segments >= threshold
+    }
+
+    /// Marks every hole with at least `threshold` reported segments above it as lost, and the first segment
+    /// in any case when `first` is set (recovery begins with it).
+    pub fn mark_lost(&mut self, threshold: u32, first: bool) {
+        if first && self.cuts.front().is_some_and(|cut| !cut.lost && !cut.sacked) {
+            self.change(0, |cut| cut.lost = true);
+        }
+        if self.sacked_segments < threshold {
+            return;
+        }
+        let mut above = 0;
+        let mut frontier = self.cuts.len();
+        while frontier > 0 && above < threshold {
+            frontier -= 1;
+            above += u32::from(self.cuts[frontier].sacked);
+        }
+        for index in 0..frontier {
+            if !self.cuts[index].lost && !self.cuts[index].sacked {
+                self.change(index, |cut| cut.lost = true);
+            }
+        }
+    }
+
+    /// RFC 6675 §4, `NextSeg` rule (1): the first lost segment that hasn't been resent.
+    pub fn next_lost(&self) -> Option<Cut> {
+        if self.awaiting_repair == 0 {
+            return None;
+        }
+        self.cuts.iter().find(|cut| cut.awaits_repair()).copied()
+    }
+
+    /// RFC 6675 §4, `NextSeg` rule (3): the first hole below the highest reported segment that hasn't been
+    /// resent, lost or not.
+    pub fn next_hole(&self) -> Option<Cut> {
+        let highest = self.cuts.iter().rposition(|cut| cut.sacked)?;
+        self.cuts.iter().take(highest).find(|cut| !cut.sacked && !cut.resent).copied()
+    }
+
+    /// RFC 6675 §4, `NextSeg` rule (4): the last segment that hasn't been reported.
+    pub fn last_hole(&self) -> Option<Cut> {
+        self.cuts.iter().rev().find(|cut| !cut.sacked).copied()
+    }
+
+    /// The first segment in the queue.
+    pub fn first(&self) -> Option<Cut> {
+        self.cuts.front().copied()
+    }
+
+    /// Notes that the first `len` numbers of the cut at `seq` were sent again; a longer cut is split there.
+    pub fn resend(&mut self, seq: SeqNum, len: u32, now: Instant) {
+        let index = self.cuts.partition_point(|cut| cut.seq.before(seq));
+        let Some(&cut) = self.cuts.get(index).filter(|cut| cut.seq == seq) else { return };
+        if len < cut.len {
+            let rest = Cut { seq: seq + len, len: cut.len - len, ..cut };
+            self.change(index, |cut| cut.len = len);
+            self.cuts.insert(index + 1, rest);
+            self.remember(&rest);
+        }
+        self.change(index, |cut| {
+            cut.resent = true;
+            cut.ambiguous = true;
+            cut.sent_at = now;
+        });
+    }
+
+    /// Recovery is over: what is still in flight is neither lost nor resent.
+    pub fn end_recovery(&mut self) {
+        for index in 0..self.cuts.len() {
+            if self.cuts[index].lost || self.cuts[index].resent {
+                self.change(index, |cut| (cut.lost, cut.resent) = (false, false));
+            }
+        }
+    }
+
+    /// Forgets everything in flight. RFC 2018 §8: after a timeout prior SACK information must not decide what
+    /// is resent, because the receiver may have dropped it.
+    pub fn clear(&mut self) {
+        self.cuts.clear();
+        *self = Self { cuts: std::mem::take(&mut self.cuts), ..Self::default() };
+    }
+
+    /// RFC 6675 §4, `SetPipe`: the sender's estimate of the bytes in the network.
+    pub fn pipe(&self) -> u32 {
+        self.pipe
+    }
+
+    /// The segments those bytes are in.
+    pub fn pipe_segments(&self) -> u32 {
+        self.pipe_segments
+    }
+
+    /// All segments in the queue.
+    pub fn segments(&self) -> u32 {
+        u32::try_from(self.cuts.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Bytes that the receiver has reported above `snd.una`.
+    pub fn sacked_bytes(&self) -> u32 {
+        self.sacked_bytes
+    }
+
+    /// Whether nothing is in flight.
+    pub fn is_empty(&self) -> bool {
+        self.cuts.is_empty()
+    }
+
+    fn change(&mut self, index: usize, edit: impl FnOnce(&mut Cut)) {
+        let before = self.cuts[index];
+        edit(&mut self.cuts[index]);
+        let after = self.cuts[index];
+        self.forget(&before);
+        self.remember(&after);
+    }
+
+    fn remember(&mut self, cut: &Cut) {
+        let copies = cut.copies_in_pipe();
+        self.pipe += copies * cut.len;
+        self.pipe_segments += copies;
+        self.sacked_segments += u32::from(cut.sacked);
+        self.sacked_bytes += if cut.sacked { cut.len } else { 0 };
+        self.awaiting_repair += u32::from(cut.awaits_repair());
+    }
+
+    fn forget(&mut self, cut: &Cut) {
+        let copies = cut.copies_in_pipe();
+        self.pipe -= copies * cut.len;
+        self.pipe_segments -= copies;
+        self.sacked_segments -= u32::from(cut.sacked);
+        self.sacked_bytes -= if cut.sacked { cut.len } else { 0 };
+        self.awaiting_repair -= u32::from(cut.awaits_repair());
+    }
+}
+
+#[cfg(test)]
+mod tests;

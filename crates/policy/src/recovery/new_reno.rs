@@ -1,0 +1,47 @@
+//! NewReno's fast recovery.
+
+use crate::facts::LossSample;
+use crate::recovery::{Progress, Recovery, RecoveryAck};
+
+/// RFC 6582: an acknowledgment that stops short of the recovery point uncovers the next hole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NewReno {
+    /// Added to the controller's window; partial acknowledgments can take it below zero.
+    inflation: i64,
+    partial_seen: bool,
+}
+
+impl Recovery for NewReno {
+    fn enter(&mut self, loss: &LossSample) {
+        // RFC 6582 §3.2, step 2 (RFC 5681 §3.2, step 3), in segments of the lost one's size.
+        self.inflation = i64::from(loss.duplicates) * i64::from(loss.segment);
+        self.partial_seen = false;
+    }
+
+    fn on_duplicate(&mut self, segment: u32) {
+        self.inflation += i64::from(segment);
+    }
+
+    fn on_ack(&mut self, ack: &RecoveryAck) -> Progress {
+        if ack.full {
+            // RFC 6582 §3.2, step 3, first option: no burst when little is in flight.
+            self.inflation = 0;
+            return Progress::Done { cwnd: ack.ssthresh.min(ack.flight.max(ack.smss) + ack.smss) };
+        }
+        // RFC 6582 §3.2, step 3, partial: deflate by what was acknowledged, and let one segment out for the
+        // one that has left.
+        self.inflation -= i64::from(ack.acked);
+        if ack.acked >= ack.segment {
+            self.inflation += i64::from(ack.segment);
+        }
+        // RFC 6582 §4, the "Impatient" variant, which §3.2 prescribes: only the first partial
+        // acknowledgment restarts the timer, so that many holes end in a timeout instead of a round trip each.
+        let restart_timer = !self.partial_seen;
+        self.partial_seen = true;
+        Progress::Partial { resend: true, restart_timer }
+    }
+
+    fn window(&self, cwnd: u32) -> u32 {
+        u32::try_from((i64::from(cwnd) + self.inflation).max(0)).unwrap_or(u32::MAX)
+    }
+}

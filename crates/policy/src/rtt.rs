@@ -1,0 +1,186 @@
+//! The retransmission timer's estimate (RFC 6298).
+
+use units::Duration;
+
+/// The parameters of the retransmission timeout. Ranges are kept by the constructor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RtoConfig {
+    initial: Duration,
+    min: Duration,
+    max: Duration,
+    tick: Duration,
+    ticks_expire: bool,
+}
+
+impl RtoConfig {
+    /// RFC 6298 §2: 1 s at first, at least 1 s, at most 60 s, with a clock of a millisecond.
+    pub const RFC: Self = Self {
+        initial: Duration::from_secs(1),
+        min: Duration::from_secs(1),
+        max: Duration::from_secs(60),
+        tick: Duration::from_millis(1),
+        ticks_expire: false,
+    };
+
+    /// A timer that starts at `initial` and stays between `min` and `max`, on a clock that ticks every `tick`
+    /// (zero: exact). `ticks_expire` when timers can only expire on a tick, as in BSD's slow timeout.
+    /// `None` unless `0 < min ≤ initial ≤ max` and `tick ≤ min`.
+    pub fn new(
+        initial: Duration,
+        min: Duration,
+        max: Duration,
+        tick: Duration,
+        ticks_expire: bool,
+    ) -> Option<Self> {
+        let ordered = !min.is_zero() && min <= initial && initial <= max && tick <= min;
+        ordered.then_some(Self { initial, min, max, tick, ticks_expire })
+    }
+
+    /// The timeout before the first measurement.
+    pub const fn initial(&self) -> Duration {
+        self.initial
+    }
+
+    /// The granularity on which timers expire; zero for exact timers.
+    pub const fn expiry_tick(&self) -> Duration {
+        if self.ticks_expire { self.tick } else { Duration::ZERO }
+    }
+}
+
+/// Smoothed round-trip time, its variation, and the timeout that follows from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RttEstimator {
+    config: RtoConfig,
+    estimate: Option<Estimate>,
+    /// RTO before back-off.
+    base: Duration,
+    /// How often the timer has expired since the last measurement.
+    backoff: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Estimate {
+    srtt: u64,
+    rttvar: u64,
+}
+
+impl RttEstimator {
+    /// No measurement yet.
+    pub const fn new(config: RtoConfig) -> Self {
+        Self { config, estimate: None, base: config.initial, backoff: 0 }
+    }
+
+    /// Takes a measurement. RFC 6298 §2.2, §2.3; Karn's rule (§3) is the caller's.
+    pub fn sample(&mut self, rtt: Duration) {
+        let rtt = rtt.round_to(self.config.tick).as_nanos();
+        let estimate = match self.estimate {
+            None => Estimate { srtt: rtt, rttvar: rtt / 2 },
+            Some(Estimate { srtt, rttvar }) => Estimate {
+                rttvar: rttvar - rttvar / 4 + srtt.abs_diff(rtt) / 4,
+                srtt: srtt - srtt / 8 + rtt / 8,
+            },
+        };
+        self.estimate = Some(estimate);
+        // RFC 6298 §2.3: RTO = SRTT + max(G, 4 · RTTVAR), on a clock that knows whole ticks only.
+        let tick = self.config.tick.as_nanos();
+        let raw = estimate.srtt + (4 * estimate.rttvar).max(tick);
+        let whole = if tick == 0 { raw } else { raw.next_multiple_of(tick) };
+        self.base = Duration::from_nanos(whole).clamp(self.config.min, self.config.max);
+        self.backoff = 0;
+    }
+
+    /// The timer expired. RFC 6298 §5.5.
+    pub fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+
+    /// RFC 6298 §5.7: if the timer expired for a SYN and the timeout is below 3 s, data starts with 3 s.
+    pub fn after_syn_timeout(&mut self) {
+        self.backoff = 0;
+        self.base = self.base.max(Duration::from_secs(3)).min(self.config.max);
+    }
+
+    /// The timeout in force.
+    pub fn rto(&self) -> Duration {
+        if self.backoff == 0 {
+            return self.base;
+        }
+        (self.base * (1u64 << self.backoff.min(32))).min(self.config.max)
+    }
+
+    /// The smoothed round-trip time, once there was a measurement.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.estimate.map(|e| Duration::from_nanos(e.srtt))
+    }
+
+    /// How often the timer has expired since the last measurement.
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// The parameters.
+    pub fn config(&self) -> &RtoConfig {
+        &self.config
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    /// RFC 6298 §2.2
+    #[test]
+    fn the_first_sample_gives_three_times_itself() {
+        let config = RtoConfig::new(ms(3000), ms(1), ms(60_000), Duration::ZERO, false).unwrap();
+        let mut rtt = RttEstimator::new(config);
+        assert_eq!(rtt.rto(), ms(3000));
+        rtt.sample(ms(100));
+        assert_eq!((rtt.rto(), rtt.srtt()), (ms(300), Some(ms(100))));
+    }
+
+    /// RFC 6298 §2.4, §5.5
+    #[test]
+    fn the_timeout_has_a_floor_and_doubles_to_a_ceiling() {
+        let mut rtt = RttEstimator::new(RtoConfig::RFC);
+        rtt.sample(ms(10));
+        assert_eq!(rtt.rto(), ms(1000));
+        let seen: Vec<Duration> = (0..7)
+            .map(|_| {
+                rtt.back_off();
+                rtt.rto()
+            })
+            .collect();
+        assert_eq!(seen, [2, 4, 8, 16, 32, 60, 60].map(|s| ms(1000 * s)));
+        rtt.sample(ms(10));
+        assert_eq!(rtt.rto(), ms(1000), "a measurement ends the back-off");
+    }
+
+    #[test]
+    fn a_coarse_clock_counts_whole_ticks() {
+        let config = RtoConfig::new(ms(3000), ms(100), ms(64_000), ms(100), false).unwrap();
+        let mut rtt = RttEstimator::new(config);
+        rtt.sample(ms(140));
+        assert_eq!((rtt.srtt(), rtt.rto()), (Some(ms(100)), ms(300)));
+        rtt.sample(ms(40));
+        assert!(rtt.rto().as_nanos().is_multiple_of(ms(100).as_nanos()));
+    }
+
+    proptest! {
+        #[test]
+        fn a_constant_path_converges_to_its_round_trip(rtt_ms in 2..500u64) {
+            let mut rtt = RttEstimator::new(RtoConfig::RFC);
+            for _ in 0..200 {
+                rtt.sample(ms(rtt_ms));
+            }
+            let srtt = rtt.srtt().unwrap();
+            prop_assert!(srtt.abs_diff(ms(rtt_ms)) < Duration::from_micros(1));
+            prop_assert_eq!(rtt.rto(), ms(1000));
+        }
+    }
+}

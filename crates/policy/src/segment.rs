@@ -1,0 +1,135 @@
+//! Where to cut the stream: the classic rule and TCP Smart Framing.
+//!
+//! Source: Mellia, Meo, Casetti, *TCP Smart Framing*, IEEE/ACM ToN 13(2), 2005, §III (the journal), and
+//! `draft-mellia-tsvwg-tcp-smartframing-00`, 2001, §6 (the draft). Both cut more, smaller segments while
+//! `cwnd < cwnd_min` (the *small-window regime*) so that a loss is followed by enough segments to be noticed.
+//!
+//! They differ on the axis of what stays constant in a window of the small-window regime: fixed-size framing
+//! keeps the *size* of a segment, variable-size framing the *number* of segments.
+
+mod fixed_size;
+mod full_sized;
+mod variable_size;
+
+pub use fixed_size::{Avoidance, FixedSize};
+pub use full_sized::FullSized;
+pub use variable_size::{Alpha, VariableSize};
+
+use crate::facts::{Growth, SendView};
+
+/// Decides the size of the next segment and, with it, the step by which the window grows.
+pub trait Segmenter {
+    /// A slow start begins with a window of `cwnd0` bytes: the initial window, or the loss window after a
+    /// timeout.
+    fn on_slow_start(&mut self, cwnd0: u32, view: &SendView);
+
+    /// An acknowledgment of new data came in; `view` shows the sender after it.
+    fn on_ack(&mut self, view: &SendView);
+
+    /// The window was reduced without a timeout; `view.cwnd` is the reduced one.
+    fn on_reduction(&mut self, view: &SendView);
+
+    /// The largest payload of the next segment, the paper's `MSS_c`: window growth, Nagle's rule and
+    /// silly-window avoidance compare against it.
+    fn mss_c(&self, view: &SendView) -> u32;
+
+    /// The most segments that may be in flight, where the rule limits their number.
+    fn max_segments(&self, view: &SendView) -> Option<u32>;
+
+    /// How an acknowledgment may widen the window.
+    fn growth(&self, view: &SendView) -> Growth;
+}
+
+/// Any of the segmenters, without a heap allocation per connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnySegmenter {
+    /// Segments of up to the sender maximum segment size, always.
+    FullSized(FullSized),
+    /// FS-TCP-SF.
+    FixedSize(FixedSize),
+    /// VS-TCP-SF.
+    VariableSize(VariableSize),
+}
+
+macro_rules! each {
+    ($self:ident, $inner:ident => $call:expr) => {
+        match $self {
+            Self::FullSized($inner) => $call,
+            Self::FixedSize($inner) => $call,
+            Self::VariableSize($inner) => $call,
+        }
+    };
+}
+
+impl Segmenter for AnySegmenter {
+    fn on_slow_start(&mut self, cwnd0: u32, view: &SendView) {
+        each!(self, s => s.on_slow_start(cwnd0, view));
+    }
+
+    fn on_ack(&mut self, view: &SendView) {
+        each!(self, s => s.on_ack(view));
+    }
+
+    fn on_reduction(&mut self, view: &SendView) {
+        each!(self, s => s.on_reduction(view));
+    }
+
+    fn mss_c(&self, view: &SendView) -> u32 {
+        each!(self, s => s.mss_c(view))
+    }
+
+    fn max_segments(&self, view: &SendView) -> Option<u32> {
+        each!(self, s => s.max_segments(view))
+    }
+
+    fn growth(&self, view: &SendView) -> Growth {
+        each!(self, s => s.growth(view))
+    }
+}
+
+/// The parameters both framings share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Regime {
+    segments: u8,
+    threshold: u8,
+}
+
+impl Regime {
+    /// The papers' choice: four segments, below a window of four.
+    pub const PAPER: Self = Self { segments: 4, threshold: 4 };
+
+    /// `segments` is `N_sf`, how many segments an initial window is cut into (2 to 64); `threshold` is
+    /// `cwnd_min` in full-sized segments (1 to 64). `None` outside those ranges.
+    pub const fn new(segments: u8, threshold: u8) -> Option<Self> {
+        if segments < 2 || segments > 64 || threshold < 1 || threshold > 64 {
+            return None;
+        }
+        Some(Self { segments, threshold })
+    }
+
+    /// `N_sf`.
+    pub const fn segments(self) -> u32 {
+        self.segments as u32
+    }
+
+    /// `cwnd_min` in full-sized segments.
+    pub const fn threshold(self) -> u32 {
+        self.threshold as u32
+    }
+
+    /// `cwnd_min` in bytes.
+    pub const fn cwnd_min(self, smss: u32) -> u32 {
+        self.threshold as u32 * smss
+    }
+
+    /// Whether the window is small: `cwnd < cwnd_min`.
+    pub const fn holds(self, view: &SendView) -> bool {
+        view.cwnd < self.cwnd_min(view.smss)
+    }
+
+    /// The reduced size with which a slow start from `cwnd0` begins: `N_sf` segments fill the window.
+    /// With `N_sf = cwnd_min / MSS`, as in both papers, it is the journal's `MSS · cwnd_0 / cwnd_min`.
+    fn reduced(self, cwnd0: u32, smss: u32) -> u32 {
+        (cwnd0 / self.segments()).clamp(1, smss)
+    }
+}

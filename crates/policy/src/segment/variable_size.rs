@@ -1,0 +1,107 @@
+//! VS-TCP-SF: a constant number of segments, which grow, while the window is small.
+
+use crate::facts::{Growth, SendView};
+use crate::segment::{Regime, Segmenter};
+
+/// The factor by which an acknowledgment lengthens the next segment, in millionths, at least 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alpha(u32);
+
+impl Alpha {
+    /// The papers' 1.32: `α⁵ = 4` rounded, so that the ninth segment is full-sized.
+    pub const PAPER: Self = Self(1_320_000);
+    const ONE: u64 = 1_000_000;
+
+    /// `millionths / 10⁶`, between 1 and 4; `None` outside.
+    pub const fn from_millionths(millionths: u32) -> Option<Self> {
+        if millionths < 1_000_000 || millionths > 4_000_000 { None } else { Some(Self(millionths)) }
+    }
+
+    /// The factor in millionths.
+    pub const fn millionths(self) -> u32 {
+        self.0
+    }
+}
+
+/// Variable-size Smart Framing: `N_sf` segments in flight while `cwnd < cwnd_min`, each acknowledgment making
+/// the next one longer by `α`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VariableSize {
+    regime: Regime,
+    alpha: Alpha,
+    /// `MSS_c` in 1/65536 bytes, so that rounding doesn't accumulate: the ninth segment must be full-sized.
+    size: u64,
+    /// Whether the last look found a small window.
+    small: bool,
+}
+
+impl VariableSize {
+    const FRACTION_BITS: u32 = 16;
+
+    /// A segmenter that has not begun a slow start yet.
+    pub const fn new(regime: Regime, alpha: Alpha) -> Self {
+        Self { regime, alpha, size: 0, small: false }
+    }
+
+    /// `N_sf` and `cwnd_min`.
+    pub const fn regime(&self) -> Regime {
+        self.regime
+    }
+
+    /// `α`.
+    pub const fn alpha(&self) -> Alpha {
+        self.alpha
+    }
+
+    fn set_size(&mut self, bytes: u32) {
+        self.size = u64::from(bytes) << Self::FRACTION_BITS;
+    }
+
+    fn size(&self, smss: u32) -> u32 {
+        u32::try_from(self.size >> Self::FRACTION_BITS).unwrap_or(u32::MAX).clamp(1, smss)
+    }
+}
+
+impl Segmenter for VariableSize {
+    fn on_slow_start(&mut self, cwnd0: u32, view: &SendView) {
+        self.set_size(self.regime.reduced(cwnd0, view.smss));
+        self.small = self.regime.holds(view);
+    }
+
+    fn on_ack(&mut self, view: &SendView) {
+        self.small = self.regime.holds(view);
+        if self.small {
+            // Journal §III: MSS_c grows by α after every in-sequence ACK until it equals MSS.
+            let limit = u64::from(view.smss) << Self::FRACTION_BITS;
+            self.size = (self.size * u64::from(self.alpha.0) / Alpha::ONE).min(limit);
+        }
+    }
+
+    fn on_reduction(&mut self, view: &SendView) {
+        if self.regime.holds(view) && !self.small {
+            // Neither paper says with which size a window that falls below cwnd_min begins. N_sf segments
+            // that fill the window keep the bytes in flight equal to classic TCP's, which is their principle.
+            self.set_size(self.regime.reduced(view.cwnd, view.smss));
+        }
+        self.small = self.regime.holds(view);
+    }
+
+    fn mss_c(&self, view: &SendView) -> u32 {
+        if self.regime.holds(view) { self.size(view.smss) } else { view.smss }
+    }
+
+    fn max_segments(&self, view: &SendView) -> Option<u32> {
+        // Draft §6: the sender MUST NOT have more than four segments in flight while the window is small.
+        self.regime.holds(view).then_some(self.regime.segments())
+    }
+
+    fn growth(&self, view: &SendView) -> Growth {
+        if !self.regime.holds(view) {
+            return Growth::Standard { step: view.smss, per_rtt: view.smss };
+        }
+        // The draft's table: the window is what is in flight, filled up to N_sf segments of the new size. The
+        // same rule is used above ssthresh, where the draft keeps it for simplicity.
+        let room = self.regime.segments().saturating_sub(view.flight_segments);
+        Growth::Window(view.flight + room * self.size(view.smss))
+    }
+}

@@ -1,0 +1,456 @@
+//! Naming a combination of sender policies in text.
+//!
+//! ```text
+//! <congestion>[+newreno|+sack][+lt] / <segmenter> / iw=<window>[, lw=N]
+//!
+//! reno+sack / fs(n=4) / iw=1
+//! tahoe / full / iw=2
+//! reno+newreno+lt / vs(n=4, min=4, alpha=1.32) / iw=rfc6928
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use crate::congestion::{AnyController, Classic, Counting, Fixed, Reno};
+use crate::loss::{AnyDetector, DupAck, Sack};
+use crate::recovery::{self, AnyRecovery};
+use crate::segment::{Alpha, AnySegmenter, Avoidance, FixedSize, FullSized, Regime, VariableSize};
+
+/// A combination of answers to the sender's five questions. Parses from text and prints back to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SenderPolicy {
+    /// How much may be in flight.
+    pub congestion: Congestion,
+    /// What is lost, and how fast while recovering.
+    pub loss: LossResponse,
+    /// RFC 3042: the first two duplicate acknowledgments each let a new segment out.
+    pub limited_transmit: bool,
+    /// Where to cut the stream.
+    pub framing: Framing,
+    /// The initial window.
+    pub initial_window: InitialWindow,
+    /// The window a slow start after a timeout begins with, in full-sized segments (RFC 5681: 1).
+    pub loss_window: u8,
+}
+
+/// Which congestion controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Congestion {
+    /// RFC 5681.
+    Reno,
+    /// A constant window of so many full-sized segments.
+    Fixed(u16),
+}
+
+/// Which loss detector and which recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossResponse {
+    /// Three duplicates, then slow start.
+    Tahoe,
+    /// Three duplicates, then fast recovery (RFC 5681).
+    Reno,
+    /// Three duplicates, then NewReno's fast recovery (RFC 6582).
+    NewReno,
+    /// The scoreboard (RFC 6675).
+    Sack,
+}
+
+/// Which segmenter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// Full-sized segments.
+    Full,
+    /// FS-TCP-SF.
+    FixedSize(Regime, Avoidance),
+    /// VS-TCP-SF.
+    VariableSize(Regime, Alpha),
+}
+
+/// How much a connection may send before its first acknowledgment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InitialWindow {
+    /// So many full-sized segments, 1 to 10.
+    Segments(u8),
+    /// RFC 3390: `min(4·SMSS, max(2·SMSS, 4380 bytes))`.
+    Rfc3390,
+    /// RFC 6928: `min(10·SMSS, max(2·SMSS, 14600 bytes))`.
+    Rfc6928,
+}
+
+impl InitialWindow {
+    /// The window in bytes.
+    pub fn bytes(self, smss: u32) -> u32 {
+        match self {
+            Self::Segments(n) => u32::from(n) * smss,
+            Self::Rfc3390 => (4 * smss).min((2 * smss).max(4380)),
+            Self::Rfc6928 => (10 * smss).min((2 * smss).max(14_600)),
+        }
+    }
+}
+
+impl SenderPolicy {
+    /// The classic TCP of the papers: SACK, full-sized segments, an initial window of one.
+    pub const CLASSIC: Self = Self {
+        congestion: Congestion::Reno,
+        loss: LossResponse::Sack,
+        limited_transmit: false,
+        framing: Framing::Full,
+        initial_window: InitialWindow::Segments(1),
+        loss_window: 1,
+    };
+
+    /// A congestion controller for a connection with this `smss`.
+    pub fn controller(&self, smss: u32, counting: Counting) -> AnyController {
+        match self.congestion {
+            Congestion::Reno => {
+                AnyController::Reno(Reno::new(self.initial_window.bytes(smss), counting, Classic))
+            }
+            Congestion::Fixed(segments) => AnyController::Fixed(Fixed::new(u32::from(segments) * smss)),
+        }
+    }
+
+    /// A segmenter for a connection with this `smss`.
+    pub fn segmenter(&self, smss: u32) -> AnySegmenter {
+        match self.framing {
+            Framing::Full => AnySegmenter::FullSized(FullSized),
+            Framing::FixedSize(regime, avoidance) => {
+                AnySegmenter::FixedSize(FixedSize::new(regime, avoidance, self.loss_window_bytes(smss)))
+            }
+            Framing::VariableSize(regime, alpha) => {
+                AnySegmenter::VariableSize(VariableSize::new(regime, alpha))
+            }
+        }
+    }
+
+    /// A loss detector. Without SACK on the connection (`sack` false) duplicates are all there is.
+    pub fn detector(&self, sack: bool) -> AnyDetector {
+        if self.wants_sack() && sack {
+            AnyDetector::Sack(Sack::default())
+        } else {
+            AnyDetector::DupAck(DupAck::default())
+        }
+    }
+
+    /// The recovery, `None` for Tahoe. Without SACK on the connection RFC 6675 falls back to NewReno
+    /// (RFC 6582 §1).
+    pub fn recovery(&self, sack: bool) -> Option<AnyRecovery> {
+        match self.loss {
+            LossResponse::Tahoe => None,
+            LossResponse::Reno => Some(AnyRecovery::Reno(recovery::Reno::default())),
+            LossResponse::Sack if sack => Some(AnyRecovery::SackPipe(recovery::SackPipe)),
+            LossResponse::NewReno | LossResponse::Sack => {
+                Some(AnyRecovery::NewReno(recovery::NewReno::default()))
+            }
+        }
+    }
+
+    /// Whether the sender wants the SACK option.
+    pub fn wants_sack(&self) -> bool {
+        self.loss == LossResponse::Sack
+    }
+
+    /// The loss window in bytes.
+    pub fn loss_window_bytes(&self, smss: u32) -> u32 {
+        u32::from(self.loss_window) * smss
+    }
+}
+
+impl fmt::Display for SenderPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.congestion, self.loss) {
+            (Congestion::Reno, LossResponse::Tahoe) => f.write_str("tahoe")?,
+            (Congestion::Reno, _) => f.write_str("reno")?,
+            (Congestion::Fixed(n), _) => write!(f, "fixed(n={n})")?,
+        }
+        match self.loss {
+            LossResponse::Tahoe | LossResponse::Reno => {}
+            LossResponse::NewReno => f.write_str("+newreno")?,
+            LossResponse::Sack => f.write_str("+sack")?,
+        }
+        if self.limited_transmit {
+            f.write_str("+lt")?;
+        }
+        write!(f, " / {}", self.framing)?;
+        match self.initial_window {
+            InitialWindow::Segments(n) => write!(f, " / iw={n}")?,
+            InitialWindow::Rfc3390 => f.write_str(" / iw=rfc3390")?,
+            InitialWindow::Rfc6928 => f.write_str(" / iw=rfc6928")?,
+        }
+        if self.loss_window != 1 {
+            write!(f, ", lw={}", self.loss_window)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Framing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, regime) = match self {
+            Self::Full => return f.write_str("full"),
+            Self::FixedSize(regime, _) => ("fs", regime),
+            Self::VariableSize(regime, _) => ("vs", regime),
+        };
+        write!(f, "{name}(n={}", regime.segments())?;
+        if regime.threshold() != Regime::PAPER.threshold() {
+            write!(f, ", min={}", regime.threshold())?;
+        }
+        match self {
+            Self::FixedSize(_, Avoidance::Bytewise) => f.write_str(", avoidance=bytewise")?,
+            Self::VariableSize(_, alpha) if *alpha != Alpha::PAPER => {
+                let digits = format!("{:06}", alpha.millionths() % 1_000_000);
+                write!(f, ", alpha={}.{}", alpha.millionths() / 1_000_000, digits)?;
+            }
+            _ => {}
+        }
+        f.write_str(")")
+    }
+}
+
+/// Why a sender's name can't be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("sender `{name}`: {problem}")]
+pub struct ParseSenderError {
+    name: String,
+    problem: String,
+}
+
+impl ParseSenderError {
+    /// What a name looks like, for a hint.
+    pub const EXAMPLE: &str = "a sender is `<tahoe|reno|fixed(n=N)>[+newreno|+sack][+lt] / <full|fs(n=4)|vs(n=4)> / iw=<1…10>`, \
+         e.g. `reno+sack / fs(n=4) / iw=1`";
+}
+
+impl FromStr for SenderPolicy {
+    type Err = ParseSenderError;
+
+    fn from_str(name: &str) -> Result<Self, ParseSenderError> {
+        parse(name).map_err(|problem| ParseSenderError { name: name.to_owned(), problem })
+    }
+}
+
+fn parse(name: &str) -> Result<SenderPolicy, String> {
+    let parts: Vec<&str> = name.split('/').map(str::trim).collect();
+    let [control, framing, windows] = parts[..] else {
+        return Err(format!("{} parts between slashes instead of three", parts.len()));
+    };
+    let mut policy = SenderPolicy { framing: parse_framing(framing)?, ..SenderPolicy::CLASSIC };
+    parse_control(control, &mut policy)?;
+    parse_windows(windows, &mut policy)?;
+    Ok(policy)
+}
+
+fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
+    let mut words = text.split('+').map(str::trim);
+    let (congestion, arguments) = call(words.next().unwrap_or_default())?;
+    policy.loss = if congestion == "tahoe" { LossResponse::Tahoe } else { LossResponse::Reno };
+    policy.congestion = match congestion {
+        "tahoe" | "reno" => {
+            allow(&arguments, &[])?;
+            Congestion::Reno
+        }
+        "fixed" => {
+            allow(&arguments, &["n"])?;
+            let n = argument(&arguments, "n").ok_or("`fixed` needs a window: `fixed(n=10)`")?;
+            Congestion::Fixed(number(n, 1, u16::MAX)?)
+        }
+        other => return Err(format!("no congestion control is called `{other}`")),
+    };
+    for word in words {
+        match word {
+            "newreno" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::NewReno,
+            "sack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack,
+            "lt" if !policy.limited_transmit => policy.limited_transmit = true,
+            "newreno" | "sack" | "lt" => {
+                return Err(format!("`+{word}` doesn't go with what stands before it"));
+            }
+            other => return Err(format!("nothing is called `+{other}`")),
+        }
+    }
+    Ok(())
+}
+
+fn parse_framing(text: &str) -> Result<Framing, String> {
+    let (name, arguments) = call(text)?;
+    let segments = argument(&arguments, "n").map_or(Ok(4), |n| number(n, 2, 64))?;
+    let threshold = argument(&arguments, "min").map_or(Ok(4), |n| number(n, 1, 64))?;
+    let regime = Regime::new(segments, threshold).unwrap_or(Regime::PAPER);
+    match name {
+        "full" => {
+            allow(&arguments, &[])?;
+            Ok(Framing::Full)
+        }
+        "fs" => {
+            allow(&arguments, &["n", "min", "avoidance"])?;
+            let avoidance = match argument(&arguments, "avoidance") {
+                None | Some("draft") => Avoidance::Draft,
+                Some("bytewise") => Avoidance::Bytewise,
+                Some(other) => return Err(format!("avoidance is `draft` or `bytewise`, not `{other}`")),
+            };
+            Ok(Framing::FixedSize(regime, avoidance))
+        }
+        "vs" => {
+            allow(&arguments, &["n", "min", "alpha"])?;
+            let alpha = argument(&arguments, "alpha").map_or(Ok(Alpha::PAPER), parse_alpha)?;
+            Ok(Framing::VariableSize(regime, alpha))
+        }
+        other => Err(format!("no framing is called `{other}`")),
+    }
+}
+
+fn parse_alpha(text: &str) -> Result<Alpha, String> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    let millionths = (!whole.is_empty() && fraction.len() <= 6 && all_digits(whole) && all_digits(fraction))
+        .then(|| format!("{whole}{fraction:0<6}").parse().ok())
+        .flatten();
+    millionths
+        .and_then(Alpha::from_millionths)
+        .ok_or_else(|| format!("alpha is between 1 and 4 with at most six decimals, not `{text}`"))
+}
+
+fn parse_windows(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
+    let arguments = arguments(text)?;
+    allow(&arguments, &["iw", "lw"])?;
+    policy.initial_window = match argument(&arguments, "iw") {
+        Some("rfc3390") => InitialWindow::Rfc3390,
+        Some("rfc6928") => InitialWindow::Rfc6928,
+        Some(n) => InitialWindow::Segments(number(n, 1, 10)?),
+        None => return Err("the initial window is missing: `iw=1`".to_owned()),
+    };
+    if let Some(n) = argument(&arguments, "lw") {
+        policy.loss_window = number(n, 1, 10)?;
+    }
+    Ok(())
+}
+
+type Arguments<'a> = Vec<(&'a str, &'a str)>;
+
+/// `name(key=value, …)` or just `name`.
+fn call(text: &str) -> Result<(&str, Arguments<'_>), String> {
+    let Some((name, rest)) = text.split_once('(') else { return Ok((text, Vec::new())) };
+    let inner = rest.strip_suffix(')').ok_or_else(|| format!("`{text}` lacks its closing bracket"))?;
+    Ok((name.trim(), arguments(inner)?))
+}
+
+fn arguments(text: &str) -> Result<Arguments<'_>, String> {
+    text.split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(|part| {
+            part.split_once('=')
+                .map(|(key, value)| (key.trim(), value.trim()))
+                .ok_or_else(|| format!("`{part}` is not `key=value`"))
+        })
+        .collect()
+}
+
+fn argument<'a>(arguments: &Arguments<'a>, key: &str) -> Option<&'a str> {
+    arguments.iter().find(|(k, _)| *k == key).map(|&(_, value)| value)
+}
+
+fn allow(arguments: &Arguments<'_>, keys: &[&str]) -> Result<(), String> {
+    for (index, (key, _)) in arguments.iter().enumerate() {
+        if !keys.contains(key) {
+            return Err(format!("`{key}` means nothing here"));
+        }
+        if arguments[..index].iter().any(|(earlier, _)| earlier == key) {
+            return Err(format!("`{key}` stands twice"));
+        }
+    }
+    Ok(())
+}
+
+fn number<N: FromStr + PartialOrd + fmt::Display + Copy>(text: &str, least: N, most: N) -> Result<N, String> {
+    match text.parse::<N>() {
+        Ok(n) if n >= least && n <= most => Ok(n),
+        _ => Err(format!("`{text}` is not a whole number from {least} to {most}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn policies() -> impl Strategy<Value = SenderPolicy> {
+        let loss = prop_oneof![
+            Just(LossResponse::Tahoe),
+            Just(LossResponse::Reno),
+            Just(LossResponse::NewReno),
+            Just(LossResponse::Sack)
+        ];
+        let regime = (2..=64u8, 1..=64u8).prop_map(|(n, min)| Regime::new(n, min).unwrap());
+        let framing = prop_oneof![
+            Just(Framing::Full),
+            (regime.clone(), any::<bool>()).prop_map(|(r, b)| {
+                Framing::FixedSize(r, if b { Avoidance::Draft } else { Avoidance::Bytewise })
+            }),
+            (regime, 1_000_000..=4_000_000u32)
+                .prop_map(|(r, a)| Framing::VariableSize(r, Alpha::from_millionths(a).unwrap())),
+        ];
+        let window = prop_oneof![
+            (1..=10u8).prop_map(InitialWindow::Segments),
+            Just(InitialWindow::Rfc3390),
+            Just(InitialWindow::Rfc6928)
+        ];
+        (loss, any::<bool>(), framing, window, 1..=10u8).prop_map(
+            |(loss, limited_transmit, framing, initial_window, loss_window)| SenderPolicy {
+                congestion: Congestion::Reno,
+                loss,
+                limited_transmit,
+                framing,
+                initial_window,
+                loss_window,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_reads_back_as_the_same_policy(policy in policies()) {
+            prop_assert_eq!(policy.to_string().parse(), Ok(policy));
+        }
+    }
+
+    #[test]
+    fn the_papers_senders_have_names() {
+        let fs: SenderPolicy = "reno+sack / fs(n=4) / iw=1".parse().unwrap();
+        assert_eq!(fs.framing, Framing::FixedSize(Regime::PAPER, Avoidance::Draft));
+        assert_eq!(fs.to_string(), "reno+sack / fs(n=4) / iw=1");
+        let vs: SenderPolicy = "reno+newreno+lt / vs(n=4, min=4, alpha=1.32) / iw=rfc6928".parse().unwrap();
+        assert_eq!(vs.to_string(), "reno+newreno+lt / vs(n=4) / iw=rfc6928");
+    }
+
+    #[test]
+    fn a_wrong_name_says_what_is_wrong() {
+        let cases = [
+            ("reno", "1 parts between slashes instead of three"),
+            ("cubic / full / iw=1", "no congestion control is called `cubic`"),
+            ("reno+sack+newreno / full / iw=1", "`+newreno` doesn't go with what stands before it"),
+            ("tahoe+sack / full / iw=1", "`+sack` doesn't go with what stands before it"),
+            ("reno+rack / full / iw=1", "nothing is called `+rack`"),
+            ("reno / fs(n=1) / iw=1", "`1` is not a whole number from 2 to 64"),
+            ("reno / fs(m=4) / iw=1", "`m` means nothing here"),
+            ("reno / fs(n=4,n=5) / iw=1", "`n` stands twice"),
+            ("reno / vs(alpha=9) / iw=1", "alpha is between 1 and 4 with at most six decimals, not `9`"),
+            ("reno / full / iw=11", "`11` is not a whole number from 1 to 10"),
+            ("reno / full / lw=1", "the initial window is missing: `iw=1`"),
+            ("reno / fs(n=4 / iw=1", "`fs(n=4` lacks its closing bracket"),
+        ];
+        for (name, problem) in cases {
+            let error = name.parse::<SenderPolicy>().unwrap_err();
+            assert_eq!(error.to_string(), format!("sender `{name}`: {problem}"));
+        }
+    }
+
+    #[test]
+    fn initial_windows_are_those_of_the_rfcs() {
+        assert_eq!(InitialWindow::Rfc3390.bytes(1460), 4380);
+        assert_eq!(InitialWindow::Rfc3390.bytes(536), 2144);
+        assert_eq!(InitialWindow::Rfc6928.bytes(1460), 14_600);
+        assert_eq!(InitialWindow::Segments(3).bytes(1000), 3000);
+    }
+}

@@ -1,0 +1,50 @@
+//! The few places where an integer becomes a float or back.
+
+use units::{Duration, Instant};
+
+const NANOS_PER_SEC: f64 = 1e9;
+
+/// A span in seconds, as the result tables give it.
+pub(crate) fn seconds(span: Duration) -> f64 {
+    float(span.as_nanos()) / NANOS_PER_SEC
+}
+
+/// A moment in seconds since the run began.
+pub(crate) fn seconds_at(at: Instant) -> f64 {
+    seconds(at.since(Instant::ZERO))
+}
+
+/// A span of `seconds`, to the nearest nanosecond below; negative and absurd values saturate.
+pub(crate) fn span(seconds: f64) -> Duration {
+    Duration::from_nanos(whole(seconds * NANOS_PER_SEC))
+}
+
+/// The nearest double.
+#[expect(clippy::cast_precision_loss, reason = "exact below 2^53, and above it the nearest double is meant")]
+pub(crate) fn float(value: u64) -> f64 {
+    value as f64
+}
+
+/// The whole part, saturating at the ends of `u64`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates, which is what is wanted"
+)]
+pub(crate) fn whole(value: f64) -> u64 {
+    value as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conversions_saturate_instead_of_wrapping() {
+        assert_eq!(whole(-1.0), 0);
+        assert_eq!(whole(f64::INFINITY), u64::MAX);
+        assert_eq!(span(0.25), Duration::from_millis(250));
+        assert!((seconds(Duration::from_millis(103)) - 0.103).abs() < f64::EPSILON);
+        assert!((seconds_at(Instant::from_nanos(1)) - 1e-9).abs() < 1e-24);
+    }
+}

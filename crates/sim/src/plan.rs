@@ -1,0 +1,178 @@
+//! A scenario that has been checked: names are indexes, profiles are settings, loads are rates.
+//!
+//! Whoever holds a [`Plan`] need not check again. Everything is checked here, in the order of the file, and the
+//! first thing wrong is reported by its path.
+
+mod workload;
+
+use link::LinkConfig;
+use policy::SenderPolicy;
+use units::{Duration, Instant};
+
+pub use self::workload::{Choice, Demand, PlannedWorkload};
+use crate::routes::Routes;
+use crate::scenario::{Place, Scenario, ScenarioError};
+use crate::streams::shared_stream;
+
+/// A scenario ready to run.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What the results are filed under.
+    pub name: String,
+    /// When the run ends.
+    pub duration: Duration,
+    /// From when on flows are recorded and links counted.
+    pub warm_up: Instant,
+    /// The links, in the scenario's order.
+    pub links: Vec<PlannedLink>,
+    /// The workloads, in the scenario's order.
+    pub workloads: Vec<PlannedWorkload>,
+    /// The distinct senders, in order of first mention.
+    pub senders: Vec<SenderPolicy>,
+    /// What to sample.
+    pub samples: Option<PlannedSamples>,
+}
+
+/// A link.
+#[derive(Debug, Clone)]
+pub struct PlannedLink {
+    /// Its name.
+    pub name: String,
+    /// Its parts.
+    pub config: LinkConfig,
+}
+
+/// Regular samples, by index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedSamples {
+    /// The time between two.
+    pub every: Duration,
+    /// Indexes of the workloads whose flows are sampled.
+    pub workloads: Vec<usize>,
+    /// Indexes of the links whose queues are sampled.
+    pub links: Vec<usize>,
+}
+
+impl Plan {
+    /// Checks the scenario and resolves everything in it.
+    ///
+    /// # Errors
+    /// The first thing wrong, by its path.
+    pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        let root = Place::default();
+        root.key("name").require(!scenario.name.is_empty(), "must not be empty")?;
+        root.key("duration").require(!scenario.duration.is_zero(), "must be above zero")?;
+        let problem = format!("{} is not before the end, {}", scenario.warm_up, scenario.duration);
+        root.key("warm_up").require(scenario.warm_up < scenario.duration, &problem)?;
+        let links = links(scenario)?;
+        let routes = routes(scenario)?;
+        root.key("workload").require(!scenario.workloads.is_empty(), "there must be at least one")?;
+        let workload_names: Vec<&str> = scenario.workloads.iter().map(|w| w.name.as_str()).collect();
+        check_names("workload", &workload_names)?;
+        let mut senders = Vec::new();
+        let workloads = (0..scenario.workloads.len())
+            .map(|index| PlannedWorkload::new(scenario, index, &links, &routes, &mut senders))
+            .collect::<Result<Vec<_>, _>>()?;
+        check_streams(&links, &workloads)?;
+        Ok(Self {
+            name: scenario.name.clone(),
+            duration: scenario.duration,
+            warm_up: Instant::ZERO + scenario.warm_up,
+            samples: samples(scenario, &workload_names)?,
+            links,
+            workloads,
+            senders,
+        })
+    }
+
+    /// When the run ends.
+    pub fn end(&self) -> Instant {
+        Instant::ZERO + self.duration
+    }
+}
+
+impl PlannedLink {
+    /// The name of the stream that decides on losses.
+    pub fn loss_stream(&self) -> String {
+        format!("{}/loss", self.name)
+    }
+}
+
+fn links(scenario: &Scenario) -> Result<Vec<PlannedLink>, ScenarioError> {
+    Place::default().key("link").require(!scenario.links.is_empty(), "there must be at least one")?;
+    let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+    check_names("link", &names)?;
+    let plan = |(index, link): (usize, &crate::scenario::Link)| {
+        let place = Place::element("link", index);
+        place.key("from").require(!link.from.is_empty(), "a node needs a name")?;
+        place.key("to").require(!link.to.is_empty(), "a node needs a name")?;
+        place.key("to").require(link.to != link.from, "a link must lead to another node")?;
+        Ok(PlannedLink { name: link.name.clone(), config: link.config(&place)? })
+    };
+    scenario.links.iter().enumerate().map(plan).collect()
+}
+
+fn routes(scenario: &Scenario) -> Result<Routes, ScenarioError> {
+    let mut routes = Routes::new(scenario.links.iter().map(|link| (link.from.as_str(), link.to.as_str())));
+    let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+    for (index, route) in scenario.routes.iter().enumerate() {
+        let place = Place::element("route", index);
+        let from = place.key("from").find(&route.from, routes.nodes(), "node")?;
+        let to = place.key("to").find(&route.to, routes.nodes(), "node")?;
+        let via = place.key("via");
+        let links = route.via.iter().enumerate().map(|(i, name)| via.index(i).find(name, &names, "link"));
+        let links = links.collect::<Result<Vec<_>, _>>()?;
+        routes.set(from, to, links).map_err(|error| via.error(&error.to_string()))?;
+    }
+    Ok(routes)
+}
+
+fn samples(scenario: &Scenario, workloads: &[&str]) -> Result<Option<PlannedSamples>, ScenarioError> {
+    let Some(samples) = &scenario.samples else { return Ok(None) };
+    let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+    let place = Place::default().key("samples");
+    place.key("every").require(!samples.every.is_zero(), "must be above zero")?;
+    let resolve = |key: &str, what: &str, wanted: &[String], known: &[&str]| {
+        let find = |(i, name): (usize, &String)| place.key(key).index(i).find(name, known, what);
+        wanted.iter().enumerate().map(find).collect::<Result<Vec<_>, _>>()
+    };
+    Ok(Some(PlannedSamples {
+        every: samples.every,
+        workloads: resolve("workloads", "workload", &samples.workloads, workloads)?,
+        links: resolve("links", "link", &samples.links, &links)?,
+    }))
+}
+
+/// Names are unique and leave `/` to streams (`web/sizes`) and samples (`greedy/3`).
+fn check_names(list: &str, names: &[&str]) -> Result<(), ScenarioError> {
+    for (index, name) in names.iter().enumerate() {
+        let place = Place::element(list, index).key("name");
+        place.require(!name.is_empty(), "must not be empty")?;
+        let plain = !name.contains(|c: char| c == '/' || c.is_control());
+        place.require(plain, "must not contain `/` or control characters")?;
+        let problem = format!("`{name}` is the name of {list}[{}] already", first(names, name));
+        place.require(first(names, name) == index, &problem)?;
+    }
+    Ok(())
+}
+
+fn first(names: &[&str], name: &str) -> usize {
+    names.iter().position(|other| *other == name).unwrap_or(names.len())
+}
+
+fn check_streams(links: &[PlannedLink], workloads: &[PlannedWorkload]) -> Result<(), ScenarioError> {
+    let mut names: Vec<String> = links.iter().map(PlannedLink::loss_stream).collect();
+    for workload in workloads {
+        names.extend(workload.stream_names());
+    }
+    match shared_stream(names.iter().map(String::as_str)) {
+        None => Ok(()),
+        Some((a, b)) => {
+            let problem = format!("`{a}` and `{b}` would share one stream of random numbers");
+            Err(ScenarioError::new("", &problem).with_hint("rename one of the two"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! Workloads with their routes, rates, senders and TCP settings resolved.
+
+use policy::SenderPolicy;
+use units::{Duration, Instant};
+
+use super::PlannedLink;
+use crate::convert::float;
+use crate::routes::Routes;
+use crate::scenario::{
+    Kind, Opener, Place, Scenario, ScenarioError, Sizes, TcpSettings, Workload, foreign, needed,
+};
+use crate::sizes::SizeSampler;
+
+/// A workload.
+#[derive(Debug, Clone)]
+pub struct PlannedWorkload {
+    /// Its name.
+    pub name: String,
+    /// The links that data takes, in order.
+    pub forward: Vec<usize>,
+    /// The links that acknowledgements take.
+    pub back: Vec<usize>,
+    /// When flows start and how long they are.
+    pub demand: Demand,
+    /// The senders to choose from.
+    pub choices: Vec<Choice>,
+    /// TCP settings of both ends.
+    pub tcp: TcpSettings,
+    /// Whether connections are opened and closed on the wire.
+    pub handshake: bool,
+    /// The end that opens them.
+    pub opener: Opener,
+}
+
+/// A sender and its share of the flows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Choice {
+    /// Index in [`crate::Plan::senders`].
+    pub sender: usize,
+    /// Zero or more; the sum over a workload's choices is above zero.
+    pub share: f64,
+}
+
+/// When flows start and how long they are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Demand {
+    /// Endless flows, each starting uniformly within `spread` of `start`.
+    Greedy {
+        /// How many.
+        flows: u32,
+        /// The earliest start.
+        start: Instant,
+        /// The width of the interval of starts.
+        spread: Duration,
+    },
+    /// Finite flows that start independently of each other.
+    Poisson {
+        /// Mean number of starts a second.
+        per_second: f64,
+        /// Their sizes.
+        sizes: SizeSampler,
+    },
+    /// Listed flows at equal distances.
+    Transfers {
+        /// Size of each in bytes.
+        sizes: Vec<u64>,
+        /// When the first starts.
+        start: Instant,
+        /// Time from one start to the next.
+        spacing: Duration,
+    },
+}
+
+impl PlannedWorkload {
+    pub(super) fn new(
+        scenario: &Scenario,
+        index: usize,
+        links: &[PlannedLink],
+        routes: &Routes,
+        senders: &mut Vec<SenderPolicy>,
+    ) -> Result<Self, ScenarioError> {
+        let workload = &scenario.workloads[index];
+        let place = Place::element("workload", index);
+        let (forward, back) = paths(workload, &place, routes)?;
+        // Without any rate or delay a flow would send for ever within one instant.
+        let takes_time = |&link: &usize| links[link].config.rate.is_some() || !links[link].config.delay.is_zero();
+        let problem = "the way there and back takes no time: no link on it has a rate or a delay";
+        place.require(forward.iter().chain(&back).any(takes_time), problem)?;
+        let demand = demand(workload, &place, scenario.duration, links, &forward)?;
+        Ok(Self {
+            name: workload.name.clone(),
+            demand,
+            choices: choices(workload, &place, senders)?,
+            tcp: scenario.tcp.resolve(&workload.tcp, &place)?,
+            handshake: workload.handshake,
+            opener: workload.opener,
+            forward,
+            back,
+        })
+    }
+
+    /// The stream that decides when flows start.
+    pub fn arrivals_stream(&self) -> String {
+        format!("{}/arrivals", self.name)
+    }
+
+    /// The stream that decides how long they are.
+    pub fn sizes_stream(&self) -> String {
+        format!("{}/sizes", self.name)
+    }
+
+    /// The stream that decides which sender they use.
+    pub fn senders_stream(&self) -> String {
+        format!("{}/senders", self.name)
+    }
+
+    /// The stream that puts off opportunities to send.
+    pub fn jitter_stream(&self) -> String {
+        format!("{}/jitter", self.name)
+    }
+
+    pub(super) fn stream_names(&self) -> [String; 4] {
+        [self.arrivals_stream(), self.sizes_stream(), self.senders_stream(), self.jitter_stream()]
+    }
+}
+
+/// The ways there and back.
+fn paths(
+    workload: &Workload,
+    place: &Place,
+    routes: &Routes,
+) -> Result<(Vec<usize>, Vec<usize>), ScenarioError> {
+    let from = place.key("from").find(&workload.from, routes.nodes(), "node")?;
+    let to = place.key("to").find(&workload.to, routes.nodes(), "node")?;
+    place.key("to").require(from != to, "must be another node than `from`")?;
+    let path = |key: &str, (from, from_name): (usize, &str), (to, to_name): (usize, &str), what: &str| {
+        routes.path(from, to).ok_or_else(|| {
+            let problem = format!("no links lead from `{from_name}` to `{to_name}`{what}");
+            place.key(key).error(&problem)
+        })
+    };
+    let (source, sink) = ((from, workload.from.as_str()), (to, workload.to.as_str()));
+    Ok((path("to", source, sink, "")?, path("from", sink, source, ", the way of the acknowledgements")?))
+}
+
+fn demand(
+    workload: &Workload,
+    place: &Place,
+    duration: Duration,
+    links: &[PlannedLink],
+    forward: &[usize],
+) -> Result<Demand, ScenarioError> {
+    refuse_foreign(workload, place)?;
+    let kind = workload.kind.name();
+    let start = workload.start.unwrap_or_default();
+    let problem = format!("{start} is not before the end of the run, {duration}");
+    place.key("start").require(start < duration, &problem)?;
+    let start = Instant::ZERO + start;
+    match workload.kind {
+        Kind::Greedy => {
+            let flows = needed(workload.flows, place, "flows", kind)?;
+            place.key("flows").require(flows >= 1, "must be at least 1")?;
+            Ok(Demand::Greedy { flows, start, spread: workload.spread.unwrap_or_default() })
+        }
+        Kind::Poisson => {
+            let sizes = match needed(workload.sizes.as_ref(), place, "sizes", kind)? {
+                Sizes::Distribution(distribution) => distribution.sampler(&place.key("sizes"))?,
+                Sizes::List(_) => {
+                    let error = place.key("sizes").error("a list of sizes does not belong to kind `poisson`");
+                    return Err(error.with_hint("to draw from a list, write { classes = [ … ] }"));
+                }
+            };
+            Ok(Demand::Poisson { per_second: arrival_rate(workload, place, &sizes, links, forward)?, sizes })
+        }
+        Kind::Transfers => {
+            let sizes = match needed(workload.sizes.as_ref(), place, "sizes", kind)? {
+                Sizes::List(sizes) => sizes.clone(),
+                Sizes::Distribution(_) => {
+                    let error = place.key("sizes").error("a distribution does not belong to kind `transfers`");
+                    return Err(error.with_hint("list the sizes, e.g. [1460, 2920]"));
+                }
+            };
+            place.key("sizes").require(!sizes.is_empty(), "must not be empty")?;
+            for (i, &size) in sizes.iter().enumerate() {
+                place.key("sizes").index(i).require(size >= 1, "must be at least 1 byte")?;
+            }
+            Ok(Demand::Transfers { sizes, start, spacing: workload.spacing.unwrap_or_default() })
+        }
+    }
+}
+
+fn refuse_foreign(workload: &Workload, place: &Place) -> Result<(), ScenarioError> {
+    let flows = ("flows", workload.flows.is_some());
+    let (start, spread) = (("start", workload.start.is_some()), ("spread", workload.spread.is_some()));
+    let spacing = ("spacing", workload.spacing.is_some());
+    let (load, of) = (("load", workload.load.is_some()), ("of", workload.of.is_some()));
+    let (rate, sizes) = (("rate", workload.rate.is_some()), ("sizes", workload.sizes.is_some()));
+    let keys: &[_] = match workload.kind {
+        Kind::Greedy => &[load, of, rate, sizes, spacing],
+        Kind::Poisson => &[flows, start, spread, spacing],
+        Kind::Transfers => &[flows, spread, load, of, rate],
+    };
+    foreign(place, workload.kind.name(), keys)
+}
+
+/// Flows per second: as given, or the load times the link's rate over the mean size in bits.
+fn arrival_rate(
+    workload: &Workload,
+    place: &Place,
+    sizes: &SizeSampler,
+    links: &[PlannedLink],
+    forward: &[usize],
+) -> Result<f64, ScenarioError> {
+    let (key, per_second) = match (workload.load, workload.rate) {
+        (Some(load), None) => {
+            place.key("load").positive(load)?;
+            let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+            let of = workload.of.as_deref().ok_or_else(|| {
+                place.key("of").error("missing; `load` needs the name of the link it refers to")
+            })?;
+            let link = place.key("of").find(of, &names, "link")?;
+            if !forward.contains(&link) {
+                let way: Vec<&str> = forward.iter().map(|&link| names[link]).collect();
+                let error = place.key("of").error(&format!("`{of}` is not on the way of the data"));
+                return Err(error.with_hint(&format!("on the way: {}", way.join(", "))));
+            }
+            let rate = links[link].config.rate.ok_or_else(|| {
+                place.key("of").error(&format!("`{of}` is infinitely fast, so no load can be a share of its rate"))
+            })?;
+            ("load", load * float(rate.bits_per_sec()) / (8.0 * sizes.mean()))
+        }
+        (None, Some(rate)) => {
+            place.key("of").require(workload.of.is_none(), "goes with `load`, not with `rate`")?;
+            ("rate", place.key("rate").positive(rate)?)
+        }
+        (None, None) => return Err(place.error("needs `load` (with `of`) or `rate`")),
+        (Some(_), Some(_)) => return Err(place.error("has `load` and `rate`; give one")),
+    };
+    // Time counts in nanoseconds; beyond one start in each the process would not be Poisson.
+    let problem = format!("means {per_second} flows per second, which is out of range");
+    place.key(key).require(per_second > 1e-9 && per_second < 1e9, &problem)?;
+    Ok(per_second)
+}
+
+/// The senders of a workload; new ones are added to `known`.
+fn choices(
+    workload: &Workload,
+    place: &Place,
+    known: &mut Vec<SenderPolicy>,
+) -> Result<Vec<Choice>, ScenarioError> {
+    let mut choose = |name: &str, place: &Place, share: f64| {
+        let policy = sender(name, place)?;
+        let sender = known.iter().position(|other| *other == policy).unwrap_or_else(|| {
+            known.push(policy);
+            known.len() - 1
+        });
+        Ok(Choice { sender, share })
+    };
+    match (&workload.sender, &workload.senders) {
+        (Some(name), None) => Ok(vec![choose(name, &place.key("sender"), 1.0)?]),
+        (None, Some(shares)) => {
+            let list = place.key("senders");
+            let mut sum = 0.0;
+            let mut choices = Vec::with_capacity(shares.len());
+            for (i, share) in shares.iter().enumerate() {
+                let place = list.index(i);
+                let problem = format!("{} is not zero or more", share.share);
+                place.key("share").require(share.share >= 0.0 && share.share.is_finite(), &problem)?;
+                sum += share.share;
+                choices.push(choose(&share.sender, &place.key("sender"), share.share)?);
+            }
+            list.require(sum > 0.0 && sum.is_finite(), "the shares must have a sum above zero")?;
+            Ok(choices)
+        }
+        (None, None) => Err(place.error("needs `sender` or `senders`")),
+        (Some(_), Some(_)) => Err(place.error("has `sender` and `senders`; give one")),
+    }
+}
+
+/// The one place where a sender's name is read.
+fn sender(name: &str, place: &Place) -> Result<SenderPolicy, ScenarioError> {
+    name.parse().map_err(|error: policy::ParseSenderError| {
+        place.error(&error.to_string()).with_hint("for example `reno+sack / fs(n=4) / iw=1`")
+    })
+}

@@ -1,0 +1,197 @@
+//! Links of a scenario: rate, delay, buffer and loss, as written.
+
+use ::link::{Burst, ConfigError, Linear, LinkConfig, LossModel, Probability};
+use serde::{Deserialize, Serialize};
+use units::{Duration, Rate};
+
+use super::text;
+use super::{Place, ScenarioError, foreign, needed};
+
+/// A link in one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a link, a table of keys")]
+pub struct Link {
+    /// How routes, workloads and results call it.
+    pub name: String,
+    /// The node it starts at.
+    pub from: String,
+    /// The node it ends at.
+    pub to: String,
+    /// Absent: infinitely fast.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
+    pub rate: Option<Rate>,
+    /// Propagation delay.
+    #[serde(default, with = "text")]
+    pub delay: Duration,
+    /// Absent: unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Buffer>,
+    /// Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
+}
+
+/// How much may wait for a link: `bytes`, `packets`, or `bytes` in chunks of `chunk`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { bytes = \"150kB\" } or { packets = 100 }")]
+pub struct Buffer {
+    /// A limit in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
+    pub bytes: Option<u64>,
+    /// A limit in packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u32>,
+    /// The unit in which bytes are allotted.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
+    pub chunk: Option<u64>,
+    /// Whether the packet being transmitted takes up room.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub counts_in_service: bool,
+}
+
+/// What a link loses, beyond a full buffer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { kind = \"packet\", probability = 0.01 }")]
+pub struct Loss {
+    /// The model.
+    pub kind: LossKind,
+    /// `packet`, `byte`: of each; `linear`: of a packet of size `at`; `burst`: the mean over all packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// `linear`: the size that is lost with `probability`.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
+    pub at: Option<u64>,
+    /// `burst`: the mean number of packets lost in a row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<f64>,
+    /// `mask`: the fate of each data packet in turn, `1` for lost, e.g. `1,0,0,1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drops: Option<String>,
+}
+
+/// Which packets a link loses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LossKind {
+    /// Each packet alike.
+    Packet,
+    /// Each byte alike, so longer packets more often.
+    Byte,
+    /// In proportion to the packet's size.
+    Linear,
+    /// Several in a row.
+    Burst,
+    /// Listed data packets.
+    Mask,
+}
+
+impl Link {
+    /// The link these keys describe.
+    pub(crate) fn config(&self, place: &Place) -> Result<LinkConfig, ScenarioError> {
+        let mut config = LinkConfig { rate: self.rate, delay: self.delay, ..LinkConfig::default() };
+        if let Some(buffer) = &self.buffer {
+            config.buffer = buffer.model(&place.key("buffer"))?;
+            config.counts_in_service = buffer.counts_in_service;
+        }
+        if let Some(loss) = &self.loss {
+            config.loss = loss.model(&place.key("loss"))?;
+        }
+        Ok(config)
+    }
+}
+
+impl Buffer {
+    fn model(&self, place: &Place) -> Result<::link::Buffer, ScenarioError> {
+        match (self.bytes, self.packets, self.chunk) {
+            (None, None, _) => Err(place.error("needs `bytes` or `packets`")),
+            (Some(_), Some(_), _) => Err(place.error("has `bytes` and `packets`; only one can be the limit")),
+            (None, Some(_), Some(_)) => Err(place.key("chunk").error("goes with `bytes`, not with `packets`")),
+            (None, Some(packets), None) => at(place, "packets", ::link::Buffer::packets(packets)),
+            (Some(bytes), None, None) => at(place, "bytes", ::link::Buffer::bytes(bytes)),
+            (Some(bytes), None, Some(chunk)) => {
+                // A chunk beyond 4 GiB exceeds any packet, so it may as well be one of 4 GiB.
+                let chunk = u32::try_from(chunk).unwrap_or(u32::MAX);
+                at(place, "chunk", ::link::Buffer::chunks(bytes, chunk))
+            }
+        }
+    }
+}
+
+impl Loss {
+    fn model(&self, place: &Place) -> Result<LossModel, ScenarioError> {
+        self.refuse_foreign(place)?;
+        let kind = self.kind.name();
+        let probability = || {
+            let value = needed(self.probability, place, "probability", kind)?;
+            at(place, "probability", Probability::new(value))
+        };
+        match self.kind {
+            LossKind::Packet => probability().map(LossModel::PerPacket),
+            LossKind::Byte => probability().map(LossModel::PerByte),
+            LossKind::Linear => {
+                let (probability, size) = (probability()?, needed(self.at, place, "at", kind)?);
+                let size = u32::try_from(size).map_err(|_| place.key("at").error("must be below 4 GiB"))?;
+                at(place, "at", Linear::new(probability, size)).map(LossModel::Linear)
+            }
+            LossKind::Burst => {
+                let (probability, run) = (probability()?, needed(self.run, place, "run", kind)?);
+                at(place, "run", Burst::new(probability, run)).map(LossModel::Burst)
+            }
+            LossKind::Mask => self.mask(place).map(LossModel::Mask),
+        }
+    }
+
+    fn refuse_foreign(&self, place: &Place) -> Result<(), ScenarioError> {
+        let (probability, at) = (("probability", self.probability.is_some()), ("at", self.at.is_some()));
+        let (run, drops) = (("run", self.run.is_some()), ("drops", self.drops.is_some()));
+        let keys: &[_] = match self.kind {
+            LossKind::Packet | LossKind::Byte => &[at, run, drops],
+            LossKind::Linear => &[run, drops],
+            LossKind::Burst => &[at, drops],
+            LossKind::Mask => &[probability, at, run],
+        };
+        foreign(place, self.kind.name(), keys)
+    }
+
+    /// The fates listed in `drops`, `true` for lost.
+    fn mask(&self, place: &Place) -> Result<Vec<bool>, ScenarioError> {
+        let drops = needed(self.drops.as_deref(), place, "drops", self.kind.name())?;
+        let fate = |(index, text): (usize, &str)| match text.trim() {
+            "0" => Ok(false),
+            "1" => Ok(true),
+            other => {
+                let problem = format!("`{other}` at position {} is neither 0 nor 1", index + 1);
+                let hint = "one for each data packet in order, 1 for lost, e.g. `1,0,0,1`";
+                Err(place.key("drops").error(&problem).with_hint(hint))
+            }
+        };
+        drops.split(',').enumerate().map(fate).collect()
+    }
+}
+
+impl LossKind {
+    /// As the scenario spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Packet => "packet",
+            Self::Byte => "byte",
+            Self::Linear => "linear",
+            Self::Burst => "burst",
+            Self::Mask => "mask",
+        }
+    }
+}
+
+/// Puts what the link refuses at the key it came from.
+fn at<T>(place: &Place, key: &str, result: Result<T, ConfigError>) -> Result<T, ScenarioError> {
+    result.map_err(|error| place.key(key).error(&error.to_string()))
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_yes(value: &bool) -> bool {
+    *value
+}

@@ -1,0 +1,275 @@
+//! TCP settings: what a scenario may say, and what a profile says where it does not.
+
+use serde::{Deserialize, Serialize};
+use units::Duration;
+use wire::Mss;
+
+use super::text;
+use super::{Place, ScenarioError};
+
+/// TCP settings as written; an absent key leaves the value to the profile.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table of TCP settings")]
+pub struct Tcp {
+    /// Where the settings not given come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+    /// Maximum segment size in bytes of payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mss: Option<u16>,
+    /// Timeout before the first RTT sample.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
+    pub rto_initial: Option<Duration>,
+    /// Smallest timeout.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
+    pub rto_min: Option<Duration>,
+    /// Largest timeout, where backing off ends.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
+    pub rto_max: Option<Duration>,
+    /// Granularity of the clock that measures round trips and timeouts.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
+    pub tick: Option<Duration>,
+    /// Which segments are timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_sample: Option<RttSample>,
+    /// What an acknowledgement adds to the window in slow start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
+    /// The receiver acknowledges every so many segments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_every: Option<u8>,
+    /// And at the latest after this time.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
+    pub ack_delay: Option<Duration>,
+    /// The receiver's buffer in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
+    pub receive_buffer: Option<u64>,
+    /// Nagle's algorithm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nagle: Option<bool>,
+    /// The timestamps option.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamps: Option<bool>,
+    /// Size of all IP and TCP headers together; absent: as the profile says.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
+    pub header: Option<u64>,
+    /// Each opportunity to send is put off by up to this time.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
+    pub send_jitter: Option<Duration>,
+}
+
+/// A named set of settings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// The simulator most papers on TCP of the years around 2000 used.
+    Ns2,
+    /// 4.4BSD and its descendants.
+    Bsd,
+    /// The RFCs in force.
+    #[default]
+    Rfc,
+}
+
+/// Which segments give an RTT sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RttSample {
+    /// One timed segment in each window.
+    Window,
+    /// Every acknowledgement of a segment sent once.
+    Ack,
+}
+
+/// How the window grows in slow start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Growth {
+    /// By one segment for each acknowledgement.
+    Ack,
+    /// By the bytes acknowledged, at most one segment for each acknowledgement (RFC 5681 §3.1).
+    Bytes,
+}
+
+/// TCP settings with nothing left open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TcpSettings {
+    /// The profile the settings began with.
+    pub profile: Profile,
+    /// Maximum segment size.
+    pub mss: Mss,
+    /// Timeout before the first RTT sample.
+    pub rto_initial: Duration,
+    /// Smallest timeout.
+    pub rto_min: Duration,
+    /// Largest timeout.
+    pub rto_max: Duration,
+    /// Clock granularity; zero for an exact clock.
+    pub tick: Duration,
+    /// Whether timers expire on a tick of a free-running clock (4.4BSD's slow timer) instead of exactly when due.
+    /// Set by the profile alone.
+    pub timers_on_ticks: bool,
+    /// Which segments are timed.
+    pub rtt_sample: RttSample,
+    /// Growth in slow start.
+    pub growth: Growth,
+    /// Segments for each acknowledgement.
+    pub ack_every: u8,
+    /// The longest a lone segment waits for its acknowledgement.
+    pub ack_delay: Duration,
+    /// The receiver's buffer in bytes.
+    pub receive_buffer: u32,
+    /// Nagle's algorithm.
+    pub nagle: bool,
+    /// The timestamps option.
+    pub timestamps: bool,
+    /// Size of all headers on the wire in bytes; `None`: computed from the options carried.
+    pub header: Option<u16>,
+    /// The most a send opportunity is put off.
+    pub send_jitter: Duration,
+}
+
+impl Tcp {
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// These settings for everyone, overridden by `own` key by key, with the profile for the rest.
+    ///
+    /// # Errors
+    /// When a value is out of range or two contradict each other. The path is that of the workload's table where
+    /// it says anything about the key, else that of the common one.
+    pub(crate) fn resolve(&self, own: &Self, workload: &Place) -> Result<TcpSettings, ScenarioError> {
+        let profile = own.profile.or(self.profile).unwrap_or_default();
+        let defaults = profile.settings();
+        let settings = TcpSettings {
+            profile,
+            mss: match own.mss.or(self.mss) {
+                Some(mss) => {
+                    // 65495 payload bytes and two headers of 20 fill an IPv4 packet (RFC 791 §3.1); RFC 1191 §7.1
+                    // knows no link below 68 bytes, so 8 is already generous.
+                    let place = tcp_place("mss", own.mss.is_some(), workload);
+                    let valid = Mss::new(mss).filter(|_| (8..=65_495).contains(&mss));
+                    valid.ok_or_else(|| place.error(&format!("{mss} is not a segment size from 8 to 65495")))?
+                }
+                None => defaults.mss,
+            },
+            rto_initial: own.rto_initial.or(self.rto_initial).unwrap_or(defaults.rto_initial),
+            rto_min: own.rto_min.or(self.rto_min).unwrap_or(defaults.rto_min),
+            rto_max: own.rto_max.or(self.rto_max).unwrap_or(defaults.rto_max),
+            tick: own.tick.or(self.tick).unwrap_or(defaults.tick),
+            timers_on_ticks: defaults.timers_on_ticks,
+            rtt_sample: own.rtt_sample.or(self.rtt_sample).unwrap_or(defaults.rtt_sample),
+            growth: own.growth.or(self.growth).unwrap_or(defaults.growth),
+            ack_every: own.ack_every.or(self.ack_every).unwrap_or(defaults.ack_every),
+            ack_delay: own.ack_delay.or(self.ack_delay).unwrap_or(defaults.ack_delay),
+            receive_buffer: match own.receive_buffer.or(self.receive_buffer) {
+                // RFC 7323 §2.3: no window exceeds 2^30 bytes.
+                Some(bytes) => u32::try_from(bytes).ok().filter(|&b| b <= 1 << 30).ok_or_else(|| {
+                    tcp_place("receive_buffer", own.receive_buffer.is_some(), workload)
+                        .error("must be at most 1 GiB, the largest window")
+                })?,
+                None => defaults.receive_buffer,
+            },
+            nagle: own.nagle.or(self.nagle).unwrap_or(defaults.nagle),
+            timestamps: own.timestamps.or(self.timestamps).unwrap_or(defaults.timestamps),
+            header: match own.header.or(self.header) {
+                Some(bytes) => Some(u16::try_from(bytes).ok().filter(|&b| b >= 1).ok_or_else(|| {
+                    tcp_place("header", own.header.is_some(), workload).error("must be from 1 B to 65535 B")
+                })?),
+                None => defaults.header,
+            },
+            send_jitter: own.send_jitter.or(self.send_jitter).unwrap_or(defaults.send_jitter),
+        };
+        settings.check(|key| tcp_place(key, own.says(key), workload))?;
+        Ok(settings)
+    }
+
+    /// Whether `key` is given here.
+    fn says(&self, key: &str) -> bool {
+        serde_json::to_value(self).is_ok_and(|table| table.get(key).is_some())
+    }
+}
+
+impl Profile {
+    /// The settings of this profile.
+    pub fn settings(self) -> TcpSettings {
+        let ns2 = TcpSettings {
+            profile: self,
+            mss: Mss::ETHERNET_IPV4,
+            // RFC 2988 §2.1, §2.4, §2.5: 3 s at first, at least 1 s (ns-2: minrto_ 1 from May 2001), and a maximum
+            // of 60 s or more, for which 4.4BSD's 64 s is taken (ns-2: maxrto_ 100000, in effect none).
+            rto_initial: Duration::from_secs(3),
+            rto_min: Duration::from_secs(1),
+            rto_max: Duration::from_secs(64),
+            // ns-2: tcpTick_ 0.1 until March 2002; one timed segment a window; TCPSink acknowledges each segment.
+            tick: Duration::from_millis(100),
+            timers_on_ticks: false,
+            rtt_sample: RttSample::Window,
+            growth: Growth::Ack,
+            ack_every: 1,
+            ack_delay: Duration::from_millis(200),
+            receive_buffer: 1_000_000,
+            nagle: true,
+            timestamps: false,
+            // ns-2: tcpip_base_hdr_size_ 40.
+            header: Some(40),
+            send_jitter: Duration::ZERO,
+        };
+        match self {
+            Self::Ns2 => ns2,
+            Self::Bsd => TcpSettings {
+                // 4.4BSD tcp_timer.h: PR_SLOWHZ 2, so timers of 500 ms; TCPTV_SRTTDFLT 3 s, TCPTV_MIN 1 s,
+                // TCPTV_REXMTMAX 64 s. A delayed ACK rides on the 200 ms timer (PR_FASTHZ 5).
+                tick: Duration::from_millis(500),
+                timers_on_ticks: true,
+                ack_every: 2,
+                // The most a window field of 16 bits can say.
+                receive_buffer: 65_535,
+                header: None,
+                ..ns2
+            },
+            Self::Rfc => TcpSettings {
+                // RFC 6298 §2.1, §2.4, §2.5: 1 s at first, at least 1 s, a maximum of 60 s or more.
+                rto_initial: Duration::from_secs(1),
+                rto_max: Duration::from_secs(60),
+                // RFC 7323 §5.4 wants a timestamp clock of 1 ms to 1 s.
+                tick: Duration::from_millis(1),
+                // RFC 7323 §4: with timestamps every ACK gives a sample.
+                rtt_sample: RttSample::Ack,
+                timestamps: true,
+                // RFC 5681 §3.1 and §4.2: growth by bytes acknowledged, an ACK for at least every second segment.
+                growth: Growth::Bytes,
+                ack_every: 2,
+                // RFC 9293 §3.8.6.3 allows up to 500 ms; 200 ms is common.
+                ack_delay: Duration::from_millis(200),
+                header: None,
+                ..ns2
+            },
+        }
+    }
+}
+
+impl TcpSettings {
+    fn check(&self, place: impl Fn(&str) -> Place) -> Result<(), ScenarioError> {
+        let &Self { rto_initial, rto_min, rto_max, tick, receive_buffer, .. } = self;
+        place("rto_min").require(!rto_min.is_zero(), "must be above zero")?;
+        let problem = format!("{rto_max} is below rto_min, {rto_min}");
+        place("rto_max").require(rto_max >= rto_min, &problem)?;
+        let problem = format!("{rto_initial} is not between rto_min, {rto_min}, and rto_max, {rto_max}");
+        place("rto_initial").require((rto_min..=rto_max).contains(&rto_initial), &problem)?;
+        let problem = format!("{tick} is more than rto_min, {rto_min}: every timeout would be one tick");
+        place("tick").require(tick <= rto_min, &problem)?;
+        place("ack_every").require(self.ack_every >= 1, "must be at least 1")?;
+        let problem = format!("{receive_buffer} B cannot hold one segment of {} B", self.mss.get());
+        place("receive_buffer").require(receive_buffer >= self.mss.bytes(), &problem)?;
+        let packet = self.mss.bytes() + self.header.map_or(0, u32::from);
+        place("header").require(packet <= 65_535, "a full segment would exceed an IP packet of 65535 B")
+    }
+}
+
+/// The path of a TCP key: the workload's own table where it has the key, else the common one.
+fn tcp_place(key: &str, own: bool, workload: &Place) -> Place {
+    if own { workload.key("tcp").key(key) } else { Place::default().key("tcp").key(key) }
+}

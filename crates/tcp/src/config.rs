@@ -1,0 +1,131 @@
+//! What a connection is built with.
+
+use policy::SenderPolicy;
+use policy::congestion::Counting;
+use policy::rtt::RtoConfig;
+use units::Duration;
+use wire::{Mss, WindowScale};
+
+/// The parameters of a connection. Many connections share one.
+#[expect(clippy::struct_excessive_bools, reason = "independent switches, each an option of TCP with a name")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// How to send.
+    pub sender: SenderPolicy,
+    /// How slow start counts an acknowledgment.
+    pub counting: Counting,
+    /// The largest segment to accept, which is announced, and to send.
+    pub mss: Mss,
+    /// The retransmission timer.
+    pub rto: RtoConfig,
+    /// Which acknowledgments are timed.
+    pub rtt_samples: RttSamples,
+    /// When to acknowledge.
+    pub delayed_ack: DelayedAck,
+    /// Bytes held for the user before the peer must wait.
+    pub receive_buffer: u32,
+    /// Bytes taken from the user before they are acknowledged; at most 2³⁰.
+    pub send_buffer: u32,
+    /// Offer window scaling (RFC 7323 §2).
+    pub window_scaling: bool,
+    /// Offer timestamps (RFC 7323 §3).
+    pub timestamps: bool,
+    /// Offer SACK (RFC 2018), for what is received; what is sent also needs a sender that uses it.
+    pub sack: bool,
+    /// Hold a segment shorter than `MSS_c` back while another such segment is unacknowledged.
+    pub nagle: bool,
+    /// RFC 5681 §4.1: begin a new slow start after an idle time of one RTO.
+    pub restart_after_idle: bool,
+    /// The maximum segment lifetime (RFC 9293 §3.4.2); TIME-WAIT lasts two of them.
+    pub msl: Duration,
+    /// Timeouts in a row after which the connection is given up (RFC 9293 §3.8.3, R2).
+    pub max_timeouts: u8,
+}
+
+impl Default for Config {
+    /// What the RFCs recommend today, with classic framing.
+    fn default() -> Self {
+        Self {
+            sender: SenderPolicy::CLASSIC,
+            counting: Counting::Bytes,
+            mss: Mss::ETHERNET_IPV4,
+            rto: RtoConfig::RFC,
+            rtt_samples: RttSamples::EveryAck,
+            delayed_ack: DelayedAck::RFC,
+            receive_buffer: 1 << 20,
+            send_buffer: 1 << 20,
+            window_scaling: true,
+            timestamps: true,
+            sack: true,
+            nagle: true,
+            restart_after_idle: true,
+            msl: Duration::from_secs(120),
+            max_timeouts: 15,
+        }
+    }
+}
+
+/// Which acknowledgments measure the round-trip time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RttSamples {
+    /// One segment at a time is timed: the BSD way, at most a sample a window.
+    OnePerWindow,
+    /// Every acknowledgment of a segment that was sent once.
+    EveryAck,
+}
+
+/// When data in order is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DelayedAck {
+    /// Acknowledge at the latest every so many segments; 1 acknowledges each at once.
+    pub every: u8,
+    /// Acknowledge at the latest after so long.
+    pub timeout: Duration,
+}
+
+impl DelayedAck {
+    /// RFC 9293 §3.8.6.3: at least every second segment, within 0.5 s. Stacks take 200 ms.
+    pub const RFC: Self = Self { every: 2, timeout: Duration::from_millis(200) };
+    /// No delay.
+    pub const OFF: Self = Self { every: 1, timeout: Duration::from_millis(200) };
+}
+
+/// What the two ends agreed on with their SYNs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Negotiated {
+    /// The peer's maximum segment size.
+    pub peer_mss: Mss,
+    /// Whether SACK blocks may be sent and are to be expected.
+    pub sack: bool,
+    /// Whether every segment carries timestamps.
+    pub timestamps: bool,
+    /// The scale of the windows that the peer advertises.
+    pub send_scale: WindowScale,
+    /// The scale of the windows that are advertised to the peer.
+    pub receive_scale: WindowScale,
+}
+
+impl Negotiated {
+    /// What two ends with this configuration agree on.
+    pub fn between_equals(config: &Config) -> Self {
+        let scale = if config.window_scaling {
+            WindowScale::for_buffer(config.receive_buffer)
+        } else {
+            WindowScale::NONE
+        };
+        Self {
+            peer_mss: config.mss,
+            sack: config.sack,
+            timestamps: config.timestamps,
+            send_scale: scale,
+            receive_scale: scale,
+        }
+    }
+
+    /// The sender maximum segment size: RFC 6691 §2, the options on every data segment come out of the payload.
+    pub(crate) fn smss(self, config: &Config) -> u32 {
+        let largest = config.mss.min(self.peer_mss).bytes();
+        let options = if self.timestamps { 12 } else { 0 };
+        largest.saturating_sub(options).max(1)
+    }
+}

@@ -1,0 +1,322 @@
+//! One TCP connection.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use units::{Duration, Instant};
+use wire::{Control, Mss, Options, Segment, SeqNum, Timestamps, UnscaledWindow, WindowScale};
+
+use crate::config::{Config, Negotiated};
+use crate::event::{CallError, CloseReason, Event};
+use crate::receive::Receiver;
+use crate::send::{SendStatistics, Sender};
+use crate::state::State;
+
+/// One TCP connection as a state machine over sequence numbers; it performs no I/O and reads no clock.
+///
+/// # Driving
+///
+/// 1. Feed one thing: [`on_segment`](Self::on_segment), [`on_timeout`](Self::on_timeout), or a user call
+///    ([`connect`](Self::connect), [`write`](Self::write), [`read`](Self::read), [`close`](Self::close), …).
+/// 2. Drain: [`poll_transmit`](Self::poll_transmit) until `None`, then [`poll_event`](Self::poll_event) until
+///    `None`. A drain that stops early loses acknowledgments: each out-of-order segment is owed one of its own.
+/// 3. Wait for the next segment, or until [`next_timeout`](Self::next_timeout), whichever is first.
+///
+/// Times passed in must not go backwards.
+#[derive(Debug)]
+pub struct Connection {
+    pub(crate) config: Arc<Config>,
+    pub(crate) state: State,
+    pub(crate) negotiated: Negotiated,
+    pub(crate) snd: Sender,
+    pub(crate) rcv: Receiver,
+    pub(crate) timers: Timers,
+    pub(crate) reset: Option<Reset>,
+    /// Opened by a SYN from the peer: what a reset of the handshake returns to (RFC 9293 §3.10.7.4).
+    pub(crate) passive: bool,
+    events: VecDeque<Event>,
+}
+
+/// Deadlines; a timer that is off is at [`Instant::NEVER`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timers {
+    /// RFC 6298: the first segment in flight, or the SYN, isn't acknowledged.
+    pub(crate) retransmit: Instant,
+    /// RFC 9293 §3.8.6.3: an acknowledgment has been held back.
+    pub(crate) delayed_ack: Instant,
+    /// RFC 9293 §3.8.6.1: the peer's window is too small to send.
+    pub(crate) persist: Instant,
+    /// RFC 9293 §3.10.8: TIME-WAIT is over.
+    pub(crate) time_wait: Instant,
+}
+
+impl Timers {
+    pub(crate) const OFF: Self = Self {
+        retransmit: Instant::NEVER,
+        delayed_ack: Instant::NEVER,
+        persist: Instant::NEVER,
+        time_wait: Instant::NEVER,
+    };
+}
+
+/// A reset that is owed to the peer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reset {
+    pub(crate) seq: SeqNum,
+    pub(crate) ack: Option<SeqNum>,
+}
+
+impl Connection {
+    /// A closed connection whose initial sequence number will be `iss`.
+    pub fn new(config: Arc<Config>, iss: SeqNum) -> Self {
+        let scale = if config.window_scaling {
+            WindowScale::for_buffer(config.receive_buffer)
+        } else {
+            WindowScale::NONE
+        };
+        let negotiated = Negotiated {
+            peer_mss: Mss::DEFAULT_IPV4,
+            sack: config.sack,
+            timestamps: config.timestamps,
+            send_scale: WindowScale::NONE,
+            receive_scale: scale,
+        };
+        Self {
+            state: State::Closed,
+            snd: Sender::new(&config, &negotiated, iss),
+            rcv: Receiver::new(&config),
+            timers: Timers::OFF,
+            reset: None,
+            passive: false,
+            events: VecDeque::new(),
+            negotiated,
+            config,
+        }
+    }
+
+    /// A connection in ESTABLISHED without a handshake, and so without a measurement of the round-trip time:
+    /// for simulated flows that are timed from their first segment, and for tests.
+    pub fn established(
+        config: Arc<Config>,
+        iss: SeqNum,
+        irs: SeqNum,
+        negotiated: Negotiated,
+        peer_window: u32,
+    ) -> Self {
+        let mut connection = Self::new(config, iss);
+        connection.negotiated = negotiated;
+        connection.rcv.synchronize(irs);
+        connection.snd.syn_skipped(&connection.config, &negotiated, peer_window);
+        connection.state = State::Established;
+        connection
+    }
+
+    /// Opens actively (RFC 9293 §3.10.1).
+    ///
+    /// # Errors
+    /// Unless the connection is CLOSED or LISTEN.
+    pub fn connect(&mut self) -> Result<(), CallError> {
+        if !matches!(self.state, State::Closed | State::Listen) {
+            return Err(CallError::State { call: "connect", state: self.state });
+        }
+        self.passive = false;
+        self.state = State::SynSent;
+        Ok(())
+    }
+
+    /// Waits for a peer to open (RFC 9293 §3.10.1).
+    ///
+    /// # Errors
+    /// Unless the connection is CLOSED.
+    pub fn listen(&mut self) -> Result<(), CallError> {
+        if self.state != State::Closed {
+            return Err(CallError::State { call: "listen", state: self.state });
+        }
+        self.passive = true;
+        self.state = State::Listen;
+        Ok(())
+    }
+
+    /// Queues `bytes` to be sent and returns how many fit into the send buffer.
+    ///
+    /// # Errors
+    /// When the connection isn't open, or has been closed here.
+    pub fn write(&mut self, bytes: u32) -> Result<u32, CallError> {
+        if !self.state.accepts_writes() {
+            return Err(CallError::State { call: "write", state: self.state });
+        }
+        Ok(self.snd.write(bytes, self.config.send_buffer))
+    }
+
+    /// Takes up to `bytes` that arrived in order, which lets the peer send more; returns how many.
+    pub fn read(&mut self, bytes: u32) -> u32 {
+        let taken = self.rcv.read(bytes);
+        if taken > 0 && self.state.can_receive() && self.rcv.owes_window_update(self.snd.smss) {
+            self.rcv.ack_now();
+        }
+        taken
+    }
+
+    /// No more data will be written; what is queued is sent, then a FIN (RFC 9293 §3.10.4).
+    ///
+    /// # Errors
+    /// When there is nothing to close.
+    pub fn close(&mut self) -> Result<(), CallError> {
+        if self.state == State::SynSent && self.snd.has_data() {
+            // RFC 9293 §3.10.4: with sends queued, the FIN follows them once the connection is open.
+            self.snd.close();
+            return Ok(());
+        }
+        let next =
+            self.state.closed_by_user().ok_or(CallError::State { call: "close", state: self.state })?;
+        self.state = next;
+        if next == State::Closed {
+            self.over(CloseReason::Finished);
+        } else {
+            self.snd.close();
+        }
+        Ok(())
+    }
+
+    /// Ends the connection at once with a reset (RFC 9293 §3.10.5).
+    pub fn abort(&mut self) {
+        if self.state.is_synchronized() || self.state == State::SynReceived {
+            self.reset = Some(Reset { seq: self.snd.nxt, ack: Some(self.rcv.nxt) });
+        }
+        if self.state != State::Closed {
+            self.over(CloseReason::Aborted);
+        }
+    }
+
+    /// The next thing that happened, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`on_timeout`](Self::on_timeout) is next due, [`Instant::NEVER`] if no timer runs.
+    pub fn next_timeout(&self) -> Instant {
+        let timers = &self.timers;
+        timers.retransmit.min(timers.delayed_ack).min(timers.persist).min(timers.time_wait)
+    }
+
+    /// The state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Bytes that arrived in order and haven't been read.
+    pub fn readable(&self) -> u32 {
+        self.rcv.unread()
+    }
+
+    /// Bytes that [`write`](Self::write) would take.
+    pub fn writable(&self) -> u32 {
+        if self.state.accepts_writes() { self.snd.free(self.config.send_buffer) } else { 0 }
+    }
+
+    /// Bytes written and not yet acknowledged.
+    pub fn unacknowledged(&self) -> u32 {
+        self.snd.unacknowledged()
+    }
+
+    /// The congestion window in force, in bytes.
+    pub fn cwnd(&self) -> u32 {
+        self.snd.window()
+    }
+
+    /// The slow start threshold in bytes.
+    pub fn ssthresh(&self) -> u32 {
+        self.snd.ssthresh()
+    }
+
+    /// Sequence numbers sent and not acknowledged.
+    pub fn flight(&self) -> u32 {
+        self.snd.flight()
+    }
+
+    /// The retransmission timeout in force.
+    pub fn rto(&self) -> Duration {
+        self.snd.rtt.rto()
+    }
+
+    /// The smoothed round-trip time, once there was a measurement.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.snd.rtt.srtt()
+    }
+
+    /// What has been sent so far.
+    pub fn statistics(&self) -> &SendStatistics {
+        &self.snd.statistics
+    }
+
+    /// The sender maximum segment size in bytes.
+    pub fn smss(&self) -> u32 {
+        self.snd.smss
+    }
+
+    /// Where a segment's payload lies in the send buffer, counted from the first unacknowledged byte.
+    pub(crate) fn buffer_offset(&self, segment: &Segment) -> u32 {
+        segment.seq.distance_from(self.snd.first_unacknowledged_byte())
+    }
+
+    pub(crate) fn emit(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    /// The connection is over: no timer runs and nothing more is sent, but for a reset that is owed.
+    pub(crate) fn over(&mut self, reason: CloseReason) {
+        self.state = State::Closed;
+        self.timers = Timers::OFF;
+        self.emit(Event::Closed(reason));
+    }
+
+    pub(crate) fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.timers = Timers { time_wait: now + self.config.msl * 2, ..Timers::OFF };
+    }
+
+    /// A segment with the acknowledgment, window and options that every segment of this connection carries.
+    pub(crate) fn segment(
+        &mut self,
+        now: Instant,
+        seq: SeqNum,
+        payload_len: u32,
+        control: Control,
+    ) -> Segment {
+        let mut options = Options::default();
+        if self.negotiated.timestamps {
+            options.timestamps =
+                Some(Timestamps { val: timestamp_clock(now), ecr: self.rcv.timestamp_echo() });
+        }
+        let ack = self.rcv.acknowledge(&mut self.timers.delayed_ack);
+        let window = self.rcv.advertise(self.negotiated.receive_scale, self.snd.smss);
+        Segment { seq, ack: Some(ack), control, psh: false, window, payload_len, options }
+    }
+
+    /// The segment that opens: a SYN, or a SYN that also acknowledges one.
+    pub(crate) fn syn(&mut self, now: Instant) -> Segment {
+        let answers = self.state == State::SynReceived;
+        let config = &self.config;
+        let options = Options {
+            mss: Some(config.mss),
+            window_scale: (config.window_scaling && (!answers || self.rcv.peer_scales()))
+                .then_some(self.negotiated.receive_scale),
+            sack_permitted: self.negotiated.sack,
+            timestamps: self.negotiated.timestamps.then(|| Timestamps {
+                val: timestamp_clock(now),
+                ecr: if answers { self.rcv.timestamp_echo() } else { 0 },
+            }),
+            ..Options::default()
+        };
+        // RFC 7323 §2.2: the window of a SYN is never scaled.
+        let window = UnscaledWindow::from_bytes(config.receive_buffer, WindowScale::NONE);
+        let ack = answers.then(|| self.rcv.acknowledge(&mut self.timers.delayed_ack));
+        Segment { seq: self.snd.iss, ack, control: Control::Syn, psh: false, window, payload_len: 0, options }
+    }
+}
+
+/// RFC 7323 §5.4: a clock of one tick a millisecond. Starts at 1 because an echo of 0 means none.
+pub(crate) fn timestamp_clock(now: Instant) -> u32 {
+    let millis = now.as_nanos() / 1_000_000 + 1;
+    u32::try_from(millis & u64::from(u32::MAX)).unwrap_or(0)
+}

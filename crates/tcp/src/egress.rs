@@ -1,0 +1,200 @@
+//! The next segment to send.
+
+use policy::loss::Cut;
+use units::Instant;
+use wire::{Control, Segment, SeqNum};
+
+use crate::connection::Connection;
+use crate::state::State;
+
+/// A run of sequence numbers to send as one segment.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    seq: SeqNum,
+    len: u32,
+}
+
+impl Connection {
+    /// The next segment to send, `None` when there is none just now.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if let Some(reset) = self.reset.take() {
+            return Some(Segment {
+                seq: reset.seq,
+                ack: reset.ack,
+                control: Control::Rst,
+                psh: false,
+                window: wire::UnscaledWindow::default(),
+                payload_len: 0,
+                options: wire::Options::default(),
+            });
+        }
+        match self.state {
+            State::Closed | State::Listen => return None,
+            State::SynSent | State::SynReceived if self.snd.nxt == self.snd.iss => {
+                self.snd.syn_sent(now);
+                self.start_retransmit_timer(now);
+                return Some(self.syn(now));
+            }
+            _ => {}
+        }
+        if let Some(piece) = self.next_piece(now) {
+            return Some(self.data(now, piece));
+        }
+        if self.rcv.ack_is_due() {
+            return Some(self.pure_ack(now));
+        }
+        None
+    }
+
+    fn pure_ack(&mut self, now: Instant) -> Segment {
+        let mut segment = self.segment(now, self.snd.nxt, 0, Control::None);
+        if self.negotiated.sack {
+            // 40 bytes of options hold three blocks beside the timestamps, four without.
+            let room = if self.negotiated.timestamps { 3 } else { 4 };
+            segment.options.sack = self.rcv.sack_blocks(room);
+        }
+        segment
+    }
+
+    fn data(&mut self, now: Instant, piece: Piece) -> Segment {
+        let end = piece.seq + piece.len;
+        let fin = end.after(self.snd.data_end);
+        let payload_len = piece.len - u32::from(fin);
+        let control = if fin { Control::Fin } else { Control::None };
+        self.start_retransmit_timer(now);
+        let mut segment = self.segment(now, piece.seq, payload_len, control);
+        // RFC 9293 §3.9.1: push what empties the queue, for there is nothing to wait for.
+        segment.psh = payload_len > 0 && end.at_or_after(self.snd.data_end);
+        segment
+    }
+
+    pub(crate) fn start_retransmit_timer(&mut self, now: Instant) {
+        // RFC 6298 §5.1.
+        if self.timers.retransmit == Instant::NEVER {
+            self.restart_retransmit_timer(now);
+        }
+    }
+
+    pub(crate) fn restart_retransmit_timer(&mut self, now: Instant) {
+        let tick = self.snd.rtt.config().expiry_tick();
+        self.timers.retransmit = (now + self.snd.rtt.rto()).ceil_to(tick);
+    }
+
+    /// Decides what leaves next and notes that it has.
+    fn next_piece(&mut self, now: Instant) -> Option<Piece> {
+        if !self.state.can_send() {
+            return None;
+        }
+        let again = self.repair_piece();
+        if let Some(piece) = again {
+            self.count(piece, true);
+            self.snd.resent(piece.seq, piece.len, now);
+            return again;
+        }
+        if self.snd.nxt == self.snd.end() {
+            self.note_dry();
+            return None;
+        }
+        if self.config.restart_after_idle {
+            self.snd.restart_if_idle(now, &self.config);
+        }
+        let piece = self.fresh_piece(now)?;
+        self.count(piece, piece.seq.before(self.snd.max));
+        let mss_c = self.snd.mss_c();
+        self.snd.sent(piece.len, now);
+        if piece.len < mss_c {
+            self.snd.small_end = self.snd.nxt;
+        }
+        Some(piece)
+    }
+
+    fn count(&mut self, piece: Piece, again: bool) {
+        let fin = (piece.seq + piece.len).after(self.snd.data_end);
+        let payload = piece.len - u32::from(fin);
+        if payload == 0 {
+            return;
+        }
+        let statistics = &mut self.snd.statistics;
+        statistics.segments += 1;
+        statistics.bytes += u64::from(payload);
+        if again {
+            statistics.retransmitted_segments += 1;
+            statistics.retransmitted_bytes += u64::from(payload);
+        }
+    }
+
+    /// What fast recovery wants sent again.
+    fn repair_piece(&mut self) -> Option<Piece> {
+        self.snd.repair.point?;
+        let limit = self.snd.mss_c();
+        let piece = |cut: Cut| {
+            let (seq, len) = cut.range();
+            // A full-sized segment is cut anew when the window has become small (draft §6).
+            Piece { seq, len: len.min(limit) }
+        };
+        if std::mem::take(&mut self.snd.repair.resend_first) {
+            // RFC 5681 §3.2 step 3, RFC 6675 §5 step (4.3): the first segment goes without asking the window.
+            return self.snd.board.first().map(piece);
+        }
+        if !self.snd.uses_pipe() || !self.snd.may_add_segment() {
+            return None;
+        }
+        let room = self.snd.window().saturating_sub(self.snd.board.pipe());
+        let fits = |candidate: &Piece| candidate.len <= room;
+        // RFC 6675 §4, NextSeg: (1) what is lost, (2) what is new, (3) what may be lost, (4) a rescue.
+        if let Some(lost) = self.snd.board.next_lost() {
+            return Some(piece(lost)).filter(fits);
+        }
+        if self.snd.nxt.before(self.snd.data_end) && self.snd.wnd > self.snd.flight() {
+            return None;
+        }
+        if let Some(hole) = self.snd.board.next_hole() {
+            return Some(piece(hole)).filter(fits);
+        }
+        if self.snd.repair.rescued {
+            return None;
+        }
+        let rescue = self.snd.board.last_hole().map(piece).filter(fits);
+        self.snd.repair.rescued = rescue.is_some();
+        rescue
+    }
+
+    /// What the windows let out at SND.NXT: new data, or what a timeout made be sent again.
+    fn fresh_piece(&mut self, now: Instant) -> Option<Piece> {
+        let snd = &self.snd;
+        let mss_c = snd.mss_c();
+        let left = snd.data_end.distance_from(snd.nxt);
+        let flight = snd.flight();
+        let probe = snd.probe && flight == 0;
+        let usable = snd.wnd.saturating_sub(flight).max(u32::from(probe));
+        let len = left.min(mss_c).min(usable);
+        let in_network = if snd.uses_pipe() { snd.board.pipe() } else { flight };
+        let window = snd.window() + snd.limited_transmit(mss_c);
+        if flight > 0 && in_network + len > window || !snd.may_add_segment() {
+            return None;
+        }
+        if probe {
+            // Whatever fits goes.
+        } else if len < left.min(mss_c) {
+            // RFC 9293 §3.8.6.2.1, (3): a peer's small window is used in steps of half its largest.
+            if len == 0 || len < snd.max_wnd / 2 {
+                if flight == 0 && self.timers.persist == Instant::NEVER {
+                    self.timers.persist = now + snd.rtt.rto();
+                }
+                return None;
+            }
+        } else if self.config.nagle && len > 0 && len < mss_c && !snd.fin && snd.una.before(snd.small_end) {
+            // The journal's §III change to Nagle's rule: no more than one segment shorter than MSS_c, and
+            // not MSS, may be unacknowledged.
+            return None;
+        }
+        let fin = snd.fin && len == left;
+        Some(Piece { seq: snd.nxt, len: len + u32::from(fin) }).filter(|piece| piece.len > 0)
+    }
+
+    fn note_dry(&mut self) {
+        if self.snd.flight() + self.snd.mss_c() <= self.snd.window() {
+            self.snd.ran_dry();
+        }
+    }
+}

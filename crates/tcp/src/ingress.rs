@@ -1,0 +1,65 @@
+//! An arriving segment (RFC 9293 §3.10.7).
+//!
+//! In the synchronized states it passes the steps of §3.10.7.4 in their order; each step is a module and
+//! says whether the segment goes on to the next.
+
+mod ack;
+mod fin;
+mod listen;
+mod reset;
+mod sequence;
+mod syn;
+mod syn_sent;
+mod text;
+
+use units::Instant;
+use wire::{Control, Segment};
+
+use crate::connection::{Connection, Reset};
+use crate::event::Accepted;
+use crate::state::State;
+
+/// Whether a segment goes on to the next step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Continue,
+    Stop,
+}
+
+impl Connection {
+    /// Handles an arriving segment and returns which part of its payload was taken, if any.
+    pub fn on_segment(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
+        match self.state {
+            State::Closed => self.refuse(segment),
+            State::Listen => self.segment_in_listen(segment),
+            State::SynSent => self.segment_in_syn_sent(segment, now),
+            _ => return self.segment_otherwise(segment, now),
+        }
+        None
+    }
+
+    /// RFC 9293 §3.10.7.4: SYN-RECEIVED and the synchronized states.
+    fn segment_otherwise(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
+        if self.check_sequence(segment, now) == Step::Stop
+            || self.check_reset(segment) == Step::Stop
+            || self.check_syn(segment) == Step::Stop
+            || self.check_ack(segment, now) == Step::Stop
+        {
+            return None;
+        }
+        let accepted = self.take_text(segment, now);
+        self.check_fin(segment, now);
+        accepted
+    }
+
+    /// RFC 9293 §3.10.7.1: what arrives without a connection is reset, unless it is a reset.
+    pub(crate) fn refuse(&mut self, segment: &Segment) {
+        if segment.control == Control::Rst {
+            return;
+        }
+        self.reset = Some(match segment.ack {
+            Some(ack) => Reset { seq: ack, ack: None },
+            None => Reset { seq: wire::SeqNum::new(0), ack: Some(segment.seq_end()) },
+        });
+    }
+}

@@ -1,0 +1,110 @@
+//! Fifth step: the acknowledgment (RFC 9293 §3.10.7.4).
+
+use policy::loss::Duplicate;
+use units::{Duration, Instant};
+use wire::{Control, Segment, SeqNum};
+
+use super::Step;
+use crate::connection::{Connection, Reset, timestamp_clock};
+use crate::event::{CloseReason, Event};
+use crate::state::State;
+
+impl Connection {
+    pub(super) fn check_ack(&mut self, segment: &Segment, now: Instant) -> Step {
+        let Some(ack) = segment.ack else { return Step::Stop };
+        if self.state == State::SynReceived && self.complete_handshake(segment, ack, now) == Step::Stop {
+            return Step::Stop;
+        }
+        // RFC 5961 §5.2: an acknowledgment that is too old or of data never sent may be a guess.
+        if ack.after(self.snd.max) || ack.before(self.snd.una - self.snd.max_wnd) {
+            self.rcv.ack_now();
+            return Step::Stop;
+        }
+        let window = segment.window.bytes(self.negotiated.send_scale);
+        let advances = ack.after(self.snd.una);
+        let window_changed = self.take_window(segment, ack, window);
+        let newly_sacked = self.snd.sack(segment.options.sack.iter());
+        if advances {
+            self.acknowledge(segment, ack, now);
+        } else if ack == self.snd.una && self.snd.flight() > 0 {
+            let exact = segment.payload_len == 0
+                && segment.control == Control::None
+                && !window_changed
+                // Answers to a window probe repeat themselves without a loss.
+                && !self.snd.is_probing();
+            if let Some(loss) = self.snd.duplicate(&Duplicate { exact, newly_sacked }, now) {
+                self.emit(Event::Loss(loss));
+                // RFC 6298 §5 leaves this open; RFC 6582 §3.2 and RFC 6675 §5 restart the timer with the
+                // retransmission, which is what is waited for from now on.
+                self.timers.retransmit = Instant::NEVER;
+            }
+        }
+        if self.state == State::TimeWait {
+            // RFC 9293 §3.10.7.4: the peer sent its FIN again; acknowledge it and start the wait anew.
+            if segment.control == Control::Fin {
+                self.enter_time_wait(now);
+                self.rcv.ack_now();
+            }
+            return Step::Stop;
+        }
+        Step::Continue
+    }
+
+    /// SYN-RECEIVED: does it acknowledge our SYN?
+    fn complete_handshake(&mut self, segment: &Segment, ack: SeqNum, now: Instant) -> Step {
+        if !ack.after(self.snd.una) || ack.after(self.snd.max) {
+            self.reset = Some(Reset { seq: ack, ack: None });
+            return Step::Stop;
+        }
+        self.state = State::Established;
+        self.snd.syn_acknowledged(now);
+        self.snd.negotiated(&self.config, &self.negotiated);
+        self.timers.retransmit = Instant::NEVER;
+        let window = segment.window.bytes(self.negotiated.send_scale);
+        self.snd.take_window(segment.seq, ack, window);
+        self.emit(Event::Connected);
+        if self.snd.fin {
+            // The user closed before the handshake was complete.
+            self.state = State::FinWait1;
+        }
+        Step::Continue
+    }
+
+    /// Returns whether the peer's window changed.
+    fn take_window(&mut self, segment: &Segment, ack: SeqNum, window: u32) -> bool {
+        if ack.before(self.snd.una) || !self.snd.updates_window(segment.seq, ack) {
+            return false;
+        }
+        let changed = window != self.snd.wnd;
+        self.snd.take_window(segment.seq, ack, window);
+        if window > 0 {
+            self.timers.persist = Instant::NEVER;
+        }
+        changed
+    }
+
+    fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant) {
+        let stamp = segment.options.timestamps.filter(|stamp| self.negotiated.timestamps && stamp.ecr != 0);
+        let echo = stamp.map(|stamp| {
+            let ticks = timestamp_clock(now).wrapping_sub(stamp.ecr);
+            Duration::from_millis(u64::from(ticks))
+        });
+        let restart = self.snd.acknowledged(ack, now, echo);
+        if self.snd.flight() == 0 {
+            // RFC 6298 §5.2.
+            self.timers.retransmit = Instant::NEVER;
+        } else if restart {
+            // RFC 6298 §5.3.
+            self.restart_retransmit_timer(now);
+        }
+        let fin_acknowledged = self.snd.fin && ack == self.snd.end();
+        if !fin_acknowledged {
+            return;
+        }
+        match self.state.fin_acknowledged() {
+            State::TimeWait => self.enter_time_wait(now),
+            State::Closed => self.over(CloseReason::Finished),
+            next => self.state = next,
+        }
+    }
+}

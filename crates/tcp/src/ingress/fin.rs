@@ -1,0 +1,29 @@
+//! Eighth step: the FIN bit (RFC 9293 §3.10.7.4).
+
+use units::Instant;
+use wire::{Control, Segment};
+
+use crate::connection::Connection;
+use crate::event::Event;
+use crate::state::State;
+
+impl Connection {
+    pub(super) fn check_fin(&mut self, segment: &Segment, now: Instant) {
+        if segment.control == Control::Fin && self.state.can_receive() {
+            // Where the stream ends is known even when there are gaps before.
+            self.rcv.fin.get_or_insert(segment.seq + segment.payload_len);
+        }
+        if self.rcv.fin != Some(self.rcv.nxt) {
+            return;
+        }
+        // Everything before the FIN has arrived.
+        self.rcv.fin = None;
+        self.rcv.nxt += 1;
+        self.rcv.ack_now();
+        self.emit(Event::PeerClosed);
+        match self.state.fin_received() {
+            State::TimeWait => self.enter_time_wait(now),
+            next => self.state = next,
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! LISTEN (RFC 9293 §3.10.7.2).
+
+use wire::{Control, Segment};
+
+use crate::connection::{Connection, Reset};
+use crate::state::State;
+
+impl Connection {
+    pub(super) fn segment_in_listen(&mut self, segment: &Segment) {
+        if segment.control == Control::Rst {
+            return;
+        }
+        if let Some(ack) = segment.ack {
+            // Nothing has been sent that could be acknowledged.
+            self.reset = Some(Reset { seq: ack, ack: None });
+            return;
+        }
+        if segment.control == Control::Syn {
+            self.take_peer_options(segment);
+            self.rcv.synchronize(segment.seq);
+            self.state = State::SynReceived;
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Second step: the RST bit (RFC 9293 §3.10.7.4, RFC 5961 §3).
+
+use wire::{Control, Segment};
+
+use super::Step;
+use crate::connection::{Connection, Timers};
+use crate::event::CloseReason;
+use crate::state::State;
+
+impl Connection {
+    pub(super) fn check_reset(&mut self, segment: &Segment) -> Step {
+        if segment.control != Control::Rst {
+            return Step::Continue;
+        }
+        if segment.seq != self.rcv.nxt {
+            // RFC 5961 §3.2: a reset in the window but not at its edge may be a guess; the true peer will
+            // answer the challenge with an exact one.
+            self.rcv.ack_now();
+            return Step::Stop;
+        }
+        match self.state {
+            State::SynReceived if self.passive => {
+                // RFC 9293 §3.10.7.4: the listener goes on listening.
+                self.state = State::Listen;
+                self.timers = Timers::OFF;
+                self.snd.nxt = self.snd.iss;
+            }
+            State::SynReceived => self.over(CloseReason::Refused),
+            State::Closing | State::LastAck | State::TimeWait => self.over(CloseReason::Finished),
+            _ => self.over(CloseReason::ResetByPeer),
+        }
+        Step::Stop
+    }
+}

@@ -1,0 +1,44 @@
+//! First step: is any of the segment in the window? (RFC 9293 §3.10.7.4, RFC 7323 §5.3)
+
+use units::Instant;
+use wire::{Control, Segment};
+
+use super::Step;
+use crate::connection::Connection;
+use crate::state::State;
+
+impl Connection {
+    pub(super) fn check_sequence(&mut self, segment: &Segment, now: Instant) -> Step {
+        let is_reset = segment.control == Control::Rst;
+        if self.negotiated.timestamps && !is_reset {
+            match segment.options.timestamps {
+                // RFC 7323 §5.3, R1: PAWS.
+                Some(stamp) if self.rcv.is_stale(stamp.val) => {
+                    self.rcv.ack_now();
+                    return Step::Stop;
+                }
+                Some(_) => {}
+                // RFC 7323 §3.2: once negotiated, a segment without timestamps is dropped silently.
+                None => return Step::Stop,
+            }
+        }
+        if self.rcv.accepts(segment.seq, segment.seq_len()) {
+            if let Some(stamp) = segment.options.timestamps.filter(|_| self.negotiated.timestamps) {
+                self.rcv.note_timestamp(stamp.val, segment.seq);
+            }
+            return Step::Continue;
+        }
+        if is_reset {
+            return Step::Stop;
+        }
+        // RFC 9293 §3.10.7.4: answered, so that a half-open connection or a lost acknowledgment is found.
+        self.rcv.ack_now();
+        self.rcv.note_duplicate(segment.seq, segment.payload_len);
+        // RFC 9293 §3.10.7.4: with a window of zero acknowledgments are still taken; and in TIME-WAIT a FIN
+        // that is sent again starts the wait anew.
+        if self.rcv.window() == 0 || self.state == State::TimeWait {
+            self.check_ack(segment, now);
+        }
+        Step::Stop
+    }
+}

@@ -1,0 +1,69 @@
+//! SYN-SENT (RFC 9293 §3.10.7.3), and what a SYN's options settle.
+
+use units::Instant;
+use wire::{Control, Mss, Segment, WindowScale};
+
+use crate::connection::{Connection, Reset};
+use crate::event::{CloseReason, Event};
+use crate::state::State;
+
+impl Connection {
+    pub(super) fn segment_in_syn_sent(&mut self, segment: &Segment, now: Instant) {
+        let acknowledges = match segment.ack {
+            Some(ack) if !ack.after(self.snd.iss) || ack.after(self.snd.max) => {
+                if segment.control != Control::Rst {
+                    self.reset = Some(Reset { seq: ack, ack: None });
+                }
+                return;
+            }
+            ack => ack,
+        };
+        if segment.control == Control::Rst {
+            if acknowledges.is_some() {
+                self.over(CloseReason::Refused);
+            }
+            return;
+        }
+        if segment.control != Control::Syn {
+            return;
+        }
+        self.take_peer_options(segment);
+        self.rcv.synchronize(segment.seq);
+        let Some(ack) = acknowledges else {
+            // Both ends opened at once: answer with a SYN that acknowledges theirs.
+            self.state = State::SynReceived;
+            self.snd.nxt = self.snd.iss;
+            self.timers.retransmit = Instant::NEVER;
+            return;
+        };
+        self.state = if self.snd.fin { State::FinWait1 } else { State::Established };
+        self.snd.syn_acknowledged(now);
+        self.snd.negotiated(&self.config, &self.negotiated);
+        self.timers.retransmit = Instant::NEVER;
+        // RFC 7323 §2.2: the window of a SYN is never scaled.
+        self.snd.take_window(segment.seq, ack, segment.window.bytes(WindowScale::NONE));
+        self.rcv.ack_now();
+        self.emit(Event::Connected);
+    }
+
+    /// Settles the options with the peer's SYN.
+    pub(super) fn take_peer_options(&mut self, syn: &Segment) {
+        let options = &syn.options;
+        let negotiated = &mut self.negotiated;
+        // RFC 9293 §3.7.1: without the option the peer takes 536 bytes.
+        negotiated.peer_mss = options.mss.unwrap_or(Mss::DEFAULT_IPV4);
+        negotiated.sack = options.sack_permitted && self.config.sack;
+        negotiated.timestamps = options.timestamps.is_some() && self.config.timestamps;
+        self.rcv.note_peer_scales(options.window_scale.is_some());
+        // RFC 7323 §2.2: both ends scale or neither does.
+        if let Some(scale) = options.window_scale.filter(|_| self.config.window_scaling) {
+            negotiated.send_scale = scale;
+        } else {
+            negotiated.send_scale = WindowScale::NONE;
+            negotiated.receive_scale = WindowScale::NONE;
+        }
+        if let Some(stamp) = options.timestamps {
+            self.rcv.first_timestamp(stamp.val);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Seventh step: the payload (RFC 9293 §3.10.7.4).
+
+use units::Instant;
+use wire::Segment;
+
+use crate::connection::Connection;
+use crate::event::Accepted;
+
+impl Connection {
+    pub(super) fn take_text(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
+        // In the other states the peer has sent its FIN: what follows it is ignored.
+        if segment.payload_len == 0 || !self.state.can_receive() {
+            return None;
+        }
+        self.rcv.text(segment.seq, segment.payload_len, now, &mut self.timers.delayed_ack)
+    }
+}

@@ -1,0 +1,376 @@
+//! The receiving half: reassembly, acknowledgment, the advertised window.
+
+use units::Instant;
+use wire::{SackBlocks, SeqNum, SeqRange, UnscaledWindow, WindowScale};
+
+use crate::config::{Config, DelayedAck};
+use crate::event::Accepted;
+
+/// What has been received of the peer's stream.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// RCV.NXT.
+    pub(crate) nxt: SeqNum,
+    /// The right edge of the window that has been advertised; it never moves left (RFC 9293 §3.8.6.2.2).
+    edge: SeqNum,
+    capacity: u32,
+    unread: u32,
+    /// What arrived beyond `nxt`, in no order, with the moment it last grew (a counter).
+    islands: Vec<Island>,
+    growths: u32,
+    /// The sequence number of the peer's FIN, once it has been seen.
+    pub(crate) fin: Option<SeqNum>,
+    delayed_ack: DelayedAck,
+    unacknowledged_segments: u8,
+    ack_due: bool,
+    /// A segment that arrived twice (RFC 2883).
+    duplicate: Option<SeqRange>,
+    timestamps: PeerClock,
+    peer_scales: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Island {
+    range: SeqRange,
+    grown: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct PeerClock {
+    recent: u32,
+    last_ack_sent: SeqNum,
+}
+
+impl Receiver {
+    /// More islands than this are not kept: a peer that leaves so many holes is not worth the memory.
+    const MAX_ISLANDS: usize = 256;
+
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            nxt: SeqNum::default(),
+            edge: SeqNum::default(),
+            capacity: config.receive_buffer,
+            unread: 0,
+            islands: Vec::new(),
+            growths: 0,
+            fin: None,
+            delayed_ack: config.delayed_ack,
+            unacknowledged_segments: 0,
+            ack_due: false,
+            duplicate: None,
+            timestamps: PeerClock::default(),
+            peer_scales: false,
+        }
+    }
+
+    /// The peer's initial sequence number is known.
+    pub(crate) fn synchronize(&mut self, irs: SeqNum) {
+        self.nxt = irs + 1;
+        self.edge = self.nxt + self.capacity;
+        self.timestamps.last_ack_sent = self.nxt;
+    }
+
+    pub(crate) fn note_peer_scales(&mut self, scales: bool) {
+        self.peer_scales = scales;
+    }
+
+    pub(crate) fn peer_scales(&self) -> bool {
+        self.peer_scales
+    }
+
+    /// RFC 9293 §3.10.7.4, first step: whether any of the segment lies in the window.
+    pub(crate) fn accepts(&self, seq: SeqNum, seq_len: u32) -> bool {
+        let window = self.window();
+        let within = |n: SeqNum| n.at_or_after(self.nxt) && n.before(self.nxt + window);
+        match (seq_len, window) {
+            (0, 0) => seq == self.nxt,
+            (0, _) => within(seq),
+            (_, 0) => false,
+            (len, _) => within(seq) || within(seq + (len - 1)),
+        }
+    }
+
+    pub(crate) fn window(&self) -> u32 {
+        self.edge.distance_from(self.nxt)
+    }
+
+    /// Takes the payload of an acceptable segment, or the part of it that is new.
+    pub(crate) fn text(
+        &mut self,
+        seq: SeqNum,
+        len: u32,
+        now: Instant,
+        timer: &mut Instant,
+    ) -> Option<Accepted> {
+        let start = seq.latest(self.nxt);
+        let stop = (seq + len).earliest(self.edge);
+        let Some(fresh) = SeqRange::new(start, stop) else {
+            // RFC 5681 §4.2: a segment that brings nothing is answered at once, so that a sender whose
+            // acknowledgment was lost learns where it stands.
+            self.note_duplicate(seq, len);
+            self.ack_due = true;
+            return None;
+        };
+        let accepted = Accepted {
+            skip: start.distance_from(seq),
+            offset: self.unread + start.distance_from(self.nxt),
+            len: fresh.len(),
+        };
+        if start != self.nxt {
+            // RFC 5681 §4.2: data out of order is acknowledged at once, each segment with its own duplicate.
+            self.ack_due = true;
+            return self.keep(fresh).then_some(accepted);
+        }
+        self.advance(stop);
+        let gap_before = !self.islands.is_empty();
+        self.absorb();
+        if gap_before {
+            // RFC 5681 §4.2: so is a segment that fills a gap, in whole or in part.
+            self.ack_due = true;
+        } else {
+            self.delay_ack(now, timer);
+        }
+        Some(accepted)
+    }
+
+    /// RFC 2883 §4: the next acknowledgment says that these bytes had arrived before, if they had.
+    pub(crate) fn note_duplicate(&mut self, seq: SeqNum, len: u32) {
+        if (seq + len).at_or_before(self.nxt) {
+            self.duplicate = SeqRange::new(seq, seq + len);
+        }
+    }
+
+    /// Bytes that can be read.
+    pub(crate) fn unread(&self) -> u32 {
+        self.unread
+    }
+
+    pub(crate) fn read(&mut self, bytes: u32) -> u32 {
+        let taken = bytes.min(self.unread);
+        self.unread -= taken;
+        taken
+    }
+
+    /// RFC 9293 §3.8.6.2.2: the window is reopened in steps worth a segment.
+    pub(crate) fn owes_window_update(&self, smss: u32) -> bool {
+        // Without this bound each read of an application that keeps up would cost an acknowledgment.
+        let small = self.window() < 2 * smss.min(self.capacity / 4);
+        small && self.reopening(smss).is_some()
+    }
+
+    pub(crate) fn ack_now(&mut self) {
+        self.ack_due = true;
+    }
+
+    pub(crate) fn ack_is_due(&self) -> bool {
+        self.ack_due
+    }
+
+    /// Notes that an acknowledgment is leaving and returns it.
+    pub(crate) fn acknowledge(&mut self, timer: &mut Instant) -> SeqNum {
+        self.ack_due = false;
+        self.unacknowledged_segments = 0;
+        self.timestamps.last_ack_sent = self.nxt;
+        *timer = Instant::NEVER;
+        self.nxt
+    }
+
+    /// The window to advertise.
+    pub(crate) fn advertise(&mut self, scale: WindowScale, smss: u32) -> UnscaledWindow {
+        if let Some(edge) = self.reopening(smss) {
+            self.edge = edge;
+        }
+        UnscaledWindow::from_bytes(self.window(), scale)
+    }
+
+    /// Up to `room` blocks: what arrived twice first (RFC 2883 §4), then what grew last (RFC 2018 §4).
+    pub(crate) fn sack_blocks(&mut self, room: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::EMPTY;
+        if self.islands.is_empty() && self.duplicate.is_none() {
+            return blocks;
+        }
+        if let Some(twice) = self.duplicate.take() {
+            blocks.push(twice);
+        }
+        let mut newer_than = None;
+        while blocks.len() < room.min(SackBlocks::CAPACITY) {
+            let older = |island: &&Island| newer_than.is_none_or(|limit| island.grown < limit);
+            let Some(next) = self.islands.iter().filter(older).max_by_key(|island| island.grown) else {
+                break;
+            };
+            blocks.push(next.range);
+            newer_than = Some(next.grown);
+        }
+        blocks
+    }
+
+    /// RFC 7323 §5.3, R1: a timestamp older than the last one marks an old duplicate.
+    pub(crate) fn is_stale(&self, timestamp: u32) -> bool {
+        SeqNum::new(timestamp).before(SeqNum::new(self.timestamps.recent))
+    }
+
+    /// RFC 7323 §4.3: which timestamp to echo.
+    pub(crate) fn note_timestamp(&mut self, timestamp: u32, seq: SeqNum) {
+        if seq.at_or_before(self.timestamps.last_ack_sent) && !self.is_stale(timestamp) {
+            self.timestamps.recent = timestamp;
+        }
+    }
+
+    pub(crate) fn first_timestamp(&mut self, timestamp: u32) {
+        self.timestamps.recent = timestamp;
+    }
+
+    pub(crate) fn timestamp_echo(&self) -> u32 {
+        self.timestamps.recent
+    }
+
+    fn delay_ack(&mut self, now: Instant, timer: &mut Instant) {
+        self.unacknowledged_segments = self.unacknowledged_segments.saturating_add(1);
+        if self.unacknowledged_segments >= self.delayed_ack.every {
+            self.ack_due = true;
+        } else if *timer == Instant::NEVER {
+            *timer = now + self.delayed_ack.timeout;
+        }
+    }
+
+    fn advance(&mut self, to: SeqNum) {
+        self.unread += to.distance_from(self.nxt);
+        self.nxt = to;
+    }
+
+    /// Moves `nxt` over the islands it has reached.
+    fn absorb(&mut self) {
+        while let Some(index) =
+            self.islands.iter().position(|island| island.range.start().at_or_before(self.nxt))
+        {
+            let island = self.islands.swap_remove(index);
+            if island.range.end().after(self.nxt) {
+                self.advance(island.range.end());
+            }
+        }
+    }
+
+    /// Joins a range with the islands it touches; `false` when there are too many to keep another.
+    fn keep(&mut self, fresh: SeqRange) -> bool {
+        let mut range = fresh;
+        let mut index = 0;
+        while index < self.islands.len() {
+            let island = self.islands[index].range;
+            if island.contains(fresh) {
+                self.duplicate = Some(fresh);
+            }
+            if island.touches(range) {
+                range = range.union(island);
+                self.islands.swap_remove(index);
+                // What the union now touches may lie before this index.
+                index = 0;
+            } else {
+                index += 1;
+            }
+        }
+        if self.islands.len() >= Self::MAX_ISLANDS {
+            return false;
+        }
+        self.growths = self.growths.wrapping_add(1);
+        self.islands.push(Island { range, grown: self.growths });
+        true
+    }
+
+    /// The new right edge, if it is worth announcing.
+    fn reopening(&self, smss: u32) -> Option<SeqNum> {
+        let candidate = self.nxt + self.capacity.saturating_sub(self.unread);
+        let gain = candidate.distance_from(self.edge);
+        (gain > 0 && gain >= smss.min(self.capacity / 2)).then_some(candidate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn receiver(every: u8) -> Receiver {
+        let config = Config { delayed_ack: DelayedAck { every, ..DelayedAck::RFC }, ..Config::default() };
+        let mut receiver = Receiver::new(&config);
+        receiver.synchronize(SeqNum::new(0));
+        receiver
+    }
+
+    fn blocks(receiver: &mut Receiver) -> Vec<(u32, u32)> {
+        receiver.sack_blocks(4).iter().map(|b| (b.start().value(), b.end().value())).collect()
+    }
+
+    /// RFC 2018 §4, with the segments of its §7 example 3.
+    #[test]
+    fn the_block_that_grew_last_is_reported_first() {
+        let mut rcv = receiver(1);
+        let mut timer = Instant::NEVER;
+        let mut arrive = |rcv: &mut Receiver, seq: u32| {
+            rcv.text(SeqNum::new(seq), 500, Instant::ZERO, &mut timer);
+        };
+        arrive(&mut rcv, 501);
+        arrive(&mut rcv, 1501);
+        arrive(&mut rcv, 2501);
+        assert_eq!(blocks(&mut rcv), [(2501, 3001), (1501, 2001), (501, 1001)]);
+        arrive(&mut rcv, 1001);
+        assert_eq!(blocks(&mut rcv), [(501, 2001), (2501, 3001)]);
+        arrive(&mut rcv, 1);
+        assert_eq!((rcv.nxt.value(), blocks(&mut rcv)), (2001, vec![(2501, 3001)]));
+    }
+
+    /// RFC 2883 §4.1.1
+    #[test]
+    fn a_segment_that_arrives_twice_is_reported_once() {
+        let mut rcv = receiver(2);
+        let mut timer = Instant::NEVER;
+        rcv.text(SeqNum::new(1), 500, Instant::ZERO, &mut timer);
+        assert!(!rcv.ack_is_due());
+        rcv.text(SeqNum::new(1), 500, Instant::ZERO, &mut timer);
+        assert!(rcv.ack_is_due());
+        assert_eq!(blocks(&mut rcv), [(1, 501)]);
+        assert_eq!(blocks(&mut rcv), []);
+    }
+
+    /// RFC 5681 §4.2
+    #[test]
+    fn every_second_segment_in_order_is_acknowledged_at_once() {
+        let mut rcv = receiver(2);
+        let mut timer = Instant::NEVER;
+        rcv.text(SeqNum::new(1), 100, Instant::ZERO, &mut timer);
+        assert_eq!((rcv.ack_is_due(), timer), (false, Instant::ZERO + DelayedAck::RFC.timeout));
+        rcv.text(SeqNum::new(101), 100, Instant::ZERO, &mut timer);
+        assert!(rcv.ack_is_due());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_order_everything_is_taken_once(
+            start in prop_oneof![Just(0u32), Just(u32::MAX - 700)],
+            order in prop::collection::vec((0..20u32, 1..5u32), 1..200),
+        ) {
+            let mut rcv = receiver(2);
+            rcv.synchronize(SeqNum::new(start));
+            let base = rcv.nxt;
+            let mut timer = Instant::NEVER;
+            let mut have = [false; 100];
+            for (block, count) in order.into_iter().chain((0..20).map(|block| (block, 5))) {
+                let (first, len) = (block * 5, count);
+                let offset_before = rcv.nxt.distance_from(base);
+                if let Some(taken) = rcv.text(base + first, len, Instant::ZERO, &mut timer) {
+                    // The offset counts from the first unread byte; nothing is read here, so from the base.
+                    prop_assert_eq!(taken.offset, (first + taken.skip).max(offset_before));
+                }
+                for byte in first..first + len {
+                    have[byte as usize] = true;
+                }
+                let in_order = have.iter().position(|&h| !h).unwrap_or(have.len());
+                prop_assert_eq!(rcv.nxt.distance_from(base) as usize, in_order);
+                prop_assert_eq!(rcv.unread() as usize, in_order);
+                let beyond: u32 = rcv.islands.iter().map(|i| i.range.len()).sum();
+                prop_assert_eq!(beyond as usize, have.iter().filter(|&&h| h).count() - in_order);
+            }
+            prop_assert!(rcv.islands.is_empty());
+        }
+    }
+}

@@ -1,0 +1,574 @@
+//! The sending half: window, retransmission queue, loss response.
+//!
+//! Sequence space is `snd.una ≤ snd.nxt ≤ snd.max`. A timeout pulls `nxt` back to `una` and everything up to
+//! `max` is cut and sent again; otherwise `nxt = max`.
+
+use policy::congestion::AnyController;
+use policy::loss::{AnyDetector, DUP_THRESH, Duplicate, LossDetector, Scoreboard};
+use policy::recovery::{AnyRecovery, Progress, Recovery, RecoveryAck};
+use policy::rtt::RttEstimator;
+use policy::segment::AnySegmenter;
+use policy::{AckSample, CongestionController, LossSample, Segmenter, SendView};
+use units::Instant;
+use wire::{SeqNum, SeqRange};
+
+use crate::config::{Config, Negotiated, RttSamples};
+use crate::event::{LossEvent, Repair};
+
+/// Counts of what has been sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SendStatistics {
+    /// Segments that carried payload.
+    pub segments: u32,
+    /// Payload bytes, retransmissions included.
+    pub bytes: u64,
+    /// Segments that carried payload sent before.
+    pub retransmitted_segments: u32,
+    /// Payload bytes in those segments.
+    pub retransmitted_bytes: u64,
+    /// Times fast recovery was entered.
+    pub fast_retransmits: u32,
+    /// Expiries of the retransmission timer for data.
+    pub timeouts: u32,
+    /// Expiries of the retransmission timer for a SYN.
+    pub syn_timeouts: u32,
+}
+
+/// What has been sent, and what may be.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts: FIN queued, SACK and limited transmit in use, probing"
+)]
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) iss: SeqNum,
+    /// SND.UNA.
+    pub(crate) una: SeqNum,
+    /// SND.NXT.
+    pub(crate) nxt: SeqNum,
+    /// Past the highest sequence number ever sent.
+    pub(crate) max: SeqNum,
+    /// SND.WND in bytes, and the widest it has been.
+    pub(crate) wnd: u32,
+    pub(crate) max_wnd: u32,
+    /// SND.WL1 and SND.WL2: the segment that `wnd` was taken from.
+    wl: (SeqNum, SeqNum),
+    /// Past the last byte written.
+    pub(crate) data_end: SeqNum,
+    /// Whether a FIN follows the data.
+    pub(crate) fin: bool,
+    pub(crate) smss: u32,
+    pub(crate) board: Scoreboard,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) statistics: SendStatistics,
+    pub(crate) repair: RepairState,
+    /// SND.SML: past the last segment shorter than `MSS_c`.
+    pub(crate) small_end: SeqNum,
+    pub(crate) last_sent: Instant,
+    controller: AnyController,
+    segmenter: AnySegmenter,
+    detector: AnyDetector,
+    recovery: Option<AnyRecovery>,
+    loss_window: u32,
+    limited_transmit: bool,
+    sack: bool,
+    /// The one timed segment: the number past it, and when it left.
+    timed: Option<(SeqNum, Instant)>,
+    samples: RttSamples,
+    /// The acknowledgment up to which the window wasn't what held the sender back.
+    app_limited_until: Option<SeqNum>,
+    timeouts_in_a_row: u8,
+    /// A byte may leave although the peer's window is closed (RFC 9293 §3.8.6.1).
+    pub(crate) probe: bool,
+}
+
+/// What an expiry of the retransmission timer meant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Expiry {
+    /// A loss.
+    Loss(LossEvent),
+    /// A window probe wasn't taken: it is repeated, and says nothing of congestion.
+    Probe,
+    /// The peer has been silent for too long.
+    GiveUp,
+}
+
+/// Where the repair of a loss stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RepairState {
+    /// While recovering: where it ends (RFC 6582 `recover`, RFC 6675 `RecoveryPoint`).
+    pub(crate) point: Option<SeqNum>,
+    /// The first segment is to be sent again, whatever the window says.
+    pub(crate) resend_first: bool,
+    /// RFC 6675 §4, `NextSeg` rule (4) has been used.
+    pub(crate) rescued: bool,
+    /// RFC 6582 §3.2, `recover` outside of recovery: duplicates below it are echoes of an earlier loss.
+    recover: SeqNum,
+    /// Bytes let out by limited transmit, which RFC 5681 §3.2 leaves out of `FlightSize`.
+    limited: u32,
+}
+
+impl Sender {
+    pub(crate) fn new(config: &Config, negotiated: &Negotiated, iss: SeqNum) -> Self {
+        let smss = negotiated.smss(config);
+        let sender = &config.sender;
+        Self {
+            iss,
+            una: iss,
+            nxt: iss,
+            max: iss,
+            wnd: 0,
+            max_wnd: 0,
+            wl: (SeqNum::default(), SeqNum::default()),
+            data_end: iss + 1,
+            fin: false,
+            smss,
+            board: Scoreboard::default(),
+            rtt: RttEstimator::new(config.rto),
+            statistics: SendStatistics::default(),
+            repair: RepairState {
+                point: None,
+                resend_first: false,
+                rescued: false,
+                recover: iss + 1,
+                limited: 0,
+            },
+            small_end: iss,
+            last_sent: Instant::ZERO,
+            controller: sender.controller(smss, config.counting),
+            segmenter: sender.segmenter(smss),
+            detector: sender.detector(negotiated.sack),
+            recovery: sender.recovery(negotiated.sack && sender.wants_sack()),
+            loss_window: sender.loss_window_bytes(smss),
+            limited_transmit: sender.limited_transmit,
+            sack: negotiated.sack && sender.wants_sack(),
+            timed: None,
+            samples: config.rtt_samples,
+            app_limited_until: None,
+            timeouts_in_a_row: 0,
+            probe: false,
+        }
+    }
+
+    /// The peer's options are known: what depends on them begins afresh, with a slow start.
+    pub(crate) fn negotiated(&mut self, config: &Config, negotiated: &Negotiated) {
+        let sender = &config.sender;
+        self.smss = negotiated.smss(config);
+        self.sack = negotiated.sack && sender.wants_sack();
+        self.controller = sender.controller(self.smss, config.counting);
+        self.segmenter = sender.segmenter(self.smss);
+        self.detector = sender.detector(negotiated.sack);
+        self.recovery = sender.recovery(self.sack);
+        self.loss_window = sender.loss_window_bytes(self.smss);
+        if self.statistics.syn_timeouts > 0 {
+            // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
+            self.controller.set_cwnd(self.smss);
+        }
+        let view = self.view();
+        self.segmenter.on_slow_start(view.cwnd, &view);
+    }
+
+    /// Starts as if the SYN had been acknowledged by a peer with this window.
+    pub(crate) fn syn_skipped(&mut self, config: &Config, negotiated: &Negotiated, window: u32) {
+        self.negotiated(config, negotiated);
+        self.una = self.iss + 1;
+        self.nxt = self.una;
+        self.max = self.una;
+        self.small_end = self.una;
+        self.set_window(window);
+    }
+
+    pub(crate) fn view(&self) -> SendView {
+        SendView {
+            smss: self.smss,
+            cwnd: self.window(),
+            flight: self.flight(),
+            flight_segments: self.board.segments(),
+        }
+    }
+
+    /// `MSS_c`.
+    pub(crate) fn mss_c(&self) -> u32 {
+        self.segmenter.mss_c(&self.view())
+    }
+
+    /// Whether the segmenter allows another segment in flight.
+    pub(crate) fn may_add_segment(&self) -> bool {
+        let Some(most) = self.segmenter.max_segments(&self.view()) else { return true };
+        let in_flight = if self.uses_pipe() {
+            self.board.pipe_segments()
+        } else {
+            // A duplicate acknowledgment stands for a segment that has left the network.
+            self.board.segments().saturating_sub(self.detector.duplicates())
+        };
+        in_flight < most
+    }
+
+    /// The congestion window in force.
+    pub(crate) fn window(&self) -> u32 {
+        match (&self.recovery, self.repair.point) {
+            (Some(recovery), Some(_)) => recovery.window(self.controller.cwnd()),
+            _ => self.controller.cwnd(),
+        }
+    }
+
+    /// What RFC 3042 allows beyond the window just now.
+    pub(crate) fn limited_transmit(&self, mss_c: u32) -> u32 {
+        if self.limited_transmit && self.repair.point.is_none() {
+            policy::loss::limited_transmit(self.detector.duplicates(), mss_c)
+        } else {
+            0
+        }
+    }
+
+    /// Whether what may leave is decided by RFC 6675's pipe.
+    pub(crate) fn uses_pipe(&self) -> bool {
+        self.repair.point.is_some() && matches!(self.recovery, Some(AnyRecovery::SackPipe(_)))
+    }
+
+    pub(crate) fn ssthresh(&self) -> u32 {
+        self.controller.ssthresh()
+    }
+
+    pub(crate) fn flight(&self) -> u32 {
+        self.nxt.distance_from(self.una)
+    }
+
+    /// Past everything that is to be sent, the FIN included.
+    pub(crate) fn end(&self) -> SeqNum {
+        self.data_end + u32::from(self.fin)
+    }
+
+    pub(crate) fn write(&mut self, bytes: u32, buffer: u32) -> u32 {
+        let taken = bytes.min(self.free(buffer));
+        self.data_end += taken;
+        taken
+    }
+
+    pub(crate) fn free(&self, buffer: u32) -> u32 {
+        if self.fin { 0 } else { buffer.saturating_sub(self.unacknowledged()) }
+    }
+
+    pub(crate) fn unacknowledged(&self) -> u32 {
+        self.data_end.distance_from(self.first_unacknowledged_byte())
+    }
+
+    pub(crate) fn first_unacknowledged_byte(&self) -> SeqNum {
+        self.una.latest(self.iss + 1)
+    }
+
+    pub(crate) fn has_data(&self) -> bool {
+        self.unacknowledged() > 0
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.fin = true;
+    }
+
+    /// RFC 9293 §3.10.7.4, fifth step: whether the segment's window is newer than the one in use.
+    pub(crate) fn updates_window(&self, seq: SeqNum, ack: SeqNum) -> bool {
+        self.wl.0.before(seq) || (self.wl.0 == seq && self.wl.1.at_or_before(ack))
+    }
+
+    pub(crate) fn take_window(&mut self, seq: SeqNum, ack: SeqNum, window: u32) {
+        let probing = self.is_probing();
+        self.wl = (seq, ack);
+        self.set_window(window);
+        if probing {
+            // RFC 9293 §3.8.6.1: a peer that answers probes is alive, however long its window stays closed.
+            self.timeouts_in_a_row = 0;
+            if window > 0 {
+                // It may have dropped the probe; what follows must not look like a loss.
+                self.send_again();
+            }
+        }
+    }
+
+    /// More is in flight than the peer's window: a probe, or a window that was taken back.
+    pub(crate) fn is_probing(&self) -> bool {
+        self.wnd < self.flight()
+    }
+
+    fn set_window(&mut self, window: u32) {
+        self.wnd = window;
+        self.max_wnd = self.max_wnd.max(window);
+    }
+
+    /// Notes that a segment of `len` sequence numbers leaves at `nxt`.
+    pub(crate) fn sent(&mut self, len: u32, now: Instant) {
+        let again = self.nxt.before(self.max);
+        self.board.push(self.nxt, len, now, again);
+        if !again && self.timed.is_none() {
+            self.timed = Some((self.nxt + len, now));
+        }
+        let overshoot = (self.flight() + len).saturating_sub(self.window());
+        if overshoot > 0 && self.repair.point.is_none() && self.detector.duplicates() > 0 {
+            self.repair.limited += len;
+        }
+        self.nxt += len;
+        self.max = self.max.latest(self.nxt);
+        self.last_sent = now;
+        self.probe = false;
+    }
+
+    /// Notes that the first `len` numbers of the segment at `seq` leave again.
+    pub(crate) fn resent(&mut self, seq: SeqNum, len: u32, now: Instant) {
+        self.board.resend(seq, len, now);
+        if self.timed.is_some_and(|(end, _)| seq.before(end)) {
+            // Karn's rule (RFC 6298 §3): the timed segment can't be told from its copy.
+            self.timed = None;
+        }
+        self.last_sent = now;
+    }
+
+    /// Notes that there was nothing more to send although the window had room.
+    pub(crate) fn ran_dry(&mut self) {
+        self.app_limited_until = Some(self.nxt);
+    }
+
+    /// RFC 5681 §4.1: after an idle time of one RTO the acknowledgment clock has stopped.
+    pub(crate) fn restart_if_idle(&mut self, now: Instant, config: &Config) {
+        if self.flight() > 0 || self.max == self.iss + 1 || now.since(self.last_sent) <= self.rtt.rto() {
+            return;
+        }
+        let restart = config.sender.initial_window.bytes(self.smss).min(self.controller.cwnd());
+        self.controller.set_cwnd(restart);
+        let view = self.view();
+        self.segmenter.on_slow_start(restart, &view);
+    }
+
+    /// Takes SACK blocks and returns the bytes they report for the first time.
+    pub(crate) fn sack(&mut self, blocks: impl Iterator<Item = SeqRange>) -> u32 {
+        if !self.sack {
+            return 0;
+        }
+        let mut news = 0;
+        for block in blocks {
+            // RFC 6675 §3 leaves it to the sender what to make of blocks for data never sent: nothing.
+            if block.end().at_or_before(self.max) && block.end().after(self.una) {
+                news += self.board.sack(block);
+            }
+        }
+        news
+    }
+
+    /// An acknowledgment advanced SND.UNA to `ack`. `echo` is the round-trip time by timestamps, if they are
+    /// in use. Returns whether the retransmission timer is to be restarted.
+    pub(crate) fn acknowledged(&mut self, ack: SeqNum, now: Instant, echo: Option<units::Duration>) -> bool {
+        let acked = ack.distance_from(self.una);
+        let app_limited = self.app_limited_until.is_some_and(|until| self.una.before(until));
+        let taken = self.board.ack(ack);
+        self.una = ack;
+        self.nxt = self.nxt.latest(ack);
+        if self.app_limited_until.is_some_and(|until| ack.at_or_after(until)) {
+            self.app_limited_until = None;
+        }
+        self.measure(ack, now, taken.timed, echo);
+        self.timeouts_in_a_row = 0;
+        self.detector.reset();
+        self.repair.limited = 0;
+        match self.repair.point {
+            Some(point) => self.repaired(acked, ack.at_or_after(point)),
+            None => {
+                let view = self.view();
+                self.segmenter.on_ack(&view);
+                let growth = self.segmenter.growth(&view);
+                self.controller.on_ack(&AckSample { acked, growth, app_limited });
+                true
+            }
+        }
+    }
+
+    /// The SYN was acknowledged.
+    pub(crate) fn syn_acknowledged(&mut self, now: Instant) {
+        self.una = self.iss + 1;
+        self.nxt = self.una;
+        self.max = self.max.latest(self.una);
+        self.small_end = self.una;
+        self.timeouts_in_a_row = 0;
+        let sent = self.timed.take().map(|(_, at)| at);
+        if self.statistics.syn_timeouts > 0 {
+            self.rtt.after_syn_timeout();
+        } else if let Some(at) = sent {
+            self.rtt.sample(now.since(at));
+        }
+    }
+
+    /// A SYN leaves.
+    pub(crate) fn syn_sent(&mut self, now: Instant) {
+        self.nxt = self.iss + 1;
+        self.max = self.nxt;
+        self.timed = Some((self.nxt, now));
+        self.last_sent = now;
+    }
+
+    /// An acknowledgment that doesn't advance SND.UNA. Returns the loss if it gives one away.
+    pub(crate) fn duplicate(&mut self, duplicate: &Duplicate, now: Instant) -> Option<LossEvent> {
+        let counts = duplicate.exact || duplicate.newly_sacked > 0;
+        if self.repair.point.is_some() {
+            if self.uses_pipe() {
+                self.board.mark_lost(DUP_THRESH, false);
+            } else if counts && let (Some(recovery), Some(cut)) = (&mut self.recovery, self.board.first()) {
+                recovery.on_duplicate(cut.range().1);
+            }
+            return None;
+        }
+        if !self.detector.on_duplicate(duplicate, &self.board) {
+            return None;
+        }
+        // RFC 6582 §3.2, step 2, and RFC 6675 §5: what follows a timeout are echoes of what was sent twice.
+        if self.una.before(self.repair.recover) || self.board.is_empty() {
+            return None;
+        }
+        Some(self.recover(now))
+    }
+
+    /// The retransmission timer expired with data in flight.
+    pub(crate) fn timed_out(&mut self, now: Instant, config: &Config) -> Expiry {
+        if self.timeouts_in_a_row >= config.max_timeouts {
+            return Expiry::GiveUp;
+        }
+        let repeated = self.timeouts_in_a_row > 0;
+        self.timeouts_in_a_row += 1;
+        if self.is_probing() {
+            self.rtt.back_off();
+            self.send_again();
+            self.probe = true;
+            return Expiry::Probe;
+        }
+        self.statistics.timeouts += 1;
+        let event = self.event(now, Repair::Timeout);
+        let loss = self.loss();
+        self.controller.on_timeout(&loss, repeated);
+        self.rtt.back_off();
+        self.go_back();
+        Expiry::Loss(event)
+    }
+
+    /// The retransmission timer expired for the SYN; `false` when it has done so too often.
+    pub(crate) fn syn_timed_out(&mut self, config: &Config) -> bool {
+        if self.timeouts_in_a_row >= config.max_timeouts {
+            return false;
+        }
+        self.timeouts_in_a_row += 1;
+        self.statistics.syn_timeouts += 1;
+        self.rtt.back_off();
+        self.timed = None;
+        self.nxt = self.iss;
+        true
+    }
+
+    pub(crate) fn event(&self, at: Instant, repair: Repair) -> LossEvent {
+        LossEvent { at, repair, cwnd: self.window(), flight: self.flight() }
+    }
+
+    fn measure(
+        &mut self,
+        ack: SeqNum,
+        now: Instant,
+        sent_at: Option<Instant>,
+        echo: Option<units::Duration>,
+    ) {
+        let timed = self.timed.filter(|&(end, _)| ack.at_or_after(end));
+        if timed.is_some() {
+            self.timed = None;
+        }
+        let sample = match self.samples {
+            RttSamples::EveryAck => sent_at.map(|at| now.since(at)).or(echo),
+            RttSamples::OnePerWindow => timed.map(|(_, at)| now.since(at)),
+        };
+        if let Some(rtt) = sample {
+            self.rtt.sample(rtt);
+        }
+    }
+
+    /// New data was acknowledged during recovery. Returns whether to restart the timer.
+    fn repaired(&mut self, acked: u32, full: bool) -> bool {
+        let ack = RecoveryAck {
+            acked,
+            full,
+            flight: self.flight(),
+            smss: self.smss,
+            segment: self.board.first().map_or(self.smss, |cut| cut.range().1),
+            ssthresh: self.controller.ssthresh(),
+        };
+        let progress =
+            self.recovery.as_mut().map_or(Progress::Done { cwnd: ack.ssthresh }, |r| r.on_ack(&ack));
+        match progress {
+            Progress::Done { cwnd } => {
+                self.controller.set_cwnd(cwnd);
+                self.repair.point = None;
+                self.repair.resend_first = false;
+                self.board.end_recovery();
+                let view = self.view();
+                self.segmenter.on_reduction(&view);
+                self.segmenter.on_ack(&view);
+                true
+            }
+            Progress::Partial { resend, restart_timer } => {
+                self.repair.resend_first |= resend;
+                if self.sack {
+                    self.board.mark_lost(DUP_THRESH, false);
+                }
+                let view = self.view();
+                self.segmenter.on_ack(&view);
+                restart_timer
+            }
+        }
+    }
+
+    fn recover(&mut self, now: Instant) -> LossEvent {
+        let event = self.event(now, Repair::FastRetransmit);
+        let loss = self.loss();
+        self.statistics.fast_retransmits += 1;
+        let Some(recovery) = &mut self.recovery else {
+            // Tahoe: as after a timeout, but without the wait and the back-off.
+            self.controller.on_timeout(&loss, false);
+            self.go_back();
+            return event;
+        };
+        self.controller.on_loss(&loss);
+        recovery.enter(&loss);
+        self.repair = RepairState {
+            point: Some(self.max),
+            resend_first: true,
+            rescued: false,
+            recover: self.max,
+            limited: 0,
+        };
+        if self.sack {
+            self.board.mark_lost(DUP_THRESH, true);
+        }
+        let view = self.view();
+        self.segmenter.on_reduction(&view);
+        event
+    }
+
+    /// Everything from `una` on is cut and sent anew in a slow start from the loss window.
+    fn go_back(&mut self) {
+        self.send_again();
+        self.app_limited_until = None;
+        self.repair =
+            RepairState { point: None, resend_first: false, rescued: false, recover: self.max, limited: 0 };
+        let view = self.view();
+        self.segmenter.on_slow_start(self.loss_window, &view);
+    }
+
+    /// What is in flight counts as not sent.
+    fn send_again(&mut self) {
+        self.board.clear();
+        self.nxt = self.una;
+        self.timed = None;
+        self.detector.reset();
+    }
+
+    fn loss(&self) -> LossSample {
+        LossSample {
+            smss: self.smss,
+            flight: self.flight().saturating_sub(self.repair.limited),
+            segment: self.board.first().map_or(self.smss, |cut| cut.range().1),
+            duplicates: self.detector.duplicates(),
+            loss_window: self.loss_window,
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Expired timers (RFC 9293 §3.10.8, RFC 6298 §5).
+
+use units::Instant;
+
+use crate::connection::Connection;
+use crate::event::{CloseReason, Event, Repair};
+use crate::send::Expiry;
+use crate::state::State;
+
+impl Connection {
+    /// Handles every timer that is due at `now`; without one it does nothing.
+    pub fn on_timeout(&mut self, now: Instant) {
+        if self.timers.delayed_ack <= now {
+            self.timers.delayed_ack = Instant::NEVER;
+            self.rcv.ack_now();
+        }
+        if self.timers.retransmit <= now {
+            self.timers.retransmit = Instant::NEVER;
+            self.retransmit_timer_expired(now);
+        }
+        if self.timers.persist <= now {
+            self.timers.persist = Instant::NEVER;
+            // RFC 9293 §3.8.6.1: probe the window with what fits, or else a byte. The probe is an ordinary
+            // segment, and the retransmission timer with its back-off repeats it.
+            self.snd.probe = true;
+        }
+        if self.timers.time_wait <= now {
+            self.over(CloseReason::Finished);
+        }
+    }
+
+    fn retransmit_timer_expired(&mut self, now: Instant) {
+        if matches!(self.state, State::SynSent | State::SynReceived) {
+            let mut event = self.snd.event(now, Repair::SynTimeout);
+            event.flight = 0;
+            if self.snd.syn_timed_out(&self.config) {
+                self.emit(Event::Loss(event));
+            } else {
+                self.over(CloseReason::TimedOut);
+            }
+            return;
+        }
+        match self.snd.timed_out(now, &self.config) {
+            Expiry::Loss(event) => self.emit(Event::Loss(event)),
+            Expiry::Probe => {}
+            Expiry::GiveUp => self.over(CloseReason::TimedOut),
+        }
+    }
+}

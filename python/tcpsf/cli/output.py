@@ -1,0 +1,81 @@
+"""Results on disk: whole or not at all.
+
+Files are written to a folder beside the one asked for, which gets its name when everything is there. Whatever goes
+wrong before, a full disk or Ctrl-C, takes that folder away again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from tcpsf.errors import OutputError
+
+MARK = "provenance.json"
+"""Every results folder has this file; a folder without it is not ours to replace."""
+
+
+@contextlib.contextmanager
+def results_folder(target: Path, *, replace: bool) -> Iterator[Path]:
+    """Yield a folder to write to; it becomes ``target`` when the block ends without an error.
+
+    A folder that cannot be written is noticed here, before the work and not after it.
+    """
+    _refuse_if_taken(target, replace=replace)
+    staging = target.parent / f".{target.name}.partial-{os.getpid()}"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staging.mkdir()
+    except OSError as error:
+        raise _failure(target, error) from None
+    try:
+        yield staging
+        _publish(staging, target)
+    except OSError as error:
+        raise _failure(target, error) from None
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _refuse_if_taken(target: Path, *, replace: bool) -> None:
+    try:
+        taken = target.exists() and (not target.is_dir() or any(target.iterdir()))
+        ours = taken and (target / MARK).is_file()
+    except OSError as error:
+        raise _failure(target, error) from None
+    if not taken:
+        return
+    if not ours:
+        raise OutputError(
+            f"cannot write results to `{target}`: it exists and holds something else", hint="name another folder"
+        )
+    if not replace:
+        raise OutputError(
+            f"cannot write results to `{target}`: it holds earlier results",
+            hint="name another folder, or let `--force` replace them",
+        )
+
+
+def _publish(staging: Path, target: Path) -> None:
+    """Move the finished folder to its place; a rename, so nobody sees half of it."""
+    if not target.is_dir() or not any(target.iterdir()):
+        staging.replace(target)
+        return
+    old = target.parent / f".{target.name}.old-{os.getpid()}"
+    target.replace(old)
+    try:
+        staging.replace(target)
+    except OSError:
+        old.replace(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _failure(target: Path, error: OSError) -> OutputError:
+    reason = (error.strerror or str(error)).lower()
+    return OutputError(
+        f"cannot write results to `{target}`: {reason}", hint="nothing was kept; name another folder with `--out`"
+    )

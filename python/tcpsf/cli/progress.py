@@ -1,0 +1,36 @@
+"""A progress bar with the time left, on standard error and only where somebody watches."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+from tcpsf.runs import Progress
+
+
+@contextlib.contextmanager
+def bar(what: str) -> Iterator[Callable[[Progress], None] | None]:
+    """Yield the function that moves the bar, or ``None`` where standard error is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[finished]}/{task.fields[runs]} runs"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+    )
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=1.0, finished=0, runs="?")
+
+        def move(state: Progress) -> None:
+            progress.update(task, completed=state.done, finished=state.finished, runs=state.runs)
+
+        yield move

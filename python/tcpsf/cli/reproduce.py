@@ -1,0 +1,61 @@
+"""`tcpsf reproduce` and `tcpsf demo`."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+import time
+from pathlib import Path
+
+from tcpsf.cli.output import MARK, results_folder
+from tcpsf.cli.progress import bar
+from tcpsf.report import page
+from tcpsf.report.table_1 import as_text
+from tcpsf.reproduce import Table1
+from tcpsf.reproduce import table_1 as make_table_1
+
+PAGE = "table-1.html"
+
+
+def demo(*, seed: int, workers: int | None, out: Path) -> None:
+    """Make the small table, print it and write its page."""
+    began = time.monotonic()
+    with results_folder(out, replace=True) as folder:
+        with bar("simulating") as progress:
+            result = make_table_1(scale="demo", seed=seed, workers=workers, progress=progress)
+        _write(result, folder)
+    print(as_text(result))
+    sys.stdout.flush()
+    sys.stderr.write(f"\nThat took {time.monotonic() - began:.0f} s. The page: {_address(out)}\n")
+
+
+def table_1(*, full: bool, seed: int, workers: int | None, json: bool, out: Path | None, force: bool) -> None:
+    """Make the table, print it and, if asked, write it."""
+
+    def make() -> Table1:
+        with bar("simulating") as progress:
+            return make_table_1(scale="full" if full else "quick", seed=seed, workers=workers, progress=progress)
+
+    if out is None:
+        result = make()
+    else:
+        with results_folder(out, replace=force) as folder:
+            result = make()
+            _write(result, folder)
+    print(json_format.dumps(result.to_dict(), indent=2) if json else as_text(result))
+    if out is not None:
+        sys.stdout.flush()
+        sys.stderr.write(f"\nThe page: {_address(out)}\n")
+
+
+def _write(result: Table1, folder: Path) -> None:
+    (folder / PAGE).write_text(page.as_html(result), encoding="utf-8")
+    (folder / "table-1.json").write_text(json_format.dumps(result.to_dict(), indent=2) + "\n", encoding="utf-8")
+    provenance = {key: source.to_dict() for key, source in result.provenance.items()}
+    (folder / MARK).write_text(
+        json_format.dumps({"seeds": list(result.seeds), "variants": provenance}, indent=2) + "\n", encoding="utf-8"
+    )
+
+
+def _address(out: Path) -> str:
+    return (out / PAGE).resolve().as_uri()

@@ -1,0 +1,85 @@
+"""Tables to Parquet as they come, one file a table with all runs in it, without holding them in memory.
+
+Each batch is first a file of its own; at the end they are joined in the order of seeds and batches.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from tcpsf.errors import OutputError
+from tcpsf.result import Batch, Provenance
+from tcpsf.runs import Fold
+
+if TYPE_CHECKING:
+    import polars as pl
+
+R = TypeVar("R")
+
+BY_BATCH = ("flows", "recoveries", "samples")
+
+
+class TableWriter:
+    """Writes the tables of several runs into one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._parts = folder / "parts"
+        self._parts.mkdir()
+
+    def fold(self, seed: int, inner: Fold[R]) -> Fold[R]:
+        """Wrap a fold so that what passes through it is also written."""
+        return _WritingFold(self, seed, inner)
+
+    def write(self, frame: pl.DataFrame, table: str, seed: int, part: int) -> None:
+        """Write one batch."""
+        import polars as pl
+
+        path = self._parts / f"{table}-{seed}-{part:06}.parquet"
+        try:
+            frame.insert_column(0, pl.lit(seed, pl.UInt64).alias("seed")).write_parquet(path)
+        except pl.exceptions.PolarsError as error:
+            raise OutputError(f"cannot write `{table}`: {error}") from None
+
+    def finish(self, seeds: Sequence[int]) -> None:
+        """Join the parts."""
+        import polars as pl
+
+        for table in (*BY_BATCH, "links"):
+            parts = list(self._in_order(table, seeds))
+            try:
+                pl.scan_parquet(parts).sink_parquet(self._folder / f"{table}.parquet", maintain_order=True)
+            except pl.exceptions.PolarsError as error:
+                raise OutputError(f"cannot write `{table}`: {error}") from None
+        shutil.rmtree(self._parts)
+
+    def _in_order(self, table: str, seeds: Sequence[int]) -> Iterator[Path]:
+        for seed in seeds:
+            for part in itertools.count():
+                path = self._parts / f"{table}-{seed}-{part:06}.parquet"
+                if not path.exists():
+                    break
+                yield path
+
+
+class _WritingFold(Generic[R]):
+    def __init__(self, writer: TableWriter, seed: int, inner: Fold[R]) -> None:
+        self._writer = writer
+        self._seed = seed
+        self._inner = inner
+        self._part = 0
+
+    def add(self, batch: Batch) -> None:
+        for table in BY_BATCH:
+            self._writer.write(getattr(batch, table), table, self._seed, self._part)
+        self._part += 1
+        self._inner.add(batch)
+
+    def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> R:
+        result = self._inner.finish(links=links, provenance=provenance)
+        self._writer.write(links, "links", self._seed, 0)
+        return result

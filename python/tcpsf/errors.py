@@ -1,0 +1,42 @@
+"""Errors that a person can act on: what was being done, what was wrong, and a hint."""
+
+from __future__ import annotations
+
+
+class TcpsfError(Exception):
+    """One line about what went wrong, and what to do about it.
+
+    The command line prints it as ``error: …`` and ``hint: …`` and exits with status 2.
+
+    >>> error = TcpsfError("cannot read `a.toml`: no such file", hint="see `scenarios/`")
+    >>> print(error, "|", error.hint)
+    cannot read `a.toml`: no such file | see `scenarios/`
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class ScenarioError(TcpsfError):
+    """A scenario that cannot be simulated: which key, which value, and why."""
+
+
+class OutputError(TcpsfError):
+    """Results that could not be written. Nothing half-written is left behind."""
+
+
+class Cancelled(TcpsfError):
+    """A run that was told to stop before its end."""
+
+
+def nearest(word: str, known: list[str]) -> str | None:
+    """Return the one of ``known`` that ``word`` was most likely meant to be, if any is near.
+
+    >>> nearest("dealy", ["rate", "delay", "buffer"])
+    'delay'
+    """
+    import difflib
+
+    found = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return found[0] if found else None

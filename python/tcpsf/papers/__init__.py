@@ -1,0 +1,1 @@
+"""Published numbers, and the scenarios that reproduce them, one module a paper."""

@@ -1,0 +1,127 @@
+"""M. Mellia, M. Meo, C. Casetti: TCP Smart Framing. IEEE/ACM Transactions on Networking 13(2), 2005, 316-329.
+
+Table I and the network of section IV-A that it was simulated on.
+
+Where the text leaves freedom, `READINGS` says what was taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tcpsf.scenario import Buffer, Greedy, Link, Poisson, Scenario, Sizes, Tcp
+
+CITATION = "Mellia, Meo, Casetti: TCP Smart Framing, IEEE/ACM ToN 13(2), 2005"
+
+CLASS_BYTES = (119, 179, 251, 334, 428, 529, 658, 948, 1650, 2861, 4706, 8015, 13681, 26641, 284454)
+"""Table I, column 2: mean size of each of 15 groups with the same number of flows."""
+
+LOAD = 0.8
+"""Section IV-A.1: the load that Table I was made at."""
+
+READINGS = (
+    "Load is arrivals × mean payload / bottleneck rate; headers, retransmissions and the greedy flows do not count "
+    "(the paper does not define it).",
+    "Flows start established, without a handshake's RTT sample: a lost first segment waits for the 3 s first timeout, "
+    "as the step in the paper's Fig. 4 has it.",
+    "Delayed ACKs are off: the authors' draft reports fast retransmits for flows of 8 segments.",
+    "The ten greedy flows use the same sender as the short ones and start within the first second.",
+    "%FR is fast recoveries entered / (those + expiries of the timer, each back-off included).",
+    "The way back has the same rate, delay and buffer, and carries only acknowledgements.",
+)
+"""How this project reads what the text leaves open, for whoever prints the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One published cell pair: completion time, and share of losses noticed by fast retransmit."""
+
+    completion_s: float
+    fast_percent: float | None
+    """``None`` is the paper's dash: no fast retransmit seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One of the paper's three senders."""
+
+    key: str
+    label: str
+    sender: str
+    published: tuple[Cell, ...]
+    """Table I, by class."""
+
+
+def _cells(times: tuple[float, ...], percents: tuple[float, ...]) -> tuple[Cell, ...]:
+    dashes: tuple[float | None, ...] = (None,) * (len(times) - len(percents))
+    return tuple(Cell(time, percent) for time, percent in zip(times, dashes + percents, strict=True))
+
+
+CLASSIC = Variant(
+    key="classic",
+    label="Classic",
+    sender="reno+sack / full / iw=1",
+    published=_cells(
+        (0.27, 0.31, 0.36, 0.41, 0.46, 0.53, 0.59, 0.77, 1.34, 1.38, 2.04, 2.32, 2.72, 3.63, 13.92),
+        (19.5, 27.5, 60.3),
+    ),
+)
+VARIABLE_SIZE = Variant(
+    key="vs",
+    label="VS-TCP-SF",
+    sender="reno+sack / vs(n=4) / iw=1",
+    published=_cells(
+        (0.27, 0.30, 0.34, 0.39, 0.45, 0.50, 0.58, 0.66, 0.92, 1.04, 1.33, 1.57, 1.89, 2.76, 14.46),
+        (1.3, 11.5, 9.5, 18.0, 30.0, 36.2, 69.3),
+    ),
+)
+FIXED_SIZE = Variant(
+    key="fs",
+    label="FS-TCP-SF",
+    sender="reno+sack / fs(n=4) / iw=1",
+    published=_cells(
+        (0.28, 0.32, 0.36, 0.39, 0.47, 0.52, 0.61, 0.69, 0.96, 1.08, 1.33, 1.54, 1.91, 2.55, 12.22),
+        (0.9, 20.2, 34.7, 48.5, 55.1, 55.0, 80.5),
+    ),
+)
+VARIANTS = (CLASSIC, VARIABLE_SIZE, FIXED_SIZE)
+"""In the order of Table I."""
+
+FULL_RUNS = 8
+"""Section IV-A: independent runs."""
+FULL_DURATION = "4000s"
+"""Section IV-A: simulated time of a run."""
+
+GREEDY = "greedy"
+WEB = "web"
+BOTTLENECK = "bottleneck"
+
+
+def web_scenario(*, sender: str, load: float = LOAD, duration: str = FULL_DURATION) -> Scenario:
+    """Return section IV-A's network: ten greedy flows and short ones, as a Poisson process, share a bottleneck.
+
+    >>> web_scenario(sender=CLASSIC.sender).link[0].rate
+    '10Mb/s'
+    """
+    buffer = Buffer(bytes="150kB")
+    return Scenario(
+        name="smart-framing-web",
+        duration=duration,
+        link=(
+            Link(name=BOTTLENECK, from_="servers", to="clients", rate="10Mb/s", delay="50ms", buffer=buffer),
+            Link(name="return", from_="clients", to="servers", rate="10Mb/s", delay="50ms", buffer=buffer),
+        ),
+        workload=(
+            Greedy(name=GREEDY, from_="servers", to="clients", flows=10, spread="1s", sender=sender),
+            Poisson(
+                name=WEB,
+                from_="servers",
+                to="clients",
+                load=load,
+                of=BOTTLENECK,
+                sizes=Sizes(classes=CLASS_BYTES),
+                sender=sender,
+            ),
+        ),
+        tcp=Tcp(profile="ns2", mss=1460, ack_every=1, header="40B"),
+    )

@@ -1,0 +1,75 @@
+"""Tables as aligned text: no colour, no lines that a narrow terminal breaks, the same bytes everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tcpsf.stats import Estimate
+
+NOTHING = "–"
+"""Stands where there is no number."""
+
+
+def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (), heads: int = 1) -> str:
+    """Align columns: those in ``left`` to the left, the others to the right, ``heads`` rows above a rule.
+
+    >>> print(table([["link", "kB"], ["up", "1.5"]], left=[0]))
+    link   kB
+    ---------
+    up    1.5
+    """
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for number, row in enumerate(rows):
+        cells = [
+            cell.ljust(width) if column in left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+        if number + 1 == heads:
+            lines.append("-" * (sum(widths) + 2 * (len(widths) - 1)))
+    return "\n".join(lines)
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A number, or the sign for none.
+
+    >>> number(0.276), number(None)
+    ('0.28', '–')
+    """
+    return NOTHING if value is None else f"{value:.{digits}f}"
+
+
+def seconds(value: float | None) -> str:
+    """A time in seconds with three significant digits, milliseconds at the least.
+
+    >>> seconds(0.1036), seconds(2.7182), seconds(27.18)
+    ('0.104', '2.72', '27.2')
+    """
+    if value is None:
+        return NOTHING
+    if value < 1:
+        return f"{value:.3f}"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def estimate(found: Estimate | None, digits: int = 2) -> str:
+    """A value with its interval.
+
+    >>> estimate(Estimate(0.2761, 0.0123, 8)), estimate(Estimate(0.2761, None, 1))
+    ('0.28 ±0.01', '0.28')
+    """
+    if found is None:
+        return NOTHING
+    if found.half_width is None:
+        return f"{found.value:.{digits}f}"
+    return f"{found.value:.{digits}f} ±{found.half_width:.{digits}f}"
+
+
+def count(value: int, one: str, many: str | None = None) -> str:
+    """A count with its noun.
+
+    >>> count(1, "run"), count(8, "run")
+    ('1 run', '8 runs')
+    """
+    return f"{value:,} {one if value == 1 else many or one + 's'}".replace(",", "\N{NO-BREAK SPACE}")

@@ -1,0 +1,7 @@
+"""The papers' tables and figures, made again with our simulator, beside the published numbers."""
+
+from __future__ import annotations
+
+from tcpsf.reproduce.table_1 import SCALES, Scale, Table1, table_1
+
+__all__ = ["SCALES", "Scale", "Table1", "table_1"]

@@ -1,0 +1,227 @@
+"""Table I of the Smart Framing paper: completion time and fast retransmits by flow size, for three senders.
+
+The three senders meet the same arrivals and sizes (common random numbers), so their runs are compared in pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tcpsf import stats
+from tcpsf.errors import TcpsfError
+from tcpsf.papers import smart_framing as paper
+from tcpsf.reproduce.claims import Finding, findings
+from tcpsf.result import Provenance
+from tcpsf.runs import Job, Progress, run_jobs
+from tcpsf.summary import Group, RunSummary, SummaryFold, Totals, completion_s, fast_percent
+
+SCHEMA = "tcpsf.smart-framing.table-1/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much to simulate."""
+
+    name: Literal["demo", "quick", "full"]
+    runs: int
+    """Independent runs of each sender."""
+    duration: str
+    """Simulated time of each run."""
+
+
+SCALES = {
+    "demo": Scale("demo", 4, "200s"),
+    "quick": Scale("quick", 8, "400s"),
+    "full": Scale("full", paper.FULL_RUNS, paper.FULL_DURATION),
+}
+"""``full`` is the paper's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One sender, one class: ours and the paper's."""
+
+    completion_s: stats.Estimate | None
+    fast_percent: stats.Estimate | None
+    """``None`` where no loss was noticed at all."""
+    flows: int
+    unfinished: int
+    """Flows that the end of the run cut off; they are in no mean."""
+    fast_retransmits: int
+    timeouts: int
+    published: paper.Cell | None
+    """``None`` for all classes together, which the table does not give."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bottleneck:
+    """What a sender made of the bottleneck link."""
+
+    utilisation_percent: stats.Estimate
+    loss_percent: stats.Estimate
+    """Packets dropped, of those offered."""
+    queue_bytes: stats.Estimate
+    """Mean queue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table1:
+    """The table, the claims drawn from it, and where it comes from."""
+
+    scale: Scale
+    seeds: tuple[int, ...]
+    load: float
+    version: str
+    classes: tuple[dict[str, Cell], ...]
+    """For each size class, the cell of each variant by its key."""
+    overall: dict[str, Cell]
+    """All classes together."""
+    bottleneck: dict[str, Bottleneck]
+    findings: tuple[Finding, ...]
+    provenance: dict[str, Provenance]
+    """Of each variant's first run; the others differ in the seed alone."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON, as ``report/schema/table-1.json`` describes it."""
+        return {
+            "schema": SCHEMA,
+            "paper": paper.CITATION,
+            "version": self.version,
+            "scale": self.scale.name,
+            "runs": self.scale.runs,
+            "duration": self.scale.duration,
+            "load": self.load,
+            "seeds": list(self.seeds),
+            "variants": [{"key": v.key, "label": v.label, "sender": v.sender} for v in paper.VARIANTS],
+            "classes": [
+                {"class": number, "bytes": size, "variants": {key: _cell_dict(cell) for key, cell in cells.items()}}
+                for number, (size, cells) in enumerate(zip(paper.CLASS_BYTES, self.classes, strict=True), start=1)
+            ],
+            "overall": {key: _cell_dict(cell) for key, cell in self.overall.items()},
+            "bottleneck": {
+                key: {
+                    "utilisation_percent": _estimate_dict(link.utilisation_percent),
+                    "loss_percent": _estimate_dict(link.loss_percent),
+                    "queue_bytes": _estimate_dict(link.queue_bytes),
+                }
+                for key, link in self.bottleneck.items()
+            },
+            "claims": [finding.to_dict() for finding in self.findings],
+            "readings": list(paper.READINGS),
+            "scenarios": {key: source.scenario.to_dict() for key, source in self.provenance.items()},
+        }
+
+
+def table_1(
+    *,
+    scale: Scale | Literal["demo", "quick", "full"] = "full",
+    seed: int = 1,
+    load: float = paper.LOAD,
+    workers: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Table1:
+    """Simulate the paper's network with its three senders and set the results beside Table I.
+
+    Runs use the seeds ``seed``, ``seed + 1``, … The same arguments give the same table, on any number of ``workers``.
+    """
+    if isinstance(scale, str):
+        if scale not in SCALES:
+            raise TcpsfError(f"no scale is called `{scale}`", hint=f"scales: {', '.join(f'`{name}`' for name in SCALES)}")
+        scale = SCALES[scale]
+    seeds = tuple(range(seed, seed + scale.runs))
+    jobs = [
+        Job(
+            scenario=paper.web_scenario(sender=variant.sender, load=load, duration=scale.duration),
+            seed=each,
+            fold=SummaryFold,
+        )
+        for variant in paper.VARIANTS
+        for each in seeds
+    ]
+    results = iter(run_jobs(jobs, workers=workers, progress=progress))
+    runs = {variant.key: [next(results) for _ in seeds] for variant in paper.VARIANTS}
+    return _tabulate(scale, seeds, load, runs)
+
+
+def _tabulate(scale: Scale, seeds: tuple[int, ...], load: float, runs: dict[str, list[RunSummary]]) -> Table1:
+    totals = {variant.key: _by_class(variant, runs[variant.key]) for variant in paper.VARIANTS}
+    classes = tuple(
+        {variant.key: _cell(totals[variant.key][index], variant.published[index]) for variant in paper.VARIANTS}
+        for index in range(len(paper.CLASS_BYTES))
+    )
+    return Table1(
+        scale=scale,
+        seeds=seeds,
+        load=load,
+        version=runs[paper.CLASSIC.key][0].provenance.version,
+        classes=classes,
+        overall={key: _cell(_together(by_class), None) for key, by_class in totals.items()},
+        bottleneck={key: _bottleneck(each) for key, each in runs.items()},
+        findings=tuple(findings(totals)),
+        provenance={key: each[0].provenance for key, each in runs.items()},
+    )
+
+
+def _by_class(variant: paper.Variant, runs: Sequence[RunSummary]) -> list[list[Totals]]:
+    """For each class, the totals of each run."""
+    return [
+        [run.groups.get(Group(paper.WEB, variant.sender, number), Totals()) for run in runs]
+        for number in range(1, len(paper.CLASS_BYTES) + 1)
+    ]
+
+
+def _together(by_class: Sequence[Sequence[Totals]]) -> list[Totals]:
+    """The totals of each run over all classes."""
+    sums = []
+    for totals_of_run in zip(*by_class, strict=True):
+        total = Totals()
+        for totals in totals_of_run:
+            total.add(totals)
+        sums.append(total)
+    return sums
+
+
+def _cell(runs: Sequence[Totals], published: paper.Cell | None) -> Cell:
+    return Cell(
+        completion_s=completion_s(runs),
+        fast_percent=fast_percent(runs),
+        flows=sum(run.flows for run in runs),
+        unfinished=sum(run.flows - run.completed for run in runs),
+        fast_retransmits=sum(run.fast_retransmits for run in runs),
+        timeouts=sum(run.timeouts for run in runs),
+        published=published,
+    )
+
+
+def _bottleneck(runs: Sequence[RunSummary]) -> Bottleneck:
+    rows = [next(row for row in run.links if row["link"] == paper.BOTTLENECK) for run in runs]
+    utilisation = stats.mean([100.0 * row["utilisation"] for row in rows])
+    queue = stats.mean([row["mean_queue_bytes"] for row in rows])
+    loss = stats.ratio(
+        [100.0 * (row["dropped_buffer_packets"] + row["dropped_loss_packets"]) for row in rows],
+        [row["offered_packets"] for row in rows],
+    )
+    if utilisation is None or queue is None or loss is None:
+        raise TcpsfError("the bottleneck carried nothing", hint="simulate a longer time")
+    return Bottleneck(utilisation_percent=utilisation, loss_percent=loss, queue_bytes=queue)
+
+
+def _cell_dict(cell: Cell) -> dict[str, Any]:
+    published = cell.published
+    return {
+        "completion_s": _estimate_dict(cell.completion_s),
+        "fast_percent": _estimate_dict(cell.fast_percent),
+        "flows": cell.flows,
+        "unfinished": cell.unfinished,
+        "fast_retransmits": cell.fast_retransmits,
+        "timeouts": cell.timeouts,
+        "published": None
+        if published is None
+        else {"completion_s": published.completion_s, "fast_percent": published.fast_percent},
+    }
+
+
+def _estimate_dict(estimate: stats.Estimate | None) -> dict[str, Any] | None:
+    return None if estimate is None else {"value": estimate.value, "half_width": estimate.half_width, "runs": estimate.runs}

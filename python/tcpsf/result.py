@@ -1,0 +1,112 @@
+"""What a run leaves behind: tables, and how to make them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tcpsf import _core
+from tcpsf.scenario import Scenario
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Where a result comes from. ``run(**provenance.arguments())`` makes it again, byte for byte."""
+
+    version: str
+    """The version of tcpsf."""
+    seed: int
+    scenario: Scenario
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the keyword arguments of `run` that repeat the result."""
+        return {"scenario": self.scenario, "seed": self.seed}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return {"version": self.version, "seed": self.seed, "scenario": self.scenario.to_dict()}
+
+
+class Batch:
+    """Rows that a run has finished so far and that no earlier batch held. Each table is converted when asked for."""
+
+    __slots__ = ("_tables",)
+
+    def __init__(self, *, flows: _core.Table, recoveries: _core.Table, samples: _core.Table) -> None:
+        self._tables = {"flows": flows, "recoveries": recoveries, "samples": samples}
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row a flow that has ended, or that the run's end cut off."""
+        return to_frame(self._tables["flows"])
+
+    @property
+    def recoveries(self) -> pl.DataFrame:
+        """One row a detected loss."""
+        return to_frame(self._tables["recoveries"])
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """One row a sampled quantity and moment."""
+        return to_frame(self._tables["samples"])
+
+
+class RunResult:
+    """The tables of one run, as Polars data frames. Times are in seconds, sizes in bytes, as the names say.
+
+    ``flows``
+        One row a flow: when it started, its size, its completion time by both definitions (``sender_s``: until the
+        sender knows that all arrived; ``receiver_s``: until the receiver has all), what it sent and resent. Flows
+        without an end, or cut off by the run's, have no completion time.
+    ``recoveries``
+        One row each time a sender found out about a loss: when, how (``cause``), with which window.
+    ``links``
+        One row a link: what was offered, delivered, dropped and held, utilisation and queue.
+    ``samples``
+        What the scenario asked to record over time.
+    """
+
+    __slots__ = ("_batches", "_frames", "links", "provenance")
+
+    def __init__(self, *, provenance: Provenance, batches: Sequence[Batch], links: pl.DataFrame) -> None:
+        self.provenance = provenance
+        self._batches = batches
+        self.links = links
+        self._frames: dict[str, pl.DataFrame] = {}
+
+    def __repr__(self) -> str:
+        source = self.provenance
+        return f"<RunResult of {source.scenario.name!r}, seed {source.seed}: {self.flows.height} flows>"
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row a flow."""
+        return self._frame("flows")
+
+    @property
+    def recoveries(self) -> pl.DataFrame:
+        """One row a detected loss."""
+        return self._frame("recoveries")
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """One row a sampled quantity and moment."""
+        return self._frame("samples")
+
+    def _frame(self, name: str) -> pl.DataFrame:
+        if name not in self._frames:
+            import polars as pl
+
+            self._frames[name] = pl.concat([getattr(batch, name) for batch in self._batches])
+        return self._frames[name]
+
+
+def to_frame(table: _core.Table) -> pl.DataFrame:
+    """Hand the columns over to Polars without a copy."""
+    import polars as pl
+
+    return pl.DataFrame(table)

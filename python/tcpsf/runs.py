@@ -1,0 +1,209 @@
+"""Running scenarios: one, or many over seeds and cores.
+
+A simulation runs outside the interpreter's lock, so threads are enough to use every core. Each run is independent and
+results come back in the order they were asked for: the number of workers changes when, never what.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, overload
+
+from tcpsf import _core
+from tcpsf.errors import ScenarioError, TcpsfError
+from tcpsf.result import Batch, Provenance, RunResult, to_frame
+from tcpsf.scenario import Scenario, explain
+
+if TYPE_CHECKING:
+    import polars as pl
+
+EVENTS_BETWEEN_CHECKS = 100_000
+"""Some 10 to 50 ms of work: how soon Ctrl-C and the progress bar are served."""
+
+ROWS_BETWEEN_FOLDS = 20_000
+"""Rows that a reduced run may pile up, a few megabytes."""
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Fold(Protocol[R_co]):
+    """Takes a run's rows as they come, so that they need not all be kept."""
+
+    def add(self, batch: Batch) -> None:
+        """Take the next rows."""
+
+    def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> R_co:
+        """Return what the run comes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a set of runs has got."""
+
+    done: float
+    """Simulated time done over simulated time asked for, 0 to 1."""
+    finished: int
+    """Runs that have ended."""
+    runs: int
+    """Runs in all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(Generic[R_co]):
+    """One run to make: what, with which seed, and what becomes of its rows."""
+
+    scenario: Scenario
+    seed: int
+    fold: Callable[[], Fold[R_co]]
+
+
+def run(scenario: Scenario, *, seed: int) -> RunResult:
+    """Simulate ``scenario`` once. The same scenario and seed give the same bytes, on any machine.
+
+    Raises `ScenarioError` where the scenario makes no sense.
+    """
+    return _drive(Job(scenario=scenario, seed=seed, fold=_Keep), between=lambda _share: None)
+
+
+@overload
+def replicate(
+    scenario: Scenario,
+    *,
+    seeds: Iterable[int],
+    workers: int | None = None,
+    reduce: None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[RunResult]: ...
+@overload
+def replicate(
+    scenario: Scenario,
+    *,
+    seeds: Iterable[int],
+    workers: int | None = None,
+    reduce: Callable[[], Fold[R]],
+    progress: Callable[[Progress], None] | None = None,
+) -> list[R]: ...
+def replicate(
+    scenario: Scenario,
+    *,
+    seeds: Iterable[int],
+    workers: int | None = None,
+    reduce: Callable[[], Fold[R]] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[R] | list[RunResult]:
+    """Simulate ``scenario`` once for each seed, ``workers`` at a time (default: one a core).
+
+    Results are in the order of the seeds. With ``reduce``, each run's rows go to a fresh `Fold` a batch at a time and
+    its result stands for the run: memory then does not grow with simulated time. ``progress`` is called from this
+    thread, a few times a second.
+    """
+    if reduce is None:
+        return run_jobs([Job(scenario=scenario, seed=seed, fold=_Keep) for seed in seeds], workers=workers, progress=progress)
+    return run_jobs([Job(scenario=scenario, seed=seed, fold=reduce) for seed in seeds], workers=workers, progress=progress)
+
+
+def run_jobs(
+    jobs: Sequence[Job[R]],
+    *,
+    workers: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[R]:
+    """Make all runs, ``workers`` at a time, and return their results in the order of ``jobs``.
+
+    The first failure, or Ctrl-C, stops the others and is raised.
+    """
+    if workers is not None and workers < 1:
+        raise TcpsfError(f"cannot run with {workers} workers", hint="give 1 or more, or leave it out for one a core")
+    crew = _Crew(runs=len(jobs))
+    pool = ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1, thread_name_prefix="tcpsf")
+    try:
+        futures = [pool.submit(crew.make, number, job) for number, job in enumerate(jobs)]
+        _watch(futures, crew, progress)
+        return [future.result() for future in futures]
+    finally:
+        crew.stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _watch(
+    futures: Sequence[Future[R]], crew: _Crew, progress: Callable[[Progress], None] | None
+) -> None:
+    """Wait in short steps, so that Ctrl-C is heard and progress is told."""
+    waiting: set[Future[R]] = set(futures)
+    while waiting:
+        done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_EXCEPTION)
+        if progress is not None:
+            progress(crew.progress())
+        for future in done:
+            future.result()
+
+
+class _Crew:
+    """What the threads of one `run_jobs` share."""
+
+    def __init__(self, *, runs: int) -> None:
+        self.stop = threading.Event()
+        self._shares = [0.0] * runs
+
+    def make(self, number: int, job: Job[R]) -> R:
+        def between(share: float) -> None:
+            if self.stop.is_set():
+                raise TcpsfError("stopped before its end")
+            self._shares[number] = share
+
+        result = _drive(job, between=between)
+        self._shares[number] = 1.0
+        return result
+
+    def progress(self) -> Progress:
+        """Sum up; runs of unlike length count alike."""
+        runs = len(self._shares)
+        finished = sum(share >= 1.0 for share in self._shares)
+        return Progress(done=sum(self._shares) / runs if runs else 1.0, finished=finished, runs=runs)
+
+
+def _drive(job: Job[R], *, between: Callable[[float], None]) -> R:
+    """Make one run, calling ``between`` with the share done each time the simulator comes up for air."""
+    simulation = _simulation(job.scenario, job.seed)
+    fold = job.fold()
+    while simulation.advance(max_events=EVENTS_BETWEEN_CHECKS):
+        # Not yet 1: a run is finished when its result is there.
+        between(min(simulation.now_s / simulation.duration_s, 0.999))
+        if simulation.buffered_rows > ROWS_BETWEEN_FOLDS:
+            fold.add(_take(simulation))
+    fold.add(_take(simulation))
+    provenance = Provenance(version=_core.version, seed=job.seed, scenario=job.scenario)
+    return fold.finish(links=to_frame(simulation.links()), provenance=provenance)
+
+
+def _take(simulation: _core.Simulation) -> Batch:
+    return Batch(
+        flows=simulation.take_flows(), recoveries=simulation.take_recoveries(), samples=simulation.take_samples()
+    )
+
+
+def _simulation(scenario: Scenario, seed: int) -> _core.Simulation:
+    """Set up a run; the simulator's complaint starts with the key it is about."""
+    try:
+        return _core.Simulation(scenario.to_json(), seed=seed)
+    except ValueError as error:
+        message = str(error)
+        raise ScenarioError(message, hint=explain(message.split(": ", 1)[0])) from None
+
+
+class _Keep:
+    """The fold that keeps everything."""
+
+    def __init__(self) -> None:
+        self._batches: list[Batch] = []
+
+    def add(self, batch: Batch) -> None:
+        self._batches.append(batch)
+
+    def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> RunResult:
+        return RunResult(provenance=provenance, batches=self._batches, links=links)

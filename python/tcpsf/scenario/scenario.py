@@ -1,0 +1,130 @@
+"""The scenario as a whole: from TOML, to TOML, to the simulator, and with one value changed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from tcpsf.errors import ScenarioError, nearest
+from tcpsf.scenario import codec, files
+from tcpsf.scenario.doc import Doc, Duration
+from tcpsf.scenario.model import Link, Route, Samples, Tcp, Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A network, what is sent through it, and for how long.
+
+    >>> scenario = Scenario(
+    ...     name="one flow",
+    ...     duration="10s",
+    ...     link=(Link(name="there", from_="a", to="b", rate="10Mb/s", delay="50ms"),
+    ...           Link(name="back", from_="b", to="a", rate="10Mb/s", delay="50ms")),
+    ...     workload=(Transfers(name="one", from_="a", to="b", sender="reno / full / iw=1", sizes=(14_600,)),),
+    ... )
+    >>> scenario.with_value("link.there.delay", "20ms").link[0].delay
+    '20ms'
+    >>> Scenario.from_toml_text(scenario.to_toml()) == scenario
+    True
+    """
+
+    name: Annotated[str, Doc("What results call it.")]
+    duration: Annotated[Duration, Doc("Simulated time.")]
+    warm_up: Annotated[
+        Duration, Doc("Flows that start before this are simulated but not recorded; link statistics start here.")
+    ] = "0s"
+    link: Annotated[tuple[Link, ...], Doc("The lines. Nodes exist by being named at their ends.")]
+    route: Annotated[
+        tuple[Route, ...], Doc("Fixed paths.", absent="the fewest hops; ties go to the links listed first")
+    ] = ()
+    workload: Annotated[tuple[Workload, ...], Doc("What is sent.")]
+    tcp: Annotated[Tcp, Doc("TCP's parameters for all workloads.")] = field(default_factory=Tcp)
+    samples: Annotated[Samples | None, Doc("What to record over time.", absent="nothing")] = None
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Self:
+        """Read a scenario file. Size files that it names are looked up beside it."""
+        path = Path(path)
+        try:
+            return cls.from_toml_text(files.read_text(path), base=path.parent)
+        except ScenarioError as error:
+            raise ScenarioError(f"cannot read scenario `{path}`: {error}", hint=error.hint) from None
+
+    @classmethod
+    def from_toml_text(cls, text: str, *, base: str | Path = ".") -> Self:
+        """Read a scenario from TOML. Size files that it names are looked up in ``base``."""
+        return cls.from_dict(files.parse_toml(text), base=base)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, base: str | Path = ".") -> Self:
+        """Build a scenario from plain data with the keys of the TOML form."""
+        scenario: Self = codec.decode(cls, files.inline_size_files(data, Path(base)))
+        return scenario
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data with the keys of the TOML form; what is absent stays absent."""
+        data: dict[str, Any] = codec.encode(self)
+        return {key: value for key, value in data.items() if value != {}}
+
+    def to_json(self) -> str:
+        """Return the form that the simulator reads."""
+        return json.dumps(self.to_dict())
+
+    def to_toml(self) -> str:
+        """Return a TOML file with this scenario in it."""
+        import tomli_w
+
+        return tomli_w.dumps(self.to_dict())
+
+    def with_value(self, path: str, value: object) -> Self:
+        """Return a copy with one value changed; ``None`` takes the key away.
+
+        ``path`` is the keys joined by dots. Entries of lists go by their name or by their number from 0:
+        ``workload.web.load``, ``link.0.rate``, ``tcp.mss``.
+        """
+        data = self.to_dict()
+        *parents, last = path.split(".")
+        target: Any = data
+        for depth, part in enumerate(parents):
+            target = _child(target, part, ".".join(parents[:depth]))
+        if not isinstance(target, dict):
+            raise ScenarioError(f"`{path}` is not a key", hint=f"`{'.'.join(parents)}` is a list; go on with an entry's name")
+        if value is None:
+            target.pop(last, None)
+        else:
+            target[last] = value
+        return self.from_dict(data)
+
+
+def _child(target: Any, part: str, where: str) -> Any:
+    """Go one step down a path; a table that is not there yet begins empty."""
+    if isinstance(target, dict):
+        return target.setdefault(part, {})
+    if not isinstance(target, list):
+        raise ScenarioError(f"`{where}` has no key `{part}`: it is the value `{target}`")
+    if part.isdigit() and int(part) < len(target):
+        return target[int(part)]
+    names = [entry["name"] for entry in target if isinstance(entry, dict) and "name" in entry]
+    for entry in target:
+        if isinstance(entry, dict) and entry.get("name") == part:
+            return entry
+    near = nearest(part, names)
+    listed = ", ".join(f"`{name}`" for name in names) or f"numbers 0 to {len(target) - 1}"
+    raise ScenarioError(
+        f"`{where}` has no entry `{part}`", hint=f"did you mean `{near}`?" if near else f"entries: {listed}"
+    )
+
+
+def explain(path: str) -> str | None:
+    """Say what the key at an error's path means, for a hint.
+
+    >>> explain("link[0].rate")
+    '`rate`: Bits per second, headers included; such as `10Mb/s`'
+    """
+    key = codec.walk(Scenario, path)
+    if key is None or not key.doc.text:
+        return None
+    example = f"; such as `{key.quantity.example}`" if key.quantity else ""
+    return f"`{key.name}`: {key.doc.text.rstrip('.')}{example}"
