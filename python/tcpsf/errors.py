@@ -26,10 +26,6 @@ class OutputError(TcpsfError):
     """Results that could not be written. Nothing half-written is left behind."""
 
 
-class Cancelled(TcpsfError):
-    """A run that was told to stop before its end."""
-
-
 def nearest(word: str, known: list[str]) -> str | None:
     """Return the one of ``known`` that ``word`` was most likely meant to be, if any is near.
 

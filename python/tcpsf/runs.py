@@ -103,8 +103,14 @@ def replicate(
     thread, a few times a second.
     """
     if reduce is None:
-        return run_jobs([Job(scenario=scenario, seed=seed, fold=_Keep) for seed in seeds], workers=workers, progress=progress)
-    return run_jobs([Job(scenario=scenario, seed=seed, fold=reduce) for seed in seeds], workers=workers, progress=progress)
+        return run_jobs(
+            [Job(scenario=scenario, seed=seed, fold=_Keep) for seed in seeds],
+            workers=workers,
+            progress=progress,
+        )
+    return run_jobs(
+        [Job(scenario=scenario, seed=seed, fold=reduce) for seed in seeds], workers=workers, progress=progress
+    )
 
 
 def run_jobs(
@@ -130,9 +136,7 @@ def run_jobs(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _watch(
-    futures: Sequence[Future[R]], crew: _Crew, progress: Callable[[Progress], None] | None
-) -> None:
+def _watch(futures: Sequence[Future[R]], crew: _Crew, progress: Callable[[Progress], None] | None) -> None:
     """Wait in short steps, so that Ctrl-C is heard and progress is told."""
     waiting: set[Future[R]] = set(futures)
     while waiting:
@@ -183,17 +187,19 @@ def _drive(job: Job[R], *, between: Callable[[float], None]) -> R:
 
 def _take(simulation: _core.Simulation) -> Batch:
     return Batch(
-        flows=simulation.take_flows(), recoveries=simulation.take_recoveries(), samples=simulation.take_samples()
+        flows=simulation.take_flows(),
+        recoveries=simulation.take_recoveries(),
+        samples=simulation.take_samples(),
     )
 
 
 def _simulation(scenario: Scenario, seed: int) -> _core.Simulation:
-    """Set up a run; the simulator's complaint starts with the key it is about."""
+    """Set up a run. The simulator's complaint starts with the key it is about, and may come with a hint."""
     try:
         return _core.Simulation(scenario.to_json(), seed=seed)
     except ValueError as error:
-        message = str(error)
-        raise ScenarioError(message, hint=explain(message.split(": ", 1)[0])) from None
+        message, hint = error.args
+        raise ScenarioError(message, hint=hint or explain(message.split(": ", 1)[0])) from None
 
 
 class _Keep:

@@ -33,6 +33,10 @@ class Estimate:
         """The interval's upper end; infinity where there is no interval."""
         return math.inf if self.half_width is None else self.value + self.half_width
 
+    def to_dict(self) -> dict[str, float | int | None]:
+        """Return plain data for JSON."""
+        return {"value": self.value, "half_width": self.half_width, "runs": self.runs}
+
     def scaled(self, factor: float) -> Estimate:
         """The same estimate in another unit."""
         half = None if self.half_width is None else self.half_width * abs(factor)

@@ -178,7 +178,10 @@ def report_groups(runs: Sequence[RunSummary]) -> list[GroupReport]:
 
 
 def ratio_of(
-    runs: Sequence[Totals], above: Callable[[Totals], float], below: Callable[[Totals], float], factor: float = 1.0
+    runs: Sequence[Totals],
+    above: Callable[[Totals], float],
+    below: Callable[[Totals], float],
+    factor: float = 1.0,
 ) -> stats.Estimate | None:
     """Estimate Σ above / Σ below × factor over runs."""
     found = stats.ratio([above(totals) for totals in runs], [below(totals) for totals in runs])

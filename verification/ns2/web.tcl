@@ -229,7 +229,6 @@ Agent/TCP/Sack1 instproc done {} {
     if {$opt(reuse) eq "fresh" || (!$unworn && $opt(iw) > 1)} {
         # resume can't tell a duplicate ACK from a new one before the first: with a larger window it won't do.
         $self reset                      ;# or its timer would go off for ever
-        $ns at [expr {$now + $rest}] "delete $self; delete $sink_of($self)"
         unset sink_of($self) base_of($self)
     } elseif {$unworn} {
         if {$opt(iw) > 1} { $self set windowInit_ $opt(iw) }   ;# a lost first packet made it 1 for good

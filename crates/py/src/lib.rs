@@ -1,6 +1,7 @@
 //! The Python module `tcpsf._core`: a simulation to be driven in steps, and its tables by the Arrow C stream
 //! interface. Conversions only; what a user sees is the Python package around it.
 
+mod profiles;
 mod simulation;
 mod table;
 
@@ -9,6 +10,8 @@ use pyo3::prelude::*;
 /// The simulator's binding.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::profiles::profiles;
     #[pymodule_export]
     use super::simulation::Simulation;
     #[pymodule_export]

@@ -14,11 +14,6 @@ pub(crate) fn seconds_at(at: Instant) -> f64 {
     seconds(at.since(Instant::ZERO))
 }
 
-/// A span of `seconds`, to the nearest nanosecond below; negative and absurd values saturate.
-pub(crate) fn span(seconds: f64) -> Duration {
-    Duration::from_nanos(whole(seconds * NANOS_PER_SEC))
-}
-
 /// The nearest double.
 #[expect(clippy::cast_precision_loss, reason = "exact below 2^53, and above it the nearest double is meant")]
 pub(crate) fn float(value: u64) -> f64 {
@@ -43,7 +38,6 @@ mod tests {
     fn conversions_saturate_instead_of_wrapping() {
         assert_eq!(whole(-1.0), 0);
         assert_eq!(whole(f64::INFINITY), u64::MAX);
-        assert_eq!(span(0.25), Duration::from_millis(250));
         assert!((seconds(Duration::from_millis(103)) - 0.103).abs() < f64::EPSILON);
         assert!((seconds_at(Instant::from_nanos(1)) - 1e-9).abs() < 1e-24);
     }

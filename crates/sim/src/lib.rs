@@ -9,7 +9,10 @@
 //! the same bytes on any machine.
 
 mod convert;
+mod engine;
+mod flow;
 mod hash;
+mod network;
 mod plan;
 mod routes;
 pub mod scenario;
@@ -18,6 +21,7 @@ mod streams;
 pub mod tables;
 mod workload;
 
+pub use engine::{Simulation, Status};
 pub use plan::{Choice, Demand, Plan, PlannedLink, PlannedSamples, PlannedWorkload};
 pub use scenario::{Scenario, ScenarioError};
 pub use sizes::{SizeError, SizeSampler};

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// A graph of nodes and directed links, both known by their index.
 #[derive(Debug, Clone, Default)]
-pub struct Routes {
+pub(crate) struct Routes {
     /// Node names in order of first mention.
     nodes: Vec<String>,
     /// Where each link starts and ends.
@@ -20,7 +20,7 @@ pub struct Routes {
 
 /// An explicit route that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum RouteError {
+pub(crate) enum RouteError {
     /// No link at all.
     #[error("has no link")]
     Empty,
@@ -52,7 +52,7 @@ pub enum RouteError {
 
 impl Routes {
     /// The graph of `links`, each given by the names of the nodes it joins.
-    pub fn new<'a>(links: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+    pub(crate) fn new<'a>(links: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut graph = Self::default();
         for (from, to) in links {
             let ends = (graph.intern(from), graph.intern(to));
@@ -62,12 +62,12 @@ impl Routes {
     }
 
     /// Names of the nodes, in order of first mention.
-    pub fn nodes(&self) -> &[String] {
+    pub(crate) fn nodes(&self) -> &[String] {
         &self.nodes
     }
 
     /// The node called `name`.
-    pub fn node(&self, name: &str) -> Option<usize> {
+    pub(crate) fn node(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node == name)
     }
 
@@ -75,7 +75,7 @@ impl Routes {
     ///
     /// # Errors
     /// When `via` is no path from `from` to `to`, or the pair has a route already.
-    pub fn set(&mut self, from: usize, to: usize, via: Vec<usize>) -> Result<(), RouteError> {
+    pub(crate) fn set(&mut self, from: usize, to: usize, via: Vec<usize>) -> Result<(), RouteError> {
         if via.is_empty() {
             return Err(RouteError::Empty);
         }
@@ -101,7 +101,7 @@ impl Routes {
     }
 
     /// The links from `from` to `to`, in order; `None` when no path exists.
-    pub fn path(&self, from: usize, to: usize) -> Option<Vec<usize>> {
+    pub(crate) fn path(&self, from: usize, to: usize) -> Option<Vec<usize>> {
         self.explicit.get(&(from, to)).cloned().or_else(|| self.shortest(from, to))
     }
 

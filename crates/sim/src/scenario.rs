@@ -92,8 +92,8 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Writes the scenario for its provenance: keys in the order of the types, no defaults added, one line.
-    /// Equal scenarios give equal texts.
+    /// Writes the scenario for its provenance, on one line with keys in a fixed order: equal scenarios give equal
+    /// texts. What the scenario leaves to a profile stays left to it.
     ///
     /// # Errors
     /// Never for a valid scenario; the writer's interface allows for failure.

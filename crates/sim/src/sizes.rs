@@ -187,9 +187,9 @@ impl SizeSampler {
             Kind::Lognormal { median, sigma } => median * libm::exp(sigma * sigma / 2.0),
             Kind::Cdf(points) => {
                 let (first, probability) = points[0];
-                let steps = points.windows(2).map(|pair| {
-                    (pair[1].1 - pair[0].1) * (float(pair[0].0) + float(pair[1].0)) / 2.0
-                });
+                let steps = points
+                    .windows(2)
+                    .map(|pair| (pair[1].1 - pair[0].1) * (float(pair[0].0) + float(pair[1].0)) / 2.0);
                 float(first) * probability + steps.sum::<f64>()
             }
         }
@@ -235,7 +235,7 @@ fn plausible(key: &str, bytes: f64) -> Result<(), SizeError> {
     if (1.0..=float(SizeSampler::LARGEST)).contains(&bytes) {
         return Ok(());
     }
-    Err(error(key, &format!("{bytes} is not a size from 1 B to 1 PB")))
+    Err(error(key, &format!("{bytes:?} is not a size from 1 B to 1 PB")))
 }
 
 fn error(key: &str, problem: &str) -> SizeError {

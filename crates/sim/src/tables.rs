@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use units::{Duration, Instant};
 
-pub use self::column::{Coded, Column, Nullable, Object, Objects};
 use self::column::Store;
+pub use self::column::{Coded, Column, Nullable, Object, Objects};
 use crate::convert::{float, seconds, seconds_at};
 use crate::hash::Fnv;
 
@@ -78,7 +78,7 @@ macro_rules! table {
             /// Adds the rows to a digest, for results that come in several tables.
             pub fn digest_into(&self, digest: &mut Digest) {
                 for row in 0..self.len() {
-                    $(Store::digest(&self.$column, row, &mut digest.0);)*
+                    $(Store::digest(&self.$column, row, digest);)*
                 }
             }
         }

@@ -35,8 +35,19 @@ pub struct Starts {
 enum Source {
     /// Sorted starts of endless flows, latest first.
     Greedy(Vec<Instant>),
-    Poisson { last: Instant, mean_nanos: f64, arrivals: Stream, sampler: SizeSampler, sizes: Stream },
-    Transfers { next: Instant, spacing: Duration, sizes: std::vec::IntoIter<u64>, class: u32 },
+    Poisson {
+        last: Instant,
+        mean_nanos: f64,
+        arrivals: Stream,
+        sampler: SizeSampler,
+        sizes: Stream,
+    },
+    Transfers {
+        next: Instant,
+        spacing: Duration,
+        sizes: std::vec::IntoIter<u64>,
+        class: u32,
+    },
 }
 
 impl Starts {

@@ -367,16 +367,14 @@ impl Sender {
         self.timeouts_in_a_row = 0;
         self.detector.reset();
         self.repair.limited = 0;
-        match self.repair.point {
-            Some(point) => self.repaired(acked, ack.at_or_after(point)),
-            None => {
-                let view = self.view();
-                self.segmenter.on_ack(&view);
-                let growth = self.segmenter.growth(&view);
-                self.controller.on_ack(&AckSample { acked, growth, app_limited });
-                true
-            }
+        if let Some(point) = self.repair.point {
+            return self.repaired(acked, ack.at_or_after(point));
         }
+        let view = self.view();
+        self.segmenter.on_ack(&view);
+        let growth = self.segmenter.growth(&view);
+        self.controller.on_ack(&AckSample { acked, growth, app_limited });
+        true
     }
 
     /// The SYN was acknowledged.

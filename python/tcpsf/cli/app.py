@@ -21,7 +21,8 @@ reproduce.add_typer(smart_framing, name="smart-framing")
 
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the first run; further runs take the next ones.")]
 Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, show_default=False, help="Runs at a time [default: one a core].")
+    int | None,
+    typer.Option("--workers", min=1, show_default=False, help="Runs at a time [default: one a core]."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
 Force = Annotated[bool, typer.Option("--force", help="Let --out replace earlier results.")]
@@ -62,11 +63,12 @@ def sim(
     ] = None,
     json: Json = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", show_default=False, help="Write all tables there, as Parquet.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", show_default=False, help="Write all tables there, as Parquet."),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Simulate a scenario and print what came of its flows and links."""
+    """Simulate a scenario: flows by class, and links."""
     from tcpsf.cli.sim import command
 
     command(file=file, seed=seed, runs=runs, workers=workers, changes=set_ or [], json=json, out=out, force=force)
@@ -78,7 +80,10 @@ def demo(
     workers: Workers = None,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the page goes.")] = Path("tcpsf-demo"),
 ) -> None:
-    """Simulate the Smart Framing paper's network for a minute, print its Table I beside ours and write a page."""
+    """Show Table I of the Smart Framing paper beside ours.
+
+    A small run, under a minute on two cores. Prints the table and writes a page with a plot.
+    """
     from tcpsf.cli.reproduce import demo
 
     demo(seed=seed, workers=workers, out=out)
@@ -87,7 +92,8 @@ def demo(
 @smart_framing.command("table-1")
 def table_1(
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="The paper's own scale, 8 runs of 4000 s a sender; or 8 of 400 s.")
+        bool,
+        typer.Option("--full/--quick", help="The paper's own scale, 8 runs of 4000 s a sender; or 8 of 400 s."),
     ] = False,
     seed: Seed = 1,
     workers: Workers = None,
@@ -98,7 +104,10 @@ def table_1(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Completion times and fast retransmits by flow size, for Classic, VS- and FS-TCP-SF."""
+    """Completion times and fast retransmits by flow size.
+
+    For Classic TCP, VS-TCP-SF and FS-TCP-SF, each cell with its 95 % interval and the published value.
+    """
     from tcpsf.cli.reproduce import table_1
 
     table_1(full=full, seed=seed, workers=workers, json=json, out=out, force=force)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,12 @@ from tcpsf.errors import OutputError
 
 MARK = "provenance.json"
 """Every results folder has this file; a folder without it is not ours to replace."""
+
+
+def say(text: str) -> None:
+    """Print a result. It is flushed, so that what goes to standard error next comes after it."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 @contextlib.contextmanager
@@ -50,7 +57,8 @@ def _refuse_if_taken(target: Path, *, replace: bool) -> None:
         return
     if not ours:
         raise OutputError(
-            f"cannot write results to `{target}`: it exists and holds something else", hint="name another folder"
+            f"cannot write results to `{target}`: it exists and holds something else",
+            hint="name another folder",
         )
     if not replace:
         raise OutputError(
@@ -77,5 +85,6 @@ def _publish(staging: Path, target: Path) -> None:
 def _failure(target: Path, error: OSError) -> OutputError:
     reason = (error.strerror or str(error)).lower()
     return OutputError(
-        f"cannot write results to `{target}`: {reason}", hint="nothing was kept; name another folder with `--out`"
+        f"cannot write results to `{target}`: {reason}",
+        hint="nothing was kept; name another folder with `--out`",
     )

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from tcpsf.cli.output import MARK, results_folder
+from tcpsf.cli.output import MARK, results_folder, say
 from tcpsf.cli.progress import bar
 from tcpsf.report import page
 from tcpsf.report.table_1 import as_text
@@ -24,8 +24,7 @@ def demo(*, seed: int, workers: int | None, out: Path) -> None:
         with bar("simulating") as progress:
             result = make_table_1(scale="demo", seed=seed, workers=workers, progress=progress)
         _write(result, folder)
-    print(as_text(result))
-    sys.stdout.flush()
+    say(as_text(result))
     sys.stderr.write(f"\nThat took {time.monotonic() - began:.0f} s. The page: {_address(out)}\n")
 
 
@@ -42,9 +41,8 @@ def table_1(*, full: bool, seed: int, workers: int | None, json: bool, out: Path
         with results_folder(out, replace=force) as folder:
             result = make()
             _write(result, folder)
-    print(json_format.dumps(result.to_dict(), indent=2) if json else as_text(result))
+    say(json_format.dumps(result.to_dict(), indent=2) if json else as_text(result))
     if out is not None:
-        sys.stdout.flush()
         sys.stderr.write(f"\nThe page: {_address(out)}\n")
 
 
@@ -53,7 +51,8 @@ def _write(result: Table1, folder: Path) -> None:
     (folder / "table-1.json").write_text(json_format.dumps(result.to_dict(), indent=2) + "\n", encoding="utf-8")
     provenance = {key: source.to_dict() for key, source in result.provenance.items()}
     (folder / MARK).write_text(
-        json_format.dumps({"seeds": list(result.seeds), "variants": provenance}, indent=2) + "\n", encoding="utf-8"
+        json_format.dumps({"seeds": list(result.seeds), "variants": provenance}, indent=2) + "\n",
+        encoding="utf-8",
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tcpsf.cli.output import MARK, results_folder
+from tcpsf.cli.output import MARK, results_folder, say
 from tcpsf.cli.progress import bar
 from tcpsf.cli.tables import TableWriter
 from tcpsf.errors import ScenarioError, TcpsfError
@@ -41,7 +41,7 @@ def command(
         data = report.as_dict(summaries)
         if folder is not None:
             _write(folder, data)
-    print(json_format.dumps(data, indent=2) if json else report.as_text(summaries))
+    say(json_format.dumps(data, indent=2) if json else report.as_text(summaries))
 
 
 def changed(scenario: Scenario, change: str) -> Scenario:

@@ -20,10 +20,8 @@ LOAD = 0.8
 """Section IV-A.1: the load that Table I was made at."""
 
 READINGS = (
-    "Load is arrivals × mean payload / bottleneck rate; headers, retransmissions and the greedy flows do not count "
-    "(the paper does not define it).",
-    "Flows start established, without a handshake's RTT sample: a lost first segment waits for the 3 s first timeout, "
-    "as the step in the paper's Fig. 4 has it.",
+    "Load, which the paper does not define, is arrivals × mean payload / bottleneck rate: no headers, no greedy flows.",
+    "Flows start established, without a handshake's RTT sample: the 3 s step in Fig. 4 is a lost first segment.",
     "Delayed ACKs are off: the authors' draft reports fast retransmits for flows of 8 segments.",
     "The ten greedy flows use the same sender as the short ones and start within the first second.",
     "%FR is fast recoveries entered / (those + expiries of the timer, each back-off included).",

@@ -65,12 +65,12 @@ def marker(shape: int, x: float, y: float, *, hollow: bool, radius: float = 4.2)
     if shape == 0:
         return f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="{radius:g}"/>'
     if shape == 1:
-        side = radius * 0.9
-        return f'<rect class="{kind}" x="{x - side:.1f}" y="{y - side:.1f}" width="{2 * side:.1f}" height="{2 * side:.1f}"/>'
-    up, out = radius * 1.15, radius * 1.1
-    return (
-        f'<path class="{kind}" d="M{x:.1f} {y - up:.1f} L{x + out:.1f} {y + up * 0.8:.1f} L{x - out:.1f} {y + up * 0.8:.1f} Z"/>'
-    )
+        side = radius * 1.8
+        corner = f'x="{x - side / 2:.1f}" y="{y - side / 2:.1f}"'
+        return f'<rect class="{kind}" {corner} width="{side:.1f}" height="{side:.1f}"/>'
+    tip, base, half = y - radius * 1.15, y + radius * 0.92, radius * 1.1
+    corners = f"M{x:.1f} {tip:.1f} L{x + half:.1f} {base:.1f} L{x - half:.1f} {base:.1f} Z"
+    return f'<path class="{kind}" d="{corners}"/>'
 
 
 def legend_marker(shape: int, key: str, *, hollow: bool) -> str:
@@ -116,9 +116,8 @@ def _axes(frame: Frame, names: Sequence[str], axis: str) -> Iterator[str]:
     middle = (frame.left + frame.width - frame.right) / 2
     yield f'<text class="label" x="{middle:g}" y="{frame.height - 14:g}" text-anchor="middle">flow size, bytes</text>'
     centre = (frame.top + bottom) / 2
-    yield (
-        f'<text class="label" transform="translate(14 {centre:g}) rotate(-90)" text-anchor="middle">{escape(axis)}</text>'
-    )
+    turned = f'transform="translate(14 {centre:g}) rotate(-90)"'
+    yield f'<text class="label" {turned} text-anchor="middle">{escape(axis)}</text>'
 
 
 def _points(frame: Frame, series: Series, shape: int, dodge: float, names: Sequence[str]) -> Iterator[str]:

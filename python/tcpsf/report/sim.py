@@ -47,23 +47,22 @@ def as_text(runs: Sequence[RunSummary]) -> str:
 
 def _flows(groups: Sequence[GroupReport]) -> str:
     heads = ["class", "bytes", "flows", "done", "mean, s", "median", "95 %", "%FR", "timeouts", "resent, %"]
-    rows = [heads]
-    for each in groups:
-        rows.append(
-            [
-                text.NOTHING if each.group.size_class is None else str(each.group.size_class),
-                text.number(each.size_bytes, 0),
-                str(each.flows),
-                str(each.completed),
-                _seconds(each.completion_s),
-                text.seconds(each.median_s),
-                text.seconds(each.p95_s),
-                text.estimate(each.fast_percent, 1),
-                str(each.timeouts + each.syn_timeouts),
-                text.estimate(each.retransmitted_percent, 1),
-            ]
-        )
-    return text.table(rows)
+    rows = [
+        [
+            text.NOTHING if each.group.size_class is None else str(each.group.size_class),
+            text.number(each.size_bytes, 0),
+            str(each.flows),
+            str(each.completed),
+            _seconds(each.completion_s),
+            text.seconds(each.median_s),
+            text.seconds(each.p95_s),
+            text.estimate(each.fast_percent, 1),
+            str(each.timeouts + each.syn_timeouts),
+            text.estimate(each.retransmitted_percent, 1),
+        ]
+        for each in groups
+    ]
+    return text.table([heads, *rows])
 
 
 def _seconds(found: stats.Estimate | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tcpsf import stats
 from tcpsf.papers import smart_framing as paper
 from tcpsf.report import text
 from tcpsf.reproduce.table_1 import Cell, Table1
@@ -15,7 +16,7 @@ def as_text(result: Table1) -> str:
         (
             heading(result),
             "Completion time, seconds (mean ± 95 % interval; `paper` as published)\n\n" + _times(result),
-            "%FR: losses noticed by fast retransmit, per cent of all noticed\n\n" + _shares(result),
+            "%FR: losses noticed by fast retransmit, per cent of all noticed (– where none was)\n\n" + _shares(result),
             "The bottleneck\n\n" + _bottleneck(result),
             "What the paper says, and what we find\n\n" + _claims(result),
         )
@@ -25,12 +26,17 @@ def as_text(result: Table1) -> str:
 def heading(result: Table1) -> str:
     """Say what was simulated."""
     scale = result.scale
-    size = "the paper's own scale" if scale.name == "full" else "less than the paper's scale: 8 runs of 4000s"
+    size = "the paper's own scale" if scale.name == "full" else "less than the paper's scale, which is 8 runs of 4000s"
     return (
         f"TCP Smart Framing, Table I at load {result.load:g}\n"
-        f"{text.count(scale.runs, 'run')} of {scale.duration} simulated for each sender ({size}), "
-        f"seeds {result.seeds[0]} to {result.seeds[-1]}, the same for all three"
+        f"{text.count(scale.runs, 'run')} of {scale.duration} for each sender, on the same seeds, "
+        f"{result.seeds[0]} to {result.seeds[-1]};\n{size}"
     )
+
+
+def seen(cell: Cell) -> stats.Estimate | None:
+    """The share of fast retransmits; like the paper, nothing where there was none, not zero ± zero."""
+    return cell.fast_percent if cell.fast_retransmits else None
 
 
 def _times(result: Table1) -> str:
@@ -44,8 +50,7 @@ def _times(result: Table1) -> str:
 def _shares(result: Table1) -> str:
     def cells(cell: Cell) -> list[str]:
         published = None if cell.published is None else cell.published.fast_percent
-        # The paper prints a dash where it saw none; 0.0 is what ours is then.
-        return [text.estimate(cell.fast_percent, 1), text.number(published, 1)]
+        return [text.estimate(seen(cell), 1), text.number(published, 1)]
 
     return _by_class(result, cells)
 
@@ -77,6 +82,9 @@ def _bottleneck(result: Table1) -> str:
 
 
 def _claims(result: Table1) -> str:
-    rows = [["claim", "paper", "ours", "verdict"]]
-    rows += [[f.claim, f.published, f.ours, f.verdict] for f in result.findings]
-    return text.table(rows, left=[0, 1, 2, 3])
+    width = max(len(finding.verdict) for finding in result.findings)
+    return "\n".join(
+        f"{finding.verdict.ljust(width)}  {finding.claim}\n"
+        f"{'':{width}}  paper: {finding.published}; ours: {finding.ours}"
+        for finding in result.findings
+    )

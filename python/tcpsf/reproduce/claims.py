@@ -82,12 +82,16 @@ def above(estimate: stats.Estimate | None, threshold: float) -> Verdict:
 
 def below(estimate: stats.Estimate | None, threshold: float) -> Verdict:
     """Judge ``value < threshold`` by the whole interval."""
-    opposite: dict[Verdict, Verdict] = {"holds": "does not hold", "does not hold": "holds", "undecided": "undecided"}
+    opposite: dict[Verdict, Verdict] = {
+        "holds": "does not hold",
+        "does not hold": "holds",
+        "undecided": "undecided",
+    }
     return opposite[above(estimate, threshold)]
 
 
 def _first_fast(variant: paper.Variant, size: int, totals: ByClass) -> Finding:
-    """From which size on is fast retransmit seen at all?"""
+    """Judge from which size on fast retransmit is seen at all."""
     seen = [sum(run.fast_retransmits for run in runs) for runs in totals[variant.key]]
     recoveries = [sum(run.recoveries for run in runs) for runs in totals[variant.key]]
     first = next((index for index, count in enumerate(seen) if count), None)
@@ -118,7 +122,7 @@ def _first_verdict(first: int | None, expected: int, percent: float, recoveries:
 
 
 def _middle_gain(variant: paper.Variant, totals: ByClass) -> Finding:
-    """Is the gain over Classic above 30 % for the classes in the middle?"""
+    """Judge whether the gain over Classic is above 30 % for the classes in the middle."""
     estimate = _gain(variant, MIDDLE, totals)
     return Finding(
         key=f"middle-gain-{variant.key}",
@@ -132,7 +136,7 @@ def _middle_gain(variant: paper.Variant, totals: ByClass) -> Finding:
 
 
 def _smallest_gain(variant: paper.Variant, totals: ByClass) -> Finding:
-    """Do the smallest flows gain nothing?"""
+    """Judge whether the smallest flows gain nothing."""
     smallest = range(1, 2)
     estimate = _gain(variant, smallest, totals)
     return Finding(
@@ -147,7 +151,7 @@ def _smallest_gain(variant: paper.Variant, totals: ByClass) -> Finding:
 
 
 def _classic_share(totals: ByClass) -> Finding:
-    """Does Classic TCP notice less than a quarter of its losses by fast retransmit?"""
+    """Judge whether Classic TCP notices less than a quarter of its losses by fast retransmit."""
     by_run = [_sum(of_run) for of_run in zip(*totals[paper.CLASSIC.key], strict=True)]
     estimate = fast_percent(by_run)
     return Finding(

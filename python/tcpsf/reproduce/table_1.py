@@ -96,7 +96,11 @@ class Table1:
             "seeds": list(self.seeds),
             "variants": [{"key": v.key, "label": v.label, "sender": v.sender} for v in paper.VARIANTS],
             "classes": [
-                {"class": number, "bytes": size, "variants": {key: _cell_dict(cell) for key, cell in cells.items()}}
+                {
+                    "class": number,
+                    "bytes": size,
+                    "variants": {key: _cell_dict(cell) for key, cell in cells.items()},
+                }
                 for number, (size, cells) in enumerate(zip(paper.CLASS_BYTES, self.classes, strict=True), start=1)
             ],
             "overall": {key: _cell_dict(cell) for key, cell in self.overall.items()},
@@ -128,7 +132,9 @@ def table_1(
     """
     if isinstance(scale, str):
         if scale not in SCALES:
-            raise TcpsfError(f"no scale is called `{scale}`", hint=f"scales: {', '.join(f'`{name}`' for name in SCALES)}")
+            raise TcpsfError(
+                f"no scale is called `{scale}`", hint=f"scales: {', '.join(f'`{name}`' for name in SCALES)}"
+            )
         scale = SCALES[scale]
     seeds = tuple(range(seed, seed + scale.runs))
     jobs = [
@@ -224,4 +230,4 @@ def _cell_dict(cell: Cell) -> dict[str, Any]:
 
 
 def _estimate_dict(estimate: stats.Estimate | None) -> dict[str, Any] | None:
-    return None if estimate is None else {"value": estimate.value, "half_width": estimate.half_width, "runs": estimate.runs}
+    return None if estimate is None else estimate.to_dict()

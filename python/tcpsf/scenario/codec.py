@@ -91,10 +91,7 @@ def walk(root: type, path: str) -> Key | None:
         if found is None:
             return None
         candidates = [
-            cls
-            for known in candidates
-            if name in keys_of(known)
-            for cls in _tables_in(keys_of(known)[name].type)
+            cls for known in candidates if name in keys_of(known) for cls in _tables_in(keys_of(known)[name].type)
         ]
     return found
 
@@ -189,7 +186,10 @@ def _decode_scalar(declared: Any, value: object, path: str, quantity: Quantity |
 
 def _table(value: object, path: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ScenarioError(f"{path or 'scenario'}: `{_shown(value)}` is not a table", hint="tables are written `{ key = value }`")
+        raise ScenarioError(
+            f"{path or 'scenario'}: `{_shown(value)}` is not a table",
+            hint="tables are written `{ key = value }`",
+        )
     return value
 
 

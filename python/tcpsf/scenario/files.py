@@ -30,7 +30,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         raise ScenarioError(
-            f"not TOML: {message[0].lower()}{message[1:]}", hint='text and quantities need quotes: `rate = "10Mb/s"`'
+            f"not TOML: {message[0].lower()}{message[1:]}",
+            hint='text and quantities need quotes: `rate = "10Mb/s"`',
         ) from None
 
 
@@ -71,19 +72,21 @@ def _read_sizes(path: Path, where: str, name: str) -> dict[str, Any]:
         raise ScenarioError(f"{where}: `{name}` has no sizes in it", hint=hint)
     width = len(rows[0]) - 1
     points: list[Any] = []
-    for number, *columns in rows:
+    for line_number, *columns in rows:
         try:
             points.append(_point(columns, width))
         except ValueError:
             shown = " ".join(columns)
-            raise ScenarioError(f"{where}: `{name}`, line {number}: `{shown}` is not {_wanted(width)}", hint=hint) from None
+            raise ScenarioError(
+                f"{where}: `{name}`, line {line_number}: `{shown}` is not {_wanted(width)}", hint=hint
+            ) from None
     return {"classes": points} if width == 1 else {"cdf": points}
 
 
-def _point(columns: list[str], width: int) -> int | list[float]:
+def _point(columns: list[str], width: int) -> int | list[int | float]:
     if len(columns) != width or width > 2:
         raise ValueError
-    return int(columns[0]) if width == 1 else [float(column) for column in columns]
+    return int(columns[0]) if width == 1 else [int(columns[0]), float(columns[1])]
 
 
 def _wanted(width: int) -> str:

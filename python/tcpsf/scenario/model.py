@@ -24,7 +24,8 @@ class Buffer:
         Doc("With `bytes`: memory is handed out in pieces of this size, so a packet takes whole pieces."),
     ] = None
     counts_in_service: Annotated[
-        bool, Doc("Whether the packet being transmitted still occupies the buffer (ns-2's queue limit does not count it).")
+        bool,
+        Doc("Whether the packet being transmitted still occupies the buffer (ns-2's queue limit does not count it)."),
     ] = True
 
 
@@ -68,7 +69,10 @@ class MaskLoss:
 
     kind: ClassVar[str] = "mask"
     drops: Annotated[
-        str, Doc('One digit a data packet, in order of arrival, separated by commas: `"1,0,0,1"` drops the 1st and the 4th.')
+        str,
+        Doc(
+            'One digit a data packet, in order of arrival, separated by commas: `"1,0,0,1"` drops the 1st and the 4th.'
+        ),
     ]
 
 
@@ -116,21 +120,26 @@ class Tcp:
     ] = None
     growth: Annotated[
         Literal["ack", "bytes"] | None,
-        Doc("Slow start grows by one segment an ACK (`ack`) or by the bytes acknowledged, one segment at most (`bytes`)."),
+        Doc(
+            "Slow start grows by one segment an ACK (`ack`) or by the bytes acknowledged, one segment at most (`bytes`)."
+        ),
     ] = None
-    ack_every: Annotated[int | None, Doc("Delayed ACKs: acknowledge every so many segments; 1 acknowledges each.")] = None
-    ack_delay: Annotated[Duration | None, Doc("The longest an ACK is delayed.")] = None
-    receive_buffer: Annotated[Size | None, Doc("The receiver's buffer, hence the largest advertised window.")] = None
-    nagle: Annotated[bool | None, Doc("Nagle's algorithm: at most one segment below the current segment size in flight.")] = (
+    ack_every: Annotated[int | None, Doc("Delayed ACKs: acknowledge every so many segments; 1 acknowledges each.")] = (
         None
     )
+    ack_delay: Annotated[Duration | None, Doc("The longest an ACK is delayed.")] = None
+    receive_buffer: Annotated[Size | None, Doc("The receiver's buffer, hence the largest advertised window.")] = None
+    nagle: Annotated[
+        bool | None, Doc("Nagle's algorithm: at most one segment below the current segment size in flight.")
+    ] = None
     timestamps: Annotated[bool | None, Doc("The timestamps option (RFC 7323).")] = None
     header: Annotated[
         Size | None,
         Doc("IP and TCP header bytes of every packet.", absent="computed from the options each packet carries"),
     ] = None
     send_jitter: Annotated[
-        Duration | None, Doc("Each transmission is delayed by a uniform time below this, order kept; breaks phase effects.")
+        Duration | None,
+        Doc("Each transmission waits for a uniform time below this, order kept: no phase effects."),
     ] = None
 
 
@@ -166,14 +175,17 @@ class Sizes:
     give a CDF. The path is relative to the TOML file, and the numbers become part of the scenario.
     """
 
-    classes: Annotated[tuple[int, ...] | None, Doc("Sizes in bytes, equally likely; results are reported by class.")] = None
+    classes: Annotated[
+        tuple[int, ...] | None, Doc("Sizes in bytes, equally likely; results are reported by class.")
+    ] = None
     weights: Annotated[tuple[float, ...] | None, Doc("With `classes`: how likely each is.", absent="equal")] = None
     fixed: Annotated[int | None, Doc("Every flow has this many bytes.")] = None
     exponential: Annotated[float | None, Doc("Exponential with this mean in bytes.")] = None
     pareto: Annotated[Pareto | None, Doc("Pareto.")] = None
     lognormal: Annotated[LogNormal | None, Doc("Log-normal.")] = None
     cdf: Annotated[
-        tuple[tuple[float, float], ...] | None, Doc("Points (bytes, cumulative probability), joined by straight lines.")
+        tuple[tuple[int, float], ...] | None,
+        Doc("Points (bytes, cumulative probability), joined by straight lines."),
     ] = None
 
 
@@ -189,7 +201,9 @@ class _Workload:
     handshake: Annotated[
         bool, Doc("Open with SYNs and close with FINs, or start established and without an RTT sample.")
     ] = False
-    opener: Annotated[Literal["sender", "receiver"], Doc("With a handshake: which end opens the connection.")] = "sender"
+    opener: Annotated[Literal["sender", "receiver"], Doc("With a handshake: which end opens the connection.")] = (
+        "sender"
+    )
     tcp: Annotated[Tcp | None, Doc("Values that differ from the scenario's `[tcp]` table.")] = None
 
 
@@ -210,7 +224,8 @@ class Poisson(_Workload):
     kind: ClassVar[str] = "poisson"
     sizes: Annotated[Sizes, Doc("How many bytes each flow sends.")]
     load: Annotated[
-        float | None, Doc("Offered load of the link `of`: arrivals per second × mean size / its rate, payload only.")
+        float | None,
+        Doc("Offered load of the link `of`: arrivals per second × mean size / its rate, payload only."),
     ] = None
     of: Annotated[str | None, Doc("The link that `load` refers to.")] = None
     rate: Annotated[float | None, Doc("Arrivals per second, in place of `load` and `of`.")] = None
@@ -234,7 +249,5 @@ class Samples:
     """What to record over time."""
 
     every: Annotated[Duration, Doc("The sampling interval.")]
-    workloads: Annotated[
-        tuple[str, ...], Doc("Workloads whose flows' cwnd, ssthresh and flight are sampled.")
-    ] = ()
+    workloads: Annotated[tuple[str, ...], Doc("Workloads whose flows' cwnd, ssthresh and flight are sampled.")] = ()
     links: Annotated[tuple[str, ...], Doc("Links whose queue is sampled.")] = ()

@@ -33,7 +33,8 @@ class Scenario:
     name: Annotated[str, Doc("What results call it.")]
     duration: Annotated[Duration, Doc("Simulated time.")]
     warm_up: Annotated[
-        Duration, Doc("Flows that start before this are simulated but not recorded; link statistics start here.")
+        Duration,
+        Doc("Flows that start before this are simulated but not recorded; link statistics start here."),
     ] = "0s"
     link: Annotated[tuple[Link, ...], Doc("The lines. Nodes exist by being named at their ends.")]
     route: Annotated[
@@ -90,7 +91,9 @@ class Scenario:
         for depth, part in enumerate(parents):
             target = _child(target, part, ".".join(parents[:depth]))
         if not isinstance(target, dict):
-            raise ScenarioError(f"`{path}` is not a key", hint=f"`{'.'.join(parents)}` is a list; go on with an entry's name")
+            raise ScenarioError(
+                f"`{path}` is not a key", hint=f"`{'.'.join(parents)}` is a list; go on with an entry's name"
+            )
         if value is None:
             target.pop(last, None)
         else:

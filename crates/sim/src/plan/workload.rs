@@ -11,6 +11,9 @@ use crate::scenario::{
 };
 use crate::sizes::SizeSampler;
 
+/// More endless flows than this in one workload do not fit in memory.
+const MOST_GREEDY: u32 = 10_000_000;
+
 /// A workload.
 #[derive(Debug, Clone)]
 pub struct PlannedWorkload {
@@ -22,7 +25,7 @@ pub struct PlannedWorkload {
     pub back: Vec<usize>,
     /// When flows start and how long they are.
     pub demand: Demand,
-    /// The senders to choose from.
+    /// The senders to choose from, at least one.
     pub choices: Vec<Choice>,
     /// TCP settings of both ends.
     pub tcp: TcpSettings,
@@ -83,7 +86,8 @@ impl PlannedWorkload {
         let place = Place::element("workload", index);
         let (forward, back) = paths(workload, &place, routes)?;
         // Without any rate or delay a flow would send for ever within one instant.
-        let takes_time = |&link: &usize| links[link].config.rate.is_some() || !links[link].config.delay.is_zero();
+        let takes_time =
+            |&link: &usize| links[link].config.rate.is_some() || !links[link].config.delay.is_zero();
         let problem = "the way there and back takes no time: no link on it has a rate or a delay";
         place.require(forward.iter().chain(&back).any(takes_time), problem)?;
         let demand = demand(workload, &place, scenario.duration, links, &forward)?;
@@ -159,7 +163,8 @@ fn demand(
     match workload.kind {
         Kind::Greedy => {
             let flows = needed(workload.flows, place, "flows", kind)?;
-            place.key("flows").require(flows >= 1, "must be at least 1")?;
+            let problem = format!("{flows} is not a number from 1 to {MOST_GREEDY}");
+            place.key("flows").require((1..=MOST_GREEDY).contains(&flows), &problem)?;
             Ok(Demand::Greedy { flows, start, spread: workload.spread.unwrap_or_default() })
         }
         Kind::Poisson => {
@@ -176,7 +181,8 @@ fn demand(
             let sizes = match needed(workload.sizes.as_ref(), place, "sizes", kind)? {
                 Sizes::List(sizes) => sizes.clone(),
                 Sizes::Distribution(_) => {
-                    let error = place.key("sizes").error("a distribution does not belong to kind `transfers`");
+                    let error =
+                        place.key("sizes").error("a distribution does not belong to kind `transfers`");
                     return Err(error.with_hint("list the sizes, e.g. [1460, 2920]"));
                 }
             };
@@ -225,7 +231,9 @@ fn arrival_rate(
                 return Err(error.with_hint(&format!("on the way: {}", way.join(", "))));
             }
             let rate = links[link].config.rate.ok_or_else(|| {
-                place.key("of").error(&format!("`{of}` is infinitely fast, so no load can be a share of its rate"))
+                place
+                    .key("of")
+                    .error(&format!("`{of}` is infinitely fast, so no load can be a share of its rate"))
             })?;
             ("load", load * float(rate.bits_per_sec()) / (8.0 * sizes.mean()))
         }
@@ -237,7 +245,7 @@ fn arrival_rate(
         (Some(_), Some(_)) => return Err(place.error("has `load` and `rate`; give one")),
     };
     // Time counts in nanoseconds; beyond one start in each the process would not be Poisson.
-    let problem = format!("means {per_second} flows per second, which is out of range");
+    let problem = format!("means {per_second:e} flows per second, which is out of range");
     place.key(key).require(per_second > 1e-9 && per_second < 1e9, &problem)?;
     Ok(per_second)
 }

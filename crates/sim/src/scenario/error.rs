@@ -63,8 +63,10 @@ fn from_message(path: &str, message: &str) -> ScenarioError {
         return ScenarioError::new(path, &problem).with_hint(&suggestion(found, &known));
     }
     if let Some(name) = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
-        let at = if path == "." { name.to_owned() } else { format!("{path}.{name}") };
-        return ScenarioError::new(&at, "missing");
+        return ScenarioError::new(&within(path, name), "missing");
+    }
+    if let Some(name) = message.strip_prefix("duplicate field `").and_then(|rest| rest.strip_suffix('`')) {
+        return ScenarioError::new(&within(path, name), "given twice");
     }
     for prefix in ["invalid type: ", "invalid value: "] {
         let parts = message.strip_prefix(prefix).and_then(|rest| rest.rsplit_once(", expected "));
@@ -80,6 +82,11 @@ fn from_message(path: &str, message: &str) -> ScenarioError {
 fn name_and_known<'m>(message: &'m str, prefix: &str) -> Option<(&'m str, Vec<&'m str>)> {
     let (name, expected) = message.strip_prefix(prefix)?.rsplit_once("`, expected ")?;
     Some((name, expected.split('`').skip(1).step_by(2).collect()))
+}
+
+/// The path of key `name` in the table at `path`.
+fn within(path: &str, name: &str) -> String {
+    if path == "." { name.to_owned() } else { format!("{path}.{name}") }
 }
 
 fn listed(names: &[&str]) -> String {

@@ -34,7 +34,12 @@ impl Place {
     }
 
     /// The index of `name` among `names`, which are what the text `what` says.
-    pub(crate) fn find<S: AsRef<str>>(&self, name: &str, names: &[S], what: &str) -> Result<usize, ScenarioError> {
+    pub(crate) fn find<S: AsRef<str>>(
+        &self,
+        name: &str,
+        names: &[S],
+        what: &str,
+    ) -> Result<usize, ScenarioError> {
         names.iter().position(|known| known.as_ref() == name).ok_or_else(|| {
             let known: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
             self.error(&format!("there is no {what} `{name}`")).with_hint(&suggestion(name, &known))
@@ -43,7 +48,7 @@ impl Place {
 
     /// A finite number above zero.
     pub(crate) fn positive(&self, value: f64) -> Result<f64, ScenarioError> {
-        let problem = format!("{value} is not a number above zero");
+        let problem = format!("{value:?} is not a number above zero");
         self.require(value > 0.0 && value.is_finite(), &problem).map(|()| value)
     }
 }

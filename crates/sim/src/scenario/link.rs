@@ -105,7 +105,9 @@ impl Buffer {
         match (self.bytes, self.packets, self.chunk) {
             (None, None, _) => Err(place.error("needs `bytes` or `packets`")),
             (Some(_), Some(_), _) => Err(place.error("has `bytes` and `packets`; only one can be the limit")),
-            (None, Some(_), Some(_)) => Err(place.key("chunk").error("goes with `bytes`, not with `packets`")),
+            (None, Some(_), Some(_)) => {
+                Err(place.key("chunk").error("goes with `bytes`, not with `packets`"))
+            }
             (None, Some(packets), None) => at(place, "packets", ::link::Buffer::packets(packets)),
             (Some(bytes), None, None) => at(place, "bytes", ::link::Buffer::bytes(bytes)),
             (Some(bytes), None, Some(chunk)) => {

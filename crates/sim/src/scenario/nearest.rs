@@ -15,7 +15,8 @@ pub(crate) fn suggestion(unknown: &str, known: &[&str]) -> String {
 /// Edits (insert, delete, replace, swap neighbours) that turn one word into the other, ignoring case: the
 /// optimal string alignment distance.
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
+    let (a, b): (Vec<char>, Vec<char>) =
+        (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
     // Rows i − 2 and i − 1 of the table.
     let mut before = vec![0; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();

@@ -1,5 +1,6 @@
 //! TCP settings: what a scenario may say, and what a profile says where it does not.
 
+use policy::rtt::RtoConfig;
 use serde::{Deserialize, Serialize};
 use units::Duration;
 use wire::Mss;
@@ -151,7 +152,8 @@ impl Tcp {
                     // knows no link below 68 bytes, so 8 is already generous.
                     let place = tcp_place("mss", own.mss.is_some(), workload);
                     let valid = Mss::new(mss).filter(|_| (8..=65_495).contains(&mss));
-                    valid.ok_or_else(|| place.error(&format!("{mss} is not a segment size from 8 to 65495")))?
+                    valid
+                        .ok_or_else(|| place.error(&format!("{mss} is not a segment size from 8 to 65495")))?
                 }
                 None => defaults.mss,
             },
@@ -252,6 +254,11 @@ impl Profile {
 }
 
 impl TcpSettings {
+    /// The retransmission timer's parameters; `None` if they contradict each other, which a plan's never do.
+    pub fn rto(&self) -> Option<RtoConfig> {
+        RtoConfig::new(self.rto_initial, self.rto_min, self.rto_max, self.tick, self.timers_on_ticks)
+    }
+
     fn check(&self, place: impl Fn(&str) -> Place) -> Result<(), ScenarioError> {
         let &Self { rto_initial, rto_min, rto_max, tick, receive_buffer, .. } = self;
         place("rto_min").require(!rto_min.is_zero(), "must be above zero")?;

@@ -24,6 +24,7 @@ where
 pub(super) mod optional {
     use super::{Deserialize, Deserializer, Display, FromStr, ParseError, Serializer, Text};
 
+    #[expect(clippy::ref_option, reason = "serde passes a reference")]
     pub(in crate::scenario) fn serialize<T: Display, S: Serializer>(
         value: &Option<T>,
         serializer: S,
@@ -47,7 +48,7 @@ pub(super) mod optional {
 pub(super) mod optional_bytes {
     use super::{Bytes, Deserializer, Serializer, optional};
 
-    #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    #[expect(clippy::ref_option, reason = "serde passes a reference")]
     pub(in crate::scenario) fn serialize<S: Serializer>(
         value: &Option<u64>,
         serializer: S,
@@ -111,7 +112,9 @@ mod tests {
 
     #[test]
     fn bytes_print_short_and_parse_to_themselves() {
-        for (bytes, text) in [(0, "0B"), (1500, "1500B"), (150_000, "150kB"), (1 << 16, "65536B"), (2_000_000, "2MB")] {
+        for (bytes, text) in
+            [(0, "0B"), (1500, "1500B"), (150_000, "150kB"), (1 << 16, "65536B"), (2_000_000, "2MB")]
+        {
             assert_eq!(Bytes(bytes).to_string(), text);
             assert_eq!(parse_bytes(text), Ok(bytes));
         }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Names;
-use crate::hash::{Fnv, fnv};
+use super::{Digest, Names};
+use crate::hash::fnv;
 
 /// A column as it leaves a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,7 +61,7 @@ pub enum Object {
 /// What samples are about. Flows get their names (`greedy/3`) when the column is handed over.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Objects {
-    objects: Vec<Object>,
+    values: Vec<Object>,
     workloads: Names,
     links: Names,
 }
@@ -79,8 +79,7 @@ pub trait Store {
     /// Hands the values over.
     fn into_column(self) -> Column;
     /// Adds the value at `row` to a digest.
-    #[expect(private_interfaces, reason = "only tables take digests")]
-    fn digest(&self, row: usize, digest: &mut Fnv);
+    fn digest(&self, row: usize, digest: &mut Digest);
 }
 
 impl<T: Copy + Default> Nullable<T> {
@@ -160,12 +159,12 @@ impl Coded {
 impl Objects {
     /// An empty column about these workloads' flows and these links.
     pub fn new(workloads: &Names, links: &Names) -> Self {
-        Self { objects: Vec::new(), workloads: Names::clone(workloads), links: Names::clone(links) }
+        Self { values: Vec::new(), workloads: Names::clone(workloads), links: Names::clone(links) }
     }
 
     /// The name of the object at `row`.
     pub fn get(&self, row: usize) -> Option<String> {
-        self.objects.get(row).map(|object| self.name(*object))
+        self.values.get(row).map(|object| self.name(*object))
     }
 
     fn name(&self, object: Object) -> String {
@@ -183,7 +182,6 @@ impl Objects {
 /// A column of plain numbers.
 macro_rules! plain {
     ($type:ty, $column:ident, $nullable:ident, $bits:expr) => {
-        #[expect(private_interfaces, reason = "only tables take digests")]
         impl Store for Vec<$type> {
             type Item = $type;
             fn push(&mut self, item: $type) {
@@ -198,12 +196,11 @@ macro_rules! plain {
             fn into_column(self) -> Column {
                 Column::$column(self)
             }
-            fn digest(&self, row: usize, digest: &mut Fnv) {
-                digest.feed(&$bits(self[row]));
+            fn digest(&self, row: usize, digest: &mut Digest) {
+                digest.0.feed(&$bits(self[row]));
             }
         }
 
-        #[expect(private_interfaces, reason = "only tables take digests")]
         impl Store for Nullable<$type> {
             type Item = Option<$type>;
             fn push(&mut self, item: Option<$type>) {
@@ -218,13 +215,13 @@ macro_rules! plain {
             fn into_column(self) -> Column {
                 Column::$nullable(self)
             }
-            fn digest(&self, row: usize, digest: &mut Fnv) {
+            fn digest(&self, row: usize, digest: &mut Digest) {
                 match self.get(row) {
                     Some(value) => {
-                        digest.feed(&[1]);
-                        digest.feed(&$bits(value));
+                        digest.0.feed(&[1]);
+                        digest.0.feed(&$bits(value));
                     }
-                    None => digest.feed(&[0]),
+                    None => digest.0.feed(&[0]),
                 }
             }
         }
@@ -235,7 +232,6 @@ plain!(u32, U32, NullableU32, u32::to_le_bytes);
 plain!(u64, U64, NullableU64, u64::to_le_bytes);
 plain!(f64, F64, NullableF64, f64::to_le_bytes);
 
-#[expect(private_interfaces, reason = "only tables take digests")]
 impl Store for Coded {
     type Item = u32;
     fn push(&mut self, code: u32) {
@@ -250,20 +246,19 @@ impl Store for Coded {
     fn into_column(self) -> Column {
         Column::Text { codes: self.codes, names: self.names }
     }
-    fn digest(&self, row: usize, digest: &mut Fnv) {
+    fn digest(&self, row: usize, digest: &mut Digest) {
         // The hash of the text delimits it, which the text itself would not.
-        digest.feed(&fnv(self.get(row).unwrap_or_default()).to_le_bytes());
+        digest.0.feed(&fnv(self.get(row).unwrap_or_default()).to_le_bytes());
     }
 }
 
-#[expect(private_interfaces, reason = "only tables take digests")]
 impl Store for Objects {
     type Item = Object;
     fn push(&mut self, object: Object) {
-        self.objects.push(object);
+        self.values.push(object);
     }
     fn len(&self) -> usize {
-        self.objects.len()
+        self.values.len()
     }
     fn emptied(&self) -> Self {
         Self::new(&self.workloads, &self.links)
@@ -277,10 +272,10 @@ impl Store for Objects {
                 u32::try_from(names.len() - 1).unwrap_or(u32::MAX)
             })
         };
-        let codes = self.objects.iter().map(&mut code).collect();
+        let codes = self.values.iter().map(&mut code).collect();
         Column::Text { codes, names: names.into() }
     }
-    fn digest(&self, row: usize, digest: &mut Fnv) {
-        digest.feed(&fnv(&self.name(self.objects[row])).to_le_bytes());
+    fn digest(&self, row: usize, digest: &mut Digest) {
+        digest.0.feed(&fnv(&self.name(self.values[row])).to_le_bytes());
     }
 }

@@ -1,0 +1,48 @@
+//! The TCP profiles' values, for the reference page: there is one table of them, in `sim`.
+
+use pyo3::prelude::*;
+use sim::scenario::{Growth, Profile, RttSample, TcpSettings};
+
+/// For each profile its name and, by the keys of `[tcp]`, its values as a scenario would write them. What a
+/// profile leaves open is not there.
+#[pyfunction]
+pub(crate) fn profiles() -> Vec<(&'static str, Vec<(&'static str, String)>)> {
+    [("ns2", Profile::Ns2), ("bsd", Profile::Bsd), ("rfc", Profile::Rfc)]
+        .map(|(name, profile)| (name, values(&profile.settings())))
+        .into()
+}
+
+fn values(settings: &TcpSettings) -> Vec<(&'static str, String)> {
+    let text = |value: &str| format!("\"{value}\"");
+    let mut values = vec![
+        ("mss", settings.mss.get().to_string()),
+        ("rto_initial", text(&settings.rto_initial.to_string())),
+        ("rto_min", text(&settings.rto_min.to_string())),
+        ("rto_max", text(&settings.rto_max.to_string())),
+        ("tick", text(&settings.tick.to_string())),
+        (
+            "rtt_sample",
+            text(match settings.rtt_sample {
+                RttSample::Window => "window",
+                RttSample::Ack => "ack",
+            }),
+        ),
+        (
+            "growth",
+            text(match settings.growth {
+                Growth::Ack => "ack",
+                Growth::Bytes => "bytes",
+            }),
+        ),
+        ("ack_every", settings.ack_every.to_string()),
+        ("ack_delay", text(&settings.ack_delay.to_string())),
+        ("receive_buffer", text(&format!("{}B", settings.receive_buffer))),
+        ("nagle", settings.nagle.to_string()),
+        ("timestamps", settings.timestamps.to_string()),
+        ("send_jitter", text(&settings.send_jitter.to_string())),
+    ];
+    if let Some(header) = settings.header {
+        values.push(("header", text(&format!("{header}B"))));
+    }
+    values
+}

@@ -1,0 +1,482 @@
+//! The event loop.
+//!
+//! Events have a total order: time, then [`Class`], then the number of the link, flow or workload. Changing it
+//! changes every result.
+//!
+//! What makes it fast: a link is a ring with one heap entry (see [`crate::network`]); a flow has one entry among
+//! the timers, which is looked at again when it fires instead of being moved whenever a deadline moves; and
+//! nothing is allocated for a packet.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use slab::Slab;
+use tcp::{Event, LossEvent, Repair};
+use units::{Duration, Instant};
+
+use crate::convert::float;
+use crate::flow::{End, Endpoints, Flow};
+use crate::network::{Network, Packet, Way, share, wire_bytes};
+use crate::plan::Plan;
+use crate::scenario::{Scenario, ScenarioError};
+use crate::streams::{Seed, Stream, flow_identity};
+use crate::tables::{
+    Cause, FlowRow, Flows, Links, Names, Object, Quantity, Recoveries, RecoveryRow, SampleRow, Samples, names,
+    span_s, time_s,
+};
+use crate::workload::{FlowStart, Starts};
+
+/// Whether there is more to simulate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Events are left.
+    Running,
+    /// The end of the run has been reached.
+    Done,
+}
+
+/// A run in progress.
+///
+/// # Driving
+/// Call [`advance`](Self::advance) until it says [`Status::Done`], taking rows out in between as memory demands; the
+/// rows are the same however the run is divided.
+#[derive(Debug)]
+pub struct Simulation {
+    plan: Plan,
+    end: Instant,
+    now: Instant,
+    events: u64,
+    network: Network,
+    flows: Slab<Flow>,
+    started: u64,
+    timers: BinaryHeap<Reverse<Timer>>,
+    sources: Vec<Source>,
+    link_names: Names,
+    recorded: Recorded,
+    done: bool,
+}
+
+/// An entry among the timers. The order of the fields is the order of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Timer {
+    at: Instant,
+    class: Class,
+    /// The serial number of the flow, or the index of the workload.
+    number: u64,
+    slot: usize,
+}
+
+/// The order among events of one instant. Deliveries come first, then these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    /// A flow's deadline.
+    Flow,
+    /// A flow starts.
+    Start,
+    /// The warm-up ends.
+    WarmUp,
+    /// Samples are taken.
+    Sample,
+}
+
+/// Where the flows of a workload come from.
+#[derive(Debug)]
+struct Source {
+    starts: Starts,
+    next: Option<FlowStart>,
+    count: u32,
+    /// By sender; `None` for those that the workload doesn't use.
+    endpoints: Vec<Option<Endpoints>>,
+    header: Option<u16>,
+    jitter: Option<(Duration, Stream)>,
+}
+
+#[derive(Debug)]
+struct Recorded {
+    flows: Flows,
+    recoveries: Recoveries,
+    samples: Samples,
+}
+
+impl Simulation {
+    /// A run of `scenario` with the randomness of `seed`.
+    ///
+    /// # Errors
+    /// The first thing wrong with the scenario.
+    pub fn new(scenario: &Scenario, seed: u64) -> Result<Self, ScenarioError> {
+        let plan = Plan::new(scenario)?;
+        let seed = Seed(seed);
+        let workload_names = names(plan.workloads.iter().map(|w| w.name.as_str()));
+        let sender_names = names(plan.senders.iter().map(ToString::to_string));
+        let link_names = names(plan.links.iter().map(|link| link.name.as_str()));
+        let recorded = Recorded {
+            flows: Flows::new(&workload_names, &sender_names),
+            recoveries: Recoveries::new(&workload_names, &sender_names),
+            samples: Samples::new(&workload_names, &link_names),
+        };
+        let mut simulation = Self {
+            end: plan.end(),
+            now: Instant::ZERO,
+            events: 0,
+            network: Network::new(&plan, seed),
+            flows: Slab::new(),
+            started: 0,
+            timers: BinaryHeap::new(),
+            sources: sources(&plan, seed),
+            link_names,
+            recorded,
+            done: false,
+            plan,
+        };
+        for number in 0..simulation.sources.len() {
+            simulation.schedule_start(number);
+        }
+        if simulation.plan.warm_up > Instant::ZERO {
+            simulation.schedule(simulation.plan.warm_up, Class::WarmUp);
+        }
+        if let Some(samples) = &simulation.plan.samples {
+            simulation.schedule(Instant::ZERO + samples.every, Class::Sample);
+        }
+        Ok(simulation)
+    }
+
+    /// Handles up to `max_events` events.
+    pub fn advance(&mut self, max_events: u64) -> Status {
+        for _ in 0..max_events {
+            let delivery = self.network.next_delivery();
+            let timer = self.timers.peek().map_or(Instant::NEVER, |Reverse(timer)| timer.at);
+            let next = delivery.min(timer);
+            if next > self.end || next == Instant::NEVER {
+                self.finish();
+                return Status::Done;
+            }
+            self.now = next;
+            self.events += 1;
+            if delivery <= timer {
+                self.deliver();
+            } else {
+                self.fire();
+            }
+        }
+        Status::Running
+    }
+
+    /// The simulated time reached.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The simulated time of the whole run.
+    pub fn duration(&self) -> Duration {
+        self.plan.duration
+    }
+
+    /// Events handled so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Rows that wait to be taken.
+    pub fn buffered_rows(&self) -> usize {
+        self.recorded.flows.len() + self.recorded.recoveries.len() + self.recorded.samples.len()
+    }
+
+    /// Flows that are alive.
+    pub fn active_flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Takes the rows about flows recorded since the last call.
+    pub fn take_flows(&mut self) -> Flows {
+        self.recorded.flows.take()
+    }
+
+    /// Takes the rows about recoveries recorded since the last call.
+    pub fn take_recoveries(&mut self) -> Recoveries {
+        self.recorded.recoveries.take()
+    }
+
+    /// Takes the samples recorded since the last call.
+    pub fn take_samples(&mut self) -> Samples {
+        self.recorded.samples.take()
+    }
+
+    /// What happened on the links from the end of the warm-up up to now.
+    pub fn links(&mut self) -> Links {
+        self.network.table(&self.link_names, self.now)
+    }
+
+    fn deliver(&mut self) {
+        let Some(packet) = self.network.deliver() else { return };
+        if !self.network.has_arrived(&packet) {
+            if !self.network.send(self.now, packet) {
+                let slot = packet.slot as usize;
+                self.flows[slot].in_network -= 1;
+                self.settle(slot);
+            }
+            return;
+        }
+        let slot = packet.slot as usize;
+        let now = self.now;
+        let flow = &mut self.flows[slot];
+        flow.in_network -= 1;
+        if packet.way.back {
+            flow.sender.on_segment(&packet.segment, now);
+            self.serve_sender(slot);
+        } else {
+            flow.receiver.on_segment(&packet.segment, now);
+            flow.read(now);
+            self.drain(slot, End::Receiver);
+        }
+        self.settle(slot);
+    }
+
+    fn fire(&mut self) {
+        let Some(Reverse(timer)) = self.timers.pop() else { return };
+        match timer.class {
+            Class::Flow => self.flow_due(&timer),
+            Class::Start => self.start(timer.slot),
+            Class::WarmUp => self.network.reset_statistics(self.now),
+            Class::Sample => self.sample(),
+        }
+    }
+
+    /// A flow's entry has come up; its deadline may have moved on in the meantime.
+    fn flow_due(&mut self, timer: &Timer) {
+        let slot = timer.slot;
+        let now = self.now;
+        let Some(flow) = self.flows.get_mut(slot) else { return };
+        if flow.serial != timer.number || flow.scheduled != timer.at {
+            return;
+        }
+        flow.scheduled = Instant::NEVER;
+        if flow.receiver.next_timeout() <= now {
+            flow.receiver.on_timeout(now);
+            self.drain(slot, End::Receiver);
+        }
+        let flow = &mut self.flows[slot];
+        let timed_out = flow.sender.next_timeout() <= now;
+        if timed_out {
+            flow.sender.on_timeout(now);
+        }
+        if flow.send_at <= now {
+            flow.send_at = Instant::NEVER;
+            self.drain(slot, End::Sender);
+        } else if timed_out {
+            self.serve_sender(slot);
+        }
+        self.settle(slot);
+    }
+
+    fn start(&mut self, number: usize) {
+        let serial = self.started;
+        let source = &mut self.sources[number];
+        let Some(start) = source.next.take() else { return };
+        let index = source.count;
+        source.count += 1;
+        self.schedule_start(number);
+        let identity = flow_identity(&self.plan.workloads[number].name, u64::from(index));
+        let Some(endpoints) = &self.sources[number].endpoints[start.sender] else { return };
+        let workload = u16::try_from(number).unwrap_or(u16::MAX);
+        let slot = self.flows.insert(Flow::new(endpoints, start, serial, index, workload, identity));
+        self.started += 1;
+        self.drain(slot, End::Receiver);
+        self.serve_sender(slot);
+        self.settle(slot);
+    }
+
+    /// Lets a flow's sender send, now or a little later.
+    fn serve_sender(&mut self, slot: usize) {
+        let flow = &mut self.flows[slot];
+        flow.write();
+        flow.note_acknowledged(self.now);
+        let Some((most, stream)) = &mut self.sources[usize::from(flow.workload)].jitter else {
+            self.drain(slot, End::Sender);
+            return;
+        };
+        if flow.send_at == Instant::NEVER {
+            flow.send_at = self.now + share(*most, stream.u64());
+        }
+    }
+
+    /// Puts everything that an end has to send on the network, and notes what happened to it.
+    fn drain(&mut self, slot: usize, end: End) {
+        let now = self.now;
+        let flow = &mut self.flows[slot];
+        let header = self.sources[usize::from(flow.workload)].header;
+        let way = Way { workload: flow.workload, back: end == End::Receiver };
+        while let Some(segment) = flow.end(end).poll_transmit(now) {
+            let packet = Packet {
+                bytes: wire_bytes(&segment, header),
+                segment,
+                slot: u32::try_from(slot).unwrap_or(u32::MAX),
+                identity: flow.identity,
+                serial: flow.packets,
+                way,
+                hop: 0,
+            };
+            flow.packets = flow.packets.wrapping_add(1);
+            if self.network.send(now, packet) {
+                flow.in_network += 1;
+            }
+        }
+        while let Some(event) = flow.end(end).poll_event() {
+            match event {
+                Event::Loss(loss) if end == End::Sender => {
+                    if loss.at >= self.plan.warm_up {
+                        self.recorded.recoveries.push(recovery_row(flow, &loss));
+                    }
+                }
+                Event::PeerClosed => {
+                    // The receiver has nothing to say: it closes as soon as the sender has.
+                    let _ = flow.end(end).close();
+                    return self.drain(slot, end);
+                }
+                Event::Loss(_) | Event::Connected | Event::Closed(_) => {}
+            }
+        }
+    }
+
+    /// Brings the flow's timer entry up to date, or forgets the flow if it is over.
+    fn settle(&mut self, slot: usize) {
+        let flow = &mut self.flows[slot];
+        if flow.all_acknowledged.is_some() && !flow.recorded {
+            flow.recorded = true;
+            if flow.start.at >= self.plan.warm_up {
+                self.recorded.flows.push(flow_row(flow));
+            }
+        }
+        if flow.is_over() {
+            self.flows.remove(slot);
+            return;
+        }
+        let due = flow.next_timeout();
+        // A deadline that moved back is left to be found when the old entry fires.
+        if due < flow.scheduled {
+            flow.scheduled = due;
+            let number = flow.serial;
+            self.timers.push(Reverse(Timer { at: due, class: Class::Flow, number, slot }));
+        }
+    }
+
+    fn schedule(&mut self, at: Instant, class: Class) {
+        self.timers.push(Reverse(Timer { at, class, number: 0, slot: 0 }));
+    }
+
+    fn schedule_start(&mut self, number: usize) {
+        let source = &mut self.sources[number];
+        source.next = source.starts.next();
+        if let Some(start) = &source.next {
+            let timer = Timer { at: start.at, class: Class::Start, number: number as u64, slot: number };
+            self.timers.push(Reverse(timer));
+        }
+    }
+
+    fn sample(&mut self) {
+        let Some(plan) = &self.plan.samples else { return };
+        let time_s = time_s(self.now);
+        let samples = &mut self.recorded.samples;
+        let mut push = |object: Object, quantity: Quantity, value: u64| {
+            samples.push(SampleRow { time_s, object, quantity: quantity.code(), value: float(value) });
+        };
+        for &link in &plan.links {
+            let queue = self.network.queue(link, self.now);
+            let object = Object::Link(u32::try_from(link).unwrap_or(u32::MAX));
+            push(object, Quantity::QueueBytes, queue.bytes);
+            push(object, Quantity::QueuePackets, queue.packets);
+        }
+        // Slots are reused, so the order of the slab is not the order of starting.
+        let sampled = |flow: &&Flow| plan.workloads.contains(&usize::from(flow.workload));
+        let mut flows: Vec<&Flow> = self.flows.iter().map(|(_, flow)| flow).filter(sampled).collect();
+        flows.sort_unstable_by_key(|flow| flow.serial);
+        for flow in flows {
+            let object = Object::Flow { workload: u32::from(flow.workload), flow: flow.index };
+            push(object, Quantity::CwndBytes, u64::from(flow.sender.cwnd()));
+            push(object, Quantity::SsthreshBytes, u64::from(flow.sender.ssthresh()));
+            push(object, Quantity::FlightBytes, u64::from(flow.sender.flight()));
+        }
+        let next = self.now + plan.every;
+        self.schedule(next, Class::Sample);
+    }
+
+    /// Records what is unfinished when the time is up.
+    fn finish(&mut self) {
+        self.now = self.end;
+        if std::mem::replace(&mut self.done, true) {
+            return;
+        }
+        let mut left: Vec<&Flow> =
+            self.flows.iter().map(|(_, flow)| flow).filter(|flow| !flow.recorded).collect();
+        left.sort_unstable_by_key(|flow| flow.serial);
+        for flow in left {
+            if flow.start.at >= self.plan.warm_up || flow.start.size.is_none() {
+                self.recorded.flows.push(flow_row(flow));
+            }
+        }
+    }
+}
+
+fn sources(plan: &Plan, seed: Seed) -> Vec<Source> {
+    plan.workloads
+        .iter()
+        .map(|workload| {
+            let mut endpoints = vec![None; plan.senders.len()];
+            for choice in &workload.choices {
+                endpoints[choice.sender] = Some(Endpoints::new(workload, plan.senders[choice.sender]));
+            }
+            let jitter = workload.tcp.send_jitter;
+            Source {
+                starts: Starts::new(workload, seed, plan.end()),
+                next: None,
+                count: 0,
+                endpoints,
+                header: workload.tcp.header,
+                jitter: (!jitter.is_zero()).then(|| (jitter, seed.stream(&workload.jitter_stream()))),
+            }
+        })
+        .collect()
+}
+
+fn flow_row(flow: &Flow) -> FlowRow {
+    let statistics = flow.sender.statistics();
+    let since_start = |at: Option<Instant>| at.map(|at| span_s(at.since(flow.start.at)));
+    FlowRow {
+        flow: flow.serial,
+        workload: u32::from(flow.workload),
+        variant: variant(flow),
+        class: flow.start.class,
+        size_bytes: flow.start.size,
+        start_s: time_s(flow.start.at),
+        sender_s: since_start(flow.all_acknowledged),
+        receiver_s: since_start(flow.all_received),
+        segments: statistics.segments,
+        sent_bytes: statistics.bytes,
+        retransmitted_segments: statistics.retransmitted_segments,
+        retransmitted_bytes: statistics.retransmitted_bytes,
+        fast_retransmits: statistics.fast_retransmits,
+        timeouts: statistics.timeouts,
+        syn_timeouts: statistics.syn_timeouts + flow.receiver.statistics().syn_timeouts,
+    }
+}
+
+fn recovery_row(flow: &Flow, loss: &LossEvent) -> RecoveryRow {
+    let cause = match loss.repair {
+        Repair::FastRetransmit => Cause::FastRetransmit,
+        Repair::Timeout => Cause::Timeout,
+        Repair::SynTimeout => Cause::SynTimeout,
+    };
+    RecoveryRow {
+        time_s: time_s(loss.at),
+        flow: flow.serial,
+        workload: u32::from(flow.workload),
+        variant: variant(flow),
+        class: flow.start.class,
+        cause: cause.code(),
+        cwnd_bytes: u64::from(loss.cwnd),
+        flight_bytes: u64::from(loss.flight),
+    }
+}
+
+fn variant(flow: &Flow) -> u32 {
+    u32::try_from(flow.start.sender).unwrap_or(u32::MAX)
+}

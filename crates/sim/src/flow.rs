@@ -1,0 +1,219 @@
+//! A simulated flow: the two ends of one connection, and what has been noted of it.
+
+use std::sync::Arc;
+
+use policy::congestion::Counting;
+use policy::rtt::RtoConfig;
+use policy::SenderPolicy;
+use tcp::{Config, Connection, DelayedAck, Negotiated, RttSamples};
+use units::{Duration, Instant};
+use wire::SeqNum;
+
+use crate::plan::PlannedWorkload;
+use crate::scenario::{Growth, Opener, RttSample, TcpSettings};
+use crate::workload::FlowStart;
+
+/// The two ends of a connection.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    /// Its number in the run, in order of starting.
+    pub(crate) serial: u64,
+    /// Its number in its workload.
+    pub(crate) index: u32,
+    pub(crate) workload: u16,
+    pub(crate) start: FlowStart,
+    pub(crate) identity: u64,
+    /// The end that sends data.
+    pub(crate) sender: Connection,
+    /// The end that receives them.
+    pub(crate) receiver: Connection,
+    /// Bytes not yet written to the sender.
+    to_write: u64,
+    /// Bytes that arrived in order.
+    received: u64,
+    /// Packets put on the network so far, which number the next.
+    pub(crate) packets: u32,
+    /// Packets on the network: the flow can't be forgotten before they have arrived.
+    pub(crate) in_network: u32,
+    pub(crate) all_received: Option<Instant>,
+    pub(crate) all_acknowledged: Option<Instant>,
+    /// The time of the flow's entry among the timers; entries with other times are void.
+    pub(crate) scheduled: Instant,
+    /// When an opportunity to send that was put off comes.
+    pub(crate) send_at: Instant,
+    closes: bool,
+    pub(crate) recorded: bool,
+}
+
+/// One of the two ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Sender,
+    Receiver,
+}
+
+/// How the flows of a workload that use one sender are configured.
+#[derive(Debug, Clone)]
+pub(crate) struct Endpoints {
+    config: Arc<Config>,
+    opener: Option<Opener>,
+}
+
+impl Endpoints {
+    pub(crate) fn new(workload: &PlannedWorkload, sender: SenderPolicy) -> Self {
+        let opener = workload.handshake.then_some(workload.opener);
+        Self { config: Arc::new(config(&workload.tcp, sender)), opener }
+    }
+}
+
+impl Flow {
+    /// What an endless flow has to send: more than any run takes.
+    const ENDLESS: u64 = u64::MAX;
+
+    pub(crate) fn new(
+        endpoints: &Endpoints,
+        start: FlowStart,
+        serial: u64,
+        index: u32,
+        workload: u16,
+        identity: u64,
+    ) -> Self {
+        let config = &endpoints.config;
+        // Initial sequence numbers all over the space, so that wrapping is nothing special.
+        let word = |half: u64| SeqNum::new(u32::try_from(half & u64::from(u32::MAX)).unwrap_or(0));
+        let (iss, irs) = (word(identity), word(identity >> 32));
+        let (mut sender, mut receiver) = if endpoints.opener.is_some() {
+            (Connection::new(Arc::clone(config), iss), Connection::new(Arc::clone(config), irs))
+        } else {
+            let negotiated = Negotiated::between_equals(config);
+            let established = |iss, irs| {
+                Connection::established(Arc::clone(config), iss, irs, negotiated, config.receive_buffer)
+            };
+            (established(iss, irs), established(irs, iss))
+        };
+        // Both calls are valid for a connection that is new, so neither can fail.
+        let _ = match endpoints.opener {
+            None => Ok(()),
+            Some(Opener::Sender) => receiver.listen().and_then(|()| sender.connect()),
+            Some(Opener::Receiver) => sender.listen().and_then(|()| receiver.connect()),
+        };
+        let mut flow = Self {
+            serial,
+            index,
+            workload,
+            start,
+            identity,
+            sender,
+            receiver,
+            to_write: start.size.unwrap_or(Self::ENDLESS),
+            received: 0,
+            packets: 0,
+            in_network: 0,
+            all_received: None,
+            all_acknowledged: None,
+            scheduled: Instant::NEVER,
+            send_at: Instant::NEVER,
+            closes: endpoints.opener.is_some(),
+            recorded: false,
+        };
+        flow.write();
+        flow
+    }
+
+    /// Keeps the sender supplied, and closes it behind the last byte.
+    pub(crate) fn write(&mut self) {
+        if self.to_write == 0 {
+            return;
+        }
+        let room = self.sender.writable();
+        // Topping up at every acknowledgment would be work without effect.
+        if room == 0 || room < SEND_BUFFER / 2 && u64::from(room) < self.to_write {
+            return;
+        }
+        let wanted = u32::try_from(self.to_write).unwrap_or(u32::MAX);
+        let taken = self.sender.write(wanted).unwrap_or(0);
+        if self.start.size.is_some() {
+            self.to_write -= u64::from(taken);
+        }
+        if self.to_write == 0 && self.closes {
+            let _ = self.sender.close();
+        }
+    }
+
+    /// The receiver's user takes what has arrived.
+    pub(crate) fn read(&mut self, now: Instant) {
+        let taken = self.receiver.read(u32::MAX);
+        if taken == 0 {
+            return;
+        }
+        self.received += u64::from(taken);
+        if self.start.size == Some(self.received) {
+            self.all_received = Some(now);
+        }
+    }
+
+    /// Notes the moment in which everything has been acknowledged.
+    pub(crate) fn note_acknowledged(&mut self, now: Instant) {
+        if self.all_acknowledged.is_none() && self.to_write == 0 && self.sender.unacknowledged() == 0 {
+            self.all_acknowledged = Some(now);
+        }
+    }
+
+    pub(crate) fn end(&mut self, end: End) -> &mut Connection {
+        match end {
+            End::Sender => &mut self.sender,
+            End::Receiver => &mut self.receiver,
+        }
+    }
+
+    /// When the flow next has something to do by itself.
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.sender.next_timeout().min(self.receiver.next_timeout()).min(self.send_at)
+    }
+
+    /// Nothing more can come of the flow: it is complete, its ends are at rest and nothing of it is on the
+    /// network.
+    pub(crate) fn is_over(&self) -> bool {
+        let at_rest = |end: &Connection| match end.state() {
+            tcp::State::Closed | tcp::State::TimeWait => true,
+            // Without a handshake there is no close either: an end rests once it has nothing to do.
+            _ => !self.closes && end.next_timeout() == Instant::NEVER,
+        };
+        let ended = self.all_acknowledged.is_some() || self.sender.state() == tcp::State::Closed;
+        ended && self.in_network == 0 && at_rest(&self.sender) && at_rest(&self.receiver)
+    }
+}
+
+/// Enough for any window; what a sender is given at once.
+const SEND_BUFFER: u32 = 1 << 30;
+
+fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
+    // The plan has checked the order of the timeouts.
+    let rto = RtoConfig::new(tcp.rto_initial, tcp.rto_min, tcp.rto_max, tcp.tick, tcp.timers_on_ticks)
+        .unwrap_or(RtoConfig::RFC);
+    Config {
+        sender,
+        counting: match tcp.growth {
+            Growth::Ack => Counting::Acks,
+            Growth::Bytes => Counting::Bytes,
+        },
+        mss: tcp.mss,
+        rto,
+        rtt_samples: match tcp.rtt_sample {
+            RttSample::Window => RttSamples::OnePerWindow,
+            RttSample::Ack => RttSamples::EveryAck,
+        },
+        delayed_ack: DelayedAck { every: tcp.ack_every, timeout: tcp.ack_delay },
+        receive_buffer: tcp.receive_buffer,
+        send_buffer: SEND_BUFFER,
+        window_scaling: tcp.receive_buffer > u32::from(u16::MAX),
+        timestamps: tcp.timestamps,
+        sack: sender.wants_sack(),
+        nagle: tcp.nagle,
+        // A simulated flow has all its data from the start and never idles.
+        restart_after_idle: false,
+        msl: Duration::from_secs(120),
+        // A simulated flow is never given up: how long it takes is what is asked.
+        max_timeouts: u8::MAX,
+    }
+}

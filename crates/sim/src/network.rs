@@ -1,0 +1,146 @@
+//! Links and the packets on them: what has been sent arrives, later, somewhere else, or not at all.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use link::{Link, Offered, Outcome};
+use units::{Duration, Instant};
+use wire::Segment;
+
+use crate::plan::Plan;
+use crate::streams::{LinkDraws, Seed};
+use crate::tables::{LinkRow, Links, Names};
+
+/// A segment on its way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Packet {
+    pub(crate) segment: Segment,
+    /// Its size on the wire.
+    pub(crate) bytes: u32,
+    /// The flow's place among the flows alive.
+    pub(crate) slot: u32,
+    /// The flow's name in the links' draws.
+    pub(crate) identity: u64,
+    /// The packet's number in its flow.
+    pub(crate) serial: u32,
+    /// The way it takes, and how many links of it lie behind.
+    pub(crate) way: Way,
+    pub(crate) hop: u16,
+}
+
+/// The path of a workload's data, or of its acknowledgments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Way {
+    pub(crate) workload: u16,
+    pub(crate) back: bool,
+}
+
+/// Every link, with one heap entry for each that has something on it.
+///
+/// A link delivers in order, so its next delivery never gets earlier and one entry is enough: the heap holds
+/// as many entries as there are busy links, not packets.
+#[derive(Debug)]
+pub(crate) struct Network {
+    links: Vec<Link<Packet>>,
+    draws: Vec<LinkDraws>,
+    paths: Vec<[Vec<u32>; 2]>,
+    deliveries: BinaryHeap<Reverse<(Instant, u32)>>,
+}
+
+impl Network {
+    pub(crate) fn new(plan: &Plan, seed: Seed) -> Self {
+        let indexes = |path: &[usize]| path.iter().map(|&link| index(link)).collect();
+        Self {
+            links: plan.links.iter().map(|link| Link::new(link.config.clone())).collect(),
+            draws: plan.links.iter().map(|link| seed.link_draws(&link.loss_stream())).collect(),
+            paths: plan.workloads.iter().map(|w| [indexes(&w.forward), indexes(&w.back)]).collect(),
+            deliveries: BinaryHeap::new(),
+        }
+    }
+
+    /// Puts a packet on the link where its way goes on. Returns whether it will arrive there.
+    pub(crate) fn send(&mut self, now: Instant, packet: Packet) -> bool {
+        let number = self.path(packet.way)[usize::from(packet.hop)];
+        let link = &mut self.links[number as usize];
+        let was_idle = link.next_delivery().is_none();
+        let offered = Offered { bytes: packet.bytes, data: packet.segment.payload_len > 0 };
+        let draws = self.draws[number as usize];
+        let outcome =
+            link.offer(now, offered, packet, || draws.draw(packet.identity, u64::from(packet.serial)));
+        if outcome != Outcome::Accepted {
+            return false;
+        }
+        if was_idle && let Some(at) = link.next_delivery() {
+            self.deliveries.push(Reverse((at, number)));
+        }
+        true
+    }
+
+    /// When the next packet arrives at the end of a link, [`Instant::NEVER`] if none does.
+    pub(crate) fn next_delivery(&self) -> Instant {
+        self.deliveries.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
+    }
+
+    /// Takes the next packet off its link.
+    pub(crate) fn deliver(&mut self) -> Option<Packet> {
+        let mut top = self.deliveries.peek_mut()?;
+        let Reverse((at, number)) = *top;
+        let link = &mut self.links[number as usize];
+        let packet = link.deliver(at);
+        match link.next_delivery() {
+            Some(next) => top.0.0 = next,
+            None => drop(PeekMut::pop(top)),
+        }
+        packet.map(|packet| Packet { hop: packet.hop + 1, ..packet })
+    }
+
+    /// Whether the packet has come to the end of its way.
+    pub(crate) fn has_arrived(&self, packet: &Packet) -> bool {
+        usize::from(packet.hop) == self.path(packet.way).len()
+    }
+
+    /// Packets and bytes in a link's queue.
+    pub(crate) fn queue(&mut self, link: usize, now: Instant) -> link::Tally {
+        self.links[link].queue(now)
+    }
+
+    pub(crate) fn reset_statistics(&mut self, now: Instant) {
+        for link in &mut self.links {
+            link.reset_statistics(now);
+        }
+    }
+
+    pub(crate) fn table(&mut self, names: &Names, now: Instant) -> Links {
+        let mut table = Links::new(names);
+        for (number, link) in self.links.iter_mut().enumerate() {
+            // Reading the queue first retires what has left by now from the books.
+            let queue = link.queue_statistics(now);
+            table.push(LinkRow::new(index(number), &link.books(), &queue));
+        }
+        table
+    }
+
+    fn path(&self, way: Way) -> &[u32] {
+        &self.paths[usize::from(way.workload)][usize::from(way.back)]
+    }
+}
+
+/// The size of a segment's packet: with headers of a fixed size, or with those that its options need.
+pub(crate) fn wire_bytes(segment: &Segment, header: Option<u16>) -> u32 {
+    match header {
+        Some(bytes) => u32::from(bytes) + segment.payload_len,
+        None => segment.ipv4_len(),
+    }
+}
+
+/// A uniform share of `most`, from a uniform draw.
+pub(crate) fn share(most: Duration, draw: u64) -> Duration {
+    let product = u128::from(most.as_nanos()) * u128::from(draw);
+    Duration::from_nanos(u64::try_from(product >> 64).unwrap_or(0))
+}
+
+/// Links and workloads are counted in a few thousands at the most.
+fn index(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,131 @@
+"""The scenario reference, written from the scenario's own classes: ``python -m tcpsf.report.scenario_reference``.
+
+A test fails when ``docs/reference/scenario.md`` is not what this prints.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any, Literal, Union, get_args, get_origin
+
+from tcpsf import scenario as s
+from tcpsf.scenario.codec import Key, keys_of
+
+INTRODUCTION = """\
+# Scenario reference
+
+<!-- Written by `python -m tcpsf.report.scenario_reference` from the classes in `python/tcpsf/scenario/`. -->
+
+A scenario is a network, what is sent through it, and for how long. It is written as a TOML file or built from the
+Python classes of the same names; both have the same keys (`from` is `from_` in Python). Unknown keys are refused.
+
+How values are written:
+
+| kind | written | examples |
+| --- | --- | --- |
+| duration | text: number and `ns`, `us`, `ms`, `s`, `min` or `h` | `"20ms"`, `"1.5s"`, `"4000s"` |
+| rate | text: number and `b/s`, `kb/s`, `Mb/s`, `Gb/s`, or `bit`, `kbit`, … | `"10Mb/s"`, `"32kbit"` |
+| size | text: number and `B`, `kB`, `MB`, `GB` (powers of ten) or `KiB`, `MiB` (powers of two) | `"150kB"`, `"64KiB"` |
+| sender | text: see [senders](#senders) | `"reno+sack / fs(n=4) / iw=1"` |
+| text, integer, number, boolean | as TOML has them; flow sizes are integers in bytes, probabilities numbers from 0 to 1 | `"web"`, `1460`, `0.01`, `true` |
+"""
+
+SENDERS = """\
+## Senders
+
+`<congestion>[+newreno|+sack][+lt] / <segmenter> / iw=N[, lw=N]`
+
+| part | choices |
+| --- | --- |
+| congestion control | `tahoe`, `reno`, `fixed(n=N)`: a constant window of N segments |
+| loss recovery | without an addition as the name says (RFC 5681); `+newreno`: RFC 6582; `+sack`: RFC 6675 |
+| `+lt` | Limited Transmit, RFC 3042 |
+| segmenter | `full`: full-sized segments; `fs(n=4, min=4)`: FS-TCP-SF; `vs(n=4, min=4, alpha=1.32)`: VS-TCP-SF. \
+`n` segments take the place of one below a window of `min` full-sized ones |
+| `iw` | initial window, 1 to 10 full-sized segments, or `rfc3390`, `rfc6928` |
+| `lw` | window after a timeout in segments, 1 where it is left out |
+
+Examples: `"reno+sack / full / iw=1"` (the papers' Classic TCP), `"reno+sack / fs(n=4) / iw=1"`, `"tahoe / full / iw=2"`,
+`"reno+newreno+lt / vs(n=4) / iw=rfc6928"`.
+"""
+
+TABLES: tuple[tuple[str, str, type], ...] = (
+    ("Scenario", "the top of the file", s.Scenario),
+    ("Link", "`[[link]]`, once for each link", s.Link),
+    ("Buffer", "`buffer = { … }` of a link", s.Buffer),
+    ("PacketLoss", '`loss = { kind = "packet", … }`', s.PacketLoss),
+    ("ByteLoss", '`loss = { kind = "byte", … }`', s.ByteLoss),
+    ("LinearLoss", '`loss = { kind = "linear", … }`', s.LinearLoss),
+    ("BurstLoss", '`loss = { kind = "burst", … }`', s.BurstLoss),
+    ("MaskLoss", '`loss = { kind = "mask", … }`', s.MaskLoss),
+    ("Route", "`[[route]]`, once for each fixed path", s.Route),
+    ("Greedy", '`[[workload]]` with `kind = "greedy"`', s.Greedy),
+    ("Poisson", '`[[workload]]` with `kind = "poisson"`', s.Poisson),
+    ("Transfers", '`[[workload]]` with `kind = "transfers"`', s.Transfers),
+    ("SenderShare", "an entry of `senders = [ … ]`", s.SenderShare),
+    ("Sizes", '`sizes = { … }` of a workload with `kind = "poisson"`', s.Sizes),
+    ("Pareto", "`pareto = { … }` of `sizes`", s.Pareto),
+    ("LogNormal", "`lognormal = { … }` of `sizes`", s.LogNormal),
+    ("Tcp", "`[tcp]`, and `tcp = { … }` of a workload", s.Tcp),
+    ("Samples", "`[samples]`", s.Samples),
+)
+"""What the page shows, in its order: Python's name, the place in TOML, the class."""
+
+
+def page() -> str:
+    """Return the whole page."""
+    sections = [_section(*entry) for entry in TABLES]
+    return "\n".join([INTRODUCTION, *sections, SENDERS])
+
+
+def _section(name: str, place: str, cls: type) -> str:
+    doc = inspect.cleandoc(cls.__doc__ or "").split("\n\n>>>")[0].replace("``", "`")
+    rows = "\n".join(_rows(cls))
+    return f"## {name}\n\n{place[0].upper()}{place[1:]}. {doc}\n\n| key | kind | default | meaning |\n| --- | --- | --- | --- |\n{rows}\n"
+
+
+def _rows(cls: type) -> Iterator[str]:
+    for key in keys_of(cls).values():
+        meaning = key.doc.text.replace("|", "\\|")
+        yield f"| `{key.name}` | {_kind(key)} | {_default(key)} | {meaning} |"
+
+
+def _kind(key: Key) -> str:
+    return key.quantity.name if key.quantity else _type(key.type)
+
+
+def _type(declared: Any) -> str:
+    """Name a type in the words of the file."""
+    origin, arguments = get_origin(declared), [part for part in get_args(declared) if part is not type(None)]
+    if origin is Literal:
+        return " or ".join(f'`"{choice}"`' for choice in arguments)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_type(part) for part in arguments)
+    if origin is tuple:
+        return "list of pairs" if get_origin(arguments[0]) is tuple else f"list of {_plural(_type(arguments[0]))}"
+    if origin is not None:  # an annotated quantity
+        return _type(arguments[0])
+    plain = {str: "text", int: "integer", float: "number", bool: "boolean"}
+    return plain[declared] if declared in plain else f"[{declared.__name__}](#{declared.__name__.lower()})"
+
+
+def _plural(word: str) -> str:
+    return word if word.startswith("[") or word == "text" else word + "s"
+
+
+def _default(key: Key) -> str:
+    if key.required:
+        return "required"
+    if key.doc.absent is not None:
+        return key.doc.absent
+    if key.default is None or key.default == () or key.name == "tcp":
+        return "–" if key.name != "profile" else '`"rfc"`'
+    shown = {True: "true", False: "false"}[key.default] if isinstance(key.default, bool) else f'"{key.default}"'
+    return f"`{shown}`"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
