@@ -67,7 +67,9 @@ fmt: $(DEV) ## format everything
 	@$(BIN)/ruff format .
 
 docs: $(DEV) ## write the generated pages and figures under docs/ again
-	@$(BIN)/python -m tcpsf.scenario.reference docs/reference/scenario.md
+	@mkdir -p out
+	@$(BIN)/python -m tcpsf.report.scenario_reference > out/scenario.md
+	@mv out/scenario.md docs/reference/scenario.md
 
 install: $(PLAIN) ## the package and its command, in .venv/
 

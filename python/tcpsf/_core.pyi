@@ -4,6 +4,8 @@ from typing import final
 
 version: str
 
+def profiles() -> list[tuple[str, list[tuple[str, str]]]]: ...
+
 @final
 class Table:
     """Columns that any reader of the Arrow C stream interface takes without a copy."""

@@ -9,7 +9,7 @@
 
 array set opt {
     load 0.8            flow_rate -1        duration 1000       warm_up 0           seed 1
-    rate 10e6           delay 0.05          buffer 150000       reverse_rate 10e6   reverse_delay -1
+    rate 10e6           delay 0.05          buffer 150000       reverse_rate 10e6
     mss 1460            header 40           sizes {}            greedy 10           spread 1
     starts {}           profile 2002        window 10000        iw 1                limited_transmit 0
     tick -1             rto_min -1          rto_max -1          rto_initial -1      precise_halving 1
@@ -65,9 +65,8 @@ Queue/DropTail set mean_pktsize_ 1       ;# so that limit_ is in bytes
 set ns [new Simulator]
 set servers [$ns node]
 set clients [$ns node]
-if {$opt(reverse_delay) < 0} { set opt(reverse_delay) $opt(delay) }
 $ns simplex-link $servers $clients $opt(rate) $opt(delay) DropTail
-$ns simplex-link $clients $servers $opt(reverse_rate) $opt(reverse_delay) DropTail
+$ns simplex-link $clients $servers $opt(reverse_rate) $opt(delay) DropTail
 $ns queue-limit $servers $clients $opt(buffer)
 $ns queue-limit $clients $servers 100000000
 if {$opt(monitor)} {
@@ -251,13 +250,35 @@ if {$opt(flow_rate) > 0} {
 
 set queue_counters {parrivals_ barrivals_ pdrops_ bdrops_ pdepartures_ bdepartures_}
 set greedy_counters {nrexmit_ ncwndcuts1_ ndatapack_ nrexmitpack_ ack_}
+foreach counter $queue_counters {
+    set raw($counter) 0
+    set total($counter) 0
+}
+
+# ns-2's byte counters are 32 bits wide, 29 minutes at 10 Mb/s: read them more often than that.
+proc read_queue_counters {} {
+    global queue queue_counters raw total
+    foreach counter $queue_counters {
+        set value [expr {int([$queue set $counter])}]
+        incr total($counter) [expr {($value - $raw($counter)) & 0xffffffff}]
+        set raw($counter) $value
+    }
+}
+set counting_span [expr {5e9 / $opt(rate)}]
+proc keep_counting {} {
+    global ns counting_span
+    read_queue_counters
+    $ns at [expr {[$ns now] + $counting_span}] keep_counting
+}
+if {$opt(monitor)} { $ns at $counting_span keep_counting }
 
 proc snapshot {into} {
-    global ns opt queue queue_counters greedy_counters greedy_agents
+    global ns opt queue queue_counters greedy_counters greedy_agents total
     upvar #0 $into at
     set now [$ns now]
     if {$opt(monitor)} {
-        foreach counter $queue_counters { set at($counter) [$queue set $counter] }
+        read_queue_counters
+        foreach counter $queue_counters { set at($counter) $total($counter) }
         foreach {name integrator value} [list packets [$queue get-pkts-integrator] [$queue set pkts_] \
                                              bytes [$queue get-bytes-integrator] [$queue set size_]] {
             $integrator newpoint $now $value
@@ -272,7 +293,7 @@ proc snapshot {into} {
 proc list_of {values} { return "\[[join $values ,]\]" }
 
 proc finish {} {
-    global ns opt before after queue_counters greedy_agents greedy_starts_at started_at made full class_of
+    global ns opt before after queue_counters greedy_counters greedy_agents greedy_starts_at started_at made full class_of
     global started n sum squares fr rto sent resent wire_of flow_log
     snapshot after
     foreach tcp [array names started_at] {
@@ -287,7 +308,7 @@ proc finish {} {
 
     set greedy {}
     foreach tcp $greedy_agents start $greedy_starts_at {
-        foreach counter {nrexmit_ ncwndcuts1_ ndatapack_ nrexmitpack_ ack_} {
+        foreach counter $greedy_counters {
             set d($counter) [expr {$after($tcp,$counter) - $before($tcp,$counter)}]
         }
         lappend greedy [format {{"start_s":%s,"fast_retransmits":%d,"timeouts":%d,"sent_packets":%d,"resent_packets":%d,"acked_packets":%d}} \
@@ -318,7 +339,7 @@ proc finish {} {
         set service [expr {8.0 / $opt(rate) / $span}]
         set in_service_packets [expr {$q(bdepartures_) * $service}]
         set in_service_bytes [expr {(($q(pdepartures_) - $short) * double($full) * $full + $short_squares) * $service}]
-        append line [format {,"offered_packets":%.0f,"offered_bytes":%.0f,"dropped_packets":%.0f,"dropped_bytes":%.0f,"through_packets":%.0f,"through_bytes":%.0f} \
+        append line [format {,"offered_packets":%d,"offered_bytes":%d,"dropped_packets":%d,"dropped_bytes":%d,"through_packets":%d,"through_bytes":%d} \
             $q(parrivals_) $q(barrivals_) $q(pdrops_) $q(bdrops_) $q(pdepartures_) $q(bdepartures_)]
         append line ",\"utilisation\":$in_service_packets"
         append line ",\"mean_waiting_packets\":[expr {$q(packets) / $span}],\"mean_waiting_bytes\":[expr {$q(bytes) / $span}]"

@@ -185,9 +185,7 @@ impl<P> Link<P> {
     /// Puts a packet in the queue, if the line takes any time, and returns when its last bit leaves.
     fn transmit(&mut self, now: Instant, bytes: u32, lost: bool) -> Instant {
         let departure = match &mut self.line {
-            // Without the maximum a packet of no bytes, offered at the start of the nanosecond in which the last
-            // bit of the one before leaves, would overtake it: the serializer takes itself to be free there.
-            Some(line) => line.send(now, bytes).max(self.queue.free_at()),
+            Some(line) => line.send(now, bytes),
             None => now,
         };
         if departure > now {

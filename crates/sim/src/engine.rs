@@ -21,8 +21,8 @@ use crate::plan::Plan;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::streams::{Seed, Stream, flow_identity};
 use crate::tables::{
-    Cause, FlowRow, Flows, Links, Names, Object, Quantity, Recoveries, RecoveryRow, SampleRow, Samples, names,
-    span_s, time_s,
+    Cause, FlowRow, Flows, Links, Names, Object, Quantity, Recoveries, RecoveryRow, SampleRow, Samples,
+    names, span_s, time_s,
 };
 use crate::workload::{FlowStart, Starts};
 
@@ -386,8 +386,8 @@ impl Simulation {
             push(object, Quantity::QueuePackets, queue.packets);
         }
         // Slots are reused, so the order of the slab is not the order of starting.
-        let sampled = |flow: &&Flow| plan.workloads.contains(&usize::from(flow.workload));
-        let mut flows: Vec<&Flow> = self.flows.iter().map(|(_, flow)| flow).filter(sampled).collect();
+        let wanted = |flow: &&Flow| plan.workloads.contains(&usize::from(flow.workload));
+        let mut flows: Vec<&Flow> = self.flows.iter().map(|(_, flow)| flow).filter(wanted).collect();
         flows.sort_unstable_by_key(|flow| flow.serial);
         for flow in flows {
             let object = Object::Flow { workload: u32::from(flow.workload), flow: flow.index };

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use policy::SenderPolicy;
 use policy::congestion::Counting;
 use policy::rtt::RtoConfig;
-use policy::SenderPolicy;
 use tcp::{Config, Connection, DelayedAck, Negotiated, RttSamples};
 use units::{Duration, Instant};
 use wire::SeqNum;

@@ -546,8 +546,10 @@ impl Sender {
     fn go_back(&mut self) {
         self.send_again();
         self.app_limited_until = None;
-        self.repair =
-            RepairState { point: None, resend_first: false, rescued: false, recover: self.max, limited: 0 };
+        // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes. RFC 6675 §5.1 wants that only of a
+        // timeout during recovery: its duplicates bring new SACK information, which echoes don't.
+        let recover = if self.sack && self.repair.point.is_none() { self.repair.recover } else { self.max };
+        self.repair = RepairState { point: None, resend_first: false, rescued: false, recover, limited: 0 };
         let view = self.view();
         self.segmenter.on_slow_start(self.loss_window, &view);
     }
@@ -556,6 +558,7 @@ impl Sender {
     fn send_again(&mut self) {
         self.board.clear();
         self.nxt = self.una;
+        self.small_end = self.una;
         self.timed = None;
         self.detector.reset();
     }

@@ -93,7 +93,7 @@ def demo(
 def table_1(
     full: Annotated[
         bool,
-        typer.Option("--full/--quick", help="The paper's own scale, 8 runs of 4000 s a sender; or 8 of 400 s."),
+        typer.Option("--full/--quick", help="The paper's own scale, 8 runs of 4000 s a sender; or 4 of 200 s."),
     ] = False,
     seed: Seed = 1,
     workers: Workers = None,

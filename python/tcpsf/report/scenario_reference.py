@@ -11,6 +11,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, Literal, Union, get_args, get_origin
 
+from tcpsf import _core
 from tcpsf import scenario as s
 from tcpsf.scenario.codec import Key, keys_of
 
@@ -30,7 +31,7 @@ How values are written:
 | rate | text: number and `b/s`, `kb/s`, `Mb/s`, `Gb/s`, or `bit`, `kbit`, … | `"10Mb/s"`, `"32kbit"` |
 | size | text: number and `B`, `kB`, `MB`, `GB` (powers of ten) or `KiB`, `MiB` (powers of two) | `"150kB"`, `"64KiB"` |
 | sender | text: see [senders](#senders) | `"reno+sack / fs(n=4) / iw=1"` |
-| text, integer, number, boolean | as TOML has them; flow sizes are integers in bytes, probabilities numbers from 0 to 1 | `"web"`, `1460`, `0.01`, `true` |
+| text, integer, number, boolean | as in TOML; flow sizes are integers in bytes | `"web"`, `1460`, `0.01`, `true` |
 """
 
 SENDERS = """\
@@ -43,8 +44,8 @@ SENDERS = """\
 | congestion control | `tahoe`, `reno`, `fixed(n=N)`: a constant window of N segments |
 | loss recovery | without an addition as the name says (RFC 5681); `+newreno`: RFC 6582; `+sack`: RFC 6675 |
 | `+lt` | Limited Transmit, RFC 3042 |
-| segmenter | `full`: full-sized segments; `fs(n=4, min=4)`: FS-TCP-SF; `vs(n=4, min=4, alpha=1.32)`: VS-TCP-SF. \
-`n` segments take the place of one below a window of `min` full-sized ones |
+| segmenter | `full`: full-sized; `fs(n=4, min=4)`: FS-TCP-SF; `vs(n=4, min=4, alpha=1.32)`: VS-TCP-SF; \
+below a window of `min` full-sized segments, `n` take the place of one |
 | `iw` | initial window, 1 to 10 full-sized segments, or `rfc3390`, `rfc6928` |
 | `lw` | window after a timeout in segments, 1 where it is left out |
 
@@ -78,19 +79,41 @@ TABLES: tuple[tuple[str, str, type], ...] = (
 def page() -> str:
     """Return the whole page."""
     sections = [_section(*entry) for entry in TABLES]
-    return "\n".join([INTRODUCTION, *sections, SENDERS])
+    return "\n".join([INTRODUCTION, *sections, _profiles(), SENDERS])
+
+
+def _profiles() -> str:
+    """What the simulator takes where `[tcp]` says nothing, from the simulator itself."""
+    profiles = {name: dict(values) for name, values in _core.profiles()}
+    lines = [
+        "## Profiles\n",
+        "What `[tcp]` takes from its `profile` where a key is absent.\n",
+        f"| key | {' | '.join(f'`{name}`' for name in profiles)} |",
+        f"| --- |{' --- |' * len(profiles)}",
+    ]
+    for key in keys_of(s.Tcp):
+        if key != "profile":
+            values = (values.get(key) for values in profiles.values())
+            cells = " | ".join("as the options need" if value is None else f"`{value}`" for value in values)
+            lines.append(f"| `{key}` | {cells} |")
+    return "\n".join(lines) + "\n"
 
 
 def _section(name: str, place: str, cls: type) -> str:
     doc = inspect.cleandoc(cls.__doc__ or "").split("\n\n>>>")[0].replace("``", "`")
     rows = "\n".join(_rows(cls))
-    return f"## {name}\n\n{place[0].upper()}{place[1:]}. {doc}\n\n| key | kind | default | meaning |\n| --- | --- | --- | --- |\n{rows}\n"
+    head = "| key | kind | default | meaning |\n| --- | --- | --- | --- |"
+    return f"## {name}\n\n{place[0].upper()}{place[1:]}. {doc}\n\n{head}\n{rows}\n"
 
 
 def _rows(cls: type) -> Iterator[str]:
+    kind = getattr(cls, "kind", None)
+    if kind is not None:
+        yield f'| `kind` | `"{kind}"` | required | |'
     for key in keys_of(cls).values():
         meaning = key.doc.text.replace("|", "\\|")
-        yield f"| `{key.name}` | {_kind(key)} | {_default(key)} | {meaning} |"
+        default = "[profile](#profiles)" if cls is s.Tcp and key.name != "profile" else _default(key)
+        yield f"| `{key.name}` | {_kind(key)} | {default} | {meaning} |"
 
 
 def _kind(key: Key) -> str:
@@ -122,7 +145,7 @@ def _default(key: Key) -> str:
     if key.doc.absent is not None:
         return key.doc.absent
     if key.default is None or key.default == () or key.name == "tcp":
-        return "–" if key.name != "profile" else '`"rfc"`'
+        return "–"
     shown = {True: "true", False: "false"}[key.default] if isinstance(key.default, bool) else f'"{key.default}"'
     return f"`{shown}`"
 

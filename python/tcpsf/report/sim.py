@@ -53,10 +53,10 @@ def _flows(groups: Sequence[GroupReport]) -> str:
             text.number(each.size_bytes, 0),
             str(each.flows),
             str(each.completed),
-            _seconds(each.completion_s),
+            text.seconds_estimate(each.completion_s),
             text.seconds(each.median_s),
             text.seconds(each.p95_s),
-            text.estimate(each.fast_percent, 1),
+            _share(each),
             str(each.timeouts + each.syn_timeouts),
             text.estimate(each.retransmitted_percent, 1),
         ]
@@ -65,10 +65,9 @@ def _flows(groups: Sequence[GroupReport]) -> str:
     return text.table([heads, *rows])
 
 
-def _seconds(found: stats.Estimate | None) -> str:
-    if found is None or found.half_width is None:
-        return text.seconds(None if found is None else found.value)
-    return f"{text.seconds(found.value)} ±{text.seconds(found.half_width)}"
+def _share(each: GroupReport) -> str:
+    """%FR, and a dash where there was no fast retransmit: zero ± zero would claim too much."""
+    return text.estimate(each.fast_percent if each.fast_retransmits else None, 1)
 
 
 def _greedy(groups: Sequence[GroupReport], runs: Sequence[RunSummary]) -> str:
@@ -82,7 +81,7 @@ def _greedy(groups: Sequence[GroupReport], runs: Sequence[RunSummary]) -> str:
                 each.group.variant,
                 f"{flows_a_run:g}",
                 text.number(each.sent_once_bytes * 8e-6 / observed_s / flows_a_run, 3),
-                text.estimate(each.fast_percent, 1),
+                _share(each),
                 str(each.timeouts + each.syn_timeouts),
                 text.estimate(each.retransmitted_percent, 1),
             ]

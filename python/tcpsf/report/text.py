@@ -46,11 +46,21 @@ def seconds(value: float | None) -> str:
     >>> seconds(0.1036), seconds(2.7182), seconds(27.18)
     ('0.104', '2.72', '27.2')
     """
-    if value is None:
-        return NOTHING
-    if value < 1:
-        return f"{value:.3f}"
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}"
+    return NOTHING if value is None else f"{value:.{_digits(value)}f}"
+
+
+def seconds_estimate(found: Estimate | None) -> str:
+    """A time in seconds with its interval, both to the same digit.
+
+    >>> seconds_estimate(Estimate(1.4807, 0.0931, 8))
+    '1.48 ±0.09'
+    """
+    return NOTHING if found is None else estimate(found, _digits(found.value))
+
+
+def _digits(value: float) -> int:
+    """Decimals that leave three significant digits, at most three of them."""
+    return 3 if value < 1 else 2 if value < 10 else 1
 
 
 def estimate(found: Estimate | None, digits: int = 2) -> str:

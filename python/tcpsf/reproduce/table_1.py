@@ -32,8 +32,8 @@ class Scale:
 
 
 SCALES = {
-    "demo": Scale("demo", 4, "200s"),
-    "quick": Scale("quick", 8, "400s"),
+    "demo": Scale("demo", 8, "500s"),
+    "quick": Scale("quick", 4, "200s"),
     "full": Scale("full", paper.FULL_RUNS, paper.FULL_DURATION),
 }
 """``full`` is the paper's own."""

@@ -107,7 +107,7 @@ class Tcp:
 
     profile: Annotated[
         Literal["ns2", "bsd", "rfc"] | None,
-        Doc("Where the other defaults come from: `ns2` (100 ms tick), `bsd` (500 ms tick) or `rfc` (no tick)."),
+        Doc("Where values that are not given come from.", absent='`"rfc"`'),
     ] = None
     mss: Annotated[int | None, Doc("Maximum segment size: payload bytes of a full segment.")] = None
     rto_initial: Annotated[Duration | None, Doc("Retransmission timeout before the first RTT sample.")] = None
@@ -120,9 +120,7 @@ class Tcp:
     ] = None
     growth: Annotated[
         Literal["ack", "bytes"] | None,
-        Doc(
-            "Slow start grows by one segment an ACK (`ack`) or by the bytes acknowledged, one segment at most (`bytes`)."
-        ),
+        Doc("What an ACK adds in slow start: a segment (`ack`), or what it acknowledges, a segment at most (`bytes`)."),
     ] = None
     ack_every: Annotated[int | None, Doc("Delayed ACKs: acknowledge every so many segments; 1 acknowledges each.")] = (
         None
@@ -135,7 +133,7 @@ class Tcp:
     timestamps: Annotated[bool | None, Doc("The timestamps option (RFC 7323).")] = None
     header: Annotated[
         Size | None,
-        Doc("IP and TCP header bytes of every packet.", absent="computed from the options each packet carries"),
+        Doc("IP and TCP header bytes of every packet."),
     ] = None
     send_jitter: Annotated[
         Duration | None,

@@ -91,9 +91,8 @@ class Scenario:
         for depth, part in enumerate(parents):
             target = _child(target, part, ".".join(parents[:depth]))
         if not isinstance(target, dict):
-            raise ScenarioError(
-                f"`{path}` is not a key", hint=f"`{'.'.join(parents)}` is a list; go on with an entry's name"
-            )
+            what = "a list; go on with an entry's name" if isinstance(target, list) else "no table"
+            raise ScenarioError(f"`{path}` is not a key", hint=f"`{'.'.join(parents)}` is {what}")
         if value is None:
             target.pop(last, None)
         else:

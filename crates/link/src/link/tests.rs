@@ -52,11 +52,6 @@ impl ExactLine {
         Self { rate: config.rate.map(|rate| u128::from(rate.bits_per_sec())), free: 0 }
     }
 
-    /// Whether the last bit of what was sent leaves within the nanosecond that begins at `now`.
-    fn is_about_to_end(&self, now: u64) -> bool {
-        self.rate.is_some_and(|rate| self.free / rate == u128::from(now) && !self.free.is_multiple_of(rate))
-    }
-
     fn send(&mut self, now: u64, bytes: u32) -> u64 {
         let Some(rate) = self.rate else { return now };
         self.free = self.free.max(u128::from(now) * rate) + u128::from(bytes) * 8_000_000_000;
@@ -76,8 +71,6 @@ fn drive(
     let mut now = 0;
     for step in steps {
         now += step.gap;
-        // The serializer starts anew there, up to a nanosecond early; everywhere else it is exact.
-        now += u64::from(exact.is_about_to_end(now));
         let before = if step.deliver_first { now } else { now.saturating_sub(1) };
         deliver_up_to(&mut link, before, &mut seen, &mut look);
         let packet = Offered { bytes: step.bytes, data: step.data };
@@ -321,7 +314,7 @@ proptest! {
 
     #[test]
     fn a_busy_line_does_not_drift(
-        bits in 1_000..100_000_000_000u64, sizes in prop::collection::vec(40..9000u32, 1..200)
+        bits in 1_000..100_000_000_000u64, sizes in prop::collection::vec(1..9000u32, 1..200)
     ) {
         let mut link = Link::new(LinkConfig { rate: Rate::from_bits_per_sec(bits), ..LinkConfig::default() });
         for &bytes in &sizes {

@@ -184,7 +184,11 @@ impl Tcp {
             },
             send_jitter: own.send_jitter.or(self.send_jitter).unwrap_or(defaults.send_jitter),
         };
-        settings.check(|key| tcp_place(key, own.says(key), workload))?;
+        settings.check(|keys| {
+            let own_key = keys.iter().find(|key| own.says(key));
+            let key = own_key.or_else(|| keys.iter().find(|key| self.says(key)));
+            tcp_place(key.unwrap_or(&keys[0]), own_key.is_some(), workload)
+        })?;
         Ok(settings)
     }
 
@@ -259,20 +263,26 @@ impl TcpSettings {
         RtoConfig::new(self.rto_initial, self.rto_min, self.rto_max, self.tick, self.timers_on_ticks)
     }
 
-    fn check(&self, place: impl Fn(&str) -> Place) -> Result<(), ScenarioError> {
+    /// Checks the settings against each other; `blame` finds the place of the first of some keys that was given.
+    fn check(&self, blame: impl Fn(&[&str]) -> Place) -> Result<(), ScenarioError> {
         let &Self { rto_initial, rto_min, rto_max, tick, receive_buffer, .. } = self;
-        place("rto_min").require(!rto_min.is_zero(), "must be above zero")?;
-        let problem = format!("{rto_max} is below rto_min, {rto_min}");
-        place("rto_max").require(rto_max >= rto_min, &problem)?;
-        let problem = format!("{rto_initial} is not between rto_min, {rto_min}, and rto_max, {rto_max}");
-        place("rto_initial").require((rto_min..=rto_max).contains(&rto_initial), &problem)?;
-        let problem = format!("{tick} is more than rto_min, {rto_min}: every timeout would be one tick");
-        place("tick").require(tick <= rto_min, &problem)?;
-        place("ack_every").require(self.ack_every >= 1, "must be at least 1")?;
-        let problem = format!("{receive_buffer} B cannot hold one segment of {} B", self.mss.get());
-        place("receive_buffer").require(receive_buffer >= self.mss.bytes(), &problem)?;
-        let packet = self.mss.bytes() + self.header.map_or(0, u32::from);
-        place("header").require(packet <= 65_535, "a full segment would exceed an IP packet of 65535 B")
+        blame(&["rto_min"]).require(!rto_min.is_zero(), "must be above zero")?;
+        let problem = format!("rto_max, {rto_max}, is below rto_min, {rto_min}");
+        blame(&["rto_max", "rto_min"]).require(rto_max >= rto_min, &problem)?;
+        let problem =
+            format!("rto_initial, {rto_initial}, is not between rto_min, {rto_min}, and rto_max, {rto_max}");
+        let between = (rto_min..=rto_max).contains(&rto_initial);
+        blame(&["rto_initial", "rto_min", "rto_max"]).require(between, &problem)?;
+        let problem =
+            format!("tick, {tick}, is more than rto_min, {rto_min}: every timeout would be one tick");
+        blame(&["tick", "rto_min"]).require(tick <= rto_min, &problem)?;
+        blame(&["ack_every"]).require(self.ack_every >= 1, "must be at least 1")?;
+        let mss = self.mss.bytes();
+        let problem = format!("receive_buffer, {receive_buffer} B, cannot hold one segment of {mss} B");
+        blame(&["receive_buffer", "mss"]).require(receive_buffer >= mss, &problem)?;
+        let packet = mss + self.header.map_or(0, u32::from);
+        let problem = format!("a full segment with its headers, {packet} B, exceeds an IP packet of 65535 B");
+        blame(&["header", "mss"]).require(packet <= 65_535, &problem)
     }
 }
 

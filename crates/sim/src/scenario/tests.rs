@@ -309,27 +309,44 @@ fn tcp_settings_are_checked_where_they_were_written() {
         ("/tcp/mss", json!(7), "tcp.mss: 7 is not a segment size from 8 to 65495"),
         ("/tcp/mss", json!(65_496), "tcp.mss: 65496 is not a segment size from 8 to 65495"),
         ("/tcp/ack_every", json!(0), "tcp.ack_every: must be at least 1"),
-        ("/tcp/tick", json!("2s"), "tcp.tick: 2s is more than rto_min, 1s: every timeout would be one tick"),
-        ("/tcp/rto_max", json!("0.5s"), "tcp.rto_max: 0.5s is below rto_min, 1s"),
+        (
+            "/tcp/tick",
+            json!("2s"),
+            "tcp.tick: tick, 2s, is more than rto_min, 1s: every timeout would be one tick",
+        ),
+        ("/tcp/rto_max", json!("0.5s"), "tcp.rto_max: rto_max, 0.5s, is below rto_min, 1s"),
         ("/tcp/rto_min", json!("0s"), "tcp.rto_min: must be above zero"),
         (
             "/tcp/rto_initial",
             json!("100s"),
-            "tcp.rto_initial: 100s is not between rto_min, 1s, and rto_max, 64s",
+            "tcp.rto_initial: rto_initial, 100s, is not between rto_min, 1s, and rto_max, 64s",
         ),
-        ("/tcp/receive_buffer", json!("1kB"), "tcp.receive_buffer: 1000 B cannot hold one segment of 1460 B"),
+        (
+            "/tcp/receive_buffer",
+            json!("1kB"),
+            "tcp.receive_buffer: receive_buffer, 1000 B, cannot hold one segment of 1460 B",
+        ),
         (
             "/tcp/receive_buffer",
             json!("2GB"),
             "tcp.receive_buffer: must be at most 1 GiB, the largest window",
         ),
         ("/tcp/header", json!("0B"), "tcp.header: must be from 1 B to 65535 B"),
-        ("/tcp/header", json!("64200B"), "tcp.header: a full segment would exceed an IP packet of 65535 B"),
+        (
+            "/tcp/header",
+            json!("64200B"),
+            "tcp.header: a full segment with its headers, 65660 B, exceeds an IP packet of 65535 B",
+        ),
+        (
+            "/workload/1/tcp/rto_min",
+            json!("50ms"),
+            "workload[1].tcp.rto_min: tick, 0.1s, is more than rto_min, 0.05s: every timeout would be one tick",
+        ),
         ("/workload/1/tcp/mss", json!(7), "workload[1].tcp.mss: 7 is not a segment size from 8 to 65495"),
         (
             "/workload/1/tcp/tick",
             json!("2s"),
-            "workload[1].tcp.tick: 2s is more than rto_min, 1s: every timeout would be one tick",
+            "workload[1].tcp.tick: tick, 2s, is more than rto_min, 1s: every timeout would be one tick",
         ),
     ];
     for (pointer, value, message) in cases {

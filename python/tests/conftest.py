@@ -1,0 +1,102 @@
+"""What several tests use: a small scenario, and a line to run the command with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tcpsf import Buffer, Greedy, Link, Poisson, Scenario, Sizes, Tcp
+from tcpsf.cli import main
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+SMALL = """\
+name = "small"
+duration = "20s"
+
+[[link]]
+name = "there"
+from = "a"
+to = "b"
+rate = "2Mb/s"
+delay = "20ms"
+buffer = { bytes = "15kB" }
+
+[[link]]
+name = "back"
+from = "b"
+to = "a"
+delay = "20ms"
+
+[[workload]]
+name = "web"
+kind = "poisson"
+from = "a"
+to = "b"
+load = 0.9
+of = "there"
+sizes = { classes = [500, 5000, 50000] }
+sender = "reno+sack / fs(n=4) / iw=1"
+
+[tcp]
+profile = "ns2"
+"""
+
+
+@pytest.fixture
+def small() -> Scenario:
+    """Twenty seconds of a busy link: a few hundred flows, losses among them."""
+    link = Link(name="there", from_="a", to="b", rate="2Mb/s", delay="20ms", buffer=Buffer(bytes="15kB"))
+    back = Link(name="back", from_="b", to="a", delay="20ms")
+    sender = "reno+sack / fs(n=4) / iw=1"
+    return Scenario(
+        name="small",
+        duration="20s",
+        link=(link, back),
+        workload=(
+            Poisson(
+                name="web",
+                from_="a",
+                to="b",
+                load=0.9,
+                of="there",
+                sizes=Sizes(classes=(500, 5000, 50000)),
+                sender=sender,
+            ),
+            Greedy(name="greedy", from_="a", to="b", flows=2, spread="1s", sender=sender),
+        ),
+        tcp=Tcp(profile="ns2"),
+    )
+
+
+@pytest.fixture
+def small_file(tmp_path: Path) -> Path:
+    """A scenario file."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL, encoding="utf-8")
+    return path
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command line came to."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def tcpsf(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]:
+    """Run the command line in this process, on a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+
+    def call(*arguments: str | Path) -> Answer:
+        status = main([str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        return Answer(status, captured.out, captured.err)
+
+    return call

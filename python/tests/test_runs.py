@@ -1,0 +1,171 @@
+"""Runs: the same bytes whatever the workers, batches that lose nothing, progress, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from conftest import Answer
+from polars.testing import assert_frame_equal
+from tcpsf import Batch, Progress, Provenance, Scenario, ScenarioError, TcpsfError, replicate, run, runs
+from tcpsf.summary import SummaryFold, Totals
+
+
+def test_a_result_says_how_to_make_it_again(small: Scenario) -> None:
+    result = run(small, seed=7)
+    assert result.flows.height > 50
+    again = run(**result.provenance.arguments())
+    for table in ("flows", "recoveries", "samples", "links"):
+        assert_frame_equal(getattr(result, table), getattr(again, table), check_exact=True)
+    assert result.provenance.to_dict()["scenario"] == small.to_dict()
+    assert Scenario.from_dict(json.loads(json.dumps(result.provenance.to_dict()["scenario"]))) == small
+
+
+def test_seeds_differ(small: Scenario) -> None:
+    assert not run(small, seed=1).flows.equals(run(small, seed=2).flows)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_the_number_of_workers_changes_nothing(small: Scenario, workers: int) -> None:
+    seeds = [5, 3, 9, 4]
+    results = replicate(small, seeds=seeds, workers=workers)
+    assert [result.provenance.seed for result in results] == seeds
+    for result in results:
+        assert_frame_equal(result.flows, run(small, seed=result.provenance.seed).flows, check_exact=True)
+
+
+def test_batches_lose_nothing(small: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run(small, seed=1)
+    monkeypatch.setattr(runs, "EVENTS_BETWEEN_CHECKS", 500)
+    monkeypatch.setattr(runs, "ROWS_BETWEEN_FOLDS", 10)
+    pieces = run(small, seed=1)
+    for table in ("flows", "recoveries", "samples", "links"):
+        assert_frame_equal(getattr(whole, table), getattr(pieces, table), check_exact=True)
+
+
+def test_a_fold_sees_every_row_once(small: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "EVENTS_BETWEEN_CHECKS", 500)
+    monkeypatch.setattr(runs, "ROWS_BETWEEN_FOLDS", 10)
+    batches: list[int] = []
+
+    class Count:
+        def __init__(self) -> None:
+            self.flows = 0
+
+        def add(self, batch: Batch) -> None:
+            batches.append(batch.flows.height)
+            self.flows += batch.flows.height
+
+        def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> tuple[int, int, int]:
+            return provenance.seed, self.flows, links.height
+
+    counted = replicate(small, seeds=[1, 2], reduce=Count)
+    assert counted == [(seed, run(small, seed=seed).flows.height, 2) for seed in (1, 2)]
+    assert len(batches) > 10
+
+
+def test_sums_are_those_of_the_tables(small: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    flows = run(small, seed=1).flows.with_columns(pl.col("workload").cast(pl.String))
+    monkeypatch.setattr(runs, "EVENTS_BETWEEN_CHECKS", 500)
+    monkeypatch.setattr(runs, "ROWS_BETWEEN_FOLDS", 10)
+    [summary] = replicate(small, seeds=[1], reduce=SummaryFold)
+    assert [group.workload for group in summary.groups] == ["web", "web", "web", "greedy"]
+    assert [group.size_class for group in summary.groups] == [1, 2, 3, None]
+    total = Totals()
+    for group, totals in summary.groups.items():
+        rows = flows.filter(pl.col("workload") == group.workload, pl.col("class").eq_missing(group.size_class))
+        times = rows["sender_s"].drop_nulls()
+        assert totals.flows == rows.height
+        assert totals.completed == times.len() == totals.bins.total()
+        assert totals.sender_ns == round(sum(times.to_list()) * 1e9)
+        for name in ("timeouts", "fast_retransmits", "sent_bytes", "retransmitted_segments"):
+            assert getattr(totals, name) == rows[name].sum()
+        total.add(totals)
+    assert total.flows == flows.height
+
+
+def test_progress_rises_to_the_end(small: Scenario) -> None:
+    told: list[Progress] = []
+    replicate(small.with_value("duration", "60s"), seeds=range(3), workers=1, progress=told.append)
+    assert told
+    assert all(earlier.done <= later.done for earlier, later in zip(told, told[1:], strict=False))
+    assert told[-1] == Progress(done=1.0, finished=3, runs=3)
+
+
+def test_a_wrong_scenario_is_refused_at_once(small: Scenario) -> None:
+    wrong = small.with_value("workload.web.of", "nowhere")
+    for attempt in (lambda: run(wrong, seed=1), lambda: replicate(wrong, seeds=[1, 2])):
+        with pytest.raises(ScenarioError, match=r"workload\[0\]\.of: there is no link `nowhere`"):
+            attempt()
+
+
+def test_some_worker_is_needed(small: Scenario) -> None:
+    with pytest.raises(TcpsfError, match="0 workers"):
+        replicate(small, seeds=[1], workers=0)
+
+
+def test_a_failing_fold_stops_the_rest(small: Scenario) -> None:
+    class Broken(SummaryFold):
+        def add(self, batch: Batch) -> None:
+            raise ZeroDivisionError
+
+    began = time.monotonic()
+    with pytest.raises(ZeroDivisionError):
+        replicate(small.with_value("duration", "200s"), seeds=range(50), reduce=Broken)
+    assert time.monotonic() - began < 20
+
+
+def test_ctrl_c_ends_the_command_with_130_and_leaves_nothing(small_file: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tcpsf", "sim", small_file, "--set", "duration=1000h", "--runs", "4", "--out", "out"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    while not any(path.name.startswith(".out.partial") for path in tmp_path.iterdir()):
+        assert time.monotonic() < deadline, "it never began"
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_tables_on_disk_are_those_in_memory(
+    tcpsf: Callable[..., Answer],
+    small_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runs, "EVENTS_BETWEEN_CHECKS", 500)
+    monkeypatch.setattr(runs, "ROWS_BETWEEN_FOLDS", 100)
+    changes = ["--set", "samples.every=1s", "--set", 'samples.links=["there"]']
+    for workers in (1, 2):
+        answer = tcpsf("sim", small_file, "--runs", "3", "--workers", str(workers), "--out", tmp_path / f"{workers}", *changes)
+        assert answer.status == 0
+    names = ["flows.parquet", "links.parquet", "provenance.json", "recoveries.parquet", "samples.parquet", "summary.json"]
+    assert sorted(path.name for path in (tmp_path / "1").iterdir()) == names
+    for name in names:
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
+    provenance = json.loads((tmp_path / "1" / "provenance.json").read_text(encoding="utf-8"))
+    assert provenance["seeds"] == [1, 2, 3]
+    scenario = Scenario.from_dict(provenance["scenario"])
+    assert scenario == Scenario.from_toml(small_file).with_value("samples.every", "1s").with_value(
+        "samples.links", ["there"]
+    )
+    for table in ("flows", "recoveries", "samples", "links"):
+        written = pl.read_parquet(tmp_path / "1" / f"{table}.parquet")
+        assert written.height > 0
+        for seed in provenance["seeds"]:
+            rows = written.filter(pl.col("seed") == seed).drop("seed")
+            assert_frame_equal(rows, getattr(run(scenario, seed=seed), table), check_exact=True)

@@ -1,0 +1,188 @@
+"""Runs ns-2 on the Smart Framing paper's network and returns what it counted.
+
+``run_ns2`` is one run; ``python verification/ns2/run_ns2.py table`` prints how near Classic TCP in ns-2 comes to the
+paper's Table I under several timer settings.  The facts about ns-2 behind both are in README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+SCRIPT = Path(__file__).with_name("web.tcl")
+
+# Table I of the journal paper (Mellia, Meo, Casetti, IEEE/ACM ToN 2005): bytes, completion time in seconds, % of
+# recoveries by fast retransmit, all for Classic TCP at 80 % load.
+TABLE_1_CLASSIC: tuple[tuple[int, float, float | None], ...] = (
+    (119, 0.27, None),
+    (179, 0.31, None),
+    (251, 0.36, None),
+    (334, 0.41, None),
+    (428, 0.46, None),
+    (529, 0.53, None),
+    (658, 0.59, None),
+    (948, 0.77, None),
+    (1650, 1.34, None),
+    (2861, 1.38, None),
+    (4706, 2.04, None),
+    (8015, 2.32, None),
+    (13681, 2.72, 19.5),
+    (26641, 3.63, 27.5),
+    (284454, 13.92, 60.3),
+)
+TABLE_1_BYTES: tuple[int, ...] = tuple(row[0] for row in TABLE_1_CLASSIC)
+
+# What the table command compares: name → web.tcl's options.
+SETTINGS: dict[str, dict[str, object]] = {
+    "2.35 as shipped": {"profile": "today", "iw": 2, "limited_transmit": 1},
+    "2.35, IW 1, no LT": {"profile": "today"},
+    "2002": {"profile": "2002"},
+    "2002, whole windows": {"profile": "2002", "precise_halving": 0},
+}
+
+
+class Ns2Error(RuntimeError):
+    """ns-2 is not there, or refused what it was asked."""
+
+
+def run_ns2(
+    *,
+    load: float,
+    duration_s: float,
+    seed: int,
+    starts_s: Sequence[float] | None = None,
+    **options: object,
+) -> dict[str, Any]:
+    """Simulate the paper's network once and return web.tcl's JSON object.
+
+    ``load`` is the short flows' mean payload rate over the bottleneck's rate, ``duration_s`` the simulated seconds, and
+    ``starts_s`` when each greedy flow begins (drawn from the first second if absent).  ``options`` are web.tcl's own
+    keys, for example ``tick=0.1``, ``rto_min=1``, ``reverse_rate=1e15``, ``warm_up=100``, ``monitor=0``.
+    """
+    return _parse(subprocess.run(command(
+        load=load, duration_s=duration_s, seed=seed, starts_s=starts_s, **options
+    ), capture_output=True, text=True, check=False))
+
+
+def command(
+    *,
+    load: float,
+    duration_s: float,
+    seed: int,
+    starts_s: Sequence[float] | None = None,
+    **options: object,
+) -> list[str]:
+    """The command line that ``run_ns2`` runs."""
+    ns = shutil.which("ns")
+    if ns is None:
+        raise Ns2Error("run ns-2: no program `ns` on the path\nhint: apt-get install ns2")
+    arguments: dict[str, object] = {"load": load, "duration": duration_s, "seed": seed, **options}
+    if starts_s is not None:
+        arguments |= {"starts": ",".join(repr(start) for start in starts_s), "greedy": len(starts_s)}
+    return [ns, str(SCRIPT), *(f"{key}={value}" for key, value in arguments.items())]
+
+
+def run_many(requests: Sequence[Mapping[str, Any]], *, workers: int | None = None) -> list[dict[str, Any]]:
+    """Several runs, each a mapping of ``run_ns2``'s arguments, as many at a time as there are cores; in order."""
+    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+        return list(pool.map(lambda request: run_ns2(**request), requests))
+
+
+def fast_retransmit_percent(flows: Sequence[Mapping[str, Any]]) -> float | None:
+    """The share of recoveries that were fast retransmits, in percent; None when nothing was lost."""
+    fast = sum(int(flow["fast_retransmits"]) for flow in flows)
+    timeouts = sum(int(flow["timeouts"]) for flow in flows)
+    return 100 * fast / (fast + timeouts) if fast + timeouts else None
+
+
+def _parse(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    if done.returncode != 0 or not done.stdout.startswith("{"):
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise Ns2Error(f"run ns-2: exit status {done.returncode}: {said[0] if said else 'nothing said'}")
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def _table(loads: Sequence[float], runs: int, duration_s: float) -> None:
+    columns = [(load, name) for load in loads for name in SETTINGS]
+    requests = [
+        {"load": load, "duration_s": duration_s, "seed": seed, **SETTINGS[name]}
+        for load, name in columns
+        for seed in range(1, runs + 1)
+    ]
+    results = run_many(requests)
+    of = {column: results[i * runs : (i + 1) * runs] for i, column in enumerate(columns)}
+
+    print(f"ns-2, Classic TCP: {runs} runs of {duration_s:g} s each; ± is the standard error over the runs")
+    print("| | paper, 0.8 | " + " | ".join(f"{name}, {load:g}" for load, name in columns) + " |")
+    print("| --- " * (len(columns) + 2) + "|")
+    for row, (size, paper, _) in enumerate(TABLE_1_CLASSIC):
+        cells = [_cell([run["classes"][row]["mean_s"] for run in of[column]], 3) for column in columns]
+        print(f"| {size} B, s | {paper} | " + " | ".join(cells) + " |")
+    for row, (size, _, percent) in enumerate(TABLE_1_CLASSIC):
+        if percent is not None:
+            cells = [_cell([fast_retransmit_percent([run["classes"][row]]) for run in of[column]], 1) for column in columns]
+            print(f"| {size} B, %FR | {percent} | " + " | ".join(cells) + " |")
+    for label, flows in (("web", ("classes",)), ("web and greedy", ("classes", "greedy"))):
+        cells = [
+            _cell([fast_retransmit_percent([f for part in flows for f in run[part]]) for run in of[column]], 1)
+            for column in columns
+        ]
+        print(f"| overall %FR, {label} | < 25 | " + " | ".join(cells) + " |")
+    cells = [_cell([100 * run["dropped_packets"] / run["offered_packets"] for run in of[column]], 2) for column in columns]
+    print("| packets dropped, % | | " + " | ".join(cells) + " |")
+    ratios = [
+        [
+            statistics.mean(run["classes"][row]["mean_s"] for run in of[column]) / paper
+            for row, (_, paper, _) in enumerate(TABLE_1_CLASSIC)
+        ]
+        for column in columns
+    ]
+    print("| time, ours ÷ paper | | " + " | ".join(f"{min(r):.2f}–{max(r):.2f}" for r in ratios) + " |")
+
+
+def _cell(values: Sequence[float | None], digits: int) -> str:
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return "–"
+    error = statistics.stdev(known) / len(known) ** 0.5
+    return f"{statistics.mean(known):.{digits}f} ± {error:.{digits}f}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line: ``run`` prints one run's JSON, ``table`` the comparison with the paper."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="one run, as JSON")
+    run.add_argument("--load", type=float, default=0.8)
+    run.add_argument("--duration", type=float, default=1000.0, help="simulated seconds")
+    run.add_argument("--seed", type=int, default=1)
+    run.add_argument("option", nargs="*", help="web.tcl's own, as key=value")
+    table = commands.add_parser("table", help="ns-2 beside the paper's Table I")
+    table.add_argument("--loads", type=float, nargs="+", default=[0.5, 0.8])
+    table.add_argument("--runs", type=int, default=8)
+    table.add_argument("--duration", type=float, default=1000.0, help="simulated seconds")
+    given = parser.parse_args(arguments)
+    try:
+        if given.command == "table":
+            _table(given.loads, given.runs, given.duration)
+        else:
+            options = dict(option.split("=", 1) for option in given.option)
+            print(json.dumps(run_ns2(load=given.load, duration_s=given.duration, seed=given.seed, **options)))
+    except Ns2Error as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
