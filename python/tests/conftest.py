@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from tcpsf import Buffer, Greedy, Link, Poisson, Scenario, Sizes, Tcp
 from tcpsf.cli import main
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import polars as pl
 import pytest
 from conftest import Answer
 from polars.testing import assert_frame_equal
+
 from tcpsf import Batch, Progress, Provenance, Scenario, ScenarioError, TcpsfError, replicate, run, runs
 from tcpsf.summary import SummaryFold, Totals
 
@@ -95,7 +97,7 @@ def test_progress_rises_to_the_end(small: Scenario) -> None:
     told: list[Progress] = []
     replicate(small.with_value("duration", "60s"), seeds=range(3), workers=1, progress=told.append)
     assert told
-    assert all(earlier.done <= later.done for earlier, later in zip(told, told[1:], strict=False))
+    assert all(earlier.done <= later.done for earlier, later in itertools.pairwise(told))
     assert told[-1] == Progress(done=1.0, finished=3, runs=3)
 
 
@@ -114,7 +116,7 @@ def test_some_worker_is_needed(small: Scenario) -> None:
 def test_a_failing_fold_stops_the_rest(small: Scenario) -> None:
     class Broken(SummaryFold):
         def add(self, batch: Batch) -> None:
-            raise ZeroDivisionError
+            raise ZeroDivisionError(batch.flows.height)
 
     began = time.monotonic()
     with pytest.raises(ZeroDivisionError):
@@ -151,9 +153,18 @@ def test_tables_on_disk_are_those_in_memory(
     monkeypatch.setattr(runs, "ROWS_BETWEEN_FOLDS", 100)
     changes = ["--set", "samples.every=1s", "--set", 'samples.links=["there"]']
     for workers in (1, 2):
-        answer = tcpsf("sim", small_file, "--runs", "3", "--workers", str(workers), "--out", tmp_path / f"{workers}", *changes)
+        answer = tcpsf(
+            "sim", small_file, "--runs", "3", "--workers", str(workers), "--out", tmp_path / f"{workers}", *changes
+        )
         assert answer.status == 0
-    names = ["flows.parquet", "links.parquet", "provenance.json", "recoveries.parquet", "samples.parquet", "summary.json"]
+    names = [
+        "flows.parquet",
+        "links.parquet",
+        "provenance.json",
+        "recoveries.parquet",
+        "samples.parquet",
+        "summary.json",
+    ]
     assert sorted(path.name for path in (tmp_path / "1").iterdir()) == names
     for name in names:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name

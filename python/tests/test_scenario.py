@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Union, get_args, get_origin
 
 import pytest
 from conftest import REPOSITORY
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tcpsf import _core, scenario
 from tcpsf.errors import ScenarioError
 from tcpsf.scenario import Scenario, codec, explain
@@ -21,16 +23,16 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 def values_of(declared: Any) -> st.SearchStrategy[Any]:
     """Anything that a field of this type may hold."""
     declared, _, _ = codec._unwrap(declared)
-    arguments = codec.get_args(declared)
-    if codec.get_origin(declared) is codec.Literal:
+    arguments = get_args(declared)
+    if get_origin(declared) is Literal:
         return st.sampled_from(arguments)
-    if codec.get_origin(declared) in (codec.Union, codec.types.UnionType):
+    if get_origin(declared) in (Union, types.UnionType):
         return st.one_of(*(st.none() if part is type(None) else values_of(part) for part in arguments))
-    if codec.get_origin(declared) is tuple:
+    if get_origin(declared) is tuple:
         if arguments[1] is Ellipsis:
             return st.lists(values_of(arguments[0]), max_size=2).map(tuple)
         return st.tuples(*map(values_of, arguments))
-    if dataclasses.is_dataclass(declared):
+    if isinstance(declared, type) and dataclasses.is_dataclass(declared):
         keys = codec.keys_of(declared).values()
         return st.builds(declared, **{key.field: values_of(key.type) for key in keys})
     return {str: texts, int: st.integers(0, 2**40), float: numbers, bool: st.booleans()}[declared]
@@ -66,7 +68,8 @@ class TestWithValue:
     def test_entries_go_by_name_or_number(self, small: Scenario) -> None:
         assert small.with_value("link.there.rate", "5Mb/s").link[0].rate == "5Mb/s"
         assert small.with_value("link.1.delay", "5ms").link[1].delay == "5ms"
-        assert small.with_value("workload.greedy.flows", 3).workload[1].flows == 3
+        changed: Any = small.with_value("workload.greedy.flows", 3).workload[1]
+        assert changed.flows == 3
 
     def test_a_table_that_was_absent_begins(self, small: Scenario) -> None:
         assert small.with_value("samples.every", "1s").samples == scenario.Samples(every="1s")
@@ -75,7 +78,8 @@ class TestWithValue:
 
     def test_none_takes_a_key_away(self, small: Scenario) -> None:
         by_rate = small.with_value("workload.web.load", None).with_value("workload.web.of", None)
-        assert by_rate.with_value("workload.web.rate", 10).workload[0].rate == 10.0
+        web: Any = by_rate.with_value("workload.web.rate", 10).workload[0]
+        assert (web.rate, web.load, web.of) == (10.0, None, None)
 
     def test_the_scenario_itself_stays(self, small: Scenario) -> None:
         small.with_value("link.there.rate", "5Mb/s")
@@ -104,7 +108,8 @@ class TestSizeFiles:
         (folder / "sizes.txt").write_text(content, encoding="utf-8")
         data = {"name": "x", "kind": "poisson", "from": "a", "to": "b", "sizes": {"file": "sizes.txt"}}
         base = {"name": "x", "duration": "1s", "link": [], "workload": [data]}
-        return Scenario.from_dict(base, base=folder).workload[0].sizes
+        workload: Any = Scenario.from_dict(base, base=folder).workload[0]
+        return workload.sizes
 
     def test_one_column_gives_classes(self, tmp_path: Path) -> None:
         assert self.load(tmp_path, "# bytes\n119\n\n179 # small\n") == scenario.Sizes(classes=(119, 179))
@@ -131,7 +136,9 @@ class TestSizeFiles:
 
 def test_errors_of_the_simulator_are_explained() -> None:
     assert explain("workload[1].load") is not None
-    assert explain("workload[0].sizes.pareto.shape") == "`shape`: Tail exponent, above 1; below 2 the variance is infinite"
+    assert (
+        explain("workload[0].sizes.pareto.shape") == "`shape`: Tail exponent, above 1; below 2 the variance is infinite"
+    )
     assert explain("link[0].loss.at") == (
         "`at`: The packet size, headers included, that is lost with `probability`; such as `150kB`"
     )

@@ -8,6 +8,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tcpsf import stats
 
 # Student's t, two-sided 95 %: the table in every textbook (Fisher and Yates, table III).

@@ -43,7 +43,7 @@ TABLE_1_BYTES: tuple[int, ...] = tuple(row[0] for row in TABLE_1_CLASSIC)
 
 # What the table command compares: name → web.tcl's options.
 SETTINGS: dict[str, dict[str, object]] = {
-    "2.35 as shipped": {"profile": "today", "iw": 2, "limited_transmit": 1},
+    "2.35 as shipped (IW 2, LT)": {"profile": "today", "iw": 2, "limited_transmit": 1},
     "2.35, IW 1, no LT": {"profile": "today"},
     "2002": {"profile": "2002"},
     "2002, whole windows": {"profile": "2002", "precise_halving": 0},
@@ -122,32 +122,38 @@ def _table(loads: Sequence[float], runs: int, duration_s: float) -> None:
     results = run_many(requests)
     of = {column: results[i * runs : (i + 1) * runs] for i, column in enumerate(columns)}
 
-    print(f"ns-2, Classic TCP: {runs} runs of {duration_s:g} s each; ± is the standard error over the runs")
-    print("| | paper, 0.8 | " + " | ".join(f"{name}, {load:g}" for load, name in columns) + " |")
-    print("| --- " * (len(columns) + 2) + "|")
+
+    print(f"Classic TCP in ns-2: {runs} runs of {duration_s:g} s each; ± is the standard error over the runs.")
+    for load in loads:
+        _table_at(load, {name: of[load, name] for name in SETTINGS})
+
+
+def _table_at(load: float, of: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    print(f"\n| load {load:g} | paper, load 0.8 | " + " | ".join(of) + " |")
+    print("| --- " * (len(of) + 2) + "|")
     for row, (size, paper, _) in enumerate(TABLE_1_CLASSIC):
-        cells = [_cell([run["classes"][row]["mean_s"] for run in of[column]], 3) for column in columns]
+        cells = [_cell([run["classes"][row]["mean_s"] for run in of[name]], 3) for name in of]
         print(f"| {size} B, s | {paper} | " + " | ".join(cells) + " |")
     for row, (size, _, percent) in enumerate(TABLE_1_CLASSIC):
         if percent is not None:
-            cells = [_cell([fast_retransmit_percent([run["classes"][row]]) for run in of[column]], 1) for column in columns]
+            cells = [_cell([fast_retransmit_percent([run["classes"][row]]) for run in of[name]], 1) for name in of]
             print(f"| {size} B, %FR | {percent} | " + " | ".join(cells) + " |")
     for label, flows in (("web", ("classes",)), ("web and greedy", ("classes", "greedy"))):
         cells = [
-            _cell([fast_retransmit_percent([f for part in flows for f in run[part]]) for run in of[column]], 1)
-            for column in columns
+            _cell([fast_retransmit_percent([f for part in flows for f in run[part]]) for run in of[name]], 1)
+            for name in of
         ]
         print(f"| overall %FR, {label} | < 25 | " + " | ".join(cells) + " |")
-    cells = [_cell([100 * run["dropped_packets"] / run["offered_packets"] for run in of[column]], 2) for column in columns]
+    cells = [_cell([100 * run["dropped_packets"] / run["offered_packets"] for run in of[name]], 2) for name in of]
     print("| packets dropped, % | | " + " | ".join(cells) + " |")
     ratios = [
         [
-            statistics.mean(run["classes"][row]["mean_s"] for run in of[column]) / paper
+            statistics.mean(run["classes"][row]["mean_s"] for run in of[name]) / paper
             for row, (_, paper, _) in enumerate(TABLE_1_CLASSIC)
         ]
-        for column in columns
+        for name in of
     ]
-    print("| time, ours ÷ paper | | " + " | ".join(f"{min(r):.2f}–{max(r):.2f}" for r in ratios) + " |")
+    print("| time, ns-2 ÷ paper | | " + " | ".join(f"{min(r):.2f}–{max(r):.2f}" for r in ratios) + " |")
 
 
 def _cell(values: Sequence[float | None], digits: int) -> str:

@@ -83,11 +83,6 @@ impl Queue {
         self.max.bytes = self.max.bytes.max(self.depth.bytes);
     }
 
-    /// When everything accepted so far has left.
-    pub(crate) fn free_at(&self) -> Instant {
-        self.free_at
-    }
-
     pub(crate) fn depth(&self) -> Tally {
         self.depth
     }

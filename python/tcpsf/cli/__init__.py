@@ -5,11 +5,13 @@ Exit status 0: done. 2: bad input or a result that could not be written. 130: in
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
 from tcpsf.errors import TcpsfError
+
+INTERRUPTED = 130
+"""128 + SIGINT, as shells have it. Typer turns Ctrl-C into this status."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,23 +21,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from tcpsf.cli.app import app
 
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="tcpsf", standalone_mode=False)
-        sys.stdout.flush()
+        status = app(args=None if arguments is None else list(arguments), prog_name="tcpsf", standalone_mode=False)
     except TcpsfError as error:
         return _complain(str(error), error.hint)
     except TyperException as error:
         return _misused(error)
-    except KeyboardInterrupt:
+    if status == INTERRUPTED:
         sys.stderr.write("interrupted\n")
-        return 130
-    except BrokenPipeError:
-        # The reader has seen enough. Python must not stumble over the rest when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _complain(f"cannot write to standard output: {(error.strerror or str(error)).lower()}", None)
-    return 0
+    return status or 0
 
 
 def _complain(message: str, hint: str | None) -> int:

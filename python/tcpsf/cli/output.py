@@ -21,8 +21,14 @@ MARK = "provenance.json"
 
 def say(text: str) -> None:
     """Print a result. It is flushed, so that what goes to standard error next comes after it."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except OSError as error:
+        # What is still in the buffer must not be tried again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # a reader who has seen enough is no error
+            raise OutputError(f"cannot write to standard output: {_reason(error)}") from None
 
 
 @contextlib.contextmanager
@@ -33,32 +39,36 @@ def results_folder(target: Path, *, replace: bool) -> Iterator[Path]:
     """
     _refuse_if_taken(target, replace=replace)
     staging = target.parent / f".{target.name}.partial-{os.getpid()}"
+    made = [parent for parent in target.parents if not parent.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         staging.mkdir()
-    except OSError as error:
-        raise _failure(target, error) from None
-    try:
         yield staging
         _publish(staging, target)
+        made.clear()
     except OSError as error:
-        raise _failure(target, error) from None
+        raise OutputError(
+            f"cannot write results to `{target}`: {_reason(error)}",
+            hint="nothing was kept; name another folder with `--out`",
+        ) from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+        for parent in made:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
 
 
 def _refuse_if_taken(target: Path, *, replace: bool) -> None:
-    try:
-        taken = target.exists() and (not target.is_dir() or any(target.iterdir()))
-        ours = taken and (target / MARK).is_file()
-    except OSError as error:
-        raise _failure(target, error) from None
+    if target.parent.exists() and not target.parent.is_dir():
+        raise OutputError(
+            f"cannot write results to `{target}`: `{target.parent}` is not a folder", hint="name another folder"
+        )
+    taken = target.exists() and (not target.is_dir() or any(target.iterdir()))
     if not taken:
         return
-    if not ours:
+    if not (target / MARK).is_file():
         raise OutputError(
-            f"cannot write results to `{target}`: it exists and holds something else",
-            hint="name another folder",
+            f"cannot write results to `{target}`: it exists and holds something else", hint="name another folder"
         )
     if not replace:
         raise OutputError(
@@ -82,9 +92,5 @@ def _publish(staging: Path, target: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _failure(target: Path, error: OSError) -> OutputError:
-    reason = (error.strerror or str(error)).lower()
-    return OutputError(
-        f"cannot write results to `{target}`: {reason}",
-        hint="nothing was kept; name another folder with `--out`",
-    )
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

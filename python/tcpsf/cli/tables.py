@@ -5,13 +5,15 @@ Each batch is first a file of its own; at the end they are joined in the order o
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from tcpsf.errors import OutputError
 from tcpsf.result import Batch, Provenance
 from tcpsf.runs import Fold
 
@@ -40,10 +42,8 @@ class TableWriter:
         import polars as pl
 
         path = self._parts / f"{table}-{seed}-{part:06}.parquet"
-        try:
+        with _plain_errors():
             frame.insert_column(0, pl.lit(seed, pl.UInt64).alias("seed")).write_parquet(path)
-        except pl.exceptions.PolarsError as error:
-            raise OutputError(f"cannot write `{table}`: {error}") from None
 
     def finish(self, seeds: Sequence[int]) -> None:
         """Join the parts."""
@@ -51,10 +51,8 @@ class TableWriter:
 
         for table in (*BY_BATCH, "links"):
             parts = list(self._in_order(table, seeds))
-            try:
+            with _plain_errors():
                 pl.scan_parquet(parts).sink_parquet(self._folder / f"{table}.parquet", maintain_order=True)
-            except pl.exceptions.PolarsError as error:
-                raise OutputError(f"cannot write `{table}`: {error}") from None
         shutil.rmtree(self._parts)
 
     def _in_order(self, table: str, seeds: Sequence[int]) -> Iterator[Path]:
@@ -83,3 +81,17 @@ class _WritingFold(Generic[R]):
         result = self._inner.finish(links=links, provenance=provenance)
         self._writer.write(links, "links", self._seed, 0)
         return result
+
+
+@contextlib.contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Turn what Polars says of a failed write back into the operating system's error."""
+    import polars as pl
+
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from None

@@ -58,7 +58,7 @@ def encode(value: object) -> Any:
         table: dict[str, Any] = {} if kind is None else {"kind": kind}
         for key in keys_of(type(value)).values():
             content = getattr(value, key.field)
-            if content is not None and (content != () or key.required):
+            if content is not None and not (content == () and key.default == ()):
                 table[key.name] = encode(content)
         return table
     if isinstance(value, tuple | list):

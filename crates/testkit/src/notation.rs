@@ -1,0 +1,166 @@
+//! Segments as text: the notation of scripts, traces and error messages.
+//!
+//! ```text
+//! P. 1:366(365) ack 1 win 65535 sack 731:1096
+//! ```
+//!
+//! Sequence numbers count from the initial ones: a SYN is 0 and the first byte is 1. Windows are in bytes.
+
+use std::fmt;
+
+use wire::{Control, Segment, SeqNum, WindowScale};
+
+/// What a direction's numbers are counted from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Origins {
+    /// The initial sequence number of whoever sends the segment.
+    pub seq: SeqNum,
+    /// The initial sequence number of whoever receives it: what acknowledgments and SACK blocks count from.
+    pub ack: SeqNum,
+    /// The scale of the sender's windows.
+    pub scale: WindowScale,
+}
+
+impl Origins {
+    /// The distance from the sender's initial sequence number.
+    pub const fn relative_seq(&self, seq: SeqNum) -> u32 {
+        seq.value().wrapping_sub(self.seq.value())
+    }
+
+    /// The distance from the receiver's initial sequence number.
+    pub const fn relative_ack(&self, ack: SeqNum) -> u32 {
+        ack.value().wrapping_sub(self.ack.value())
+    }
+
+    /// The window that a segment advertises. RFC 7323 §2.2: a SYN's is never scaled.
+    pub fn window(&self, segment: &Segment) -> u32 {
+        let scale = if segment.control == Control::Syn { WindowScale::NONE } else { self.scale };
+        segment.window.bytes(scale)
+    }
+
+    /// The segment as text.
+    pub const fn show<'a>(&'a self, segment: &'a Segment) -> Shown<'a> {
+        Shown { segment, origins: self }
+    }
+}
+
+/// A segment that prints in the notation.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    segment: &'a Segment,
+    origins: &'a Origins,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { segment, origins } = self;
+        let start = origins.relative_seq(segment.seq);
+        let end = start.wrapping_add(segment.payload_len);
+        write!(f, "{} {start}:{end}({})", flags(segment), segment.payload_len)?;
+        if let Some(ack) = segment.ack {
+            write!(f, " ack {}", origins.relative_ack(ack))?;
+        }
+        if segment.control != Control::Rst {
+            write!(f, " win {}", origins.window(segment))?;
+        }
+        for (index, block) in segment.options.sack.iter().enumerate() {
+            let separator = if index == 0 { " sack " } else { "," };
+            let (start, end) = (origins.relative_ack(block.start()), origins.relative_ack(block.end()));
+            write!(f, "{separator}{start}:{end}")?;
+        }
+        let options = &segment.options;
+        if let Some(mss) = options.mss {
+            write!(f, " mss {}", mss.get())?;
+        }
+        if let Some(scale) = options.window_scale {
+            write!(f, " ws {}", scale.shift())?;
+        }
+        if options.sack_permitted {
+            f.write_str(" sackOK")?;
+        }
+        if let Some(stamp) = options.timestamps {
+            write!(f, " ts {}:{}", stamp.val, stamp.ecr)?;
+        }
+        Ok(())
+    }
+}
+
+/// The control bits: `S`, `F`, `R` and `P`, with a dot for an acknowledgment.
+pub fn flags(segment: &Segment) -> String {
+    let mut flags = String::new();
+    flags.push_str(match segment.control {
+        Control::None => "",
+        Control::Syn => "S",
+        Control::Fin => "F",
+        Control::Rst => "R",
+    });
+    if segment.psh {
+        flags.push('P');
+    }
+    if segment.ack.is_some() {
+        flags.push('.');
+    }
+    if flags.is_empty() {
+        flags.push('-');
+    }
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::{Mss, Options, SeqRange, Timestamps, UnscaledWindow};
+
+    use super::*;
+
+    const ORIGINS: Origins =
+        Origins { seq: SeqNum::new(u32::MAX), ack: SeqNum::new(1000), scale: WindowScale::clamped(2) };
+
+    #[test]
+    fn a_data_segment_with_everything() {
+        let mut segment = Segment {
+            seq: SeqNum::new(0),
+            ack: Some(SeqNum::new(1001)),
+            control: Control::Fin,
+            psh: true,
+            window: UnscaledWindow::new(500),
+            payload_len: 365,
+            options: Options { timestamps: Some(Timestamps { val: 7, ecr: 3 }), ..Options::default() },
+        };
+        segment.options.sack.extend([(1731, 2096), (2461, 2826)]);
+        assert_eq!(
+            ORIGINS.show(&segment).to_string(),
+            "FP. 1:366(365) ack 1 win 2000 sack 731:1096,1461:1826 ts 7:3"
+        );
+    }
+
+    #[test]
+    fn the_window_of_a_syn_is_not_scaled() {
+        let segment = Segment {
+            seq: SeqNum::new(u32::MAX),
+            ack: None,
+            control: Control::Syn,
+            psh: false,
+            window: UnscaledWindow::new(500),
+            payload_len: 0,
+            options: Options {
+                mss: Mss::new(1460),
+                window_scale: Some(WindowScale::clamped(2)),
+                sack_permitted: true,
+                ..Options::default()
+            },
+        };
+        assert_eq!(ORIGINS.show(&segment).to_string(), "S 0:0(0) win 500 mss 1460 ws 2 sackOK");
+    }
+
+    trait Extend {
+        fn extend<const N: usize>(&mut self, blocks: [(u32, u32); N]);
+    }
+
+    impl Extend for wire::SackBlocks {
+        fn extend<const N: usize>(&mut self, blocks: [(u32, u32); N]) {
+            for (start, end) in blocks {
+                assert!(self.push(SeqRange::new(SeqNum::new(start), SeqNum::new(end)).unwrap()));
+            }
+        }
+    }
+}

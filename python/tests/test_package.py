@@ -1,0 +1,108 @@
+"""The package as a whole: doctests, documentation, the stub of the extension, the reference page."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY
+
+import tcpsf
+from tcpsf import _core
+from tcpsf.report import scenario_reference
+
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(tcpsf.__path__, "tcpsf.")
+    if module.name not in ("tcpsf._core", "tcpsf.__main__")
+)
+
+
+def test_doctests() -> None:
+    attempted = 0
+    for name in MODULES:
+        flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        outcome = doctest.testmod(importlib.import_module(name), optionflags=flags)
+        assert outcome.failed == 0, name
+        attempted += outcome.attempted
+    assert attempted >= 25
+
+
+@pytest.mark.parametrize("name", tcpsf.__all__)
+def test_every_public_name_is_documented(name: str) -> None:
+    found = getattr(tcpsf, name)
+    if inspect.isclass(found) or inspect.isfunction(found):
+        assert inspect.getdoc(found)
+
+
+def test_the_reference_page_is_up_to_date() -> None:
+    committed = (REPOSITORY / "docs" / "reference" / "scenario.md").read_text(encoding="utf-8")
+    assert committed == scenario_reference.page(), (
+        "run: python -m tcpsf.report.scenario_reference > docs/reference/scenario.md"
+    )
+
+
+def test_the_stub_names_what_the_extension_has() -> None:
+    stub = ast.parse((Path(tcpsf.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
+    stubbed: dict[str, set[str]] = {}
+    for node in stub.body:
+        if isinstance(node, ast.ClassDef):
+            stubbed[node.name] = {part.name for part in node.body if isinstance(part, ast.FunctionDef)} - {"__new__"}
+        elif isinstance(node, ast.FunctionDef):
+            stubbed[node.name] = set()
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            stubbed[node.target.id] = set()
+    public = {name for name in vars(_core) if not name.startswith("_")}
+    assert set(stubbed) == public
+    for name, members in stubbed.items():
+        if members:
+            actual = {member for member in vars(getattr(_core, name)) if not member.startswith("__")}
+            assert members - {"__arrow_c_stream__"} == actual, name
+
+
+def test_the_extension_says_what_is_wrong_and_what_to_do(small: tcpsf.Scenario) -> None:
+    with pytest.raises(ValueError, match="route") as caught:
+        _core.Simulation(small.with_value("route", [{"from": "a", "to": "b", "via": ["thre"]}]).to_json(), seed=1)
+    message, hint = caught.value.args
+    assert message == "route[0].via[0]: there is no link `thre`"
+    assert hint == "did you mean `there`?"
+    with pytest.raises(ValueError, match="not JSON"):
+        _core.Simulation("{", seed=1)
+    with pytest.raises(OverflowError):
+        _core.Simulation(small.to_json(), seed=-1)
+
+
+def test_a_table_can_be_read_twice_and_taken_once(small: tcpsf.Scenario) -> None:
+    import polars as pl
+
+    simulation = _core.Simulation(small.to_json(), seed=1)
+    while simulation.advance(max_events=10_000):
+        assert simulation.now_s <= simulation.duration_s == 20.0
+    assert simulation.events > 1000
+    assert simulation.buffered_rows > 0
+    flows = simulation.take_flows()
+    assert flows.num_rows == pl.DataFrame(flows).height == pl.DataFrame(flows).height
+    assert simulation.take_flows().num_rows == 0
+    simulation.take_recoveries()
+    simulation.take_samples()
+    assert simulation.buffered_rows == 0
+
+
+def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> None:
+    result = tcpsf.run(small.with_value("samples", {"every": "1s", "workloads": ["greedy"]}), seed=1)
+    flows = "flow workload variant class size_bytes start_s sender_s receiver_s segments sent_bytes"
+    flows += " retransmitted_segments retransmitted_bytes fast_retransmits timeouts syn_timeouts"
+    assert result.flows.columns == flows.split()
+    recoveries = "time_s flow workload variant class cause cwnd_bytes flight_bytes"
+    assert result.recoveries.columns == recoveries.split()
+    assert result.samples.columns == ["time_s", "object", "quantity", "value"]
+    assert result.samples.height > 0
+    assert set(result.samples["object"].cast(str)) == {"greedy/0", "greedy/1"}
+    assert result.links["link"].cast(str).to_list() == ["there", "back"]
+    greedy = result.flows.filter(result.flows["workload"].cast(str) == "greedy")
+    assert greedy["size_bytes"].null_count() == greedy["sender_s"].null_count() == greedy.height == 2
