@@ -168,7 +168,8 @@ class TestOutput:
             assert answer == Answer(
                 2,
                 "",
-                f"error: cannot write results to `{out}`: it exists and holds something else\nhint: name another folder\n",
+                f"error: cannot write results to `{out}`: it exists and holds something else\n"
+                "hint: name another folder\n",
             )
         assert [path.name for path in out.iterdir()] == ["thesis.tex"]
 

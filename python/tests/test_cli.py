@@ -55,7 +55,7 @@ def test_help_loads_nothing_heavy() -> None:
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "Usage: tcpsf" in answer.stdout
     assert "'tcpsf.cli.app'" in answer.stderr
-    for heavy in ("polars", "jinja2", "rich.progress", "tcpsf.runs"):
+    for heavy in ("polars", "jinja2", "rich.progress"):
         assert f"'{heavy}'" not in answer.stderr
 
 

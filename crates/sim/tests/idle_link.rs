@@ -82,7 +82,7 @@ fn completion_times_are_exact_to_the_nanosecond() {
         assert_eq!(run.flows.len(), CLASSES.len());
         for (row, &size) in CLASSES.iter().enumerate() {
             let (arrived, acknowledged) = arithmetic(&rule, size);
-            let seconds = |nanos: u64| Some(nanos as f64 / 1e9);
+            let seconds = |nanos: u64| Some(sim::tables::span_s(units::Duration::from_nanos(nanos)));
             assert_eq!(
                 run.flows.receiver_s.get(row),
                 seconds(arrived),

@@ -126,7 +126,9 @@ mod tests {
             payload_len: 365,
             options: Options { timestamps: Some(Timestamps { val: 7, ecr: 3 }), ..Options::default() },
         };
-        segment.options.sack.extend([(1731, 2096), (2461, 2826)]);
+        for (start, end) in [(1731, 2096), (2461, 2826)] {
+            segment.options.sack.push(SeqRange::new(SeqNum::new(start), SeqNum::new(end)).unwrap());
+        }
         assert_eq!(
             ORIGINS.show(&segment).to_string(),
             "FP. 1:366(365) ack 1 win 2000 sack 731:1096,1461:1826 ts 7:3"
@@ -150,17 +152,5 @@ mod tests {
             },
         };
         assert_eq!(ORIGINS.show(&segment).to_string(), "S 0:0(0) win 500 mss 1460 ws 2 sackOK");
-    }
-
-    trait Extend {
-        fn extend<const N: usize>(&mut self, blocks: [(u32, u32); N]);
-    }
-
-    impl Extend for wire::SackBlocks {
-        fn extend<const N: usize>(&mut self, blocks: [(u32, u32); N]) {
-            for (start, end) in blocks {
-                assert!(self.push(SeqRange::new(SeqNum::new(start), SeqNum::new(end)).unwrap()));
-            }
-        }
     }
 }

@@ -49,8 +49,8 @@ below a window of `min` full-sized segments, `n` take the place of one |
 | `iw` | initial window, 1 to 10 full-sized segments, or `rfc3390`, `rfc6928` |
 | `lw` | window after a timeout in segments, 1 where it is left out |
 
-Examples: `"reno+sack / full / iw=1"` (the papers' Classic TCP), `"reno+sack / fs(n=4) / iw=1"`, `"tahoe / full / iw=2"`,
-`"reno+newreno+lt / vs(n=4) / iw=rfc6928"`.
+Examples: `"reno+sack / full / iw=1"` (the papers' Classic TCP), `"reno+sack / fs(n=4) / iw=1"`,
+`"tahoe / full / iw=2"`, `"reno+newreno+lt / vs(n=4) / iw=rfc6928"`.
 """
 
 TABLES: tuple[tuple[str, str, type], ...] = (

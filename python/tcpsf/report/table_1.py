@@ -42,7 +42,8 @@ def seen(cell: Cell) -> stats.Estimate | None:
 def _times(result: Table1) -> str:
     def cells(cell: Cell) -> list[str]:
         published = None if cell.published is None else cell.published.completion_s
-        return [text.estimate(cell.completion_s), text.number(published)]
+        found = cell.completion_s
+        return [text.estimate(found, 2 if found is None or found.value < 10 else 1), text.number(published)]
 
     return _by_class(result, cells)
 

@@ -17,6 +17,7 @@ from tcpsf.scenario.model import Link, Route, Samples, Tcp, Workload
 class Scenario:
     """A network, what is sent through it, and for how long.
 
+    >>> from tcpsf import Link, Scenario, Transfers
     >>> scenario = Scenario(
     ...     name="one flow",
     ...     duration="10s",

@@ -1,5 +1,6 @@
 //! Scenarios that the tests of this folder share.
-#![expect(dead_code, reason = "each test file uses some of them")]
+#![allow(dead_code, reason = "each test file uses some of them")]
+#![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
 
 use sim::tables::{Flows, Links, Recoveries};
 use sim::{Scenario, Simulation, Status};

@@ -1,0 +1,100 @@
+//! Reading a script.
+
+use units::Duration;
+
+use super::claim::Claim;
+use super::pattern::Pattern;
+use super::setup::Setup;
+use super::{Action, Script, ScriptError, Setting, Step};
+
+pub(super) fn script(name: &str, text: &str) -> Result<Script, ScriptError> {
+    let mut script =
+        Script { name: name.to_owned(), settings: Vec::new(), variants: Vec::new(), steps: Vec::new() };
+    for (line, text) in (1..).zip(text.lines()) {
+        let content = text.split('#').next().unwrap_or_default().trim();
+        if !content.is_empty() {
+            read_line(&mut script, line, content).map_err(|problem| script.error(line, &problem))?;
+        }
+    }
+    if script.steps.is_empty() {
+        return Err(script.error(1, "nothing happens in it"));
+    }
+    Ok(script)
+}
+
+fn read_line(script: &mut Script, line: u32, content: &str) -> Result<(), String> {
+    let (word, rest) = content.split_once(char::is_whitespace).unwrap_or((content, ""));
+    let rest = rest.trim();
+    match word {
+        "use" | "for" if !script.steps.is_empty() => Err(format!("`{word}` stands before what happens")),
+        "use" => {
+            let setting = setting(line, rest)?;
+            script.settings.push(setting);
+            Ok(())
+        }
+        "for" if !script.variants.is_empty() => Err("`for` can stand only once".to_owned()),
+        "for" => {
+            for value in rest.split_once(char::is_whitespace).map_or("", |(_, values)| values).split(" | ") {
+                let key = rest.split_whitespace().next().unwrap_or_default();
+                script.variants.push(setting(line, &format!("{key} {}", value.trim()))?);
+            }
+            Ok(())
+        }
+        _ => {
+            let after = word.strip_prefix('+').ok_or_else(|| {
+                format!("`{word}` is neither `use`, nor `for`, nor a time such as `+0` or `+40ms`")
+            })?;
+            script.steps.push(Step { line, after: span(after)?, action: action(rest)? });
+            Ok(())
+        }
+    }
+}
+
+/// Settings are tried out when they are read, so that a mistake is found at its line.
+fn setting(line: u32, text: &str) -> Result<Setting, String> {
+    let (key, value) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let value = value.trim();
+    Setup::default().set(key, value)?;
+    Ok(Setting { line, key: key.to_owned(), value: value.to_owned() })
+}
+
+pub(super) fn span(text: &str) -> Result<Duration, String> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    text.parse().map_err(|_| format!("`{text}` is not a time such as `0`, `40ms` or `1.5s`"))
+}
+
+pub(super) fn number(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a whole number"))
+}
+
+fn action(text: &str) -> Result<Action, String> {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let rest = rest.trim();
+    let alone = |action: Action| {
+        if rest.is_empty() { Ok(action) } else { Err(format!("`{rest}` means nothing after `{word}`")) }
+    };
+    match word {
+        ">" => rest.split(" > ").map(Pattern::parse).collect::<Result<_, _>>().map(Action::Expect),
+        "<" => Pattern::parse(rest).map(Action::Arrive),
+        "connect" => alone(Action::Connect),
+        "listen" => alone(Action::Listen),
+        "close" if rest == "fails" => Ok(Action::Close { refused: true }),
+        "close" => alone(Action::Close { refused: false }),
+        "abort" => alone(Action::Abort),
+        "write" => amounts(rest).map(|(bytes, taken)| Action::Write { bytes, taken }),
+        "read" => amounts(rest).map(|(bytes, taken)| Action::Read { bytes, taken }),
+        "assert" => rest.split(',').map(Claim::parse).collect::<Result<_, _>>().map(Action::Assert),
+        "event" if !rest.is_empty() => Ok(Action::Event(rest.to_owned())),
+        "quiet" => alone(Action::Quiet),
+        "" => Err("nothing stands after the time".to_owned()),
+        other => Err(format!("nothing that happens is called `{other}`")),
+    }
+}
+
+/// `1000`, or `1000 = 500` when not all of it is done.
+fn amounts(text: &str) -> Result<(u32, u32), String> {
+    let (asked, done) = text.split_once('=').unwrap_or((text, text));
+    Ok((number(asked.trim())?, number(done.trim())?))
+}

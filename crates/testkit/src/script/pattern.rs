@@ -1,0 +1,174 @@
+//! A segment in a script: what is compared with one that left, or made into one that arrives.
+
+use wire::{
+    Control, Mss, Options, SackBlocks, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
+};
+
+use super::parse::number;
+use crate::notation::{self, Origins};
+
+/// A segment as far as the script describes it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pattern {
+    text: String,
+    flags: Option<String>,
+    /// Start and length of the payload.
+    range: Option<(u32, u32)>,
+    ack: Option<u32>,
+    window: Option<u32>,
+    sack: Vec<(u32, u32)>,
+    mss: Option<u16>,
+    scale: Option<u8>,
+    sack_permitted: bool,
+    timestamps: Option<(u32, u32)>,
+}
+
+/// Where the script's side of the connection stands: what it would say if the script says nothing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer {
+    /// The next sequence number, counted from the initial one.
+    pub(super) nxt: u32,
+    /// The acknowledgment it has come to.
+    pub(super) ack: u32,
+    /// Its window in bytes.
+    pub(super) window: u32,
+}
+
+impl Pattern {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut pattern = Self { text: text.trim().to_owned(), ..Self::default() };
+        let mut words = text.split_whitespace();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| format!("nothing stands after `{word}`"));
+            match word {
+                "ack" => pattern.ack = Some(number(value()?)?),
+                "win" => pattern.window = Some(number(value()?)?),
+                "sack" => pattern.sack = value()?.split(',').map(span_of).collect::<Result<_, _>>()?,
+                "mss" => pattern.mss = Some(in_range(value()?, 1, u16::MAX)?),
+                "ws" => pattern.scale = Some(in_range(value()?, 0, 14)?),
+                "sackOK" => pattern.sack_permitted = true,
+                "ts" => {
+                    let stamps = value()?;
+                    let (val, ecr) =
+                        stamps.split_once(':').ok_or_else(|| format!("`{stamps}` is not `value:echo`"))?;
+                    pattern.timestamps = Some((number(val)?, number(ecr)?));
+                }
+                _ if word.contains(':') => pattern.range = Some(payload(word)?),
+                _ if word.chars().all(|c| "SFRP.-".contains(c)) => pattern.flags = Some(word.to_owned()),
+                _ => return Err(format!("`{word}` says nothing of a segment")),
+            }
+        }
+        if pattern.text.is_empty() { Err("no segment".to_owned()) } else { Ok(pattern) }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the segment is as described.
+    pub(super) fn matches(&self, segment: &Segment, origins: &Origins) -> bool {
+        let start = origins.relative_seq(segment.seq);
+        let sack: Vec<(u32, u32)> = segment
+            .options
+            .sack
+            .iter()
+            .map(|block| (origins.relative_ack(block.start()), origins.relative_ack(block.end())))
+            .collect();
+        let flags_match = match &self.flags {
+            Some(flags) => notation::flags(segment) == *flags,
+            None => segment.control == Control::None && segment.ack.is_some(),
+        };
+        flags_match
+            && self.range.map_or(segment.payload_len == 0, |range| range == (start, segment.payload_len))
+            && self.ack.is_none_or(|ack| segment.ack.map(|n| origins.relative_ack(n)) == Some(ack))
+            && self.window.is_none_or(|window| origins.window(segment) == window)
+            && sack == self.sack
+            && self.options_match(&segment.options, segment.control == Control::Syn)
+    }
+
+    fn options_match(&self, options: &Options, syn: bool) -> bool {
+        let stamps = options.timestamps.map(|stamp| (stamp.val, stamp.ecr));
+        if syn && (self.mss.is_some() || self.scale.is_some() || self.sack_permitted) {
+            return options.mss.map(Mss::get) == self.mss
+                && options.window_scale.map(WindowScale::shift) == self.scale
+                && options.sack_permitted == self.sack_permitted
+                && stamps == self.timestamps;
+        }
+        self.timestamps.is_none_or(|expected| stamps == Some(expected))
+    }
+
+    /// The segment that arrives, and where the peer stands after it.
+    pub(super) fn build(&self, peer: Peer, origins: &Origins) -> Result<(Segment, Peer), String> {
+        let flags = self.flags.as_deref().unwrap_or(".");
+        let control = match flags.trim_matches(['P', '.', '-']) {
+            "" => Control::None,
+            "S" => Control::Syn,
+            "F" => Control::Fin,
+            "R" => Control::Rst,
+            _ => return Err(format!("`{flags}` opens, ends or resets at once")),
+        };
+        let (start, payload_len) = self.range.unwrap_or((peer.nxt, 0));
+        let ack = self.ack.unwrap_or(peer.ack);
+        let acknowledges = flags.contains('.');
+        let window = self.window.unwrap_or(peer.window);
+        let mut sack = SackBlocks::EMPTY;
+        for &(from, to) in &self.sack {
+            if !SeqRange::new(origins.ack + from, origins.ack + to).is_some_and(|block| sack.push(block)) {
+                return Err(format!("`{from}:{to}` is no block, or one too many"));
+            }
+        }
+        let segment = Segment {
+            seq: origins.seq + start,
+            ack: acknowledges.then(|| origins.ack + ack),
+            control,
+            psh: flags.contains('P'),
+            window: field(window, if control == Control::Syn { WindowScale::NONE } else { origins.scale })?,
+            payload_len,
+            options: Options {
+                mss: self.mss.and_then(Mss::new),
+                window_scale: self.scale.map(WindowScale::clamped),
+                sack_permitted: self.sack_permitted,
+                timestamps: self.timestamps.map(|(val, ecr)| Timestamps { val, ecr }),
+                sack,
+            },
+        };
+        let end = SeqNum::new(start + segment.seq_len());
+        let after = Peer {
+            nxt: SeqNum::new(peer.nxt).latest(end).value(),
+            ack: if acknowledges { SeqNum::new(peer.ack).latest(SeqNum::new(ack)).value() } else { peer.ack },
+            window,
+        };
+        Ok((segment, after))
+    }
+}
+
+/// The field that advertises exactly this window.
+fn field(window: u32, scale: WindowScale) -> Result<UnscaledWindow, String> {
+    let field = UnscaledWindow::from_bytes(window, scale);
+    if field.bytes(scale) == window {
+        Ok(field)
+    } else {
+        Err(format!("a window of {window} can't be said with a scale of {}", scale.shift()))
+    }
+}
+
+/// `731:1096`
+fn span_of(text: &str) -> Result<(u32, u32), String> {
+    let (start, end) = text.split_once(':').ok_or_else(|| format!("`{text}` is not `start:end`"))?;
+    Ok((number(start)?, number(end)?))
+}
+
+/// `1:366(365)`, as start and length.
+fn payload(text: &str) -> Result<(u32, u32), String> {
+    let error = || format!("`{text}` is not `start:end(length)`");
+    let (range, len) = text.strip_suffix(')').and_then(|t| t.split_once('(')).ok_or_else(error)?;
+    let ((start, end), len) = (span_of(range)?, number(len)?);
+    if end.checked_sub(start) == Some(len) { Ok((start, len)) } else { Err(error()) }
+}
+
+fn in_range<N: TryFrom<u32> + PartialOrd + std::fmt::Display>(text: &str, least: N, most: N) -> Result<N, String> {
+    match N::try_from(number(text)?) {
+        Ok(n) if n >= least && n <= most => Ok(n),
+        _ => Err(format!("`{text}` is not between {least} and {most}")),
+    }
+}

@@ -1,0 +1,151 @@
+//! The settings of a script.
+
+use policy::congestion::Counting;
+use policy::rtt::RtoConfig;
+use tcp::{Config, DelayedAck, RttSamples};
+use units::Duration;
+use wire::{Mss, SeqNum, WindowScale};
+
+use super::parse::{number, span};
+
+/// How a script's connection begins.
+#[derive(Debug, Clone)]
+pub(super) struct Setup {
+    pub(super) config: Config,
+    /// Whether the handshake is skipped.
+    pub(super) established: bool,
+    /// Unless the script says otherwise, numbers wrap a thousand bytes into the stream.
+    pub(super) iss: SeqNum,
+    pub(super) irs: SeqNum,
+    /// The peer's window in bytes, and with what it is scaled when the handshake is skipped.
+    pub(super) window: u32,
+    pub(super) peer_scale: WindowScale,
+    pub(super) peer_mss: Mss,
+}
+
+impl Default for Setup {
+    /// An established connection with plain headers, SACK, and an Ethernet's segments.
+    fn default() -> Self {
+        let config = Config { timestamps: false, window_scaling: false, ..Config::default() };
+        Self {
+            config,
+            established: true,
+            iss: SeqNum::new(u32::MAX - 999),
+            irs: SeqNum::new((1 << 31) - 500),
+            window: 65_535,
+            peer_scale: WindowScale::NONE,
+            peer_mss: Mss::ETHERNET_IPV4,
+        }
+    }
+}
+
+impl Setup {
+    /// Takes `use key value`.
+    pub(super) fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let config = &mut self.config;
+        match key {
+            "start" => self.established = choice(value, &[("established", true), ("closed", false)])?,
+            "sender" => {
+                config.sender = value.parse().map_err(|error: policy::ParseSenderError| error.to_string())?;
+            }
+            "profile" => self.take_profile(value)?,
+            "growth" => {
+                config.counting = choice(value, &[("ack", Counting::Acks), ("bytes", Counting::Bytes)])?;
+            }
+            "mss" => config.mss = mss(value)?,
+            "peer_mss" => self.peer_mss = mss(value)?,
+            "rto" => config.rto = rto(value)?,
+            "rtt_sample" => {
+                let samples = [("window", RttSamples::OnePerWindow), ("ack", RttSamples::EveryAck)];
+                config.rtt_samples = choice(value, &samples)?;
+            }
+            "delayed_ack" => config.delayed_ack = delayed_ack(value)?,
+            "receive_buffer" => config.receive_buffer = number(value)?,
+            "send_buffer" => config.send_buffer = number(value)?,
+            "scaling" => config.window_scaling = switch(value)?,
+            "timestamps" => config.timestamps = switch(value)?,
+            "sack" => config.sack = switch(value)?,
+            "nagle" => config.nagle = switch(value)?,
+            "restart_after_idle" => config.restart_after_idle = switch(value)?,
+            "msl" => config.msl = span(value)?,
+            "max_timeouts" => config.max_timeouts = small(value)?,
+            "iss" => self.iss = SeqNum::new(number(value)?),
+            "irs" => self.irs = SeqNum::new(number(value)?),
+            "window" => self.window = number(value)?,
+            "peer_scale" => self.peer_scale = WindowScale::clamped(small(value)?),
+            _ => return Err(format!("no setting is called `{key}`")),
+        }
+        Ok(())
+    }
+
+    /// The bundles that the scenarios know, as far as they concern one connection.
+    fn take_profile(&mut self, name: &str) -> Result<(), String> {
+        let timer = |tick: u64, least: u64, ticks_expire: bool| {
+            let (initial, max) = (Duration::from_secs(3), Duration::from_secs(64));
+            let (least, tick) = (Duration::from_millis(least), Duration::from_millis(tick));
+            RtoConfig::new(initial, least, max, tick, ticks_expire).ok_or("no such timer".to_owned())
+        };
+        let config = &mut self.config;
+        (config.rto, config.rtt_samples, config.counting, config.delayed_ack) = match name {
+            "rfc" => (RtoConfig::RFC, RttSamples::EveryAck, Counting::Bytes, DelayedAck::RFC),
+            "ns2" => (timer(100, 1000, false)?, RttSamples::OnePerWindow, Counting::Acks, DelayedAck::OFF),
+            "bsd" => (timer(500, 1000, true)?, RttSamples::OnePerWindow, Counting::Acks, DelayedAck::RFC),
+            _ => return Err(format!("no profile is called `{name}`: `rfc`, `ns2`, `bsd`")),
+        };
+        Ok(())
+    }
+}
+
+fn choice<T: Copy>(value: &str, choices: &[(&str, T)]) -> Result<T, String> {
+    choices.iter().find(|(name, _)| *name == value).map(|&(_, choice)| choice).ok_or_else(|| {
+        let names: Vec<String> = choices.iter().map(|(name, _)| format!("`{name}`")).collect();
+        format!("`{value}` is not {}", names.join(" or "))
+    })
+}
+
+fn switch(value: &str) -> Result<bool, String> {
+    choice(value, &[("on", true), ("off", false)])
+}
+
+fn small(value: &str) -> Result<u8, String> {
+    value.parse().map_err(|_| format!("`{value}` is not a whole number up to 255"))
+}
+
+fn mss(value: &str) -> Result<Mss, String> {
+    let bytes = value.parse().ok().and_then(Mss::new);
+    bytes.ok_or_else(|| format!("`{value}` is not a segment size"))
+}
+
+/// `initial 3s min 1s max 64s tick 100ms expire`; what isn't said is the RFC's, on an exact clock.
+fn rto(value: &str) -> Result<RtoConfig, String> {
+    let [mut initial, mut min, mut max, mut tick] =
+        [Duration::from_secs(1), Duration::from_secs(1), Duration::from_secs(60), Duration::ZERO];
+    let mut ticks_expire = false;
+    let mut words = value.split_whitespace();
+    while let Some(word) = words.next() {
+        let slot = match word {
+            "initial" => &mut initial,
+            "min" => &mut min,
+            "max" => &mut max,
+            "tick" => &mut tick,
+            "expire" => {
+                ticks_expire = true;
+                continue;
+            }
+            _ => return Err(format!("`{word}` says nothing of the timer")),
+        };
+        *slot = span(words.next().unwrap_or_default())?;
+    }
+    RtoConfig::new(initial, min, max, tick, ticks_expire).ok_or_else(|| {
+        format!("`{value}`: min is at most initial, initial at most max, and the tick at most min")
+    })
+}
+
+/// `2 200ms`, or `off`.
+fn delayed_ack(value: &str) -> Result<DelayedAck, String> {
+    if value == "off" {
+        return Ok(DelayedAck::OFF);
+    }
+    let (every, timeout) = value.split_once(' ').ok_or("`delayed_ack` is `off` or e.g. `2 200ms`")?;
+    Ok(DelayedAck { every: small(every)?, timeout: span(timeout.trim())? })
+}
