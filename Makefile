@@ -79,10 +79,11 @@ verify: $(DEV) verify-random ## compare with theory, papers and ns-2, each with 
 	@.ci/debian ns:ns2
 	@.ci/each verification $(BIN)/python
 
+# Not in release: the assertions that it leaves out are half of what these cases are for.
+CASES ?= 1000000
 verify-random: tools
 	@echo "== random cases, $(CASES) a property"
-	@PROPTEST_CASES=$(CASES) $(CARGO) test --release --locked --workspace --exclude py -- --quiet
-CASES ?= 100000
+	@PROPTEST_CASES=$(CASES) $(CARGO) test --locked --workspace --exclude py --exclude sim -- --quiet
 
 bench: $(DEV) ## speed, beside a peer's in the same run
 	@.ci/debian ns:ns2

@@ -66,6 +66,14 @@ def run(scenario: Scenario, *, seed: int) -> RunResult:
     """Simulate ``scenario`` once. The same scenario and seed give the same bytes, on any machine.
 
     Raises `ScenarioError` where the scenario makes no sense.
+
+    >>> from tcpsf import Link, Scenario, Transfers, run
+    >>> there = Link(name="there", from_="a", to="b", rate="10Mb/s", delay="50ms")
+    >>> back = Link(name="back", from_="b", to="a", rate="10Mb/s", delay="50ms")
+    >>> page = Transfers(name="page", from_="a", to="b", sizes=(14_600,), sender="reno+sack / full / iw=1")
+    >>> result = run(Scenario(name="one flow", duration="10s", link=(there, back), workload=(page,)), seed=1)
+    >>> result.flows.select("size_bytes", "segments", "timeouts").rows()
+    [(14600, 10, 0)]
     """
     return _drive(Job(scenario=scenario, seed=seed, fold=_Keep), between=lambda _share: None)
 
@@ -101,6 +109,11 @@ def replicate(
     Results are in the order of the seeds. With ``reduce``, each run's rows go to a fresh `Fold` a batch at a time and
     its result stands for the run: memory then does not grow with simulated time. ``progress`` is called from this
     thread, a few times a second.
+
+    >>> from tcpsf.papers.smart_framing import CLASSIC, web_scenario
+    >>> results = replicate(web_scenario(sender=CLASSIC.sender, duration="5s"), seeds=[1, 2])
+    >>> [result.provenance.seed for result in results]
+    [1, 2]
     """
     if reduce is None:
         return run_jobs(

@@ -68,7 +68,7 @@ fn arithmetic(rule: &Rule, size: u64) -> (u64, u64) {
 
 /// `MSS/4 · 1.32^step`, at most MSS, in whole bytes.
 fn variable_size(step: u32) -> u64 {
-    if step > 12 { MSS } else { ((MSS / 4) * 132u64.pow(step) / 100u64.pow(step)).min(MSS) }
+    if step > 6 { MSS } else { ((MSS / 4) * 132u64.pow(step) / 100u64.pow(step)).min(MSS) }
 }
 
 #[test]

@@ -16,7 +16,7 @@ def as_text(result: Table1) -> str:
         (
             heading(result),
             "Completion time, seconds (mean ± 95 % interval; `paper` as published)\n\n" + _times(result),
-            "%FR: losses noticed by fast retransmit, per cent of all noticed (– where none was)\n\n" + _shares(result),
+            "%FR: losses noticed by fast retransmit, per cent of all (–: none was)\n\n" + _shares(result),
             "The bottleneck\n\n" + _bottleneck(result),
             "What the paper says, and what we find\n\n" + _claims(result),
         )
