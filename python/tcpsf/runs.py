@@ -70,10 +70,10 @@ def run(scenario: Scenario, *, seed: int) -> RunResult:
     >>> from tcpsf import Link, Scenario, Transfers, run
     >>> there = Link(name="there", from_="a", to="b", rate="10Mb/s", delay="50ms")
     >>> back = Link(name="back", from_="b", to="a", rate="10Mb/s", delay="50ms")
-    >>> page = Transfers(name="page", from_="a", to="b", sizes=(14_600,), sender="reno+sack / full / iw=1")
+    >>> page = Transfers(name="page", from_="a", to="b", sizes=(10_000,), sender="reno+sack / full / iw=1")
     >>> result = run(Scenario(name="one flow", duration="10s", link=(there, back), workload=(page,)), seed=1)
     >>> result.flows.select("size_bytes", "segments", "timeouts").rows()
-    [(14600, 10, 0)]
+    [(10000, 7, 0)]
     """
     return _drive(Job(scenario=scenario, seed=seed, fold=_Keep), between=lambda _share: None)
 

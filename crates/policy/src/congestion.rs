@@ -58,6 +58,16 @@ pub enum Counting {
     Bytes,
 }
 
+/// What is halved when something is lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Halving {
+    /// RFC 5681 §3.1, eq. (4): what is in flight, and only once while the same data keeps timing out.
+    #[default]
+    Flight,
+    /// The window, at every expiry of the timer: senders of the papers' time (ns-2, and BSD before RFC 2581).
+    Window,
+}
+
 /// Any of the controllers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnyController {

@@ -2,17 +2,21 @@
 //!
 //! The four differ in what they take an acknowledgment in that time for. Tahoe doesn't care and starts over.
 //! Reno takes a duplicate for a segment that left the network and ends at the first news. NewReno (RFC 6582)
-//! takes news that stops short of the recovery point for another hole. SACK (RFC 6675) looks at the scoreboard.
+//! takes news that stops short of the recovery point for another hole. SACK (RFC 6675) looks at the scoreboard, and
+//! so does its ancestor SACK1, which counts acknowledgments to know how much is in the network.
 
 mod new_reno;
 mod reno;
 mod sack;
+mod sack1;
 
 pub use new_reno::NewReno;
 pub use reno::Reno;
 pub use sack::SackPipe;
+pub use sack1::Sack1;
 
 use crate::facts::LossSample;
+use crate::loss::{Cut, Scoreboard};
 
 /// An acknowledgment of new data during recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +65,16 @@ pub trait Recovery {
 
     /// The window in force, given the controller's.
     fn window(&self, cwnd: u32) -> u32;
+
+    /// The bytes that count against the window; `None`: everything unacknowledged.
+    fn pipe(&self, board: &Scoreboard) -> Option<u32>;
+
+    /// The segment to send again now that the window has room for one, `None` for new data. `new_data` says
+    /// whether there is any.
+    fn next_repair(&mut self, board: &Scoreboard, new_data: bool) -> Option<Cut>;
+
+    /// A segment was sent.
+    fn on_sent(&mut self, bytes: u32);
 }
 
 /// Any of the recoveries that repair. (Tahoe's is to have none.)
@@ -72,6 +86,8 @@ pub enum AnyRecovery {
     NewReno(NewReno),
     /// RFC 6675.
     SackPipe(SackPipe),
+    /// Fall and Floyd 1996.
+    Sack1(Sack1),
 }
 
 macro_rules! each {
@@ -80,6 +96,7 @@ macro_rules! each {
             Self::Reno($inner) => $call,
             Self::NewReno($inner) => $call,
             Self::SackPipe($inner) => $call,
+            Self::Sack1($inner) => $call,
         }
     };
 }
@@ -99,5 +116,17 @@ impl Recovery for AnyRecovery {
 
     fn window(&self, cwnd: u32) -> u32 {
         each!(self, r => r.window(cwnd))
+    }
+
+    fn pipe(&self, board: &Scoreboard) -> Option<u32> {
+        each!(self, r => r.pipe(board))
+    }
+
+    fn next_repair(&mut self, board: &Scoreboard, new_data: bool) -> Option<Cut> {
+        each!(self, r => r.next_repair(board, new_data))
+    }
+
+    fn on_sent(&mut self, bytes: u32) {
+        each!(self, r => r.on_sent(bytes));
     }
 }

@@ -1,7 +1,7 @@
 //! Naming a combination of sender policies in text.
 //!
 //! ```text
-//! <congestion>[+newreno|+sack][+lt] / <segmenter> / iw=<window>[, lw=N]
+//! <congestion>[+newreno|+sack|+sack1][+lt] / <segmenter> / iw=<window>[, lw=N]
 //!
 //! reno+sack / fs(n=4) / iw=1
 //! tahoe / full / iw=2
@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::congestion::{AnyController, Classic, Counting, Fixed, Reno};
+use crate::congestion::{AnyController, Classic, Counting, Fixed, Halving, Reno};
 use crate::loss::{AnyDetector, DupAck, Sack};
 use crate::recovery::{self, AnyRecovery};
 use crate::segment::{Alpha, AnySegmenter, Avoidance, FixedSize, FullSized, Regime, VariableSize};
@@ -55,6 +55,8 @@ pub enum LossResponse {
     NewReno,
     /// The scoreboard (RFC 6675).
     Sack,
+    /// The scoreboard as ns-2's `TCP/Sack1` uses it (Fall and Floyd 1996).
+    Sack1,
 }
 
 /// Which segmenter.
@@ -102,10 +104,10 @@ impl SenderPolicy {
     };
 
     /// A congestion controller for a connection with this `smss`.
-    pub fn controller(&self, smss: u32, counting: Counting) -> AnyController {
+    pub fn controller(&self, smss: u32, counting: Counting, halving: Halving) -> AnyController {
         match self.congestion {
             Congestion::Reno => {
-                AnyController::Reno(Reno::new(self.initial_window.bytes(smss), counting, Classic))
+                AnyController::Reno(Reno::new(self.initial_window.bytes(smss), counting, halving, Classic))
             }
             Congestion::Fixed(segments) => AnyController::Fixed(Fixed::new(u32::from(segments) * smss)),
         }
@@ -139,8 +141,9 @@ impl SenderPolicy {
         match self.loss {
             LossResponse::Tahoe => None,
             LossResponse::Reno => Some(AnyRecovery::Reno(recovery::Reno::default())),
-            LossResponse::Sack if sack => Some(AnyRecovery::SackPipe(recovery::SackPipe)),
-            LossResponse::NewReno | LossResponse::Sack => {
+            LossResponse::Sack1 if sack => Some(AnyRecovery::Sack1(recovery::Sack1::default())),
+            LossResponse::Sack if sack => Some(AnyRecovery::SackPipe(recovery::SackPipe::default())),
+            LossResponse::NewReno | LossResponse::Sack | LossResponse::Sack1 => {
                 Some(AnyRecovery::NewReno(recovery::NewReno::default()))
             }
         }
@@ -148,7 +151,7 @@ impl SenderPolicy {
 
     /// Whether the sender wants the SACK option.
     pub fn wants_sack(&self) -> bool {
-        self.loss == LossResponse::Sack
+        matches!(self.loss, LossResponse::Sack | LossResponse::Sack1)
     }
 
     /// The loss window in bytes.
@@ -168,6 +171,7 @@ impl fmt::Display for SenderPolicy {
             LossResponse::Tahoe | LossResponse::Reno => {}
             LossResponse::NewReno => f.write_str("+newreno")?,
             LossResponse::Sack => f.write_str("+sack")?,
+            LossResponse::Sack1 => f.write_str("+sack1")?,
         }
         if self.limited_transmit {
             f.write_str("+lt")?;
@@ -218,7 +222,7 @@ pub struct ParseSenderError {
 
 impl ParseSenderError {
     /// What a name looks like, for a hint.
-    pub const EXAMPLE: &str = "a sender is `<tahoe|reno|fixed(n=N)>[+newreno|+sack][+lt] / <full|fs(n=4)|vs(n=4)> / iw=<1…10>`, \
+    pub const EXAMPLE: &str = "a sender is `<tahoe|reno|fixed(n=N)>[+newreno|+sack|+sack1][+lt] / <full|fs(n=4)|vs(n=4)> / iw=<1…10>`, \
          e.g. `reno+sack / fs(n=4) / iw=1`";
 }
 
@@ -261,8 +265,9 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
         match word {
             "newreno" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::NewReno,
             "sack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack,
+            "sack1" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack1,
             "lt" if !policy.limited_transmit => policy.limited_transmit = true,
-            "newreno" | "sack" | "lt" => {
+            "newreno" | "sack" | "sack1" | "lt" => {
                 return Err(format!("`+{word}` doesn't go with what stands before it"));
             }
             other => return Err(format!("nothing is called `+{other}`")),
@@ -380,7 +385,8 @@ mod tests {
             Just(LossResponse::Tahoe),
             Just(LossResponse::Reno),
             Just(LossResponse::NewReno),
-            Just(LossResponse::Sack)
+            Just(LossResponse::Sack),
+            Just(LossResponse::Sack1)
         ];
         let regime = (2..=64u8, 1..=64u8).prop_map(|(n, min)| Regime::new(n, min).unwrap());
         let framing = prop_oneof![

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use policy::SenderPolicy;
-use policy::congestion::Counting;
+use policy::congestion::{Counting, Halving};
 use policy::rtt::RtoConfig;
 use tcp::{Config, Connection, DelayedAck, Negotiated, RttSamples};
 use units::{Duration, Instant};
@@ -196,6 +196,10 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
         counting: match tcp.growth {
             Growth::Ack => Counting::Acks,
             Growth::Bytes => Counting::Bytes,
+        },
+        halving: match tcp.halving {
+            crate::scenario::Halving::Flight => Halving::Flight,
+            crate::scenario::Halving::Window => Halving::Window,
         },
         mss: tcp.mss,
         rto,

@@ -18,7 +18,7 @@ use units::Duration;
 pub use self::error::ScenarioError;
 pub(crate) use self::keys::{Place, foreign, needed};
 pub use self::link::{Buffer, Link, Loss, LossKind};
-pub use self::tcp::{Growth, Profile, RttSample, Tcp, TcpSettings};
+pub use self::tcp::{Growth, Halving, Profile, RttSample, Tcp, TcpSettings};
 pub use self::workload::{Distribution, Kind, Lognormal, Opener, Pareto, Share, Sizes, Workload};
 use crate::plan::Plan;
 

@@ -1,7 +1,7 @@
 //! What a connection is built with.
 
 use policy::SenderPolicy;
-use policy::congestion::Counting;
+use policy::congestion::{Counting, Halving};
 use policy::rtt::RtoConfig;
 use units::Duration;
 use wire::{Mss, WindowScale};
@@ -14,6 +14,8 @@ pub struct Config {
     pub sender: SenderPolicy,
     /// How slow start counts an acknowledgment.
     pub counting: Counting,
+    /// What is halved when something is lost.
+    pub halving: Halving,
     /// The largest segment to accept, which is announced, and to send.
     pub mss: Mss,
     /// The retransmission timer.
@@ -48,6 +50,7 @@ impl Default for Config {
         Self {
             sender: SenderPolicy::CLASSIC,
             counting: Counting::Bytes,
+            halving: Halving::Flight,
             mss: Mss::ETHERNET_IPV4,
             rto: RtoConfig::RFC,
             rtt_samples: RttSamples::EveryAck,

@@ -9,7 +9,7 @@ use wire::{Control, Mss, Options, Segment, SeqNum, Timestamps, UnscaledWindow, W
 use crate::config::{Config, Negotiated};
 use crate::event::{CallError, CloseReason, Event};
 use crate::receive::Receiver;
-use crate::send::{SendStatistics, Sender};
+use crate::send::{SendState, SendStatistics, Sender};
 use crate::state::State;
 
 /// One TCP connection as a state machine over sequence numbers; it performs no I/O and reads no clock.
@@ -247,6 +247,11 @@ impl Connection {
     /// What has been sent so far.
     pub fn statistics(&self) -> &SendStatistics {
         &self.snd.statistics
+    }
+
+    /// The sending half as it stands.
+    pub fn send_state(&self) -> SendState {
+        self.snd.state()
     }
 
     /// The sender maximum segment size in bytes.

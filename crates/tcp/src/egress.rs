@@ -136,27 +136,7 @@ impl Connection {
             // RFC 5681 §3.2 step 3, RFC 6675 §5 step (4.3): the first segment goes without asking the window.
             return self.snd.board.first().map(piece);
         }
-        if !self.snd.uses_pipe() || !self.snd.may_add_segment() {
-            return None;
-        }
-        let room = self.snd.window().saturating_sub(self.snd.board.pipe());
-        let fits = |candidate: &Piece| candidate.len <= room;
-        // RFC 6675 §4, NextSeg: (1) what is lost, (2) what is new, (3) what may be lost, (4) a rescue.
-        if let Some(lost) = self.snd.board.next_lost() {
-            return Some(piece(lost)).filter(fits);
-        }
-        if self.snd.nxt.before(self.snd.data_end) && self.snd.wnd > self.snd.flight() {
-            return None;
-        }
-        if let Some(hole) = self.snd.board.next_hole() {
-            return Some(piece(hole)).filter(fits);
-        }
-        if self.snd.repair.rescued {
-            return None;
-        }
-        let rescue = self.snd.board.last_hole().map(piece).filter(fits);
-        self.snd.repair.rescued = rescue.is_some();
-        rescue
+        self.snd.next_repair().map(piece)
     }
 
     /// What the windows let out at SND.NXT: new data, or what a timeout made be sent again.
@@ -168,9 +148,9 @@ impl Connection {
         let probe = snd.probe && flight == 0;
         let usable = snd.wnd.saturating_sub(flight).max(u32::from(probe));
         let len = left.min(mss_c).min(usable);
-        let in_network = if snd.uses_pipe() { snd.board.pipe() } else { flight };
+        let in_network = snd.pipe().unwrap_or(flight);
         let window = snd.window() + snd.limited_transmit(mss_c);
-        if flight > 0 && in_network + len > window || !snd.may_add_segment() {
+        if flight > 0 && in_network.saturating_add(len) > window || !snd.may_add_segment() {
             return None;
         }
         if probe {

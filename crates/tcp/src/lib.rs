@@ -30,5 +30,5 @@ pub use bytes::ByteStream;
 pub use config::{Config, DelayedAck, Negotiated, RttSamples};
 pub use connection::Connection;
 pub use event::{Accepted, CallError, CloseReason, Event, LossEvent, Repair};
-pub use send::SendStatistics;
+pub use send::{SendState, SendStatistics};
 pub use state::State;

@@ -34,6 +34,27 @@ pub struct SendStatistics {
     pub syn_timeouts: u32,
 }
 
+/// The sending half as it stands, for traces and tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SendState {
+    /// SND.UNA.
+    pub una: SeqNum,
+    /// SND.NXT.
+    pub nxt: SeqNum,
+    /// Past the highest sequence number ever sent.
+    pub max: SeqNum,
+    /// SND.WND in bytes.
+    pub wnd: u32,
+    /// `MSS_c`: the largest payload of the next segment, in bytes.
+    pub mss_c: u32,
+    /// Segments in flight.
+    pub segments: u32,
+    /// Duplicate acknowledgments since `una` last advanced.
+    pub duplicates: u32,
+    /// Whether a loss is being repaired without the timer.
+    pub recovering: bool,
+}
+
 /// What has been sent, and what may be.
 #[expect(
     clippy::struct_excessive_bools,
@@ -100,8 +121,6 @@ pub(crate) struct RepairState {
     pub(crate) point: Option<SeqNum>,
     /// The first segment is to be sent again, whatever the window says.
     pub(crate) resend_first: bool,
-    /// RFC 6675 §4, `NextSeg` rule (4) has been used.
-    pub(crate) rescued: bool,
     /// RFC 6582 §3.2, `recover` outside of recovery: duplicates below it are echoes of an earlier loss.
     recover: SeqNum,
     /// Bytes let out by limited transmit, which RFC 5681 §3.2 leaves out of `FlightSize`.
@@ -126,16 +145,10 @@ impl Sender {
             board: Scoreboard::default(),
             rtt: RttEstimator::new(config.rto),
             statistics: SendStatistics::default(),
-            repair: RepairState {
-                point: None,
-                resend_first: false,
-                rescued: false,
-                recover: iss + 1,
-                limited: 0,
-            },
+            repair: RepairState { point: None, resend_first: false, recover: iss + 1, limited: 0 },
             small_end: iss,
             last_sent: Instant::ZERO,
-            controller: sender.controller(smss, config.counting),
+            controller: sender.controller(smss, config.counting, config.halving),
             segmenter: sender.segmenter(smss),
             detector: sender.detector(negotiated.sack),
             recovery: sender.recovery(negotiated.sack && sender.wants_sack()),
@@ -155,7 +168,7 @@ impl Sender {
         let sender = &config.sender;
         self.smss = negotiated.smss(config);
         self.sack = negotiated.sack && sender.wants_sack();
-        self.controller = sender.controller(self.smss, config.counting);
+        self.controller = sender.controller(self.smss, config.counting, config.halving);
         self.segmenter = sender.segmenter(self.smss);
         self.detector = sender.detector(negotiated.sack);
         self.recovery = sender.recovery(self.sack);
@@ -187,6 +200,19 @@ impl Sender {
         }
     }
 
+    pub(crate) fn state(&self) -> SendState {
+        SendState {
+            una: self.una,
+            nxt: self.nxt,
+            max: self.max,
+            wnd: self.wnd,
+            mss_c: self.mss_c(),
+            segments: self.board.segments(),
+            duplicates: self.detector.duplicates(),
+            recovering: self.repair.point.is_some(),
+        }
+    }
+
     /// `MSS_c`.
     pub(crate) fn mss_c(&self) -> u32 {
         self.segmenter.mss_c(&self.view())
@@ -195,7 +221,7 @@ impl Sender {
     /// Whether the segmenter allows another segment in flight.
     pub(crate) fn may_add_segment(&self) -> bool {
         let Some(most) = self.segmenter.max_segments(&self.view()) else { return true };
-        let in_flight = if self.uses_pipe() {
+        let in_flight = if self.pipe().is_some() {
             self.board.pipe_segments()
         } else {
             // A duplicate acknowledgment stands for a segment that has left the network.
@@ -221,9 +247,21 @@ impl Sender {
         }
     }
 
-    /// Whether what may leave is decided by RFC 6675's pipe.
-    pub(crate) fn uses_pipe(&self) -> bool {
-        self.repair.point.is_some() && matches!(self.recovery, Some(AnyRecovery::SackPipe(_)))
+    /// The bytes that count against the window while recovering by the scoreboard.
+    pub(crate) fn pipe(&self) -> Option<u32> {
+        self.repair.point?;
+        self.recovery.as_ref()?.pipe(&self.board)
+    }
+
+    /// The segment that recovery by the scoreboard wants sent again, if the window has room for it.
+    pub(crate) fn next_repair(&mut self) -> Option<policy::loss::Cut> {
+        let room = self.window().saturating_sub(self.pipe()?);
+        // RFC 6675 §5, step (C): there must be room for a segment.
+        if room < self.mss_c() || !self.may_add_segment() {
+            return None;
+        }
+        let new_data = self.nxt.before(self.data_end) && self.wnd > self.flight();
+        self.recovery.as_mut()?.next_repair(&self.board, new_data)
     }
 
     pub(crate) fn ssthresh(&self) -> u32 {
@@ -305,6 +343,7 @@ impl Sender {
         if overshoot > 0 && self.repair.point.is_none() && self.detector.duplicates() > 0 {
             self.repair.limited += len;
         }
+        self.leaves(len);
         self.nxt += len;
         self.max = self.max.latest(self.nxt);
         self.last_sent = now;
@@ -313,12 +352,19 @@ impl Sender {
 
     /// Notes that the first `len` numbers of the segment at `seq` leave again.
     pub(crate) fn resent(&mut self, seq: SeqNum, len: u32, now: Instant) {
+        self.leaves(len);
         self.board.resend(seq, len, now);
         if self.timed.is_some_and(|(end, _)| seq.before(end)) {
             // Karn's rule (RFC 6298 §3): the timed segment can't be told from its copy.
             self.timed = None;
         }
         self.last_sent = now;
+    }
+
+    fn leaves(&mut self, bytes: u32) {
+        if let (Some(recovery), Some(_)) = (&mut self.recovery, self.repair.point) {
+            recovery.on_sent(bytes);
+        }
     }
 
     /// Notes that there was nothing more to send although the window had room.
@@ -404,9 +450,10 @@ impl Sender {
     pub(crate) fn duplicate(&mut self, duplicate: &Duplicate, now: Instant) -> Option<LossEvent> {
         let counts = duplicate.exact || duplicate.newly_sacked > 0;
         if self.repair.point.is_some() {
-            if self.uses_pipe() {
+            if self.sack {
                 self.board.mark_lost(DUP_THRESH, false);
-            } else if counts && let (Some(recovery), Some(cut)) = (&mut self.recovery, self.board.first()) {
+            }
+            if counts && let (Some(recovery), Some(cut)) = (&mut self.recovery, self.board.first()) {
                 recovery.on_duplicate(cut.range().1);
             }
             return None;
@@ -527,13 +574,8 @@ impl Sender {
         };
         self.controller.on_loss(&loss);
         recovery.enter(&loss);
-        self.repair = RepairState {
-            point: Some(self.max),
-            resend_first: true,
-            rescued: false,
-            recover: self.max,
-            limited: 0,
-        };
+        self.repair =
+            RepairState { point: Some(self.max), resend_first: true, recover: self.max, limited: 0 };
         if self.sack {
             self.board.mark_lost(DUP_THRESH, true);
         }
@@ -549,7 +591,7 @@ impl Sender {
         // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes. RFC 6675 §5.1 wants that only of a
         // timeout during recovery: its duplicates bring new SACK information, which echoes don't.
         let recover = if self.sack && self.repair.point.is_none() { self.repair.recover } else { self.max };
-        self.repair = RepairState { point: None, resend_first: false, rescued: false, recover, limited: 0 };
+        self.repair = RepairState { point: None, resend_first: false, recover, limited: 0 };
         let view = self.view();
         self.segmenter.on_slow_start(self.loss_window, &view);
     }

@@ -6,6 +6,8 @@ Each batch is first a file of its own; at the end they are joined in the order o
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import itertools
 import os
 import re
@@ -41,9 +43,9 @@ class TableWriter:
         """Write one batch."""
         import polars as pl
 
-        path = self._parts / f"{table}-{seed}-{part:06}.parquet"
-        with _plain_errors():
-            frame.insert_column(0, pl.lit(seed, pl.UInt64).alias("seed")).write_parquet(path)
+        content = io.BytesIO()  # Polars' own writing to files does not always say why it failed
+        frame.insert_column(0, pl.lit(seed, pl.UInt64).alias("seed")).write_parquet(content)
+        (self._parts / f"{table}-{seed}-{part:06}.parquet").write_bytes(content.getvalue())
 
     def finish(self, seeds: Sequence[int]) -> None:
         """Join the parts."""
@@ -92,6 +94,6 @@ def _plain_errors() -> Iterator[None]:
         yield
     except pl.exceptions.PolarsError as error:
         number = re.search(r"os error (\d+)", str(error))
-        if number is None:
-            raise
-        raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
+        if number is not None:
+            raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
+        raise OSError(errno.EIO, str(error).splitlines()[0]) from None

@@ -3,7 +3,7 @@
 //! Tahoe, Reno, NewReno and SACK keep the same window. They differ in what they do between noticing a loss
 //! and having repaired it, which is [`crate::recovery`].
 
-use crate::congestion::{CongestionController, Counting, MAX_WINDOW, SlowStart};
+use crate::congestion::{CongestionController, Counting, Halving, MAX_WINDOW, SlowStart};
 use crate::facts::{AckSample, Growth, LossSample};
 
 /// RFC 5681's congestion window.
@@ -14,13 +14,14 @@ pub struct Reno<S> {
     /// What congestion avoidance has earned and not yet added, in bytes · cwnd.
     earned: u64,
     counting: Counting,
+    halving: Halving,
     slow_start: S,
 }
 
 impl<S: SlowStart> Reno<S> {
     /// A window of `initial` bytes in slow start. RFC 5681 §3.1: ssthresh starts arbitrarily high.
-    pub const fn new(initial: u32, counting: Counting, slow_start: S) -> Self {
-        Self { cwnd: initial, ssthresh: MAX_WINDOW, earned: 0, counting, slow_start }
+    pub const fn new(initial: u32, counting: Counting, halving: Halving, slow_start: S) -> Self {
+        Self { cwnd: initial, ssthresh: MAX_WINDOW, earned: 0, counting, halving, slow_start }
     }
 
     fn widen(&mut self, bytes: u32) {
@@ -29,7 +30,11 @@ impl<S: SlowStart> Reno<S> {
 
     /// RFC 5681 §3.1, eq. (4).
     fn halve(&mut self, loss: &LossSample) {
-        self.ssthresh = (loss.flight / 2).max(2 * loss.smss);
+        let whole = match self.halving {
+            Halving::Flight => loss.flight,
+            Halving::Window => self.cwnd,
+        };
+        self.ssthresh = (whole / 2).max(2 * loss.smss);
         self.earned = 0;
     }
 }
@@ -72,7 +77,7 @@ impl<S: SlowStart> CongestionController for Reno<S> {
 
     fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
         // RFC 5681 §3.1: ssthresh is held while the same segment keeps timing out.
-        if !repeated {
+        if !repeated || self.halving == Halving::Window {
             self.halve(loss);
         }
         // RFC 5681 §3.1, eq. (4) ff.: the loss window, not the initial one.

@@ -1,6 +1,7 @@
 //! NewReno's fast recovery.
 
 use crate::facts::LossSample;
+use crate::loss::{Cut, Scoreboard};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
 /// RFC 6582: an acknowledgment that stops short of the recovery point uncovers the next hole.
@@ -44,4 +45,13 @@ impl Recovery for NewReno {
     fn window(&self, cwnd: u32) -> u32 {
         u32::try_from((i64::from(cwnd) + self.inflation).max(0)).unwrap_or(u32::MAX)
     }
+    fn pipe(&self, _board: &Scoreboard) -> Option<u32> {
+        None
+    }
+
+    fn next_repair(&mut self, _board: &Scoreboard, _new_data: bool) -> Option<Cut> {
+        None
+    }
+
+    fn on_sent(&mut self, _bytes: u32) {}
 }

@@ -1,6 +1,7 @@
 //! Reno's fast recovery.
 
 use crate::facts::LossSample;
+use crate::loss::{Cut, Scoreboard};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
 /// RFC 5681 §3.2: each duplicate is a segment that left the network and lets another one in; the first
@@ -31,4 +32,13 @@ impl Recovery for Reno {
     fn window(&self, cwnd: u32) -> u32 {
         cwnd.saturating_add(self.inflation)
     }
+    fn pipe(&self, _board: &Scoreboard) -> Option<u32> {
+        None
+    }
+
+    fn next_repair(&mut self, _board: &Scoreboard, _new_data: bool) -> Option<Cut> {
+        None
+    }
+
+    fn on_sent(&mut self, _bytes: u32) {}
 }

@@ -36,6 +36,9 @@ pub struct Tcp {
     /// What an acknowledgement adds to the window in slow start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,
+    /// What is halved when something is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halving: Option<Halving>,
     /// The receiver acknowledges every so many segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_every: Option<u8>,
@@ -92,6 +95,16 @@ pub enum Growth {
     Bytes,
 }
 
+/// What is halved when something is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Halving {
+    /// What is in flight, once while the same data keeps timing out (RFC 5681 §3.1).
+    Flight,
+    /// The window, at every expiry of the timer.
+    Window,
+}
+
 /// TCP settings with nothing left open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpSettings {
@@ -114,6 +127,8 @@ pub struct TcpSettings {
     pub rtt_sample: RttSample,
     /// Growth in slow start.
     pub growth: Growth,
+    /// What is halved when something is lost.
+    pub halving: Halving,
     /// Segments for each acknowledgement.
     pub ack_every: u8,
     /// The longest a lone segment waits for its acknowledgement.
@@ -164,6 +179,7 @@ impl Tcp {
             timers_on_ticks: defaults.timers_on_ticks,
             rtt_sample: own.rtt_sample.or(self.rtt_sample).unwrap_or(defaults.rtt_sample),
             growth: own.growth.or(self.growth).unwrap_or(defaults.growth),
+            halving: own.halving.or(self.halving).unwrap_or(defaults.halving),
             ack_every: own.ack_every.or(self.ack_every).unwrap_or(defaults.ack_every),
             ack_delay: own.ack_delay.or(self.ack_delay).unwrap_or(defaults.ack_delay),
             receive_buffer: match own.receive_buffer.or(self.receive_buffer) {
@@ -214,6 +230,8 @@ impl Profile {
             timers_on_ticks: false,
             rtt_sample: RttSample::Window,
             growth: Growth::Ack,
+            // ns-2, `slowdown`: half of the window at every loss; so did BSD before RFC 2581.
+            halving: Halving::Window,
             ack_every: 1,
             ack_delay: Duration::from_millis(200),
             receive_buffer: 1_000_000,
@@ -247,6 +265,7 @@ impl Profile {
                 timestamps: true,
                 // RFC 5681 §3.1 and §4.2: growth by bytes acknowledged, an ACK for at least every second segment.
                 growth: Growth::Bytes,
+                halving: Halving::Flight,
                 ack_every: 2,
                 // RFC 9293 §3.8.6.3 allows up to 500 ms; 200 ms is common.
                 ack_delay: Duration::from_millis(200),

@@ -48,7 +48,6 @@ impl Setup {
             "sender" => {
                 config.sender = value.parse().map_err(|error: policy::ParseSenderError| error.to_string())?;
             }
-            "profile" => self.take_profile(value)?,
             "growth" => {
                 config.counting = choice(value, &[("ack", Counting::Acks), ("bytes", Counting::Bytes)])?;
             }
@@ -75,23 +74,6 @@ impl Setup {
             "peer_scale" => self.peer_scale = WindowScale::clamped(small(value)?),
             _ => return Err(format!("no setting is called `{key}`")),
         }
-        Ok(())
-    }
-
-    /// The bundles that the scenarios know, as far as they concern one connection.
-    fn take_profile(&mut self, name: &str) -> Result<(), String> {
-        let timer = |tick: u64, least: u64, ticks_expire: bool| {
-            let (initial, max) = (Duration::from_secs(3), Duration::from_secs(64));
-            let (least, tick) = (Duration::from_millis(least), Duration::from_millis(tick));
-            RtoConfig::new(initial, least, max, tick, ticks_expire).ok_or("no such timer".to_owned())
-        };
-        let config = &mut self.config;
-        (config.rto, config.rtt_samples, config.counting, config.delayed_ack) = match name {
-            "rfc" => (RtoConfig::RFC, RttSamples::EveryAck, Counting::Bytes, DelayedAck::RFC),
-            "ns2" => (timer(100, 1000, false)?, RttSamples::OnePerWindow, Counting::Acks, DelayedAck::OFF),
-            "bsd" => (timer(500, 1000, true)?, RttSamples::OnePerWindow, Counting::Acks, DelayedAck::RFC),
-            _ => return Err(format!("no profile is called `{name}`: `rfc`, `ns2`, `bsd`")),
-        };
         Ok(())
     }
 }

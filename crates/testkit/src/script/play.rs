@@ -1,0 +1,236 @@
+//! Playing a script.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use tcp::{CloseReason, Connection, Event, Negotiated, Repair};
+use units::Instant;
+use wire::{Control, Segment, WindowScale};
+
+use super::pattern::{Pattern, Peer};
+use super::setup::Setup;
+use super::{Action, Step};
+use crate::notation::Origins;
+
+/// How many of the last segments an error shows.
+const SHOWN: usize = 12;
+/// More segments than this at one moment are an endless loop.
+const MOST_AT_ONCE: usize = 10_000;
+
+/// Plays the steps; an error comes with the line that it was found at.
+pub(super) fn play(setup: &Setup, steps: &[Step]) -> Result<(), (u32, String)> {
+    let mut player = Player::new(setup);
+    let mut last = 0;
+    for step in steps {
+        last = step.line;
+        player.step(step).map_err(|problem| (step.line, player.with_history(&problem)))?;
+    }
+    player.nothing_left().map_err(|problem| (last, player.with_history(&problem)))
+}
+
+struct Player<'a> {
+    setup: &'a Setup,
+    connection: Connection,
+    now: Instant,
+    /// What left and hasn't been expected yet.
+    sent: VecDeque<(Instant, Segment)>,
+    events: VecDeque<Event>,
+    peer: Peer,
+    ours: Origins,
+    theirs: Origins,
+    history: VecDeque<String>,
+}
+
+impl<'a> Player<'a> {
+    fn new(setup: &'a Setup) -> Self {
+        let config = Arc::new(setup.config.clone());
+        let negotiated = Negotiated {
+            peer_mss: setup.peer_mss,
+            send_scale: if setup.config.window_scaling { setup.peer_scale } else { WindowScale::NONE },
+            ..Negotiated::between_equals(&config)
+        };
+        let first = u32::from(setup.established);
+        let connection = if setup.established {
+            Connection::established(config, setup.iss, setup.irs, negotiated, setup.window)
+        } else {
+            Connection::new(config, setup.iss)
+        };
+        let (mine, other) = (negotiated.receive_scale, negotiated.send_scale);
+        // Before a handshake nothing is scaled yet.
+        let scale = |scale| if setup.established { scale } else { WindowScale::NONE };
+        Self {
+            setup,
+            connection,
+            now: Instant::ZERO,
+            sent: VecDeque::new(),
+            events: VecDeque::new(),
+            peer: Peer { nxt: first, ack: first, window: setup.window },
+            ours: Origins { seq: setup.iss, ack: setup.irs, scale: scale(mine) },
+            theirs: Origins { seq: setup.irs, ack: setup.iss, scale: scale(other) },
+            history: VecDeque::new(),
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        self.advance(self.now + step.after)?;
+        if let Action::Expect(patterns) = &step.action {
+            return patterns.iter().try_for_each(|pattern| self.expect(pattern));
+        }
+        self.nothing_left()?;
+        match &step.action {
+            Action::Expect(_) | Action::Quiet => {}
+            Action::Arrive(pattern) => self.arrive(pattern)?,
+            Action::Connect => self.connection.connect().map_err(|error| error.to_string())?,
+            Action::Listen => self.connection.listen().map_err(|error| error.to_string())?,
+            Action::Close { refused } => match (self.connection.close(), refused) {
+                (Ok(()), false) | (Err(_), true) => {}
+                (Ok(()), true) => return Err("expected close to fail, and it did not".to_owned()),
+                (Err(error), false) => return Err(error.to_string()),
+            },
+            Action::Abort => self.connection.abort(),
+            Action::Write { bytes, taken } => {
+                let seen = self.connection.write(*bytes).map_err(|error| error.to_string())?;
+                if seen != *taken {
+                    return Err(format!("expected {taken} bytes to be taken, seen {seen}"));
+                }
+            }
+            Action::Read { bytes, taken } => {
+                let seen = self.connection.read(*bytes);
+                if seen != *taken {
+                    return Err(format!("expected {taken} bytes to be read, seen {seen}"));
+                }
+            }
+            Action::Assert(claims) => {
+                return claims
+                    .iter()
+                    .try_for_each(|claim| claim.check(&self.connection, self.setup, self.now));
+            }
+            Action::Event(name) => return self.event(name),
+        }
+        self.drain()
+    }
+
+    /// Lets time pass, timers included.
+    fn advance(&mut self, until: Instant) -> Result<(), String> {
+        while self.connection.next_timeout() <= until {
+            self.now = self.now.max(self.connection.next_timeout());
+            self.connection.on_timeout(self.now);
+            self.drain()?;
+        }
+        self.now = until;
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<(), String> {
+        let before = self.sent.len();
+        while let Some(segment) = self.connection.poll_transmit(self.now) {
+            self.remember('>', &segment, self.ours);
+            self.sent.push_back((self.now, segment));
+            if self.sent.len() > before + MOST_AT_ONCE {
+                return Err("expected silence at some point, and it never comes".to_owned());
+            }
+        }
+        while let Some(event) = self.connection.poll_event() {
+            self.events.push_back(event);
+        }
+        Ok(())
+    }
+
+    fn expect(&mut self, pattern: &Pattern) -> Result<(), String> {
+        let Some((at, segment)) = self.sent.pop_front() else {
+            return Err(format!("expected `{}`, seen nothing", pattern.text()));
+        };
+        if segment.control == Control::Syn {
+            // From now on windows are scaled if both ends say so.
+            self.ours.scale = segment.options.window_scale.unwrap_or_default();
+        }
+        let shown = self.ours.show(&segment).to_string();
+        if at != self.now {
+            return Err(format!("expected `{}`, seen `{shown}` at {at} instead of {}", pattern.text(), self.now));
+        }
+        if pattern.matches(&segment, &self.ours) {
+            return Ok(());
+        }
+        Err(format!("expected `{}`, seen `{shown}`", pattern.text()))
+    }
+
+    fn arrive(&mut self, pattern: &Pattern) -> Result<(), String> {
+        let (segment, after) = pattern.build(self.peer, &self.theirs)?;
+        self.remember('<', &segment, self.theirs);
+        if segment.control == Control::Syn {
+            let offered = self.setup.config.window_scaling;
+            match segment.options.window_scale.filter(|_| offered) {
+                Some(scale) => self.theirs.scale = scale,
+                None => (self.theirs.scale, self.ours.scale) = (WindowScale::NONE, WindowScale::NONE),
+            }
+        }
+        self.peer = after;
+        self.connection.on_segment(&segment, self.now);
+        Ok(())
+    }
+
+    fn event(&mut self, name: &str) -> Result<(), String> {
+        let seen: Vec<String> = self.events.iter().map(event_name).collect();
+        let Some(index) = seen.iter().position(|event| event == name) else {
+            let shown = if seen.is_empty() { "none".to_owned() } else { seen.join("`, `") };
+            return Err(format!("expected the event `{name}`, seen `{shown}`"));
+        };
+        self.events.drain(..=index);
+        Ok(())
+    }
+
+    fn nothing_left(&self) -> Result<(), String> {
+        match self.sent.front() {
+            None => Ok(()),
+            Some((at, segment)) => Err(format!("expected nothing, seen `{}` at {at}", self.ours.show(segment))),
+        }
+    }
+
+    fn remember(&mut self, direction: char, segment: &Segment, origins: Origins) {
+        if self.history.len() == SHOWN {
+            self.history.pop_front();
+        }
+        self.history.push_back(format!("{} {direction} {}", self.now, origins.show(segment)));
+    }
+
+    fn with_history(&self, problem: &str) -> String {
+        let mut text = problem.to_owned();
+        let snd = self.connection.send_state();
+        let _ = write!(
+            text,
+            "\n    at {}: {} cwnd {} ssthresh {} flight {} in_flight {} mss_c {} peer_window {} rto {}",
+            self.now,
+            self.connection.state(),
+            self.connection.cwnd(),
+            self.connection.ssthresh(),
+            self.connection.flight(),
+            snd.segments,
+            snd.mss_c,
+            snd.wnd,
+            self.connection.rto(),
+        );
+        for line in &self.history {
+            let _ = write!(text, "\n    {line}");
+        }
+        text
+    }
+}
+
+fn event_name(event: &Event) -> String {
+    match event {
+        Event::Connected => "connected",
+        Event::PeerClosed => "peer-closed",
+        Event::Closed(CloseReason::Finished) => "closed finished",
+        Event::Closed(CloseReason::ResetByPeer) => "closed reset-by-peer",
+        Event::Closed(CloseReason::Refused) => "closed refused",
+        Event::Closed(CloseReason::TimedOut) => "closed timed-out",
+        Event::Closed(CloseReason::Aborted) => "closed aborted",
+        Event::Loss(loss) => match loss.repair {
+            Repair::FastRetransmit => "loss fast-retransmit",
+            Repair::Timeout => "loss timeout",
+            Repair::SynTimeout => "loss syn-timeout",
+        },
+    }
+    .to_owned()
+}
