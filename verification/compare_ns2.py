@@ -11,10 +11,11 @@ Two parts, each line with a verdict; exit status 1 if any fails:
 The settings that make the two the same network are in ``ns2/README.md``.
 """
 
+# ruff: noqa: T201 (it is a program, and prints what it finds)
+
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import statistics
 import sys
@@ -37,9 +38,7 @@ CANNOT_RUN = 77
 NOT_JUDGED = "(not judged)"
 
 # ns-2 sends whole segments only: flows of several are rounded up on both sides.
-SIZES: tuple[int, ...] = tuple(
-    size if size <= MSS else -(-size // MSS) * MSS for size in TABLE_1_BYTES
-)
+SIZES: tuple[int, ...] = tuple(size if size <= MSS else -(-size // MSS) * MSS for size in TABLE_1_BYTES)
 # Load is the paper's sizes' mean over the bottleneck rate; the rounded ones would put 1.6 % on it.
 FLOWS_PER_S_AT_LOAD_1 = RATE_BITS_PER_S / 8 / statistics.mean(TABLE_1_BYTES)
 
@@ -169,12 +168,10 @@ def run_ours(description: Mapping[str, Any], *, seed: int) -> Counts:
     """One run of our simulator: the only place here that knows its interface."""
     import tcpsf
 
-    result = tcpsf.run(tcpsf.Scenario.from_dict(description), seed=seed)
+    result = tcpsf.run(tcpsf.Scenario.from_dict(dict(description)), seed=seed)
     flows = [
         (row["workload"], row["class"], row["sender_s"], row)
-        for row in result.flows.select(
-            "workload", "class", "sender_s", "fast_retransmits", "timeouts"
-        ).to_dicts()
+        for row in result.flows.select("workload", "class", "sender_s", "fast_retransmits", "timeouts").to_dicts()
     ]
     web = [row for workload, _, _, row in flows if workload == "web"]
     greedy = [row for workload, _, _, row in flows if workload != "web"]
@@ -215,9 +212,7 @@ def compare_greedy(*, duration_s: float, start_sets: int) -> list[Line]:
         for span in spans
     ]
     theirs = [counts_of_ns2(run) for run in run_many(requests)]
-    descriptions = [
-        (scenario(load=0.0, duration_s=span, starts_s=chosen), 1) for chosen in starts for span in spans
-    ]
+    descriptions = [(scenario(load=0.0, duration_s=span, starts_s=chosen), 1) for chosen in starts for span in spans]
     with ProcessPoolExecutor() as pool:
         ours = list(pool.map(_run_ours, descriptions))
 
@@ -231,9 +226,7 @@ def compare_greedy(*, duration_s: float, start_sets: int) -> list[Line]:
     }
     lines = []
     for what, value in steady.items():
-        pairs = [
-            (value(*theirs[i : i + 2]), value(*ours[i : i + 2])) for i in range(0, 2 * len(starts), 2)
-        ]
+        pairs = [(value(*theirs[i : i + 2]), value(*ours[i : i + 2])) for i in range(0, 2 * len(starts), 2)]
         ns2, us = (statistics.mean(side) for side in zip(*pairs, strict=True))
         worst = max(abs(b - a) / a for a, b in pairs)
         lines.append(
@@ -245,12 +238,13 @@ def compare_greedy(*, duration_s: float, start_sets: int) -> list[Line]:
                 verdict="agree" if worst <= GREEDY_TOLERANCE else "DIFFER",
             )
         )
-    for what, early_value in (
-        ("drops", lambda counts: counts.dropped_packets),
-        ("timeouts", lambda counts: counts.greedy_timeouts),
-    ):
+    first: dict[str, Callable[[Counts], float]] = {
+        "drops": lambda counts: counts.dropped_packets,
+        "timeouts": lambda counts: counts.greedy_timeouts,
+    }
+    for what, early_value in first.items():
         # Information: what the ten slow starts do hangs on single packets.
-        ns2, us = (statistics.mean(early_value(side[i]) for i in range(0, 2 * len(starts), 2)) for side in (theirs, ours))
+        ns2, us = (statistics.mean(early_value(counts) for counts in side[::2]) for side in (theirs, ours))
         lines.append(
             Line(
                 what=f"{what}, first {GREEDY_WARM_UP_S:g} s",
@@ -275,21 +269,19 @@ def compare_web(*, loads: Sequence[float], runs: int, duration_s: float) -> list
     """The lines for every load: each class's completion time, %FR, drops and queue."""
     theirs = [
         counts_of_ns2(run)
-        for run in run_many([
-            {"load": load, "duration_s": duration_s, "seed": seed, **NS2_SETTINGS}
-            for load in loads
-            for seed in range(1, runs + 1)
-        ])
+        for run in run_many(
+            [
+                {"load": load, "duration_s": duration_s, "seed": seed, **NS2_SETTINGS}
+                for load in loads
+                for seed in range(1, runs + 1)
+            ]
+        )
     ]
     with ProcessPoolExecutor() as pool:
         ours = list(
             pool.map(
                 _run_ours,
-                [
-                    (scenario(load=load, duration_s=duration_s), seed)
-                    for load in loads
-                    for seed in range(1, runs + 1)
-                ],
+                [(scenario(load=load, duration_s=duration_s), seed) for load in loads for seed in range(1, runs + 1)],
             )
         )
     quantities: list[tuple[str, Callable[[Counts], float | None]]] = [
@@ -390,8 +382,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="two loads and shorter runs: about a minute")
     parser.add_argument("--only", choices=("greedy", "web"), help="one part")
-    quick = parser.parse_args(arguments).quick
-    only = parser.parse_args(arguments).only
+    given = parser.parse_args(arguments)
+    quick, only = bool(given.quick), given.only
     lines: list[Line] = []
     try:
         if only != "web":

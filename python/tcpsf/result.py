@@ -36,8 +36,13 @@ class Batch:
 
     __slots__ = ("_tables",)
 
-    def __init__(self, *, flows: _core.Table, recoveries: _core.Table, samples: _core.Table) -> None:
-        self._tables = {"flows": flows, "recoveries": recoveries, "samples": samples}
+    TABLES = ("flows", "recoveries", "samples", "packets")
+    """What grows during a run; ``links`` comes at the end."""
+
+    def __init__(
+        self, *, flows: _core.Table, recoveries: _core.Table, samples: _core.Table, packets: _core.Table
+    ) -> None:
+        self._tables = {"flows": flows, "recoveries": recoveries, "samples": samples, "packets": packets}
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -54,6 +59,11 @@ class Batch:
         """One row a sampled quantity and moment."""
         return to_frame(self._tables["samples"])
 
+    @property
+    def packets(self) -> pl.DataFrame:
+        """One row a packet of a traced workload and what happened to it."""
+        return to_frame(self._tables["packets"])
+
 
 class RunResult:
     """The tables of one run, as Polars data frames. Times are in seconds, sizes in bytes, as the names say.
@@ -68,6 +78,8 @@ class RunResult:
         One row a link: what was offered, delivered, dropped and held, utilisation and queue.
     ``samples``
         What the scenario asked to record over time.
+    ``packets``
+        What happened to each packet of the workloads that the scenario traces.
     """
 
     __slots__ = ("_batches", "_frames", "links", "provenance")
@@ -96,6 +108,11 @@ class RunResult:
     def samples(self) -> pl.DataFrame:
         """One row a sampled quantity and moment."""
         return self._frame("samples")
+
+    @property
+    def packets(self) -> pl.DataFrame:
+        """One row a packet of a traced workload and what happened to it."""
+        return self._frame("packets")
 
     def _frame(self, name: str) -> pl.DataFrame:
         if name not in self._frames:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 EVENTS_BETWEEN_CHECKS = 100_000
 """Some 10 to 50 ms of work: how soon Ctrl-C and the progress bar are served."""
 
-ROWS_BETWEEN_FOLDS = 20_000
-"""Rows that a reduced run may pile up, a few megabytes."""
+ROWS_BETWEEN_FOLDS = 5_000
+"""Rows that a run may pile up before they are folded: about a megabyte."""
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -203,6 +203,7 @@ def _take(simulation: _core.Simulation) -> Batch:
         flows=simulation.take_flows(),
         recoveries=simulation.take_recoveries(),
         samples=simulation.take_samples(),
+        packets=simulation.take_packets(),
     )
 
 

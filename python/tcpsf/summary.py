@@ -88,17 +88,21 @@ class RunSummary:
 
 
 class SummaryFold:
-    """Sums up a run's flows as they come; made for `replicate`'s ``reduce``."""
+    """Sums up a run's flows as they come; made for `replicate`'s ``reduce``.
 
-    def __init__(self) -> None:
+    The histograms that percentiles need are most of what is kept, up to a megabyte a run.
+    """
+
+    def __init__(self, *, percentiles: bool = True) -> None:
         self._groups: dict[Group, Totals] = {}
+        self._percentiles = percentiles
 
     def add(self, batch: Batch) -> None:
         """Take the next rows."""
         flows = batch.flows
         if flows.height == 0:
             return
-        for group, totals in _totals(flows):
+        for group, totals in _totals(flows, percentiles=self._percentiles):
             self._groups.setdefault(group, Totals()).add(totals)
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> RunSummary:
@@ -112,7 +116,7 @@ def _rank(group: Group, order: list[str]) -> tuple[int, str, int]:
     return order.index(group.workload), group.variant, group.size_class or 0
 
 
-def _totals(flows: pl.DataFrame) -> Iterable[tuple[Group, Totals]]:
+def _totals(flows: pl.DataFrame, *, percentiles: bool) -> Iterable[tuple[Group, Totals]]:
     import polars as pl
 
     keys = [pl.col("workload").cast(pl.String), pl.col("variant").cast(pl.String), pl.col("class")]
@@ -129,10 +133,11 @@ def _totals(flows: pl.DataFrame) -> Iterable[tuple[Group, Totals]]:
     )
     names = ["workload", "variant", "class"]
     sums = whole.drop("bin").group_by(names).sum()
-    bins = whole.filter(pl.col("bin").is_not_null()).group_by([*names, "bin"]).len()
     histograms: dict[Group, Counter[int]] = {}
-    for workload, variant, size_class, position, count in bins.rows():
-        histograms.setdefault(Group(workload, variant, size_class), Counter())[position] = count
+    if percentiles:
+        bins = whole.filter(pl.col("bin").is_not_null()).group_by([*names, "bin"]).len()
+        for workload, variant, size_class, position, count in bins.rows():
+            histograms.setdefault(Group(workload, variant, size_class), Counter())[position] = count
     for row in sums.rows(named=True):
         group = Group(row["workload"], row["variant"], row["class"])
         yield group, Totals(**{name: row[name] for name in SUMS}, bins=histograms.get(group, Counter()))

@@ -130,7 +130,7 @@ def test_a_class_file_that_does_not_parse(tcpsf: Command, small_file: Path, tmp_
         (["sim", "FILE", "--set", "x"], "cannot make sense of `--set x`", "write it as `--set workload.web.load=0.5`"),
         (
             ["sim", "FILE", "--set", "link.there.rat=1"],
-            "cannot apply `--set link.there.rat=1`: unknown key `link[0].rat`",
+            "cannot set `link.there.rat`: unknown key `link[0].rat`",
             "did you mean `rate`?",
         ),
         (

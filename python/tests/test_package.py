@@ -6,15 +6,18 @@ import ast
 import doctest
 import importlib
 import inspect
+import json
 import pkgutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import REPOSITORY
 
 import tcpsf
-from tcpsf import _core
+from tcpsf import _core, scenario
 from tcpsf.report import scenario_reference
+from tcpsf.scenario.codec import keys_of
 
 MODULES = sorted(
     module.name
@@ -88,11 +91,13 @@ def test_a_table_can_be_read_twice_and_taken_once(small: tcpsf.Scenario) -> None
     assert simulation.take_flows().num_rows == 0
     simulation.take_recoveries()
     simulation.take_samples()
+    simulation.take_packets()
     assert simulation.buffered_rows == 0
 
 
 def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> None:
-    result = tcpsf.run(small.with_value("samples", {"every": "1s", "workloads": ["greedy"]}), seed=1)
+    recorded = small.with_value("samples", {"every": "1s", "workloads": ["greedy"]}).with_value("trace", ["web"])
+    result = tcpsf.run(recorded, seed=1)
     flows = "flow workload variant class size_bytes start_s sender_s receiver_s segments sent_bytes"
     flows += " retransmitted_segments retransmitted_bytes fast_retransmits timeouts syn_timeouts"
     assert result.flows.columns == flows.split()
@@ -101,6 +106,46 @@ def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> No
     assert result.samples.columns == ["time_s", "object", "quantity", "value"]
     assert result.samples.height > 0
     assert set(result.samples["object"].cast(str)) == {"greedy/0", "greedy/1"}
+    packets = "time_s flow workload packet event from control seq payload_bytes ack sack_blocks cwnd_bytes"
+    assert result.packets.columns == packets.split()
+    assert result.packets["workload"].cast(str).unique().to_list() == ["web"]
     assert result.links["link"].cast(str).to_list() == ["there", "back"]
     greedy = result.flows.filter(result.flows["workload"].cast(str) == "greedy")
     assert greedy["size_bytes"].null_count() == greedy["sender_s"].null_count() == greedy.height == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "classes"),
+    [
+        ("", [scenario.Scenario]),
+        ("link[0]", [scenario.Link]),
+        ("link[0].buffer", [scenario.Buffer]),
+        (
+            "link[0].loss",
+            [scenario.PacketLoss, scenario.ByteLoss, scenario.LinearLoss, scenario.BurstLoss, scenario.MaskLoss],
+        ),
+        ("route[0]", [scenario.Route]),
+        ("workload[0]", [scenario.Greedy, scenario.Poisson, scenario.Transfers]),
+        ("workload[0].sizes", [scenario.Sizes]),
+        ("workload[0].sizes.pareto", [scenario.Pareto]),
+        ("workload[0].sizes.lognormal", [scenario.LogNormal]),
+        ("workload[0].senders[0]", [scenario.SenderShare]),
+        ("tcp", [scenario.Tcp]),
+        ("samples", [scenario.Samples]),
+    ],
+)
+def test_python_and_the_simulator_have_the_same_keys(small: tcpsf.Scenario, path: str, classes: list[type]) -> None:
+    """An unknown key makes the simulator list those it knows."""
+    data = small.to_dict()
+    target: Any = data
+    for part in path.split(".") if path else []:
+        name, _, index = part.rstrip("]").partition("[")
+        target = target.setdefault(name, [{}])[int(index)] if index else target.setdefault(name, {})
+    target.clear()
+    target["x" * 40] = 0
+    with pytest.raises(ValueError, match="unknown key") as caught:
+        _core.Simulation(json.dumps(data), seed=1)
+    known = caught.value.args[1].removeprefix("known: ").split(", ")
+    ours = {key for cls in classes for key in keys_of(cls)}
+    kinds = {"kind"} if any(hasattr(cls, "kind") for cls in classes) else set()
+    assert set(known) == ours | kinds

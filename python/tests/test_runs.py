@@ -24,7 +24,7 @@ def test_a_result_says_how_to_make_it_again(small: Scenario) -> None:
     result = run(small, seed=7)
     assert result.flows.height > 50
     again = run(**result.provenance.arguments())
-    for table in ("flows", "recoveries", "samples", "links"):
+    for table in ("flows", "recoveries", "samples", "packets", "links"):
         assert_frame_equal(getattr(result, table), getattr(again, table), check_exact=True)
     assert result.provenance.to_dict()["scenario"] == small.to_dict()
     assert Scenario.from_dict(json.loads(json.dumps(result.provenance.to_dict()["scenario"]))) == small
@@ -48,7 +48,7 @@ def test_batches_lose_nothing(small: Scenario, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(runs, "EVENTS_BETWEEN_CHECKS", 500)
     monkeypatch.setattr(runs, "ROWS_BETWEEN_FOLDS", 10)
     pieces = run(small, seed=1)
-    for table in ("flows", "recoveries", "samples", "links"):
+    for table in ("flows", "recoveries", "samples", "packets", "links"):
         assert_frame_equal(getattr(whole, table), getattr(pieces, table), check_exact=True)
 
 
@@ -151,30 +151,23 @@ def test_tables_on_disk_are_those_in_memory(
 ) -> None:
     monkeypatch.setattr(runs, "EVENTS_BETWEEN_CHECKS", 500)
     monkeypatch.setattr(runs, "ROWS_BETWEEN_FOLDS", 100)
-    changes = ["--set", "samples.every=1s", "--set", 'samples.links=["there"]']
+    changes = ["--set", "samples.every=1s", "--set", 'samples.links=["there"]', "--set", 'trace=["web"]']
     for workers in (1, 2):
         answer = tcpsf(
             "sim", small_file, "--runs", "3", "--workers", str(workers), "--out", tmp_path / f"{workers}", *changes
         )
         assert answer.status == 0
-    names = [
-        "flows.parquet",
-        "links.parquet",
-        "provenance.json",
-        "recoveries.parquet",
-        "samples.parquet",
-        "summary.json",
-    ]
-    assert sorted(path.name for path in (tmp_path / "1").iterdir()) == names
+    tables = ["flows", "links", "packets", "recoveries", "samples"]
+    names = [*(f"{table}.parquet" for table in tables), "provenance.json", "summary.json"]
+    assert sorted(path.name for path in (tmp_path / "1").iterdir()) == sorted(names)
     for name in names:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
     provenance = json.loads((tmp_path / "1" / "provenance.json").read_text(encoding="utf-8"))
     assert provenance["seeds"] == [1, 2, 3]
     scenario = Scenario.from_dict(provenance["scenario"])
-    assert scenario == Scenario.from_toml(small_file).with_value("samples.every", "1s").with_value(
-        "samples.links", ["there"]
-    )
-    for table in ("flows", "recoveries", "samples", "links"):
+    base = Scenario.from_toml(small_file).with_value("trace", ["web"])
+    assert scenario == base.with_value("samples", {"every": "1s", "links": ["there"]})
+    for table in tables:
         written = pl.read_parquet(tmp_path / "1" / f"{table}.parquet")
         assert written.height > 0
         for seed in provenance["seeds"]:

@@ -4,6 +4,8 @@
 paper's Table I under several timer settings.  The facts about ns-2 behind both are in README.md beside this file.
 """
 
+# ruff: noqa: S603, T201 (it is a program that runs ns-2 and prints what it finds)
+
 from __future__ import annotations
 
 import argparse
@@ -68,9 +70,8 @@ def run_ns2(
     ``starts_s`` when each greedy flow begins (drawn from the first second if absent).  ``options`` are web.tcl's own
     keys, for example ``tick=0.1``, ``rto_min=1``, ``reverse_rate=1e15``, ``warm_up=100``, ``monitor=0``.
     """
-    return _parse(subprocess.run(command(
-        load=load, duration_s=duration_s, seed=seed, starts_s=starts_s, **options
-    ), capture_output=True, text=True, check=False))
+    arguments = command(load=load, duration_s=duration_s, seed=seed, starts_s=starts_s, **options)
+    return _parse(subprocess.run(arguments, capture_output=True, text=True, check=False))
 
 
 def command(
@@ -121,7 +122,6 @@ def _table(loads: Sequence[float], runs: int, duration_s: float) -> None:
     ]
     results = run_many(requests)
     of = {column: results[i * runs : (i + 1) * runs] for i, column in enumerate(columns)}
-
 
     print(f"Classic TCP in ns-2: {runs} runs of {duration_s:g} s each; ± is the standard error over the runs.")
     for load in loads:

@@ -94,6 +94,11 @@ impl RttEstimator {
         self.backoff += 1;
     }
 
+    /// The back-off was for another reason than a loss, and that reason is gone.
+    pub fn end_back_off(&mut self) {
+        self.backoff = 0;
+    }
+
     /// RFC 6298 §5.7: if the timer expired for a SYN and the timeout is below 3 s, data starts with 3 s.
     pub fn after_syn_timeout(&mut self) {
         self.backoff = 0;

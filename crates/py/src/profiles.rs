@@ -1,7 +1,7 @@
 //! The TCP profiles' values, for the reference page: there is one table of them, in `sim`.
 
 use pyo3::prelude::*;
-use sim::scenario::{Growth, Profile, RttSample, TcpSettings};
+use sim::scenario::{Growth, Halving, Profile, RttSample, TcpSettings};
 
 /// For each profile its name and, by the keys of `[tcp]`, its values as a scenario would write them. What a
 /// profile leaves open is not there.
@@ -32,6 +32,13 @@ fn values(settings: &TcpSettings) -> Vec<(&'static str, String)> {
             text(match settings.growth {
                 Growth::Ack => "ack",
                 Growth::Bytes => "bytes",
+            }),
+        ),
+        (
+            "halving",
+            text(match settings.halving {
+                Halving::Flight => "flight",
+                Halving::Window => "window",
             }),
         ),
         ("ack_every", settings.ack_every.to_string()),

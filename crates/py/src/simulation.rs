@@ -67,6 +67,11 @@ impl Simulation {
         Table::new(self.0.take_samples().into_columns())
     }
 
+    /// Takes the packets of traced workloads since they were last taken.
+    fn take_packets(&mut self) -> PyResult<Table> {
+        Table::new(self.0.take_packets().into_columns())
+    }
+
     /// The links' books and statistics up to now.
     fn links(&mut self) -> PyResult<Table> {
         Table::new(self.0.links().into_columns())

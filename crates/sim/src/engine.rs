@@ -10,9 +10,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use link::{Drop, Outcome};
 use slab::Slab;
 use tcp::{Event, LossEvent, Repair};
 use units::{Duration, Instant};
+use wire::Control;
 
 use crate::convert::float;
 use crate::flow::{End, Endpoints, Flow};
@@ -21,8 +23,8 @@ use crate::plan::Plan;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::streams::{Seed, Stream, flow_identity};
 use crate::tables::{
-    Cause, FlowRow, Flows, Links, Names, Object, Quantity, Recoveries, RecoveryRow, SampleRow, Samples,
-    names, span_s, time_s,
+    Cause, FlowRow, Flows, Links, Names, Object, PacketEvent, PacketRow, Packets, Quantity, Recoveries,
+    RecoveryRow, SampleRow, Samples, names, span_s, time_s,
 };
 use crate::workload::{FlowStart, Starts};
 
@@ -96,6 +98,25 @@ struct Recorded {
     flows: Flows,
     recoveries: Recoveries,
     samples: Samples,
+    packets: Packets,
+    /// Whether a workload's packets are recorded, by its index.
+    traced: Vec<bool>,
+}
+
+impl Recorded {
+    fn dropped(&mut self, now: Instant, flow: &Flow, packet: &Packet, outcome: Outcome) {
+        match outcome {
+            Outcome::Accepted => {}
+            Outcome::Dropped(Drop::Buffer) => self.packet(now, flow, packet, PacketEvent::DroppedBuffer),
+            Outcome::Dropped(Drop::Loss) => self.packet(now, flow, packet, PacketEvent::DroppedLoss),
+        }
+    }
+
+    fn packet(&mut self, now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) {
+        if self.traced[usize::from(flow.workload)] {
+            self.packets.push(packet_row(now, flow, packet, event));
+        }
+    }
 }
 
 impl Simulation {
@@ -113,6 +134,8 @@ impl Simulation {
             flows: Flows::new(&workload_names, &sender_names),
             recoveries: Recoveries::new(&workload_names, &sender_names),
             samples: Samples::new(&workload_names, &link_names),
+            packets: Packets::new(&workload_names),
+            traced: (0..plan.workloads.len()).map(|number| plan.traced.contains(&number)).collect(),
         };
         let mut simulation = Self {
             end: plan.end(),
@@ -178,7 +201,8 @@ impl Simulation {
 
     /// Rows that wait to be taken.
     pub fn buffered_rows(&self) -> usize {
-        self.recorded.flows.len() + self.recorded.recoveries.len() + self.recorded.samples.len()
+        let recorded = &self.recorded;
+        recorded.flows.len() + recorded.recoveries.len() + recorded.samples.len() + recorded.packets.len()
     }
 
     /// Flows that are alive.
@@ -201,6 +225,11 @@ impl Simulation {
         self.recorded.samples.take()
     }
 
+    /// Takes the packets of traced workloads recorded since the last call.
+    pub fn take_packets(&mut self) -> Packets {
+        self.recorded.packets.take()
+    }
+
     /// What happened on the links from the end of the warm-up up to now.
     pub fn links(&mut self) -> Links {
         self.network.table(&self.link_names, self.now)
@@ -208,17 +237,20 @@ impl Simulation {
 
     fn deliver(&mut self) {
         let Some(packet) = self.network.deliver() else { return };
+        let slot = packet.slot as usize;
+        let now = self.now;
         if !self.network.has_arrived(&packet) {
-            if !self.network.send(self.now, packet) {
-                let slot = packet.slot as usize;
-                self.flows[slot].in_network -= 1;
+            let outcome = self.network.send(now, packet);
+            if outcome != Outcome::Accepted {
+                let flow = &mut self.flows[slot];
+                self.recorded.dropped(now, flow, &packet, outcome);
+                flow.in_network -= 1;
                 self.settle(slot);
             }
             return;
         }
-        let slot = packet.slot as usize;
-        let now = self.now;
         let flow = &mut self.flows[slot];
+        self.recorded.packet(now, flow, &packet, PacketEvent::Arrived);
         flow.in_network -= 1;
         if packet.way.back {
             flow.sender.on_segment(&packet.segment, now);
@@ -316,8 +348,12 @@ impl Simulation {
                 hop: 0,
             };
             flow.packets = flow.packets.wrapping_add(1);
-            if self.network.send(now, packet) {
+            self.recorded.packet(now, flow, &packet, PacketEvent::Sent);
+            let outcome = self.network.send(now, packet);
+            if outcome == Outcome::Accepted {
                 flow.in_network += 1;
+            } else {
+                self.recorded.dropped(now, flow, &packet, outcome);
             }
         }
         while let Some(event) = flow.end(end).poll_event() {
@@ -474,6 +510,31 @@ fn recovery_row(flow: &Flow, loss: &LossEvent) -> RecoveryRow {
         cause: cause.code(),
         cwnd_bytes: u64::from(loss.cwnd),
         flight_bytes: u64::from(loss.flight),
+    }
+}
+
+fn packet_row(now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) -> PacketRow {
+    let segment = &packet.segment;
+    let back = packet.way.back;
+    let (own, other) = if back { (flow.irs(), flow.iss()) } else { (flow.iss(), flow.irs()) };
+    PacketRow {
+        time_s: time_s(now),
+        flow: flow.serial,
+        workload: u32::from(flow.workload),
+        packet: packet.serial,
+        event: event.code(),
+        from: u32::from(back),
+        control: match segment.control {
+            Control::None => 0,
+            Control::Syn => 1,
+            Control::Fin => 2,
+            Control::Rst => 3,
+        },
+        seq: segment.seq.distance_from(own),
+        payload_bytes: segment.payload_len,
+        ack: segment.ack.map(|ack| ack.distance_from(other)),
+        sack_blocks: u32::try_from(segment.options.sack.len()).unwrap_or(0),
+        cwnd_bytes: flow.sender.cwnd(),
     }
 }
 

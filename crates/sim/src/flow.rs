@@ -79,8 +79,6 @@ impl Flow {
         identity: u64,
     ) -> Self {
         let config = &endpoints.config;
-        // Initial sequence numbers all over the space, so that wrapping is nothing special.
-        let word = |half: u64| SeqNum::new(u32::try_from(half & u64::from(u32::MAX)).unwrap_or(0));
         let (iss, irs) = (word(identity), word(identity >> 32));
         let (mut sender, mut receiver) = if endpoints.opener.is_some() {
             (Connection::new(Arc::clone(config), iss), Connection::new(Arc::clone(config), irs))
@@ -159,6 +157,16 @@ impl Flow {
         }
     }
 
+    /// The initial sequence number of the end that sends data.
+    pub(crate) fn iss(&self) -> SeqNum {
+        word(self.identity)
+    }
+
+    /// The initial sequence number of the end that receives them.
+    pub(crate) fn irs(&self) -> SeqNum {
+        word(self.identity >> 32)
+    }
+
     pub(crate) fn end(&mut self, end: End) -> &mut Connection {
         match end {
             End::Sender => &mut self.sender,
@@ -186,6 +194,11 @@ impl Flow {
 
 /// Enough for any window; what a sender is given at once.
 const SEND_BUFFER: u32 = 1 << 30;
+
+/// Initial sequence numbers lie all over the space, so that wrapping is nothing special.
+fn word(half: u64) -> SeqNum {
+    SeqNum::new(u32::try_from(half & u64::from(u32::MAX)).unwrap_or(0))
+}
 
 fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
     // The plan has checked the order of the timeouts.

@@ -59,8 +59,8 @@ impl Network {
         }
     }
 
-    /// Puts a packet on the link where its way goes on. Returns whether it will arrive there.
-    pub(crate) fn send(&mut self, now: Instant, packet: Packet) -> bool {
+    /// Puts a packet on the link where its way goes on. Returns what will become of it there.
+    pub(crate) fn send(&mut self, now: Instant, packet: Packet) -> Outcome {
         let number = self.path(packet.way)[usize::from(packet.hop)];
         let link = &mut self.links[number as usize];
         let was_idle = link.next_delivery().is_none();
@@ -68,13 +68,13 @@ impl Network {
         let draws = self.draws[number as usize];
         let outcome =
             link.offer(now, offered, packet, || draws.draw(packet.identity, u64::from(packet.serial)));
-        if outcome != Outcome::Accepted {
-            return false;
-        }
-        if was_idle && let Some(at) = link.next_delivery() {
+        if outcome == Outcome::Accepted
+            && was_idle
+            && let Some(at) = link.next_delivery()
+        {
             self.deliveries.push(Reverse((at, number)));
         }
-        true
+        outcome
     }
 
     /// When the next packet arrives at the end of a link, [`Instant::NEVER`] if none does.

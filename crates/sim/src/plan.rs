@@ -31,6 +31,8 @@ pub struct Plan {
     pub senders: Vec<SenderPolicy>,
     /// What to sample.
     pub samples: Option<PlannedSamples>,
+    /// Workloads, by index, whose packets are recorded.
+    pub traced: Vec<usize>,
 }
 
 /// A link.
@@ -74,11 +76,15 @@ impl Plan {
             .map(|index| PlannedWorkload::new(scenario, index, &links, &routes, &mut senders))
             .collect::<Result<Vec<_>, _>>()?;
         check_streams(&links, &workloads)?;
+        let trace = root.key("trace");
+        let traced = scenario.trace.iter().enumerate();
+        let traced = traced.map(|(i, name)| trace.index(i).find(name, &workload_names, "workload"));
         Ok(Self {
             name: scenario.name.clone(),
             duration: scenario.duration,
             warm_up: Instant::ZERO + scenario.warm_up,
             samples: samples(scenario, &workload_names)?,
+            traced: traced.collect::<Result<_, _>>()?,
             links,
             workloads,
             senders,

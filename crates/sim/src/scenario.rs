@@ -37,6 +37,9 @@ pub struct Scenario {
     /// What to sample at regular intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<Sampling>,
+    /// Workloads whose packets are recorded one by one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trace: Vec<String>,
     /// The links, each in one direction.
     #[serde(rename = "link")]
     pub links: Vec<Link>,

@@ -205,6 +205,51 @@ table! {
     }
 }
 
+table! {
+    /// What happened to the packets of traced workloads, in order of time.
+    Packets,
+    /// Something that happened to a packet.
+    PacketRow {
+        /// When.
+        time_s: Vec<f64>,
+        /// Number of the flow.
+        flow: Vec<u64>,
+        /// Its workload.
+        workload: Coded,
+        /// Number of the packet in its flow, from 0; both directions count together.
+        packet: Vec<u32>,
+        /// A [`PacketEvent`].
+        event: Coded,
+        /// Which end sent it: `sender` (of the flow's data) or `receiver`.
+        from: Coded,
+        /// `SYN`, `FIN`, `RST` or nothing.
+        control: Coded,
+        /// Sequence number counted from that end's initial one: a SYN has 0, the first byte 1.
+        seq: Vec<u32>,
+        /// Bytes of payload.
+        payload_bytes: Vec<u32>,
+        /// Acknowledgment number, counted from the other end's initial one.
+        ack: Nullable<u32>,
+        /// Number of SACK blocks.
+        sack_blocks: Vec<u32>,
+        /// Congestion window of the sender of the data.
+        cwnd_bytes: Vec<u32>,
+    }
+}
+
+/// What happened to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketEvent {
+    /// An end sent it.
+    Sent,
+    /// The other end received it.
+    Arrived,
+    /// A link had no room for it.
+    DroppedBuffer,
+    /// A link lost it.
+    DroppedLoss,
+}
+
 /// How a loss was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
@@ -235,6 +280,15 @@ impl Cause {
     const NAMES: [&str; 3] = ["fast-retransmit", "timeout", "syn-timeout"];
 
     /// The code in the column `cause`.
+    pub const fn code(self) -> u32 {
+        self as u32
+    }
+}
+
+impl PacketEvent {
+    const NAMES: [&str; 4] = ["sent", "arrived", "dropped-buffer", "dropped-loss"];
+
+    /// The code in the column `event`.
     pub const fn code(self) -> u32 {
         self as u32
     }
@@ -281,6 +335,22 @@ impl Samples {
         Self {
             object: Objects::new(workloads, links),
             quantity: Coded::new(&names(Quantity::NAMES)),
+            ..Self::default()
+        }
+    }
+}
+
+impl Packets {
+    const ENDS: [&str; 2] = ["sender", "receiver"];
+    const CONTROLS: [&str; 4] = ["", "SYN", "FIN", "RST"];
+
+    /// An empty table about these workloads' flows.
+    pub fn new(workloads: &Names) -> Self {
+        Self {
+            workload: Coded::new(workloads),
+            event: Coded::new(&names(PacketEvent::NAMES)),
+            from: Coded::new(&names(Self::ENDS)),
+            control: Coded::new(&names(Self::CONTROLS)),
             ..Self::default()
         }
     }

@@ -162,8 +162,11 @@ impl Connection {
     /// # Errors
     /// When there is nothing to close.
     pub fn close(&mut self) -> Result<(), CallError> {
-        if self.state == State::SynSent && self.snd.has_data() {
-            // RFC 9293 §3.10.4: with sends queued, the FIN follows them once the connection is open.
+        let opening = self.state == State::SynReceived || self.state == State::SynSent && self.snd.has_data();
+        if opening {
+            // RFC 9293 §3.10.4, SYN-RECEIVED: the FIN waits until the connection is open. Unlike there, it waits
+            // without queued data too, for it can't leave before the SYN is acknowledged; and in SYN-SENT queued
+            // data is sent instead of given up, so that a user can write, close and forget.
             self.snd.close();
             return Ok(());
         }
@@ -180,8 +183,8 @@ impl Connection {
 
     /// Ends the connection at once with a reset (RFC 9293 §3.10.5).
     pub fn abort(&mut self) {
-        if self.state.is_synchronized() || self.state == State::SynReceived {
-            self.reset = Some(Reset { seq: self.snd.nxt, ack: Some(self.rcv.nxt) });
+        if self.state.is_reset_by_abort() {
+            self.reset = Some(Reset { seq: self.snd.pure_seq(), ack: Some(self.rcv.nxt) });
         }
         if self.state != State::Closed {
             self.over(CloseReason::Aborted);
@@ -273,6 +276,13 @@ impl Connection {
         self.state = State::Closed;
         self.timers = Timers::OFF;
         self.emit(Event::Closed(reason));
+    }
+
+    /// RFC 9293 §3.10.7.4: what was opened passively and didn't come about goes on listening.
+    pub(crate) fn listen_again(&mut self) {
+        self.state = State::Listen;
+        self.timers = Timers::OFF;
+        self.snd.listen_again();
     }
 
     pub(crate) fn enter_time_wait(&mut self, now: Instant) {

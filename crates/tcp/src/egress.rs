@@ -37,6 +37,9 @@ impl Connection {
             }
             _ => {}
         }
+        if self.rcv.owes_duplicate() {
+            return Some(self.pure_ack(now));
+        }
         if let Some(piece) = self.next_piece(now) {
             return Some(self.data(now, piece));
         }
@@ -47,11 +50,12 @@ impl Connection {
     }
 
     fn pure_ack(&mut self, now: Instant) -> Segment {
-        let mut segment = self.segment(now, self.snd.nxt, 0, Control::None);
+        let mut segment = self.segment(now, self.snd.pure_seq(), 0, Control::None);
+        // 40 bytes of options hold three blocks beside the timestamps, four without.
+        let room = if self.negotiated.timestamps { 3 } else { 4 };
+        let blocks = self.rcv.sack_blocks(room);
         if self.negotiated.sack {
-            // 40 bytes of options hold three blocks beside the timestamps, four without.
-            let room = if self.negotiated.timestamps { 3 } else { 4 };
-            segment.options.sack = self.rcv.sack_blocks(room);
+            segment.options.sack = blocks;
         }
         segment
     }
@@ -147,29 +151,32 @@ impl Connection {
         let flight = snd.flight();
         let probe = snd.probe && flight == 0;
         let usable = snd.wnd.saturating_sub(flight).max(u32::from(probe));
-        let len = left.min(mss_c).min(usable);
+        let wanted = left.min(mss_c);
+        let len = wanted.min(usable);
+        let last = snd.fin && len == left;
+        // The FIN takes a sequence number, and so a place in the peer's window.
+        let fin = last && usable > len;
         let in_network = snd.pipe().unwrap_or(flight);
         let window = snd.window() + snd.limited_transmit(mss_c);
         if flight > 0 && in_network.saturating_add(len) > window || !snd.may_add_segment() {
             return None;
         }
-        if probe {
-            // Whatever fits goes.
-        } else if len < left.min(mss_c) {
-            // RFC 9293 §3.8.6.2.1, (3): a peer's small window is used in steps of half its largest.
-            if len == 0 || len < snd.max_wnd / 2 {
-                if flight == 0 && self.timers.persist == Instant::NEVER {
-                    self.timers.persist = now + snd.rtt.rto();
-                }
-                return None;
+        let nothing = len == 0 && !fin;
+        // RFC 9293 §3.8.6.2.1, (3): a peer's small window is used in steps of half its largest.
+        let silly = len < wanted && len < snd.max_wnd / 2;
+        if !probe && (nothing || silly) {
+            if flight == 0 && self.timers.persist == Instant::NEVER {
+                self.timers.persist = now + snd.rtt.rto();
             }
-        } else if self.config.nagle && len > 0 && len < mss_c && !snd.fin && snd.una.before(snd.small_end) {
-            // The journal's §III change to Nagle's rule: no more than one segment shorter than MSS_c, and
-            // not MSS, may be unacknowledged.
             return None;
         }
-        let fin = snd.fin && len == left;
-        Some(Piece { seq: snd.nxt, len: len + u32::from(fin) }).filter(|piece| piece.len > 0)
+        // The journal's §III change to Nagle's rule: no more than one segment shorter than MSS_c, and not MSS,
+        // may be unacknowledged.
+        let small = len > 0 && len < mss_c && !last;
+        if self.config.nagle && small && snd.una.before(snd.small_end) {
+            return None;
+        }
+        Some(Piece { seq: snd.nxt, len: len + u32::from(fin) })
     }
 
     fn note_dry(&mut self) {

@@ -31,7 +31,7 @@ impl Connection {
     pub fn on_segment(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
         match self.state {
             State::Closed => self.refuse(segment),
-            State::Listen => self.segment_in_listen(segment),
+            State::Listen => self.segment_in_listen(segment, now),
             State::SynSent => self.segment_in_syn_sent(segment, now),
             _ => return self.segment_otherwise(segment, now),
         }

@@ -1,6 +1,6 @@
 //! The receiving half: reassembly, acknowledgment, the advertised window.
 
-use units::Instant;
+use units::{Duration, Instant};
 use wire::{SackBlocks, SeqNum, SeqRange, UnscaledWindow, WindowScale};
 
 use crate::config::{Config, DelayedAck};
@@ -38,6 +38,8 @@ struct Island {
 #[derive(Debug, Clone, Copy, Default)]
 struct PeerClock {
     recent: u32,
+    /// When `recent` was taken.
+    at: Instant,
     last_ack_sent: SeqNum,
 }
 
@@ -79,12 +81,15 @@ impl Receiver {
     }
 
     /// RFC 9293 §3.10.7.4, first step: whether any of the segment lies in the window.
+    ///
+    /// Unlike there, an empty segment may lie at the window's right edge. A peer that has filled the window
+    /// acknowledges from there, also while the first of its data is lost; two such peers would refuse each other's
+    /// acknowledgments, each with another one.
     pub(crate) fn accepts(&self, seq: SeqNum, seq_len: u32) -> bool {
         let window = self.window();
         let within = |n: SeqNum| n.at_or_after(self.nxt) && n.before(self.nxt + window);
         match (seq_len, window) {
-            (0, 0) => seq == self.nxt,
-            (0, _) => within(seq),
+            (0, _) => within(seq) || seq == self.nxt + window,
             (_, 0) => false,
             (len, _) => within(seq) || within(seq + (len - 1)),
         }
@@ -166,6 +171,12 @@ impl Receiver {
         self.ack_due
     }
 
+    /// Whether the acknowledgment that is due must not ride on data: there, it would be no duplicate
+    /// (RFC 5681 §2), and a full-sized segment has no room for SACK blocks.
+    pub(crate) fn owes_duplicate(&self) -> bool {
+        self.ack_due && (!self.islands.is_empty() || self.duplicate.is_some())
+    }
+
     /// Notes that an acknowledgment is leaving and returns it.
     pub(crate) fn acknowledge(&mut self, timer: &mut Instant) -> SeqNum {
         self.ack_due = false;
@@ -204,20 +215,23 @@ impl Receiver {
         blocks
     }
 
-    /// RFC 7323 §5.3, R1: a timestamp older than the last one marks an old duplicate.
-    pub(crate) fn is_stale(&self, timestamp: u32) -> bool {
-        SeqNum::new(timestamp).before(SeqNum::new(self.timestamps.recent))
+    /// RFC 7323 §5.3, R1: a timestamp older than the last one marks an old duplicate, unless (§5.5) the last one
+    /// is so old that the clock may have gone round.
+    pub(crate) fn is_stale(&self, timestamp: u32, now: Instant) -> bool {
+        const DAY: Duration = Duration::from_secs(86_400);
+        let outdated = now.since(self.timestamps.at) > DAY * 24;
+        !outdated && SeqNum::new(timestamp).before(SeqNum::new(self.timestamps.recent))
     }
 
     /// RFC 7323 §4.3: which timestamp to echo.
-    pub(crate) fn note_timestamp(&mut self, timestamp: u32, seq: SeqNum) {
-        if seq.at_or_before(self.timestamps.last_ack_sent) && !self.is_stale(timestamp) {
-            self.timestamps.recent = timestamp;
+    pub(crate) fn note_timestamp(&mut self, timestamp: u32, seq: SeqNum, now: Instant) {
+        if seq.at_or_before(self.timestamps.last_ack_sent) && !self.is_stale(timestamp, now) {
+            self.first_timestamp(timestamp, now);
         }
     }
 
-    pub(crate) fn first_timestamp(&mut self, timestamp: u32) {
-        self.timestamps.recent = timestamp;
+    pub(crate) fn first_timestamp(&mut self, timestamp: u32, now: Instant) {
+        (self.timestamps.recent, self.timestamps.at) = (timestamp, now);
     }
 
     pub(crate) fn timestamp_echo(&self) -> u32 {

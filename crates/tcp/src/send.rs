@@ -101,6 +101,8 @@ pub(crate) struct Sender {
     timeouts_in_a_row: u8,
     /// A byte may leave although the peer's window is closed (RFC 9293 §3.8.6.1).
     pub(crate) probe: bool,
+    /// What is in flight is such a byte, or a FIN that went like one.
+    probing: bool,
 }
 
 /// What an expiry of the retransmission timer meant.
@@ -160,6 +162,7 @@ impl Sender {
             app_limited_until: None,
             timeouts_in_a_row: 0,
             probe: false,
+            probing: false,
         }
     }
 
@@ -238,9 +241,10 @@ impl Sender {
         }
     }
 
-    /// What RFC 3042 allows beyond the window just now.
+    /// What RFC 3042 allows beyond the window just now: for data never sent before, and not after a timeout,
+    /// when duplicates are echoes.
     pub(crate) fn limited_transmit(&self, mss_c: u32) -> u32 {
-        if self.limited_transmit && self.repair.point.is_none() {
+        if self.limited_transmit && self.repair.point.is_none() && self.nxt == self.max {
             policy::loss::limited_transmit(self.detector.duplicates(), mss_c)
         } else {
             0
@@ -315,16 +319,27 @@ impl Sender {
         if probing {
             // RFC 9293 §3.8.6.1: a peer that answers probes is alive, however long its window stays closed.
             self.timeouts_in_a_row = 0;
-            if window > 0 {
-                // It may have dropped the probe; what follows must not look like a loss.
+            if window > 0 && self.probing {
+                // It may have dropped the probe; what follows must not look like a loss, nor begin with the
+                // patience that the probes had come to.
                 self.send_again();
+                self.rtt.end_back_off();
             }
         }
     }
 
-    /// More is in flight than the peer's window: a probe, or a window that was taken back.
+    /// The peer's window is closed, so its silence about what is in flight says nothing of a loss. That is a
+    /// probe, or a window that was taken back whole. (Scaling makes a window shrink a little all the time,
+    /// because it is told in steps: RFC 7323 §2.4.)
     pub(crate) fn is_probing(&self) -> bool {
-        self.wnd < self.flight()
+        self.probing || self.wnd == 0 && self.flight() > 0
+    }
+
+    /// The sequence number of a segment that takes none. RFC 9293 §3.10 has SND.NXT; what a timeout pulled back
+    /// here still lies before the peer's RCV.NXT perhaps, and a probe still beyond its window, and what doesn't
+    /// fit there isn't heard.
+    pub(crate) fn pure_seq(&self) -> SeqNum {
+        if self.probing { self.una } else { self.max }
     }
 
     fn set_window(&mut self, window: u32) {
@@ -344,6 +359,7 @@ impl Sender {
             self.repair.limited += len;
         }
         self.leaves(len);
+        self.probing = self.flight() + len > self.wnd;
         self.nxt += len;
         self.max = self.max.latest(self.nxt);
         self.last_sent = now;
@@ -374,7 +390,10 @@ impl Sender {
 
     /// RFC 5681 §4.1: after an idle time of one RTO the acknowledgment clock has stopped.
     pub(crate) fn restart_if_idle(&mut self, now: Instant, config: &Config) {
-        if self.flight() > 0 || self.max == self.iss + 1 || now.since(self.last_sent) <= self.rtt.rto() {
+        let never_sent = self.max == self.iss + 1;
+        // After a timeout nothing is in flight either, but that isn't idleness.
+        let repairing = self.timeouts_in_a_row > 0;
+        if self.flight() > 0 || never_sent || repairing || now.since(self.last_sent) <= self.rtt.rto() {
             return;
         }
         let restart = config.sender.initial_window.bytes(self.smss).min(self.controller.cwnd());
@@ -383,15 +402,17 @@ impl Sender {
         self.segmenter.on_slow_start(restart, &view);
     }
 
-    /// Takes SACK blocks and returns the bytes they report for the first time.
-    pub(crate) fn sack(&mut self, blocks: impl Iterator<Item = SeqRange>) -> u32 {
+    /// Takes the SACK blocks that came with an acknowledgment and returns the bytes they report for the first
+    /// time.
+    pub(crate) fn sack(&mut self, blocks: impl Iterator<Item = SeqRange>, ack: SeqNum) -> u32 {
         if !self.sack {
             return 0;
         }
         let mut news = 0;
         for block in blocks {
-            // RFC 6675 §3 leaves it to the sender what to make of blocks for data never sent: nothing.
-            if block.end().at_or_before(self.max) && block.end().after(self.una) {
+            // RFC 6675 §3 leaves it to the sender what to make of blocks for data never sent: nothing. A block
+            // below the acknowledgment reports a duplicate (RFC 2883 §4).
+            if block.end().at_or_before(self.max) && block.start().at_or_after(ack.latest(self.una)) {
                 news += self.board.sack(block);
             }
         }
@@ -406,6 +427,10 @@ impl Sender {
         let taken = self.board.ack(ack);
         self.una = ack;
         self.nxt = self.nxt.latest(ack);
+        self.probing &= self.nxt != ack;
+        // Numbers that stay behind would be ahead again 2³¹ bytes later.
+        self.small_end = self.small_end.latest(ack);
+        self.repair.recover = self.repair.recover.latest(ack);
         if self.app_limited_until.is_some_and(|until| ack.at_or_after(until)) {
             self.app_limited_until = None;
         }
@@ -438,11 +463,19 @@ impl Sender {
         }
     }
 
+    /// The handshake came to nothing, and another may follow.
+    pub(crate) fn listen_again(&mut self) {
+        self.nxt = self.iss;
+        self.timed = None;
+        self.timeouts_in_a_row = 0;
+    }
+
     /// A SYN leaves.
     pub(crate) fn syn_sent(&mut self, now: Instant) {
+        // Karn's rule: when both ends open at once, the SYN goes out a second time with an acknowledgment.
+        self.timed = (self.max == self.iss).then_some((self.iss + 1, now));
         self.nxt = self.iss + 1;
         self.max = self.nxt;
-        self.timed = Some((self.nxt, now));
         self.last_sent = now;
     }
 
@@ -542,6 +575,9 @@ impl Sender {
         match progress {
             Progress::Done { cwnd } => {
                 self.controller.set_cwnd(cwnd);
+                // Reno's recovery may end before its point, and duplicates may then speak of the next loss
+                // (RFC 5681 §3.2 knows no `recover`).
+                self.repair.recover = self.una;
                 self.repair.point = None;
                 self.repair.resend_first = false;
                 self.board.end_recovery();
@@ -601,6 +637,7 @@ impl Sender {
         self.board.clear();
         self.nxt = self.una;
         self.small_end = self.una;
+        self.probing = false;
         self.timed = None;
         self.detector.reset();
     }

@@ -54,10 +54,18 @@ impl State {
     pub(crate) const fn closed_by_user(self) -> Option<Self> {
         match self {
             Self::Listen | Self::SynSent => Some(Self::Closed),
-            Self::SynReceived | Self::Established => Some(Self::FinWait1),
+            Self::Established => Some(Self::FinWait1),
             Self::CloseWait => Some(Self::LastAck),
             _ => None,
         }
+    }
+
+    /// RFC 9293 §3.10.5, ABORT: the peer is told. After both have closed there is nothing to abort.
+    pub(crate) const fn is_reset_by_abort(self) -> bool {
+        matches!(
+            self,
+            Self::SynReceived | Self::Established | Self::FinWait1 | Self::FinWait2 | Self::CloseWait
+        )
     }
 
     /// The peer acknowledged our FIN (RFC 9293 §3.10.7.4, fifth step).

@@ -3,9 +3,13 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`script`] | transcripts: exact behaviour, a line an event |
+//! | [`pair`] | two endpoints in virtual time, with goals and a bound |
+//! | [`path`] | what lies between them: delay, loss, duplication, reordering |
 //! | [`notation`] | segments as text |
 //! | [`random`] | what a seed stands for |
 
 pub mod notation;
+pub mod pair;
+pub mod path;
 pub mod random;
 pub mod script;

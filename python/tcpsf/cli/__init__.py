@@ -8,27 +8,33 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+import click
+
+from tcpsf.cli.app import app
 from tcpsf.errors import TcpsfError
 
 INTERRUPTED = 130
-"""128 + SIGINT, as shells have it. Typer turns Ctrl-C into this status."""
+"""128 + SIGINT, as shells have it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
-    from typer.exceptions import TyperException
-
-    from tcpsf.cli.app import app
-
     try:
-        status = app(args=None if arguments is None else list(arguments), prog_name="tcpsf", standalone_mode=False)
+        with app.make_context("tcpsf", list(sys.argv[1:] if arguments is None else arguments)) as context:
+            app.invoke(context)
+    except click.exceptions.Exit as answered:  # --help and --version
+        return answered.exit_code
     except TcpsfError as error:
         return _complain(str(error), error.hint)
-    except TyperException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stderr.write(f"{error.format_message()}\n")
+        return 2
+    except click.ClickException as error:
         return _misused(error)
-    if status == INTERRUPTED:
+    except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-    return status or 0
+        return INTERRUPTED
+    return 0
 
 
 def _complain(message: str, hint: str | None) -> int:
@@ -38,12 +44,8 @@ def _complain(message: str, hint: str | None) -> int:
     return 2
 
 
-def _misused(error: Exception) -> int:
-    """Report a wrong command line; asking for nothing gets the help."""
-    message = error.format_message() if hasattr(error, "format_message") else str(error)
-    if type(error).__name__ == "NoArgsIsHelpError":
-        sys.stderr.write(f"{message}\n")
-        return 2
+def _misused(error: click.ClickException) -> int:
+    message = error.format_message()
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "tcpsf"
     return _complain(f"{message[0].lower()}{message[1:].rstrip('.')}", f"`{command} --help` lists what there is")

@@ -1,113 +1,126 @@
-"""The commands and their options. Only names and help live here; the work is in the modules they import when called."""
+"""The commands and their options. Only names and help live here; the work is in modules imported when called."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
+import click
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    help="The first and last packets of a TCP connection: TCP Smart Framing and its relatives, simulated.",
+FOLDER = click.Path(path_type=Path)
+
+seed = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Seed of the first run; further runs take the next ones.",
 )
-reproduce = typer.Typer(no_args_is_help=True, help="Make a paper's table again, beside the published numbers.")
-smart_framing = typer.Typer(no_args_is_help=True, help="TCP Smart Framing (Mellia, Meo, Casetti, 2005).")
-app.add_typer(reproduce, name="reproduce")
-reproduce.add_typer(smart_framing, name="smart-framing")
+workers = click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: one a core]"
+)
+settings = click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Change a value of the scenario, e.g. workload.web.load=0.5 or link.0.rate=5Mb/s; an empty value removes the "
+    "key. May be given several times.",
+)
+as_json = click.option("--json", "json", is_flag=True, help="Print JSON in place of text.")
+force = click.option("--force", is_flag=True, help="Let --out replace earlier results.")
 
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the first run; further runs take the next ones.")]
-Workers = Annotated[
-    int | None,
-    typer.Option("--workers", min=1, show_default=False, help="Runs at a time [default: one a core]."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
-Force = Annotated[bool, typer.Option("--force", help="Let --out replace earlier results.")]
+
+def out(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make the option that names a folder for results."""
+    return click.option("--out", type=FOLDER, metavar="DIR", help=text)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
         from tcpsf import __version__
+        from tcpsf.cli.output import say
 
-        typer.echo(f"tcpsf {__version__}")
-        raise typer.Exit
+        say(f"tcpsf {__version__}")
+        context.exit()
 
 
-@app.callback()
-def tcpsf(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Hold the options that stand before a command."""
+class _InOrder(click.Group):
+    """Lists its commands as they stand here, the everyday one first."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.commands)
+
+
+@click.group(cls=_InOrder)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version and exit."
+)
+def app() -> None:
+    """The first and last packets of a TCP connection.
+
+    Simulates TCP Smart Framing and its relatives. A scenario is a TOML file: a network, what is sent through it, and
+    for how long.
+    """
 
 
 @app.command()
-def sim(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The scenario.")],
-    seed: Seed = 1,
-    runs: Annotated[int, typer.Option("--runs", min=1, help="Independent runs.")] = 1,
-    workers: Workers = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            show_default=False,
-            help="Change a value, e.g. workload.web.load=0.5 or link.0.rate=5Mb/s; an empty value removes the key. "
-            "May be given several times.",
-        ),
-    ] = None,
-    json: Json = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", show_default=False, help="Write all tables there, as Parquet."),
-    ] = None,
-    force: Force = False,
-) -> None:
+@click.argument("file", type=FOLDER, metavar="FILE.toml")
+@seed
+@click.option("--runs", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Independent runs.")
+@workers
+@settings
+@as_json
+@out("Write all tables there, as Parquet.")
+@force
+def sim(**arguments: Any) -> None:
     """Simulate a scenario: flows by class, and links."""
     from tcpsf.cli.sim import command
 
-    command(file=file, seed=seed, runs=runs, workers=workers, changes=set_ or [], json=json, out=out, force=force)
+    command(**arguments)
 
 
 @app.command()
-def demo(
-    seed: Seed = 1,
-    workers: Workers = None,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the page goes.")] = Path("tcpsf-demo"),
-) -> None:
+@seed
+@workers
+@click.option("--out", type=FOLDER, metavar="DIR", default="tcpsf-demo", show_default=True, help="Where the page goes.")
+def demo(**arguments: Any) -> None:
     """Show Table I of the Smart Framing paper beside ours.
 
     A small run, under a minute on two cores. Prints the table and writes a page with a plot.
     """
     from tcpsf.cli.reproduce import demo
 
-    demo(seed=seed, workers=workers, out=out)
+    demo(**arguments)
+
+
+@app.group()
+def reproduce() -> None:
+    """Make a paper's table again, beside its numbers."""
+
+
+@reproduce.group("smart-framing")
+def smart_framing() -> None:
+    """TCP Smart Framing (Mellia, Meo, Casetti, 2005)."""
 
 
 @smart_framing.command("table-1")
-def table_1(
-    full: Annotated[
-        bool,
-        typer.Option("--full/--quick", help="The paper's own scale, 8 runs of 4000 s a sender; or 4 of 200 s."),
-    ] = False,
-    seed: Seed = 1,
-    workers: Workers = None,
-    json: Json = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", show_default=False, help="Write the table there, as HTML and JSON."),
-    ] = None,
-    force: Force = False,
-) -> None:
+@click.option(
+    "--full/--quick", help="The paper's own scale, 8 runs of 4000 s a sender, or 4 of 200 s.  [default: quick]"
+)
+@seed
+@workers
+@settings
+@as_json
+@out("Write the table there, as HTML and JSON.")
+@force
+def table_1(**arguments: Any) -> None:
     """Completion times and fast retransmits by flow size.
 
     For Classic TCP, VS-TCP-SF and FS-TCP-SF, each cell with its 95 % interval and the published value.
     """
     from tcpsf.cli.reproduce import table_1
 
-    table_1(full=full, seed=seed, workers=workers, json=json, out=out, force=force)
+    table_1(**arguments)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json as json_format
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from tcpsf.cli.output import MARK, results_folder, say
 from tcpsf.cli.progress import bar
+from tcpsf.cli.setting import parsed
 from tcpsf.report import page
 from tcpsf.report.table_1 import as_text
 from tcpsf.reproduce import Table1
@@ -28,12 +31,23 @@ def demo(*, seed: int, workers: int | None, out: Path) -> None:
     sys.stderr.write(f"\nThat took {time.monotonic() - began:.0f} s. The page: {_address(out)}\n")
 
 
-def table_1(*, full: bool, seed: int, workers: int | None, json: bool, out: Path | None, force: bool) -> None:
+def table_1(
+    *,
+    full: bool,
+    seed: int,
+    workers: int | None,
+    settings: Sequence[str],
+    json: bool,
+    out: Path | None,
+    force: bool,
+) -> None:
     """Make the table, print it and, if asked, write it."""
+    scale: Literal["full", "quick"] = "full" if full else "quick"
+    changes = parsed(settings)
 
     def make() -> Table1:
         with bar("simulating") as progress:
-            return make_table_1(scale="full" if full else "quick", seed=seed, workers=workers, progress=progress)
+            return make_table_1(scale=scale, seed=seed, changes=changes, workers=workers, progress=progress)
 
     if out is None:
         result = make()

@@ -18,19 +18,23 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tcpsf.result import Batch, Provenance
 from tcpsf.runs import Fold
+from tcpsf.scenario import Scenario
 
 if TYPE_CHECKING:
     import polars as pl
 
 R = TypeVar("R")
 
-BY_BATCH = ("flows", "recoveries", "samples")
-
 
 class TableWriter:
-    """Writes the tables of several runs into one folder."""
+    """Writes the tables of several runs into one folder; those recorded on request only if they were."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, scenario: Scenario) -> None:
+        self.by_batch = ["flows", "recoveries"]
+        if scenario.samples is not None:
+            self.by_batch.append("samples")
+        if scenario.trace:
+            self.by_batch.append("packets")
         self._folder = folder
         self._parts = folder / "parts"
         self._parts.mkdir()
@@ -51,7 +55,7 @@ class TableWriter:
         """Join the parts."""
         import polars as pl
 
-        for table in (*BY_BATCH, "links"):
+        for table in (*self.by_batch, "links"):
             parts = list(self._in_order(table, seeds))
             with _plain_errors():
                 pl.scan_parquet(parts).sink_parquet(self._folder / f"{table}.parquet", maintain_order=True)
@@ -74,7 +78,7 @@ class _WritingFold(Generic[R]):
         self._part = 0
 
     def add(self, batch: Batch) -> None:
-        for table in BY_BATCH:
+        for table in self._writer.by_batch:
             self._writer.write(getattr(batch, table), table, self._seed, self._part)
         self._part += 1
         self._inner.add(batch)

@@ -98,6 +98,8 @@ BOTTLENECK = "bottleneck"
 def web_scenario(*, sender: str, load: float = LOAD, duration: str = FULL_DURATION) -> Scenario:
     """Return section IV-A's network: ten greedy flows and short ones, as a Poisson process, share a bottleneck.
 
+    Other readings of the text are other values: ``.with_value("workload.web.handshake", True)``.
+
     >>> web_scenario(sender=CLASSIC.sender).link[0].rate
     '10Mb/s'
     """

@@ -37,12 +37,13 @@ How values are written:
 SENDERS = """\
 ## Senders
 
-`<congestion>[+newreno|+sack][+lt] / <segmenter> / iw=N[, lw=N]`
+`<congestion>[+newreno|+sack|+sack1][+lt] / <segmenter> / iw=N[, lw=N]`
 
 | part | choices |
 | --- | --- |
 | congestion control | `tahoe`, `reno`, `fixed(n=N)`: a constant window of N segments |
-| loss recovery | without an addition as the name says (RFC 5681); `+newreno`: RFC 6582; `+sack`: RFC 6675 |
+| loss recovery | without an addition as the name says (RFC 5681); `+newreno`: RFC 6582; `+sack`: RFC 6675; \
+`+sack1`: ns-2's `TCP/Sack1` |
 | `+lt` | Limited Transmit, RFC 3042 |
 | segmenter | `full`: full-sized; `fs(n=4, min=4)`: FS-TCP-SF; `vs(n=4, min=4, alpha=1.32)`: VS-TCP-SF; \
 below a window of `min` full-sized segments, `n` take the place of one |

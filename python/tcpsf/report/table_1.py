@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from tcpsf import stats
@@ -24,14 +25,21 @@ def as_text(result: Table1) -> str:
 
 
 def heading(result: Table1) -> str:
-    """Say what was simulated."""
+    """Say what was simulated: a title, then the rest in sentences."""
     scale = result.scale
     size = "the paper's own scale" if scale.name == "full" else "less than the paper's scale, which is 8 runs of 4000s"
-    return (
-        f"TCP Smart Framing, Table I at load {result.load:g}\n"
-        f"{text.count(scale.runs, 'run')} of {scale.duration} for each sender, on the same seeds, "
-        f"{result.seeds[0]} to {result.seeds[-1]};\n{size}"
-    )
+    seeds = f"{result.seeds[0]} to {result.seeds[-1]}"
+    lines = [
+        "TCP Smart Framing, Table I",
+        f"{text.count(scale.runs, 'run')} of {scale.duration} for each sender, on the same seeds, {seeds};",
+        f"{size}.",
+    ]
+    lines += [f"Changed: {path} = {_shown(value)}." for path, value in result.changes.items()]
+    return "\n".join(lines)
+
+
+def _shown(value: object) -> str:
+    return "removed" if value is None else json.dumps(value)
 
 
 def seen(cell: Cell) -> stats.Estimate | None:

@@ -5,8 +5,9 @@ The three senders meet the same arrivals and sizes (common random numbers), so t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from tcpsf import stats
@@ -15,6 +16,7 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.reproduce.claims import Finding, findings
 from tcpsf.result import Provenance
 from tcpsf.runs import Job, Progress, run_jobs
+from tcpsf.scenario import Scenario
 from tcpsf.summary import Group, RunSummary, SummaryFold, Totals, completion_s, fast_percent
 
 SCHEMA = "tcpsf.smart-framing.table-1/1"
@@ -72,7 +74,8 @@ class Table1:
 
     scale: Scale
     seeds: tuple[int, ...]
-    load: float
+    changes: dict[str, Any]
+    """What differs from `papers.smart_framing.web_scenario`: values by the path of their key."""
     version: str
     classes: tuple[dict[str, Cell], ...]
     """For each size class, the cell of each variant by its key."""
@@ -92,7 +95,7 @@ class Table1:
             "scale": self.scale.name,
             "runs": self.scale.runs,
             "duration": self.scale.duration,
-            "load": self.load,
+            "changes": self.changes,
             "seeds": list(self.seeds),
             "variants": [{"key": v.key, "label": v.label, "sender": v.sender} for v in paper.VARIANTS],
             "classes": [
@@ -122,13 +125,15 @@ def table_1(
     *,
     scale: Scale | Literal["demo", "quick", "full"] = "full",
     seed: int = 1,
-    load: float = paper.LOAD,
+    changes: Mapping[str, Any] | None = None,
     workers: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Table1:
     """Simulate the paper's network with its three senders and set the results beside Table I.
 
     Runs use the seeds ``seed``, ``seed + 1``, … The same arguments give the same table, on any number of ``workers``.
+    ``changes`` are values for `Scenario.with_value`, to try another reading of the paper:
+    ``{"workload.web.handshake": True}``.
     """
     if isinstance(scale, str):
         if scale not in SCALES:
@@ -137,21 +142,27 @@ def table_1(
             )
         scale = SCALES[scale]
     seeds = tuple(range(seed, seed + scale.runs))
+    changes = dict(changes or {})
     jobs = [
-        Job(
-            scenario=paper.web_scenario(sender=variant.sender, load=load, duration=scale.duration),
-            seed=each,
-            fold=SummaryFold,
-        )
+        Job(scenario=_scenario(variant, scale, changes), seed=each, fold=partial(SummaryFold, percentiles=False))
         for variant in paper.VARIANTS
         for each in seeds
     ]
     results = iter(run_jobs(jobs, workers=workers, progress=progress))
     runs = {variant.key: [next(results) for _ in seeds] for variant in paper.VARIANTS}
-    return _tabulate(scale, seeds, load, runs)
+    return _tabulate(scale, seeds, changes, runs)
 
 
-def _tabulate(scale: Scale, seeds: tuple[int, ...], load: float, runs: dict[str, list[RunSummary]]) -> Table1:
+def _scenario(variant: paper.Variant, scale: Scale, changes: Mapping[str, Any]) -> Scenario:
+    scenario = paper.web_scenario(sender=variant.sender, duration=scale.duration)
+    for path, value in changes.items():
+        scenario = scenario.with_value(path, value)
+    return scenario
+
+
+def _tabulate(
+    scale: Scale, seeds: tuple[int, ...], changes: dict[str, Any], runs: dict[str, list[RunSummary]]
+) -> Table1:
     totals = {variant.key: _by_class(variant, runs[variant.key]) for variant in paper.VARIANTS}
     classes = tuple(
         {variant.key: _cell(totals[variant.key][index], variant.published[index]) for variant in paper.VARIANTS}
@@ -160,7 +171,7 @@ def _tabulate(scale: Scale, seeds: tuple[int, ...], load: float, runs: dict[str,
     return Table1(
         scale=scale,
         seeds=seeds,
-        load=load,
+        changes=changes,
         version=runs[paper.CLASSIC.key][0].provenance.version,
         classes=classes,
         overall={key: _cell(_together(by_class), None) for key, by_class in totals.items()},

@@ -122,6 +122,10 @@ class Tcp:
         Literal["ack", "bytes"] | None,
         Doc("What an ACK adds in slow start: a segment (`ack`), or what it acknowledges, a segment at most (`bytes`)."),
     ] = None
+    halving: Annotated[
+        Literal["flight", "window"] | None,
+        Doc("What a loss halves: the data in flight (`flight`, RFC 5681), or the window at each expiry (`window`)."),
+    ] = None
     ack_every: Annotated[int | None, Doc("Delayed ACKs: acknowledge every so many segments; 1 acknowledges each.")] = (
         None
     )

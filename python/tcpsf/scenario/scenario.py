@@ -44,6 +44,7 @@ class Scenario:
     workload: Annotated[tuple[Workload, ...], Doc("What is sent.")]
     tcp: Annotated[Tcp, Doc("TCP's parameters for all workloads.")] = field(default_factory=Tcp)
     samples: Annotated[Samples | None, Doc("What to record over time.", absent="nothing")] = None
+    trace: Annotated[tuple[str, ...], Doc("Workloads whose packets are recorded one by one.", absent="none")] = ()
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:

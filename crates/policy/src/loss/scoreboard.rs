@@ -55,7 +55,8 @@ impl Cut {
 pub struct Acked {
     /// Sequence numbers newly acknowledged.
     pub bytes: u32,
-    /// When the newest segment wholly acknowledged was sent, unless Karn's rule forbids to time it.
+    /// When the newest segment wholly acknowledged was sent, unless Karn's rule forbids to time it: that one
+    /// was sent twice, or one before it, for whose copy the acknowledgment will have waited.
     pub timed: Option<Instant>,
 }
 
@@ -91,6 +92,7 @@ impl Scoreboard {
     /// Removes what `una` acknowledges; a cut acknowledged in part keeps the rest.
     pub fn ack(&mut self, una: SeqNum) -> Acked {
         let mut acked = Acked::default();
+        let mut ambiguous = false;
         while let Some(&cut) = self.cuts.front() {
             if !cut.seq.before(una) {
                 break;
@@ -105,7 +107,8 @@ impl Scoreboard {
                 break;
             }
             acked.bytes += cut.len;
-            acked.timed = (!cut.ambiguous).then_some(cut.sent_at);
+            ambiguous |= cut.ambiguous;
+            acked.timed = (!ambiguous).then_some(cut.sent_at);
             self.forget(&cut);
             self.cuts.pop_front();
         }
@@ -171,9 +174,10 @@ impl Scoreboard {
         self.cuts.iter().take(highest).find(|cut| !cut.sacked && !cut.resent).copied()
     }
 
-    /// RFC 6675 §4, `NextSeg` rule (4): the last segment that hasn't been reported.
+    /// RFC 6675 §4, `NextSeg` rule (4): the last segment that hasn't been reported. Unlike there, not if it has
+    /// just been resent: a flow that has nothing more to send would resend each of its losses twice at once.
     pub fn last_hole(&self) -> Option<Cut> {
-        self.cuts.iter().rev().find(|cut| !cut.sacked).copied()
+        self.cuts.iter().rev().find(|cut| !cut.sacked).filter(|cut| !cut.resent).copied()
     }
 
     /// The first segment in the queue.

@@ -20,7 +20,8 @@ impl Recovery for Reno {
 
     fn on_duplicate(&mut self, segment: u32) {
         // RFC 5681 §3.2, step 4.
-        self.inflation += segment;
+        // A peer may send duplicates without end.
+        self.inflation = self.inflation.saturating_add(segment);
     }
 
     fn on_ack(&mut self, ack: &RecoveryAck) -> Progress {

@@ -23,11 +23,15 @@ impl Connection {
         let window = segment.window.bytes(self.negotiated.send_scale);
         let advances = ack.after(self.snd.una);
         let window_changed = self.take_window(segment, ack, window);
-        let newly_sacked = self.snd.sack(segment.options.sack.iter());
+        let recovering = self.snd.repair.point.is_some();
+        let newly_sacked = self.snd.sack(segment.options.sack.iter(), ack);
         if advances {
             self.acknowledge(segment, ack, now);
-        } else if ack == self.snd.una && self.snd.flight() > 0 {
-            let exact = segment.payload_len == 0
+        }
+        // RFC 6675 §2: an ACK that reports something new above it counts as a duplicate even if it also advances.
+        if ack == self.snd.una && self.snd.flight() > 0 && (!advances || newly_sacked > 0 && !recovering) {
+            let exact = !advances
+                && segment.payload_len == 0
                 && segment.control == Control::None
                 && !window_changed
                 // Answers to a window probe repeat themselves without a loss.
@@ -80,15 +84,20 @@ impl Connection {
         if window > 0 {
             self.timers.persist = Instant::NEVER;
         }
+        if self.snd.flight() == 0 {
+            // A probe that is sent again as data is timed from then on.
+            self.timers.retransmit = Instant::NEVER;
+        }
         changed
     }
 
     fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant) {
         let stamp = segment.options.timestamps.filter(|stamp| self.negotiated.timestamps && stamp.ecr != 0);
-        let echo = stamp.map(|stamp| {
-            let ticks = timestamp_clock(now).wrapping_sub(stamp.ecr);
-            Duration::from_millis(u64::from(ticks))
-        });
+        let echo = stamp
+            .map(|stamp| timestamp_clock(now).wrapping_sub(stamp.ecr))
+            // An echo of what is yet to come is nonsense.
+            .filter(|&ticks| ticks <= u32::MAX / 2)
+            .map(|ticks| Duration::from_millis(u64::from(ticks)));
         let restart = self.snd.acknowledged(ack, now, echo);
         if self.snd.flight() == 0 {
             // RFC 6298 §5.2.

@@ -11,7 +11,11 @@ impl Connection {
     pub(super) fn check_fin(&mut self, segment: &Segment, now: Instant) {
         if segment.control == Control::Fin && self.state.can_receive() {
             // Where the stream ends is known even when there are gaps before.
-            self.rcv.fin.get_or_insert(segment.seq + segment.payload_len);
+            let end = *self.rcv.fin.get_or_insert(segment.seq + segment.payload_len);
+            if end != self.rcv.nxt {
+                // RFC 5681 §4.2: out of order like data, it is worth a duplicate.
+                self.rcv.ack_now();
+            }
         }
         if self.rcv.fin != Some(self.rcv.nxt) {
             return;

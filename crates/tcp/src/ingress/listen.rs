@@ -1,12 +1,13 @@
 //! LISTEN (RFC 9293 §3.10.7.2).
 
+use units::Instant;
 use wire::{Control, Segment};
 
 use crate::connection::{Connection, Reset};
 use crate::state::State;
 
 impl Connection {
-    pub(super) fn segment_in_listen(&mut self, segment: &Segment) {
+    pub(super) fn segment_in_listen(&mut self, segment: &Segment, now: Instant) {
         if segment.control == Control::Rst {
             return;
         }
@@ -16,7 +17,7 @@ impl Connection {
             return;
         }
         if segment.control == Control::Syn {
-            self.take_peer_options(segment);
+            self.take_peer_options(segment, now);
             self.rcv.synchronize(segment.seq);
             self.state = State::SynReceived;
         }

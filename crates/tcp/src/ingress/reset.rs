@@ -3,7 +3,7 @@
 use wire::{Control, Segment};
 
 use super::Step;
-use crate::connection::{Connection, Timers};
+use crate::connection::Connection;
 use crate::event::CloseReason;
 use crate::state::State;
 
@@ -19,12 +19,7 @@ impl Connection {
             return Step::Stop;
         }
         match self.state {
-            State::SynReceived if self.passive => {
-                // RFC 9293 §3.10.7.4: the listener goes on listening.
-                self.state = State::Listen;
-                self.timers = Timers::OFF;
-                self.snd.nxt = self.snd.iss;
-            }
+            State::SynReceived if self.passive && !self.snd.fin => self.listen_again(),
             State::SynReceived => self.over(CloseReason::Refused),
             State::Closing | State::LastAck | State::TimeWait => self.over(CloseReason::Finished),
             _ => self.over(CloseReason::ResetByPeer),

@@ -13,7 +13,7 @@ impl Connection {
         if self.negotiated.timestamps && !is_reset {
             match segment.options.timestamps {
                 // RFC 7323 §5.3, R1: PAWS.
-                Some(stamp) if self.rcv.is_stale(stamp.val) => {
+                Some(stamp) if self.rcv.is_stale(stamp.val, now) => {
                     self.rcv.ack_now();
                     return Step::Stop;
                 }
@@ -24,7 +24,7 @@ impl Connection {
         }
         if self.rcv.accepts(segment.seq, segment.seq_len()) {
             if let Some(stamp) = segment.options.timestamps.filter(|_| self.negotiated.timestamps) {
-                self.rcv.note_timestamp(stamp.val, segment.seq);
+                self.rcv.note_timestamp(stamp.val, segment.seq, now);
             }
             return Step::Continue;
         }

@@ -27,7 +27,7 @@ impl Connection {
         if segment.control != Control::Syn {
             return;
         }
-        self.take_peer_options(segment);
+        self.take_peer_options(segment, now);
         self.rcv.synchronize(segment.seq);
         let Some(ack) = acknowledges else {
             // Both ends opened at once: answer with a SYN that acknowledges theirs.
@@ -47,7 +47,7 @@ impl Connection {
     }
 
     /// Settles the options with the peer's SYN.
-    pub(super) fn take_peer_options(&mut self, syn: &Segment) {
+    pub(super) fn take_peer_options(&mut self, syn: &Segment, now: Instant) {
         let options = &syn.options;
         let negotiated = &mut self.negotiated;
         // RFC 9293 §3.7.1: without the option the peer takes 536 bytes.
@@ -63,7 +63,7 @@ impl Connection {
             negotiated.receive_scale = WindowScale::NONE;
         }
         if let Some(stamp) = options.timestamps {
-            self.rcv.first_timestamp(stamp.val);
+            self.rcv.first_timestamp(stamp.val, now);
         }
     }
 }

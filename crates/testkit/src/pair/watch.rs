@@ -1,0 +1,158 @@
+//! What holds for an endpoint at every moment, whatever the network does.
+
+use policy::{Framing, SenderPolicy};
+use tcp::{Config, Connection, SendState, State};
+use units::Instant;
+use wire::{Control, Segment, SeqNum, WindowScale};
+
+/// Looks at everything that one end sends.
+#[derive(Debug)]
+pub(super) struct Watch {
+    policy: SenderPolicy,
+    nagle: bool,
+    /// The scale of the windows that this end advertises.
+    scale: WindowScale,
+    /// The right edge of the advertised window.
+    edge: Option<SeqNum>,
+    ack: Option<SeqNum>,
+    una: SeqNum,
+    max: SeqNum,
+    /// Past the last new segment shorter than `MSS_c`.
+    small_end: SeqNum,
+}
+
+impl Watch {
+    pub(super) fn new(config: &Config, scale: WindowScale, iss: SeqNum) -> Self {
+        Self {
+            policy: config.sender,
+            nagle: config.nagle,
+            scale,
+            edge: None,
+            ack: None,
+            una: iss,
+            max: iss,
+            small_end: iss,
+        }
+    }
+
+    /// A segment left; `before` is the sender before it did.
+    pub(super) fn sent(
+        &mut self,
+        connection: &Connection,
+        before: &SendState,
+        segment: &Segment,
+    ) -> Result<(), String> {
+        match segment.control {
+            Control::Rst => return Ok(()),
+            Control::Syn => {
+                self.small_end = before.una + 1;
+                return Ok(());
+            }
+            Control::None | Control::Fin => {}
+        }
+        self.check_window(segment)?;
+        if segment.seq_len() > 0 { self.check_data(connection, before, segment) } else { Ok(()) }
+    }
+
+    /// Nothing more is to be sent or told.
+    pub(super) fn drained(&mut self, connection: &Connection, now: Instant) -> Result<(), String> {
+        let snd = connection.send_state();
+        let ordered = snd.una.at_or_before(snd.nxt) && snd.nxt.at_or_before(snd.max);
+        if !ordered || snd.una.before(self.una) || snd.max.before(self.max) {
+            return Err("una <= nxt <= max, and neither end goes back".to_owned());
+        }
+        (self.una, self.max) = (snd.una, snd.max);
+        self.small_end = self.small_end.latest(snd.una);
+        if connection.next_timeout() < now {
+            return Err(format!("a timer was due at {}", connection.next_timeout()));
+        }
+        if connection.state() != State::Closed
+            && connection.flight() > 0
+            && connection.next_timeout() == Instant::NEVER {
+            return Err("something is in flight and no timer runs".to_owned());
+        }
+        if connection.state().is_synchronized() && !snd.recovering && connection.cwnd() < connection.smss() {
+            return Err(format!("cwnd {} is less than a segment", connection.cwnd()));
+        }
+        Ok(())
+    }
+
+    /// The advertised window never moves left (RFC 9293 §3.8.6), but for the fraction of a step that scaling
+    /// leaves out (RFC 7323 §2.4); nor does the acknowledgment.
+    fn check_window(&mut self, segment: &Segment) -> Result<(), String> {
+        let Some(ack) = segment.ack else { return Err("a segment without acknowledgment".to_owned()) };
+        let edge = ack + segment.window.bytes(self.scale);
+        let step = 1 << self.scale.shift();
+        if self.edge.is_some_and(|old| (edge + step).at_or_before(old)) {
+            return Err("the advertised window moved left".to_owned());
+        }
+        if self.ack.is_some_and(|old| ack.before(old)) {
+            return Err("the acknowledgment went back".to_owned());
+        }
+        self.edge = Some(self.edge.map_or(edge, |old| old.latest(edge)));
+        self.ack = Some(ack);
+        Ok(())
+    }
+
+    fn check_data(
+        &mut self,
+        connection: &Connection,
+        before: &SendState,
+        segment: &Segment,
+    ) -> Result<(), String> {
+        let after = connection.send_state();
+        let end = segment.seq_end();
+        let len = segment.payload_len;
+        if segment.seq.before(before.una) || len > after.mss_c {
+            return Err(format!("{len} bytes with MSS_c {}", after.mss_c));
+        }
+        if end.after(before.max) {
+            let probe = segment.seq_len() == 1 && before.nxt == before.una;
+            if end.after(before.una + before.wnd) && !probe {
+                return Err(format!("data beyond the peer's window of {}", before.wnd));
+            }
+        }
+        let fresh = segment.seq == before.nxt && after.nxt == end;
+        if fresh {
+            if segment.seq.before(self.small_end) {
+                // Everything was taken for unsent since, and begins anew.
+                self.small_end = before.una;
+            }
+            self.check_congestion_window(connection, &after, segment)?;
+            // The last of a stream that has been closed goes at once, with its FIN or, if that doesn't fit into
+            // the peer's window, before it.
+            let ends = !connection.state().accepts_writes()
+                && segment.seq + len == after.una + connection.unacknowledged();
+            if self.nagle && len > 0 && len < after.mss_c && !ends {
+                if before.una.before(self.small_end) {
+                    return Err("a second segment shorter than MSS_c is in flight".to_owned());
+                }
+                self.small_end = end;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_congestion_window(
+        &self,
+        connection: &Connection,
+        after: &SendState,
+        segment: &Segment,
+    ) -> Result<(), String> {
+        let by_scoreboard = after.recovering && self.policy.wants_sack();
+        let limited = if self.policy.limited_transmit { 2 * after.mss_c } else { 0 };
+        let fin = u32::from(segment.control == Control::Fin);
+        let most = u64::from(connection.cwnd()) + u64::from(limited + fin);
+        let first = segment.seq == after.una;
+        if !by_scoreboard && !first && u64::from(connection.flight()) > most {
+            return Err(format!("flight {} exceeds cwnd {}", connection.flight(), connection.cwnd()));
+        }
+        let Framing::VariableSize(regime, _) = self.policy.framing else { return Ok(()) };
+        let small = connection.cwnd() < regime.cwnd_min(connection.smss());
+        let undisturbed = !after.recovering && after.duplicates == 0;
+        if small && undisturbed && after.segments > regime.segments() {
+            return Err(format!("{} segments in flight in the small-window regime", after.segments));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! The way from one endpoint to the other: late, lossy, and in no order, as a seed says.
+
+use std::collections::BTreeMap;
+
+use units::{Duration, Instant};
+use wire::Segment;
+
+use crate::random::Random;
+
+/// What happens to segments on their way. Rates are per mille, and independent of each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PathConfig {
+    /// How long a segment takes.
+    pub delay: Duration,
+    /// How many vanish.
+    pub loss: u16,
+    /// How many arrive damaged, which the receiver's checksum makes a loss.
+    pub corruption: u16,
+    /// How many arrive twice.
+    pub duplication: u16,
+    /// How many are held up.
+    pub reordering: u16,
+    /// The longest that they are held up.
+    pub hold: Duration,
+}
+
+/// What became of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It arrives.
+    Arrives,
+    /// It vanished.
+    Lost,
+    /// It arrives damaged and is thrown away.
+    Damaged,
+    /// It arrives twice.
+    Doubled,
+}
+
+/// A segment under way, with its bytes.
+#[derive(Debug, Clone)]
+pub struct Packet {
+    /// The segment.
+    pub segment: Segment,
+    /// Its payload.
+    pub payload: Vec<u8>,
+}
+
+/// One direction between two endpoints.
+#[derive(Debug)]
+pub struct Path {
+    config: PathConfig,
+    random: Random,
+    /// Those at the same moment arrive in the order in which they left.
+    under_way: BTreeMap<(Instant, u64), Packet>,
+    serial: u64,
+}
+
+impl Path {
+    /// An empty path.
+    pub const fn new(config: PathConfig, seed: u64) -> Self {
+        Self { config, random: Random::new(seed), under_way: BTreeMap::new(), serial: 0 }
+    }
+
+    /// Sends a packet on its way and says what becomes of it.
+    pub fn send(&mut self, packet: Packet, now: Instant) -> Fate {
+        let PathConfig { loss, corruption, duplication, .. } = self.config;
+        if self.random.chance(loss) {
+            return Fate::Lost;
+        }
+        if self.random.chance(corruption) {
+            return Fate::Damaged;
+        }
+        let fate = if self.random.chance(duplication) { Fate::Doubled } else { Fate::Arrives };
+        if fate == Fate::Doubled {
+            self.enqueue(packet.clone(), now);
+        }
+        self.enqueue(packet, now);
+        fate
+    }
+
+    /// When the next packet arrives.
+    pub fn next_arrival(&self) -> Instant {
+        self.under_way.first_key_value().map_or(Instant::NEVER, |(&(at, _), _)| at)
+    }
+
+    /// The next packet.
+    pub fn arrive(&mut self) -> Option<Packet> {
+        self.under_way.pop_first().map(|(_, packet)| packet)
+    }
+
+    fn enqueue(&mut self, packet: Packet, now: Instant) {
+        let mut at = now + self.config.delay;
+        if self.random.chance(self.config.reordering) {
+            at += Duration::from_nanos(self.random.below(self.config.hold.as_nanos()));
+        }
+        self.under_way.insert((at, self.serial), packet);
+        self.serial += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::{Control, Options, SeqNum, UnscaledWindow};
+
+    use super::*;
+
+    fn packet(number: u32) -> Packet {
+        let segment = Segment {
+            seq: SeqNum::new(number),
+            ack: None,
+            control: Control::None,
+            psh: false,
+            window: UnscaledWindow::new(0),
+            payload_len: 0,
+            options: Options::default(),
+        };
+        Packet { segment, payload: Vec::new() }
+    }
+
+    fn arrivals(config: PathConfig, count: u32) -> Vec<u32> {
+        let mut path = Path::new(config, 7);
+        for number in 0..count {
+            path.send(packet(number), Instant::from_nanos(u64::from(number) * 1_000_000));
+        }
+        std::iter::from_fn(|| path.arrive()).map(|packet| packet.segment.seq.value()).collect()
+    }
+
+    #[test]
+    fn a_good_path_keeps_all_and_their_order() {
+        let config = PathConfig { delay: Duration::from_millis(20), ..PathConfig::default() };
+        assert_eq!(arrivals(config, 100), (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_bad_path_loses_doubles_and_reorders() {
+        let hold = Duration::from_millis(10);
+        assert!(arrivals(PathConfig { loss: 300, ..PathConfig::default() }, 100).len() < 90);
+        assert!(arrivals(PathConfig { corruption: 300, ..PathConfig::default() }, 100).len() < 90);
+        assert!(arrivals(PathConfig { duplication: 300, ..PathConfig::default() }, 100).len() > 110);
+        let shuffled = arrivals(PathConfig { reordering: 300, hold, ..PathConfig::default() }, 100);
+        assert!(shuffled.len() == 100 && !shuffled.is_sorted());
+    }
+}

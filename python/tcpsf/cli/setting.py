@@ -1,0 +1,46 @@
+"""The option ``--set KEY=VALUE``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from typing import Any
+
+from tcpsf.errors import ScenarioError, TcpsfError
+from tcpsf.scenario import Scenario
+
+
+def parsed(settings: Iterable[str]) -> dict[str, Any]:
+    """Split settings into keys and values, for `Scenario.with_value`.
+
+    A value is read as TOML, and as text where that makes no sense of it; an empty one takes the key away.
+
+    >>> parsed(["workload.web.load=0.5", "link.0.rate=5Mb/s", "samples="])
+    {'workload.web.load': 0.5, 'link.0.rate': '5Mb/s', 'samples': None}
+    """
+    changes = {}
+    for setting in settings:
+        path, equals, text = setting.partition("=")
+        if not equals or not path.strip():
+            raise TcpsfError(
+                f"cannot make sense of `--set {setting}`", hint="write it as `--set workload.web.load=0.5`"
+            )
+        changes[path.strip()] = _value(text.strip())
+    return changes
+
+
+def changed(scenario: Scenario, path: str, value: object) -> Scenario:
+    """Apply one change."""
+    try:
+        return scenario.with_value(path, value)
+    except ScenarioError as error:
+        raise ScenarioError(f"cannot set `{path}`: {error}", hint=error.hint) from None
+
+
+def _value(text: str) -> object:
+    if not text:
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
