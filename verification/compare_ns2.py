@@ -108,7 +108,7 @@ def counts_of_ns2(run: Mapping[str, Any]) -> Counts:
 
 def scenario(*, load: float, duration_s: float, starts_s: Sequence[float] | None = None) -> dict[str, Any]:
     """Our scenario of the network that web.tcl builds with ``NS2_SETTINGS``."""
-    between: dict[str, Any] = {"from": "servers", "to": "clients", "sender": "reno+sack / full / iw=1"}
+    between: dict[str, Any] = {"from": "servers", "to": "clients", "sender": "reno+sack1 / full / iw=1"}
     greedy: list[dict[str, Any]] = (
         [{"name": "greedy", "kind": "greedy", "flows": 10, "start": "0s", "spread": "1s", **between}]
         if starts_s is None

@@ -237,7 +237,8 @@ Agent/TCP/Sack1 instproc done {} {
     } else {
         set base_of($self) [$self set seqno_]
         $self reset
-        $ns at [expr {$now + $rest}] "lappend pool($wire_of($class)) $self"
+        # Reset again: ACKs of packets that were sent in vain may have come meanwhile, and its sink still answers them.
+        $ns at [expr {$now + $rest}] "$self reset; lappend pool($wire_of($class)) $self"
     }
 }
 

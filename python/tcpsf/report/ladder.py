@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tcpsf.papers.smart_framing import VARIANTS
 from tcpsf.runs import run
-from tcpsf.scenario import Link, Loss, Scenario, Tcp, Transfers
+from tcpsf.scenario import Link, MaskLoss, Scenario, Tcp, Transfers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,6 +27,7 @@ PIXELS_PER_SECOND = 2300.0
 LONGEST_GAP_S = 0.15
 """A longer silence is drawn as a break with its length beside it."""
 BREAK_PIXELS = 54.0
+LINE_PIXELS = 12.0
 
 STYLE = """
 .ladder { font: 11px system-ui, sans-serif; }
@@ -61,42 +63,30 @@ class Packet:
 
 
 def packets_of(table: pl.DataFrame, *, flow: int = 0) -> list[Packet]:
-    """Pair the rows of a traced flow: each packet's sending with its arrival or its loss. One still on its way is left out."""
-    ends: dict[int, tuple[float, bool]] = {}
-    sent: list[dict[str, object]] = []
-    for row in table.iter_rows(named=True):
-        if row["flow"] != flow:
-            continue
-        if row["event"] == "sent":
-            sent.append(row)
-        else:
-            ends[row["packet"]] = (row["time_s"], row["event"] != "arrived")
+    """Pair the rows of a traced flow: each sending with its arrival or loss. A packet still on its way is left out."""
+    rows = [row for row in table.iter_rows(named=True) if row["flow"] == flow]
+    ends = {row["packet"]: row for row in rows if row["event"] != "sent"}
     found: list[Packet] = []
     highest = 1
-    for row in sent:
-        number, seq, payload = row["packet"], row["seq"], row["payload_bytes"]
-        assert isinstance(number, int) and isinstance(seq, int) and isinstance(payload, int)
-        time, ack = row["time_s"], row["ack"]
-        assert isinstance(time, float) and (ack is None or isinstance(ack, int))
-        if number not in ends:
+    for row in rows:
+        end = ends.get(row["packet"])
+        if row["event"] != "sent" or end is None:
             continue
-        ended, lost = ends[number]
-        from_sender = row["from"] == "sender"
-        again = from_sender and payload > 0 and seq < highest
-        if from_sender:
-            highest = max(highest, seq + payload)
+        from_sender, seq, payload = row["from"] == "sender", row["seq"], row["payload_bytes"]
         found.append(
             Packet(
-                sent_s=time,
-                ended_s=ended,
-                lost=lost,
+                sent_s=row["time_s"],
+                ended_s=end["time_s"],
+                lost=end["event"] != "arrived",
                 from_sender=from_sender,
                 seq=seq,
                 payload=payload,
-                ack=ack,
-                again=again,
+                ack=row["ack"],
+                again=from_sender and payload > 0 and seq < highest,
             )
         )
+        if from_sender:
+            highest = max(highest, seq + payload)
     return found
 
 
@@ -111,8 +101,10 @@ def ladder(packets: Sequence[Packet], *, title: str, flight_s: float) -> str:
         f'<text x="{RIGHT:g}" y="42" text-anchor="middle">receiver</text>',
         *(f'<line class="end" x1="{x:g}" x2="{x:g}" y1="{TOP - 8:g}" y2="{axis.bottom:.1f}"/>' for x in (LEFT, RIGHT)),
     ]
+    labels = {True: _Labels(), False: _Labels()}
     for packet in packets:
         parts += _lost(packet, axis, flight_s) if packet.lost else _arrow(packet, axis)
+        parts.append(_label(packet, labels[packet.from_sender].place(axis.y(packet.sent_s) + 4)))
     for y, seconds in axis.breaks:
         parts.append(
             f'<text class="gap" x="{LEFT - 10:g}" y="{y + 4:.1f}" text-anchor="end">{seconds:.2f} s later</text>'
@@ -124,6 +116,17 @@ def ladder(packets: Sequence[Packet], *, title: str, flight_s: float) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ladder" viewBox="0 0 {WIDTH:g} {axis.bottom + 24:.0f}" '
         f'width="{WIDTH:g}" role="img" aria-label="{escape(title)}">\n<style>{STYLE}</style>\n{drawing}\n</svg>\n'
     )
+
+
+class _Labels:
+    """A column of labels that keep a line's distance: packets that leave at once would write over each other."""
+
+    def __init__(self) -> None:
+        self._lowest = -math.inf
+
+    def place(self, y: float) -> float:
+        self._lowest = max(y, self._lowest + LINE_PIXELS)
+        return self._lowest
 
 
 class _Axis:
@@ -156,7 +159,6 @@ def _arrow(packet: Packet, axis: _Axis) -> Iterator[str]:
     side = 1 if packet.from_sender else -1
     head = f"M{end:g} {bottom:.1f} l{-side * 9:g} -5.5 M{end:g} {bottom:.1f} l{-side * 9.5:g} 1.5"
     yield f'<path class="{kind}" fill="none" style="stroke-dasharray:none" d="{head}"/>'
-    yield _label(packet, axis)
 
 
 def _lost(packet: Packet, axis: _Axis, flight_s: float) -> Iterator[str]:
@@ -165,11 +167,9 @@ def _lost(packet: Packet, axis: _Axis, flight_s: float) -> Iterator[str]:
     x, y = start + side * (RIGHT - LEFT) * 0.55, axis.y(packet.sent_s) + 0.55 * flight_s * PIXELS_PER_SECOND
     yield f'<line class="lost" x1="{start:g}" y1="{axis.y(packet.sent_s):.1f}" x2="{x:g}" y2="{y:.1f}"/>'
     yield f'<path class="cross" d="M{x - 5:g} {y - 5:.1f} l10 10 M{x + 5:g} {y - 5:.1f} l-10 10"/>'
-    yield _label(packet, axis)
 
 
-def _label(packet: Packet, axis: _Axis) -> str:
-    y = axis.y(packet.sent_s) + 4
+def _label(packet: Packet, y: float) -> str:
     if not packet.from_sender:
         return f'<text x="{RIGHT + 8:g}" y="{y:.1f}">ack {packet.ack}</text>'
     kind = ' class="lost-text"' if packet.lost else ' class="again-text"' if packet.again else ""
@@ -193,7 +193,7 @@ def first_loss_scenario(sender: str) -> Scenario:
                 to="b",
                 rate="500kb/s",
                 delay=f"{DELAY_S:g}s",
-                loss=Loss(kind="mask", drops="1"),
+                loss=MaskLoss(drops="1"),
             ),
             Link(name="back", from_="b", to="a", rate="500kb/s", delay=f"{DELAY_S:g}s"),
         ),
@@ -220,10 +220,8 @@ def draw_first_losses(folder: Path) -> list[Path]:
 def main() -> None:
     """Draw the diagrams of the concept page into the folder given."""
     if len(sys.argv) != 2:
-        print("usage: python -m tcpsf.report.ladder FOLDER", file=sys.stderr)
-        raise SystemExit(2)
-    for path in draw_first_losses(Path(sys.argv[1])):
-        print(path)
+        sys.exit("usage: python -m tcpsf.report.ladder FOLDER")
+    draw_first_losses(Path(sys.argv[1]))
 
 
 if __name__ == "__main__":
