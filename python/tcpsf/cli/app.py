@@ -110,6 +110,13 @@ def smart_framing() -> None:
 @click.option(
     "--full/--quick", help="The paper's own scale, 8 runs of 4000 s a sender, or 4 of 200 s.  [default: quick]"
 )
+@click.option(
+    "--readings",
+    type=click.Choice(["text", "closest"]),
+    default="text",
+    show_default=True,
+    help="As the paper's text has it, or as brings its numbers nearest: first timeout 6 s, load with headers.",
+)
 @seed
 @workers
 @settings

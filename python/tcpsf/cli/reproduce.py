@@ -12,6 +12,7 @@ from typing import Literal
 from tcpsf.cli.output import MARK, results_folder, say
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import parsed
+from tcpsf.papers import smart_framing as paper
 from tcpsf.report import page
 from tcpsf.report.table_1 import as_text
 from tcpsf.reproduce import Table1
@@ -34,6 +35,7 @@ def demo(*, seed: int, workers: int | None, out: Path) -> None:
 def table_1(
     *,
     full: bool,
+    readings: Literal["text", "closest"],
     seed: int,
     workers: int | None,
     settings: Sequence[str],
@@ -43,7 +45,7 @@ def table_1(
 ) -> None:
     """Make the table, print it and, if asked, write it."""
     scale: Literal["full", "quick"] = "full" if full else "quick"
-    changes = parsed(settings)
+    changes = {**(paper.CLOSEST if readings == "closest" else {}), **parsed(settings)}
 
     def make() -> Table1:
         with bar("simulating") as progress:

@@ -36,6 +36,7 @@ def as_html(result: Table1) -> str:
         ],
         citation=paper.CITATION,
         readings=paper.READINGS,
+        differences=paper.DIFFERENCES,
         share=table_1.seen,
         time=lambda cell: cell.completion_s,
         scenario=result.provenance[paper.CLASSIC.key].scenario.to_toml(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Callable
 
 from tcpsf import stats
@@ -20,8 +21,14 @@ def as_text(result: Table1) -> str:
             "%FR: losses noticed by fast retransmit, per cent of all (–: none was)\n\n" + _shares(result),
             "The bottleneck\n\n" + _bottleneck(result),
             "What the paper says, and what we find\n\n" + _claims(result),
+            "Why they differ, found by trying\n\n" + _differences(),
         )
     )
+
+
+def _differences() -> str:
+    lines = [textwrap.fill(told, width=78, initial_indent="- ", subsequent_indent="  ") for told in paper.DIFFERENCES]
+    return "\n".join([*lines, "- `--readings closest` sets the first two; `--set` tries any other."])
 
 
 def heading(result: Table1) -> str:

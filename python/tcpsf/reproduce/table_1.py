@@ -117,6 +117,7 @@ class Table1:
             },
             "claims": [finding.to_dict() for finding in self.findings],
             "readings": list(paper.READINGS),
+            "differences": list(paper.DIFFERENCES),
             "scenarios": {key: source.scenario.to_dict() for key, source in self.provenance.items()},
         }
 
