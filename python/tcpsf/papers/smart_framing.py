@@ -24,8 +24,8 @@ READINGS = (
     "Flows start established, without a handshake's RTT sample: the 3 s step in Fig. 4 is a lost first segment.",
     "Delayed ACKs are off: the authors' draft reports fast retransmits for flows of 8 segments.",
     (
-        "The ten greedy flows stay Classic beside framed short flows, and start within the first second: with framed greedy "
-        "flows, fixed-size framing would make every class slower, which Table I excludes."
+        "The ten greedy flows stay Classic beside framed short flows, and start within the first second: with framed "
+        "greedy flows, fixed-size framing would make every class slower, which Table I excludes."
     ),
     "All flows start at the bottleneck's own node, as section VI says: the segments of a window arrive there at once.",
     "%FR is fast recoveries entered / (those + expiries of the timer, each back-off included).",
@@ -44,8 +44,8 @@ acknowledgement, as the overheads of section VII do.
 
 DIFFERENCES = (
     (
-        "Short flows: with the first timeout of 3 s that the text gives, a loss costs ours about half of what it costs the "
-        "published ones; with 6 s, the simulator's default of the time, the two agree."
+        "Short flows: with the first timeout of 3 s that the text gives, a loss costs ours about half of what it "
+        "costs the published ones; with 6 s, the simulator's default of the time, the two agree."
     ),
     "Long flows: ours take longer than published unless the load of 0.8 counts headers (0.75 of payload).",
     (
