@@ -1,7 +1,9 @@
 """Holds our simulator's Classic TCP against ns-2's Sack1 on the Smart Framing paper's network.
 
-Two parts, each line with a verdict; exit status 1 if any fails:
+Three parts, each line with a verdict; exit status 1 if any fails:
 
+* single flows on a line that loses the packets it is told to, the same on both sides. Nothing is random and nothing
+  competes: completion time to a microsecond, recoveries and packets sent must be the same for every flow.
 * ten greedy flows alone, both simulators starting each at the same instant. After the first 100 s the flows lose in
   lock-step and nothing is random: drops, recoveries and mean queue must agree within 1 %.
 * ten greedy flows and Poisson web flows at loads 0.2 to 0.9, independent runs on both sides. Per line a Welch test on
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import random
 import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -24,18 +27,19 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from ns2.run_ns2 import TABLE_1_BYTES, Ns2Error, fast_retransmit_percent, run_many
+from _verdicts import NOT_JUDGED, Line, report, welch
+from ns2.run_ns2 import TABLE_1_BYTES, Ns2Error, Transfer, fast_retransmit_percent, run_many, run_masks
 
+SENDER = "reno+sack1 / full / iw=1"
 MSS = 1460
 HEADER = 40
 RATE_BITS_PER_S = 10_000_000
 
+MASKS_TOLERANCE_S = 1e-6
 GREEDY_TOLERANCE = 0.01
 GREEDY_WARM_UP_S = 100.0
 FAMILY_ERROR = 0.01
-COARSEST_RESOLUTION = 0.25
 CANNOT_RUN = 77
-NOT_JUDGED = "(not judged)"
 
 # ns-2 sends whole segments only: flows of several are rounded up on both sides.
 SIZES: tuple[int, ...] = tuple(size if size <= MSS else -(-size // MSS) * MSS for size in TABLE_1_BYTES)
@@ -72,22 +76,6 @@ class Counts:
     mean_queue_bytes: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One quantity on both sides and what to think of it."""
-
-    what: str
-    ns2: float
-    ours: float
-    note: str
-    verdict: str
-
-    @property
-    def failed(self) -> bool:
-        """Whether the line says that the simulators disagree, or can't say."""
-        return self.verdict not in ("agree", NOT_JUDGED)
-
-
 # ---- the two sides ---------------------------------------------------------------------------------------------------
 
 
@@ -108,7 +96,7 @@ def counts_of_ns2(run: Mapping[str, Any]) -> Counts:
 
 def scenario(*, load: float, duration_s: float, starts_s: Sequence[float] | None = None) -> dict[str, Any]:
     """Our scenario of the network that web.tcl builds with ``NS2_SETTINGS``."""
-    between: dict[str, Any] = {"from": "servers", "to": "clients", "sender": "reno+sack1 / full / iw=1"}
+    between: dict[str, Any] = {"from": "servers", "to": "clients", "sender": SENDER}
     greedy: list[dict[str, Any]] = (
         [{"name": "greedy", "kind": "greedy", "flows": 10, "start": "0s", "spread": "1s", **between}]
         if starts_s is None
@@ -195,8 +183,84 @@ def run_ours(description: Mapping[str, Any], *, seed: int) -> Counts:
     )
 
 
+def run_ours_masked(*, packets: int, lost: Sequence[int]) -> Transfer:
+    """One flow of ours alone on a line that loses packets ``lost``."""
+    import tcpsf
+
+    description = scenario(load=0.0, duration_s=2000.0)
+    description["link"][0] |= {
+        "buffer": {"packets": 10_000},
+        "loss": {"kind": "mask", "drops": ",".join("1" if i in lost else "0" for i in range(max(lost) + 1))},
+    }
+    description["workload"] = [
+        {
+            "name": "one",
+            "kind": "transfers",
+            "from": "servers",
+            "to": "clients",
+            "sender": SENDER,
+            "sizes": [packets * MSS],
+            "start": "0s",
+            "spacing": "1s",
+            "handshake": False,
+        }
+    ]
+    flow = tcpsf.run(tcpsf.Scenario.from_dict(description), seed=1).flows.to_dicts()[0]
+    return Transfer(
+        completion_s=math.nan if flow["sender_s"] is None else flow["sender_s"],
+        fast_retransmits=flow["fast_retransmits"],
+        timeouts=flow["timeouts"],
+        sent_packets=flow["segments"],
+    )
+
+
 def _run_ours(request: tuple[Mapping[str, Any], int]) -> Counts:
     return run_ours(request[0], seed=request[1])
+
+
+# ---- single flows ----------------------------------------------------------------------------------------------------
+
+
+def mask_cases(count: int) -> list[tuple[int, tuple[int, ...]]]:
+    """Flows of 1 to 40 packets and what each loses: every packet alike, 3 to 30 % of them, one at least."""
+    draw = random.Random(1)  # noqa: S311 (cases, not secrets)
+    cases = []
+    for _ in range(count):
+        packets = draw.randint(1, 40)
+        share = draw.choice((0.03, 0.08, 0.15, 0.3))
+        lost = tuple(i for i in range(90) if draw.random() < share)
+        cases.append((packets, lost or (draw.randrange(packets),)))
+    return cases
+
+
+def compare_masks(*, count: int) -> list[Line]:
+    """The lines for single flows with given losses."""
+    cases = mask_cases(count)
+    theirs = run_masks(cases)
+    ours = [run_ours_masked(packets=packets, lost=lost) for packets, lost in cases]
+    judged: dict[str, Callable[[Transfer], float]] = {
+        "completion time, s": lambda flow: flow.completion_s,
+        "fast retransmits": lambda flow: flow.fast_retransmits,
+        "timeouts": lambda flow: flow.timeouts,
+        "packets sent": lambda flow: flow.sent_packets,
+    }
+    lines = []
+    for what, value in judged.items():
+        other = [i for i in range(count) if not abs(value(theirs[i]) - value(ours[i])) < MASKS_TOLERANCE_S]
+        note = f"{len(other)} of {count} flows differ"
+        if other:
+            packets, lost = cases[other[0]]
+            note += f", e.g. {packets}:{','.join(map(str, lost))}"
+        lines.append(
+            Line(
+                what=f"{what}, mean",
+                reference=statistics.fmean(map(value, theirs)),
+                ours=statistics.fmean(map(value, ours)),
+                note=note,
+                verdict="DIFFER" if other else "agree",
+            )
+        )
+    return lines
 
 
 # ---- greedy flows alone ----------------------------------------------------------------------------------------------
@@ -232,7 +296,7 @@ def compare_greedy(*, duration_s: float, start_sets: int) -> list[Line]:
         lines.append(
             Line(
                 what=f"{what}, from {GREEDY_WARM_UP_S:g} s",
-                ns2=ns2,
+                reference=ns2,
                 ours=us,
                 note=f"worst of {len(starts)} starts {100 * worst:.2f} %",
                 verdict="agree" if worst <= GREEDY_TOLERANCE else "DIFFER",
@@ -248,7 +312,7 @@ def compare_greedy(*, duration_s: float, start_sets: int) -> list[Line]:
         lines.append(
             Line(
                 what=f"{what}, first {GREEDY_WARM_UP_S:g} s",
-                ns2=ns2,
+                reference=ns2,
                 ours=us,
                 note="hangs on single packets",
                 verdict=NOT_JUDGED,
@@ -310,90 +374,27 @@ def compare_web(*, loads: Sequence[float], runs: int, duration_s: float) -> list
     return lines
 
 
-def welch(what: str, ns2: Sequence[float | None], ours: Sequence[float | None], *, error: float) -> Line:
-    """A line from the runs' values on each side, none assumed to have the other's variance."""
-    a = [value for value in ns2 if value is not None]
-    b = [value for value in ours if value is not None]
-    if min(len(a), len(b)) < 2:
-        return Line(what=what, ns2=math.nan, ours=math.nan, note="no values", verdict="TOO FEW RUNS")
-    square_a = statistics.variance(a) / len(a)
-    square_b = statistics.variance(b) / len(b)
-    mean_a, mean_b = statistics.mean(a), statistics.mean(b)
-    scatter = square_a + square_b
-    if scatter == 0:
-        verdict = "agree" if mean_a == mean_b else "DIFFER"
-        return Line(what=what, ns2=mean_a, ours=mean_b, note="no scatter", verdict=verdict)
-    freedom = scatter**2 / (square_a**2 / (len(a) - 1) + square_b**2 / (len(b) - 1))
-    half_width = student_quantile(error, max(1, math.floor(freedom))) * math.sqrt(scatter)
-    # A mean queue or a share of zero has no relative resolution; none of ours is.
-    resolution = half_width / abs(mean_a) if mean_a else math.inf
-    verdict = (
-        "DIFFER"
-        if abs(mean_b - mean_a) > half_width
-        else "agree"
-        if resolution <= COARSEST_RESOLUTION
-        else "TOO FEW RUNS"
-    )
-    note = f"{100 * (mean_b - mean_a) / mean_a:+.1f} %, would see {100 * resolution:.1f} %" if mean_a else ""
-    return Line(what=what, ns2=mean_a, ours=mean_b, note=note, verdict=verdict)
-
-
-def student_quantile(error: float, freedom: int) -> float:
-    """The t with P(|T| > t) = error for Student's t with a whole number of degrees of freedom."""
-    low, high = 0.0, 1.0
-    while _student_beyond(high, freedom) > error:
-        low, high = high, 2 * high
-    for _ in range(200):
-        middle = (low + high) / 2
-        if _student_beyond(middle, freedom) > error:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _student_beyond(t: float, freedom: int) -> float:
-    """P(|T| > t), by the finite sums for odd and even degrees of freedom (Abramowitz and Stegun 26.7.3, 26.7.4)."""
-    angle = math.atan(t / math.sqrt(freedom))
-    sine, cosine = math.sin(angle), math.cos(angle)
-    odd = freedom % 2 == 1
-    term = cosine if odd else 1.0
-    total = term if freedom > 1 else 0.0
-    for k in range(3 if odd else 2, freedom - 1, 2):
-        term *= cosine**2 * (k - 1) / k
-        total += term
-    within = 2 / math.pi * (angle + sine * total) if odd else sine * total
-    return 1 - within
-
-
-# ---- report ----------------------------------------------------------------------------------------------------------
-
-
-def report(title: str, lines: Sequence[Line]) -> None:
-    """Prints a part's lines."""
-    print(f"\n{title}")
-    print(f"  {'':44} {'ns-2':>12} {'ours':>12}  {'':34} verdict")
-    for line in lines:
-        print(f"  {line.what:44} {line.ns2:12.4f} {line.ours:12.4f}  {line.note:34} {line.verdict}")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run both parts and say whether all lines agree."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="two loads and shorter runs: about a minute")
-    parser.add_argument("--only", choices=("greedy", "web"), help="one part")
+    parser.add_argument("--only", choices=("masks", "greedy", "web"), help="one part")
     given = parser.parse_args(arguments)
     quick, only = bool(given.quick), given.only
     lines: list[Line] = []
     try:
-        if only != "web":
-            part = compare_greedy(duration_s=600.0 if quick else 2000.0, start_sets=2 if quick else len(STARTS_S))
-            report("Ten greedy flows alone", part)
+        if only in (None, "masks"):
+            part = compare_masks(count=200 if quick else 2000)
+            report("Single flows with given losses", part, reference="ns-2")
             lines += part
-        if only != "greedy":
+        if only in (None, "greedy"):
+            part = compare_greedy(duration_s=600.0 if quick else 2000.0, start_sets=2 if quick else len(STARTS_S))
+            report("Ten greedy flows alone", part, reference="ns-2")
+            lines += part
+        if only in (None, "web"):
             loads = (0.5, 0.8) if quick else tuple(n / 10 for n in range(2, 10))
             part = compare_web(loads=loads, runs=8 if quick else 16, duration_s=400.0 if quick else 1000.0)
-            report("Ten greedy flows and web flows", part)
+            report("Ten greedy flows and web flows", part, reference="ns-2")
             lines += part
     except (Ns2Error, ImportError) as error:
         print(f"could not run: {error}", file=sys.stderr)

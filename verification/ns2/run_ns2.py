@@ -17,10 +17,12 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 SCRIPT = Path(__file__).with_name("web.tcl")
+MASKS_SCRIPT = Path(__file__).with_name("masks.tcl")
 
 # Table I of the journal paper (Mellia, Meo, Casetti, IEEE/ACM ToN 2005): bytes, completion time in seconds, % of
 # recoveries by fast retransmit, all for Classic TCP at 80 % load.
@@ -50,6 +52,16 @@ SETTINGS: dict[str, dict[str, object]] = {
     "2002": {"profile": "2002"},
     "2002, whole windows": {"profile": "2002", "precise_halving": 0},
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """What became of one flow."""
+
+    completion_s: float
+    fast_retransmits: int
+    timeouts: int
+    sent_packets: int
 
 
 class Ns2Error(RuntimeError):
@@ -83,13 +95,35 @@ def command(
     **options: object,
 ) -> list[str]:
     """The command line that ``run_ns2`` runs."""
-    ns = shutil.which("ns")
-    if ns is None:
-        raise Ns2Error("run ns-2: no program `ns` on the path\nhint: apt-get install ns2")
     arguments: dict[str, object] = {"load": load, "duration": duration_s, "seed": seed, **options}
     if starts_s is not None:
         arguments |= {"starts": ",".join(repr(start) for start in starts_s), "greedy": len(starts_s)}
-    return [ns, str(SCRIPT), *(f"{key}={value}" for key, value in arguments.items())]
+    return [_program(), str(SCRIPT), *(f"{key}={value}" for key, value in arguments.items())]
+
+
+def run_masks(flows: Sequence[tuple[int, Sequence[int]]], *, at_once: int = 40) -> list[Transfer]:
+    """Flows, each alone on its line: how many packets, and which of those that the line carries are lost.
+
+    ``at_once`` flows share a process: ns-2 works out all routes first, in time that grows with its square.
+    """
+    transfers: list[Transfer] = []
+    for first in range(0, len(flows), at_once):
+        part = flows[first : first + at_once]
+        words = [f"{packets}:{','.join(map(str, lost))}" for packets, lost in part]
+        done = subprocess.run([_program(), str(MASKS_SCRIPT), *words], capture_output=True, text=True, check=False)
+        rows = {int(row[0]): row[1:] for row in map(str.split, done.stdout.splitlines())}
+        if done.returncode != 0 or len(rows) != len(part):
+            raise Ns2Error(f"run ns-2: {len(rows)} of {len(part)} flows ended, exit status {done.returncode}")
+        transfers += [
+            Transfer(
+                completion_s=float(rows[i][0]),
+                fast_retransmits=int(rows[i][1]),
+                timeouts=int(rows[i][2]),
+                sent_packets=int(rows[i][3]),
+            )
+            for i in range(len(part))
+        ]
+    return transfers
 
 
 def run_many(requests: Sequence[Mapping[str, Any]], *, workers: int | None = None) -> list[dict[str, Any]]:
@@ -103,6 +137,13 @@ def fast_retransmit_percent(flows: Sequence[Mapping[str, Any]]) -> float | None:
     fast = sum(int(flow["fast_retransmits"]) for flow in flows)
     timeouts = sum(int(flow["timeouts"]) for flow in flows)
     return 100 * fast / (fast + timeouts) if fast + timeouts else None
+
+
+def _program() -> str:
+    ns = shutil.which("ns")
+    if ns is None:
+        raise Ns2Error("run ns-2: no program `ns` on the path\nhint: apt-get install ns2")
+    return ns
 
 
 def _parse(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:

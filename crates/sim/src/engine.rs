@@ -358,7 +358,8 @@ impl Simulation {
         }
         while let Some(event) = flow.end(end).poll_event() {
             match event {
-                Event::Loss(loss) if end == End::Sender => {
+                // Of the end that only receives, a lost SYN is what matters.
+                Event::Loss(loss) if end == End::Sender || loss.repair == Repair::SynTimeout => {
                     if loss.at >= self.plan.warm_up {
                         self.recorded.recoveries.push(recovery_row(flow, &loss));
                     }

@@ -13,7 +13,7 @@ mod syn_sent;
 mod text;
 
 use units::Instant;
-use wire::{Control, Segment};
+use wire::{Control, Segment, UnscaledWindow, WindowScale};
 
 use crate::connection::{Connection, Reset};
 use crate::event::Accepted;
@@ -40,6 +40,9 @@ impl Connection {
 
     /// RFC 9293 §3.10.7.4: SYN-RECEIVED and the synchronized states.
     fn segment_otherwise(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
+        if self.state == State::SynReceived && self.repeats_known_syn(segment) {
+            return self.segment_otherwise(&self.without_syn(segment), now);
+        }
         if self.check_sequence(segment, now) == Step::Stop
             || self.check_reset(segment) == Step::Stop
             || self.check_syn(segment) == Step::Stop
@@ -50,6 +53,27 @@ impl Connection {
         let accepted = self.take_text(segment, now);
         self.check_fin(segment, now);
         accepted
+    }
+
+    /// When both ends open at once, the peer's SYN-ACK begins with the SYN that has been received.
+    fn repeats_known_syn(&self, segment: &Segment) -> bool {
+        !self.passive
+            && segment.control == Control::Syn
+            && segment.ack.is_some()
+            && segment.seq + 1 == self.rcv.nxt
+    }
+
+    /// RFC 9293 §3.10.7.4: what lies before the window is trimmed off, here the SYN, so that the acknowledgment
+    /// behind it completes the handshake (§3.5, figure 7).
+    fn without_syn(&self, segment: &Segment) -> Segment {
+        // RFC 7323 §2.2: the window of a SYN isn't scaled; that of what is left would be.
+        let window = segment.window.bytes(WindowScale::NONE);
+        Segment {
+            seq: segment.seq + 1,
+            control: Control::None,
+            window: UnscaledWindow::from_bytes(window, self.negotiated.send_scale),
+            ..*segment
+        }
     }
 
     /// RFC 9293 §3.10.7.1: what arrives without a connection is reset, unless it is a reset.

@@ -37,9 +37,8 @@ struct Island {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct PeerClock {
-    recent: u32,
-    /// When `recent` was taken.
-    at: Instant,
+    /// TS.Recent, once there was one, and when it was taken.
+    recent: Option<(u32, Instant)>,
     last_ack_sent: SeqNum,
 }
 
@@ -219,8 +218,9 @@ impl Receiver {
     /// is so old that the clock may have gone round.
     pub(crate) fn is_stale(&self, timestamp: u32, now: Instant) -> bool {
         const DAY: Duration = Duration::from_secs(86_400);
-        let outdated = now.since(self.timestamps.at) > DAY * 24;
-        !outdated && SeqNum::new(timestamp).before(SeqNum::new(self.timestamps.recent))
+        self.timestamps.recent.is_some_and(|(recent, at)| {
+            now.since(at) <= DAY * 24 && SeqNum::new(timestamp).before(SeqNum::new(recent))
+        })
     }
 
     /// RFC 7323 §4.3: which timestamp to echo.
@@ -231,11 +231,11 @@ impl Receiver {
     }
 
     pub(crate) fn first_timestamp(&mut self, timestamp: u32, now: Instant) {
-        (self.timestamps.recent, self.timestamps.at) = (timestamp, now);
+        self.timestamps.recent = Some((timestamp, now));
     }
 
     pub(crate) fn timestamp_echo(&self) -> u32 {
-        self.timestamps.recent
+        self.timestamps.recent.map_or(0, |(recent, _)| recent)
     }
 
     fn delay_ack(&mut self, now: Instant, timer: &mut Instant) {

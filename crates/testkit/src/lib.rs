@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | [`script`] | transcripts: exact behaviour, a line an event |
 //! | [`pair`] | two endpoints in virtual time, with goals and a bound |
+//! | [`generate`] | random settings of all of these |
 //! | [`path`] | what lies between them: delay, loss, duplication, reordering |
 //! | [`notation`] | segments as text |
 //! | [`random`] | what a seed stands for |
 
+pub mod generate;
 pub mod notation;
 pub mod pair;
 pub mod path;

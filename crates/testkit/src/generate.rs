@@ -1,0 +1,156 @@
+//! Random settings, for property tests.
+//!
+//! `TCPSF_CASES` says how many cases a property is tried with, else `PROPTEST_CASES`; without either, some
+//! thousands.
+
+use policy::SenderPolicy;
+use policy::congestion::{Counting, Halving};
+use policy::rtt::RtoConfig;
+use proptest::prelude::*;
+use proptest::sample::select;
+use tcp::{Config, DelayedAck, RttSamples};
+use units::Duration;
+use wire::{Mss, SeqNum};
+
+use crate::pair::{EndConfig, PairConfig, Plan};
+use crate::path::PathConfig;
+
+/// More segments than this in a direction make a case longer, not better.
+const MOST_SEGMENTS: u32 = 60;
+
+/// How many cases, if nothing is said: `default`.
+///
+/// # Panics
+/// When what is said isn't a number.
+pub fn cases(default: u32) -> ProptestConfig {
+    let said = ["TCPSF_CASES", "PROPTEST_CASES"].into_iter().find_map(|name| std::env::var(name).ok());
+    let cases = said.map_or(default, |text| text.parse().expect("a number of cases"));
+    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() }
+}
+
+fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
+    range.prop_map(Duration::from_millis)
+}
+
+prop_compose! {
+    /// Any sender.
+    pub fn sender()(
+        control in select(vec!["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "fixed(n=6)+sack"]),
+        limited_transmit in any::<bool>(),
+        framing in select(vec!["full", "fs", "vs"]),
+        n in 2..9u8,
+        min in 1..9u8,
+        iw in prop_oneof![(1..=10u8).prop_map(|n| n.to_string()), Just("rfc6928".to_owned())],
+        lw in 1..4u8,
+    ) -> SenderPolicy {
+        let lt = if limited_transmit { "+lt" } else { "" };
+        let arguments = if framing == "full" { String::new() } else { format!("(n={n}, min={min})") };
+        format!("{control}{lt} / {framing}{arguments} / iw={iw}, lw={lw}").parse().unwrap()
+    }
+}
+
+prop_compose! {
+    /// Any retransmission timer whose timeouts stay reasonable.
+    pub fn timer()(
+        tick in select(vec![0u64, 1, 10, 100]),
+        min in 100..1000u64,
+        above in 0..2000u64,
+        ticks_expire in any::<bool>(),
+    ) -> RtoConfig {
+        let [tick, min, initial] = [tick, min, min + above].map(Duration::from_millis);
+        RtoConfig::new(initial, min, Duration::from_secs(60), tick, ticks_expire).unwrap()
+    }
+}
+
+fn buffer() -> impl Strategy<Value = u32> {
+    prop_oneof![1..20u32, 20..3000u32, 3000..70_000u32, Just(1 << 20)]
+}
+
+prop_compose! {
+    /// Any TCP.
+    pub fn tcp()(
+        (sender, rto, mss) in (sender(), timer(), prop_oneof![1..30u16, 30..600u16, Just(1460u16)]),
+        counting in select(vec![Counting::Acks, Counting::Bytes]),
+        halving in select(vec![Halving::Flight, Halving::Window]),
+        rtt_samples in select(vec![RttSamples::EveryAck, RttSamples::OnePerWindow]),
+        (every, timeout) in (1..5u8, millis(1..500)),
+        (receive_buffer, send_buffer) in (buffer(), buffer()),
+        [window_scaling, timestamps, sack, nagle, restart_after_idle] in any::<[bool; 5]>(),
+    ) -> Config {
+        Config {
+            sender,
+            counting,
+            halving,
+            mss: Mss::new(mss).unwrap(),
+            rto,
+            rtt_samples,
+            delayed_ack: DelayedAck { every, timeout },
+            receive_buffer,
+            send_buffer,
+            window_scaling,
+            timestamps,
+            sack,
+            nagle,
+            restart_after_idle,
+            msl: Duration::from_secs(30),
+            // With three losses in ten a segment may need many tries; none gives up.
+            max_timeouts: u8::MAX,
+        }
+    }
+}
+
+prop_compose! {
+    fn plan(eager: bool)(
+        bytes in prop_oneof![1 => Just(0u32), 8 => 1..30_000u32],
+        (write, write_every) in (1..5000u32, millis(0..50)),
+        (read, read_every) in (1..5000u32, millis(0..300)),
+    ) -> Plan {
+        if eager { Plan::eager(bytes) } else { Plan { bytes, write, write_every, read, read_every } }
+    }
+}
+
+prop_compose! {
+    fn end()(
+        tcp in tcp(),
+        // Half of the streams cross the wrap.
+        iss in prop_oneof![any::<u32>(), (0..2000u32).prop_map(|n| u32::MAX - n)],
+        plan in any::<bool>().prop_flat_map(plan),
+    ) -> EndConfig {
+        EndConfig { tcp, iss: SeqNum::new(iss), plan }
+    }
+}
+
+prop_compose! {
+    fn path()(
+        (delay, hold) in (millis(0..100), millis(0..100)),
+        loss in rate(300), corruption in rate(50), duplication in rate(300), reordering in rate(300),
+    ) -> PathConfig {
+        PathConfig { delay, loss, corruption, duplication, reordering, hold }
+    }
+}
+
+/// Nothing in a third of the cases.
+fn rate(most: u16) -> impl Strategy<Value = u16> {
+    prop_oneof![1 => Just(0), 2 => 0..=most]
+}
+
+prop_compose! {
+    /// Two ends that deserve each other, on any path.
+    pub fn pair()(
+        a in end(), b in end(),
+        there in path(), back in path(),
+        both_connect in prop::bool::weighted(0.1),
+        seed in any::<u64>(),
+    ) -> PairConfig {
+        let mut ends = [a, b];
+        let largest = |config: &Config| u32::from(config.mss.get()).min(config.receive_buffer);
+        let least = largest(&ends[0].tcp).min(largest(&ends[1].tcp));
+        for end in &mut ends {
+            end.plan.bytes = end.plan.bytes.min(least * MOST_SEGMENTS);
+            // A user who reads a byte every 300 ms is as good as several who do.
+            end.plan.read = end.plan.read.max(end.plan.bytes / 100 + 1);
+            end.plan.write = end.plan.write.max(end.plan.bytes / 100 + 1);
+        }
+        PairConfig { ends, paths: [there, back], both_connect, seed }
+    }
+}

@@ -1,0 +1,56 @@
+# Single flows of Classic TCP in ns-2, each alone on its own 10 Mb/s, 50 ms line that loses the packets it is told to.
+# An argument is a flow: PACKETS:LOST,LOST,… counting the packets that the line carries from 0, resent ones too.
+#
+#   ns masks.tcl 8:3 40:0,7,21
+#
+# Prints a line a flow: its number, completion time in seconds, fast retransmits, timeouts, packets sent.  The settings
+# are web.tcl's with profile=2002, and the way back is infinitely fast.
+
+Agent/TCP set syn_ false
+Agent/TCP set delay_growth_ false
+Agent/TCP set useHeaders_ false
+Agent/TCP set window_ 10000
+Agent/TCP set windowInit_ 1
+Agent/TCP set singledup_ 0
+Agent/TCP set tcpTick_ 0.1
+Agent/TCP set minrto_ 1
+Agent/TCP set maxrto_ 64
+Agent/TCP set rtxcur_init_ 3
+Agent/TCP set packetSize_ 1500
+
+set ns [new Simulator]
+set start 0.01
+set number 0
+foreach flow $argv {
+    lassign [split $flow :] packets lost
+    set server [$ns node]
+    set client [$ns node]
+    $ns simplex-link $server $client 10e6 0.05 DropTail
+    $ns simplex-link $client $server 1e15 0.05 DropTail
+    $ns queue-limit $server $client 10000
+    set losses [new ErrorModel/List]
+    $losses droplist [split $lost ,]
+    $losses drop-target [new Agent/Null]
+    [$ns link $server $client] install-error $losses    ;# behind the line: a lost packet has taken its time
+    set tcp [new Agent/TCP/Sack1]
+    set sink [new Agent/TCPSink/Sack1]
+    $ns attach-agent $server $tcp
+    $ns attach-agent $client $sink
+    $ns connect $tcp $sink
+    set number_of($tcp) $number
+    $ns at $start "$tcp advanceby $packets"
+    incr number
+}
+
+Agent/TCP/Sack1 instproc done {} {
+    global ns start number_of
+    if {![info exists number_of($self)]} return         ;# an ACK that came after the end
+    set timeouts [$self set nrexmit_]
+    puts [list $number_of($self) [expr {[$ns now] - $start}] [expr {[$self set ncwndcuts1_] - $timeouts}] $timeouts \
+        [$self set ndatapack_]]
+    unset number_of($self)
+    $self reset
+}
+
+$ns at 2000 "exit 0"
+$ns run
