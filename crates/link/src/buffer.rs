@@ -6,7 +6,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 
 /// The size of a buffer, in the unit in which it is handed out. Never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -35,6 +35,7 @@
 mod books;
 mod buffer;
 mod config;
+mod error;
 mod link;
 mod loss;
 mod probability;
@@ -43,7 +44,8 @@ mod statistics;
 
 pub use books::{Books, Tally};
 pub use buffer::{Buffer, Chunks};
-pub use config::{ConfigError, LinkConfig, LossPlace};
+pub use config::{LinkConfig, LossPlace};
+pub use error::ConfigError;
 pub use link::{Drop, Link, Offered, Outcome};
 pub use loss::{Burst, Linear, LossModel};
 pub use probability::Probability;

@@ -9,7 +9,7 @@ mod size;
 
 use std::num::NonZeroU32;
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 use crate::link::Offered;
 use crate::probability::Probability;
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 
 /// 2⁶⁴, exactly representable.
 const SCALE: f64 = 18_446_744_073_709_551_616.0;

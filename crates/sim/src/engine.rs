@@ -10,21 +10,19 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use link::{Drop, Outcome};
+use link::Outcome;
 use slab::Slab;
-use tcp::{Event, LossEvent, Repair};
+use tcp::{Event, Repair};
 use units::{Duration, Instant};
-use wire::Control;
 
-use crate::convert::float;
 use crate::flow::{End, Endpoints, Flow};
 use crate::network::{Network, Packet, Way, share, wire_bytes};
 use crate::plan::Plan;
+use crate::record::Recorded;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::streams::{Seed, Stream, flow_identity};
 use crate::tables::{
-    Cause, FlowRow, Flows, Links, Names, Object, PacketEvent, PacketRow, Packets, Quantity, Recoveries,
-    RecoveryRow, SampleRow, Samples, names, span_s, time_s,
+    Flows, Links, Names, Object, PacketEvent, Packets, Quantity, Recoveries, Samples, names,
 };
 use crate::workload::{FlowStart, Starts};
 
@@ -93,32 +91,6 @@ struct Source {
     jitter: Option<(Duration, Stream)>,
 }
 
-#[derive(Debug)]
-struct Recorded {
-    flows: Flows,
-    recoveries: Recoveries,
-    samples: Samples,
-    packets: Packets,
-    /// Whether a workload's packets are recorded, by its index.
-    traced: Vec<bool>,
-}
-
-impl Recorded {
-    fn dropped(&mut self, now: Instant, flow: &Flow, packet: &Packet, outcome: Outcome) {
-        match outcome {
-            Outcome::Accepted => {}
-            Outcome::Dropped(Drop::Buffer) => self.packet(now, flow, packet, PacketEvent::DroppedBuffer),
-            Outcome::Dropped(Drop::Loss) => self.packet(now, flow, packet, PacketEvent::DroppedLoss),
-        }
-    }
-
-    fn packet(&mut self, now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) {
-        if self.traced[usize::from(flow.workload)] {
-            self.packets.push(packet_row(now, flow, packet, event));
-        }
-    }
-}
-
 impl Simulation {
     /// A run of `scenario` with the randomness of `seed`.
     ///
@@ -127,16 +99,7 @@ impl Simulation {
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Self, ScenarioError> {
         let plan = Plan::new(scenario)?;
         let seed = Seed(seed);
-        let workload_names = names(plan.workloads.iter().map(|w| w.name.as_str()));
-        let sender_names = names(plan.senders.iter().map(ToString::to_string));
         let link_names = names(plan.links.iter().map(|link| link.name.as_str()));
-        let recorded = Recorded {
-            flows: Flows::new(&workload_names, &sender_names),
-            recoveries: Recoveries::new(&workload_names, &sender_names),
-            samples: Samples::new(&workload_names, &link_names),
-            packets: Packets::new(&workload_names),
-            traced: (0..plan.workloads.len()).map(|number| plan.traced.contains(&number)).collect(),
-        };
         let mut simulation = Self {
             end: plan.end(),
             now: Instant::ZERO,
@@ -146,8 +109,8 @@ impl Simulation {
             started: 0,
             timers: BinaryHeap::new(),
             sources: sources(&plan, seed),
+            recorded: Recorded::new(&plan, &link_names),
             link_names,
-            recorded,
             done: false,
             plan,
         };
@@ -201,8 +164,7 @@ impl Simulation {
 
     /// Rows that wait to be taken.
     pub fn buffered_rows(&self) -> usize {
-        let recorded = &self.recorded;
-        recorded.flows.len() + recorded.recoveries.len() + recorded.samples.len() + recorded.packets.len()
+        self.recorded.rows()
     }
 
     /// Flows that are alive.
@@ -361,7 +323,7 @@ impl Simulation {
                 // Of the end that only receives, a lost SYN is what matters.
                 Event::Loss(loss) if end == End::Sender || loss.repair == Repair::SynTimeout => {
                     if loss.at >= self.plan.warm_up {
-                        self.recorded.recoveries.push(recovery_row(flow, &loss));
+                        self.recorded.recovery(flow, &loss);
                     }
                 }
                 Event::PeerClosed => {
@@ -380,7 +342,7 @@ impl Simulation {
         if flow.all_acknowledged.is_some() && !flow.recorded {
             flow.recorded = true;
             if flow.start.at >= self.plan.warm_up {
-                self.recorded.flows.push(flow_row(flow));
+                self.recorded.flow(flow);
             }
         }
         if flow.is_over() {
@@ -411,11 +373,8 @@ impl Simulation {
 
     fn sample(&mut self) {
         let Some(plan) = &self.plan.samples else { return };
-        let time_s = time_s(self.now);
-        let samples = &mut self.recorded.samples;
-        let mut push = |object: Object, quantity: Quantity, value: u64| {
-            samples.push(SampleRow { time_s, object, quantity: quantity.code(), value: float(value) });
-        };
+        let now = self.now;
+        let mut push = |object, quantity, value| self.recorded.sample(now, object, quantity, value);
         for &link in &plan.links {
             let queue = self.network.queue(link, self.now);
             let object = Object::Link(u32::try_from(link).unwrap_or(u32::MAX));
@@ -447,7 +406,7 @@ impl Simulation {
         left.sort_unstable_by_key(|flow| flow.serial);
         for flow in left {
             if flow.start.at >= self.plan.warm_up || flow.start.size.is_none() {
-                self.recorded.flows.push(flow_row(flow));
+                self.recorded.flow(flow);
             }
         }
     }
@@ -472,73 +431,4 @@ fn sources(plan: &Plan, seed: Seed) -> Vec<Source> {
             }
         })
         .collect()
-}
-
-fn flow_row(flow: &Flow) -> FlowRow {
-    let statistics = flow.sender.statistics();
-    let since_start = |at: Option<Instant>| at.map(|at| span_s(at.since(flow.start.at)));
-    FlowRow {
-        flow: flow.serial,
-        workload: u32::from(flow.workload),
-        variant: variant(flow),
-        class: flow.start.class,
-        size_bytes: flow.start.size,
-        start_s: time_s(flow.start.at),
-        sender_s: since_start(flow.all_acknowledged),
-        receiver_s: since_start(flow.all_received),
-        segments: statistics.segments,
-        sent_bytes: statistics.bytes,
-        retransmitted_segments: statistics.retransmitted_segments,
-        retransmitted_bytes: statistics.retransmitted_bytes,
-        fast_retransmits: statistics.fast_retransmits,
-        timeouts: statistics.timeouts,
-        syn_timeouts: statistics.syn_timeouts + flow.receiver.statistics().syn_timeouts,
-    }
-}
-
-fn recovery_row(flow: &Flow, loss: &LossEvent) -> RecoveryRow {
-    let cause = match loss.repair {
-        Repair::FastRetransmit => Cause::FastRetransmit,
-        Repair::Timeout => Cause::Timeout,
-        Repair::SynTimeout => Cause::SynTimeout,
-    };
-    RecoveryRow {
-        time_s: time_s(loss.at),
-        flow: flow.serial,
-        workload: u32::from(flow.workload),
-        variant: variant(flow),
-        class: flow.start.class,
-        cause: cause.code(),
-        cwnd_bytes: u64::from(loss.cwnd),
-        flight_bytes: u64::from(loss.flight),
-    }
-}
-
-fn packet_row(now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) -> PacketRow {
-    let segment = &packet.segment;
-    let back = packet.way.back;
-    let (own, other) = if back { (flow.irs(), flow.iss()) } else { (flow.iss(), flow.irs()) };
-    PacketRow {
-        time_s: time_s(now),
-        flow: flow.serial,
-        workload: u32::from(flow.workload),
-        packet: packet.serial,
-        event: event.code(),
-        from: u32::from(back),
-        control: match segment.control {
-            Control::None => 0,
-            Control::Syn => 1,
-            Control::Fin => 2,
-            Control::Rst => 3,
-        },
-        seq: segment.seq.distance_from(own),
-        payload_bytes: segment.payload_len,
-        ack: segment.ack.map(|ack| ack.distance_from(other)),
-        sack_blocks: u32::try_from(segment.options.sack.len()).unwrap_or(0),
-        cwnd_bytes: flow.sender.cwnd(),
-    }
-}
-
-fn variant(flow: &Flow) -> u32 {
-    u32::try_from(flow.start.sender).unwrap_or(u32::MAX)
 }

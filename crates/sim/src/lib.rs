@@ -14,6 +14,7 @@ mod flow;
 mod hash;
 mod network;
 mod plan;
+mod record;
 mod routes;
 pub mod scenario;
 mod sizes;

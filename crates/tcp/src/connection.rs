@@ -34,6 +34,8 @@ pub struct Connection {
     pub(crate) reset: Option<Reset>,
     /// Opened by a SYN from the peer: what a reset of the handshake returns to (RFC 9293 §3.10.7.4).
     pub(crate) passive: bool,
+    /// It has come to its end, and can't be opened again.
+    over: bool,
     events: VecDeque<Event>,
 }
 
@@ -88,6 +90,7 @@ impl Connection {
             timers: Timers::OFF,
             reset: None,
             passive: false,
+            over: false,
             events: VecDeque::new(),
             negotiated,
             config,
@@ -114,8 +117,11 @@ impl Connection {
     /// Opens actively (RFC 9293 §3.10.1).
     ///
     /// # Errors
-    /// Unless the connection is CLOSED or LISTEN.
+    /// Unless the connection is LISTEN, or CLOSED because it is new: another connection is another `Connection`.
     pub fn connect(&mut self) -> Result<(), CallError> {
+        if self.over {
+            return Err(CallError::Over { call: "connect" });
+        }
         if !matches!(self.state, State::Closed | State::Listen) {
             return Err(CallError::State { call: "connect", state: self.state });
         }
@@ -127,8 +133,11 @@ impl Connection {
     /// Waits for a peer to open (RFC 9293 §3.10.1).
     ///
     /// # Errors
-    /// Unless the connection is CLOSED.
+    /// Unless the connection is CLOSED because it is new.
     pub fn listen(&mut self) -> Result<(), CallError> {
+        if self.over {
+            return Err(CallError::Over { call: "listen" });
+        }
         if self.state != State::Closed {
             return Err(CallError::State { call: "listen", state: self.state });
         }
@@ -274,6 +283,7 @@ impl Connection {
     /// The connection is over: no timer runs and nothing more is sent, but for a reset that is owed.
     pub(crate) fn over(&mut self, reason: CloseReason) {
         self.state = State::Closed;
+        self.over = true;
         self.timers = Timers::OFF;
         self.emit(Event::Closed(reason));
     }

@@ -79,4 +79,10 @@ pub enum CallError {
         /// The state.
         state: State,
     },
+    /// The connection has come to its end.
+    #[error("cannot {call}: the connection is over")]
+    Over {
+        /// The call.
+        call: &'static str,
+    },
 }

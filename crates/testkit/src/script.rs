@@ -15,7 +15,7 @@
 //! | --- | --- |
 //! | `> segment > segment …` | these leave at exactly this moment, in this order |
 //! | `< segment` | this arrives |
-//! | `connect`, `listen`, `close`, `abort` | the user's call; `close fails` when it must be refused |
+//! | `connect`, `listen`, `close`, `abort` | the user's call; `close fails` when it must be refused (so the first three) |
 //! | `write 1000`, `write 1000 = 500` | the user writes, and this much fits (all of it if nothing is said) |
 //! | `read 1000`, `read 1000 = 500` | the user reads, and gets this much |
 //! | `assert cwnd 2920, ssthresh >= 2920` | what must hold (the names are in `script/claim.rs`) |
@@ -83,8 +83,8 @@ struct Step {
 enum Action {
     Expect(Vec<Pattern>),
     Arrive(Pattern),
-    Connect,
-    Listen,
+    Connect { refused: bool },
+    Listen { refused: bool },
     Close { refused: bool },
     Abort,
     Write { bytes: u32, taken: u32 },

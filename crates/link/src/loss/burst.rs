@@ -1,7 +1,7 @@
 //! Loss in runs: a two-state Markov chain that loses every packet in one state and none in the other, known as
 //! the simple Gilbert model after E. N. Gilbert, "Capacity of a Burst-Noise Channel", BSTJ 39 (1960).
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 use crate::probability::Probability;
 
 /// Bursts given by what can be measured: the mean fraction of packets lost, p, and the mean number of packets

@@ -78,8 +78,10 @@ fn action(text: &str) -> Result<Action, String> {
     match word {
         ">" => rest.split(" > ").map(Pattern::parse).collect::<Result<_, _>>().map(Action::Expect),
         "<" => Pattern::parse(rest).map(Action::Arrive),
-        "connect" => alone(Action::Connect),
-        "listen" => alone(Action::Listen),
+        "connect" if rest == "fails" => Ok(Action::Connect { refused: true }),
+        "connect" => alone(Action::Connect { refused: false }),
+        "listen" if rest == "fails" => Ok(Action::Listen { refused: true }),
+        "listen" => alone(Action::Listen { refused: false }),
         "close" if rest == "fails" => Ok(Action::Close { refused: true }),
         "close" => alone(Action::Close { refused: false }),
         "abort" => alone(Action::Abort),

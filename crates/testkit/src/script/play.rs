@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use tcp::{CloseReason, Connection, Event, Negotiated, Repair};
+use tcp::{CallError, CloseReason, Connection, Event, Negotiated, Repair};
 use units::Instant;
 use wire::{Control, Segment, WindowScale};
 
@@ -81,13 +81,9 @@ impl<'a> Player<'a> {
         match &step.action {
             Action::Expect(_) | Action::Quiet => {}
             Action::Arrive(pattern) => self.arrive(pattern)?,
-            Action::Connect => self.connection.connect().map_err(|error| error.to_string())?,
-            Action::Listen => self.connection.listen().map_err(|error| error.to_string())?,
-            Action::Close { refused } => match (self.connection.close(), refused) {
-                (Ok(()), false) | (Err(_), true) => {}
-                (Ok(()), true) => return Err("expected close to fail, and it did not".to_owned()),
-                (Err(error), false) => return Err(error.to_string()),
-            },
+            Action::Connect { refused } => called(&self.connection.connect(), *refused)?,
+            Action::Listen { refused } => called(&self.connection.listen(), *refused)?,
+            Action::Close { refused } => called(&self.connection.close(), *refused)?,
             Action::Abort => self.connection.abort(),
             Action::Write { bytes, taken } => {
                 let seen = self.connection.write(*bytes).map_err(|error| error.to_string())?;
@@ -214,6 +210,14 @@ impl<'a> Player<'a> {
             let _ = write!(text, "\n    {line}");
         }
         text
+    }
+}
+
+fn called(answer: &Result<(), CallError>, refused: bool) -> Result<(), String> {
+    match (answer, refused) {
+        (Ok(()), false) | (Err(_), true) => Ok(()),
+        (Ok(()), true) => Err("expected the call to fail, and it did not".to_owned()),
+        (Err(error), false) => Err(error.to_string()),
     }
 }
 

@@ -77,7 +77,7 @@ fn what_goes_otherwise_is_said_with_line_expected_and_seen() {
         ("+0 > 1:1001(1000)\n+0 assert cwnd < 5", "a.script:4: expected cwnd < 5, seen 1000"),
         ("+0 > 1:1001(1000)\n+0 assert timer off", "a.script:4: expected timer off, seen 1s"),
         ("+0 > 1:1001(1000)\n+0 assert weather 5", "a.script:4: nothing to assert is called `weather`"),
-        ("+0 > 1:1001(1000)\n+0 close fails", "a.script:4: expected close to fail, and it did not"),
+        ("+0 > 1:1001(1000)\n+0 close fails", "a.script:4: expected the call to fail, and it did not"),
         ("+0 > 1:1001(1000)\n+0 connect", "a.script:4: cannot connect in state ESTABLISHED"),
         ("+0 > 1:1001(1000)\n+0 write 5 = 4", "a.script:4: expected 4 bytes to be taken, seen 5"),
         ("+0 > 1:1001(1000)\n+0 read 5", "a.script:4: expected 5 bytes to be read, seen 0"),

@@ -1,0 +1,141 @@
+//! What a run writes down: rows as things happen, kept until somebody takes them.
+
+use link::{Drop, Outcome};
+use tcp::{LossEvent, Repair};
+use units::Instant;
+use wire::Control;
+
+use crate::convert::float;
+use crate::flow::Flow;
+use crate::network::Packet;
+use crate::plan::Plan;
+use crate::tables::{
+    Cause, FlowRow, Flows, Names, Object, PacketEvent, PacketRow, Packets, Quantity, Recoveries, RecoveryRow,
+    SampleRow, Samples, names, span_s, time_s,
+};
+
+/// The tables of a run in progress.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) flows: Flows,
+    pub(crate) recoveries: Recoveries,
+    pub(crate) samples: Samples,
+    pub(crate) packets: Packets,
+    /// Whether a workload's packets are recorded, by its index.
+    traced: Vec<bool>,
+}
+
+impl Recorded {
+    pub(crate) fn new(plan: &Plan, links: &Names) -> Self {
+        let workloads = names(plan.workloads.iter().map(|workload| workload.name.as_str()));
+        let senders = names(plan.senders.iter().map(ToString::to_string));
+        Self {
+            flows: Flows::new(&workloads, &senders),
+            recoveries: Recoveries::new(&workloads, &senders),
+            samples: Samples::new(&workloads, links),
+            packets: Packets::new(&workloads),
+            traced: (0..plan.workloads.len()).map(|number| plan.traced.contains(&number)).collect(),
+        }
+    }
+
+    /// Rows that wait to be taken.
+    pub(crate) fn rows(&self) -> usize {
+        self.flows.len() + self.recoveries.len() + self.samples.len() + self.packets.len()
+    }
+
+    pub(crate) fn flow(&mut self, flow: &Flow) {
+        self.flows.push(flow_row(flow));
+    }
+
+    pub(crate) fn recovery(&mut self, flow: &Flow, loss: &LossEvent) {
+        self.recoveries.push(recovery_row(flow, loss));
+    }
+
+    pub(crate) fn sample(&mut self, now: Instant, object: Object, quantity: Quantity, value: u64) {
+        let row = SampleRow { time_s: time_s(now), object, quantity: quantity.code(), value: float(value) };
+        self.samples.push(row);
+    }
+
+    pub(crate) fn dropped(&mut self, now: Instant, flow: &Flow, packet: &Packet, outcome: Outcome) {
+        match outcome {
+            Outcome::Accepted => {}
+            Outcome::Dropped(Drop::Buffer) => self.packet(now, flow, packet, PacketEvent::DroppedBuffer),
+            Outcome::Dropped(Drop::Loss) => self.packet(now, flow, packet, PacketEvent::DroppedLoss),
+        }
+    }
+
+    pub(crate) fn packet(&mut self, now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) {
+        if self.traced[usize::from(flow.workload)] {
+            self.packets.push(packet_row(now, flow, packet, event));
+        }
+    }
+}
+
+fn flow_row(flow: &Flow) -> FlowRow {
+    let statistics = flow.sender.statistics();
+    let since_start = |at: Option<Instant>| at.map(|at| span_s(at.since(flow.start.at)));
+    FlowRow {
+        flow: flow.serial,
+        workload: u32::from(flow.workload),
+        variant: variant(flow),
+        class: flow.start.class,
+        size_bytes: flow.start.size,
+        start_s: time_s(flow.start.at),
+        sender_s: since_start(flow.all_acknowledged),
+        receiver_s: since_start(flow.all_received),
+        segments: statistics.segments,
+        sent_bytes: statistics.bytes,
+        retransmitted_segments: statistics.retransmitted_segments,
+        retransmitted_bytes: statistics.retransmitted_bytes,
+        fast_retransmits: statistics.fast_retransmits,
+        timeouts: statistics.timeouts,
+        syn_timeouts: statistics.syn_timeouts + flow.receiver.statistics().syn_timeouts,
+    }
+}
+
+fn recovery_row(flow: &Flow, loss: &LossEvent) -> RecoveryRow {
+    let cause = match loss.repair {
+        Repair::FastRetransmit => Cause::FastRetransmit,
+        Repair::Timeout => Cause::Timeout,
+        Repair::SynTimeout => Cause::SynTimeout,
+    };
+    RecoveryRow {
+        time_s: time_s(loss.at),
+        flow: flow.serial,
+        workload: u32::from(flow.workload),
+        variant: variant(flow),
+        class: flow.start.class,
+        cause: cause.code(),
+        cwnd_bytes: u64::from(loss.cwnd),
+        flight_bytes: u64::from(loss.flight),
+    }
+}
+
+fn packet_row(now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) -> PacketRow {
+    let segment = &packet.segment;
+    let back = packet.way.back;
+    let (own, other) = if back { (flow.irs(), flow.iss()) } else { (flow.iss(), flow.irs()) };
+    PacketRow {
+        time_s: time_s(now),
+        flow: flow.serial,
+        workload: u32::from(flow.workload),
+        packet: packet.serial,
+        event: event.code(),
+        from: u32::from(back),
+        control: match segment.control {
+            Control::None => 0,
+            Control::Syn => 1,
+            Control::Fin => 2,
+            Control::Rst => 3,
+        },
+        seq: segment.seq.distance_from(own),
+        payload_bytes: segment.payload_len,
+        ack: segment.ack.map(|ack| ack.distance_from(other)),
+        sack_blocks: u32::try_from(segment.options.sack.len()).unwrap_or(0),
+        cwnd_bytes: flow.sender.cwnd(),
+    }
+}
+
+fn variant(flow: &Flow) -> u32 {
+    u32::try_from(flow.start.sender).unwrap_or(u32::MAX)
+}
