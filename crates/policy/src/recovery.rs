@@ -33,6 +33,8 @@ pub struct RecoveryAck {
     pub segment: u32,
     /// The slow start threshold.
     pub ssthresh: u32,
+    /// The controller's window, as it was reduced when recovery began.
+    pub cwnd: u32,
 }
 
 /// What an acknowledgment of new data means to recovery.
@@ -75,6 +77,11 @@ pub trait Recovery {
 
     /// A segment was sent.
     fn on_sent(&mut self, bytes: u32);
+
+    /// Whether what the receiver reported still counts when recovery is over.
+    fn keeps_reports(&self) -> bool {
+        true
+    }
 }
 
 /// Any of the recoveries that repair. (Tahoe's is to have none.)
@@ -128,5 +135,9 @@ impl Recovery for AnyRecovery {
 
     fn on_sent(&mut self, bytes: u32) {
         each!(self, r => r.on_sent(bytes));
+    }
+
+    fn keeps_reports(&self) -> bool {
+        each!(self, r => r.keeps_reports())
     }
 }

@@ -128,10 +128,10 @@ impl SenderPolicy {
 
     /// A loss detector. Without SACK on the connection (`sack` false) duplicates are all there is.
     pub fn detector(&self, sack: bool) -> AnyDetector {
-        if self.wants_sack() && sack {
-            AnyDetector::Sack(Sack::default())
-        } else {
-            AnyDetector::DupAck(DupAck::default())
+        match self.loss {
+            LossResponse::Sack if sack => AnyDetector::Sack(Sack::RFC),
+            LossResponse::Sack1 if sack => AnyDetector::Sack(Sack::COUNTING),
+            _ => AnyDetector::DupAck(DupAck::default()),
         }
     }
 

@@ -60,14 +60,14 @@ impl Network {
     }
 
     /// Puts a packet on the link where its way goes on. Returns what will become of it there.
-    pub(crate) fn send(&mut self, now: Instant, packet: Packet) -> Outcome {
+    pub(crate) fn send(&mut self, now: Instant, packet: &Packet) -> Outcome {
         let number = self.path(packet.way)[usize::from(packet.hop)];
         let link = &mut self.links[number as usize];
         let was_idle = link.next_delivery().is_none();
         let offered = Offered { bytes: packet.bytes, data: packet.segment.payload_len > 0 };
         let draws = self.draws[number as usize];
         let outcome =
-            link.offer(now, offered, packet, || draws.draw(packet.identity, u64::from(packet.serial)));
+            link.offer(now, offered, *packet, || draws.draw(packet.identity, u64::from(packet.serial)));
         if outcome == Outcome::Accepted
             && was_idle
             && let Some(at) = link.next_delivery()
@@ -87,12 +87,13 @@ impl Network {
         let mut top = self.deliveries.peek_mut()?;
         let Reverse((at, number)) = *top;
         let link = &mut self.links[number as usize];
-        let packet = link.deliver(at);
+        let mut packet = link.deliver(at)?;
         match link.next_delivery() {
             Some(next) => top.0.0 = next,
             None => drop(PeekMut::pop(top)),
         }
-        packet.map(|packet| Packet { hop: packet.hop + 1, ..packet })
+        packet.hop += 1;
+        Some(packet)
     }
 
     /// Whether the packet has come to the end of its way.

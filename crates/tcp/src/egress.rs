@@ -12,6 +12,8 @@ use crate::state::State;
 struct Piece {
     seq: SeqNum,
     len: u32,
+    /// Shorter than `MSS_c` was when it was cut.
+    small: bool,
 }
 
 impl Connection {
@@ -51,11 +53,13 @@ impl Connection {
 
     fn pure_ack(&mut self, now: Instant) -> Segment {
         let mut segment = self.segment(now, self.snd.pure_seq(), 0, Control::None);
-        // 40 bytes of options hold three blocks beside the timestamps, four without.
-        let room = if self.negotiated.timestamps { 3 } else { 4 };
-        let blocks = self.rcv.sack_blocks(room);
-        if self.negotiated.sack {
-            segment.options.sack = blocks;
+        if self.rcv.has_reports() {
+            // 40 bytes of options hold three blocks beside the timestamps, four without.
+            let room = if self.negotiated.timestamps { 3 } else { 4 };
+            let blocks = self.rcv.sack_blocks(room);
+            if self.negotiated.sack {
+                segment.options.sack = blocks;
+            }
         }
         segment
     }
@@ -104,9 +108,8 @@ impl Connection {
         }
         let piece = self.fresh_piece(now)?;
         self.count(piece, piece.seq.before(self.snd.max));
-        let mss_c = self.snd.mss_c();
         self.snd.sent(piece.len, now);
-        if piece.len < mss_c {
+        if piece.small {
             self.snd.small_end = self.snd.nxt;
         }
         Some(piece)
@@ -134,7 +137,7 @@ impl Connection {
         let piece = |cut: Cut| {
             let (seq, len) = cut.range();
             // A full-sized segment is cut anew when the window has become small (draft §6).
-            Piece { seq, len: len.min(limit) }
+            Piece { seq, len: len.min(limit), small: false }
         };
         if std::mem::take(&mut self.snd.repair.resend_first) {
             // RFC 5681 §3.2 step 3, RFC 6675 §5 step (4.3): the first segment goes without asking the window.
@@ -146,9 +149,10 @@ impl Connection {
     /// What the windows let out at SND.NXT: new data, or what a timeout made be sent again.
     fn fresh_piece(&mut self, now: Instant) -> Option<Piece> {
         let snd = &self.snd;
-        let mss_c = snd.mss_c();
+        let view = snd.view();
+        let mss_c = snd.mss_c_at(&view);
         let left = snd.data_end.distance_from(snd.nxt);
-        let flight = snd.flight();
+        let flight = view.flight;
         let probe = snd.probe && flight == 0;
         let usable = snd.wnd.saturating_sub(flight).max(u32::from(probe));
         let wanted = left.min(mss_c);
@@ -157,8 +161,8 @@ impl Connection {
         // The FIN takes a sequence number, and so a place in the peer's window.
         let fin = last && usable > len;
         let in_network = snd.pipe().unwrap_or(flight);
-        let window = snd.window() + snd.limited_transmit(mss_c);
-        if flight > 0 && in_network.saturating_add(len) > window || !snd.may_add_segment() {
+        let window = view.cwnd + snd.limited_transmit(mss_c);
+        if flight > 0 && in_network.saturating_add(len) > window || !snd.may_add_segment(&view) {
             return None;
         }
         let nothing = len == 0 && !fin;
@@ -176,11 +180,13 @@ impl Connection {
         if self.config.nagle && small && snd.una.before(snd.small_end) {
             return None;
         }
-        Some(Piece { seq: snd.nxt, len: len + u32::from(fin) })
+        let len = len + u32::from(fin);
+        Some(Piece { seq: snd.nxt, len, small: len < mss_c })
     }
 
     fn note_dry(&mut self) {
-        if self.snd.flight() + self.snd.mss_c() <= self.snd.window() {
+        // With nothing in flight there is nothing that the note would be about.
+        if self.snd.flight() > 0 && self.snd.flight() + self.snd.mss_c() <= self.snd.window() {
             self.snd.ran_dry();
         }
     }

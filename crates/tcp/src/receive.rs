@@ -173,7 +173,12 @@ impl Receiver {
     /// Whether the acknowledgment that is due must not ride on data: there, it would be no duplicate
     /// (RFC 5681 §2), and a full-sized segment has no room for SACK blocks.
     pub(crate) fn owes_duplicate(&self) -> bool {
-        self.ack_due && (!self.islands.is_empty() || self.duplicate.is_some())
+        self.ack_due && self.has_reports()
+    }
+
+    /// Whether there is anything for SACK blocks to say.
+    pub(crate) fn has_reports(&self) -> bool {
+        !self.islands.is_empty() || self.duplicate.is_some()
     }
 
     /// Notes that an acknowledgment is leaving and returns it.
@@ -196,9 +201,6 @@ impl Receiver {
     /// Up to `room` blocks: what arrived twice first (RFC 2883 §4), then what grew last (RFC 2018 §4).
     pub(crate) fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
-        if self.islands.is_empty() && self.duplicate.is_none() {
-            return blocks;
-        }
         if let Some(twice) = self.duplicate.take() {
             blocks.push(twice);
         }
@@ -355,6 +357,18 @@ mod tests {
         assert_eq!((rcv.ack_is_due(), timer), (false, Instant::ZERO + DelayedAck::RFC.timeout));
         rcv.text(SeqNum::new(101), 100, Instant::ZERO, &mut timer);
         assert!(rcv.ack_is_due());
+    }
+
+    #[test]
+    fn a_peer_that_leaves_too_many_holes_is_not_followed() {
+        let mut rcv = receiver(2);
+        let mut timer = Instant::NEVER;
+        let mut taken = 0;
+        for hole in 1..=1000 {
+            let accepted = rcv.text(SeqNum::new(1 + 2 * hole), 1, Instant::ZERO, &mut timer);
+            taken += usize::from(accepted.is_some());
+        }
+        assert_eq!((taken, rcv.islands.len()), (Receiver::MAX_ISLANDS, Receiver::MAX_ISLANDS));
     }
 
     proptest! {

@@ -218,12 +218,17 @@ impl Sender {
 
     /// `MSS_c`.
     pub(crate) fn mss_c(&self) -> u32 {
-        self.segmenter.mss_c(&self.view())
+        self.mss_c_at(&self.view())
+    }
+
+    /// `MSS_c`, for whoever has a view already.
+    pub(crate) fn mss_c_at(&self, view: &SendView) -> u32 {
+        self.segmenter.mss_c(view)
     }
 
     /// Whether the segmenter allows another segment in flight.
-    pub(crate) fn may_add_segment(&self) -> bool {
-        let Some(most) = self.segmenter.max_segments(&self.view()) else { return true };
+    pub(crate) fn may_add_segment(&self, view: &SendView) -> bool {
+        let Some(most) = self.segmenter.max_segments(view) else { return true };
         let in_flight = if self.pipe().is_some() {
             self.board.pipe_segments()
         } else {
@@ -259,9 +264,10 @@ impl Sender {
 
     /// The segment that recovery by the scoreboard wants sent again, if the window has room for it.
     pub(crate) fn next_repair(&mut self) -> Option<policy::loss::Cut> {
-        let room = self.window().saturating_sub(self.pipe()?);
+        let view = self.view();
+        let room = view.cwnd.saturating_sub(self.pipe()?);
         // RFC 6675 §5, step (C): there must be room for a segment.
-        if room < self.mss_c() || !self.may_add_segment() {
+        if room < self.mss_c_at(&view) || !self.may_add_segment(&view) {
             return None;
         }
         let new_data = self.nxt.before(self.data_end) && self.wnd > self.flight();
@@ -354,12 +360,12 @@ impl Sender {
         if !again && self.timed.is_none() {
             self.timed = Some((self.nxt + len, now));
         }
-        let overshoot = (self.flight() + len).saturating_sub(self.window());
-        if overshoot > 0 && self.repair.point.is_none() && self.detector.duplicates() > 0 {
+        let flight = self.flight() + len;
+        if self.detector.duplicates() > 0 && self.repair.point.is_none() && flight > self.window() {
             self.repair.limited += len;
         }
         self.leaves(len);
-        self.probing = self.flight() + len > self.wnd;
+        self.probing = flight > self.wnd;
         self.nxt += len;
         self.max = self.max.latest(self.nxt);
         self.last_sent = now;
@@ -569,6 +575,7 @@ impl Sender {
             smss: self.smss,
             segment: self.board.first().map_or(self.smss, |cut| cut.range().1),
             ssthresh: self.controller.ssthresh(),
+            cwnd: self.controller.cwnd(),
         };
         let progress =
             self.recovery.as_mut().map_or(Progress::Done { cwnd: ack.ssthresh }, |r| r.on_ack(&ack));
@@ -580,7 +587,8 @@ impl Sender {
                 self.repair.recover = self.una;
                 self.repair.point = None;
                 self.repair.resend_first = false;
-                self.board.end_recovery();
+                let keep = self.recovery.as_ref().is_none_or(Recovery::keeps_reports);
+                self.board.end_recovery(keep);
                 let view = self.view();
                 self.segmenter.on_reduction(&view);
                 self.segmenter.on_ack(&view);

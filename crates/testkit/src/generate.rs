@@ -45,7 +45,7 @@ prop_compose! {
     ) -> SenderPolicy {
         let lt = if limited_transmit { "+lt" } else { "" };
         let arguments = if framing == "full" { String::new() } else { format!("(n={n}, min={min})") };
-        format!("{control}{lt} / {framing}{arguments} / iw={iw}, lw={lw}").parse().unwrap()
+        format!("{control}{lt} / {framing}{arguments} / iw={iw}, lw={lw}").parse().expect("a sender")
     }
 }
 
@@ -58,7 +58,7 @@ prop_compose! {
         ticks_expire in any::<bool>(),
     ) -> RtoConfig {
         let [tick, min, initial] = [tick, min, min + above].map(Duration::from_millis);
-        RtoConfig::new(initial, min, Duration::from_secs(60), tick, ticks_expire).unwrap()
+        RtoConfig::new(initial, min, Duration::from_secs(60), tick, ticks_expire).expect("a timer")
     }
 }
 
@@ -81,7 +81,7 @@ prop_compose! {
             sender,
             counting,
             halving,
-            mss: Mss::new(mss).unwrap(),
+            mss: Mss::new(mss).expect("at least one byte"),
             rto,
             rtt_samples,
             delayed_ack: DelayedAck { every, timeout },

@@ -144,10 +144,7 @@ impl Pair {
                 user: User::new(*plan, end.index()),
                 watch: Watch::new(tcp, scale, *iss),
                 origins: Origins { seq: *iss, ack: other.iss, scale },
-                path: Path::new(
-                    config.paths[end.index()],
-                    config.seed ^ (0x5bd1_e995 << (32 * end.index())),
-                ),
+                path: Path::new(config.paths[end.index()], config.seed ^ (0x5bd1_e995 << (32 * end.index()))),
                 closed: None,
             }
         };

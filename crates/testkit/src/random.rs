@@ -1,6 +1,6 @@
 //! A tiny random generator, so that a seed says everything about a run.
 
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): one word of state, good enough to shake a TCP with.
+/// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): one word of state, good enough to shake a TCP with.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 

@@ -118,8 +118,8 @@ impl Victim {
         let mut connection = Connection::new(Arc::clone(&config), iss);
         match start {
             0 => {}
-            1 => connection.listen().unwrap(),
-            2 => connection.connect().unwrap(),
+            1 => connection.listen().expect("a new connection"),
+            2 => connection.connect().expect("a new connection"),
             _ => {
                 let negotiated = Negotiated::between_equals(&config);
                 connection = Connection::established(Arc::clone(&config), iss, irs, negotiated, 30_000);
@@ -161,12 +161,14 @@ impl Victim {
         let mut sack = SackBlocks::EMPTY;
         for &(start, len) in &garbage.sack {
             let start = start.resolve(snd.una);
-            sack.push(SeqRange::new(start, start + len).unwrap());
+            sack.push(SeqRange::new(start, start + len).expect("at least one number"));
         }
         Segment {
             seq: garbage.seq.resolve(self.expects),
             // Mostly what acknowledges something or everything.
-            ack: garbage.ack.map(|ack| ack.resolve(if garbage.window % 2 == 0 { snd.una } else { snd.max })),
+            ack: garbage
+                .ack
+                .map(|ack| ack.resolve(if garbage.window.is_multiple_of(2) { snd.una } else { snd.max })),
             control: garbage.control,
             psh: false,
             window: UnscaledWindow::new(garbage.window),
@@ -210,7 +212,7 @@ impl Victim {
 }
 
 proptest! {
-    #![proptest_config(cases(3000))]
+    #![proptest_config(cases(6000))]
 
     #[test]
     fn nothing_that_arrives_does_harm(

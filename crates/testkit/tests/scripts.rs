@@ -27,7 +27,13 @@ fn every_transcript_is_played_as_written() {
             Err(error) => problems.push(error.to_string()),
         }
     }
-    assert!(problems.is_empty(), "{} of {} transcripts:\n{}", problems.len(), files.len(), problems.join("\n"));
+    assert!(
+        problems.is_empty(),
+        "{} of {} transcripts:\n{}",
+        problems.len(),
+        files.len(),
+        problems.join("\n")
+    );
     assert!(!files.is_empty(), "no transcript in {HOME}");
     println!("{} transcripts, played by behaviour: {played:?}", files.len());
 }
@@ -36,8 +42,8 @@ fn scripts_under(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in std::fs::read_dir(&folder).expect("a folder of transcripts") {
+            let path = entry.expect("an entry of that folder").path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|ending| ending == "script") {

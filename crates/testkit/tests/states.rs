@@ -97,17 +97,17 @@ impl Rig {
     }
 
     fn connect(&mut self) {
-        self.connection.connect().unwrap();
+        self.connection.connect().expect("a new connection");
         self.drain();
     }
 
     fn listen(&mut self) {
-        self.connection.listen().unwrap();
+        self.connection.listen().expect("a new connection");
         self.drain();
     }
 
     fn close(&mut self) {
-        self.connection.close().unwrap();
+        self.connection.close().expect("an open connection");
         self.drain();
     }
 
@@ -120,7 +120,10 @@ impl Rig {
             psh: false,
             window: UnscaledWindow::new(5000),
             payload_len,
-            options: Options { mss: Mss::new(1000).filter(|_| control == Control::Syn), ..Options::default() },
+            options: Options {
+                mss: Mss::new(1000).filter(|_| control == Control::Syn),
+                ..Options::default()
+            },
         };
         if offset == 0 && control != Control::Rst {
             self.peer_nxt += segment.seq_len();
@@ -180,15 +183,24 @@ impl Rig {
     fn meet(&mut self, stimulus: &str) -> Option<&'static str> {
         let state = self.connection.state();
         let all = self.ack_of_all();
+        let possible = match stimulus {
+            "SYN-ACK again" => state == State::Established,
+            "FIN again" => self.peer_nxt == IRS + 2,
+            "persist timeout" => state.is_synchronized() && state.accepts_writes(),
+            "TIME-WAIT timeout" => state == State::TimeWait,
+            _ => true,
+        };
+        if !possible {
+            return None;
+        }
         let answer = |succeeded: bool| Some(if succeeded { "" } else { "refused" });
         match stimulus {
             "SYN" => self.feed(Control::Syn, 100, None, 0),
             "SYN-ACK" => self.feed(Control::Syn, 100, all.or(Some(1)), 0),
-            "SYN-ACK again" if state == State::Established => {
+            "SYN-ACK again" => {
                 self.peer_nxt = IRS;
                 self.feed(Control::Syn, 0, all, 0);
             }
-            "SYN-ACK again" => return None,
             "ACK of all" => self.feed(Control::None, 0, all.or(Some(1)), 0),
             "ACK of more" => self.feed(Control::None, 0, Some(50), 0),
             "ACK, old" => self.feed(Control::None, 0, Some(0), 0),
@@ -196,11 +208,10 @@ impl Rig {
             "data out of order" => self.feed(Control::None, 100, all.or(Some(1)), 100),
             "data too far" => self.feed(Control::None, 20_000, all.or(Some(1)), 100),
             "FIN" => self.feed(Control::Fin, 0, all.or(Some(1)), 0),
-            "FIN again" if self.peer_nxt == IRS + 2 => {
+            "FIN again" => {
                 self.peer_nxt = IRS + 1;
                 self.feed(Control::Fin, 0, all, 0);
             }
-            "FIN again" => return None,
             "RST exact" => self.feed(Control::Rst, 0, None, 0),
             "RST exact, with ACK" => self.feed(Control::Rst, 0, all.or(Some(1)), 0),
             "RST in window" => self.feed(Control::Rst, 100, None, 0),
@@ -243,17 +254,13 @@ impl Rig {
                 self.timeout();
             }
             "persist timeout" => {
-                if !state.is_synchronized() || !state.accepts_writes() {
-                    return None;
-                }
                 self.close_window();
                 let _ = self.connection.write(50);
                 self.drain();
                 self.sent.clear();
                 self.timeout();
             }
-            "TIME-WAIT timeout" if state == State::TimeWait => self.timeout(),
-            "TIME-WAIT timeout" => return None,
+            "TIME-WAIT timeout" => self.timeout(),
             other => panic!("no such stimulus: {other}"),
         }
         Some("")

@@ -28,14 +28,23 @@ impl<S: SlowStart> Reno<S> {
         self.cwnd = self.cwnd.saturating_add(bytes).min(MAX_WINDOW);
     }
 
-    /// RFC 5681 §3.1, eq. (4).
-    fn halve(&mut self, loss: &LossSample) {
-        let whole = match self.halving {
-            Halving::Flight => loss.flight,
-            Halving::Window => self.cwnd,
-        };
-        self.ssthresh = (whole / 2).max(2 * loss.smss);
+    /// RFC 5681 §3.1, eq. (4): half of what is in flight, not below two segments. Returns the window that goes
+    /// with it.
+    fn halve(&mut self, loss: &LossSample) -> u32 {
+        let least = 2 * loss.smss;
         self.earned = 0;
+        match self.halving {
+            Halving::Flight => {
+                self.ssthresh = (loss.flight / 2).max(least);
+                self.ssthresh
+            }
+            Halving::Window => {
+                // The threshold in whole segments, the window not: ns-2's `slowdown`.
+                let half = self.cwnd / 2;
+                self.ssthresh = (half / loss.smss * loss.smss).max(least);
+                half.max(least)
+            }
+        }
     }
 }
 
@@ -49,7 +58,8 @@ impl<S: SlowStart> CongestionController for Reno<S> {
     }
 
     fn on_ack(&mut self, ack: &AckSample) {
-        if ack.app_limited {
+        // RFC 5681 §3.1 has the window grow only while it is used; who counts acknowledgments doesn't look.
+        if ack.app_limited && self.counting == Counting::Bytes {
             return;
         }
         match ack.growth {
@@ -71,8 +81,7 @@ impl<S: SlowStart> CongestionController for Reno<S> {
     }
 
     fn on_loss(&mut self, loss: &LossSample) {
-        self.halve(loss);
-        self.cwnd = self.ssthresh;
+        self.cwnd = self.halve(loss);
     }
 
     fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {

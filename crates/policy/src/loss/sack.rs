@@ -1,12 +1,20 @@
-//! RFC 6675's two ways of noticing a loss.
+//! RFC 6675's two ways of noticing a loss, and its ancestor's one.
 
 use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Scoreboard};
 
 /// RFC 6675 §5: three acknowledgments that each brought new SACK information, or enough segments reported
 /// above the hole.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sack {
     count: u32,
+    asks_board: bool,
+}
+
+impl Sack {
+    /// RFC 6675: by acknowledgments or by the scoreboard, whichever is first.
+    pub const RFC: Self = Self { count: 0, asks_board: true };
+    /// SACK1 (Fall and Floyd 1996): by acknowledgments alone.
+    pub const COUNTING: Self = Self { count: 0, asks_board: false };
 }
 
 impl LossDetector for Sack {
@@ -17,7 +25,7 @@ impl LossDetector for Sack {
             return false;
         }
         self.count += 1;
-        self.count >= DUP_THRESH || board.first_is_lost(DUP_THRESH)
+        self.count >= DUP_THRESH || self.asks_board && board.first_is_lost(DUP_THRESH)
     }
 
     fn reset(&mut self) {

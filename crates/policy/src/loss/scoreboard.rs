@@ -202,11 +202,16 @@ impl Scoreboard {
         });
     }
 
-    /// Recovery is over: what is still in flight is neither lost nor resent.
-    pub fn end_recovery(&mut self) {
+    /// Recovery is over: what is still in flight is neither lost nor resent, and still reported only if
+    /// `keep_reports`.
+    pub fn end_recovery(&mut self, keep_reports: bool) {
         for index in 0..self.cuts.len() {
-            if self.cuts[index].lost || self.cuts[index].resent {
-                self.change(index, |cut| (cut.lost, cut.resent) = (false, false));
+            let cut = self.cuts[index];
+            if cut.lost || cut.resent || cut.sacked && !keep_reports {
+                self.change(index, |cut| {
+                    (cut.lost, cut.resent) = (false, false);
+                    cut.sacked &= keep_reports;
+                });
             }
         }
     }

@@ -21,7 +21,7 @@ impl Recovery for SackPipe {
 
     fn on_ack(&mut self, ack: &RecoveryAck) -> Progress {
         if ack.full {
-            return Progress::Done { cwnd: ack.ssthresh };
+            return Progress::Done { cwnd: ack.cwnd };
         }
         // RFC 6675 §5, step (B): the scoreboard says what to send. RFC 6298 §5.3 restarts the timer.
         Progress::Partial { resend: false, restart_timer: true }

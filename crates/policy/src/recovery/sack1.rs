@@ -9,7 +9,8 @@ use crate::recovery::{Progress, Recovery, RecoveryAck};
 ///
 /// Unlike RFC 6675, which finds the pipe from the scoreboard, it counts: every acknowledgment takes a segment
 /// out of the pipe, a partial one two (the segment that was lost and its copy). A hole below the highest
-/// reported segment is resent without waiting for three reports above it.
+/// reported segment is resent without waiting for three reports above it, and the reports are forgotten when
+/// recovery is over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sack1 {
     pipe: u32,
@@ -30,7 +31,7 @@ impl Recovery for Sack1 {
 
     fn on_ack(&mut self, ack: &RecoveryAck) -> Progress {
         if ack.full {
-            return Progress::Done { cwnd: ack.ssthresh };
+            return Progress::Done { cwnd: ack.cwnd };
         }
         self.pipe = self.pipe.saturating_sub(2 * ack.segment);
         self.entering = false;
@@ -53,5 +54,8 @@ impl Recovery for Sack1 {
         if !self.entering {
             self.pipe += bytes;
         }
+    }
+    fn keeps_reports(&self) -> bool {
+        false
     }
 }

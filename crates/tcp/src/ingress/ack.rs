@@ -24,7 +24,8 @@ impl Connection {
         let advances = ack.after(self.snd.una);
         let window_changed = self.take_window(segment, ack, window);
         let recovering = self.snd.repair.point.is_some();
-        let newly_sacked = self.snd.sack(segment.options.sack.iter(), ack);
+        let reports = &segment.options.sack;
+        let newly_sacked = if reports.is_empty() { 0 } else { self.snd.sack(reports.iter(), ack) };
         if advances {
             self.acknowledge(segment, ack, now);
         }

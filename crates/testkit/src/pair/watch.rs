@@ -1,6 +1,6 @@
 //! What holds for an endpoint at every moment, whatever the network does.
 
-use policy::{Framing, SenderPolicy};
+use policy::{Congestion, Framing, SenderPolicy};
 use tcp::{Config, Connection, SendState, State};
 use units::Instant;
 use wire::{Control, Segment, SeqNum, WindowScale};
@@ -68,7 +68,8 @@ impl Watch {
         }
         if connection.state() != State::Closed
             && connection.flight() > 0
-            && connection.next_timeout() == Instant::NEVER {
+            && connection.next_timeout() == Instant::NEVER
+        {
             return Err("something is in flight and no timer runs".to_owned());
         }
         if connection.state().is_synchronized() && !snd.recovering && connection.cwnd() < connection.smss() {
@@ -147,8 +148,23 @@ impl Watch {
         if !by_scoreboard && !first && u64::from(connection.flight()) > most {
             return Err(format!("flight {} exceeds cwnd {}", connection.flight(), connection.cwnd()));
         }
-        let Framing::VariableSize(regime, _) = self.policy.framing else { return Ok(()) };
-        let small = connection.cwnd() < regime.cwnd_min(connection.smss());
+        let (Framing::VariableSize(regime, _) | Framing::FixedSize(regime, _)) = self.policy.framing else {
+            return Ok(());
+        };
+        let smss = connection.smss();
+        let small = connection.cwnd() < regime.cwnd_min(smss);
+        if matches!(self.policy.framing, Framing::FixedSize(..)) {
+            // Draft, section 6: a slow start begins with the initial window or with the loss window.
+            let fixed = match self.policy.congestion {
+                Congestion::Fixed(segments) => u32::from(segments) * smss,
+                Congestion::Reno => 0,
+            };
+            let initial = self.policy.initial_window.bytes(smss).max(fixed);
+            let cwnd0 = initial.max(self.policy.loss_window_bytes(smss));
+            let reduced = (cwnd0 / regime.segments()).max(1);
+            let wrong = small && segment.payload_len > reduced;
+            return if wrong { Err(format!("more than {reduced} bytes in a small window")) } else { Ok(()) };
+        }
         let undisturbed = !after.recovering && after.duplicates == 0;
         if small && undisturbed && after.segments > regime.segments() {
             return Err(format!("{} segments in flight in the small-window regime", after.segments));

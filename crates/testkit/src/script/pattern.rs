@@ -166,7 +166,11 @@ fn payload(text: &str) -> Result<(u32, u32), String> {
     if end.checked_sub(start) == Some(len) { Ok((start, len)) } else { Err(error()) }
 }
 
-fn in_range<N: TryFrom<u32> + PartialOrd + std::fmt::Display>(text: &str, least: N, most: N) -> Result<N, String> {
+fn in_range<N: Copy + TryFrom<u32> + PartialOrd + std::fmt::Display>(
+    text: &str,
+    least: N,
+    most: N,
+) -> Result<N, String> {
     match N::try_from(number(text)?) {
         Ok(n) if n >= least && n <= most => Ok(n),
         _ => Err(format!("`{text}` is not between {least} and {most}")),

@@ -143,7 +143,11 @@ impl<'a> Player<'a> {
         }
         let shown = self.ours.show(&segment).to_string();
         if at != self.now {
-            return Err(format!("expected `{}`, seen `{shown}` at {at} instead of {}", pattern.text(), self.now));
+            return Err(format!(
+                "expected `{}`, seen `{shown}` at {at} instead of {}",
+                pattern.text(),
+                self.now
+            ));
         }
         if pattern.matches(&segment, &self.ours) {
             return Ok(());
@@ -156,9 +160,10 @@ impl<'a> Player<'a> {
         self.remember('<', &segment, self.theirs);
         if segment.control == Control::Syn {
             let offered = self.setup.config.window_scaling;
-            match segment.options.window_scale.filter(|_| offered) {
-                Some(scale) => self.theirs.scale = scale,
-                None => (self.theirs.scale, self.ours.scale) = (WindowScale::NONE, WindowScale::NONE),
+            if let Some(scale) = segment.options.window_scale.filter(|_| offered) {
+                self.theirs.scale = scale;
+            } else {
+                (self.theirs.scale, self.ours.scale) = (WindowScale::NONE, WindowScale::NONE);
             }
         }
         self.peer = after;
@@ -179,7 +184,9 @@ impl<'a> Player<'a> {
     fn nothing_left(&self) -> Result<(), String> {
         match self.sent.front() {
             None => Ok(()),
-            Some((at, segment)) => Err(format!("expected nothing, seen `{}` at {at}", self.ours.show(segment))),
+            Some((at, segment)) => {
+                Err(format!("expected nothing, seen `{}` at {at}", self.ours.show(segment)))
+            }
         }
     }
 

@@ -62,17 +62,20 @@ fn what_goes_otherwise_is_said_with_line_expected_and_seen() {
     let start = "use mss 1000\n+0 write 1000\n";
     let cases = [
         ("+0 > 1:501(500)", "a.script:3: expected `1:501(500)`, seen `P. 1:1001(1000) ack 1 win 65535`"),
-        ("+0 > . 1:1001(1000)", "a.script:3: expected `. 1:1001(1000)`, seen `P. 1:1001(1000) ack 1 win 65535`"),
+        (
+            "+0 > . 1:1001(1000)",
+            "a.script:3: expected `. 1:1001(1000)`, seen `P. 1:1001(1000) ack 1 win 65535`",
+        ),
         (
             "+1ms > 1:1001(1000)",
             "a.script:3: expected `1:1001(1000)`, seen `P. 1:1001(1000) ack 1 win 65535` at 0s instead of 0.001s",
         ),
-        (
-            "+0 > 1:1001(1000) > 1001:1002(1)",
-            "a.script:3: expected `1001:1002(1)`, seen nothing",
-        ),
+        ("+0 > 1:1001(1000) > 1001:1002(1)", "a.script:3: expected `1001:1002(1)`, seen nothing"),
         ("+0 quiet", "a.script:3: expected nothing, seen `P. 1:1001(1000) ack 1 win 65535` at 0s"),
-        ("+0 > 1:1001(1000)\n+1s quiet", "a.script:4: expected nothing, seen `P. 1:1001(1000) ack 1 win 65535` at 1s"),
+        (
+            "+0 > 1:1001(1000)\n+1s quiet",
+            "a.script:4: expected nothing, seen `P. 1:1001(1000) ack 1 win 65535` at 1s",
+        ),
         ("+0 > 1:1001(1000)\n+0 assert cwnd 5", "a.script:4: expected cwnd 5, seen 1000"),
         ("+0 > 1:1001(1000)\n+0 assert cwnd < 5", "a.script:4: expected cwnd < 5, seen 1000"),
         ("+0 > 1:1001(1000)\n+0 assert timer off", "a.script:4: expected timer off, seen 1s"),
@@ -82,11 +85,17 @@ fn what_goes_otherwise_is_said_with_line_expected_and_seen() {
         ("+0 > 1:1001(1000)\n+0 write 5 = 4", "a.script:4: expected 4 bytes to be taken, seen 5"),
         ("+0 > 1:1001(1000)\n+0 read 5", "a.script:4: expected 5 bytes to be read, seen 0"),
         ("+0 > 1:1001(1000)\n+0 event connected", "a.script:4: expected the event `connected`, seen `none`"),
-        ("+0 > 1:1001(1000)\n+0 < ack 1 win 70000", "a.script:4: a window of 70000 can't be said with a scale of 0"),
+        (
+            "+0 > 1:1001(1000)\n+0 < ack 1 win 70000",
+            "a.script:4: a window of 70000 can't be said with a scale of 0",
+        ),
         ("+0 > 1:1001(1000)\n+0 < SF", "a.script:4: `SF` opens, ends or resets at once"),
         ("+0 > 1:1001(1000)\n+0 < ack 1 sack 9:5", "a.script:4: `9:5` is no block, or one too many"),
         // What is left at the end is found, too.
-        ("+0 assert state ESTABLISHED", "a.script:3: expected nothing, seen `P. 1:1001(1000) ack 1 win 65535` at 0s"),
+        (
+            "+0 assert state ESTABLISHED",
+            "a.script:3: expected nothing, seen `P. 1:1001(1000) ack 1 win 65535` at 0s",
+        ),
     ];
     for (end, expected) in cases {
         assert_eq!(problem(&format!("{start}{end}")), expected);

@@ -77,7 +77,7 @@ enum Op {
     Sack(u32, u32),
     MarkLost(bool),
     Resend(u32),
-    EndRecovery,
+    EndRecovery(bool),
     Clear,
 }
 
@@ -88,7 +88,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (0..2000u32, 1..1000u32).prop_map(|(start, len)| Op::Sack(start, len)),
         2 => any::<bool>().prop_map(Op::MarkLost),
         2 => (1..200u32).prop_map(Op::Resend),
-        1 => Just(Op::EndRecovery),
+        1 => any::<bool>().prop_map(Op::EndRecovery),
         1 => Just(Op::Clear),
     ]
 }
@@ -133,7 +133,7 @@ proptest! {
                     board.resend(seq, len.min(whole), NOW);
                     prop_assert_ne!(board.next_lost().map(|c| c.seq), Some(seq));
                 },
-                Op::EndRecovery => board.end_recovery(),
+                Op::EndRecovery(keep) => board.end_recovery(keep),
                 Op::Clear => { board.clear(); nxt = una; }
             }
             assert_sums(&board);
