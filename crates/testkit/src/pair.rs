@@ -8,6 +8,7 @@ mod trace;
 mod user;
 mod watch;
 
+pub use trace::Trace;
 pub use user::Plan;
 
 use std::sync::Arc;
@@ -19,7 +20,6 @@ use wire::{SeqNum, WindowScale};
 
 use crate::notation::Origins;
 use crate::path::{Packet, Path, PathConfig};
-use trace::Trace;
 use user::User;
 use watch::Watch;
 
@@ -184,6 +184,11 @@ impl Pair {
     /// The time.
     pub const fn now(&self) -> Instant {
         self.now
+    }
+
+    /// The last segments, a line each when printed.
+    pub const fn trace(&self) -> &Trace {
+        &self.trace
     }
 
     /// The connection of one end.

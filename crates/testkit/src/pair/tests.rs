@@ -14,6 +14,16 @@ fn both_directions_are_delivered_and_both_ends_close() {
     let connected = pair.drive(Goal::Connected).unwrap();
     // SYN, SYN-ACK and ACK take 10 ms each.
     assert_eq!(connected.at, Instant::from_nanos(30_000_000));
+    let trace = pair.trace().to_string();
+    let lines: Vec<&str> = trace.lines().take(3).collect();
+    assert_eq!(
+        lines,
+        [
+            "    0s A S 0:0(0) win 65535 mss 1460 ws 5 sackOK ts 1:0",
+            "    0.01s B S. 0:0(0) ack 1 win 65535 mss 1460 ws 5 sackOK ts 11:1",
+            "    0.02s A . 1:1(0) ack 1 win 1048576 ts 21:11",
+        ]
+    );
     pair.drive(Goal::Delivered).unwrap();
     let closed = pair.drive(Goal::Closed).unwrap();
     assert!(closed.at > Instant::ZERO + Config::default().msl * 2);

@@ -12,7 +12,7 @@ use crate::path::Fate;
 
 /// Keeps the last segments, and prints them a line each.
 #[derive(Debug, Default)]
-pub(super) struct Trace {
+pub struct Trace {
     entries: VecDeque<Entry>,
 }
 
@@ -26,7 +26,8 @@ struct Entry {
 }
 
 impl Trace {
-    const KEPT: usize = 60;
+    /// How many are kept.
+    pub const KEPT: usize = 60;
 
     pub(super) fn note(&mut self, at: Instant, from: End, segment: Segment, origins: Origins, fate: Fate) {
         if self.entries.len() == Self::KEPT {

@@ -1,6 +1,6 @@
 //! The settings of a script.
 
-use policy::congestion::Counting;
+use policy::congestion::{Counting, Halving};
 use policy::rtt::RtoConfig;
 use tcp::{Config, DelayedAck, RttSamples};
 use units::Duration;
@@ -50,6 +50,9 @@ impl Setup {
             }
             "growth" => {
                 config.counting = choice(value, &[("ack", Counting::Acks), ("bytes", Counting::Bytes)])?;
+            }
+            "halving" => {
+                config.halving = choice(value, &[("flight", Halving::Flight), ("window", Halving::Window)])?;
             }
             "mss" => config.mss = mss(value)?,
             "peer_mss" => self.peer_mss = mss(value)?,

@@ -1,0 +1,220 @@
+//! How a loss is noticed and repaired: what the policies decide, done to the queue.
+
+use policy::loss::{Cut, DUP_THRESH, Duplicate, LossDetector};
+use policy::recovery::{Progress, Recovery, RecoveryAck};
+use policy::{CongestionController, LossSample, Segmenter};
+use units::Instant;
+use wire::{SeqNum, SeqRange};
+
+use super::Sender;
+use crate::config::Config;
+use crate::event::{LossEvent, Repair};
+
+/// What an expiry of the retransmission timer meant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Expiry {
+    /// A loss.
+    Loss(LossEvent),
+    /// A window probe wasn't taken: it is repeated, and says nothing of congestion.
+    Probe,
+    /// The peer has been silent for too long.
+    GiveUp,
+}
+
+/// Where the repair of a loss stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RepairState {
+    /// While recovering: where it ends (RFC 6582 `recover`, RFC 6675 `RecoveryPoint`).
+    pub(crate) point: Option<SeqNum>,
+    /// The first segment is to be sent again, whatever the window says.
+    pub(crate) resend_first: bool,
+    /// RFC 6582 §3.2, `recover` outside of recovery: duplicates below it are echoes of an earlier loss.
+    pub(super) recover: SeqNum,
+    /// Bytes let out by limited transmit, which RFC 5681 §3.2 leaves out of `FlightSize`.
+    pub(super) limited: u32,
+}
+
+impl Sender {
+    /// What RFC 3042 allows beyond the window just now: for data never sent before, and not after a timeout,
+    /// when duplicates are echoes.
+    pub(crate) fn limited_transmit(&self, mss_c: u32) -> u32 {
+        if self.limited_transmit && self.repair.point.is_none() && self.nxt == self.max {
+            policy::loss::limited_transmit(self.detector.duplicates(), mss_c)
+        } else {
+            0
+        }
+    }
+
+    /// The bytes that count against the window while recovering by the scoreboard.
+    pub(crate) fn pipe(&self) -> Option<u32> {
+        self.repair.point?;
+        self.recovery.as_ref()?.pipe(&self.board)
+    }
+
+    /// The segment that recovery by the scoreboard wants sent again, if the window has room for it.
+    pub(crate) fn next_repair(&mut self) -> Option<Cut> {
+        let view = self.view();
+        let room = view.cwnd.saturating_sub(self.pipe()?);
+        // RFC 6675 §5, step (C): there must be room for a segment.
+        if room < self.mss_c_at(&view) || !self.may_add_segment(&view) {
+            return None;
+        }
+        let new_data = self.nxt.before(self.data_end) && self.wnd > self.flight();
+        self.recovery.as_mut()?.next_repair(&self.board, new_data)
+    }
+
+    /// Takes the SACK blocks that came with an acknowledgment and returns the bytes they report for the first
+    /// time.
+    pub(crate) fn sack(&mut self, blocks: impl Iterator<Item = SeqRange>, ack: SeqNum) -> u32 {
+        if !self.sack {
+            return 0;
+        }
+        let mut news = 0;
+        for block in blocks {
+            // RFC 6675 §3 leaves it to the sender what to make of blocks for data never sent: nothing. A block
+            // below the acknowledgment reports a duplicate (RFC 2883 §4).
+            if block.end().at_or_before(self.max) && block.start().at_or_after(ack.latest(self.una)) {
+                news += self.board.sack(block);
+            }
+        }
+        news
+    }
+
+    /// An acknowledgment that doesn't advance SND.UNA. Returns the loss if it gives one away.
+    pub(crate) fn duplicate(&mut self, duplicate: &Duplicate, now: Instant) -> Option<LossEvent> {
+        let counts = duplicate.exact || duplicate.newly_sacked > 0;
+        if self.repair.point.is_some() {
+            if self.sack {
+                self.board.mark_lost(DUP_THRESH, false);
+            }
+            if counts && let (Some(recovery), Some(cut)) = (&mut self.recovery, self.board.first()) {
+                recovery.on_duplicate(cut.range().1);
+            }
+            return None;
+        }
+        if !self.detector.on_duplicate(duplicate, &self.board) {
+            return None;
+        }
+        // RFC 6582 §3.2, step 2, and RFC 6675 §5: what follows a timeout are echoes of what was sent twice.
+        if self.una.before(self.repair.recover) || self.board.is_empty() {
+            return None;
+        }
+        Some(self.recover(now))
+    }
+
+    /// The retransmission timer expired with data in flight.
+    pub(crate) fn timed_out(&mut self, now: Instant, config: &Config) -> Expiry {
+        if self.timeouts_in_a_row >= config.max_timeouts {
+            return Expiry::GiveUp;
+        }
+        let repeated = self.timeouts_in_a_row > 0;
+        self.timeouts_in_a_row += 1;
+        if self.is_probing() {
+            self.rtt.back_off();
+            self.send_again();
+            self.probe = true;
+            return Expiry::Probe;
+        }
+        self.statistics.timeouts += 1;
+        let event = self.event(now, Repair::Timeout);
+        let loss = self.loss();
+        self.controller.on_timeout(&loss, repeated);
+        self.rtt.back_off();
+        self.go_back();
+        Expiry::Loss(event)
+    }
+
+    /// New data was acknowledged during recovery. Returns whether to restart the timer.
+    pub(super) fn repaired(&mut self, acked: u32, full: bool) -> bool {
+        let ack = RecoveryAck {
+            acked,
+            full,
+            flight: self.flight(),
+            smss: self.smss,
+            segment: self.board.first().map_or(self.smss, |cut| cut.range().1),
+            ssthresh: self.controller.ssthresh(),
+            cwnd: self.controller.cwnd(),
+        };
+        let progress =
+            self.recovery.as_mut().map_or(Progress::Done { cwnd: ack.ssthresh }, |r| r.on_ack(&ack));
+        match progress {
+            Progress::Done { cwnd } => {
+                self.controller.set_cwnd(cwnd);
+                // Reno's recovery may end before its point, and duplicates may then speak of the next loss
+                // (RFC 5681 §3.2 knows no `recover`).
+                self.repair.recover = self.una;
+                self.repair.point = None;
+                self.repair.resend_first = false;
+                let keep = self.recovery.as_ref().is_none_or(Recovery::keeps_reports);
+                self.board.end_recovery(keep);
+                let view = self.view();
+                self.segmenter.on_reduction(&view);
+                self.segmenter.on_ack(&view);
+                true
+            }
+            Progress::Partial { resend, restart_timer } => {
+                self.repair.resend_first |= resend;
+                if self.sack {
+                    self.board.mark_lost(DUP_THRESH, false);
+                }
+                let view = self.view();
+                self.segmenter.on_ack(&view);
+                restart_timer
+            }
+        }
+    }
+
+    fn recover(&mut self, now: Instant) -> LossEvent {
+        let event = self.event(now, Repair::FastRetransmit);
+        let loss = self.loss();
+        self.statistics.fast_retransmits += 1;
+        let Some(recovery) = &mut self.recovery else {
+            // Tahoe: as after a timeout, but without the wait and the back-off.
+            self.controller.on_timeout(&loss, false);
+            self.go_back();
+            return event;
+        };
+        self.controller.on_loss(&loss);
+        recovery.enter(&loss);
+        self.repair =
+            RepairState { point: Some(self.max), resend_first: true, recover: self.max, limited: 0 };
+        if self.sack {
+            self.board.mark_lost(DUP_THRESH, true);
+        }
+        let view = self.view();
+        self.segmenter.on_reduction(&view);
+        event
+    }
+
+    /// Everything from `una` on is cut and sent anew in a slow start from the loss window.
+    fn go_back(&mut self) {
+        self.send_again();
+        self.app_limited_until = None;
+        // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes. RFC 6675 §5.1 wants that only of a
+        // timeout during recovery: its duplicates bring new SACK information, which echoes don't.
+        let recover = if self.sack && self.repair.point.is_none() { self.repair.recover } else { self.max };
+        self.repair = RepairState { point: None, resend_first: false, recover, limited: 0 };
+        let view = self.view();
+        self.segmenter.on_slow_start(self.loss_window, &view);
+    }
+
+    /// What is in flight counts as not sent.
+    pub(super) fn send_again(&mut self) {
+        self.board.clear();
+        self.nxt = self.una;
+        self.small_end = self.una;
+        self.probing = false;
+        self.timed = None;
+        self.detector.reset();
+    }
+
+    fn loss(&self) -> LossSample {
+        LossSample {
+            smss: self.smss,
+            flight: self.flight().saturating_sub(self.repair.limited),
+            segment: self.board.first().map_or(self.smss, |cut| cut.range().1),
+            duplicates: self.detector.duplicates(),
+            loss_window: self.loss_window,
+        }
+    }
+}
