@@ -22,8 +22,9 @@
 //! | `event connected` | the next event of that kind has come |
 //! | `quiet` | time passes; as everywhere, what leaves and isn't expected is an error |
 //!
-//! Before the first of them stand the settings, `use key value`, and at most one `for key value | value | …`,
-//! which plays the script once with each value. Timers that are due fire before a line is played.
+//! Before the first of them stand the settings, `use key value`, and for one key `for key value | value | …`
+//! (in several lines if they are many), which plays the script once with each value. Timers that are due fire
+//! before a line is played.
 //!
 //! A segment is written as [`crate::notation`] prints it, and what isn't said isn't compared: without flags
 //! it is a plain segment with an acknowledgment, pushed or not. SACK blocks must be those given, or none; and

@@ -32,10 +32,12 @@ fn read_line(script: &mut Script, line: u32, content: &str) -> Result<(), String
             script.settings.push(setting);
             Ok(())
         }
-        "for" if !script.variants.is_empty() => Err("`for` can stand only once".to_owned()),
         "for" => {
-            for value in rest.split_once(char::is_whitespace).map_or("", |(_, values)| values).split(" | ") {
-                let key = rest.split_whitespace().next().unwrap_or_default();
+            let (key, values) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            if let Some(other) = script.variants.iter().find(|variant| variant.key != key) {
+                return Err(format!("`for {key}` beside `for {}`: only one key can vary", other.key));
+            }
+            for value in values.split(" | ") {
                 script.variants.push(setting(line, &format!("{key} {}", value.trim()))?);
             }
             Ok(())

@@ -10,6 +10,7 @@ fn problem(text: &str) -> String {
 fn a_script_that_holds_is_played_once_for_each_variant() {
     let text = "# Nothing but the first window.
         for sender tahoe / full / iw=1 | reno+sack / full / iw=1
+        for sender reno / full / iw=1
         use mss 1000
         +0   write 1500          # one and a half segments
         +0   > 1:1001(1000) ack 1
@@ -18,7 +19,7 @@ fn a_script_that_holds_is_played_once_for_each_variant() {
         +0   assert flight 500, in_flight 1, timer > 0, state ESTABLISHED, recovering no
         +1s  > P. 1001:1501(500)";
     let script = Script::parse("a.script", text).unwrap();
-    assert_eq!(script.play(), Ok(2));
+    assert_eq!(script.play(), Ok(3));
 }
 
 #[test]
@@ -37,6 +38,10 @@ fn a_line_that_can_not_be_read_is_named() {
             "a.script:1: sender `cubic / full / iw=1`: no congestion control is called `cubic`",
         ),
         ("for mss 100 | 0\n+0 quiet", "a.script:1: `0` is not a segment size"),
+        (
+            "for mss 100\nfor growth ack\n+0 quiet",
+            "a.script:2: `for growth` beside `for mss`: only one key can vary",
+        ),
         ("+0 quiet\nuse mss 100", "a.script:2: `use` stands before what happens"),
         ("0 quiet", "a.script:1: `0` is neither `use`, nor `for`, nor a time such as `+0` or `+40ms`"),
         ("+5 quiet", "a.script:1: `5` is not a time such as `0`, `40ms` or `1.5s`"),
