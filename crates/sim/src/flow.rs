@@ -202,8 +202,7 @@ fn word(half: u64) -> SeqNum {
 
 fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
     // The plan has checked the order of the timeouts.
-    let rto = RtoConfig::new(tcp.rto_initial, tcp.rto_min, tcp.rto_max, tcp.tick, tcp.timers_on_ticks)
-        .unwrap_or(RtoConfig::RFC);
+    let rto = tcp.rto().unwrap_or(RtoConfig::RFC);
     Config {
         sender,
         counting: match tcp.growth {

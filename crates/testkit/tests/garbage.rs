@@ -152,7 +152,10 @@ impl Victim {
             Stimulus::Write(bytes) => drop(self.stream.write(&vec![9; (*bytes).into()])),
             Stimulus::Read(bytes) => drop(self.stream.read(&mut vec![0; (*bytes).into()])),
             Stimulus::Close => drop(self.stream.close()),
-            Stimulus::Abort => self.stream.abort(),
+            Stimulus::Abort => {
+                self.stream.abort();
+                assert_eq!(self.stream.state(), State::Closed);
+            }
         }
     }
 
