@@ -71,18 +71,16 @@ pub(crate) struct Reset {
 impl Connection {
     /// A closed connection whose initial sequence number will be `iss`.
     pub fn new(config: Arc<Config>, iss: SeqNum) -> Self {
-        let scale = if config.window_scaling {
-            WindowScale::for_buffer(config.receive_buffer)
-        } else {
-            WindowScale::NONE
-        };
+        // Until the peer has said otherwise.
         let negotiated = Negotiated {
             peer_mss: Mss::DEFAULT_IPV4,
-            sack: config.sack,
-            timestamps: config.timestamps,
             send_scale: WindowScale::NONE,
-            receive_scale: scale,
+            ..Negotiated::between_equals(&config)
         };
+        Self::with_options(config, iss, negotiated)
+    }
+
+    fn with_options(config: Arc<Config>, iss: SeqNum, negotiated: Negotiated) -> Self {
         Self {
             state: State::Closed,
             snd: Sender::new(&config, &negotiated, iss),
@@ -106,10 +104,9 @@ impl Connection {
         negotiated: Negotiated,
         peer_window: u32,
     ) -> Self {
-        let mut connection = Self::new(config, iss);
-        connection.negotiated = negotiated;
+        let mut connection = Self::with_options(config, iss, negotiated);
         connection.rcv.synchronize(irs);
-        connection.snd.syn_skipped(&connection.config, &negotiated, peer_window);
+        connection.snd.syn_skipped(peer_window);
         connection.state = State::Established;
         connection
     }

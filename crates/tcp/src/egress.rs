@@ -185,8 +185,9 @@ impl Connection {
     }
 
     fn note_dry(&mut self) {
+        let view = self.snd.view();
         // With nothing in flight there is nothing that the note would be about.
-        if self.snd.flight() > 0 && self.snd.flight() + self.snd.mss_c() <= self.snd.window() {
+        if view.flight > 0 && view.flight + self.snd.mss_c_at(&view) <= view.cwnd {
             self.snd.ran_dry();
         }
     }

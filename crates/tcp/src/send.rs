@@ -161,13 +161,17 @@ impl Sender {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
             self.controller.set_cwnd(self.smss);
         }
+        self.begin_slow_start();
+    }
+
+    fn begin_slow_start(&mut self) {
         let view = self.view();
         self.segmenter.on_slow_start(view.cwnd, &view);
     }
 
     /// Starts as if the SYN had been acknowledged by a peer with this window.
-    pub(crate) fn syn_skipped(&mut self, config: &Config, negotiated: &Negotiated, window: u32) {
-        self.negotiated(config, negotiated);
+    pub(crate) fn syn_skipped(&mut self, window: u32) {
+        self.begin_slow_start();
         self.una = self.iss + 1;
         self.nxt = self.una;
         self.max = self.una;

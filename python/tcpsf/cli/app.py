@@ -50,7 +50,7 @@ def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> 
 class _InOrder(click.Group):
     """Lists its commands as they stand here, the everyday one first."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click passes it)
         return list(self.commands)
 
 

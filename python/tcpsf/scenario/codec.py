@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tcpsf.errors import ScenarioError, nearest
@@ -203,8 +203,8 @@ def _suggestion(word: str, known: list[str], what: str) -> str:
     return f"did you mean `{near}`?" if near else f"{what}: {_listed(known)}"
 
 
-def _listed(names: object) -> str:
-    return ", ".join(f"`{name}`" for name in names)  # type: ignore[attr-defined]
+def _listed(names: Iterable[object]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _shown(value: object) -> str:

@@ -131,7 +131,7 @@ impl Sender {
             full,
             flight: self.flight(),
             smss: self.smss,
-            segment: self.board.first().map_or(self.smss, |cut| cut.range().1),
+            segment: self.first_len(),
             ssthresh: self.controller.ssthresh(),
             cwnd: self.controller.cwnd(),
         };
@@ -208,11 +208,16 @@ impl Sender {
         self.detector.reset();
     }
 
+    /// The size of the first unacknowledged segment.
+    fn first_len(&self) -> u32 {
+        self.board.first().map_or(self.smss, |cut| cut.range().1)
+    }
+
     fn loss(&self) -> LossSample {
         LossSample {
             smss: self.smss,
             flight: self.flight().saturating_sub(self.repair.limited),
-            segment: self.board.first().map_or(self.smss, |cut| cut.range().1),
+            segment: self.first_len(),
             duplicates: self.detector.duplicates(),
             loss_window: self.loss_window,
         }
