@@ -36,11 +36,6 @@ impl RtoConfig {
         ordered.then_some(Self { initial, min, max, tick, ticks_expire })
     }
 
-    /// The timeout before the first measurement.
-    pub const fn initial(&self) -> Duration {
-        self.initial
-    }
-
     /// The granularity on which timers expire; zero for exact timers.
     pub const fn expiry_tick(&self) -> Duration {
         if self.ticks_expire { self.tick } else { Duration::ZERO }
@@ -116,11 +111,6 @@ impl RttEstimator {
     /// The smoothed round-trip time, once there was a measurement.
     pub fn srtt(&self) -> Option<Duration> {
         self.estimate.map(|e| Duration::from_nanos(e.srtt))
-    }
-
-    /// How often the timer has expired since the last measurement.
-    pub fn backoff(&self) -> u32 {
-        self.backoff
     }
 
     /// The parameters.

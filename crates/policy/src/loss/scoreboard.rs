@@ -67,7 +67,6 @@ pub struct Scoreboard {
     pipe: u32,
     pipe_segments: u32,
     sacked_segments: u32,
-    sacked_bytes: u32,
     awaiting_repair: u32,
 }
 
@@ -238,11 +237,6 @@ impl Scoreboard {
         u32::try_from(self.cuts.len()).unwrap_or(u32::MAX)
     }
 
-    /// Bytes that the receiver has reported above `snd.una`.
-    pub fn sacked_bytes(&self) -> u32 {
-        self.sacked_bytes
-    }
-
     /// Whether nothing is in flight.
     pub fn is_empty(&self) -> bool {
         self.cuts.is_empty()
@@ -261,7 +255,6 @@ impl Scoreboard {
         self.pipe += copies * cut.len;
         self.pipe_segments += copies;
         self.sacked_segments += u32::from(cut.sacked);
-        self.sacked_bytes += if cut.sacked { cut.len } else { 0 };
         self.awaiting_repair += u32::from(cut.awaits_repair());
     }
 
@@ -270,7 +263,6 @@ impl Scoreboard {
         self.pipe -= copies * cut.len;
         self.pipe_segments -= copies;
         self.sacked_segments -= u32::from(cut.sacked);
-        self.sacked_bytes -= if cut.sacked { cut.len } else { 0 };
         self.awaiting_repair -= u32::from(cut.awaits_repair());
     }
 }

@@ -28,16 +28,6 @@ impl FixedSize {
     pub const fn new(regime: Regime, avoidance: Avoidance, loss_window: u32) -> Self {
         Self { regime, avoidance, reduced: u32::MAX, loss_window }
     }
-
-    /// `N_sf` and `cwnd_min`.
-    pub const fn regime(&self) -> Regime {
-        self.regime
-    }
-
-    /// The growth rule in congestion avoidance.
-    pub const fn avoidance(&self) -> Avoidance {
-        self.avoidance
-    }
 }
 
 impl Segmenter for FixedSize {

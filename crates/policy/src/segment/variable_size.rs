@@ -43,16 +43,6 @@ impl VariableSize {
         Self { regime, alpha, size: 0, small: false }
     }
 
-    /// `N_sf` and `cwnd_min`.
-    pub const fn regime(&self) -> Regime {
-        self.regime
-    }
-
-    /// `α`.
-    pub const fn alpha(&self) -> Alpha {
-        self.alpha
-    }
-
     fn set_size(&mut self, bytes: u32) {
         self.size = u64::from(bytes) << Self::FRACTION_BITS;
     }
