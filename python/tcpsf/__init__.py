@@ -1,36 +1,44 @@
 """The first and last packets of a TCP connection: TCP Smart Framing, simulated.
 
 >>> from tcpsf import Greedy, Link, Scenario, Transfers, run
+
+Names are fetched when first asked for: a program that needs the simulator's core alone, or prints its help, does not
+wait for the rest.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from tcpsf._core import version as __version__
-from tcpsf.errors import OutputError, ScenarioError, TcpsfError
-from tcpsf.result import Batch, Provenance, RunResult
-from tcpsf.runs import Fold, Progress, replicate, run
-from tcpsf.scenario import (
-    Buffer,
-    BurstLoss,
-    ByteLoss,
-    Greedy,
-    LinearLoss,
-    Link,
-    LogNormal,
-    Loss,
-    MaskLoss,
-    PacketLoss,
-    Pareto,
-    Poisson,
-    Route,
-    Samples,
-    Scenario,
-    SenderShare,
-    Sizes,
-    Tcp,
-    Transfers,
-    Workload,
-)
+
+if TYPE_CHECKING:
+    from tcpsf.errors import OutputError, ScenarioError, TcpsfError
+    from tcpsf.result import Batch, Provenance, RunResult
+    from tcpsf.runs import Fold, Progress, replicate, run
+    from tcpsf.scenario import (
+        Buffer,
+        BurstLoss,
+        ByteLoss,
+        Greedy,
+        LinearLoss,
+        Link,
+        LogNormal,
+        Loss,
+        MaskLoss,
+        PacketLoss,
+        Pareto,
+        Poisson,
+        Route,
+        Samples,
+        Scenario,
+        SenderShare,
+        Sizes,
+        Tcp,
+        Transfers,
+        Workload,
+    )
 
 __all__ = [
     "Batch",
@@ -65,3 +73,18 @@ __all__ = [
     "replicate",
     "run",
 ]
+
+_HOMES = ("tcpsf.errors", "tcpsf.scenario", "tcpsf.result", "tcpsf.runs")
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for home in map(import_module, _HOMES):
+            if hasattr(home, name):
+                globals()[name] = getattr(home, name)
+                return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

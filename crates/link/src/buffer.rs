@@ -77,12 +77,16 @@ impl Buffer {
     }
 
     /// How many units a packet of `bytes` takes.
-    pub(crate) const fn units(self, bytes: u32) -> u64 {
+    pub(crate) const fn units(self, bytes: u32) -> u32 {
+        // Not one `match`: four arms are a jump through a table, for every packet.
+        if let Self::Bytes(_) = self {
+            return bytes;
+        }
         match self {
             Self::Unlimited => 0,
-            Self::Bytes(_) => bytes as u64,
+            Self::Bytes(_) => bytes,
             Self::Packets(_) => 1,
-            Self::Chunks(chunks) => bytes.div_ceil(chunks.size.get()) as u64,
+            Self::Chunks(chunks) => bytes.div_ceil(chunks.size.get()),
         }
     }
 }

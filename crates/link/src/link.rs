@@ -94,6 +94,8 @@ impl<P> Link<P> {
 
     /// Offers a packet at `now`. `draw` yields a uniform number; it is called once, and only if the packet is put
     /// to a loss model that leaves its fate to chance.
+    #[expect(clippy::inline_always, reason = "the packet goes from registers to its place in the ring")]
+    #[inline(always)]
     pub fn offer(
         &mut self,
         now: Instant,

@@ -79,7 +79,13 @@ impl Loss {
     }
 
     /// Decides on a packet.
+    #[inline]
     pub(crate) fn takes(&mut self, packet: Offered, draw: impl FnOnce() -> u64) -> bool {
+        !matches!(self, Self::None) && self.decides(packet, draw)
+    }
+
+    #[inline(never)]
+    fn decides(&mut self, packet: Offered, draw: impl FnOnce() -> u64) -> bool {
         match self {
             Self::None => false,
             Self::PerPacket(probability) => probability.hits(draw()),

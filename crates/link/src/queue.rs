@@ -17,6 +17,8 @@ pub(crate) struct Queue {
     packets: VecDeque<Resident>,
     depth: Tally,
     buffer: Buffer,
+    /// Units of the buffer in all.
+    capacity: u64,
     counts_in_service: bool,
     /// Units of the buffer that are taken, the packet in transmission included.
     used: u64,
@@ -31,6 +33,8 @@ pub(crate) struct Queue {
 struct Resident {
     departure: Instant,
     bytes: u32,
+    /// What it takes of the buffer.
+    units: u32,
     /// Will vanish on the line.
     lost: bool,
 }
@@ -41,6 +45,7 @@ impl Queue {
             packets: VecDeque::new(),
             depth: Tally::default(),
             buffer,
+            capacity: buffer.capacity(),
             counts_in_service,
             used: 0,
             free_at: Instant::ZERO,
@@ -55,7 +60,7 @@ impl Queue {
         while let Some(gone) = self.packets.pop_front_if(|head| head.departure <= now) {
             self.depth.packets -= 1;
             self.depth.bytes -= u64::from(gone.bytes);
-            self.used -= self.buffer.units(gone.bytes);
+            self.used -= u64::from(gone.units);
             if gone.lost {
                 vanished.count(gone.bytes);
             }
@@ -66,18 +71,19 @@ impl Queue {
     pub(crate) fn has_room(&self, bytes: u32) -> bool {
         let taken = match self.packets.front() {
             _ if self.counts_in_service => self.used,
-            Some(in_service) => self.used - self.buffer.units(in_service.bytes),
+            Some(in_service) => self.used - u64::from(in_service.units),
             None => return true,
         };
-        self.buffer.units(bytes) <= self.buffer.capacity() - taken
+        u64::from(self.buffer.units(bytes)) <= self.capacity - taken
     }
 
     /// Adds a packet that arrives at `now` and leaves at `departure`, no earlier than any before it.
     pub(crate) fn push(&mut self, now: Instant, departure: Instant, bytes: u32, lost: bool) {
         self.integrals.add(now, self.free_at.max(now), departure, bytes);
         self.free_at = departure;
-        self.packets.push_back(Resident { departure, bytes, lost });
-        self.used += self.buffer.units(bytes);
+        let units = self.buffer.units(bytes);
+        self.packets.push_back(Resident { departure, bytes, units, lost });
+        self.used += u64::from(units);
         self.depth.count(bytes);
         self.max.packets = self.max.packets.max(self.depth.packets);
         self.max.bytes = self.max.bytes.max(self.depth.bytes);

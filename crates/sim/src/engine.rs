@@ -202,7 +202,7 @@ impl Simulation {
         let slot = packet.slot as usize;
         let now = self.now;
         if !self.network.has_arrived(&packet) {
-            let outcome = self.network.send(now, &packet);
+            let outcome = self.network.forward(now, &packet);
             if outcome != Outcome::Accepted {
                 let flow = &mut self.flows[slot];
                 self.recorded.dropped(now, flow, &packet, outcome);

@@ -60,14 +60,22 @@ impl Network {
     }
 
     /// Puts a packet on the link where its way goes on. Returns what will become of it there.
+    #[inline(never)]
+    pub(crate) fn forward(&mut self, now: Instant, packet: &Packet) -> Outcome {
+        self.send(now, packet)
+    }
+
+    /// Puts a packet on the first link of its way. Returns what will become of it there.
+    #[expect(clippy::inline_always, reason = "the packet goes from registers to its place on the link")]
+    #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant, packet: &Packet) -> Outcome {
         let number = self.path(packet.way)[usize::from(packet.hop)];
         let link = &mut self.links[number as usize];
         let was_idle = link.next_delivery().is_none();
         let offered = Offered { bytes: packet.bytes, data: packet.segment.payload_len > 0 };
         let draws = self.draws[number as usize];
-        let outcome =
-            link.offer(now, offered, *packet, || draws.draw(packet.identity, u64::from(packet.serial)));
+        let (identity, serial) = (packet.identity, u64::from(packet.serial));
+        let outcome = link.offer(now, offered, *packet, move || draws.draw(identity, serial));
         if outcome == Outcome::Accepted
             && was_idle
             && let Some(at) = link.next_delivery()

@@ -21,8 +21,9 @@ pub(crate) struct Recorded {
     pub(crate) recoveries: Recoveries,
     pub(crate) samples: Samples,
     pub(crate) packets: Packets,
-    /// Whether a workload's packets are recorded, by its index.
+    /// Whether a workload's packets are recorded, by its index, and whether any workload's are.
     traced: Vec<bool>,
+    tracing: bool,
 }
 
 impl Recorded {
@@ -35,6 +36,7 @@ impl Recorded {
             samples: Samples::new(&workloads, links),
             packets: Packets::new(&workloads),
             traced: (0..plan.workloads.len()).map(|number| plan.traced.contains(&number)).collect(),
+            tracing: !plan.traced.is_empty(),
         }
     }
 
@@ -43,10 +45,12 @@ impl Recorded {
         self.flows.len() + self.recoveries.len() + self.samples.len() + self.packets.len()
     }
 
+    #[inline(never)]
     pub(crate) fn flow(&mut self, flow: &Flow) {
         self.flows.push(flow_row(flow));
     }
 
+    #[inline(never)]
     pub(crate) fn recovery(&mut self, flow: &Flow, loss: &LossEvent) {
         self.recoveries.push(recovery_row(flow, loss));
     }
@@ -56,6 +60,7 @@ impl Recorded {
         self.samples.push(row);
     }
 
+    #[inline]
     pub(crate) fn dropped(&mut self, now: Instant, flow: &Flow, packet: &Packet, outcome: Outcome) {
         match outcome {
             Outcome::Accepted => {}
@@ -64,10 +69,18 @@ impl Recorded {
         }
     }
 
+    #[inline]
     pub(crate) fn packet(&mut self, now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) {
-        if self.traced[usize::from(flow.workload)] {
-            self.packets.push(packet_row(now, flow, packet, event));
+        if self.tracing && self.traced[usize::from(flow.workload)] {
+            self.traced_packet(now, flow, packet, event);
         }
+    }
+
+    // Out of line: hardly any run traces, and the conversions would burden the path of every packet.
+    #[cold]
+    #[inline(never)]
+    fn traced_packet(&mut self, now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) {
+        self.packets.push(packet_row(now, flow, packet, event));
     }
 }
 

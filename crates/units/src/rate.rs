@@ -109,11 +109,16 @@ impl Serializer {
     }
 
     fn time_of(&mut self, bytes: u32) -> (u64, u64) {
-        for (size, nanos, rest) in self.memo {
+        for &(size, nanos, rest) in &self.memo {
             if size == bytes {
                 return (nanos, rest);
             }
         }
+        self.divide(bytes)
+    }
+
+    #[cold]
+    fn divide(&mut self, bytes: u32) -> (u64, u64) {
         let scaled = u128::from(bytes) * 8 * NANOS_PER_SEC;
         let rate = u128::from(self.rate.0);
         let nanos = u64::try_from(scaled / rate).unwrap_or(u64::MAX / 4);

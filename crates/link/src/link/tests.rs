@@ -229,7 +229,8 @@ proptest! {
             if !config.counts_in_service && !idle {
                 there.remove(0);
             }
-            let total: u64 = there.iter().chain([&p.bytes]).map(|&bytes| config.buffer.units(bytes)).sum();
+            let units = |&bytes: &u32| u64::from(config.buffer.units(bytes));
+            let total: u64 = there.iter().chain([&p.bytes]).map(units).sum();
             let fits = total <= config.buffer.capacity() || (idle && !config.counts_in_service);
             match p.outcome {
                 Outcome::Accepted => prop_assert!(fits),
