@@ -23,7 +23,7 @@ ANY := $(if $(wildcard $(DEV)),$(DEV),$(PLAIN))
 # Which Python PyO3 looks at when clippy checks the binding: the one that the virtual environment is made from.
 lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
 
-.PHONY: help demo test test-rust test-python lint lint-fmt lint-clippy lint-ruff lint-mypy \
+.PHONY: help demo test test-rust test-python test-browser lint lint-fmt lint-clippy lint-ruff lint-mypy \
 	fmt docs install dev verify verify-random bench clean tools
 .DEFAULT_GOAL := help
 # cargo and pytest use all cores by themselves, and two installations at once would break the environment.
@@ -45,6 +45,11 @@ test-rust: tools
 test-python: $(DEV)
 	@echo "== Python tests"
 	@$(BIN)/python -m pytest
+
+test-browser: $(DEV) ## the report page in Chromium
+	@echo "== report page in Chromium"
+	@.ci/debian chromium:chromium
+	@$(BIN)/python -m pytest -m browser
 
 lint: lint-fmt lint-clippy lint-ruff lint-mypy ## formatting, lints and types
 

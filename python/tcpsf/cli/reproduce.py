@@ -13,7 +13,7 @@ from tcpsf.cli.output import MARK, results_folder, say
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import parsed
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report import page
+from tcpsf.report import table_1_page
 from tcpsf.report.table_1 import as_text
 from tcpsf.reproduce import Table1
 from tcpsf.reproduce import table_1 as make_table_1
@@ -63,7 +63,7 @@ def table_1(
 
 
 def _write(result: Table1, folder: Path) -> None:
-    (folder / PAGE).write_text(page.as_html(result), encoding="utf-8")
+    (folder / PAGE).write_text(table_1_page.as_html(result), encoding="utf-8")
     (folder / "table-1.json").write_text(json_format.dumps(result.to_dict(), indent=2) + "\n", encoding="utf-8")
     provenance = {key: source.to_dict() for key, source in result.provenance.items()}
     (folder / MARK).write_text(

@@ -1,138 +1,334 @@
-"""Figures as inline SVG: no library, no outside address, colours from the page's own style (light, dark, paper)."""
+"""Figures as inline SVG: no library, no outside address, colours from the page's own style (light, dark, paper).
+
+A chart is as wide as its column and always as high, with type of one size: across, places are percentages; lines and
+bands are in a drawing of their own that is stretched. So one chart serves desk, phone and paper, with no script.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from tcpsf.stats import Estimate
+from tcpsf.report import axes, marks
+from tcpsf.report.evaluation import Axis, Figure, Point, Series
+
+HEIGHT = 300.0
+"""Pixels between the ends of the vertical axis."""
+STRETCHED = 1000.0
+"""Units across in the drawing of lines and bands."""
+WIDE, NARROW = 640.0, 260.0
+"""Pixels that a chart's horizontal axis has at the least: on a screen, on a phone."""
+MARKERS = 16
+"""A line of more points is marked at every second, third … of them."""
+CUT = 1.0
+"""How far lines and bands go on beyond the axis, in its lengths, where their drawing cuts them."""
+GROUP = 0.8
+"""Share of a category, or of the distance between two bars' places, that a group takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
-    """One sender's points, one for each place on the horizontal axis."""
+class Chart:
+    """A drawing, and what whoever sets it on a page must know."""
 
-    key: str
-    """CSS class that colours it."""
-    label: str
-    ours: tuple[Estimate | None, ...]
-    published: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """Where the plot stands in its drawing, and what its vertical axis covers."""
-
-    width: float = 860.0
-    height: float = 420.0
-    left: float = 56.0
-    right: float = 12.0
-    top: float = 12.0
-    bottom: float = 62.0
-    low: float = 0.1
-    high: float = 10.0
-
-    def y(self, value: float) -> float:
-        """Place a value on the logarithmic axis."""
-        share = math.log(value / self.low) / math.log(self.high / self.low)
-        return round(self.height - self.bottom - share * (self.height - self.bottom - self.top), 1)
-
-    def x(self, slot: float, slots: int) -> float:
-        """Place the middle of a slot."""
-        return round(self.left + (slot + 0.5) / slots * (self.width - self.left - self.right), 1)
+    svg: str
+    styles: tuple[marks.Style, ...]
+    """For each series."""
+    left: float
+    """Pixels that labels take on the left."""
+    foot: float
+    """Pixels that they take below."""
+    foot_narrow: float
+    """The same where the page is narrow."""
+    x: axes.Scale
+    banded: bool
+    """Whether an interval is a band somewhere."""
+    whiskered: bool
+    """Whether one is a line through its point."""
+    missing: int
+    """Values that the axes do not reach."""
 
 
-def by_class(series: Sequence[Series], names: Sequence[str], *, axis: str, title: str) -> str:
-    """Draw every sender's values by class on a logarithmic axis: ours filled with intervals, published hollow."""
-    values = [value for each in series for value in _extent(each)]
-    frame = Frame(low=_down(min(values)), high=_up(max(values)))
-    parts = [
-        f'<svg class="chart" viewBox="0 0 {frame.width:g} {frame.height:g}" role="img" aria-label="{escape(title)}">',
-        *_axes(frame, names, axis),
-    ]
-    for number, each in enumerate(series):
-        dodge = (number - (len(series) - 1) / 2) * 0.26
-        parts += _points(frame, each, number, dodge, names)
-    parts.append("</svg>")
-    return "\n".join(parts)
+def draw(figure: Figure, known: Mapping[str, int]) -> Chart:
+    """Draw a figure; `marks.known_styles` gives ``known``, so that a sender looks the same in every figure."""
+    across, up = _scales(figure)
+    styles = marks.styles(figure.series, known)
+    drawing = _Drawing(figure=figure, x=across, y=up, styles=styles)
+    x_ticks, y_ticks = list(across.ticks()), list(up.ticks())
+    longest = max((axes.width(tick.label) for tick in x_ticks), default=0.0)
+    turned, turned_narrow = (bool(across.names) and axes.crowded(x_ticks, room) for room in (WIDE, NARROW))
+    parts = "".join(drawing.parts())
+    return Chart(
+        svg="".join(
+            (
+                f'<svg class="chart" height="{HEIGHT:g}" role="img" aria-label="{escape(_summary(figure))}">',
+                *_vertical(y_ticks),
+                *_horizontal(x_ticks, across, turned=turned, turned_narrow=turned_narrow),
+                parts,
+                '<line class="guide" y1="0" y2="100%" hidden="hidden"/>',
+                "</svg>",
+            )
+        ),
+        styles=styles,
+        left=max((axes.width(tick.label) for tick in y_ticks), default=0.0) + 14,
+        foot=_foot(longest, turned=turned),
+        foot_narrow=_foot(longest, turned=turned_narrow),
+        x=across,
+        banded='class="band"' in parts,
+        whiskered='class="interval"' in parts,
+        missing=drawing.missing(),
+    )
 
 
-def marker(shape: int, x: float, y: float, *, hollow: bool, radius: float = 4.2) -> str:
-    """One point: the shape tells senders apart where colour cannot."""
-    kind = "hollow" if hollow else "solid"
-    if shape == 0:
-        return f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="{radius:g}"/>'
-    if shape == 1:
-        side = radius * 1.8
-        corner = f'x="{x - side / 2:.1f}" y="{y - side / 2:.1f}"'
-        return f'<rect class="{kind}" {corner} width="{side:.1f}" height="{side:.1f}"/>'
-    tip, base, half = y - radius * 1.15, y + radius * 0.92, radius * 1.1
-    corners = f"M{x:.1f} {tip:.1f} L{x + half:.1f} {base:.1f} L{x - half:.1f} {base:.1f} Z"
-    return f'<path class="{kind}" d="{corners}"/>'
+def titled(axis: Axis) -> str:
+    """An axis' name with its unit."""
+    return f"{axis.label}, {axis.unit}" if axis.unit else axis.label
 
 
-def legend_marker(shape: int, key: str, *, hollow: bool) -> str:
-    """A point for the legend, as a drawing of its own."""
-    return f'<svg class="key {key}" viewBox="0 0 12 12" aria-hidden="true">{marker(shape, 6, 6, hollow=hollow)}</svg>'
+def _summary(figure: Figure) -> str:
+    return (
+        f"{figure.title}: {titled(figure.y)} against {titled(figure.x)}; "
+        f"{', '.join(series.label for series in figure.series)}. The values are in the table below."
+    )
 
 
-def _extent(series: Series) -> Iterator[float]:
-    yield from series.published
-    for found in series.ours:
-        if found is not None:
-            half = found.half_width or 0.0
-            yield found.value + half
-            yield max(found.value - half, found.value / 2)
+def _scales(figure: Figure) -> tuple[axes.Scale, axes.Scale]:
+    xs = [x for series in figure.series for x in _places(series)]
+    ys = [value for series in figure.series for value in _extent(series, log=figure.y.scale == "log")]
+    bars = any(series.style == "bar" for series in figure.series)
+    if figure.x.scale == "category":
+        across = axes.category(figure.x, xs)
+    else:
+        numbers = [axes.number(x, figure.x) for x in xs]
+        beside = _gap(numbers) / 2 if bars and figure.x.scale == "linear" and numbers else 0.0
+        ends = [min(numbers) - beside, max(numbers) + beside] if beside else []
+        across = axes.numeric(figure.x, [*numbers, *ends], ticks=8)
+    return across, axes.numeric(figure.y, ys, ticks=6, rounded=True, zero=bars)
 
 
-def _down(value: float) -> float:
-    return max(step for step in _steps() if step <= value)
+def _places(series: Series) -> Iterator[float | str]:
+    for point in series.points:
+        yield point.x
+    for published in series.published:
+        yield published.x
 
 
-def _up(value: float) -> float:
-    return min(step for step in _steps() if step >= value)
-
-
-def _steps() -> Iterator[float]:
-    """1, 2, 5 and their decades: 1 ms to 5000 s."""
-    for exponent in range(-3, 4):
-        for digit in (1, 2, 5):
-            yield digit * 10.0**exponent
-
-
-def _axes(frame: Frame, names: Sequence[str], axis: str) -> Iterator[str]:
-    bottom = frame.height - frame.bottom
-    for step in _steps():
-        if frame.low <= step <= frame.high:
-            y = frame.y(step)
-            yield f'<line class="grid" x1="{frame.left:g}" x2="{frame.width - frame.right:g}" y1="{y:g}" y2="{y:g}"/>'
-            yield f'<text class="tick" x="{frame.left - 8:g}" y="{y + 4:g}" text-anchor="end">{step:g}</text>'
-    yield f'<line class="axis" x1="{frame.left:g}" x2="{frame.width - frame.right:g}" y1="{bottom:g}" y2="{bottom:g}"/>'
-    for slot, name in enumerate(names):
-        x = frame.x(slot, len(names))
-        yield f'<text class="tick" x="{x:g}" y="{bottom + 18:g}" text-anchor="middle">{escape(name)}</text>'
-    middle = (frame.left + frame.width - frame.right) / 2
-    yield f'<text class="label" x="{middle:g}" y="{frame.height - 14:g}" text-anchor="middle">flow size, bytes</text>'
-    centre = (frame.top + bottom) / 2
-    turned = f'transform="translate(14 {centre:g}) rotate(-90)"'
-    yield f'<text class="label" {turned} text-anchor="middle">{escape(axis)}</text>'
-
-
-def _points(frame: Frame, series: Series, shape: int, dodge: float, names: Sequence[str]) -> Iterator[str]:
-    yield f'<g class="{series.key}">'
-    for slot, (found, published) in enumerate(zip(series.ours, series.published, strict=True)):
-        x = frame.x(slot + dodge, len(names))
-        told = f"{series.label}, {names[slot]} bytes"
-        yield f"<g><title>{escape(told)}: paper {published:g}</title>"
-        yield f"{marker(shape, x, frame.y(published), hollow=True)}</g>"
-        if found is None:
+def _extent(series: Series, *, log: bool) -> Iterator[float]:
+    """What the vertical axis should reach; a logarithmic one, which has no zero, half of each value at least."""
+    for published in series.published:
+        yield published.y
+    for point in series.points:
+        if point.y is None or (log and point.y.value <= 0):
             continue
-        half = found.half_width or 0.0
-        spread = f" ± {half:.3g}" if half else ""
-        low, high = frame.y(max(found.value - half, frame.low)), frame.y(min(found.value + half, frame.high))
-        yield f"<g><title>{escape(told)}: ours {found.value:.3g}{spread}</title>"
-        yield f'<line class="interval" x1="{x:g}" x2="{x:g}" y1="{low:g}" y2="{high:g}"/>'
-        yield f"{marker(shape, x, frame.y(found.value), hollow=False)}</g>"
-    yield "</g>"
+        half = point.y.half_width or 0.0
+        yield point.y.value + half
+        low = point.y.value - half
+        yield max(low, point.y.value / 2) if log else low
+
+
+def _gap(numbers: Sequence[float]) -> float:
+    """The least distance between two different places."""
+    places = sorted(set(numbers))
+    return min((b - a for a, b in itertools.pairwise(places)), default=1.0)
+
+
+def _foot(longest: float, *, turned: bool) -> float:
+    """Pixels for the names below the axis, and the axis' own."""
+    return (longest + 14 if turned else 22) + 24
+
+
+def _vertical(ticks: Sequence[axes.Tick]) -> Iterator[str]:
+    for tick in ticks:
+        y = _down(tick.place)
+        yield f'<line class="grid" x2="100%" y1="{y:g}" y2="{y:g}"/>'
+        yield f'<text class="tick" x="-8" y="{y + 4:g}" text-anchor="end">{escape(tick.label)}</text>'
+
+
+def _horizontal(ticks: Sequence[axes.Tick], scale: axes.Scale, *, turned: bool, turned_narrow: bool) -> Iterator[str]:
+    yield f'<line class="axis" x2="100%" y1="{HEIGHT:g}" y2="{HEIGHT:g}"/>'
+    how = " turned" if turned else " turned-narrow" if turned_narrow else ""
+    wide, narrow = (ticks if scale.names else axes.labelled(ticks, room) for room in (WIDE, NARROW))
+    for tick in ticks:
+        x = _percent(tick.place)
+        if not scale.names:
+            yield f'<line class="mark" x1="{x}" x2="{x}" y1="{HEIGHT:g}" y2="{HEIGHT + 5:g}"/>'
+        if tick in wide:
+            kind = f"tick{how}" if tick in narrow else "tick spare"
+            yield f'<text class="{kind}" x="{x}" y="{HEIGHT + 18:g}" text-anchor="middle">{escape(tick.label)}</text>'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawing:
+    figure: Figure
+    x: axes.Scale
+    y: axes.Scale
+    styles: tuple[marks.Style, ...]
+
+    def parts(self) -> Iterator[str]:
+        """Bands, bars, lines, intervals, points: each over those before it, so that no series hides another's."""
+        for layer in (self._band, self._bars, self._line, self._whiskers, self._points, self._published):
+            for number, (series, style) in enumerate(zip(self.figure.series, self.styles, strict=True)):
+                inside = "".join(layer(number, series, style))
+                if inside:
+                    yield f'<g class="c{style.colour}" data-series="{number}">{inside}</g>'
+
+    def missing(self) -> int:
+        """How many values stand in no place of the drawing."""
+        ours = [(point.x, point.y.value) for each in self.figure.series for point in each.points if point.y is not None]
+        theirs = [(point.x, point.y) for each in self.figure.series for point in each.published]
+        return sum(self.x.place(x) is None or self.y.place(y) is None for x, y in (*ours, *theirs))
+
+    def _joined(self, series: Series) -> bool:
+        return series.style != "bar" and not self.x.names
+
+    def _runs(self, series: Series) -> Iterator[list[tuple[float, Point]]]:
+        """Unbroken rows of points, from left to right; a point that saw nothing breaks the line."""
+        placed = [(self.x.place(point.x), point) for point in series.points]
+        row: list[tuple[float, Point]] = []
+        for place, point in sorted(((p, point) for p, point in placed if p is not None), key=lambda pair: pair[0]):
+            if point.y is None:
+                yield row
+                row = []
+            else:
+                row.append((place, point))
+        yield row
+
+    def _band(self, _number: int, series: Series, _style: marks.Style) -> Iterator[str]:
+        if not self._joined(series):
+            return
+        paths = []
+        for row in self._runs(series):
+            for part in _with_interval(row):
+                step = series.style == "step"
+                highs = _polyline([(x, self._y(point, +1, beyond=CUT)) for x, point in part], step=step)
+                lows = _polyline([(x, self._y(point, -1, beyond=CUT)) for x, point in part], step=step)
+                paths.append(f"M{' L'.join((*highs, *reversed(lows)))}Z")
+        if paths:
+            yield _stretched(f'<path class="band" d="{"".join(paths)}"/>')
+
+    def _line(self, _number: int, series: Series, _style: marks.Style) -> Iterator[str]:
+        if not self._joined(series):
+            return
+        paths = [
+            "M"
+            + " L".join(
+                _polyline([(x, self._y(point, 0, beyond=CUT)) for x, point in row], step=series.style == "step")
+            )
+            for row in self._runs(series)
+            if len(row) > 1
+        ]
+        if paths:
+            yield _stretched(f'<path class="line" d="{"".join(paths)}"/>')
+
+    def _bars(self, number: int, series: Series, _style: marks.Style) -> Iterator[str]:
+        if series.style != "bar":
+            return
+        wide = self._slot() * GROUP / sum(each.style == "bar" for each in self.figure.series)
+        ground = _down(self.y.clamped(0.0))
+        for point in series.points:
+            place = self._place(number, point.x)
+            if place is None or point.y is None:
+                continue
+            end = self._y(point, 0)
+            yield (
+                f'<rect class="bar" x="{_percent(place - wide / 2)}" width="{_percent(wide)}" '
+                f'y="{min(end, ground):.1f}" height="{abs(end - ground):.1f}"/>'
+            )
+
+    def _whiskers(self, number: int, series: Series, _style: marks.Style) -> Iterator[str]:
+        """Intervals of points that no band covers."""
+        banded = set()
+        if self._joined(series):
+            banded = {id(point) for row in self._runs(series) for part in _with_interval(row) for _, point in part}
+        for point in series.points:
+            place = self._place(number, point.x)
+            if place is None or point.y is None or point.y.half_width is None or id(point) in banded:
+                continue
+            x = _percent(place)
+            low, high = self._y(point, -1), self._y(point, +1)
+            yield f'<line class="interval" x1="{x}" x2="{x}" y1="{low:.1f}" y2="{high:.1f}"/>'
+
+    def _points(self, number: int, series: Series, style: marks.Style) -> Iterator[str]:
+        if series.style == "bar":
+            return
+        every = math.ceil(len(series.points) / MARKERS) if self._joined(series) else 1
+        for index, point in enumerate(series.points):
+            place = self._place(number, point.x)
+            if (index + number) % every or place is None or point.y is None or self.y.place(point.y.value) is None:
+                continue
+            yield marks.use(marks.Kind.OURS, style, _percent(place), self._y(point, 0))
+
+    def _published(self, number: int, series: Series, style: marks.Style) -> Iterator[str]:
+        for point in series.published:
+            place, y = self._place(number, point.x), self.y.place(point.y)
+            if place is not None and y is not None:
+                yield marks.use(marks.Kind.PUBLISHED, style, _percent(place), _down(y))
+
+    def _y(self, point: Point, side: int, *, beyond: float = 0.0) -> float:
+        """Down to a point's value, or to an end of its interval, as far as the axis reaches or a little further."""
+        if point.y is None:
+            return HEIGHT
+        return _down(self.y.clamped(point.y.value + side * (point.y.half_width or 0.0), beyond=beyond))
+
+    def _slot(self) -> float:
+        """The share of the axis that belongs to one place."""
+        if self.x.names:
+            return 1.0 / len(self.x.names)
+        places = [self.x.place(point.x) for series in self.figure.series for point in series.points]
+        return min(_gap([place for place in places if place is not None]), 0.5)
+
+    def _place(self, number: int, x: float | str) -> float | None:
+        """Where a series' point stands: beside the others' in a category and among bars."""
+        place = self.x.place(x)
+        if place is None or (self._joined(self.figure.series[number])):
+            return place
+        alike = [
+            index
+            for index, each in enumerate(self.figure.series)
+            if self.x.names or (each.style == "bar") == (self.figure.series[number].style == "bar")
+        ]
+        step = GROUP / len(alike)
+        if not any(each.style == "bar" for each in self.figure.series):
+            step = min(step, 0.26)
+        return place + (alike.index(number) - (len(alike) - 1) / 2) * step * self._slot()
+
+
+def _with_interval(row: Sequence[tuple[float, Point]]) -> Iterator[list[tuple[float, Point]]]:
+    """Parts of a row, of two points or more, whose points all have an interval."""
+    part: list[tuple[float, Point]] = []
+    for place, point in row:
+        if point.y is not None and point.y.half_width is not None:
+            part.append((place, point))
+            continue
+        if len(part) > 1:
+            yield part
+        part = []
+    if len(part) > 1:
+        yield part
+
+
+def _polyline(points: Sequence[tuple[float, float]], *, step: bool) -> list[str]:
+    """Corners of a line; a step keeps its height until the next point."""
+    corners = []
+    for number, (place, y) in enumerate(points):
+        x = f"{place * STRETCHED:.1f}"
+        if step and number:
+            corners.append(f"{x} {points[number - 1][1]:.1f}")
+        corners.append(f"{x} {y:.1f}")
+    return corners
+
+
+def _stretched(inside: str) -> str:
+    box = f'viewBox="0 0 {STRETCHED:g} {HEIGHT:g}" preserveAspectRatio="none" width="100%" height="{HEIGHT:g}"'
+    return f"<svg {box}>{inside}</svg>"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f}%"
+
+
+def _down(place: float) -> float:
+    """Pixels from the top."""
+    return round(HEIGHT * (1 - place), 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tcpsf.stats import Estimate
@@ -74,6 +75,25 @@ def estimate(found: Estimate | None, digits: int = 2) -> str:
     if found.half_width is None:
         return f"{found.value:.{digits}f}"
     return f"{found.value:.{digits}f} ±{found.half_width:.{digits}f}"
+
+
+def significant(found: Estimate | None) -> str:
+    """A value of any size to three significant digits, to more where its interval is narrower than that.
+
+    >>> [significant(Estimate(*each, 8)) for each in ((1480.7, 93.1), (0.2761, 0.0123), (9.0, 0.002), (7.0, 0.0))]
+    ['1481 ±93', '0.276 ±0.012', '9.000 ±0.002', '7 ±0']
+    """
+    if found is None:
+        return NOTHING
+    if found.half_width == 0:
+        return f"{found.value:.3g} ±0" if abs(found.value) < 1000 else f"{found.value:.0f} ±0"
+    half = found.half_width or 0.0
+    return estimate(found, min(max(_decimals(max(abs(found.value), half), 3), _decimals(half, 1)), 9))
+
+
+def _decimals(value: float, digits: int) -> int:
+    """Decimals that a number needs to have so many significant digits."""
+    return max(0, digits - 1 - math.floor(math.log10(value))) if value > 0 else 0
 
 
 def count(value: int, one: str, many: str | None = None) -> str:

@@ -1,0 +1,210 @@
+"""Axes of a chart: from values to places on them, and where their ticks stand.
+
+A place is a share of the axis, 0 at its start and 1 at its end, so that a drawing may have any width.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tcpsf.errors import TcpsfError
+from tcpsf.report.evaluation import Axis
+
+PIXELS_PER_LETTER = 6.6
+"""Of the charts' 12-pixel type, on average; digits and lower-case letters are about as wide."""
+CLEAR = 4.0
+"""Pixels between two labels, at the least."""
+MARGIN = 0.025
+"""How far the data keep from both ends of an axis that is not widened to round numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """A mark on an axis."""
+
+    place: float
+    label: str
+    decade: bool = False
+    """Whether it is a power of ten on a logarithmic axis."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """An axis whose ends are settled."""
+
+    axis: Axis
+    low: float = 0.0
+    high: float = 1.0
+    step: float = 0.2
+    """Between the ticks of a linear axis."""
+    names: tuple[str, ...] = ()
+    """The categories, in order; empty on other axes."""
+
+    def place(self, value: float | str) -> float | None:
+        """Where a value stands; ``None`` for one that the axis does not reach."""
+        if self.names:
+            return (self.names.index(name(value)) + 0.5) / len(self.names)
+        share = self.clamped(number(value, self.axis), beyond=1.0)
+        return share if -1e-9 <= share <= 1 + 1e-9 else None
+
+    def clamped(self, value: float, *, beyond: float = 0.0) -> float:
+        """Where a number stands, or would if the axis were longer, by so many of its lengths at most."""
+        if self.axis.scale == "log":
+            share = math.log(value / self.low) / math.log(self.high / self.low) if value > 0 else -math.inf
+        else:
+            share = (value - self.low) / (self.high - self.low)
+        return min(max(share, -beyond), 1.0 + beyond)
+
+    def ticks(self) -> Iterator[Tick]:
+        """Round numbers between the ends, or every category."""
+        if self.names:
+            for each in self.names:
+                yield Tick(place=self.place(each) or 0.0, label=each)
+            return
+        steps = _decades(self.low, self.high) if self.axis.scale == "log" else _even(self.low, self.high, self.step)
+        for step in steps:
+            found = self.place(step)
+            if found is not None:
+                decade = self.axis.scale == "log" and f"{step:e}".startswith("1.0")
+                yield Tick(place=found, label=label(step), decade=decade)
+
+
+def category(axis: Axis, values: Iterable[float | str]) -> Scale:
+    """A category axis with every category that occurs, in the order of occurrence."""
+    return Scale(axis=axis, names=tuple(dict.fromkeys(name(value) for value in values)) or ("",))
+
+
+def numeric(axis: Axis, values: Iterable[float], *, ticks: int, rounded: bool = False, zero: bool = False) -> Scale:
+    """An axis that reaches all ``values``, or from ``low`` to ``high`` where the axis says so, with ``ticks`` or about.
+
+    ``rounded`` widens it to round numbers, ``zero`` to the origin.
+    """
+    log = axis.scale == "log"
+    finite = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
+    low, high = (min(finite), max(finite)) if finite else (0.1, 1.0)
+    if log:
+        low, high = _log_ends(low, high, rounded=rounded)
+    else:
+        low, high = _linear_ends(low, high, ticks=ticks, rounded=rounded, zero=zero)
+    low = low if axis.low is None else axis.low
+    high = high if axis.high is None else axis.high
+    if not low < high or (log and low <= 0):
+        raise TcpsfError(
+            f"cannot draw the {axis.scale} axis `{axis.label}` from {low:g} to {high:g}",
+            hint="`low` must be less than `high`" + (", and more than 0" if log else ""),
+        )
+    return Scale(axis=axis, low=low, high=high, step=_step(low, high, ticks))
+
+
+def name(value: float | str) -> str:
+    """A category as text.
+
+    >>> name("web"), name(1500.0)
+    ('web', '1500')
+    """
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def number(value: float | str, axis: Axis) -> float:
+    """A value on an axis of numbers."""
+    if isinstance(value, str):
+        raise TcpsfError(
+            f"cannot place `{value}` on the {axis.scale} axis `{axis.label}`",
+            hint="give the axis the scale `category`, or the point a number",
+        )
+    return value
+
+
+def label(value: float) -> str:
+    r"""A number as it stands at a tick.
+
+    >>> label(0.05), label(284454), label(2e6), label(-1)
+    ('0.05', '284\u202f454', '2·10⁶', '−1')
+    """
+    size = abs(value)
+    if size and (size >= 1e6 or size < 1e-3):
+        exponent = math.floor(math.log10(size) + 1e-9)
+        digits = f"{size / 10.0**exponent:.3g}"
+        power = "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        text = power if digits == "1" else f"{digits}·{power}"
+    else:
+        text = f"{size:,.6g}" if size >= 10_000 else f"{size:.6g}"
+    return ("−" if value < 0 else "") + text.replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def labelled(ticks: Sequence[Tick], room: float) -> Sequence[Tick]:
+    """The ticks whose labels fit on an axis of so many pixels: all, the powers of ten, or one in so many."""
+    decades = [tick for tick in ticks if tick.decade]
+    if crowded(ticks, room) and len(decades) > 2:
+        ticks = decades
+    return next(kept for every in range(1, len(ticks) + 2) if not crowded(kept := ticks[::every], room))
+
+
+def crowded(ticks: Sequence[Tick], room: float) -> bool:
+    """Whether two neighbours' labels would touch on an axis of so many pixels."""
+    return any(
+        (b.place - a.place) * room < (width(a.label) + width(b.label)) / 2 + CLEAR for a, b in itertools.pairwise(ticks)
+    )
+
+
+def width(text: str) -> float:
+    """Pixels that a tick's label takes, about."""
+    return len(text) * PIXELS_PER_LETTER
+
+
+def _linear_ends(low: float, high: float, *, ticks: int, rounded: bool, zero: bool) -> tuple[float, float]:
+    if zero or (rounded and 0 <= low < 0.5 * high):
+        low, high = min(low, 0.0), max(high, 0.0)
+    if low == high:
+        low, high = low - (abs(low) / 2 or 0.5), high + (abs(high) / 2 or 0.5)
+    if not rounded:
+        pad = MARGIN * (high - low)
+        return low - pad, high + pad
+    step = _step(low, high, ticks)
+    while True:  # a wider axis may want wider steps, and those a wider axis
+        ends = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+        wider = _step(*ends, ticks)
+        if wider <= step * (1 + 1e-9):
+            return ends
+        step = wider
+
+
+def _log_ends(low: float, high: float, *, rounded: bool) -> tuple[float, float]:
+    if rounded:
+        down = max(step for step in _ladder(low / 10, high) if step <= low * (1 + 1e-9))
+        up = min(step for step in _ladder(low, high * 10) if step >= high * (1 - 1e-9))
+        return (down, up) if down < up else (down / 2, up * 2)
+    if low == high:
+        return low / 2, high * 2
+    pad = (high / low) ** MARGIN
+    return low / pad, high * pad
+
+
+def _step(low: float, high: float, ticks: int) -> float:
+    """The distance between ticks: 1, 2 or 5 and a power of ten, whichever comes nearest to so many ticks."""
+    wanted = (high - low) / ticks
+    return min(_ladder(wanted / 10, wanted * 10), key=lambda step: abs(math.log(step / wanted)))
+
+
+def _even(low: float, high: float, step: float) -> Sequence[float]:
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [float(f"{count * step:.12g}") for count in range(first, last + 1)]
+
+
+def _decades(low: float, high: float) -> Sequence[float]:
+    """1, 2, 5 of each decade; powers of ten alone if those would be many; even steps below one decade."""
+    steps = [step for step in _ladder(low, high) if low * (1 - 1e-9) <= step <= high * (1 + 1e-9)]
+    if len(steps) < 3:
+        return _even(low, high, _step(low, high, 5))
+    tens = [step for step in steps if f"{step:e}".startswith("1.0")]
+    return tens if len(steps) > 13 and len(tens) > 3 else steps
+
+
+def _ladder(low: float, high: float) -> Iterator[float]:
+    """1, 2, 5 and their decades, from below ``low`` to above ``high``."""
+    for exponent in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
+        for digit in (1, 2, 5):
+            yield float(f"{digit}e{exponent}")

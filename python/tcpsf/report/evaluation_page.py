@@ -1,0 +1,277 @@
+"""A report as one HTML page that needs nothing else: charts and tables, in the reader's light or dark, and on paper."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from tcpsf.errors import TcpsfError
+from tcpsf.report import axes, chart, marks, text
+from tcpsf.report.evaluation import Figure, Report, ReportProvenance, Row, Series, Table, TableCell
+
+VERDICTS = ("holds", "does not hold", "undecided")
+
+
+def page(report: Report) -> str:
+    """Render the page."""
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tcpsf.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["marked"] = lambda told: Markup(_marked(told))  # noqa: S704  it escapes
+    environment.filters["plain_json"] = lambda data: Markup(_plain_json(data))  # noqa: S704  it escapes
+    environment.filters["sentence"] = _sentence
+    environment.filters["drawn"] = Markup  # SVG of `chart` and `marks`, which escape what they are told
+    figures = [figure for section in report.sections for figure in section.figures]
+    tables = [table for section in report.sections for table in section.tables]
+    findings = [finding for section in report.sections for finding in section.findings]
+    _refuse_twins("section", [section.key for section in report.sections])
+    _refuse_twins("figure", [figure.key for figure in figures])
+    _refuse_twins("table", [table.key for table in tables])
+    known = marks.known_styles(figures)
+    counts = [(verdict, sum(finding.verdict == verdict for finding in findings)) for verdict in VERDICTS]
+    return environment.get_template("evaluation.html").render(
+        report=report,
+        source=report.provenance,
+        shapes=marks.SHAPES,
+        drawings={figure.key: _draw(figure, known) for figure in figures},
+        tables={table.key: _lay(table) for table in tables},
+        claims=text.count(len(findings), "claim"),
+        verdicts=[(verdict, count) for verdict, count in counts if count],
+        facts=list(_facts(report.provenance)),
+        scenarios=text.count(len(report.provenance.scenarios), "scenario"),
+    )
+
+
+def _refuse_twins(kind: str, keys: Sequence[str]) -> None:
+    for key in keys:
+        if keys.count(key) > 1:
+            raise TcpsfError(
+                f"cannot lay out the report: it has more than one {kind} `{key}`",
+                hint="links and downloads go by the key; give each its own",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """A series' values, ours or the published ones."""
+
+    series: int
+    label: str
+    published: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """All values at one place."""
+
+    x: str
+    place: str | None
+    """Per cent of the axis; ``None`` where it does not reach."""
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawn:
+    chart: chart.Chart
+    up: str
+    along: str
+    keys: tuple[str, ...]
+    """The series' signs for the legend, as SVG."""
+    signs: tuple[tuple[str, str], ...]
+    """Further signs, and what they mean."""
+    columns: tuple[_Column, ...]
+    rows: tuple[_Line, ...]
+    notes: tuple[str, ...]
+
+
+def _draw(figure: Figure, known: Mapping[str, int]) -> _Drawn:
+    drawn = chart.draw(figure, known)
+    signs = []
+    if drawn.banded:
+        signs.append((marks.interval_marker(band=True), "95 % interval"))
+    if drawn.whiskered:
+        signs.append((marks.interval_marker(band=False), "95 % interval"))
+    if any(series.published for series in figure.series):
+        signs.append((marks.published_marker(), "hollow: the paper’s"))
+    notes = list(figure.notes)
+    if drawn.missing:
+        notes.append(f"Outside the axes, but in the table: {text.count(drawn.missing, 'value')}.")
+    columns = tuple(
+        _Column(series=number, label=f"{series.label}, paper" if published else series.label, published=published)
+        for number, series in enumerate(figure.series)
+        for published in ((False, True) if series.published else (False,))
+    )
+    return _Drawn(
+        chart=drawn,
+        up=chart.titled(figure.y),
+        along=chart.titled(figure.x),
+        keys=tuple(
+            marks.legend_marker(series, style, joined=not drawn.x.names)
+            for series, style in zip(figure.series, drawn.styles, strict=True)
+        ),
+        signs=tuple(signs),
+        columns=columns,
+        rows=tuple(_lines(figure, columns, drawn.x)),
+        notes=tuple(notes),
+    )
+
+
+def _lines(figure: Figure, columns: Sequence[_Column], scale: axes.Scale) -> Iterable[_Line]:
+    by_column = [
+        {_at(x, scale): told for x, told in _values(figure.series[column.series], published=column.published)}
+        for column in columns
+    ]
+    places: list[float | str] = [*scale.names] or list({x for values in by_column for x in values})
+    if not scale.names:
+        places.sort(key=lambda x: axes.number(x, figure.x))
+    for x in places:
+        place = scale.place(x)
+        yield _Line(
+            x=x if isinstance(x, str) else f"{x:.10g}",
+            place=None if place is None else f"{100 * place:.2f}",
+            cells=tuple(values.get(x, "") for values in by_column),
+        )
+
+
+def _at(x: float | str, scale: axes.Scale) -> float | str:
+    """What tells one place from another: a category's name, or the number."""
+    return axes.name(x) if scale.names else x
+
+
+def _values(series: Series, *, published: bool) -> Iterable[tuple[float | str, str]]:
+    if published:
+        return ((point.x, f"{point.y:g}") for point in series.published)
+    return ((point.x, text.significant(point.y)) for point in series.points)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Head:
+    label: str
+    published: bool
+    """Whether the paper's value stands beside ours."""
+    decimals: int
+    """Of the paper's values, so that they stand as it prints them: 0.30 above 0.27."""
+    text: bool
+    """Whether there is nothing but text below."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Laid:
+    paired: bool
+    heads: tuple[_Head, ...]
+    rows: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    """For each row its label and its cells, each with its CSS class."""
+
+
+def _lay(table: Table) -> _Laid:
+    for row in table.rows:
+        if len(row.cells) + 1 != len(table.columns):
+            raise TcpsfError(
+                f"cannot lay out the table `{table.key}`: row `{row.label}` has {text.count(len(row.cells), 'cell')}",
+                hint=f"the columns {', '.join(f'`{name}`' for name in table.columns)} want {len(table.columns) - 1}",
+            )
+    heads, units = [], []
+    for number, label in enumerate(table.columns[1:]):
+        cells = [cell for cell in (row.cells[number] for row in table.rows) if isinstance(cell, TableCell)]
+        common = {cell.unit for cell in cells}
+        unit = common.pop() if len(common) == 1 else None
+        units.append(unit)
+        heads.append(
+            _Head(
+                label=f"{label}, {unit}" if unit else label,
+                published=any(cell.published is not None for cell in cells),
+                decimals=max((_decimals(cell.published) for cell in cells), default=0),
+                text=not cells,
+            )
+        )
+    return _Laid(
+        paired=any(head.published for head in heads),
+        heads=tuple(heads),
+        rows=tuple((row.label, tuple(_cells(row, heads, units))) for row in table.rows),
+    )
+
+
+def _decimals(value: float | None) -> int:
+    return 0 if value is None else len(f"{value:.6f}".rstrip("0").partition(".")[2])
+
+
+def _cells(row: Row, heads: Sequence[_Head], units: Sequence[str | None]) -> Iterable[tuple[str, str]]:
+    for cell, head, unit in zip(row.cells, heads, units, strict=True):
+        if isinstance(cell, str):
+            yield cell, "text"
+            if head.published:
+                yield "", "paper"
+            continue
+        behind = f" {cell.unit}" if unit is None and cell.unit else ""
+        yield text.significant(cell.ours) + (behind if cell.ours else ""), ""
+        if head.published:
+            yield text.NOTHING if cell.published is None else f"{cell.published:.{head.decimals}f}{behind}", "paper"
+
+
+def _facts(source: ReportProvenance) -> Iterable[tuple[str, str]]:
+    yield "Made by", f"tcpsf {source.version}"
+    yield "To repeat it", f"`{source.command}`"
+    yield "Scale", f"{source.scale}: {text.count(source.runs, 'run')} of {source.duration} a point"
+    yield "Seeds", _seeds(source.seeds)
+    yield "Simulated", text.count(source.jobs, "run") + " in all"
+    if source.started is not None:
+        yield "Started", source.started
+    if source.seconds is not None:
+        yield "Took", _took(source.seconds)
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    """Name seeds.
+
+    >>> _seeds((3,)), _seeds((1, 2, 3)), _seeds((1, 5))
+    ('3', '1 to 3', '1, 5')
+    """
+    if len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))
+
+
+def _took(seconds: float) -> str:
+    """Tell a time.
+
+    >>> _took(3.21), _took(754.4)
+    ('3.2 s', '12 min 34 s')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def _sentence(told: str) -> str:
+    """Words as a sentence.
+
+    >>> _sentence("ours"), _sentence("Table I")
+    ('Ours.', 'Table I.')
+    """
+    return f"{told[:1].upper()}{told[1:]}."
+
+
+def _marked(told: str) -> str:
+    """Text as HTML; what stands between backticks is code.
+
+    >>> _marked("`a < b` & c")
+    '<code>a &lt; b</code> &amp; c'
+    """
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(told))
+
+
+def _plain_json(data: Mapping[str, Any]) -> str:
+    """Data as JSON, for a place where quotes may stay as they are."""
+    return escape(json.dumps(data, indent=2, ensure_ascii=False), quote=False)

@@ -1,0 +1,188 @@
+"""Table I as a report, and as the HTML page of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tcpsf import stats
+from tcpsf.papers import smart_framing as paper
+from tcpsf.report import table_1
+from tcpsf.report.evaluation import (
+    Axis,
+    Figure,
+    Point,
+    PublishedPoint,
+    Report,
+    ReportProvenance,
+    Row,
+    Section,
+    Series,
+    Table,
+    TableCell,
+)
+from tcpsf.report.evaluation_page import page
+from tcpsf.reproduce.table_1 import Cell, Table1
+
+SOURCE = "Mellia et al. 2005, Table I"
+ABOUT = (
+    "Short flows and ten greedy ones share a 10 Mb/s bottleneck with 50 ms delay and a 150 kB buffer. Classic TCP "
+    "sends full segments; VS- and FS-TCP-SF cut smaller ones while the window is small, so that a loss can be repaired "
+    "by fast retransmit and need not wait for a timer."
+)
+
+
+def as_html(result: Table1) -> str:
+    """Render the page."""
+    return page(as_report(result))
+
+
+def as_report(result: Table1) -> Report:
+    """Arrange the table with a chart, the claims and the readings."""
+    title, *told = table_1.heading(result).splitlines()
+    return Report(
+        title=f"{title}: ours beside the paper’s",
+        subtitle=" ".join(told),
+        sections=(
+            Section(
+                key="completion",
+                title="Completion time",
+                text=(ABOUT,),
+                figures=(_chart(result),),
+                tables=(
+                    _by_class(
+                        result,
+                        key="completion",
+                        title="Completion time by flow size",
+                        caption=(
+                            "From a flow’s start until its sender knows that everything has arrived: "
+                            "mean ± 95 % interval over runs."
+                        ),
+                        unit="s",
+                        ours=lambda cell: cell.completion_s,
+                        theirs=lambda cell: cell.completion_s,
+                    ),
+                ),
+            ),
+            Section(
+                key="fast-retransmits",
+                title="Fast retransmits",
+                tables=(
+                    _by_class(
+                        result,
+                        key="fast-retransmits",
+                        title="Share of fast retransmits (%FR) by flow size",
+                        caption=(
+                            "Losses noticed by fast retransmit, of all losses noticed; the rest waited for the timer. "
+                            "A dash: no fast retransmit was seen."
+                        ),
+                        unit="%",
+                        ours=table_1.seen,
+                        theirs=lambda cell: cell.fast_percent,
+                    ),
+                ),
+            ),
+            Section(key="claims", title="What the paper says, and what we find", findings=result.findings),
+            Section(key="bottleneck", title="The bottleneck", tables=(_bottleneck(result),)),
+            Section(key="readings", title="How the paper was read", items=paper.READINGS),
+            Section(
+                key="differences",
+                title="Why they differ, found by trying",
+                items=(*paper.DIFFERENCES, "`--readings closest` sets the first two; `--set` tries any other."),
+            ),
+        ),
+        provenance=_provenance(result),
+    )
+
+
+def _provenance(result: Table1) -> ReportProvenance:
+    scale = result.scale
+    words = "demo" if scale.name == "demo" else f"reproduce smart-framing table-1 --{scale.name}"
+    changes = " --set …" if result.changes else ""
+    return ReportProvenance(
+        version=result.version,
+        command=f"tcpsf {words} --seed {result.seeds[0]}{changes}",
+        scale=scale.name,
+        runs=scale.runs,
+        duration=scale.duration,
+        seeds=result.seeds,
+        scenarios={v.label: result.provenance[v.key].scenario.to_dict() for v in paper.VARIANTS},
+        jobs=scale.runs * len(paper.VARIANTS),
+    )
+
+
+def _chart(result: Table1) -> Figure:
+    return Figure(
+        key="completion-time",
+        title="Mean completion time by flow size",
+        source=SOURCE,
+        caption="For three senders, ours and the paper’s.",
+        x=Axis(label="flow size", unit="bytes", scale="category"),
+        y=Axis(label="completion time", unit="s", scale="log"),
+        series=tuple(
+            Series(
+                key=variant.key,
+                label=variant.label,
+                points=tuple(
+                    Point(x=str(size), y=row[variant.key].completion_s)
+                    for size, row in zip(paper.CLASS_BYTES, result.classes, strict=True)
+                ),
+                published=tuple(
+                    PublishedPoint(x=str(size), y=cell.completion_s)
+                    for size, cell in zip(paper.CLASS_BYTES, variant.published, strict=True)
+                ),
+            )
+            for variant in paper.VARIANTS
+        ),
+    )
+
+
+def _by_class(
+    result: Table1,
+    *,
+    key: str,
+    title: str,
+    caption: str,
+    unit: str,
+    ours: Callable[[Cell], stats.Estimate | None],
+    theirs: Callable[[paper.Cell], float | None],
+) -> Table:
+    def cell(found: Cell) -> TableCell:
+        published = None if found.published is None else theirs(found.published)
+        return TableCell(ours=ours(found), published=published, unit=unit)
+
+    return Table(
+        key=key,
+        title=title,
+        source=SOURCE,
+        caption=caption,
+        columns=("bytes", *(variant.label for variant in paper.VARIANTS)),
+        rows=tuple(
+            Row(label=label, cells=tuple(cell(row[variant.key]) for variant in paper.VARIANTS))
+            for label, row in zip((*map(str, paper.CLASS_BYTES), "all"), (*result.classes, result.overall), strict=True)
+        ),
+    )
+
+
+def _bottleneck(result: Table1) -> Table:
+    return Table(
+        key="bottleneck",
+        title="What each sender makes of the bottleneck",
+        source="The same runs",
+        caption="The senders differ in nothing but the way they cut.",
+        columns=("sender", "utilisation", "packets lost", "mean queue"),
+        rows=tuple(
+            Row(
+                label=f"{variant.label}: {variant.sender}",
+                cells=tuple(
+                    TableCell(ours=found, published=None, unit=unit)
+                    for found, unit in (
+                        (link.utilisation_percent, "%"),
+                        (link.loss_percent, "%"),
+                        (link.queue_bytes.scaled(1e-3), "kB"),
+                    )
+                ),
+            )
+            for variant in paper.VARIANTS
+            for link in (result.bottleneck[variant.key],)
+        ),
+    )

@@ -1,0 +1,378 @@
+"""The report page as a document: whole, escaped, readable; charts whose points stand where their values are."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from html.parser import HTMLParser
+from importlib.resources import files
+from typing import Literal
+from xml.etree import ElementTree as ET
+
+import pytest
+from example_report import NASTY, SENDERS, estimate, example, over_load, single, table
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcpsf import TcpsfError
+from tcpsf.report import axes, chart, marks
+from tcpsf.report.evaluation import Axis, Figure, Point, PublishedPoint, Report, Section, Series
+from tcpsf.report.evaluation_page import page
+from tcpsf.stats import Estimate
+
+NUMBERS = Axis(label="x", unit="", scale="linear")
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return example()
+
+
+@pytest.fixture(scope="module")
+def html(report: Report) -> str:
+    return page(report)
+
+
+class Document(HTMLParser):
+    """Collects what could reach outside, names and links within, cells; checks that tags are closed."""
+
+    VOID = frozenset({"meta", "link", "br", "img", "input", "hr"})
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.names: list[str] = []
+        self.count: dict[str, int] = {}
+        self.rows: list[list[str]] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.count[tag] = self.count.get(tag, 0) + 1
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "action", "xlink:href")]
+        self.names += [value or "" for name, value in attrs if name == "id"]
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+
+
+def figure(*series: Series, x: Axis = NUMBERS, y: Axis = NUMBERS) -> Figure:
+    return Figure(key="f", title="F", source="S", caption="C", x=x, y=y, series=series)
+
+
+def line(*points: tuple[float | str, float | None], key: str = "a", half: float | None = 0.5) -> Series:
+    return Series(
+        key=key, label=key, points=tuple(Point(x=x, y=None if y is None else estimate(y, half)) for x, y in points)
+    )
+
+
+def drawn(what: Figure) -> tuple[chart.Chart, ET.Element]:
+    made = chart.draw(what, {})
+    return made, ET.fromstring(made.svg)  # noqa: S314  our own
+
+
+def places(svg: ET.Element, kind: str) -> list[tuple[float, float]]:
+    """Where markers stand: per cent from the left, pixels from the top."""
+    return [
+        (float(use.attrib["x"].rstrip("%")), float(use.attrib["y"]))
+        for use in svg.iter("use")
+        if use.get("class") == kind
+    ]
+
+
+def corners(path: str) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in re.findall(r"(-?[\d.]+) (-?[\d.]+)", path)]
+
+
+def path(svg: ET.Element, kind: str) -> str:
+    (found,) = [each.attrib["d"] for each in svg.iter("path") if each.get("class") == kind]
+    return found
+
+
+def test_the_page_needs_nothing_else(html: str) -> None:
+    document = Document(html)
+    assert document.addresses
+    assert len(document.names) == len(set(document.names))
+    for address in document.addresses:
+        assert address.startswith("#")
+        assert address[1:] in document.names, address
+    for outside in ("://", "url(", "@import"):
+        assert outside not in html
+    assert "default-src 'none'" in html
+    assert len(html) < 1_500_000
+
+
+def test_the_same_report_gives_the_same_bytes(report: Report, html: str) -> None:
+    assert page(report) == html
+
+
+def test_everything_is_escaped(html: str) -> None:
+    assert NASTY not in html
+    assert html.count("<script") == 1
+    assert html.count("alert(1)") > 10
+
+
+def test_every_value_is_in_a_table(report: Report, html: str) -> None:
+    rows = Document(html).rows
+    for row in (
+        ["0.8", "2.00 ±0.10", "2.1", "–", "2.5", "2.80 ±0.36", "2.9"],
+        ["0.85", "", "3", "", "3", "", "3"],
+        ["284454", "13.3 ±1.3", "14.04", "13.3 ±1.3", "14.04", "13.3 ±1.3", "14.04"],
+        ["Reno", *["12.5 ±1.2"] * 4],
+        [NASTY, "0.500 ±0.100 s", "–", "short"],
+        ["none", "–", "–", ""],
+    ):
+        assert row in rows
+    assert next(row[:2] for row in rows if row[0] == "recovery") == ["recovery", "delayed ACKs on, IW 1, %"]
+    distribution = next(each for each in report.sections[0].figures if each.key == "distribution")
+    for point in distribution.series[2].points:
+        assert any(row[0] == f"{point.x:.10g}" for row in rows)
+
+
+def test_claims_are_counted_and_listed(html: str) -> None:
+    assert (
+        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html)).count(
+            "30 claims from the paper: 16 hold, 7 do not hold, 7 undecided."
+        )
+        == 1
+    )
+    listed = [row for row in Document(html).rows if row[-1] in ("holds", "does not hold", "undecided")]
+    assert len(listed) == 30
+    assert [row[0] for row in listed].count(NASTY) == 1
+
+
+def test_the_foot_says_where_it_comes_from(html: str) -> None:
+    text = re.sub(r"<[^>]+>", "", html[html.index("<footer") :])
+    for told in (
+        "tcpsf 0.0.0",
+        "tcpsf reproduce nothing --quick --seed 1",
+        "quick: 8 runs of 500s a point",
+        "1 to 8",
+        "240 runs in all",
+        "2005-04-01T12:00:00+00:00",
+        "12 min 34 s",
+        "10 scenarios, as JSON",
+        '"load": 0.95',
+    ):
+        assert told in text
+
+
+def test_a_report_without_claims_or_times(report: Report) -> None:
+    bare = dataclasses.replace(
+        report,
+        sections=report.sections[:1],
+        provenance=dataclasses.replace(report.provenance, started=None, seconds=None),
+    )
+    html = page(bare)
+    assert "from the paper:" not in html
+    assert "<dt>Took</dt>" not in html
+
+
+def test_points_stand_where_their_values_are() -> None:
+    x = Axis(label="x", unit="s", scale="linear", low=0, high=10)
+    logarithmic = Axis(label="y", unit="", scale="log", low=1, high=100)
+    series = dataclasses.replace(
+        line((0.0, 1.0), (5.0, 10.0), (10.0, 100.0)), published=(PublishedPoint(x=2.5, y=10.0),)
+    )
+    _, svg = drawn(figure(series, x=x, y=logarithmic))
+    assert places(svg, "m") == [(0, 300), (50, 150), (100, 0)]
+    assert places(svg, "p") == [(25, 150)]
+
+
+def test_a_band_covers_the_interval_and_a_gap_stays_a_gap() -> None:
+    y = Axis(label="y", unit="", scale="linear", low=0, high=10)
+    x = Axis(label="x", unit="", scale="linear", low=0, high=10)
+    _, svg = drawn(figure(line((0, 1), (2, 2), (4, None), (6, 3), (8, None), (9, 4), (10, 5)), x=x, y=y))
+    first, second = path(svg, "band").split("Z")[:2]
+    assert corners(first) == [(0, 255), (200, 225), (200, 255), (0, 285)]
+    assert corners(second) == [(900, 165), (1000, 135), (1000, 165), (900, 195)]
+    assert path(svg, "line").count("M") == 2
+    # The point between two gaps has no band, so it has a whisker.
+    (alone,) = [each.attrib for each in svg.iter("line") if each.get("class") == "interval"]
+    assert (alone["x1"], float(alone["y1"]), float(alone["y2"])) == ("60.00%", 225, 195)
+
+
+def test_one_run_has_no_interval() -> None:
+    made, svg = drawn(figure(line((0, 1), (1, 2), half=None)))
+    assert not made.banded
+    assert not made.whiskered
+    assert len(places(svg, "m")) == 2
+
+
+def test_steps_keep_their_height() -> None:
+    unit = Axis(label="", unit="", scale="linear", low=0, high=1)
+    step = dataclasses.replace(line((0, 0), (0.5, 1), (1, 0.5)), style="step")
+    _, svg = drawn(figure(step, x=unit, y=unit))
+    assert corners(path(svg, "line")) == [(0, 300), (500, 300), (500, 0), (1000, 0), (1000, 150)]
+
+
+def test_bars_stand_on_zero_side_by_side() -> None:
+    category = Axis(label="", unit="", scale="category")
+    y = Axis(label="", unit="", scale="linear", low=-10, high=10)
+    bars = [dataclasses.replace(line(("p", 5), ("q", -5), key=key), style="bar") for key in ("a", "b")]
+    _, svg = drawn(figure(*bars, x=category, y=y))
+    found = [
+        [float(each.attrib[name].rstrip("%")) for name in ("x", "width", "y", "height")] for each in svg.iter("rect")
+    ]
+    assert found == [[5, 20, 75, 75], [55, 20, 150, 75], [25, 20, 75, 75], [75, 20, 150, 75]]
+
+
+def test_what_the_axes_do_not_reach_is_said() -> None:
+    y = Axis(label="", unit="", scale="log")
+    what = figure(line((0, 1), (1, 0), (2, -1), (3, 10)), y=y)
+    assert drawn(what)[0].missing == 2
+    html = page(dataclasses.replace(example(), sections=(Section(key="s", title="S", figures=(what,)),)))
+    assert "Outside the axes, but in the table: 2 values." in html
+    assert "0.000 ±0.500" in html
+
+
+def test_a_sender_looks_the_same_in_every_figure(report: Report) -> None:
+    figures = [each for section in report.sections for each in section.figures]
+    known = marks.known_styles(figures)
+    seen: dict[str, set[marks.Style]] = {}
+    for each in figures:
+        styles = chart.draw(each, known).styles
+        assert len(set(styles)) == len(styles)
+        for series, style in zip(each.series, styles, strict=True):
+            seen.setdefault(series.key, set()).add(style)
+    for key, _ in SENDERS:
+        assert len(seen[key]) == 1
+    assert max(len(each.series) for each in figures) > marks.COLOURS
+
+
+def test_a_late_comer_takes_nobody_s_colour() -> None:
+    known = {str(number): number for number in range(marks.COLOURS + 2)}
+    late, early = (line((0, 1), key=str(number)) for number in (marks.COLOURS + 1, 1))
+    alone, (beside, own) = marks.styles([late], known), marks.styles([late, early], known)
+    assert alone == (own,) == marks.styles([early], known)
+    assert beside != own
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    with pytest.raises(TcpsfError, match="cannot place `web` on the linear axis `x`"):
+        drawn(figure(line(("web", 1))))
+    for scale, low, high in (("linear", 2, 1), ("log", 0, 1)):
+        with pytest.raises(TcpsfError, match=f"cannot draw the {scale} axis `y` from {low} to {high}"):
+            drawn(figure(line((0, 1)), y=Axis(label="y", unit="", scale=scale, low=low, high=high)))  # type: ignore[arg-type]
+    twice = Section(key="s", title="S", figures=(over_load(), over_load()))
+    with pytest.raises(TcpsfError, match="more than one figure `over-load`"):
+        page(dataclasses.replace(example(), sections=(twice,)))
+    short = dataclasses.replace(table(), columns=("bytes", "Classic"))
+    with pytest.raises(TcpsfError, match="cannot lay out the table `times`: row `119` has 3 cells") as refused:
+        page(dataclasses.replace(example(), sections=(Section(key="s", title="S", tables=(short,)),)))
+    assert refused.value.hint == "the columns `bytes`, `Classic` want 1"
+
+
+@given(
+    low=st.floats(-1e6, 1e6),
+    span=st.floats(1e-3, 1e6),
+    scale=st.sampled_from(["linear", "log"]),
+    rounded=st.booleans(),
+    ticks=st.integers(4, 10),
+)
+def test_axes_have_a_few_ticks_that_do_not_touch(
+    low: float, span: float, scale: str, rounded: bool, ticks: int
+) -> None:
+    axis = Axis(label="", unit="", scale=scale)  # type: ignore[arg-type]
+    low = abs(low) + 1e-3 if scale == "log" else low
+    made = axes.numeric(axis, (low, low + span), ticks=ticks, rounded=rounded)
+    assert made.low <= low + 1e-8 * span
+    assert made.high >= low + span * (1 - 1e-8)
+    found = list(made.ticks())
+    assert 2 <= len(found) <= 16
+    assert all(-1e-9 <= tick.place <= 1 + 1e-9 for tick in found)
+    assert [tick.place for tick in found] == sorted(tick.place for tick in found)
+    for room in (chart.WIDE, chart.NARROW):
+        assert not axes.crowded(axes.labelled(found, room), room)
+
+
+VALUES = st.one_of(st.just(0.0), st.floats(1e-9, 1e9), st.floats(-1e9, -1e-9))
+ESTIMATES = st.one_of(st.none(), st.builds(estimate, VALUES, st.one_of(st.none(), st.just(0.0), st.floats(1e-9, 1e9))))
+
+
+@given(
+    columns=st.lists(st.lists(st.tuples(VALUES, ESTIMATES), max_size=8), max_size=10),
+    published=st.lists(st.tuples(VALUES, VALUES), max_size=3),
+    scales=st.tuples(st.sampled_from(["linear", "log", "category"]), st.sampled_from(["linear", "log"])),
+    styles=st.lists(st.sampled_from(["line", "step", "bar"]), min_size=10, max_size=10),
+)
+def test_anything_can_be_drawn(
+    columns: list[list[tuple[float, Estimate | None]]],
+    published: list[tuple[float, float]],
+    scales: tuple[Literal["linear", "log", "category"], Literal["linear", "log"]],
+    styles: list[Literal["line", "step", "bar"]],
+) -> None:
+    series = tuple(
+        Series(
+            key=str(number),
+            label=str(number),
+            points=tuple(Point(x=x, y=y) for x, y in column),
+            published=tuple(PublishedPoint(x=x, y=y) for x, y in published) if number == 0 else (),
+            style=style,
+        )
+        for number, (column, style) in enumerate(zip(columns, styles, strict=False))
+    )
+    x, y = (Axis(label="", unit="", scale=scale) for scale in scales)
+    made, svg = drawn(figure(*series, x=x, y=y))
+    assert len(made.styles) == len(series)
+    assert "nan" not in made.svg
+    assert "inf" not in made.svg
+    for across, down in (*places(svg, "m"), *places(svg, "p")):
+        assert -1 <= across <= 101
+        assert 0 <= down <= 300
+
+
+def test_one_point_has_room_around() -> None:
+    _, svg = drawn(single())
+    assert places(svg, "m") == [(50, 150)]
+
+
+def test_text_and_lines_are_seen_against_their_ground() -> None:
+    """WCAG 2.2 §1.4.3: text at 4.5 to 1; the series' colours are text in no place but held to the same."""
+    style = (files("tcpsf.report") / "templates" / "evaluation.css").read_text(encoding="utf-8")
+    themes = [
+        dict(re.findall(r"--([a-z0-9]+): (#[0-9a-f]{3,6});", block))
+        for block in re.findall(r":root \{(.*?)\}", style, re.S)
+    ]
+    assert len(themes) == 3  # light, dark, paper
+    for theme in themes:
+        for ground in ("page", "band"):
+            for ink in (
+                "ink",
+                "soft",
+                "link",
+                "good",
+                "bad",
+                "open",
+                *(f"c{number}" for number in range(marks.COLOURS)),
+            ):
+                assert contrast(theme[ink], theme[ground]) >= 4.5, (ink, theme[ink], theme[ground])
+
+
+def contrast(one: str, other: str) -> float:
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    parts = [int(digits[start : start + 2], 16) / 255 for start in (0, 2, 4)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
