@@ -40,7 +40,7 @@ def test_help(tcpsf: Command, arguments: list[str], snapshot: SnapshotAssertion)
 
 
 def test_nothing_asked_gets_the_help_and_status_2(tcpsf: Command) -> None:
-    for arguments in ([], ["reproduce"], ["reproduce", "smart-framing"]):
+    for arguments in ([], ["reproduce"]):
         answer = tcpsf(*arguments)
         assert (answer.status, answer.out) == (2, "")
         assert answer.err.startswith("Usage: tcpsf")

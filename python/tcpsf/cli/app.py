@@ -29,6 +29,13 @@ settings = click.option(
     help="Change a value of the scenario, e.g. workload.web.load=0.5 or link.0.rate=5Mb/s; an empty value removes the "
     "key. May be given several times.",
 )
+readings = click.option(
+    "--readings",
+    type=click.Choice(["text", "closest"]),
+    default="text",
+    show_default=True,
+    help="As the paper's text has it, or as brings its numbers nearest: first timeout 6 s, load with headers.",
+)
 as_json = click.option("--json", "json", is_flag=True, help="Print JSON in place of text.")
 force = click.option("--force", is_flag=True, help="Let --out replace earlier results.")
 
@@ -101,22 +108,59 @@ def reproduce() -> None:
     """Make a paper's table again, beside its numbers."""
 
 
-@reproduce.group("smart-framing")
-def smart_framing() -> None:
-    """TCP Smart Framing (Mellia, Meo, Casetti, 2005)."""
+def _words(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+
+
+@reproduce.group("smart-framing", invoke_without_command=True)
+@click.option(
+    "--full/--quick", help="The paper's own scale, 8 runs of 4000 s a point, or 4 of 400 s.  [default: quick]"
+)
+@click.option(
+    "--only",
+    metavar="KEY,...",
+    multiple=True,
+    callback=_words,
+    help="These figures and tables alone: fig-2, fig-3, fig-4, fig-5, fig-6, fig-7, fig-14, table-1, overhead, "
+    "draft-table, matrix.",
+)
+@readings
+@seed
+@workers
+@as_json
+@click.option(
+    "--out",
+    type=FOLDER,
+    metavar="DIR",
+    default="tcpsf-smart-framing",
+    show_default=True,
+    help="Where the report goes. Finished runs are kept there, and an interrupted command goes on from them.",
+)
+@force
+@click.pass_context
+def smart_framing(context: click.Context, /, **arguments: Any) -> None:
+    """TCP Smart Framing (Mellia, Meo, Casetti, 2005).
+
+    Without a command: every simulated figure and table of the paper and of its draft, each point with its 95 %
+    interval, and what the papers claim of them with a verdict each.
+    """
+    if context.invoked_subcommand is None:
+        from tcpsf.cli.evaluation import command
+
+        command(**arguments)
+        return
+    for name in arguments:
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"`--{name}` belongs to the whole evaluation, not to `{context.invoked_subcommand}`", context
+            )
 
 
 @smart_framing.command("table-1")
 @click.option(
     "--full/--quick", help="The paper's own scale, 8 runs of 4000 s a sender, or 4 of 200 s.  [default: quick]"
 )
-@click.option(
-    "--readings",
-    type=click.Choice(["text", "closest"]),
-    default="text",
-    show_default=True,
-    help="As the paper's text has it, or as brings its numbers nearest: first timeout 6 s, load with headers.",
-)
+@readings
 @seed
 @workers
 @settings

@@ -58,6 +58,64 @@ def results_folder(target: Path, *, replace: bool) -> Iterator[Path]:
                 parent.rmdir()
 
 
+class Workshop:
+    """A folder for results that take long: what is finished stays there, so that the next attempt goes on from it.
+
+    Results themselves are still whole or not at all: the mark comes last and goes first.
+    """
+
+    KEPT = ".runs"
+
+    def __init__(self, target: Path, *, replace: bool) -> None:
+        self._target = target
+        if target.is_dir() and not (target / MARK).exists() and (target / self.KEPT).is_dir():
+            return  # an interrupted attempt
+        _refuse_if_taken(target, replace=replace)
+        with self._plain_errors():
+            target.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def kept(self) -> Path:
+        """Where finished work is kept between attempts."""
+        return self._target / self.KEPT
+
+    @contextlib.contextmanager
+    def work(self) -> Iterator[None]:
+        """Do what may find the folder full or gone."""
+        with self._plain_errors():
+            yield
+
+    @contextlib.contextmanager
+    def results(self) -> Iterator[Path]:
+        """Yield a folder to write to, ``MARK`` included; its files replace earlier results when the block ends."""
+        staging = self._target / f".partial-{os.getpid()}"
+        with self._plain_errors():
+            try:
+                staging.mkdir()
+                yield staging
+                self._publish(staging)
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)
+
+    def _publish(self, staging: Path) -> None:
+        (self._target / MARK).unlink(missing_ok=True)
+        for new in sorted(staging.iterdir(), key=lambda path: path.name == MARK):
+            old = self._target / new.name
+            if old.is_dir():
+                shutil.rmtree(old)
+            new.replace(old)
+
+    @contextlib.contextmanager
+    def _plain_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise OutputError(
+                f"cannot write results to `{self._target}`: {_reason(error)}",
+                hint="finished runs are kept; the same command goes on from them, or name another folder with `--out`",
+            ) from None
+
+
 def _refuse_if_taken(target: Path, *, replace: bool) -> None:
     if target.parent.exists() and not target.parent.is_dir():
         raise OutputError(

@@ -8,6 +8,7 @@ Where the text leaves freedom, `READINGS` says what was taken.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tcpsf.scenario import Buffer, Greedy, Link, Poisson, Scenario, Sizes, Tcp
 
@@ -34,7 +35,7 @@ READINGS = (
 """How this project reads what the text leaves open, for whoever prints the table."""
 
 
-CLOSEST = {"tcp.rto_initial": "6s", "workload.web.load": 0.75}
+CLOSEST: dict[str, Any] = {"tcp.rto_initial": "6s", "workload.web.load": 0.75}
 """The readings that bring Table I nearest, as values for `Scenario.with_value`.
 
 6 s was the first timeout of the simulator that the paper used (ns-2: ``rtxcur_init_`` until January 2006), though the

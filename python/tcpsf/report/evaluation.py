@@ -12,6 +12,8 @@ from typing import Any, Literal
 from tcpsf import stats
 from tcpsf.reproduce.claims import Finding
 
+SCHEMA = "tcpsf.evaluation/1"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
@@ -235,8 +237,9 @@ class Report:
     provenance: ReportProvenance
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
+        """Return plain data for JSON, as ``report/schema/evaluation.json`` describes it."""
         return {
+            "schema": SCHEMA,
             "title": self.title,
             "subtitle": self.subtitle,
             "sections": [section.to_dict() for section in self.sections],

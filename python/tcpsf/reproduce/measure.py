@@ -1,0 +1,176 @@
+"""What is read from a scenario's runs: completion times, gains, shares, each with its interval.
+
+Short flows are those of the workloads whose names begin with ``web``. A gain is the relative difference in mean
+completion time to Classic TCP on the same seeds, in per cent, as the Smart Framing paper defines it for Fig. 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from tcpsf import stats
+from tcpsf.papers import smart_framing as paper
+from tcpsf.summary import BIN, RunSummary, Totals
+
+ALL: tuple[int, ...] | None = None
+"""For ``classes``: all short flows together, whatever their class."""
+
+
+def short_flows(run: RunSummary, *, classes: Iterable[int] | None = ALL, sender: str | None = None) -> Totals:
+    """Sum up a run's short flows, of some classes (from 1) or of a sender where asked for."""
+    wanted = None if classes is None else set(classes)
+    total = Totals()
+    for group, totals in run.groups.items():
+        if (
+            group.workload.startswith(paper.WEB)
+            and (wanted is None or group.size_class in wanted)
+            and (sender is None or group.variant == sender)
+        ):
+            total.add(totals)
+    return total
+
+
+def each(runs: Sequence[RunSummary], *, classes: Iterable[int] | None = ALL, sender: str | None = None) -> list[Totals]:
+    """`short_flows` of every run."""
+    wanted = None if classes is None else tuple(classes)
+    return [short_flows(run, classes=wanted, sender=sender) for run in runs]
+
+
+def times(
+    runs: Sequence[RunSummary], *, classes: Iterable[int] | None = ALL, sender: str | None = None
+) -> list[float] | None:
+    """Mean completion time of each run in seconds; of several ``classes``, each counts alike.
+
+    ``None`` where a run saw nothing of it complete.
+    """
+    parts = (
+        [each(runs, sender=sender)] if classes is None else [each(runs, classes=(k,), sender=sender) for k in classes]
+    )
+    if any(totals.completed == 0 for part in parts for totals in part):
+        return None
+    return [
+        1e-9 * math.fsum(totals.sender_ns / totals.completed for totals in of_run) / len(parts)
+        for of_run in zip(*parts, strict=True)
+    ]
+
+
+def gains(
+    ours: Sequence[RunSummary], theirs: Sequence[RunSummary], *, classes: Iterable[int] | None = ALL
+) -> list[float] | None:
+    """Gain of ``ours`` over ``theirs`` in each run, in per cent."""
+    wanted = None if classes is None else tuple(classes)
+    a, b = times(ours, classes=wanted), times(theirs, classes=wanted)
+    return None if a is None or b is None else [100.0 * (1.0 - x / y) for x, y in zip(a, b, strict=True)]
+
+
+def gain(
+    ours: Sequence[RunSummary], theirs: Sequence[RunSummary], *, classes: Iterable[int] | None = ALL
+) -> stats.Estimate | None:
+    """Gain of ``ours`` over ``theirs``, runs in pairs."""
+    wanted = None if classes is None else tuple(classes)
+    a, b = times(ours, classes=wanted), times(theirs, classes=wanted)
+    return None if a is None or b is None else stats.gain(a, b)
+
+
+def longer(
+    ours: Sequence[RunSummary], theirs: Sequence[RunSummary], *, sender: str | None = None
+) -> stats.Estimate | None:
+    """Seconds by which the mean completion time of ``ours`` is above that of ``theirs``, runs in pairs."""
+    a, b = times(ours, sender=sender), times(theirs, sender=sender)
+    return None if a is None or b is None else stats.difference(a, b)
+
+
+def slope(x: Sequence[float], by_x: Sequence[Sequence[float] | None]) -> stats.Estimate | None:
+    """Slope of a straight line through each run's points, averaged over the runs.
+
+    >>> slope([0.0, 1.0, 2.0], [[1.0, 1.0], [3.0, 3.0], [5.0, 5.0]])
+    Estimate(value=2.0, half_width=0.0, runs=2)
+    """
+    columns = [column for column in by_x if column is not None]
+    if len(columns) < len(x):
+        return None
+    middle = math.fsum(x) / len(x)
+    below = math.fsum((a - middle) ** 2 for a in x)
+    return stats.mean(
+        [
+            math.fsum((a - middle) * b for a, b in zip(x, of_run, strict=True)) / below
+            for of_run in zip(*columns, strict=True)
+        ]
+    )
+
+
+def fast_shares(
+    runs: Sequence[RunSummary], *, classes: Iterable[int] | None = ALL, sender: str | None = None
+) -> list[float] | None:
+    """Per cent of the losses that fast retransmit noticed, in each run; ``None`` where a run noticed none."""
+    totals = each(runs, classes=classes, sender=sender)
+    if any(of_run.recoveries == 0 for of_run in totals):
+        return None
+    return [100.0 * of_run.fast_retransmits / of_run.recoveries for of_run in totals]
+
+
+def timeouts_a_flow(runs: Sequence[RunSummary]) -> list[float] | None:
+    """Expiries of the timer for each short flow, in each run."""
+    totals = each(runs)
+    if any(of_run.flows == 0 for of_run in totals):
+        return None
+    return [of_run.timeouts / of_run.flows for of_run in totals]
+
+
+def lost_percent(runs: Sequence[RunSummary]) -> stats.Estimate | None:
+    """Packets that found the bottleneck's buffer full, in per cent of those offered."""
+    return stats.ratio(
+        [100.0 * _bottleneck(run)["dropped_buffer_packets"] for run in runs],
+        [_bottleneck(run)["offered_packets"] for run in runs],
+    )
+
+
+def losses(runs: Sequence[RunSummary]) -> list[float]:
+    """The same for each run."""
+    rows = [_bottleneck(run) for run in runs]
+    return [100.0 * row["dropped_buffer_packets"] / max(1, row["offered_packets"]) for row in rows]
+
+
+def greedy_mbps(runs: Sequence[RunSummary]) -> list[float]:
+    """What the greedy flows sent for the first time, Mb/s of payload, in each run."""
+    return [
+        8e-6
+        * sum(
+            totals.sent_bytes - totals.retransmitted_bytes
+            for group, totals in run.groups.items()
+            if group.workload.startswith(paper.GREEDY)
+        )
+        / _bottleneck(run)["duration_s"]
+        for run in runs
+    ]
+
+
+def _bottleneck(run: RunSummary) -> dict[str, float]:
+    return next(row for row in run.links if row["link"] == paper.BOTTLENECK)
+
+
+def shares_below(runs: Sequence[RunSummary], seconds: float) -> list[float] | None:
+    """Per cent of the completed short flows that took less than ``seconds``, in each run, to 0.5 % of the time."""
+    totals = each(runs)
+    if any(of_run.completed == 0 for of_run in totals):
+        return None
+    last = math.log(seconds) / BIN
+    return [
+        100.0 * sum(count for position, count in of_run.bins.items() if position < last) / of_run.completed
+        for of_run in totals
+    ]
+
+
+def mean(observations: Sequence[float] | None) -> stats.Estimate | None:
+    """Mean over runs, of nothing where there is nothing."""
+    return None if observations is None else stats.mean(observations)
+
+
+def paired(
+    ours: Sequence[float] | None,
+    theirs: Sequence[float] | None,
+    compare: Callable[[Sequence[float], Sequence[float]], stats.Estimate | None] = stats.difference,
+) -> stats.Estimate | None:
+    """Compare two observations a run, in pairs."""
+    return None if ours is None or theirs is None else compare(ours, theirs)

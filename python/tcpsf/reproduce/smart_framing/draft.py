@@ -1,0 +1,142 @@
+"""The draft's table: ten classes with AT&T's flow lengths at 80 % load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tcpsf.papers import smart_framing as paper
+from tcpsf.papers import smart_framing_draft as draft
+from tcpsf.report.evaluation import Figure
+from tcpsf.reproduce import judge, measure
+from tcpsf.reproduce.claims import Finding
+from tcpsf.reproduce.smart_framing.exhibit import (
+    DRAFT,
+    FRAMED,
+    GAIN,
+    SIZE,
+    Exhibit,
+    Part,
+    Setting,
+    bars,
+    by_variant,
+    class_gains,
+    class_table,
+    published_gains,
+)
+from tcpsf.summary import RunSummary, fast_percent
+
+WHERE = "draft, section 9"
+
+ByVariant = Mapping[str, Sequence[RunSummary]]
+
+FIRST_CLASSIC = draft.CLASS_BYTES.index(10910) + 1
+"""Number of the first class with fast retransmit for Classic."""
+FIRST_FRAMED = draft.CLASS_BYTES.index(1349) + 1
+"""The same with framing."""
+
+HALF = (45.0, 55.0)
+"""Per cent: half, to the nearest ten."""
+
+
+def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
+    """Return the section's exhibits, for runs of ``setting``."""
+    cases = by_variant(lambda v: setting.case(draft.web_scenario(sender=v.sender, duration=setting.duration)))
+    return (
+        Exhibit(
+            key="draft-table",
+            section="draft",
+            cases=tuple(cases.values()),
+            build=lambda runs: _table({key: runs.of(case) for key, case in cases.items()}),
+            shown={"the draft's lengths": cases["classic"].scenario},
+        ),
+    )
+
+
+def _table(runs: ByVariant) -> Part:
+    table = class_table(
+        key="draft-table",
+        title="The draft's ten flow lengths",
+        source=f"{DRAFT}, section 9",
+        caption="At 80 % load. %FR: fast recoveries, in per cent of these and of timeouts; nothing where none was.",
+        sizes=draft.CLASS_BYTES,
+        published=draft.PUBLISHED,
+        runs=runs,
+    )
+    sizes = [str(size) for size in draft.CLASS_BYTES]
+    figure = Figure(
+        key="draft-gain",
+        title="Gain by flow size, the draft's lengths",
+        source=f"{DRAFT}, section 9",
+        caption="Gain in mean completion time over Classic, on the same arrivals.",
+        x=SIZE,
+        y=GAIN,
+        series=tuple(
+            bars(
+                variant.key,
+                variant.label,
+                sizes,
+                list(class_gains(runs[variant.key], runs["classic"], len(sizes)).values()),
+                published=published_gains(draft.PUBLISHED["classic"], draft.PUBLISHED[variant.key], draft.CLASS_BYTES),
+            )
+            for variant in FRAMED
+        ),
+        notes=("The published points are computed from the draft's table.",),
+    )
+    return Part(figures=(figure,), tables=(table,), findings=tuple(_claims(runs)))
+
+
+def _claims(runs: ByVariant) -> Iterator[Finding]:
+    for variant in FRAMED:
+        gains = class_gains(runs[variant.key], runs["classic"], len(draft.CLASS_BYTES))
+        yield judge.finding(
+            key=f"draft-all-lengths-{variant.key}",
+            claim=f"{variant.label} outperforms Classic for all flow lengths",
+            source=WHERE,
+            published="gain above 0 at each",
+            judged=judge.all_above(
+                {f"{draft.CLASS_BYTES[number - 1]} bytes": gain for number, gain in gains.items()}, 0.0, "%"
+            ),
+        )
+    for variant in paper.VARIANTS:
+        due = FIRST_CLASSIC if variant is paper.CLASSIC else FIRST_FRAMED
+        yield from _first(runs[variant.key], variant, due)
+    yield judge.finding(
+        key="draft-classic-share-10910",
+        claim="Classic at 10 910 bytes: less than 6 % of the drops trigger fast retransmit",
+        source=WHERE,
+        published="5.54 %",
+        judged=judge.is_below(fast_percent(measure.each(runs["classic"], classes=(FIRST_CLASSIC,))), 6.0, "%"),
+    )
+    for variant in FRAMED:
+        ours, theirs = (draft.PUBLISHED[key][FIRST_CLASSIC - 1].completion_s for key in (variant.key, "classic"))
+        yield judge.finding(
+            key=f"draft-half-the-time-{variant.key}",
+            claim=f"{variant.label} at 10 910 bytes: the completion time is reduced by half (to the nearest 10 %)",
+            source=WHERE,
+            published=f"{100.0 * (1.0 - ours / theirs):.1f} %",
+            judged=judge.is_within(
+                measure.gain(runs[variant.key], runs["classic"], classes=(FIRST_CLASSIC,)), *HALF, "%"
+            ),
+        )
+
+
+def _first(runs: Sequence[RunSummary], variant: paper.Variant, due: int) -> Iterator[Finding]:
+    """Judge from which size on fast retransmit is seen: some there, and none before."""
+    size = draft.CLASS_BYTES[due - 1]
+    here = measure.each(runs, classes=(due,))
+    expected = draft.PUBLISHED[variant.key][due - 1].fast_percent or 0.0
+    yield judge.finding(
+        key=f"draft-fr-from-{variant.key}",
+        claim=f"{variant.label}: fast retransmit at {size} bytes",
+        source=WHERE,
+        published=f"{expected} %",
+        judged=judge.is_some(sum(t.fast_retransmits for t in here), sum(t.recoveries for t in here), expected=expected),
+    )
+    before = measure.each(runs, classes=range(1, due))
+    yield judge.finding(
+        key=f"draft-no-fr-before-{variant.key}",
+        claim=f"{variant.label}: no fast retransmit below {size} bytes",
+        source=WHERE,
+        published="none",
+        judged=judge.is_none(sum(t.fast_retransmits for t in before), sum(t.recoveries for t in before)),
+    )

@@ -1,0 +1,151 @@
+"""One figure or table of the evaluation: the cases it shows, and how it is made of their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tcpsf import stats
+from tcpsf.papers import smart_framing as paper
+from tcpsf.papers import smart_framing_figures as figures
+from tcpsf.report.evaluation import Axis, Figure, Point, PublishedPoint, Row, Series, Table, TableCell
+from tcpsf.reproduce import measure
+from tcpsf.reproduce.claims import Finding
+from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.scenario import Scenario
+from tcpsf.summary import RunSummary, completion_s, fast_percent
+
+JOURNAL = "Mellia et al. 2005"
+DRAFT = "Mellia et al., draft 2001"
+
+Readings = Literal["text", "closest"]
+"""As the paper's text has it, or as brings its numbers nearest."""
+
+FRAMED = (paper.VARIABLE_SIZE, paper.FIXED_SIZE)
+
+SECONDS = Axis(label="mean completion time", unit="s", scale="linear", low=0.0)
+GAIN = Axis(label="gain in completion time over Classic", unit="%", scale="linear")
+LOAD = Axis(label="offered load", unit="", scale="linear", low=0.0, high=1.0)
+SIZE = Axis(label="flow size", unit="bytes", scale="category")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What an exhibit adds to its section."""
+
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exhibit:
+    """A figure or a table with the claims that rest on it."""
+
+    key: str
+    section: str
+    """Key of the section it stands in."""
+    cases: tuple[Case, ...]
+    build: Callable[[Runs], Part]
+    shown: Mapping[str, Scenario] = field(default_factory=dict)
+    """Scenarios that stand for the others in the provenance, by what they show."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What holds for all scenarios."""
+
+    duration: str
+    """Simulated time of a run."""
+    readings: Readings = "text"
+
+    def case(self, scenario: Scenario, *, histogram: bool = False, once: bool = False) -> Case:
+        """Return the scenario as it is to be read."""
+        read = scenario if self.readings == "text" else figures.closest(scenario)
+        return Case(scenario=read, histogram=histogram, once=once)
+
+    def base(self, variant: paper.Variant, *, load: float = paper.LOAD) -> Case:
+        """Section IV-A's network. At the load of Table I the distribution is kept as well, for Fig. 4."""
+        scenario = paper.web_scenario(sender=variant.sender, load=load, duration=self.duration)
+        return self.case(scenario, histogram=load == paper.LOAD)
+
+
+def by_variant(make: Callable[[paper.Variant], Case]) -> dict[str, Case]:
+    """Return a case for each of the paper's three senders, by its key."""
+    return {variant.key: make(variant) for variant in paper.VARIANTS}
+
+
+def series(
+    key: str,
+    label: str,
+    x: Sequence[float | str],
+    y: Sequence[stats.Estimate | None],
+    *,
+    published: tuple[PublishedPoint, ...] = (),
+) -> Series:
+    """Points joined by a line."""
+    points = tuple(Point(x=at, y=value) for at, value in zip(x, y, strict=True))
+    return Series(key=key, label=label, points=points, published=published)
+
+
+def bars(
+    key: str,
+    label: str,
+    x: Sequence[str],
+    y: Sequence[stats.Estimate | None],
+    *,
+    published: tuple[PublishedPoint, ...] = (),
+) -> Series:
+    """Points that are categories."""
+    points = tuple(Point(x=at, y=value) for at, value in zip(x, y, strict=True))
+    return Series(key=key, label=label, points=points, published=published, style="bar")
+
+
+def published_gains(
+    classic: Sequence[paper.Cell], framed: Sequence[paper.Cell], sizes: Sequence[int]
+) -> tuple[PublishedPoint, ...]:
+    """Gains by class, from the completion times of a published table."""
+    return tuple(
+        PublishedPoint(x=str(size), y=100.0 * (1.0 - ours.completion_s / theirs.completion_s))
+        for size, ours, theirs in zip(sizes, framed, classic, strict=True)
+    )
+
+
+def class_gains(
+    ours: Sequence[RunSummary], theirs: Sequence[RunSummary], classes: int
+) -> dict[int, stats.Estimate | None]:
+    """Gain of every class, by its number."""
+    return {number: measure.gain(ours, theirs, classes=(number,)) for number in range(1, classes + 1)}
+
+
+def class_table(
+    *,
+    key: str,
+    title: str,
+    source: str,
+    caption: str,
+    sizes: Sequence[int],
+    published: Mapping[str, Sequence[paper.Cell]],
+    runs: Mapping[str, Sequence[RunSummary]],
+    notes: tuple[str, ...] = (),
+) -> Table:
+    """Completion time and share of fast retransmits by class, for the three senders."""
+    rows = []
+    for number, size in enumerate(sizes, start=1):
+        cells: list[TableCell | str] = []
+        for variant in paper.VARIANTS:
+            totals = measure.each(runs[variant.key], classes=(number,))
+            theirs = published[variant.key][number - 1]
+            seen = any(of_run.fast_retransmits for of_run in totals)
+            cells += [
+                TableCell(ours=completion_s(totals), published=theirs.completion_s, unit="s"),
+                TableCell(ours=fast_percent(totals) if seen else None, published=theirs.fast_percent, unit="%"),
+            ]
+        rows.append(Row(label=str(size), cells=tuple(cells)))
+    columns = ["bytes"]
+    for variant in paper.VARIANTS:
+        columns += [f"{variant.label}, time", f"{variant.label}, %FR"]
+    return Table(
+        key=key, title=title, source=source, caption=caption, columns=tuple(columns), rows=tuple(rows), notes=notes
+    )

@@ -1,0 +1,203 @@
+"""Ours: where framing still helps, over congestion controls, acknowledgement rules and initial windows.
+
+A network is a set of changes to section IV-A's; more of them, such as a queue that marks, are more rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tcpsf.papers import smart_framing as paper
+from tcpsf.report.evaluation import Axis, Figure, Row, Table, TableCell
+from tcpsf.reproduce import judge, measure
+from tcpsf.reproduce.claims import MIDDLE, Finding, above
+from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.reproduce.smart_framing.exhibit import FRAMED, Exhibit, Part, Setting, bars
+from tcpsf.summary import RunSummary, completion_s, fast_percent
+
+STACKS = (
+    ("tahoe", "Tahoe", "tahoe"),
+    ("reno", "Reno", "reno"),
+    ("newreno", "NewReno", "reno+newreno"),
+    ("sack", "SACK", "reno+sack"),
+)
+"""Key, name, and how a sender's name begins."""
+
+WINDOWS = (1, 10)
+"""Initial windows in segments: the paper's and today's (RFC 6928)."""
+
+FRAMINGS = (("classic", "full"), ("vs", "vs(n=4)"), ("fs", "fs(n=4)"))
+"""Key of the variant, and its framing as senders name it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """Section IV-A's network with some values changed."""
+
+    key: str
+    label: str
+    """Empty for the paper's own."""
+    changes: tuple[tuple[str, object], ...]
+    """For `Scenario.with_value`."""
+
+
+NETWORKS = (
+    Network(key="each", label="", changes=()),
+    Network(key="delayed", label="delayed ACKs", changes=(("tcp.ack_every", 2),)),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A row of the matrix."""
+
+    stack: str
+    network: str
+    window: int
+    label: str
+    cases: Mapping[str, Case]
+    """By variant."""
+
+
+def lines(setting: Setting) -> tuple[Line, ...]:
+    """Return every combination."""
+    return tuple(
+        Line(
+            stack=stack,
+            network=network.key,
+            window=window,
+            label=", ".join(part for part in (name, network.label, f"IW {window}") if part),
+            cases={key: _case(prefix, framing, network, window, setting) for key, framing in FRAMINGS},
+        )
+        for stack, name, prefix in STACKS
+        for network in NETWORKS
+        for window in WINDOWS
+    )
+
+
+def _case(prefix: str, framing: str, network: Network, window: int, setting: Setting) -> Case:
+    scenario = paper.web_scenario(
+        sender=f"{prefix} / {framing} / iw={window}",
+        greedy_sender=f"{prefix} / full / iw={window}",
+        duration=setting.duration,
+    )
+    for path, value in network.changes:
+        scenario = scenario.with_value(path, value)
+    # Where this is the paper's own network, it is the very runs of Figs. 2 to 5.
+    usual = any(scenario.workload[1].sender == variant.sender for variant in paper.VARIANTS) and not network.changes
+    return setting.case(scenario, histogram=usual)
+
+
+def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
+    """Return the section's exhibit, for runs of ``setting``."""
+    rows = lines(setting)
+    last = rows[-1]
+    return (
+        Exhibit(
+            key="matrix",
+            section="matrix",
+            cases=tuple(case for line in rows for case in line.cases.values()),
+            build=lambda runs: _matrix(rows, runs),
+            shown={f"{last.label}, FS": last.cases["fs"].scenario},
+        ),
+    )
+
+
+ByVariant = Mapping[str, Sequence[RunSummary]]
+
+
+def _matrix(rows: Sequence[Line], runs: Runs) -> Part:
+    made = [(line, {key: runs.of(case) for key, case in line.cases.items()}) for line in rows]
+    table = Table(
+        key="matrix",
+        title="Where framing still helps",
+        source="ours, on the network of section IV-A at 80 % load",
+        caption=(
+            "Mean completion time with Classic segments, gains over it on the same arrivals, for all flows and for "
+            "those of 1650 to 8015 bytes, and the share of fast retransmits. Helps: the whole interval of the gain "
+            "over all flows is above 0."
+        ),
+        columns=(
+            "TCP",
+            "Classic, time",
+            "VS, gain",
+            "FS, gain",
+            "VS, gain 1650–8015",
+            "FS, gain 1650–8015",
+            "Classic, %FR",
+            "VS, %FR",
+            "FS, %FR",
+            "helps",
+        ),
+        rows=tuple(_row(line, by_variant) for line, by_variant in made),
+    )
+    labels = [line.label for line in rows]
+    figure = Figure(
+        key="matrix-gain",
+        title="Gain of framing by TCP, acknowledgements and initial window",
+        source="ours",
+        caption="Gain in the mean completion time of all short flows over Classic segments with the same TCP.",
+        x=Axis(label="TCP", unit="", scale="category"),
+        y=Axis(label="gain in completion time over Classic", unit="%", scale="linear"),
+        series=tuple(
+            bars(
+                variant.key,
+                variant.label,
+                labels,
+                [measure.gain(by_variant[variant.key], by_variant["classic"]) for _, by_variant in made],
+            )
+            for variant in FRAMED
+        ),
+    )
+    return Part(figures=(figure,), tables=(table,), findings=tuple(_claims(made)))
+
+
+def _row(line: Line, runs: ByVariant) -> Row:
+    gains = {v.key: measure.gain(runs[v.key], runs["classic"]) for v in FRAMED}
+    helps = [v.label.split("-")[0] for v in FRAMED if above(gains[v.key], 0.0) == "holds"]
+    unsure = [f"{v.label.split('-')[0]}?" for v in FRAMED if above(gains[v.key], 0.0) == "undecided"]
+    cells: list[TableCell | str] = [
+        TableCell(ours=completion_s(measure.each(runs["classic"])), published=None, unit="s")
+    ]
+    cells += [TableCell(ours=gains[v.key], published=None, unit="%") for v in FRAMED]
+    cells += [
+        TableCell(ours=measure.gain(runs[v.key], runs["classic"], classes=MIDDLE), published=None, unit="%")
+        for v in FRAMED
+    ]
+    cells += [TableCell(ours=fast_percent(measure.each(runs[v.key])), published=None, unit="%") for v in paper.VARIANTS]
+    return Row(label=line.label, cells=(*cells, ", ".join(helps + unsure) or "neither"))
+
+
+def _claims(made: Sequence[tuple[Line, ByVariant]]) -> Iterator[Finding]:
+    for variant in FRAMED:
+        gains = {
+            line.label: measure.gain(runs[variant.key], runs["classic"])
+            for line, runs in made
+            if line.network == "each" and line.window == 1
+        }
+        yield judge.finding(
+            key=f"any-tcp-{variant.key}",
+            claim=f"{variant.label} works on top of any TCP flavour, from Tahoe to SACK",
+            source="abstract, section III",
+            published="gain above 0 with each",
+            judged=judge.all_above(gains, 0.0, "%"),
+        )
+    delayed = next(runs for line, runs in made if (line.stack, line.network, line.window) == ("sack", "delayed", 1))
+    totals = measure.each(delayed["classic"], classes=range(1, MIDDLE.stop))
+    yield judge.finding(
+        key="delayed-acks-classic",
+        claim="With delayed ACKs, Classic flows of fewer than 10 segments have no chance of fast retransmit",
+        source="section III",
+        published="none",
+        judged=judge.is_none(sum(t.fast_retransmits for t in totals), sum(t.recoveries for t in totals)),
+    )
+    for variant in FRAMED:
+        totals = measure.each(delayed[variant.key], classes=MIDDLE)
+        yield judge.finding(
+            key=f"delayed-acks-{variant.key}",
+            claim=f"{variant.label} triggers fast retransmit even with delayed ACKs (1650 to 8015 bytes)",
+            source="section III",
+            published="some",
+            judged=judge.is_some(sum(t.fast_retransmits for t in totals), sum(t.recoveries for t in totals)),
+        )

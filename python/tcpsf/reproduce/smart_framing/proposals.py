@@ -1,0 +1,214 @@
+"""Section IV-A.2 and 3: Limited Transmit and a larger initial window (Fig. 6), and friendliness (Fig. 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tcpsf import stats
+from tcpsf.papers import smart_framing as paper
+from tcpsf.papers import smart_framing_figures as figures
+from tcpsf.report.evaluation import Axis, Figure
+from tcpsf.reproduce import judge, measure
+from tcpsf.reproduce.claims import Finding
+from tcpsf.reproduce.plan import Runs
+from tcpsf.reproduce.smart_framing.exhibit import (
+    FRAMED,
+    GAIN,
+    JOURNAL,
+    SECONDS,
+    SIZE,
+    Exhibit,
+    Part,
+    Setting,
+    bars,
+    class_gains,
+    series,
+)
+from tcpsf.summary import RunSummary
+
+MSS = 1460
+
+
+def _segments(size: int) -> int:
+    """Full-sized segments that a flow fills."""
+    return -(-size // MSS)
+
+
+def _classes(least: int, most: int | None = None) -> tuple[int, ...]:
+    """Numbers of the classes with so many full-sized segments."""
+    return tuple(
+        number
+        for number, size in enumerate(paper.CLASS_BYTES, start=1)
+        if least <= _segments(size) and (most is None or _segments(size) <= most)
+    )
+
+
+def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
+    """Return the sections' exhibits, for runs of ``setting``."""
+    classic = setting.base(paper.CLASSIC)
+    proposed = {
+        each.key: setting.case(paper.web_scenario(sender=each.sender, duration=setting.duration))
+        for each in figures.PROPOSALS
+    }
+    mixed = {
+        variant.key: {
+            share: setting.case(
+                figures.friendliness_scenario(
+                    framed=figures.reno(variant.sender), share=share, duration=setting.duration
+                )
+            )
+            for share in figures.SHARES
+        }
+        for variant in FRAMED
+    }
+
+    def figure_6(runs: Runs) -> Part:
+        return _figure_6(runs.of(classic), {key: runs.of(case) for key, case in proposed.items()})
+
+    def figure_7(runs: Runs) -> Part:
+        return _figure_7({key: {share: runs.of(case) for share, case in cases.items()} for key, cases in mixed.items()})
+
+    return (
+        Exhibit(
+            key="fig-6",
+            section="proposals",
+            cases=(classic, *proposed.values()),
+            build=figure_6,
+            shown={"Limited Transmit": proposed["lt"].scenario, "initial window of 2": proposed["w2"].scenario},
+        ),
+        Exhibit(
+            key="fig-7",
+            section="friendliness",
+            cases=tuple(case for cases in mixed.values() for case in cases.values()),
+            build=figure_7,
+            shown={"Reno, 40 % of FS": mixed["fs"][0.4].scenario},
+        ),
+    )
+
+
+def _figure_6(classic: Sequence[RunSummary], proposed: Mapping[str, Sequence[RunSummary]]) -> Part:
+    sizes = [str(size) for size in paper.CLASS_BYTES]
+    gains = {key: class_gains(runs, classic, len(sizes)) for key, runs in proposed.items()}
+    figure = Figure(
+        key="fig-6",
+        title="Limited Transmit and an initial window of two, alone and with framing",
+        source=f"{JOURNAL}, Fig. 6",
+        caption="Gain by flow size over Classic at 80 % load, on the same arrivals.",
+        x=SIZE,
+        y=GAIN,
+        series=tuple(bars(each.key, each.label, sizes, list(gains[each.key].values())) for each in figures.PROPOSALS),
+        notes=figures.READINGS[:1],
+    )
+    return Part(figures=(figure,), findings=tuple(_claims_6(classic, proposed, gains)))
+
+
+def _claims_6(
+    classic: Sequence[RunSummary],
+    proposed: Mapping[str, Sequence[RunSummary]],
+    gains: Mapping[str, Mapping[int, stats.Estimate | None]],
+) -> Iterator[Finding]:
+    where = "section IV-A.2, Fig. 6"
+    yield judge.finding(
+        key="lt-penalty",
+        claim="Limited Transmit penalises flows shorter than 6 segments by 20 to 40 % (mean of these classes)",
+        source=where,
+        published="gain of -20 to -40 %",
+        judged=judge.is_within(measure.gain(proposed["lt"], classic, classes=_classes(1, 5)), -40.0, -20.0, "%"),
+    )
+    totals = measure.each(proposed["lt"], classes=_classes(1, 4))
+    yield judge.finding(
+        key="lt-no-fr-below-5",
+        claim="Limited Transmit gives no fast retransmit to flows shorter than 5 segments",
+        source="section III-A",
+        published="none",
+        judged=judge.is_none(sum(t.fast_retransmits for t in totals), sum(t.recoveries for t in totals)),
+    )
+    for key, classes, claim, gains_here in (
+        ("w2-one-segment", _classes(1, 1), "degrades flows of 1 segment", False),
+        ("w2-two-segments", _classes(2, 2), "improves flows of 2 segments", True),
+        ("w2-longer", _classes(3), "degrades flows longer than 2 segments", False),
+    ):
+        found = measure.gain(proposed["w2"], classic, classes=classes)
+        yield judge.finding(
+            key=key,
+            claim=f"An initial window of two {claim} (mean of these classes)",
+            source=where,
+            published="gain above 0" if gains_here else "gain below 0",
+            judged=judge.is_above(found, 0.0, "%") if gains_here else judge.is_below(found, 0.0, "%"),
+        )
+    for each in figures.PROPOSALS:
+        if each.framing is None:
+            named = {f"{paper.CLASS_BYTES[n - 1]} bytes": found for n, found in gains[each.key].items()}
+            yield judge.finding(
+                key=f"{each.key}-alone",
+                claim=f"{each.label} alone does not always gain",
+                source=where,
+                published="a class with a gain below 0",
+                judged=judge.some_below(named, 0.0),
+            )
+        else:
+            yield judge.finding(
+                key=f"{each.key}-enhanced",
+                claim=f"{each.label} together perform better than Classic",
+                source=where,
+                published="gain above 0",
+                judged=judge.is_above(measure.gain(proposed[each.key], classic), 0.0, "%"),
+            )
+            alone = proposed[each.key.split("-")[0]]
+            yield judge.finding(
+                key=f"{each.key}-better-than-alone",
+                claim=f"{each.label} together perform better than {each.label.split(' ')[0]} alone",
+                source=where,
+                published="gain above 0",
+                judged=judge.is_above(measure.gain(proposed[each.key], alone), 0.0, "%"),
+            )
+
+
+def _figure_7(mixed: Mapping[str, Mapping[float, Sequence[RunSummary]]]) -> Part:
+    classic = figures.reno(paper.CLASSIC.sender)
+    percent = [100.0 * share for share in figures.SHARES]
+    lines = []
+    for variant in reversed(FRAMED):
+        name = variant.label.split("-")[0]
+        for key, label, sender in (
+            (f"classic-beside-{variant.key}", f"Classic beside {name}", classic),
+            (variant.key, f"{variant.label} beside Classic", figures.reno(variant.sender)),
+        ):
+            found = [measure.mean(measure.times(runs, sender=sender)) for runs in mixed[variant.key].values()]
+            present = [(at, y) for at, y in zip(percent, found, strict=True) if y is not None]
+            lines.append(series(key, label, [at for at, _ in present], [y for _, y in present]))
+    figure = Figure(
+        key="fig-7",
+        title="Friendliness: framed flows among Classic ones",
+        source=f"{JOURNAL}, Fig. 7",
+        caption="Mean completion time of the flows of each kind, all with Reno, at 80 % load.",
+        x=Axis(label="short flows that use framing", unit="%", scale="linear", low=0.0, high=100.0),
+        y=SECONDS,
+        series=tuple(lines),
+        notes=figures.READINGS[1:2],
+    )
+    return Part(figures=(figure,), findings=tuple(_claims_7(mixed)))
+
+
+def _claims_7(mixed: Mapping[str, Mapping[float, Sequence[RunSummary]]]) -> Iterator[Finding]:
+    classic = figures.reno(paper.CLASSIC.sender)
+    some = [share for share in figures.SHARES if share < 1.0]
+    slopes: dict[str, stats.Estimate | None] = {}
+    for variant in FRAMED:
+        by_share = [measure.times(mixed[variant.key][share], sender=classic) for share in some]
+        slopes[variant.key] = measure.slope(some, by_share)
+        yield judge.finding(
+            key=f"degrades-classic-{variant.key}",
+            claim=f"{variant.label} flows degrade Classic ones: the more there are, the longer these take (slope)",
+            source="section IV-A.3, Fig. 7",
+            published="above 0",
+            judged=judge.is_above(slopes[variant.key], 0.0, "s from no framing to all"),
+        )
+    ours, theirs = (measure.times(mixed[key][some[-1]], sender=classic) for key in ("vs", "fs"))
+    yield judge.finding(
+        key="vs-friendlier",
+        claim="VS-TCP-SF is friendlier: at 80 % of framed flows Classic ones take less time beside VS than beside FS",
+        source="section IV-A.3",
+        published="less",
+        judged=judge.is_below(measure.paired(ours, theirs), 0.0, "s"),
+    )

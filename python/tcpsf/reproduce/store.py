@@ -1,0 +1,122 @@
+"""Finished runs on disk, so that an interrupted evaluation goes on where it stopped.
+
+A run is filed under what it depends on: the scenario, the seed, what is kept of it, and the simulator. A file that is
+cut short, altered, or filed under another key counts as not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpsf import _core
+from tcpsf.result import Batch, Provenance
+from tcpsf.scenario import Scenario
+from tcpsf.summary import SUMS, Group, RunSummary, SummaryFold, Totals
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FORMAT = "tcpsf.run/1"
+"""What a file holds; counts up when `SummaryFold` sums up otherwise."""
+
+
+class Store:
+    """A folder of finished runs."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+
+    def load(self, scenario: Scenario, seed: int, *, histogram: bool) -> RunSummary | None:
+        """Return the run if it is there and whole."""
+        key = key_of(scenario, seed, histogram=histogram)
+        try:
+            content = json.loads((self._folder / f"{key}.json").read_bytes())
+            if content["key"] != key or content["check"] != _digest(content["run"]):
+                return None
+            groups = dict(_group(entry) for entry in content["run"]["groups"])
+            links = content["run"]["links"]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+        provenance = Provenance(version=_core.version, seed=seed, scenario=scenario)
+        return RunSummary(provenance=provenance, groups=groups, links=links)
+
+    def save(self, summary: RunSummary, *, histogram: bool) -> None:
+        """File a run. It gets its name when all of it is written, so nobody reads half of one."""
+        source = summary.provenance
+        key = key_of(source.scenario, source.seed, histogram=histogram)
+        run = {
+            "groups": [_entry(group, totals) for group, totals in summary.groups.items()],
+            "links": summary.links,
+        }
+        content = {"key": key, "check": _digest(run), "run": run}
+        partial = self._folder / f"{key}.{os.getpid()}-{threading.get_ident()}.partial"
+        try:
+            partial.write_text(json.dumps(content), encoding="utf-8")
+            partial.replace(self._folder / f"{key}.json")
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+class StoringFold:
+    """Sums up a run and files it."""
+
+    def __init__(self, store: Store | None, *, histogram: bool) -> None:
+        self._inner = SummaryFold(percentiles=histogram)
+        self._store = store
+        self._histogram = histogram
+
+    def add(self, batch: Batch) -> None:
+        """Take the next rows."""
+        self._inner.add(batch)
+
+    def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> RunSummary:
+        """Return the sums once they are filed."""
+        summary = self._inner.finish(links=links, provenance=provenance)
+        if self._store is not None:
+            self._store.save(summary, histogram=self._histogram)
+        return summary
+
+
+def key_of(scenario: Scenario, seed: int, *, histogram: bool) -> str:
+    """Digest everything that a run's sums depend on."""
+    return _digest(
+        {
+            "format": FORMAT,
+            "simulator": [_core.version, _build()],
+            "scenario": scenario.to_dict(),
+            "seed": seed,
+            "histogram": histogram,
+        }
+    )
+
+
+@cache
+def _build() -> str:
+    """Digest the simulator itself: two builds of one version may differ."""
+    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _entry(group: Group, totals: Totals) -> dict[str, Any]:
+    return {
+        "group": list(group),
+        "sums": [getattr(totals, name) for name in SUMS],
+        "bins": sorted(totals.bins.items()),
+    }
+
+
+def _group(entry: dict[str, Any]) -> tuple[Group, Totals]:
+    sums = dict(zip(SUMS, entry["sums"], strict=True))
+    bins = Counter(dict(entry["bins"]))
+    return Group(*entry["group"]), Totals(**sums, bins=bins)
