@@ -110,6 +110,11 @@ def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> No
     assert result.packets.columns == packets.split()
     assert result.packets["workload"].cast(str).unique().to_list() == ["web"]
     assert result.links["link"].cast(str).to_list() == ["there", "back"]
+    links = "link duration_s offered_packets offered_bytes delivered_packets delivered_bytes dropped_buffer_packets"
+    links += " dropped_buffer_bytes dropped_early_packets dropped_early_bytes dropped_loss_packets dropped_loss_bytes"
+    links += " held_packets held_bytes marked_packets marked_bytes utilisation mean_queue_packets mean_queue_bytes"
+    links += " max_queue_packets max_queue_bytes"
+    assert result.links.columns == links.split()
     greedy = result.flows.filter(result.flows["workload"].cast(str) == "greedy")
     assert greedy["size_bytes"].null_count() == greedy["sender_s"].null_count() == greedy.height == 2
 
@@ -120,6 +125,7 @@ def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> No
         ("", [scenario.Scenario]),
         ("link[0]", [scenario.Link]),
         ("link[0].buffer", [scenario.Buffer]),
+        ("link[0].buffer.red", [scenario.Red]),
         (
             "link[0].loss",
             [scenario.PacketLoss, scenario.ByteLoss, scenario.LinearLoss, scenario.BurstLoss, scenario.MaskLoss],

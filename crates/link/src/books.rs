@@ -43,16 +43,20 @@ pub struct Books {
     pub delivered: Tally,
     /// Refused for want of room.
     pub dropped_buffer: Tally,
+    /// Dropped by the discipline although there was room.
+    pub dropped_early: Tally,
     /// Taken by the loss model.
     pub dropped_loss: Tally,
     /// Waiting, in transmission, travelling, or arrived and not yet taken.
     pub held: Tally,
+    /// Marked by the discipline. They are delivered, held or lost on the line like any others, and counted there.
+    pub marked: Tally,
 }
 
 impl Books {
-    /// Dropped for either reason.
+    /// Dropped for whatever reason.
     pub fn dropped(&self) -> Tally {
-        self.dropped_buffer + self.dropped_loss
+        self.dropped_buffer + self.dropped_early + self.dropped_loss
     }
 
     /// Whether offered = delivered + dropped + held, in packets and in bytes.

@@ -4,6 +4,7 @@ use units::{Duration, Rate};
 
 use crate::buffer::Buffer;
 use crate::loss::LossModel;
+use crate::red::Red;
 
 /// The parts of a link. The default is a wire: infinitely fast, no delay, no loss.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct LinkConfig {
     ///
     /// With `false` the buffer holds waiting packets only, and an idle link accepts a packet of any size.
     pub counts_in_service: bool,
+    /// Which packets are dropped or marked although there is room. The queue that it looks at is what the buffer counts.
+    pub discipline: Discipline,
     /// Which packets are lost other than for want of room.
     pub loss: LossModel,
     /// Where they are lost.
@@ -35,10 +38,21 @@ impl Default for LinkConfig {
             delay: Duration::ZERO,
             buffer: Buffer::Unlimited,
             counts_in_service: true,
+            discipline: Discipline::DropTail,
             loss: LossModel::None,
             loss_place: LossPlace::Line,
         }
     }
+}
+
+/// What a buffer does before it is full.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Discipline {
+    /// Nothing.
+    #[default]
+    DropTail,
+    /// Random early detection.
+    Red(Red),
 }
 
 /// Where the loss model takes its packets.

@@ -22,6 +22,19 @@ pub enum ConfigError {
         /// The size of the buffer.
         bytes: u64,
     },
+    /// RED without a range to work in.
+    #[error(
+        "RED between averages of {min} and {max} is impossible: the first must be below the second, which is at most 2^38"
+    )]
+    RedThresholds {
+        /// The average at which it begins.
+        min: u64,
+        /// The average at which every packet is dropped.
+        max: u64,
+    },
+    /// Packets of nothing.
+    #[error("a mean packet of 0 bytes is impossible: its size must be above zero")]
+    MeanPacket,
     /// A linear loss given at size 0.
     #[error("loss proportional to size must be given at a size above 0 bytes")]
     LinearAtZero,

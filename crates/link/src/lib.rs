@@ -3,12 +3,13 @@
 //! | decision | type |
 //! | --- | --- |
 //! | is there room for the packet? | [`Buffer`]: unlimited, bytes, packets, or chunks of bytes |
+//! | is it dropped or marked all the same? | [`Discipline`]: drop-tail, or random early detection ([`Red`]) |
 //! | when does its last bit leave, when does it arrive? | [`Link`], over [`units::Serializer`] |
 //! | does it arrive at all? | [`LossModel`]: per packet, per byte, linear in size, bursts, an explicit mask |
 //! | where did every packet go? | [`Books`] and [`QueueStatistics`] |
 //!
-//! A [`Link`] reads no clock and owns no random generator: the driver passes the time and, for each packet
-//! that has to be decided by chance, one uniform number. The same link therefore serves a simulator and a
+//! A [`Link`] reads no clock and owns no random generator: the driver passes the time and, for each decision on a
+//! packet that is left to chance, one uniform number. The same link therefore serves a simulator and a
 //! real-time emulator. Everything is an integer; a [`Probability`] is converted from floating point once.
 //!
 //! ```
@@ -21,8 +22,8 @@
 //!     buffer: Buffer::bytes(150_000)?,
 //!     ..LinkConfig::default()
 //! });
-//! let packet = Offered { bytes: 1500, data: true };
-//! let outcome = link.offer(Instant::ZERO, packet, "hello", || unreachable!("nothing is lost by chance"));
+//! let packet = Offered { bytes: 1500, data: true, ecn_capable: false };
+//! let outcome = link.offer(Instant::ZERO, packet, "hello", |_| unreachable!("nothing is lost by chance"));
 //! assert_eq!(outcome, Outcome::Accepted);
 //!
 //! // 1.2 ms on the line and 50 ms on the way.
@@ -40,13 +41,15 @@ mod link;
 mod loss;
 mod probability;
 mod queue;
+mod red;
 mod statistics;
 
 pub use books::{Books, Tally};
 pub use buffer::{Buffer, Chunks};
-pub use config::{LinkConfig, LossPlace};
+pub use config::{Discipline, LinkConfig, LossPlace};
 pub use error::ConfigError;
-pub use link::{Drop, Link, Offered, Outcome};
+pub use link::{Chance, Drop, Link, Offered, Outcome};
 pub use loss::{Burst, Linear, LossModel};
 pub use probability::Probability;
+pub use red::{Measure, Red};
 pub use statistics::QueueStatistics;

@@ -77,10 +77,19 @@ impl Probability {
         result
     }
 
+    /// How many of 2⁶⁴ draws hit.
+    pub(crate) const fn draws(self) -> u128 {
+        if self.0 == u64::MAX { 1 << 64 } else { self.0 as u128 }
+    }
+
+    /// This share of a number, rounded down.
+    pub(crate) const fn of(self, whole: u64) -> u64 {
+        if self.0 == u64::MAX { whole } else { ((self.0 as u128 * whole as u128) >> 64) as u64 }
+    }
+
     /// The probability times `numerator / denominator`, at most 1.
     pub(crate) fn times(self, numerator: u32, denominator: NonZeroU32) -> Self {
-        let draws = u128::from(self.0) + u128::from(self == Self::ONE);
-        let scaled = draws * u128::from(numerator) / u128::from(denominator.get());
+        let scaled = self.draws() * u128::from(numerator) / u128::from(denominator.get());
         u64::try_from(scaled).map_or(Self::ONE, Self)
     }
 

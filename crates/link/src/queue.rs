@@ -77,6 +77,18 @@ impl Queue {
         u64::from(self.buffer.units(bytes)) <= self.capacity - taken
     }
 
+    /// The packets that the buffer counts, and since when there has been none at all. Departures must have been retired.
+    pub(crate) fn counted(&self) -> (Tally, Option<Instant>) {
+        match self.packets.front() {
+            None => (Tally::default(), Some(self.free_at)),
+            Some(_) if self.counts_in_service => (self.depth, None),
+            Some(head) => {
+                let bytes = self.depth.bytes - u64::from(head.bytes);
+                (Tally { packets: self.depth.packets - 1, bytes }, None)
+            }
+        }
+    }
+
     /// Adds a packet that arrives at `now` and leaves at `departure`, no earlier than any before it.
     pub(crate) fn push(&mut self, now: Instant, departure: Instant, bytes: u32, lost: bool) {
         self.integrals.add(now, self.free_at.max(now), departure, bytes);

@@ -25,6 +25,10 @@ pub trait CongestionController {
     /// A loss was noticed without a timeout.
     fn on_loss(&mut self, loss: &LossSample);
 
+    /// A router marked a packet instead of dropping it, and the peer echoed that (RFC 3168 §6.1.2). Returns whether the
+    /// window was at its least before, so that only waiting makes the sender slower.
+    fn on_mark(&mut self, loss: &LossSample) -> bool;
+
     /// The retransmission timer expired. `repeated` when it has expired before for the same data.
     fn on_timeout(&mut self, loss: &LossSample, repeated: bool);
 
@@ -101,6 +105,10 @@ impl CongestionController for AnyController {
 
     fn on_loss(&mut self, loss: &LossSample) {
         each!(self, c => c.on_loss(loss));
+    }
+
+    fn on_mark(&mut self, loss: &LossSample) -> bool {
+        each!(self, c => c.on_mark(loss))
     }
 
     fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {

@@ -39,7 +39,7 @@ pub struct AckSample {
     pub app_limited: bool,
 }
 
-/// A loss, however it was noticed.
+/// A loss, however it was noticed, or a router's mark in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossSample {
     /// The sender maximum segment size.

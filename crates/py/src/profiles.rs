@@ -46,6 +46,7 @@ fn values(settings: &TcpSettings) -> Vec<(&'static str, String)> {
         ("receive_buffer", text(&format!("{}B", settings.receive_buffer))),
         ("nagle", settings.nagle.to_string()),
         ("timestamps", settings.timestamps.to_string()),
+        ("ecn", settings.ecn.to_string()),
         ("send_jitter", text(&settings.send_jitter.to_string())),
     ];
     if let Some(header) = settings.header {

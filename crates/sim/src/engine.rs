@@ -205,9 +205,11 @@ impl Simulation {
             let outcome = self.network.forward(now, &packet);
             if outcome != Outcome::Accepted {
                 let flow = &mut self.flows[slot];
-                self.recorded.dropped(now, flow, &packet, outcome);
-                flow.in_network -= 1;
-                self.settle(slot);
+                self.recorded.link_did(now, flow, &packet, outcome);
+                if !outcome.is_accepted() {
+                    flow.in_network -= 1;
+                    self.settle(slot);
+                }
             }
             return;
         }
@@ -312,11 +314,10 @@ impl Simulation {
             flow.packets = flow.packets.wrapping_add(1);
             self.recorded.packet(now, flow, &packet, PacketEvent::Sent);
             let outcome = self.network.send(now, &packet);
-            if outcome == Outcome::Accepted {
-                flow.in_network += 1;
-            } else {
-                self.recorded.dropped(now, flow, &packet, outcome);
+            if outcome != Outcome::Accepted {
+                self.recorded.link_did(now, flow, &packet, outcome);
             }
+            flow.in_network += u32::from(outcome.is_accepted());
         }
         while let Some(event) = flow.end(end).poll_event() {
             match event {

@@ -225,6 +225,7 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
         window_scaling: tcp.receive_buffer > u32::from(u16::MAX),
         timestamps: tcp.timestamps,
         sack: sender.wants_sack(),
+        ecn: tcp.ecn,
         nagle: tcp.nagle,
         // A simulated flow has all its data from the start and never idles.
         restart_after_idle: false,

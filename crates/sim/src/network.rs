@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use link::{Link, Offered, Outcome};
+use link::{Chance, Link, Offered, Outcome};
 use units::{Duration, Instant};
-use wire::Segment;
+use wire::{Ecn, Segment};
 
 use crate::plan::Plan;
 use crate::streams::{LinkDraws, Seed};
@@ -43,9 +43,16 @@ pub(crate) struct Way {
 #[derive(Debug)]
 pub(crate) struct Network {
     links: Vec<Link<Packet>>,
-    draws: Vec<LinkDraws>,
+    draws: Vec<Draws>,
     paths: Vec<[Vec<u32>; 2]>,
     deliveries: BinaryHeap<Reverse<(Instant, u32)>>,
+}
+
+/// What chance decides at a link, each by a name of its own.
+#[derive(Debug, Clone, Copy)]
+struct Draws {
+    loss: LinkDraws,
+    early: LinkDraws,
 }
 
 impl Network {
@@ -53,7 +60,14 @@ impl Network {
         let indexes = |path: &[usize]| path.iter().map(|&link| index(link)).collect();
         Self {
             links: plan.links.iter().map(|link| Link::new(link.config.clone())).collect(),
-            draws: plan.links.iter().map(|link| seed.link_draws(&link.loss_stream())).collect(),
+            draws: plan
+                .links
+                .iter()
+                .map(|link| Draws {
+                    loss: seed.link_draws(&link.loss_stream()),
+                    early: seed.link_draws(&link.early_stream()),
+                })
+                .collect(),
             paths: plan.workloads.iter().map(|w| [indexes(&w.forward), indexes(&w.back)]).collect(),
             deliveries: BinaryHeap::new(),
         }
@@ -72,11 +86,27 @@ impl Network {
         let number = self.path(packet.way)[usize::from(packet.hop)];
         let link = &mut self.links[number as usize];
         let was_idle = link.next_delivery().is_none();
-        let offered = Offered { bytes: packet.bytes, data: packet.segment.payload_len > 0 };
-        let draws = self.draws[number as usize];
+        let segment = &packet.segment;
+        let offered = Offered {
+            bytes: packet.bytes,
+            data: segment.payload_len > 0,
+            ecn_capable: segment.flags.ecn().is_capable(),
+        };
+        let draws = &self.draws[number as usize];
         let (identity, serial) = (packet.identity, u64::from(packet.serial));
-        let outcome = link.offer(now, offered, *packet, move || draws.draw(identity, serial));
-        if outcome == Outcome::Accepted
+        let outcome = link.offer(now, offered, *packet, move |chance| {
+            let draws = match chance {
+                Chance::Loss => draws.loss,
+                Chance::Early => draws.early,
+            };
+            draws.draw(identity, serial)
+        });
+        if outcome == Outcome::Marked
+            && let Some(newest) = link.newest_mut()
+        {
+            newest.segment.flags = newest.segment.flags.with_ecn(Ecn::Ce);
+        }
+        if outcome.is_accepted()
             && was_idle
             && let Some(at) = link.next_delivery()
         {

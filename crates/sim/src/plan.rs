@@ -102,6 +102,11 @@ impl PlannedLink {
     pub fn loss_stream(&self) -> String {
         format!("{}/loss", self.name)
     }
+
+    /// The name of the stream that decides on what the buffer's discipline drops or marks.
+    pub fn early_stream(&self) -> String {
+        format!("{}/early", self.name)
+    }
 }
 
 fn links(scenario: &Scenario) -> Result<Vec<PlannedLink>, ScenarioError> {
@@ -167,7 +172,8 @@ fn first(names: &[&str], name: &str) -> usize {
 }
 
 fn check_streams(links: &[PlannedLink], workloads: &[PlannedWorkload]) -> Result<(), ScenarioError> {
-    let mut names: Vec<String> = links.iter().map(PlannedLink::loss_stream).collect();
+    let mut names: Vec<String> =
+        links.iter().flat_map(|link| [link.loss_stream(), link.early_stream()]).collect();
     for workload in workloads {
         names.extend(workload.stream_names());
     }

@@ -60,11 +60,14 @@ impl Recorded {
         self.samples.push(row);
     }
 
+    /// Something other than accepting a packet as it is.
     #[inline]
-    pub(crate) fn dropped(&mut self, now: Instant, flow: &Flow, packet: &Packet, outcome: Outcome) {
+    pub(crate) fn link_did(&mut self, now: Instant, flow: &Flow, packet: &Packet, outcome: Outcome) {
         match outcome {
             Outcome::Accepted => {}
+            Outcome::Marked => self.packet(now, flow, packet, PacketEvent::Marked),
             Outcome::Dropped(Drop::Buffer) => self.packet(now, flow, packet, PacketEvent::DroppedBuffer),
+            Outcome::Dropped(Drop::Early) => self.packet(now, flow, packet, PacketEvent::DroppedEarly),
             Outcome::Dropped(Drop::Loss) => self.packet(now, flow, packet, PacketEvent::DroppedLoss),
         }
     }
@@ -111,6 +114,7 @@ fn recovery_row(flow: &Flow, loss: &LossEvent) -> RecoveryRow {
         Repair::FastRetransmit => Cause::FastRetransmit,
         Repair::Timeout => Cause::Timeout,
         Repair::SynTimeout => Cause::SynTimeout,
+        Repair::Mark => Cause::Ecn,
     };
     RecoveryRow {
         time_s: time_s(loss.at),

@@ -124,9 +124,9 @@ table! {
 }
 
 table! {
-    /// One row for each detected loss.
+    /// One row for each detected loss, and each mark that was answered like one.
     Recoveries,
-    /// A detected loss, with the state just before the reaction to it.
+    /// A detected loss or a mark, with the state just before the reaction to it.
     RecoveryRow {
         /// When.
         time_s: Vec<f64>,
@@ -168,6 +168,10 @@ table! {
         dropped_buffer_packets: Vec<u64>,
         /// Their bytes.
         dropped_buffer_bytes: Vec<u64>,
+        /// Packets dropped by the discipline although there was room.
+        dropped_early_packets: Vec<u64>,
+        /// Their bytes.
+        dropped_early_bytes: Vec<u64>,
         /// Packets lost on the line.
         dropped_loss_packets: Vec<u64>,
         /// Their bytes.
@@ -176,6 +180,10 @@ table! {
         held_packets: Vec<u64>,
         /// Their bytes.
         held_bytes: Vec<u64>,
+        /// Packets marked by the discipline, whatever became of them.
+        marked_packets: Vec<u64>,
+        /// Their bytes.
+        marked_bytes: Vec<u64>,
         /// Share of the time in which the line was sending.
         utilisation: Vec<f64>,
         /// Mean over time of the packets in the queue, the one in transmission included.
@@ -248,9 +256,13 @@ pub enum PacketEvent {
     DroppedBuffer,
     /// A link lost it.
     DroppedLoss,
+    /// A link's discipline dropped it although there was room.
+    DroppedEarly,
+    /// A link's discipline marked it.
+    Marked,
 }
 
-/// How a loss was found.
+/// How a loss was found, or what was taken for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// Duplicate acknowledgements or SACK.
@@ -259,6 +271,8 @@ pub enum Cause {
     Timeout,
     /// The retransmission timer, during the handshake.
     SynTimeout,
+    /// No loss: a router's mark, echoed by the receiver.
+    Ecn,
 }
 
 /// What a sample measures.
@@ -277,7 +291,7 @@ pub enum Quantity {
 }
 
 impl Cause {
-    const NAMES: [&str; 3] = ["fast-retransmit", "timeout", "syn-timeout"];
+    const NAMES: [&str; 4] = ["fast-retransmit", "timeout", "syn-timeout", "ecn"];
 
     /// The code in the column `cause`.
     pub const fn code(self) -> u32 {
@@ -286,7 +300,7 @@ impl Cause {
 }
 
 impl PacketEvent {
-    const NAMES: [&str; 4] = ["sent", "arrived", "dropped-buffer", "dropped-loss"];
+    const NAMES: [&str; 6] = ["sent", "arrived", "dropped-buffer", "dropped-loss", "dropped-early", "marked"];
 
     /// The code in the column `event`.
     pub const fn code(self) -> u32 {
@@ -369,10 +383,14 @@ impl LinkRow {
             delivered_bytes: books.delivered.bytes,
             dropped_buffer_packets: books.dropped_buffer.packets,
             dropped_buffer_bytes: books.dropped_buffer.bytes,
+            dropped_early_packets: books.dropped_early.packets,
+            dropped_early_bytes: books.dropped_early.bytes,
             dropped_loss_packets: books.dropped_loss.packets,
             dropped_loss_bytes: books.dropped_loss.bytes,
             held_packets: books.held.packets,
             held_bytes: books.held.bytes,
+            marked_packets: books.marked.packets,
+            marked_bytes: books.marked.bytes,
             utilisation: mean(u128::from(queue.busy.as_nanos())),
             mean_queue_packets: mean(queue.packet_nanos),
             mean_queue_bytes: mean(queue.byte_nanos),

@@ -13,8 +13,9 @@ const BUFFER: &str = r#", "buffer": {"bytes": "150kB"}"#;
 fn a_rebuild_changes_nothing() {
     let workloads = [web(FIXED, 0.8), greedy(CLASSIC, 10)].join(",");
     let run = Run::new(&network("30s", BUFFER, &workloads), 7);
+    // The third moved when `links` got its columns on early drops and marks; without them it was 0x2f55_7c0c_8d5e_ec4d.
     // A change here changes every published figure: say why in CHANGELOG.md under "Changed behaviour".
-    assert_eq!(run.digest(), [0x998a_aef0_3d1e_2482, 0xa525_ed84_94b6_c6f8, 0x2f55_7c0c_8d5e_ec4d]);
+    assert_eq!(run.digest(), [0x998a_aef0_3d1e_2482, 0xa525_ed84_94b6_c6f8, 0xe9e9_56ac_b8be_69cd]);
 }
 
 #[test]

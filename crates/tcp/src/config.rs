@@ -34,6 +34,8 @@ pub struct Config {
     pub timestamps: bool,
     /// Offer SACK (RFC 2018), for what is received; what is sent also needs a sender that uses it.
     pub sack: bool,
+    /// Offer ECN (RFC 3168), and accept it.
+    pub ecn: bool,
     /// Hold a segment shorter than `MSS_c` back while another such segment is unacknowledged.
     pub nagle: bool,
     /// RFC 5681 §4.1: begin a new slow start after an idle time of one RTO.
@@ -60,6 +62,7 @@ impl Default for Config {
             window_scaling: true,
             timestamps: true,
             sack: true,
+            ecn: false,
             nagle: true,
             restart_after_idle: true,
             msl: Duration::from_secs(120),
@@ -100,6 +103,8 @@ pub struct Negotiated {
     pub peer_mss: Mss,
     /// Whether SACK blocks may be sent and are to be expected.
     pub sack: bool,
+    /// Whether routers may mark data segments, and both ends act on it.
+    pub ecn: bool,
     /// Whether every segment carries timestamps.
     pub timestamps: bool,
     /// The scale of the windows that the peer advertises.
@@ -119,6 +124,7 @@ impl Negotiated {
         Self {
             peer_mss: config.mss,
             sack: config.sack,
+            ecn: config.ecn,
             timestamps: config.timestamps,
             send_scale: scale,
             receive_scale: scale,

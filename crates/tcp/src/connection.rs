@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use units::{Duration, Instant};
-use wire::{Control, Mss, Options, Segment, SeqNum, Timestamps, UnscaledWindow, WindowScale};
+use wire::{Control, Flags, Mss, Options, Segment, SeqNum, Timestamps, UnscaledWindow, WindowScale};
 
 use crate::config::{Config, Negotiated};
 use crate::event::{CallError, CloseReason, Event};
@@ -312,7 +312,9 @@ impl Connection {
         }
         let ack = self.rcv.acknowledge(&mut self.timers.delayed_ack);
         let window = self.rcv.advertise(self.negotiated.receive_scale, self.snd.smss);
-        Segment { seq, ack: Some(ack), control, psh: false, window, payload_len, options }
+        // RFC 3168 §6.1.3: on every acknowledgment until the peer says that it has heard.
+        let flags = Flags::NONE.with(Flags::ECE, self.rcv.echoes_mark());
+        Segment { seq, ack: Some(ack), control, flags, window, payload_len, options }
     }
 
     /// The segment that opens: a SYN, or a SYN that also acknowledges one.
@@ -332,8 +334,14 @@ impl Connection {
         };
         // RFC 7323 §2.2: the window of a SYN is never scaled.
         let window = UnscaledWindow::from_bytes(config.receive_buffer, WindowScale::NONE);
+        // RFC 3168 §6.1.1: both bits to offer ECN, one to accept it; and a SYN itself is never ECN-capable.
+        let flags = if answers {
+            Flags::NONE.with(Flags::ECE, self.negotiated.ecn)
+        } else {
+            Flags::NONE.with(Flags::ECE, config.ecn).with(Flags::CWR, config.ecn)
+        };
         let ack = answers.then(|| self.rcv.acknowledge(&mut self.timers.delayed_ack));
-        Segment { seq: self.snd.iss, ack, control: Control::Syn, psh: false, window, payload_len: 0, options }
+        Segment { seq: self.snd.iss, ack, control: Control::Syn, flags, window, payload_len: 0, options }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use policy::loss::Cut;
 use units::Instant;
-use wire::{Control, Segment, SeqNum};
+use wire::{Control, Ecn, Flags, Segment, SeqNum};
 
 use crate::connection::Connection;
 use crate::state::State;
@@ -14,6 +14,8 @@ struct Piece {
     len: u32,
     /// Shorter than `MSS_c` was when it was cut.
     small: bool,
+    /// Sent for the first time, the whole of it.
+    new: bool,
 }
 
 impl Connection {
@@ -24,7 +26,7 @@ impl Connection {
                 seq: reset.seq,
                 ack: reset.ack,
                 control: Control::Rst,
-                psh: false,
+                flags: Flags::NONE,
                 window: wire::UnscaledWindow::default(),
                 payload_len: 0,
                 options: wire::Options::default(),
@@ -39,16 +41,12 @@ impl Connection {
             }
             _ => {}
         }
-        if self.rcv.owes_duplicate() {
-            return Some(self.pure_ack(now));
+        let piece = if self.rcv.owes_duplicate() { None } else { self.next_piece(now) };
+        match piece {
+            Some(piece) => Some(self.data(now, piece)),
+            None if self.rcv.ack_is_due() => Some(self.pure_ack(now)),
+            None => None,
         }
-        if let Some(piece) = self.next_piece(now) {
-            return Some(self.data(now, piece));
-        }
-        if self.rcv.ack_is_due() {
-            return Some(self.pure_ack(now));
-        }
-        None
     }
 
     fn pure_ack(&mut self, now: Instant) -> Segment {
@@ -72,7 +70,13 @@ impl Connection {
         self.start_retransmit_timer(now);
         let mut segment = self.segment(now, piece.seq, payload_len, control);
         // RFC 9293 §3.9.1: push what empties the queue, for there is nothing to wait for.
-        segment.psh = payload_len > 0 && end.at_or_after(self.snd.data_end);
+        let push = payload_len > 0 && end.at_or_after(self.snd.data_end);
+        segment.flags = segment.flags.with(Flags::PSH, push);
+        // RFC 3168 §6.1.2, §6.1.5, §6.1.6: new data is ECN-capable; no retransmission, no window probe.
+        if self.negotiated.ecn && piece.new && payload_len > 0 && !self.snd.is_probing() {
+            let reduced = self.snd.ecn.take_news();
+            segment.flags = segment.flags.with_ecn(Ecn::Ect0).with(Flags::CWR, reduced);
+        }
         segment
     }
 
@@ -107,7 +111,7 @@ impl Connection {
             self.snd.restart_if_idle(now, &self.config);
         }
         let piece = self.fresh_piece(now)?;
-        self.count(piece, piece.seq.before(self.snd.max));
+        self.count(piece, !piece.new);
         self.snd.sent(piece.len, now);
         if piece.small {
             self.snd.small_end = self.snd.nxt;
@@ -137,7 +141,7 @@ impl Connection {
         let piece = |cut: Cut| {
             let (seq, len) = cut.range();
             // A full-sized segment is cut anew when the window has become small (draft §6).
-            Piece { seq, len: len.min(limit), small: false }
+            Piece { seq, len: len.min(limit), small: false, new: false }
         };
         if std::mem::take(&mut self.snd.repair.resend_first) {
             // RFC 5681 §3.2 step 3, RFC 6675 §5 step (4.3): the first segment goes without asking the window.
@@ -149,6 +153,9 @@ impl Connection {
     /// What the windows let out at SND.NXT: new data, or what a timeout made be sent again.
     fn fresh_piece(&mut self, now: Instant) -> Option<Piece> {
         let snd = &self.snd;
+        if snd.ecn.waits() {
+            return None;
+        }
         let view = snd.view();
         let mss_c = snd.mss_c_at(&view);
         let left = snd.data_end.distance_from(snd.nxt);
@@ -181,7 +188,7 @@ impl Connection {
             return None;
         }
         let len = len + u32::from(fin);
-        Some(Piece { seq: snd.nxt, len, small: len < mss_c })
+        Some(Piece { seq: snd.nxt, len, small: len < mss_c, new: !snd.nxt.before(snd.max) })
     }
 
     fn note_dry(&mut self) {

@@ -14,7 +14,7 @@ pub enum Event {
     PeerClosed,
     /// The connection is over.
     Closed(CloseReason),
-    /// The sender noticed a loss.
+    /// The sender noticed a loss, or a mark in its place.
     Loss(LossEvent),
 }
 
@@ -33,7 +33,7 @@ pub enum CloseReason {
     Aborted,
 }
 
-/// How a loss is being repaired.
+/// How a loss is being repaired, or what else reduced the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Repair {
     /// Fast recovery was entered: once a window.
@@ -42,6 +42,8 @@ pub enum Repair {
     Timeout,
     /// The timer expired for a SYN.
     SynTimeout,
+    /// Nothing was lost: the peer echoed a router's mark (RFC 3168 §6.1.2). Once a window.
+    Mark,
 }
 
 /// A loss as the sender saw it.

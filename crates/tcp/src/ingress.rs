@@ -13,7 +13,7 @@ mod syn_sent;
 mod text;
 
 use units::Instant;
-use wire::{Control, Segment, UnscaledWindow, WindowScale};
+use wire::{Control, Flags, Segment, UnscaledWindow, WindowScale};
 
 use crate::connection::{Connection, Reset};
 use crate::event::Accepted;
@@ -40,8 +40,14 @@ impl Connection {
 
     /// RFC 9293 §3.10.7.4: SYN-RECEIVED and the synchronized states.
     fn segment_otherwise(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
-        if self.state == State::SynReceived && self.repeats_known_syn(segment) {
-            return self.segment_otherwise(&self.without_syn(segment), now);
+        if self.state == State::SynReceived && segment.control == Control::Syn {
+            if segment.seq + 1 == self.rcv.nxt && !segment.is_ecn_setup() {
+                // RFC 3168 §6.1.1.1: the peer has fallen back to a plain SYN, and no end may set ECT.
+                self.negotiated.ecn = false;
+            }
+            if self.repeats_known_syn(segment) {
+                return self.segment_otherwise(&self.without_syn(segment), now);
+            }
         }
         if self.check_sequence(segment, now) == Step::Stop
             || self.check_reset(segment) == Step::Stop
@@ -57,10 +63,7 @@ impl Connection {
 
     /// When both ends open at once, the peer's SYN-ACK begins with the SYN that has been received.
     fn repeats_known_syn(&self, segment: &Segment) -> bool {
-        !self.passive
-            && segment.control == Control::Syn
-            && segment.ack.is_some()
-            && segment.seq + 1 == self.rcv.nxt
+        !self.passive && segment.ack.is_some() && segment.seq + 1 == self.rcv.nxt
     }
 
     /// RFC 9293 §3.10.7.4: what lies before the window is trimmed off, here the SYN, so that the acknowledgment
@@ -71,6 +74,8 @@ impl Connection {
         Segment {
             seq: segment.seq + 1,
             control: Control::None,
+            // RFC 3168 §6.1.1: with a SYN the bits say what the peer can do, not what it has seen.
+            flags: Flags::NONE,
             window: UnscaledWindow::from_bytes(window, self.negotiated.send_scale),
             ..*segment
         }

@@ -1,7 +1,7 @@
 //! The receiving half: reassembly, acknowledgment, the advertised window.
 
 use units::{Duration, Instant};
-use wire::{SackBlocks, SeqNum, SeqRange, UnscaledWindow, WindowScale};
+use wire::{Ecn, Flags, SackBlocks, SeqNum, SeqRange, UnscaledWindow, WindowScale};
 
 use crate::config::{Config, DelayedAck};
 use crate::event::Accepted;
@@ -27,6 +27,8 @@ pub(crate) struct Receiver {
     duplicate: Option<SeqRange>,
     timestamps: PeerClock,
     peer_scales: bool,
+    /// A marked segment has arrived, and the peer hasn't said yet that it knows.
+    echoes_mark: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +63,7 @@ impl Receiver {
             duplicate: None,
             timestamps: PeerClock::default(),
             peer_scales: false,
+            echoes_mark: false,
         }
     }
 
@@ -77,6 +80,17 @@ impl Receiver {
 
     pub(crate) fn peer_scales(&self) -> bool {
         self.peer_scales
+    }
+
+    /// RFC 3168 §6.1.3: a mark is echoed until the peer says that it has reduced its window; a segment that says so may
+    /// be marked itself.
+    pub(crate) fn note_marks(&mut self, flags: Flags) {
+        self.echoes_mark &= !flags.has(Flags::CWR);
+        self.echoes_mark |= flags.ecn() == Ecn::Ce;
+    }
+
+    pub(crate) fn echoes_mark(&self) -> bool {
+        self.echoes_mark
     }
 
     /// RFC 9293 §3.10.7.4, first step: whether any of the segment lies in the window.

@@ -15,8 +15,10 @@ use wire::SeqNum;
 use crate::config::{Config, Negotiated, RttSamples};
 use crate::event::{LossEvent, Repair};
 
+mod ecn;
 mod repair;
 
+use ecn::Marks;
 pub(crate) use repair::Expiry;
 use repair::RepairState;
 
@@ -37,6 +39,8 @@ pub struct SendStatistics {
     pub timeouts: u32,
     /// Expiries of the retransmission timer for a SYN.
     pub syn_timeouts: u32,
+    /// Times an echoed mark reduced the window.
+    pub ecn_reductions: u32,
 }
 
 /// The sending half as it stands, for traces and tests.
@@ -88,6 +92,7 @@ pub(crate) struct Sender {
     pub(crate) rtt: RttEstimator,
     pub(crate) statistics: SendStatistics,
     pub(crate) repair: RepairState,
+    pub(crate) ecn: Marks,
     /// SND.SML: past the last segment shorter than `MSS_c`.
     pub(crate) small_end: SeqNum,
     pub(crate) last_sent: Instant,
@@ -129,6 +134,7 @@ impl Sender {
             rtt: RttEstimator::new(config.rto),
             statistics: SendStatistics::default(),
             repair: RepairState { point: None, resend_first: false, recover: iss + 1, limited: 0 },
+            ecn: Marks::default(),
             small_end: iss,
             last_sent: Instant::ZERO,
             controller: sender.controller(smss, config.counting, config.halving),
@@ -366,8 +372,15 @@ impl Sender {
     }
 
     /// An acknowledgment advanced SND.UNA to `ack`. `echo` is the round-trip time by timestamps, if they are
-    /// in use. Returns whether the retransmission timer is to be restarted.
-    pub(crate) fn acknowledged(&mut self, ack: SeqNum, now: Instant, echo: Option<units::Duration>) -> bool {
+    /// in use; `marked`, that the acknowledgment echoes a mark. Returns whether the retransmission timer is to be
+    /// restarted.
+    pub(crate) fn acknowledged(
+        &mut self,
+        ack: SeqNum,
+        now: Instant,
+        echo: Option<units::Duration>,
+        marked: bool,
+    ) -> bool {
         let acked = ack.distance_from(self.una);
         let app_limited = self.app_limited_until.is_some_and(|until| self.una.before(until));
         let taken = self.board.ack(ack);
@@ -380,12 +393,17 @@ impl Sender {
         if self.app_limited_until.is_some_and(|until| ack.at_or_after(until)) {
             self.app_limited_until = None;
         }
+        self.ecn.acknowledged(ack);
         self.measure(ack, now, taken.timed, echo);
         self.timeouts_in_a_row = 0;
         self.detector.reset();
         self.repair.limited = 0;
         if let Some(point) = self.repair.point {
             return self.repaired(acked, ack.at_or_after(point));
+        }
+        if marked {
+            // RFC 3168 §6.1.2: an echo widens nothing, nor does it lengthen the segments of a small window.
+            return true;
         }
         let view = self.view();
         self.segmenter.on_ack(&view);

@@ -40,6 +40,9 @@ impl Connection {
             }
             return;
         }
+        if self.snd.ecn.end_wait() && self.snd.flight() == 0 {
+            return;
+        }
         match self.snd.timed_out(now, &self.config) {
             Expiry::Loss(event) => self.emit(Event::Loss(event)),
             Expiry::Probe => {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tcp::{Config, Connection, Negotiated};
 use units::{Duration, Instant};
-use wire::{Control, Mss, Options, Segment, SeqNum, UnscaledWindow, WindowScale};
+use wire::{Control, Flags, Mss, Options, Segment, SeqNum, UnscaledWindow, WindowScale};
 
 const IRS: SeqNum = SeqNum::new(0);
 
@@ -41,7 +41,7 @@ impl Sender {
             seq: IRS + 1,
             ack: Some(ack),
             control: Control::None,
-            psh: false,
+            flags: Flags::NONE,
             window: UnscaledWindow::new(60_000),
             payload_len: 0,
             options: Options::default(),

@@ -75,7 +75,7 @@ prop_compose! {
         rtt_samples in select(vec![RttSamples::EveryAck, RttSamples::OnePerWindow]),
         (every, timeout) in (1..5u8, millis(1..500)),
         (receive_buffer, send_buffer) in (buffer(), buffer()),
-        [window_scaling, timestamps, sack, nagle, restart_after_idle] in any::<[bool; 5]>(),
+        [window_scaling, timestamps, sack, ecn, nagle, restart_after_idle] in any::<[bool; 6]>(),
     ) -> Config {
         Config {
             sender,
@@ -90,6 +90,7 @@ prop_compose! {
             window_scaling,
             timestamps,
             sack,
+            ecn,
             nagle,
             restart_after_idle,
             msl: Duration::from_secs(30),
@@ -123,9 +124,9 @@ prop_compose! {
 prop_compose! {
     fn path()(
         (delay, hold) in (millis(0..100), millis(0..100)),
-        loss in rate(300), corruption in rate(50), duplication in rate(300), reordering in rate(300),
+        loss in rate(300), corruption in rate(50), duplication in rate(300), reordering in rate(300), marking in rate(500),
     ) -> PathConfig {
-        PathConfig { delay, loss, corruption, duplication, reordering, hold }
+        PathConfig { delay, loss, corruption, duplication, reordering, hold, marking }
     }
 }
 

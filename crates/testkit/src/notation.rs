@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! P. 1:366(365) ack 1 win 65535 sack 731:1096
+//! .W 366:731(365) ack 1 win 65535 ect0
 //! ```
 //!
-//! Sequence numbers count from the initial ones: a SYN is 0 and the first byte is 1. Windows are in bytes.
+//! Sequence numbers count from the initial ones: a SYN is 0 and the first byte is 1. Windows are in bytes. The ECN
+//! field of the IP header stands last, unless it is Not-ECT.
 
 use std::fmt;
 
-use wire::{Control, Segment, SeqNum, WindowScale};
+use wire::{Control, Ecn, Flags, Segment, SeqNum, WindowScale};
 
 /// What a direction's numbers are counted from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -81,11 +83,24 @@ impl fmt::Display for Shown<'_> {
         if let Some(stamp) = options.timestamps {
             write!(f, " ts {}:{}", stamp.val, stamp.ecr)?;
         }
-        Ok(())
+        match segment.flags.ecn() {
+            Ecn::NotEct => Ok(()),
+            field => write!(f, " {}", ecn_name(field)),
+        }
     }
 }
 
-/// The control bits: `S`, `F`, `R` and `P`, with a dot for an acknowledgment.
+/// What the ECN field is called: `not-ect`, `ect0`, `ect1` or `ce`.
+pub const fn ecn_name(field: Ecn) -> &'static str {
+    match field {
+        Ecn::NotEct => "not-ect",
+        Ecn::Ect0 => "ect0",
+        Ecn::Ect1 => "ect1",
+        Ecn::Ce => "ce",
+    }
+}
+
+/// The control bits: `S`, `F`, `R` and `P`, with a dot for an acknowledgment, `E` for ECE and `W` for CWR.
 pub fn flags(segment: &Segment) -> String {
     let mut flags = String::new();
     flags.push_str(match segment.control {
@@ -94,11 +109,17 @@ pub fn flags(segment: &Segment) -> String {
         Control::Fin => "F",
         Control::Rst => "R",
     });
-    if segment.psh {
+    if segment.flags.has(Flags::PSH) {
         flags.push('P');
     }
     if segment.ack.is_some() {
         flags.push('.');
+    }
+    if segment.flags.has(Flags::ECE) {
+        flags.push('E');
+    }
+    if segment.flags.has(Flags::CWR) {
+        flags.push('W');
     }
     if flags.is_empty() {
         flags.push('-');
@@ -121,7 +142,7 @@ mod tests {
             seq: SeqNum::new(0),
             ack: Some(SeqNum::new(1001)),
             control: Control::Fin,
-            psh: true,
+            flags: Flags::PSH.with(Flags::CWR, true).with_ecn(Ecn::Ect0),
             window: UnscaledWindow::new(500),
             payload_len: 365,
             options: Options { timestamps: Some(Timestamps { val: 7, ecr: 3 }), ..Options::default() },
@@ -131,7 +152,7 @@ mod tests {
         }
         assert_eq!(
             ORIGINS.show(&segment).to_string(),
-            "FP. 1:366(365) ack 1 win 2000 sack 731:1096,1461:1826 ts 7:3"
+            "FP.W 1:366(365) ack 1 win 2000 sack 731:1096,1461:1826 ts 7:3 ect0"
         );
     }
 
@@ -141,7 +162,7 @@ mod tests {
             seq: SeqNum::new(u32::MAX),
             ack: None,
             control: Control::Syn,
-            psh: false,
+            flags: Flags::ECE.with(Flags::CWR, true),
             window: UnscaledWindow::new(500),
             payload_len: 0,
             options: Options {
@@ -151,6 +172,6 @@ mod tests {
                 ..Options::default()
             },
         };
-        assert_eq!(ORIGINS.show(&segment).to_string(), "S 0:0(0) win 500 mss 1460 ws 2 sackOK");
+        assert_eq!(ORIGINS.show(&segment).to_string(), "SEW 0:0(0) win 500 mss 1460 ws 2 sackOK");
     }
 }

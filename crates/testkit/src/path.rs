@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use units::{Duration, Instant};
-use wire::Segment;
+use wire::{Ecn, Segment};
 
 use crate::random::Random;
 
@@ -22,6 +22,8 @@ pub struct PathConfig {
     pub reordering: u16,
     /// The longest that they are held up.
     pub hold: Duration,
+    /// How many of the ECN-capable ones a router marks.
+    pub marking: u16,
 }
 
 /// What became of a segment.
@@ -63,13 +65,17 @@ impl Path {
     }
 
     /// Sends a packet on its way and says what becomes of it.
-    pub fn send(&mut self, packet: Packet, now: Instant) -> Fate {
+    pub fn send(&mut self, mut packet: Packet, now: Instant) -> Fate {
         let PathConfig { loss, corruption, duplication, .. } = self.config;
         if self.random.chance(loss) {
             return Fate::Lost;
         }
         if self.random.chance(corruption) {
             return Fate::Damaged;
+        }
+        let flags = packet.segment.flags;
+        if flags.ecn().is_capable() && self.random.chance(self.config.marking) {
+            packet.segment.flags = flags.with_ecn(Ecn::Ce);
         }
         let fate = if self.random.chance(duplication) { Fate::Doubled } else { Fate::Arrives };
         if fate == Fate::Doubled {
@@ -101,7 +107,7 @@ impl Path {
 
 #[cfg(test)]
 mod tests {
-    use wire::{Control, Options, SeqNum, UnscaledWindow};
+    use wire::{Control, Flags, Options, SeqNum, UnscaledWindow};
 
     use super::*;
 
@@ -110,7 +116,7 @@ mod tests {
             seq: SeqNum::new(number),
             ack: None,
             control: Control::None,
-            psh: false,
+            flags: Flags::NONE,
             window: UnscaledWindow::new(0),
             payload_len: 0,
             options: Options::default(),

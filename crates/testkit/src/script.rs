@@ -28,7 +28,7 @@
 //!
 //! A segment is written as [`crate::notation`] prints it, and what isn't said isn't compared: without flags
 //! it is a plain segment with an acknowledgment, pushed or not. SACK blocks must be those given, or none; and
-//! a SYN that gives any option gives all. What isn't said of an arriving segment is what the peer would say:
+//! a SYN that gives any option gives all. The ECN field is compared where one is given: `not-ect`, `ect0`, `ce`. What isn't said of an arriving segment is what the peer would say:
 //! the acknowledgment, window and place in the stream that it has come to.
 
 mod claim;

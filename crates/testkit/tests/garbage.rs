@@ -9,7 +9,8 @@ use tcp::{ByteStream, Config, Connection, Negotiated, State};
 use testkit::generate::{cases, tcp};
 use units::{Duration, Instant};
 use wire::{
-    Control, Mss, Options, SackBlocks, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
+    Control, Ecn, Flags, Mss, Options, SackBlocks, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow,
+    WindowScale,
 };
 
 /// A single feed is answered with no more segments than this.
@@ -43,6 +44,7 @@ struct Garbage {
     mss: Option<u16>,
     scale: Option<u8>,
     sack_permitted: bool,
+    flags: Flags,
 }
 
 #[derive(Debug, Clone)]
@@ -81,9 +83,12 @@ prop_compose! {
         mss in prop::option::of(1..=u16::MAX),
         scale in prop::option::of(any::<u8>()),
         sack_permitted in any::<bool>(),
+        (psh, ece, cwr) in any::<(bool, bool, bool)>(),
+        ecn in select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ce]),
     ) -> Garbage {
+        let flags = Flags::NONE.with(Flags::PSH, psh).with(Flags::ECE, ece).with(Flags::CWR, cwr).with_ecn(ecn);
         Garbage {
-            seq, ack, control, window, payload_len, sack, timestamps, mss, scale, sack_permitted,
+            seq, ack, control, window, payload_len, sack, timestamps, mss, scale, sack_permitted, flags,
         }
     }
 }
@@ -173,7 +178,7 @@ impl Victim {
                 .ack
                 .map(|ack| ack.resolve(if garbage.window.is_multiple_of(2) { snd.una } else { snd.max })),
             control: garbage.control,
-            psh: false,
+            flags: garbage.flags,
             window: UnscaledWindow::new(garbage.window),
             payload_len: garbage.payload_len,
             options: Options {

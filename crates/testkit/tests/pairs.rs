@@ -7,6 +7,19 @@ use testkit::pair::{End, Goal, Pair, PairConfig, Plan};
 use testkit::path::PathConfig;
 use units::Duration;
 
+/// The same ends with ECN, on a path that loses nothing and marks.
+fn marked(config: PairConfig) -> PairConfig {
+    let marking = [config.paths[0].marking.max(20), config.paths[1].marking.max(20)];
+    let mut config = undisturbed(config);
+    for (path, marking) in config.paths.iter_mut().zip(marking) {
+        path.marking = marking;
+    }
+    for end in &mut config.ends {
+        end.tcp.ecn = true;
+    }
+    config
+}
+
 /// The same ends on a good path, with users who keep up and buffers worth the name.
 fn undisturbed(mut config: PairConfig) -> PairConfig {
     config.both_connect = false;
@@ -43,6 +56,21 @@ proptest! {
     #[test]
     fn every_byte_arrives_and_both_ends_close(config in pair()) {
         drive(&config)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(4_000))]
+
+    /// RFC 3168 §6.1.2: marks slow a sender down, be it to a segment a timeout. They make nothing be sent twice.
+    #[test]
+    fn marks_cost_no_retransmission(config in pair().prop_map(marked)) {
+        let pair = drive(&config)?;
+        for end in End::BOTH {
+            let sent = pair.connection(end).statistics();
+            let repairs = (sent.retransmitted_segments, sent.fast_retransmits, sent.timeouts, sent.syn_timeouts);
+            prop_assert_eq!(repairs, (0, 0, 0, 0), "{:?}", end);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tcp::{CloseReason, Config, Connection, Event, State};
 use testkit::notation::Origins;
 use units::{Duration, Instant};
-use wire::{Control, Mss, Options, Segment, SeqNum, UnscaledWindow};
+use wire::{Control, Flags, Mss, Options, Segment, SeqNum, UnscaledWindow};
 
 const ISS: SeqNum = SeqNum::new(u32::MAX - 10);
 const IRS: SeqNum = SeqNum::new(7000);
@@ -117,7 +117,7 @@ impl Rig {
             seq: self.peer_nxt + offset,
             ack: ack.map(|ack| ISS + ack),
             control,
-            psh: false,
+            flags: Flags::NONE,
             window: UnscaledWindow::new(5000),
             payload_len,
             options: Options {
@@ -138,7 +138,7 @@ impl Rig {
             seq: self.peer_nxt,
             ack: Some(self.peer_expects),
             control: Control::None,
-            psh: false,
+            flags: Flags::NONE,
             window: UnscaledWindow::new(0),
             payload_len: 0,
             options: Options::default(),

@@ -9,6 +9,6 @@ mod seq;
 mod window;
 
 pub use sack::{SackBlocks, SeqRange};
-pub use segment::{Control, Options, Segment, Timestamps};
+pub use segment::{Control, Ecn, Flags, Options, Segment, Timestamps};
 pub use seq::SeqNum;
 pub use window::{Mss, UnscaledWindow, WindowScale};

@@ -1,5 +1,7 @@
 //! A TCP segment as the stack believes it.
 
+use std::fmt;
+
 use crate::sack::SackBlocks;
 use crate::seq::SeqNum;
 use crate::window::{Mss, UnscaledWindow, WindowScale};
@@ -25,6 +27,81 @@ impl Control {
             Self::Syn | Self::Fin => 1,
             Self::None | Self::Rst => 0,
         }
+    }
+}
+
+/// What the ECN field of the IP header says (RFC 3168 §5).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Ecn {
+    /// Not-ECT: a router drops the packet when it would mark one that is ECN-capable.
+    #[default]
+    NotEct,
+    /// ECT(1).
+    Ect1,
+    /// ECT(0), what a TCP sets.
+    Ect0,
+    /// Congestion experienced: a router has marked it.
+    Ce,
+}
+
+impl Ecn {
+    /// Whether a router may mark the packet instead of dropping it.
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Self::NotEct)
+    }
+}
+
+/// The bits that may stand beside each other, in one byte: PSH, ECE and CWR of the TCP header, and the ECN field of
+/// the IP header, which TCP writes and reads.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// None of them, and Not-ECT.
+    pub const NONE: Self = Self(0);
+    /// The sender asks for prompt delivery.
+    pub const PSH: Self = Self(1 << 2);
+    /// ECN-Echo (RFC 3168 §6.1).
+    pub const ECE: Self = Self(1 << 3);
+    /// Congestion window reduced (RFC 3168 §6.1).
+    pub const CWR: Self = Self(1 << 4);
+    const ECN: u8 = 0b11;
+
+    /// Whether all bits of `other` are set.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These bits and those of `other`, if `wanted`.
+    #[must_use]
+    pub const fn with(self, other: Self, wanted: bool) -> Self {
+        if wanted { Self(self.0 | other.0) } else { self }
+    }
+
+    /// The ECN field of the packet.
+    pub const fn ecn(self) -> Ecn {
+        match self.0 & Self::ECN {
+            0b00 => Ecn::NotEct,
+            0b01 => Ecn::Ect1,
+            0b10 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
+    /// These bits in a packet with this ECN field.
+    #[must_use]
+    pub const fn with_ecn(self, ecn: Ecn) -> Self {
+        Self(self.0 & !Self::ECN | ecn as u8)
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [(Self::PSH, "PSH "), (Self::ECE, "ECE "), (Self::CWR, "CWR ")];
+        for (_, name) in names.into_iter().filter(|(bit, _)| self.has(*bit)) {
+            f.write_str(name)?;
+        }
+        write!(f, "{:?}", self.ecn())
     }
 }
 
@@ -73,8 +150,8 @@ pub struct Segment {
     pub ack: Option<SeqNum>,
     /// SYN, FIN or RST.
     pub control: Control,
-    /// Whether the sender asked for prompt delivery.
-    pub psh: bool,
+    /// PSH, ECE, CWR, and the ECN field of the packet.
+    pub flags: Flags,
     /// The advertised window, unscaled.
     pub window: UnscaledWindow,
     /// Payload bytes.
@@ -88,6 +165,12 @@ impl Segment {
     pub const IPV4_HEADER: u32 = 20;
     /// The bytes of a TCP header without options.
     pub const TCP_HEADER: u32 = 20;
+
+    /// RFC 3168 §6.1.1: whether a SYN says that its sender does ECN: ECE and CWR without an acknowledgment, ECE alone
+    /// with one. A peer that reflects the bits it received says no.
+    pub const fn is_ecn_setup(&self) -> bool {
+        self.flags.has(Flags::ECE) && self.flags.has(Flags::CWR) == self.ack.is_none()
+    }
 
     /// SEG.LEN of RFC 9293: payload plus what SYN or FIN take.
     pub const fn seq_len(&self) -> u32 {
@@ -115,7 +198,7 @@ mod tests {
             seq: SeqNum::new(1),
             ack: Some(SeqNum::new(1)),
             control: Control::None,
-            psh: false,
+            flags: Flags::NONE,
             window: UnscaledWindow::new(1000),
             payload_len,
             options: Options::default(),
@@ -138,7 +221,37 @@ mod tests {
     }
 
     #[test]
+    fn bits_stand_beside_each_other() {
+        for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
+            let flags = Flags::PSH.with(Flags::CWR, true).with(Flags::ECE, false).with_ecn(ecn);
+            assert_eq!(flags.ecn(), ecn);
+            assert_eq!((flags.has(Flags::PSH), flags.has(Flags::CWR)), (true, true));
+            assert!(!flags.has(Flags::ECE));
+            assert_eq!(flags.with_ecn(Ecn::NotEct).ecn(), Ecn::NotEct);
+        }
+        let marked = Flags::ECE.with_ecn(Ecn::Ce);
+        assert_eq!(format!("{marked:?} {:?}", Flags::NONE), "ECE Ce NotEct");
+    }
+
+    /// RFC 3168 §6.1.1
+    #[test]
+    fn a_syn_offers_ecn_with_both_bits_and_accepts_it_with_one() {
+        let both = Flags::ECE.with(Flags::CWR, true);
+        for (flags, offers, accepts) in [
+            (Flags::NONE, false, false),
+            (Flags::ECE, false, true),
+            (Flags::CWR, false, false),
+            (both, true, false),
+        ] {
+            let syn = Segment { control: Control::Syn, ack: None, flags, ..data(0) };
+            assert_eq!(syn.is_ecn_setup(), offers, "{flags:?}");
+            let answer = Segment { ack: Some(SeqNum::new(1)), ..syn };
+            assert_eq!(answer.is_ecn_setup(), accepts, "{flags:?}");
+        }
+    }
+
+    #[test]
     fn a_segment_is_small() {
-        assert!(size_of::<Segment>() <= 80, "{} bytes", size_of::<Segment>());
+        assert!(size_of::<Segment>() <= 76, "{} bytes", size_of::<Segment>());
     }
 }

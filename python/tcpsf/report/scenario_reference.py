@@ -58,6 +58,7 @@ TABLES: tuple[tuple[str, str, type], ...] = (
     ("Scenario", "the top of the file", s.Scenario),
     ("Link", "`[[link]]`, once for each link", s.Link),
     ("Buffer", "`buffer = { … }` of a link", s.Buffer),
+    ("Red", "`red = { … }` of a buffer", s.Red),
     ("PacketLoss", '`loss = { kind = "packet", … }`', s.PacketLoss),
     ("ByteLoss", '`loss = { kind = "byte", … }`', s.ByteLoss),
     ("LinearLoss", '`loss = { kind = "linear", … }`', s.LinearLoss),
@@ -147,7 +148,7 @@ def _default(key: Key) -> str:
         return key.doc.absent
     if key.default is None or key.default == () or key.name == "tcp":
         return "–"
-    shown = {True: "true", False: "false"}[key.default] if isinstance(key.default, bool) else f'"{key.default}"'
+    shown = str(key.default).lower() if isinstance(key.default, bool | int | float) else f'"{key.default}"'
     return f"`{shown}`"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -90,23 +90,32 @@ def _greedy(groups: Sequence[GroupReport], runs: Sequence[RunSummary]) -> str:
 
 
 def _links(runs: Sequence[RunSummary]) -> str:
-    heads = ["link", "used, %", "packets", "dropped, %", "lost, %", "queue, kB", "largest"]
+    marking = any(link["marked_packets"] for run in runs for link in run.links)
+    marked_head = ["marked, %"] if marking else []
+    heads = ["link", "used, %", "packets", "dropped, %", *marked_head, "lost, %", "queue, kB", "largest"]
     rows = [heads]
     for number, link in enumerate(runs[0].links):
         each = [run.links[number] for run in runs]
         offered = [row["offered_packets"] for row in each]
+        marked = [text.estimate(stats.ratio([100.0 * row["marked_packets"] for row in each], offered))]
         rows.append(
             [
                 link["link"],
                 text.estimate(stats.mean([100.0 * (row["utilisation"] or 0.0) for row in each])),
                 str(sum(offered)),
-                text.estimate(stats.ratio([100.0 * row["dropped_buffer_packets"] for row in each], offered)),
+                text.estimate(stats.ratio([100.0 * _dropped(row) for row in each], offered)),
+                *(marked if marking else []),
                 text.estimate(stats.ratio([100.0 * row["dropped_loss_packets"] for row in each], offered)),
                 text.estimate(stats.mean([row["mean_queue_bytes"] * 1e-3 for row in each])),
                 text.number(max(row["max_queue_bytes"] for row in each) * 1e-3, 1),
             ]
         )
     return text.table(rows, left=[0])
+
+
+def _dropped(link: Mapping[str, Any]) -> int:
+    """Packets that the queue refused: for want of room, or early."""
+    return int(link["dropped_buffer_packets"] + link["dropped_early_packets"])
 
 
 def _group_dict(each: GroupReport) -> dict[str, Any]:

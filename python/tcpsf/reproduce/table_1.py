@@ -218,7 +218,7 @@ def _bottleneck(runs: Sequence[RunSummary]) -> Bottleneck:
     utilisation = stats.mean([100.0 * row["utilisation"] for row in rows])
     queue = stats.mean([row["mean_queue_bytes"] for row in rows])
     loss = stats.ratio(
-        [100.0 * (row["dropped_buffer_packets"] + row["dropped_loss_packets"]) for row in rows],
+        [100.0 * sum(row[f"dropped_{why}_packets"] for why in ("buffer", "early", "loss")) for row in rows],
         [row["offered_packets"] for row in rows],
     )
     if utilisation is None or queue is None or loss is None:

@@ -14,8 +14,36 @@ from tcpsf.scenario.doc import Doc, Duration, Rate, Sender, Size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Red:
+    """Random early detection (Floyd and Jacobson 1993): the longer the average queue, the more packets are chosen.
+
+    A packet that is chosen is dropped, or marked if it is ECN-capable (RFC 3168), until the average is so long that
+    every packet is dropped. Thresholds are in bytes or in packets, and so is the average. In bytes a packet's chance
+    grows with its size.
+    """
+
+    min_bytes: Annotated[Size | None, Doc("`min_th`: below this average no packet is chosen.")] = None
+    max_bytes: Annotated[Size | None, Doc("`max_th`: from this average on every packet is dropped.")] = None
+    min_packets: Annotated[int | None, Doc("`min_th` in packets, in place of bytes.")] = None
+    max_packets: Annotated[int | None, Doc("`max_th` in packets.")] = None
+    max_p: Annotated[float, Doc("Probability, before counting, that is reached at `max_th`; above 0, at most 1.")] = 0.1
+    w_q: Annotated[float, Doc("Weight of an arrival in the moving average; above 0, at most 1.")] = 0.002
+    gentle: Annotated[
+        bool,
+        Doc("From `max_th` to its double the probability goes on to 1; only beyond is every packet dropped."),
+    ] = False
+    spare_short: Annotated[
+        bool, Doc("A packet that finds at most one packet passes, whatever the average: ns-2's rule, not the paper's.")
+    ] = False
+    mean_packet: Annotated[
+        Size,
+        Doc("Mean packet size: has the computed chance with thresholds in bytes; paces the average on an idle line."),
+    ] = "1500B"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Buffer:
-    """Where packets wait for the line: a drop-tail queue counted in bytes, in packets or in chunks of bytes."""
+    """Where packets wait for the line: a queue counted in bytes, in packets or in chunks of bytes, drop-tail or RED."""
 
     bytes: Annotated[Size | None, Doc("The buffer's capacity in bytes.")] = None
     packets: Annotated[int | None, Doc("The buffer's capacity in packets, in place of `bytes`.")] = None
@@ -27,6 +55,7 @@ class Buffer:
         bool,
         Doc("Whether the packet being transmitted still occupies the buffer (ns-2's queue limit does not count it)."),
     ] = True
+    red: Annotated[Red | None, Doc("What is dropped or marked although there is room.", absent="drop-tail")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +164,9 @@ class Tcp:
         bool | None, Doc("Nagle's algorithm: at most one segment below the current segment size in flight.")
     ] = None
     timestamps: Annotated[bool | None, Doc("The timestamps option (RFC 7323).")] = None
+    ecn: Annotated[
+        bool | None, Doc("Explicit congestion notification (RFC 3168); without a handshake it is taken as agreed on.")
+    ] = None
     header: Annotated[
         Size | None,
         Doc("IP and TCP header bytes of every packet."),

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use units::Rate;
 
 use super::*;
-use crate::{Buffer, Burst, Linear, LossModel, Probability, QueueStatistics};
+use crate::{Buffer, Burst, Linear, LossModel, Measure, Probability, QueueStatistics, Red};
 
 /// What happened to the n-th packet offered.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,7 @@ struct Step {
     gap: u64,
     bytes: u32,
     data: bool,
+    ecn_capable: bool,
     draw: u64,
     /// Whether a delivery due at the very moment of the offer comes before it.
     deliver_first: bool,
@@ -34,10 +35,10 @@ fn megabit(rate: u64) -> Option<Rate> {
 }
 
 fn data(bytes: u32) -> Offered {
-    Offered { bytes, data: true }
+    Offered { bytes, data: true, ecn_capable: false }
 }
 
-fn no_chance() -> u64 {
+fn no_chance(_: Chance) -> u64 {
     panic!("nothing here is left to chance")
 }
 
@@ -73,12 +74,15 @@ fn drive(
         now += step.gap;
         let before = if step.deliver_first { now } else { now.saturating_sub(1) };
         deliver_up_to(&mut link, before, &mut seen, &mut look);
-        let packet = Offered { bytes: step.bytes, data: step.data };
-        let outcome = link.offer(at(now), packet, seen.len(), || step.draw);
+        let packet = Offered { bytes: step.bytes, data: step.data, ecn_capable: step.ecn_capable };
+        let outcome = link.offer(at(now), packet, seen.len(), |chance| match chance {
+            Chance::Loss => step.draw,
+            Chance::Early => step.draw.rotate_left(32),
+        });
         let sent = match outcome {
-            Outcome::Accepted => true,
+            Outcome::Accepted | Outcome::Marked => true,
             Outcome::Dropped(Drop::Loss) => config.loss_place == LossPlace::Line,
-            Outcome::Dropped(Drop::Buffer) => false,
+            Outcome::Dropped(Drop::Buffer | Drop::Early) => false,
         };
         let departure = sent.then(|| exact.send(now, step.bytes));
         seen.push(Seen { arrival: now, bytes: step.bytes, outcome, departure, delivered: None });
@@ -143,6 +147,17 @@ fn any_loss() -> impl Strategy<Value = LossModel> {
     ]
 }
 
+fn any_discipline() -> impl Strategy<Value = Discipline> {
+    let p = |value: f64| Probability::new(value).unwrap();
+    let red = (0..6u64, 1..8u64, any::<bool>(), 0.0..=1.0, 0.01..=1.0, 1..2000u32, any::<[bool; 2]>())
+        .prop_map(move |(min, span, bytes, max_p, w_q, mean, [gentle, spare])| {
+            let (measure, unit) = if bytes { (Measure::Bytes, 700) } else { (Measure::Packets, 1) };
+            let red = Red::new(measure, min * unit, (min + span) * unit, p(max_p), p(w_q)).unwrap();
+            Discipline::Red(red.with_mean_packet(mean).unwrap().with_gentle(gentle).with_spare_short(spare))
+        });
+    prop_oneof![Just(Discipline::DropTail), red]
+}
+
 /// Links on which a packet takes from none to some thousand nanoseconds, so that a few dozen packets build queues.
 fn any_config() -> impl Strategy<Value = LinkConfig> {
     let rate = prop_oneof![
@@ -150,12 +165,13 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
         4 => (1_000_000_000..200_000_000_000u64).prop_map(Rate::from_bits_per_sec),
     ];
     let place = prop_oneof![Just(LossPlace::Line), Just(LossPlace::Entry)];
-    (rate, 0..3000u64, any_buffer(), any::<bool>(), any_loss(), place).prop_map(
-        |(rate, delay, buffer, counts_in_service, loss, loss_place)| LinkConfig {
+    (rate, 0..3000u64, any_buffer(), any::<bool>(), any_discipline(), any_loss(), place).prop_map(
+        |(rate, delay, buffer, counts_in_service, discipline, loss, loss_place)| LinkConfig {
             rate,
             delay: Duration::from_nanos(delay),
             buffer,
             counts_in_service,
+            discipline,
             loss,
             loss_place,
         },
@@ -165,8 +181,16 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
 fn any_steps(gaps: std::ops::Range<u64>, count: usize) -> impl Strategy<Value = Vec<Step>> {
     let gap = prop_oneof![Just(0), gaps];
     let bytes = prop_oneof![Just(40), Just(375), Just(1500), 0..3000u32];
-    let step = (gap, bytes, any::<bool>(), any::<u64>(), any::<bool>())
-        .prop_map(|(gap, bytes, data, draw, deliver_first)| Step { gap, bytes, data, draw, deliver_first });
+    let step = (gap, bytes, any::<[bool; 3]>(), any::<u64>()).prop_map(
+        |(gap, bytes, [data, ecn_capable, deliver_first], draw)| Step {
+            gap,
+            bytes,
+            data,
+            ecn_capable,
+            draw,
+            deliver_first,
+        },
+    );
     prop::collection::vec(step, 1..count)
 }
 
@@ -186,12 +210,18 @@ proptest! {
             assert_eq!(books.offered, tally(seen.iter().map(|p| p.bytes)));
             assert_eq!(books.dropped_loss, tally(lost));
             assert_eq!(books.dropped_buffer, tally(refused));
+            let early = of(Outcome::Dropped(Drop::Early)).map(|p| p.bytes);
+            assert_eq!(books.dropped_early, tally(early));
+            if config.loss == LossModel::None {
+                // What is lost on the line may have been marked before.
+                assert_eq!(books.marked, tally(of(Outcome::Marked).map(|p| p.bytes)));
+            }
             assert_eq!(books.delivered, tally(delivered));
         });
         link.queue(Instant::NEVER);
         prop_assert_eq!(link.books().held, Tally::default());
         for p in &seen {
-            prop_assert_eq!(p.delivered.is_some(), p.outcome == Outcome::Accepted);
+            prop_assert_eq!(p.delivered.is_some(), p.outcome.is_accepted());
         }
     }
 
@@ -206,16 +236,16 @@ proptest! {
                 assert!(next >= last, "the next delivery went back from {last} to {next}");
                 last = next;
             }
-            let so_far = seen.iter().take_while(|p| p.delivered.is_some() || p.outcome != Outcome::Accepted);
+            let so_far = seen.iter().take_while(|p| p.delivered.is_some() || !p.outcome.is_accepted());
             let in_order = so_far.filter(|p| p.delivered.is_some()).count();
             let all = seen.iter().filter(|p| p.delivered.is_some()).count();
             assert_eq!(in_order, all, "one packet overtook another");
             delivered = all;
         });
-        for p in seen.iter().filter(|p| p.outcome == Outcome::Accepted) {
+        for p in seen.iter().filter(|p| p.outcome.is_accepted()) {
             prop_assert_eq!(p.delivered, p.departure.map(|departure| departure + config.delay.as_nanos()));
         }
-        prop_assert_eq!(delivered, seen.iter().filter(|p| p.outcome == Outcome::Accepted).count());
+        prop_assert_eq!(delivered, seen.iter().filter(|p| p.outcome.is_accepted()).count());
     }
 
     #[test]
@@ -233,7 +263,7 @@ proptest! {
             let total: u64 = there.iter().chain([&p.bytes]).map(units).sum();
             let fits = total <= config.buffer.capacity() || (idle && !config.counts_in_service);
             match p.outcome {
-                Outcome::Accepted => prop_assert!(fits),
+                Outcome::Accepted | Outcome::Marked | Outcome::Dropped(Drop::Early) => prop_assert!(fits),
                 Outcome::Dropped(Drop::Buffer) => prop_assert!(!fits),
                 Outcome::Dropped(Drop::Loss) => prop_assert!(fits || config.loss_place == LossPlace::Entry),
             }
@@ -438,4 +468,50 @@ fn the_end_of_time_is_survived() {
     assert_eq!(link.deliver(Instant::NEVER), Some(0));
     assert!(link.books().balance());
     link.queue_statistics(Instant::NEVER);
+}
+
+/// RFC 3168 §7: what chance chooses is marked where that can be understood, else dropped; with an average beyond the
+/// upper threshold everything is dropped.
+#[test]
+fn early_detection_marks_what_is_ecn_capable_and_drops_the_rest() {
+    let red = |min, max| {
+        let red = Red::new(Measure::Packets, min, max, Probability::ONE, Probability::ONE).unwrap();
+        LinkConfig { rate: megabit(10), discipline: Discipline::Red(red), ..LinkConfig::default() }
+    };
+    let fill = |config: LinkConfig, ecn_capable| {
+        let mut link = Link::new(config);
+        let packet = Offered { ecn_capable, ..data(1500) };
+        let outcomes: Vec<Outcome> =
+            (0..6).map(|serial| link.offer(Instant::ZERO, packet, serial, |_| u64::MAX / 2)).collect();
+        (outcomes, link.books())
+    };
+    let (chosen, refused) = (Outcome::Dropped(Drop::Early), Outcome::Dropped(Drop::Buffer));
+    // The average is the queue that the packet finds: from 1 on it has a chance, from 3 on none. Here the first that has
+    // one has 1 in 2, above the draw; the next 1 in 1.
+    let (outcomes, books) = fill(red(0, 2), true);
+    assert_eq!(outcomes[..4], [Outcome::Accepted, Outcome::Marked, chosen, chosen]);
+    assert_eq!((books.marked.packets, books.dropped_early.packets, books.held.packets), (1, 4, 2));
+    let (outcomes, books) = fill(red(0, 2), false);
+    assert_eq!(outcomes[..4], [Outcome::Accepted, chosen, chosen, chosen]);
+    assert_eq!((books.marked.packets, books.dropped_early.packets, books.held.packets), (0, 5, 1));
+    // A full buffer comes first.
+    let buffer = Buffer::packets(1).unwrap();
+    let (outcomes, books) = fill(LinkConfig { buffer, ..red(0, 2) }, true);
+    assert_eq!(outcomes[..3], [Outcome::Accepted, refused, refused]);
+    assert_eq!(books.dropped_buffer.packets, 5);
+    assert!(books.balance());
+}
+
+#[test]
+fn the_driver_marks_the_packet_that_was_chosen() {
+    let red = Red::new(Measure::Packets, 0, 9, Probability::ONE, Probability::ONE).unwrap();
+    let discipline = Discipline::Red(red);
+    let mut link = Link::new(LinkConfig { rate: megabit(10), discipline, ..LinkConfig::default() });
+    let packet = Offered { ecn_capable: true, ..data(1500) };
+    assert_eq!(link.offer(Instant::ZERO, packet, "first", |_| 0), Outcome::Accepted);
+    assert_eq!(link.offer(Instant::ZERO, packet, "second", |_| 0), Outcome::Marked);
+    *link.newest_mut().unwrap() = "second, marked";
+    assert_eq!(link.deliver(at(1_200_000)), Some("first"));
+    assert_eq!(link.deliver(at(2_400_000)), Some("second, marked"));
+    assert_eq!(link.newest_mut(), None);
 }

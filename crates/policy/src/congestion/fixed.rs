@@ -29,6 +29,10 @@ impl CongestionController for Fixed {
 
     fn on_loss(&mut self, _loss: &LossSample) {}
 
+    fn on_mark(&mut self, _loss: &LossSample) -> bool {
+        false
+    }
+
     fn on_timeout(&mut self, _loss: &LossSample, _repeated: bool) {}
 
     fn set_cwnd(&mut self, _bytes: u32) {}

@@ -84,6 +84,19 @@ impl<S: SlowStart> CongestionController for Reno<S> {
         self.cwnd = self.halve(loss);
     }
 
+    fn on_mark(&mut self, loss: &LossSample) -> bool {
+        let before = self.cwnd;
+        // RFC 3168 §6.1.2: halved as for a loss. But a loss leaves two segments (RFC 5681 §3.1, eq. (4)), a mark one;
+        // and a window of one must not come out of it wider.
+        self.halve(loss);
+        let half = match self.halving {
+            Halving::Flight => loss.flight / 2,
+            Halving::Window => before / 2,
+        };
+        self.cwnd = half.max(loss.smss).min(before);
+        before <= loss.smss
+    }
+
     fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
         // RFC 5681 §3.1: ssthresh is held while the same segment keeps timing out.
         if !repeated || self.halving == Halving::Window {
@@ -96,5 +109,52 @@ impl<S: SlowStart> CongestionController for Reno<S> {
     fn set_cwnd(&mut self, bytes: u32) {
         self.cwnd = bytes.clamp(1, MAX_WINDOW);
         self.earned = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::Classic;
+
+    const SMSS: u32 = 1000;
+
+    fn at(cwnd: u32, halving: Halving) -> Reno<Classic> {
+        Reno::new(cwnd, Counting::Bytes, halving, Classic)
+    }
+
+    fn sample(flight: u32) -> LossSample {
+        LossSample { smss: SMSS, flight, segment: SMSS, duplicates: 0, loss_window: SMSS }
+    }
+
+    /// RFC 3168 §6.1.2: a mark halves as a loss does, down to one segment, where only waiting is left. It widens nothing.
+    #[test]
+    fn a_mark_halves_down_to_one_segment() {
+        // Window and flight before; window, threshold and whether to wait after.
+        let table = [
+            (10_000, 10_000, 5000, 5000, false),
+            (10_000, 6000, 3000, 3000, false),
+            (3000, 3000, 1500, 2000, false),
+            (2000, 2000, 1000, 2000, false),
+            (1500, 1000, 1000, 2000, false),
+            (1000, 1000, 1000, 2000, true),
+        ];
+        for (cwnd, flight, halved, ssthresh, waits) in table {
+            let mut reno = at(cwnd, Halving::Flight);
+            assert_eq!(reno.on_mark(&sample(flight)), waits, "{cwnd}");
+            assert_eq!((reno.cwnd(), reno.ssthresh()), (halved, ssthresh), "{cwnd}");
+        }
+        // By the window, whatever is in flight.
+        let mut reno = at(5000, Halving::Window);
+        assert!(!reno.on_mark(&sample(1000)));
+        assert_eq!((reno.cwnd(), reno.ssthresh()), (2500, 2000));
+    }
+
+    /// RFC 5681 §3.1, eq. (4): a loss leaves two segments.
+    #[test]
+    fn a_loss_halves_down_to_two() {
+        let mut reno = at(1000, Halving::Flight);
+        reno.on_loss(&sample(1000));
+        assert_eq!((reno.cwnd(), reno.ssthresh()), (2000, 2000));
     }
 }

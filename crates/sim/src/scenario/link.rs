@@ -1,9 +1,10 @@
 //! Links of a scenario: rate, delay, buffer and loss, as written.
 
-use ::link::{Burst, ConfigError, Linear, LinkConfig, LossModel, Probability};
+use ::link::{Burst, ConfigError, Discipline, Linear, LinkConfig, LossModel, Probability};
 use serde::{Deserialize, Serialize};
 use units::{Duration, Rate};
 
+use super::red::Red;
 use super::text;
 use super::{Place, ScenarioError, foreign, needed};
 
@@ -32,7 +33,7 @@ pub struct Link {
 }
 
 /// How much may wait for a link: `bytes`, `packets`, or `bytes` in chunks of `chunk`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { bytes = \"150kB\" } or { packets = 100 }")]
 pub struct Buffer {
     /// A limit in bytes.
@@ -47,6 +48,9 @@ pub struct Buffer {
     /// Whether the packet being transmitted takes up room.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub counts_in_service: bool,
+    /// Drops or marks before the buffer is full; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub red: Option<Red>,
 }
 
 /// What a link loses, beyond a full buffer.
@@ -92,6 +96,12 @@ impl Link {
         if let Some(buffer) = &self.buffer {
             config.buffer = buffer.model(&place.key("buffer"))?;
             config.counts_in_service = buffer.counts_in_service;
+            if let Some(red) = &buffer.red {
+                let place = place.key("buffer").key("red");
+                // Nothing ever waits for an infinitely fast line.
+                place.require(self.rate.is_some(), "needs a link with a `rate`")?;
+                config.discipline = Discipline::Red(red.model(&place)?);
+            }
         }
         if let Some(loss) = &self.loss {
             config.loss = loss.model(&place.key("loss"))?;
@@ -185,7 +195,7 @@ impl LossKind {
 }
 
 /// Puts what the link refuses at the key it came from.
-fn at<T>(place: &Place, key: &str, result: Result<T, ConfigError>) -> Result<T, ScenarioError> {
+pub(super) fn at<T>(place: &Place, key: &str, result: Result<T, ConfigError>) -> Result<T, ScenarioError> {
     result.map_err(|error| place.key(key).error(&error.to_string()))
 }
 

@@ -54,6 +54,9 @@ pub struct Tcp {
     /// The timestamps option.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamps: Option<bool>,
+    /// Explicit congestion notification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<bool>,
     /// Size of all IP and TCP headers together; absent: as the profile says.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
     pub header: Option<u64>,
@@ -106,6 +109,7 @@ pub enum Halving {
 }
 
 /// TCP settings with nothing left open.
+#[expect(clippy::struct_excessive_bools, reason = "independent switches, each an option of TCP with a name")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpSettings {
     /// The profile the settings began with.
@@ -139,6 +143,8 @@ pub struct TcpSettings {
     pub nagle: bool,
     /// The timestamps option.
     pub timestamps: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
     /// Size of all headers on the wire in bytes; `None`: computed from the options carried.
     pub header: Option<u16>,
     /// The most a send opportunity is put off.
@@ -192,6 +198,7 @@ impl Tcp {
             },
             nagle: own.nagle.or(self.nagle).unwrap_or(defaults.nagle),
             timestamps: own.timestamps.or(self.timestamps).unwrap_or(defaults.timestamps),
+            ecn: own.ecn.or(self.ecn).unwrap_or(defaults.ecn),
             header: match own.header.or(self.header) {
                 Some(bytes) => Some(u16::try_from(bytes).ok().filter(|&b| b >= 1).ok_or_else(|| {
                     tcp_place("header", own.header.is_some(), workload).error("must be from 1 B to 65535 B")
@@ -237,6 +244,8 @@ impl Profile {
             receive_buffer: 1_000_000,
             nagle: true,
             timestamps: false,
+            // Off by default everywhere: ns-2, and stacks unless the peer asks.
+            ecn: false,
             // ns-2: tcpip_base_hdr_size_ 40.
             header: Some(40),
             send_jitter: Duration::ZERO,

@@ -13,7 +13,8 @@ fn full() -> Value {
         "link": [
             {
                 "name": "bottleneck", "from": "servers", "to": "clients", "rate": "10Mb/s", "delay": "50ms",
-                "buffer": { "bytes": "150kB", "chunk": "256B", "counts_in_service": false },
+                "buffer": { "bytes": "150kB", "chunk": "256B", "counts_in_service": false,
+                    "red": { "min_bytes": "30kB", "max_bytes": "90kB", "max_p": 0.05, "gentle": true } },
                 "loss": { "kind": "packet", "probability": 0.01 },
             },
             { "name": "back", "from": "clients", "to": "servers", "delay": "50ms" },
@@ -41,7 +42,7 @@ fn full() -> Value {
         "tcp": {
             "profile": "ns2", "mss": 1460, "rto_initial": "3s", "rto_min": "1s", "rto_max": "64s",
             "tick": "100ms", "rtt_sample": "window", "growth": "ack", "ack_every": 1, "ack_delay": "200ms",
-            "receive_buffer": "1MB", "nagle": true, "timestamps": false, "header": "40B", "send_jitter": "0s",
+            "receive_buffer": "1MB", "nagle": true, "timestamps": false, "ecn": true, "header": "40B", "send_jitter": "0s",
         },
     })
 }
@@ -74,7 +75,7 @@ fn a_scenario_survives_being_written() {
         text.starts_with(r#"{"name":"smart-framing-web","duration":"4000s","warm_up":"10s","samples":{"#)
     );
     assert!(
-        text.contains(r#""buffer":{"bytes":"150kB","chunk":"256B","counts_in_service":false}"#),
+        text.contains(r#""buffer":{"bytes":"150kB","chunk":"256B","counts_in_service":false,"red":{"#),
         "{text}"
     );
     assert!(!text.contains("null") && !text.contains('\n'));
@@ -226,6 +227,44 @@ fn an_error_stays_on_its_line() {
     let error = spoilt("/workload/0/na\nme\u{1b}[31m", json!(1));
     assert_eq!(error.lines().count(), 1);
     assert!(!error.contains('\u{1b}'), "{error}");
+}
+
+#[test]
+fn early_detection_has_thresholds_of_one_kind_in_order() {
+    let red = "/link/0/buffer/red";
+    let both = "link[0].buffer.red: needs `min_bytes` and `max_bytes`, or `min_packets` and `max_packets` | for example \
+                { min_packets = 5, max_packets = 15 }";
+    let cases = [
+        (json!({}), both),
+        (json!({ "min_bytes": "1kB", "max_packets": 9 }), both),
+        (json!({ "min_bytes": "1kB", "max_bytes": "3kB", "max_packets": 9 }), both),
+        (
+            json!({ "min_packets": 9, "max_packets": 9 }),
+            "link[0].buffer.red.max_packets: RED between averages of 9 and 9 is impossible: the first must be below the \
+             second, which is at most 2^38",
+        ),
+        (
+            json!({ "min_packets": 5, "max_packets": 9, "max_p": 0.0 }),
+            "link[0].buffer.red.max_p: 0.0 is not a number above zero",
+        ),
+        (
+            json!({ "min_packets": 5, "max_packets": 9, "w_q": 1.5 }),
+            "link[0].buffer.red.w_q: 1.5 is not a probability: it must lie between 0 and 1",
+        ),
+        (
+            json!({ "min_packets": 5, "max_packets": 9, "mean_packet": "0B" }),
+            "link[0].buffer.red.mean_packet: a mean packet of 0 bytes is impossible: its size must be above zero",
+        ),
+    ];
+    for (value, message) in cases {
+        assert_eq!(spoilt(red, value), message);
+    }
+    let mut scenario = full();
+    scenario["link"][0]["buffer"]["red"] = json!({ "min_packets": 5, "max_packets": 9 });
+    read(&scenario).unwrap();
+    scenario["link"][1]["buffer"] = scenario["link"][0]["buffer"].clone();
+    let error = read(&scenario).unwrap_err().to_string();
+    assert_eq!(error, "link[1].buffer.red: needs a link with a `rate`");
 }
 
 #[test]

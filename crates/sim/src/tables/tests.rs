@@ -67,7 +67,7 @@ fn sampled_flows_get_names() {
 #[test]
 fn codes_stand_for_their_names() {
     let mut table = Recoveries::new(&names(["web"]), &names(["a", "b"]));
-    for cause in [Cause::FastRetransmit, Cause::Timeout, Cause::SynTimeout] {
+    for cause in [Cause::FastRetransmit, Cause::Timeout, Cause::SynTimeout, Cause::Ecn] {
         table.push(RecoveryRow {
             time_s: 0.0,
             flow: 0,
@@ -79,7 +79,7 @@ fn codes_stand_for_their_names() {
             flight_bytes: 1460,
         });
     }
-    let causes: Vec<_> = (0..3).filter_map(|row| table.cause.get(row)).collect();
+    let causes: Vec<_> = (0..4).filter_map(|row| table.cause.get(row)).collect();
     assert_eq!(causes, Cause::NAMES);
     assert_eq!(table.variant.get(0), Some("b"));
     let quantities = [
@@ -98,6 +98,7 @@ fn a_link_row_holds_means_over_its_time() {
         offered: link::Tally { packets: 3, bytes: 4500 },
         delivered: link::Tally { packets: 2, bytes: 3000 },
         held: link::Tally { packets: 1, bytes: 1500 },
+        marked: link::Tally { packets: 1, bytes: 1500 },
         ..link::Books::default()
     };
     let queue = link::QueueStatistics {
@@ -111,6 +112,7 @@ fn a_link_row_holds_means_over_its_time() {
     let row = LinkRow::new(0, &books, &queue);
     assert_eq!((row.mean_queue_packets, row.mean_queue_bytes, row.utilisation), (1.5, 2250.0, 0.5));
     assert_eq!((row.offered_bytes, row.held_packets, row.max_queue_bytes), (4500, 1, 3000));
+    assert_eq!((row.marked_packets, row.marked_bytes, row.dropped_early_packets), (1, 1500, 0));
     let mut table = Links::new(&names(["bottleneck"]));
     table.push(row);
     assert_eq!(table.link.get(0), Some("bottleneck"));

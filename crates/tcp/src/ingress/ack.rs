@@ -2,7 +2,7 @@
 
 use policy::loss::Duplicate;
 use units::{Duration, Instant};
-use wire::{Control, Segment, SeqNum};
+use wire::{Control, Flags, Segment, SeqNum};
 
 use super::Step;
 use crate::connection::{Connection, Reset, timestamp_clock};
@@ -26,8 +26,12 @@ impl Connection {
         let recovering = self.snd.repair.point.is_some();
         let reports = &segment.options.sack;
         let newly_sacked = if reports.is_empty() { 0 } else { self.snd.sack(reports.iter(), ack) };
+        let echo = self.negotiated.ecn && segment.flags.has(Flags::ECE) && segment.control != Control::Syn;
+        if echo {
+            self.take_echo(ack, now);
+        }
         if advances {
-            self.acknowledge(segment, ack, now);
+            self.acknowledge(segment, ack, now, echo);
         }
         // RFC 6675 §2: an ACK that reports something new above it counts as a duplicate even if it also advances.
         if ack == self.snd.una && self.snd.flight() > 0 && (!advances || newly_sacked > 0 && !recovering) {
@@ -85,22 +89,31 @@ impl Connection {
         if window > 0 {
             self.timers.persist = Instant::NEVER;
         }
-        if self.snd.flight() == 0 {
+        if self.snd.flight() == 0 && !self.snd.ecn.waits() {
             // A probe that is sent again as data is timed from then on.
             self.timers.retransmit = Instant::NEVER;
         }
         changed
     }
 
-    fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant) {
+    fn take_echo(&mut self, ack: SeqNum, now: Instant) {
+        let Some(reduction) = self.snd.echoed(ack, now) else { return };
+        self.emit(Event::Loss(reduction));
+        if self.snd.ecn.waits() {
+            // RFC 3168 §6.1.2: with a window of one segment the timer says when the next may leave.
+            self.restart_retransmit_timer(now);
+        }
+    }
+
+    fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant, echo: bool) {
         let stamp = segment.options.timestamps.filter(|stamp| self.negotiated.timestamps && stamp.ecr != 0);
-        let echo = stamp
+        let stamped = stamp
             .map(|stamp| timestamp_clock(now).wrapping_sub(stamp.ecr))
             // An echo of what is yet to come is nonsense.
             .filter(|&ticks| ticks <= u32::MAX / 2)
             .map(|ticks| Duration::from_millis(u64::from(ticks)));
-        let restart = self.snd.acknowledged(ack, now, echo);
-        if self.snd.flight() == 0 {
+        let restart = self.snd.acknowledged(ack, now, stamped, echo);
+        if self.snd.flight() == 0 && !self.snd.ecn.waits() {
             // RFC 6298 §5.2.
             self.timers.retransmit = Instant::NEVER;
         } else if restart {

@@ -53,6 +53,7 @@ impl Connection {
         // RFC 9293 §3.7.1: without the option the peer takes 536 bytes.
         negotiated.peer_mss = options.mss.unwrap_or(Mss::DEFAULT_IPV4);
         negotiated.sack = options.sack_permitted && self.config.sack;
+        negotiated.ecn = self.config.ecn && syn.is_ecn_setup();
         negotiated.timestamps = options.timestamps.is_some() && self.config.timestamps;
         self.rcv.note_peer_scales(options.window_scale.is_some());
         // RFC 7323 §2.2: both ends scale or neither does.

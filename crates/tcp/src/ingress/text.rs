@@ -12,6 +12,9 @@ impl Connection {
         if segment.payload_len == 0 || !self.state.can_receive() {
             return None;
         }
+        if self.negotiated.ecn {
+            self.rcv.note_marks(segment.flags);
+        }
         self.rcv.text(segment.seq, segment.payload_len, now, &mut self.timers.delayed_ack)
     }
 }

@@ -119,6 +119,7 @@ impl Sender {
         let event = self.event(now, Repair::Timeout);
         let loss = self.loss();
         self.controller.on_timeout(&loss, repeated);
+        self.ecn.reduced_by_loss(self.max);
         self.rtt.back_off();
         self.go_back();
         Expiry::Loss(event)
@@ -168,13 +169,20 @@ impl Sender {
         let event = self.event(now, Repair::FastRetransmit);
         let loss = self.loss();
         self.statistics.fast_retransmits += 1;
+        // RFC 3168 §6.1.2: once for all that was marked or lost of one window.
+        let reduced = self.ecn.has_reduced_for(self.una);
+        if !reduced {
+            self.ecn.reduced_by_loss(self.max);
+        }
         let Some(recovery) = &mut self.recovery else {
             // Tahoe: as after a timeout, but without the wait and the back-off.
-            self.controller.on_timeout(&loss, false);
+            self.controller.on_timeout(&loss, reduced);
             self.go_back();
             return event;
         };
-        self.controller.on_loss(&loss);
+        if !reduced {
+            self.controller.on_loss(&loss);
+        }
         recovery.enter(&loss);
         self.repair =
             RepairState { point: Some(self.max), resend_first: true, recover: self.max, limited: 0 };
@@ -190,6 +198,8 @@ impl Sender {
     fn go_back(&mut self) {
         self.send_again();
         self.app_limited_until = None;
+        // What is waiting is no longer new.
+        self.ecn.end_wait();
         // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes. RFC 6675 §5.1 wants that only of a
         // timeout during recovery: its duplicates bring new SACK information, which echoes don't.
         let recover = if self.sack && self.repair.point.is_none() { self.repair.recover } else { self.max };
@@ -213,7 +223,7 @@ impl Sender {
         self.board.first().map_or(self.smss, |cut| cut.range().1)
     }
 
-    fn loss(&self) -> LossSample {
+    pub(super) fn loss(&self) -> LossSample {
         LossSample {
             smss: self.smss,
             flight: self.flight().saturating_sub(self.repair.limited),

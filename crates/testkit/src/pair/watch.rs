@@ -3,13 +3,14 @@
 use policy::{Congestion, Framing, SenderPolicy};
 use tcp::{Config, Connection, SendState, State};
 use units::Instant;
-use wire::{Control, Segment, SeqNum, WindowScale};
+use wire::{Control, Ecn, Flags, Segment, SeqNum, WindowScale};
 
 /// Looks at everything that one end sends.
 #[derive(Debug)]
 pub(super) struct Watch {
     policy: SenderPolicy,
     nagle: bool,
+    ecn: bool,
     /// The scale of the windows that this end advertises.
     scale: WindowScale,
     /// The right edge of the advertised window.
@@ -26,6 +27,7 @@ impl Watch {
         Self {
             policy: config.sender,
             nagle: config.nagle,
+            ecn: config.ecn,
             scale,
             edge: None,
             ack: None,
@@ -42,6 +44,7 @@ impl Watch {
         before: &SendState,
         segment: &Segment,
     ) -> Result<(), String> {
+        self.check_ecn(before, segment)?;
         match segment.control {
             Control::Rst => return Ok(()),
             Control::Syn => {
@@ -74,6 +77,21 @@ impl Watch {
         }
         if connection.state().is_synchronized() && !snd.recovering && connection.cwnd() < connection.smss() {
             return Err(format!("cwnd {} is less than a segment", connection.cwnd()));
+        }
+        Ok(())
+    }
+
+    /// RFC 3168 §6.1.1, §6.1.4, §6.1.5: only new data is ECN-capable or says CWR, and nothing is where ECN isn't wanted.
+    fn check_ecn(&self, before: &SendState, segment: &Segment) -> Result<(), String> {
+        let flags = segment.flags;
+        let capable = flags.ecn() != Ecn::NotEct;
+        if !self.ecn && (capable || flags.has(Flags::ECE) || flags.has(Flags::CWR)) {
+            return Err("ECN is off".to_owned());
+        }
+        let syn = segment.control == Control::Syn;
+        let fresh = !syn && segment.payload_len > 0 && !segment.seq.before(before.max);
+        if (capable || flags.has(Flags::CWR) && !syn) && !fresh {
+            return Err("neither ECT nor CWR belongs on this".to_owned());
         }
         Ok(())
     }

@@ -7,7 +7,7 @@
 //! | `readable` `writable` `unacknowledged` | bytes |
 //! | `in_flight` | segments |
 //! | `segments` `bytes` `retransmitted_segments` `retransmitted_bytes` | sent since the beginning |
-//! | `fast_retransmits` `timeouts` `syn_timeouts` | times |
+//! | `fast_retransmits` `timeouts` `syn_timeouts` `ecn_reductions` | times |
 //! | `rto` `srtt` `timer` | times; `timer` is how long until the next timeout, or `off`; `srtt` may be `none` |
 //! | `state` | `ESTABLISHED` … |
 //! | `recovering` | `yes`, `no` |
@@ -108,6 +108,7 @@ impl Claim {
             "fast_retransmits" => number(sent.fast_retransmits),
             "timeouts" => number(sent.timeouts),
             "syn_timeouts" => number(sent.syn_timeouts),
+            "ecn_reductions" => number(sent.ecn_reductions),
             "rto" => Ok(Quantity::Time(connection.rto())),
             "srtt" => connection.srtt().map_or_else(|| word("none"), |srtt| Ok(Quantity::Time(srtt))),
             "timer" if connection.next_timeout() == Instant::NEVER => word("off"),

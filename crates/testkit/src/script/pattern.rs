@@ -1,7 +1,8 @@
 //! A segment in a script: what is compared with one that left, or made into one that arrives.
 
 use wire::{
-    Control, Mss, Options, SackBlocks, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
+    Control, Ecn, Flags, Mss, Options, SackBlocks, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow,
+    WindowScale,
 };
 
 use super::parse::number;
@@ -21,6 +22,7 @@ pub(super) struct Pattern {
     scale: Option<u8>,
     sack_permitted: bool,
     timestamps: Option<(u32, u32)>,
+    ecn: Option<Ecn>,
 }
 
 /// Where the script's side of the connection stands: what it would say if the script says nothing.
@@ -53,8 +55,9 @@ impl Pattern {
                         stamps.split_once(':').ok_or_else(|| format!("`{stamps}` is not `value:echo`"))?;
                     pattern.timestamps = Some((number(val)?, number(ecr)?));
                 }
+                _ if ecn_field(word).is_some() => pattern.ecn = ecn_field(word),
                 _ if word.contains(':') => pattern.range = Some(payload(word)?),
-                _ if word.chars().all(|c| "SFRP.-".contains(c)) => pattern.flags = Some(word.to_owned()),
+                _ if word.chars().all(|c| "SFRP.-EW".contains(c)) => pattern.flags = Some(word.to_owned()),
                 _ => return Err(format!("`{word}` says nothing of a segment")),
             }
         }
@@ -76,13 +79,14 @@ impl Pattern {
             .collect();
         let flags_match = match &self.flags {
             Some(flags) => notation::flags(segment) == *flags,
-            None => segment.control == Control::None && segment.ack.is_some(),
+            None => matches!(notation::flags(segment).as_str(), "." | "P."),
         };
         flags_match
             && self.range.map_or(segment.payload_len == 0, |range| range == (start, segment.payload_len))
             && self.ack.is_none_or(|ack| segment.ack.map(|n| origins.relative_ack(n)) == Some(ack))
             && self.window.is_none_or(|window| origins.window(segment) == window)
             && sack == self.sack
+            && self.ecn.is_none_or(|field| segment.flags.ecn() == field)
             && self.options_match(&segment.options, segment.control == Control::Syn)
     }
 
@@ -100,7 +104,7 @@ impl Pattern {
     /// The segment that arrives, and where the peer stands after it.
     pub(super) fn build(&self, peer: Peer, origins: &Origins) -> Result<(Segment, Peer), String> {
         let flags = self.flags.as_deref().unwrap_or(".");
-        let control = match flags.trim_matches(['P', '.', '-']) {
+        let control = match flags.trim_matches(['P', '.', '-', 'E', 'W']) {
             "" => Control::None,
             "S" => Control::Syn,
             "F" => Control::Fin,
@@ -121,7 +125,11 @@ impl Pattern {
             seq: origins.seq + start,
             ack: acknowledges.then(|| origins.ack + ack),
             control,
-            psh: flags.contains('P'),
+            flags: Flags::NONE
+                .with(Flags::PSH, flags.contains('P'))
+                .with(Flags::ECE, flags.contains('E'))
+                .with(Flags::CWR, flags.contains('W'))
+                .with_ecn(self.ecn.unwrap_or_default()),
             window: field(window, if control == Control::Syn { WindowScale::NONE } else { origins.scale })?,
             payload_len,
             options: Options {
@@ -150,6 +158,10 @@ fn field(window: u32, scale: WindowScale) -> Result<UnscaledWindow, String> {
     } else {
         Err(format!("a window of {window} can't be said with a scale of {}", scale.shift()))
     }
+}
+
+fn ecn_field(word: &str) -> Option<Ecn> {
+    [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce].into_iter().find(|&field| notation::ecn_name(field) == word)
 }
 
 /// `731:1096`

@@ -241,6 +241,7 @@ fn event_name(event: &Event) -> String {
             Repair::FastRetransmit => "loss fast-retransmit",
             Repair::Timeout => "loss timeout",
             Repair::SynTimeout => "loss syn-timeout",
+            Repair::Mark => "mark",
         },
     }
     .to_owned()

@@ -67,6 +67,7 @@ impl Setup {
             "scaling" => config.window_scaling = switch(value)?,
             "timestamps" => config.timestamps = switch(value)?,
             "sack" => config.sack = switch(value)?,
+            "ecn" => config.ecn = switch(value)?,
             "nagle" => config.nagle = switch(value)?,
             "restart_after_idle" => config.restart_after_idle = switch(value)?,
             "msl" => config.msl = span(value)?,

@@ -1,0 +1,200 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn p(value: f64) -> Probability {
+    Probability::new(value).unwrap()
+}
+
+fn red_in_packets(min: u64, max: u64, max_p: f64, w_q: f64) -> Red {
+    Red::new(Measure::Packets, min, max, p(max_p), p(w_q)).unwrap()
+}
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+/// With an average of so many packets or bytes.
+fn state(red: Red, average: u64) -> RedState {
+    RedState { average: average << RedState::FRACTION_BITS, ..RedState::new(red, None) }
+}
+
+/// A draw for each packet: `SplitMix64`.
+fn draws() -> impl FnMut() -> u64 {
+    let mut state = 7u64;
+    move || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "53 bits are enough to compare")]
+fn float(n: u64) -> f64 {
+    n as f64
+}
+
+fn impossible() -> u64 {
+    panic!("nothing here is left to chance")
+}
+
+#[test]
+fn thresholds_in_order_are_asked_for() {
+    let red = |min, max| Red::new(Measure::Bytes, min, max, p(0.1), p(0.002));
+    assert!(red(0, 1).is_ok() && red(1, Red::MOST).is_ok());
+    for (min, max) in [(5, 5), (6, 5), (0, Red::MOST + 1)] {
+        assert_eq!(red(min, max), Err(ConfigError::RedThresholds { min, max }));
+    }
+    assert_eq!(red(0, 1).unwrap().with_mean_packet(0), Err(ConfigError::MeanPacket));
+}
+
+/// §IV: nothing below `min_th`, everything from `max_th` on, a straight line between.
+#[test]
+fn the_probability_is_a_straight_line_between_the_thresholds() {
+    let red = red_in_packets(5, 15, 0.1, 0.002);
+    let of = |red, average| state(red, average).probability().map(|p| float(p) / 4_294_967_296.0);
+    for (average, expected) in [(0, 0.0), (5, 0.0), (10, 0.05), (14, 0.09)] {
+        assert!((of(red, average).unwrap() - expected).abs() < 1e-9, "{average}");
+    }
+    assert_eq!((of(red, 15), of(red, 1000)), (None, None));
+    // Floyd 2000: gently on from max_p to 1 at twice max_th.
+    let gentle = red.with_gentle(true);
+    for (average, expected) in [(10, 0.05), (15, 0.1), (21, 0.46), (29, 0.94)] {
+        assert!((of(gentle, average).unwrap() - expected).abs() < 1e-9, "{average}");
+    }
+    assert_eq!(of(gentle, 30), None);
+}
+
+#[test]
+fn certainties_need_no_draw() {
+    let red = red_in_packets(5, 15, 0.1, 0.002);
+    assert_eq!(state(red, 4).decide(1500, impossible), Verdict::Pass);
+    assert_eq!(state(red, 15).decide(1500, impossible), Verdict::Forced);
+    // Four packets in a row with a chance of one in four: there can be no fifth to pass.
+    let mut red = RedState { passed: 4, ..state(red_in_packets(5, 15, 0.5, 0.002), 10) };
+    assert_eq!(red.decide(1500, impossible), Verdict::Chosen);
+    assert_eq!(red.passed, 0);
+}
+
+/// §VII, method 2: with a constant average the distance between two chosen is uniform from 1 to `1/p_b`.
+#[test]
+fn what_is_chosen_is_spread_evenly() {
+    let mut red = state(red_in_packets(5, 15, 0.1, 0.002), 10);
+    let mut draw = draws();
+    let mut gaps = [0u32; 20];
+    let (mut gap, chosen) = (0, 20_000);
+    while gaps.iter().sum::<u32>() < chosen {
+        gap += 1;
+        if red.decide(1500, &mut draw) == Verdict::Chosen {
+            gaps[gap - 1] += 1;
+            gap = 0;
+        }
+    }
+    // χ² with 19 degrees of freedom exceeds 51 with probability 1e-4; the seed is fixed.
+    let mean = f64::from(chosen) / 20.0;
+    let chi: f64 = gaps.iter().map(|&n| (f64::from(n) - mean).powi(2) / mean).sum();
+    assert!(chi < 51.0, "χ² = {chi}: {gaps:?}");
+}
+
+/// In bytes a packet's share of those chosen is its share of the bytes; in packets, of the packets.
+#[test]
+fn size_counts_in_bytes_and_not_in_packets() {
+    for (measure, unit, expected) in [(Measure::Bytes, 1500, 1500.0 / 1875.0), (Measure::Packets, 1, 0.5)] {
+        let red = Red::new(measure, 5 * unit, 15 * unit, p(0.1), p(0.002)).unwrap();
+        let mut red = state(red, 7 * unit);
+        let mut draw = draws();
+        let mut chosen = [0u32; 2];
+        for turn in 0..400_000 {
+            let size = [1500, 375][turn % 2];
+            chosen[turn % 2] += u32::from(red.decide(size, &mut draw) == Verdict::Chosen);
+        }
+        let [large, small] = chosen.map(f64::from);
+        let share = large / (large + small);
+        // Choosing evenly varies less than choosing independently would.
+        let error = (expected * (1.0 - expected) / (large + small)).sqrt();
+        assert!((share - expected).abs() < 4.0 * error, "{measure:?}: {share} for {expected} ± {error}");
+    }
+}
+
+#[test]
+fn the_count_begins_anew_below_the_threshold_and_with_a_full_buffer() {
+    let red = red_in_packets(5, 15, 0.1, 0.002);
+    let mut low = RedState { passed: 9, ..state(red, 3) };
+    assert_eq!((low.decide(1500, impossible), low.passed), (Verdict::Pass, 0));
+    let mut full = RedState { passed: 9, ..state(red, 10) };
+    full.overflowed();
+    assert_eq!(full.passed, 0);
+}
+
+#[test]
+fn a_short_queue_is_spared_where_that_is_asked_for() {
+    for (spare, packets, expected) in
+        [(true, 1, Verdict::Pass), (true, 2, Verdict::Forced), (false, 1, Verdict::Forced)]
+    {
+        let red = red_in_packets(5, 15, 0.1, 0.002).with_spare_short(spare);
+        let mut red = state(red, 20);
+        red.observe(at(0), Tally { packets, bytes: 1500 * packets }, None);
+        assert_eq!(red.decide(1500, impossible), expected, "{spare}, {packets}");
+    }
+}
+
+/// §IV: an idle line counts as so many arrivals that found nothing as it could have sent packets.
+#[test]
+fn the_average_falls_while_the_line_is_idle() {
+    let red = red_in_packets(5, 15, 0.1, 0.002).with_mean_packet(1250).unwrap();
+    let mut idle = RedState::new(red, Rate::from_bits_per_sec(10_000_000));
+    idle.average = 10 << RedState::FRACTION_BITS;
+    // 1250 bytes are 1 ms.
+    idle.observe(at(500_999_999), Tally::default(), Some(at(1_000_000)));
+    let expected = 10.0 * 0.998f64.powi(499) * 16_777_216.0;
+    assert!((float(idle.average) - expected).abs() < 2.0, "{} for {expected}", idle.average);
+    idle.observe(Instant::NEVER, Tally::default(), Some(at(0)));
+    assert_eq!(idle.average, 0);
+}
+
+proptest! {
+    /// Against the same average in floating point.
+    #[test]
+    fn the_average_is_the_exact_one_but_for_rounding(
+        lengths in prop::collection::vec(0..2000u64, 1..400), w_q in 0.0005..=1.0f64, bytes in any::<bool>()
+    ) {
+        let (measure, unit) = if bytes { (Measure::Bytes, 100) } else { (Measure::Packets, 1) };
+        let mut red = RedState::new(Red::new(measure, 5, 15, p(0.1), p(w_q)).unwrap(), None);
+        let mut exact = 0.0;
+        for length in lengths {
+            let queue = Tally { packets: length, bytes: length * 100 };
+            red.observe(at(0), queue, None);
+            exact += w_q * (float(length * unit) - exact);
+            let average = float(red.average) / 16_777_216.0;
+            prop_assert!((average - exact).abs() < 1e-3 + exact * 1e-9, "{average} for {exact}");
+        }
+    }
+
+    /// Whatever the parameters: no panic, no overflow, and between two chosen at most so many units as the chance says.
+    #[test]
+    fn the_distance_between_two_chosen_is_bounded(
+        sizes in prop::collection::vec(prop_oneof![0..3000u32, any::<u32>()], 1..300),
+        average in 0..20_000u64, max_p in 0.0..=1.0f64, mean in 1..=u32::MAX, bytes in any::<bool>(), gentle in any::<bool>()
+    ) {
+        let measure = if bytes { Measure::Bytes } else { Measure::Packets };
+        let red = Red::new(measure, 100, 10_000, p(max_p), p(0.5)).unwrap();
+        let mut red = state(red.with_mean_packet(mean).unwrap().with_gentle(gentle), average);
+        let probability = red.probability();
+        let mut draw = draws();
+        for size in sizes {
+            let verdict = red.decide(size, &mut draw);
+            match probability {
+                None => prop_assert_eq!(verdict, Verdict::Forced),
+                Some(0) => prop_assert_eq!(verdict, Verdict::Pass),
+                Some(chance) => {
+                    prop_assert_ne!(verdict, Verdict::Forced);
+                    let one = u128::from(red.red.mean_units()) << 32;
+                    let last = u128::from(red.red.units(size));
+                    prop_assert!(u128::from(chance) * (u128::from(red.passed) - last.min(red.passed.into())) < one);
+                }
+            }
+        }
+    }
+}

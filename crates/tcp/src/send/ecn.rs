@@ -1,0 +1,79 @@
+//! Explicit congestion notification (RFC 3168 §6.1.2): what the sending half makes of an echoed mark.
+//!
+//! A mark is answered as a loss is, but nothing is sent again. The controller halves its window and the segmenter is
+//! told of a reduction; so framing begins when the halved window is below `cwnd_min`, as it does after a fast
+//! retransmit, and the wait at a window of one segment is one for as many small segments as fill it.
+
+use policy::{CongestionController, Segmenter};
+use units::Instant;
+use wire::SeqNum;
+
+use super::Sender;
+use crate::event::{LossEvent, Repair};
+
+/// Where the response to marks stands.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Marks {
+    /// The window has been reduced, and this is past what had been sent by then: an echo up to here is of the same
+    /// congestion. It goes on until the peer has the first segment from here on, which says CWR.
+    reduced: Option<SeqNum>,
+    /// A mark did that, so a loss before `reduced` is of the same congestion too.
+    by_mark: bool,
+    /// The peer is yet to be told.
+    news: bool,
+    /// Nothing new may leave before the retransmission timer expires.
+    waits: bool,
+}
+
+impl Marks {
+    /// A loss reduced the window when everything before `max` had been sent.
+    pub(super) fn reduced_by_loss(&mut self, max: SeqNum) {
+        *self = Self { reduced: Some(max), by_mark: false, news: true, waits: self.waits };
+    }
+
+    /// Whether a mark has reduced the window since what is at `seq` was sent.
+    pub(super) fn has_reduced_for(&self, seq: SeqNum) -> bool {
+        self.by_mark && self.reduced.is_some_and(|until| seq.before(until))
+    }
+
+    /// SND.UNA advanced to `ack`.
+    pub(super) fn acknowledged(&mut self, ack: SeqNum) {
+        if self.reduced.is_some_and(|until| ack.after(until)) {
+            self.reduced = None;
+        }
+    }
+
+    /// Whether the next new segment says CWR, which is said once.
+    pub(crate) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Whether nothing new may leave before the retransmission timer expires.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// The retransmission timer expired; returns whether it was waited for.
+    pub(crate) fn end_wait(&mut self) -> bool {
+        std::mem::take(&mut self.waits)
+    }
+}
+
+impl Sender {
+    /// An acknowledgment of everything before `ack` echoes a mark; SND.UNA is where it was before. Returns the reduction
+    /// of the window, unless it has been reduced for that.
+    pub(crate) fn echoed(&mut self, ack: SeqNum, now: Instant) -> Option<LossEvent> {
+        let known = self.ecn.reduced.is_some_and(|until| !ack.after(until));
+        // With nothing in flight there is nothing to halve; the echo goes on, and comes with the next data.
+        if known || ack.before(self.una) || self.flight() == 0 || self.repair.point.is_some() {
+            return None;
+        }
+        let event = self.event(now, Repair::Mark);
+        let waits = self.controller.on_mark(&self.loss());
+        self.ecn = Marks { reduced: Some(self.max), by_mark: true, news: true, waits };
+        self.statistics.ecn_reductions += 1;
+        let view = self.view();
+        self.segmenter.on_reduction(&view);
+        Some(event)
+    }
+}
