@@ -23,7 +23,7 @@ ANY := $(if $(wildcard $(DEV)),$(DEV),$(PLAIN))
 # Which Python PyO3 looks at when clippy checks the binding: the one that the virtual environment is made from.
 lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
 
-.PHONY: help demo test test-rust test-python test-browser lint lint-fmt lint-clippy lint-ruff lint-mypy \
+.PHONY: help demo test test-rust test-python test-browser test-wireshark lint lint-fmt lint-clippy lint-ruff lint-mypy \
 	fmt docs install dev verify verify-random bench clean tools
 .DEFAULT_GOAL := help
 # cargo and pytest use all cores by themselves, and two installations at once would break the environment.
@@ -50,6 +50,11 @@ test-browser: $(DEV) ## the report page in Chromium
 	@echo "== report page in Chromium"
 	@.ci/debian chromium:chromium
 	@$(BIN)/python -m pytest -m browser
+
+test-wireshark: $(DEV) ## captures of simulated runs, read by Wireshark's tshark
+	@echo "== captures in tshark"
+	@.ci/debian tshark:tshark
+	@$(BIN)/python verification/wireshark.py
 
 lint: lint-fmt lint-clippy lint-ruff lint-mypy ## formatting, lints and types
 
@@ -81,8 +86,8 @@ install: $(PLAIN) ## the package and its command, in .venv/
 
 dev: $(DEV) ## the same, editable, with the tools for tests and lints
 
-verify: $(DEV) verify-random ## compare with theory, papers and ns-2, each with a verdict (long; not in CI)
-	@.ci/debian ns:ns2
+verify: $(DEV) verify-random ## compare with theory, papers, ns-2 and Wireshark, each with a verdict (long; not in CI)
+	@.ci/debian ns:ns2 tshark:tshark
 	@.ci/each verification $(BIN)/python
 
 # Not in release: the assertions that it leaves out are half of what these cases are for.

@@ -15,6 +15,7 @@ from tcpsf._core import version as __version__
 
 if TYPE_CHECKING:
     from tcpsf.errors import OutputError, ScenarioError, TcpsfError
+    from tcpsf.pcap import Pcap
     from tcpsf.result import Batch, Provenance, RunResult
     from tcpsf.runs import Fold, Progress, replicate, run
     from tcpsf.scenario import (
@@ -56,6 +57,7 @@ __all__ = [
     "OutputError",
     "PacketLoss",
     "Pareto",
+    "Pcap",
     "Poisson",
     "Progress",
     "Provenance",
@@ -76,7 +78,7 @@ __all__ = [
     "run",
 ]
 
-_HOMES = ("tcpsf.errors", "tcpsf.scenario", "tcpsf.result", "tcpsf.runs")
+_HOMES = ("tcpsf.errors", "tcpsf.scenario", "tcpsf.pcap", "tcpsf.result", "tcpsf.runs")
 
 
 def __getattr__(name: str) -> Any:

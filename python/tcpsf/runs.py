@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, overload
 
 from tcpsf import _core
 from tcpsf.errors import ScenarioError, TcpsfError
+from tcpsf.pcap import Pcap, captured
 from tcpsf.result import Batch, Provenance, RunResult, to_frame
 from tcpsf.scenario import Scenario, explain
 
@@ -60,12 +61,15 @@ class Job(Generic[R_co]):
     scenario: Scenario
     seed: int
     fold: Callable[[], Fold[R_co]]
+    pcap: Pcap | None = None
+    """The capture to write of it."""
 
 
-def run(scenario: Scenario, *, seed: int) -> RunResult:
+def run(scenario: Scenario, *, seed: int, pcap: Pcap | None = None) -> RunResult:
     """Simulate ``scenario`` once. The same scenario and seed give the same bytes, on any machine.
 
-    Raises `ScenarioError` where the scenario makes no sense.
+    With ``pcap``, every packet is also written to a capture. Raises `ScenarioError` where the scenario makes no sense,
+    and `OutputError` where the capture cannot be written.
 
     >>> from tcpsf import Link, Scenario, Transfers, run
     >>> there = Link(name="there", from_="a", to="b", rate="10Mb/s", delay="50ms")
@@ -75,7 +79,7 @@ def run(scenario: Scenario, *, seed: int) -> RunResult:
     >>> result.flows.select("size_bytes", "segments", "timeouts").rows()
     [(10000, 7, 0)]
     """
-    return _drive(Job(scenario=scenario, seed=seed, fold=_Keep), between=lambda _share: None)
+    return _drive(Job(scenario=scenario, seed=seed, fold=_Keep, pcap=pcap), between=lambda _share: None)
 
 
 @overload
@@ -187,13 +191,14 @@ class _Crew:
 def _drive(job: Job[R], *, between: Callable[[float], None]) -> R:
     """Make one run, calling ``between`` with the share done each time the simulator comes up for air."""
     simulation = _simulation(job.scenario, job.seed)
-    fold = job.fold()
-    while simulation.advance(max_events=EVENTS_BETWEEN_CHECKS):
-        # Not yet 1: a run is finished when its result is there.
-        between(min(simulation.now_s / simulation.duration_s, 0.999))
-        if simulation.buffered_rows > ROWS_BETWEEN_FOLDS:
-            fold.add(_take(simulation))
-    fold.add(_take(simulation))
+    with captured(simulation, job.pcap) as advance:
+        fold = job.fold()
+        while advance(EVENTS_BETWEEN_CHECKS):
+            # Not yet 1: a run is finished when its result is there.
+            between(min(simulation.now_s / simulation.duration_s, 0.999))
+            if simulation.buffered_rows > ROWS_BETWEEN_FOLDS:
+                fold.add(_take(simulation))
+        fold.add(_take(simulation))
     provenance = Provenance(version=_core.version, seed=job.seed, scenario=job.scenario)
     return fold.finish(links=to_frame(simulation.links()), provenance=provenance)
 

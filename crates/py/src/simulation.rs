@@ -1,15 +1,28 @@
 //! One run, driven in steps so that Python gets to hear Ctrl-C in between.
 
-use pyo3::exceptions::PyValueError;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::PathBuf;
+
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use sim::pcap::{Capture, CaptureError, SeenAt};
 use sim::{Scenario, ScenarioError, Status};
 use units::Instant;
 
 use crate::table::Table;
 
+/// How many events a run that is captured handles before packets go to the file: some megabytes of them.
+const EVENTS_BETWEEN_DRAINS: u64 = 5000;
+
 /// One run of a scenario.
 #[pyclass(module = "tcpsf._core")]
-pub(crate) struct Simulation(sim::Simulation);
+pub(crate) struct Simulation {
+    run: sim::Simulation,
+    scenario: Scenario,
+    seed: u64,
+    capture: Option<Capture<BufWriter<File>>>,
+}
 
 #[pymethods]
 impl Simulation {
@@ -19,62 +32,129 @@ impl Simulation {
     #[pyo3(signature = (scenario_json, *, seed))]
     fn new(scenario_json: &str, seed: u64) -> PyResult<Self> {
         let scenario = Scenario::from_json(scenario_json).map_err(|e| refusal(&e))?;
-        sim::Simulation::new(&scenario, seed).map(Self).map_err(|e| refusal(&e))
+        let run = sim::Simulation::new(&scenario, seed).map_err(|e| refusal(&e))?;
+        Ok(Self { run, scenario, seed, capture: None })
+    }
+
+    /// Writes the packets of all flows to a pcapng file, of each the first `snap_len` bytes, as seen at `place`:
+    /// the host that sends a flow's data, the one that receives them, or both. Before the first `advance`.
+    #[pyo3(signature = (path, *, place, snap_len))]
+    fn capture(&mut self, path: PathBuf, place: &str, snap_len: u32) -> PyResult<()> {
+        let place = match place {
+            "sender" => SeenAt::Sender,
+            "receiver" => SeenAt::Receiver,
+            "both" => SeenAt::Both,
+            other => return Err(PyValueError::new_err((format!("no place `{other}`"), None::<String>))),
+        };
+        let file = BufWriter::new(File::create(path).map_err(|e| system_error(&e))?);
+        let capture =
+            Capture::new(file, &self.scenario, self.seed, place, snap_len).map_err(|e| match e {
+                CaptureError::Write(error) => system_error(&error),
+                other => PyValueError::new_err((other.to_string(), other.hint())),
+            })?;
+        capture.start(&mut self.run);
+        self.capture = Some(capture);
+        Ok(())
+    }
+
+    /// Ends the capture: the file is complete.
+    fn finish_capture(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some(capture) = self.capture.take() else {
+            return Err(PyRuntimeError::new_err("there is no capture"));
+        };
+        py.detach(|| capture.finish()).map(drop).map_err(|e| system_error(&e))
     }
 
     /// Handles up to `max_events` events without holding the interpreter's lock; `True` while there are more.
     #[pyo3(signature = (*, max_events))]
-    fn advance(&mut self, py: Python<'_>, max_events: u64) -> bool {
-        py.detach(|| self.0.advance(max_events)) == Status::Running
+    fn advance(&mut self, py: Python<'_>, max_events: u64) -> PyResult<bool> {
+        let Self { run, capture, .. } = self;
+        let status = match capture {
+            None => py.detach(|| run.advance(max_events)),
+            Some(capture) => {
+                py.detach(|| captured(run, capture, max_events)).map_err(|e| system_error(&e))?
+            }
+        };
+        Ok(status == Status::Running)
     }
 
     /// Simulated seconds so far.
     #[getter]
     fn now_s(&self) -> f64 {
-        sim::tables::time_s(self.0.now())
+        sim::tables::time_s(self.run.now())
     }
 
     /// Simulated seconds in all.
     #[getter]
     fn duration_s(&self) -> f64 {
-        sim::tables::time_s(Instant::ZERO + self.0.duration())
+        sim::tables::time_s(Instant::ZERO + self.run.duration())
     }
 
     /// Events handled so far.
     #[getter]
     fn events(&self) -> u64 {
-        self.0.events()
+        self.run.events()
     }
 
     /// Rows that wait to be taken.
     #[getter]
     fn buffered_rows(&self) -> usize {
-        self.0.buffered_rows()
+        self.run.buffered_rows()
     }
 
     /// Takes the flows that have ended since they were last taken.
     fn take_flows(&mut self) -> PyResult<Table> {
-        Table::new(self.0.take_flows().into_columns())
+        Table::new(self.run.take_flows().into_columns())
     }
 
     /// Takes the losses detected since they were last taken.
     fn take_recoveries(&mut self) -> PyResult<Table> {
-        Table::new(self.0.take_recoveries().into_columns())
+        Table::new(self.run.take_recoveries().into_columns())
     }
 
     /// Takes the samples since they were last taken.
     fn take_samples(&mut self) -> PyResult<Table> {
-        Table::new(self.0.take_samples().into_columns())
+        Table::new(self.run.take_samples().into_columns())
     }
 
     /// Takes the packets of traced workloads since they were last taken.
     fn take_packets(&mut self) -> PyResult<Table> {
-        Table::new(self.0.take_packets().into_columns())
+        Table::new(self.run.take_packets().into_columns())
     }
 
     /// The links' books and statistics up to now.
     fn links(&mut self) -> PyResult<Table> {
-        Table::new(self.0.links().into_columns())
+        Table::new(self.run.links().into_columns())
+    }
+}
+
+fn captured(
+    run: &mut sim::Simulation,
+    capture: &mut Capture<BufWriter<File>>,
+    max_events: u64,
+) -> io::Result<Status> {
+    let mut left = max_events;
+    while left > 0 {
+        let step = left.min(EVENTS_BETWEEN_DRAINS);
+        left -= step;
+        let status = run.advance(step);
+        capture.drain(run)?;
+        if status == Status::Done {
+            return Ok(status);
+        }
+    }
+    Ok(Status::Running)
+}
+
+/// An `OSError` with number and text apart, as Python has them.
+fn system_error(error: &io::Error) -> PyErr {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(number) => {
+            let text = text.split(" (os error").next().unwrap_or_default();
+            PyOSError::new_err((number, text.to_owned()))
+        }
+        None => PyOSError::new_err(text),
     }
 }
 

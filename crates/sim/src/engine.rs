@@ -24,6 +24,7 @@ use crate::streams::{Seed, Stream, flow_identity};
 use crate::tables::{
     Flows, Links, Names, Object, PacketEvent, Packets, Quantity, Recoveries, Samples, names,
 };
+use crate::trace::Entry;
 use crate::workload::{FlowStart, Starts};
 
 /// Whether there is more to simulate.
@@ -192,6 +193,16 @@ impl Simulation {
         self.recorded.packets.take()
     }
 
+    /// Records every packet from now on, for [`crate::pcap::Capture`].
+    pub(crate) fn start_trace(&mut self) {
+        self.recorded.start_trace(&self.plan);
+    }
+
+    /// Takes what a capture is made of, recorded since the last call.
+    pub(crate) fn take_trace(&mut self) -> Vec<Entry> {
+        self.recorded.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
+    }
+
     /// What happened on the links from the end of the warm-up up to now.
     pub fn links(&mut self) -> Links {
         self.network.table(&self.link_names, self.now)
@@ -347,6 +358,7 @@ impl Simulation {
             }
         }
         if flow.is_over() {
+            self.recorded.over(self.now, flow);
             self.flows.remove(slot);
             return;
         }

@@ -13,6 +13,7 @@ mod engine;
 mod flow;
 mod hash;
 mod network;
+pub mod pcap;
 mod plan;
 mod record;
 mod routes;
@@ -20,6 +21,7 @@ pub mod scenario;
 mod sizes;
 mod streams;
 pub mod tables;
+mod trace;
 mod workload;
 
 pub use engine::{Simulation, Status};

@@ -13,6 +13,7 @@ use crate::tables::{
     Cause, FlowRow, Flows, Names, Object, PacketEvent, PacketRow, Packets, Quantity, Recoveries, RecoveryRow,
     SampleRow, Samples, names, span_s, time_s,
 };
+use crate::trace::Trace;
 
 /// The tables of a run in progress.
 #[derive(Debug)]
@@ -21,8 +22,11 @@ pub(crate) struct Recorded {
     pub(crate) recoveries: Recoveries,
     pub(crate) samples: Samples,
     pub(crate) packets: Packets,
-    /// Whether a workload's packets are recorded, by its index, and whether any workload's are.
+    /// Whether a workload's packets are recorded, by its index.
     traced: Vec<bool>,
+    /// Every packet, for a capture.
+    pub(crate) trace: Option<Box<Trace>>,
+    /// Whether any packets are recorded, in one way or the other.
     tracing: bool,
 }
 
@@ -36,8 +40,15 @@ impl Recorded {
             samples: Samples::new(&workloads, links),
             packets: Packets::new(&workloads),
             traced: (0..plan.workloads.len()).map(|number| plan.traced.contains(&number)).collect(),
+            trace: None,
             tracing: !plan.traced.is_empty(),
         }
+    }
+
+    /// Records every packet from now on, for a capture.
+    pub(crate) fn start_trace(&mut self, plan: &Plan) {
+        self.trace = Some(Box::new(Trace::new(plan)));
+        self.tracing = true;
     }
 
     /// Rows that wait to be taken.
@@ -74,8 +85,14 @@ impl Recorded {
 
     #[inline]
     pub(crate) fn packet(&mut self, now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) {
-        if self.tracing && self.traced[usize::from(flow.workload)] {
+        if self.tracing {
             self.traced_packet(now, flow, packet, event);
+        }
+    }
+
+    pub(crate) fn over(&mut self, now: Instant, flow: &Flow) {
+        if let Some(trace) = &mut self.trace {
+            trace.over(now, flow);
         }
     }
 
@@ -83,7 +100,12 @@ impl Recorded {
     #[cold]
     #[inline(never)]
     fn traced_packet(&mut self, now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) {
-        self.packets.push(packet_row(now, flow, packet, event));
+        if self.traced[usize::from(flow.workload)] {
+            self.packets.push(packet_row(now, flow, packet, event));
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.packet(now, flow, packet, event);
+        }
     }
 }
 

@@ -45,6 +45,16 @@ pub enum Ecn {
 }
 
 impl Ecn {
+    /// What the two lowest bits of a byte say; the field is the lowest of the header's second byte.
+    pub(crate) const fn from_bits(bits: u8) -> Self {
+        match bits & 0b11 {
+            0b00 => Self::NotEct,
+            0b01 => Self::Ect1,
+            0b10 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
     /// Whether a router may mark the packet instead of dropping it.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
@@ -80,12 +90,7 @@ impl Flags {
 
     /// The ECN field of the packet.
     pub const fn ecn(self) -> Ecn {
-        match self.0 & Self::ECN {
-            0b00 => Ecn::NotEct,
-            0b01 => Ecn::Ect1,
-            0b10 => Ecn::Ect0,
-            _ => Ecn::Ce,
-        }
+        Ecn::from_bits(self.0)
     }
 
     /// These bits in a packet with this ECN field.

@@ -37,7 +37,11 @@ readings = click.option(
     help="As the paper's text has it, or as brings its numbers nearest: first timeout 6 s, load with headers.",
 )
 as_json = click.option("--json", "json", is_flag=True, help="Print JSON in place of text.")
-force = click.option("--force", is_flag=True, help="Let --out replace earlier results.")
+
+
+def force(what: str = "--out") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make the option that allows replacing what an earlier run wrote."""
+    return click.option("--force", is_flag=True, help=f"Let {what} replace earlier results.")
 
 
 def out(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -81,7 +85,22 @@ def app() -> None:
 @settings
 @as_json
 @out("Write all tables there, as Parquet.")
-@force
+@click.option(
+    "--pcap", type=FOLDER, metavar="FILE", help="Write every packet there, as pcapng for Wireshark, with comments."
+)
+@click.option(
+    "--pcap-at",
+    type=click.Choice(["sender", "receiver", "both"]),
+    metavar="HOST",
+    help="Where --pcap sees a flow's packets: sender (of its data), receiver or both.  [default: sender]",
+)
+@click.option(
+    "--pcap-bytes",
+    type=click.IntRange(min=80, max=262_144),
+    metavar="N",
+    help="Bytes of each packet that --pcap keeps.  [default: 128]",
+)
+@force("--out and --pcap")
 def sim(**arguments: Any) -> None:
     """Simulate a scenario: flows by class, and links."""
     from tcpsf.cli.sim import command
@@ -136,7 +155,7 @@ def _words(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
     show_default=True,
     help="Where the report goes. Finished runs are kept there, and an interrupted command goes on from them.",
 )
-@force
+@force()
 @click.pass_context
 def smart_framing(context: click.Context, /, **arguments: Any) -> None:
     """TCP Smart Framing (Mellia, Meo, Casetti, 2005).
@@ -166,7 +185,7 @@ def smart_framing(context: click.Context, /, **arguments: Any) -> None:
 @settings
 @as_json
 @out("Write the table there, as HTML and JSON.")
-@force
+@force()
 def table_1(**arguments: Any) -> None:
     """Completion times and fast retransmits by flow size.
 

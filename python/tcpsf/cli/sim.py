@@ -6,13 +6,14 @@ import contextlib
 import json as json_format
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tcpsf.cli.output import MARK, results_folder, say
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import changed, parsed
 from tcpsf.cli.tables import TableWriter
-from tcpsf.errors import ScenarioError
+from tcpsf.errors import ScenarioError, TcpsfError
+from tcpsf.pcap import Pcap
 from tcpsf.report import sim as report
 from tcpsf.runs import Job, Progress, run_jobs
 from tcpsf.scenario import Scenario
@@ -28,20 +29,48 @@ def command(
     settings: Sequence[str],
     json: bool,
     out: Path | None,
+    pcap: Path | None,
+    pcap_at: Literal["sender", "receiver", "both"] | None,
+    pcap_bytes: int | None,
     force: bool,
 ) -> None:
     """Simulate, print, and if asked write."""
+    capture = _capture(pcap, pcap_at, pcap_bytes, runs=runs, replace=force)
     scenario = Scenario.from_toml(file)
     for path, value in parsed(settings).items():
         scenario = changed(scenario, path, value)
     with contextlib.ExitStack() as stack:
         folder = None if out is None else stack.enter_context(results_folder(out, replace=force))
         with bar("simulating") as progress:
-            summaries = _simulate(file, scenario, range(seed, seed + runs), workers, folder, progress)
+            summaries = _simulate(file, scenario, range(seed, seed + runs), workers, folder, capture, progress)
         data = report.as_dict(summaries)
         if folder is not None:
             _write(folder, data)
     say(json_format.dumps(data, indent=2) if json else report.as_text(summaries))
+
+
+def _capture(
+    path: Path | None,
+    place: Literal["sender", "receiver", "both"] | None,
+    snap_len: int | None,
+    *,
+    runs: int,
+    replace: bool,
+) -> Pcap | None:
+    """Make sense of the options about a capture."""
+    if path is None:
+        for option, value in (("--pcap-at", place), ("--pcap-bytes", snap_len)):
+            if value is not None:
+                raise TcpsfError(f"cannot capture: `{option} {value}` without `--pcap`", hint="add `--pcap FILE`")
+        return None
+    if runs > 1:
+        raise TcpsfError(
+            f"cannot write capture `{path}`: one file, but `--runs {runs}`",
+            hint="leave `--runs` out; `--seed` says which run",
+        )
+    chosen: dict[str, Any] = {"place": place, "snap_len": snap_len}
+    given = {key: value for key, value in chosen.items() if value is not None}
+    return Pcap(path=path, replace=replace, **given)
 
 
 def _simulate(
@@ -50,13 +79,14 @@ def _simulate(
     seeds: Sequence[int],
     workers: int | None,
     folder: Path | None,
+    pcap: Pcap | None,
     progress: Callable[[Progress], None] | None,
 ) -> list[RunSummary]:
     writer = None if folder is None else TableWriter(folder, scenario)
 
     def job(seed: int) -> Job[RunSummary]:
         fold = SummaryFold if writer is None else lambda: writer.fold(seed, SummaryFold())
-        return Job(scenario=scenario, seed=seed, fold=fold)
+        return Job(scenario=scenario, seed=seed, fold=fold, pcap=pcap)
 
     try:
         summaries = run_jobs([job(seed) for seed in seeds], workers=workers, progress=progress)

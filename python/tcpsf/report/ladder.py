@@ -1,10 +1,13 @@
-"""Time-sequence diagrams: the segments and acknowledgements of one flow between its sender and its receiver.
+"""Time-sequence diagrams: the segments and acknowledgements of flows between their senders and receivers.
 
-``python -m tcpsf.report.ladder FOLDER`` draws those of the concept page from simulated runs.
+Flows stand side by side on one time axis, as textbooks draw them. ``python -m tcpsf.report.ladder FOLDER`` draws that
+of the concept page from simulated runs.
 """
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,27 +23,37 @@ from tcpsf.scenario import Link, MaskLoss, Scenario, Tcp, Transfers
 if TYPE_CHECKING:
     import polars as pl
 
-WIDTH = 640.0
-LEFT, RIGHT = 150.0, 490.0
-TOP = 58.0
-PIXELS_PER_SECOND = 2300.0
+    from tcpsf.result import RunResult
+
+AXIS = 54.0
+"""Width of the column with the times."""
+PANEL, LEFT, RIGHT = 334.0, 112.0, 262.0
+"""Width of a flow's part, and where in it the lines of its two ends stand."""
+TOP, BOTTOM = 78.0, 34.0
+PIXELS_PER_SECOND = 1150.0
 LONGEST_GAP_S = 0.15
-"""A longer silence is drawn as a break with its length beside it."""
-BREAK_PIXELS = 54.0
+"""A longer silence of all flows is drawn as a break."""
+BREAK_PIXELS = 66.0
 LINE_PIXELS = 12.0
+TICK_S = 0.1
+LOST_AT = 0.55
+"""How far on its way a lost packet's arrow ends."""
 
 STYLE = """
 .ladder { font: 11px system-ui, sans-serif; }
-.ladder text { fill: #333; } .ladder .title { font-size: 14px; font-weight: 600; }
+.ladder text { fill: #333; } .ladder .title { font-size: 15px; font-weight: 600; }
+.ladder .name { font-size: 13px; font-weight: 600; } .ladder .tick, .ladder .soft { fill: #6a6f76; }
 .ladder line { stroke: #999; stroke-width: 1; } .ladder .end { stroke: #555; stroke-width: 1.5; }
-.ladder .data { stroke: #1f5fbf; stroke-width: 1.4; } .ladder .again { stroke: #c2540a; stroke-width: 2.2; }
-.ladder .ack { stroke: #888; stroke-dasharray: 4 2; } .ladder .lost { stroke: #c22; stroke-width: 1.8; }
-.ladder .cross { stroke: #c22; stroke-width: 2; } .ladder .gap { fill: #c2540a; font-weight: 600; }
-.ladder .again-text { fill: #c2540a; } .ladder .lost-text { fill: #c22; }
+.ladder .grid { stroke: #e4e6e9; } .ladder .break { fill: #f1f2f4; }
+.ladder .data { stroke: #1f5fbf; stroke-width: 1.4; } .ladder .again { stroke: #b34700; stroke-width: 2.2; }
+.ladder .ack { stroke: #7d8288; stroke-dasharray: 4 2; } .ladder .lost { stroke: #c22; stroke-width: 1.8; }
+.ladder .cross { stroke: #c22; stroke-width: 2; } .ladder .head { fill: none; stroke-dasharray: none; }
+.ladder .again-text { fill: #b34700; } .ladder .lost-text { fill: #c22; } .ladder .done { font-weight: 600; }
 .ladder .sheet { fill: #fff; }
 @media (prefers-color-scheme: dark) {
   .ladder .sheet { fill: #16181c; } .ladder text { fill: #ddd; } .ladder .end { stroke: #aaa; }
-  .ladder .data { stroke: #7fb0ff; } .ladder .again { stroke: #ffa25c; } .ladder .gap { fill: #ffa25c; }
+  .ladder .tick, .ladder .soft { fill: #a3a8ae; } .ladder .grid { stroke: #2b2f35; } .ladder .break { fill: #22262b; }
+  .ladder .data { stroke: #7fb0ff; } .ladder .again { stroke: #ffa25c; } .ladder .ack { stroke: #9aa0a6; }
   .ladder .again-text { fill: #ffa25c; } .ladder .lost, .ladder .cross { stroke: #ff7b7b; }
   .ladder .lost-text { fill: #ff7b7b; }
 }
@@ -62,7 +75,19 @@ class Packet:
     """Whether it carries bytes that were sent before."""
 
 
-def packets_of(table: pl.DataFrame, *, flow: int = 0) -> list[Packet]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """One flow to draw."""
+
+    name: str
+    packets: tuple[Packet, ...]
+    repairs: tuple[tuple[float, str], ...] = ()
+    """When its sender found a loss, in seconds, and how: ``fast-retransmit``, ``timeout`` or ``syn-timeout``."""
+    complete_s: float | None = None
+    """When the sender had everything acknowledged."""
+
+
+def packets_of(table: pl.DataFrame, *, flow: int = 0) -> tuple[Packet, ...]:
     """Pair the rows of a traced flow: each sending with its arrival or loss. A packet still on its way is left out."""
     rows = [row for row in table.iter_rows(named=True) if row["flow"] == flow]
     ends = {row["packet"]: row for row in rows if row["event"] != "sent"}
@@ -87,35 +112,62 @@ def packets_of(table: pl.DataFrame, *, flow: int = 0) -> list[Packet]:
         )
         if from_sender:
             highest = max(highest, seq + payload)
-    return found
+    return tuple(found)
 
 
-def ladder(packets: Sequence[Packet], *, title: str, flight_s: float) -> str:
-    """Draw the packets as an SVG. ``flight_s`` is the time to the place where a lost packet's arrow ends."""
-    moments = sorted({time for packet in packets for time in (packet.sent_s, packet.ended_s)})
-    axis = _Axis(moments)
-    parts = [
-        f'<rect class="sheet" width="{WIDTH:g}" height="{axis.bottom + 24:.0f}"/>',
-        f'<text class="title" x="{WIDTH / 2:g}" y="20" text-anchor="middle">{escape(title)}</text>',
-        f'<text x="{LEFT:g}" y="42" text-anchor="middle">sender</text>',
-        f'<text x="{RIGHT:g}" y="42" text-anchor="middle">receiver</text>',
-        *(f'<line class="end" x1="{x:g}" x2="{x:g}" y1="{TOP - 8:g}" y2="{axis.bottom:.1f}"/>' for x in (LEFT, RIGHT)),
-    ]
-    labels = {True: _Labels(), False: _Labels()}
-    for packet in packets:
-        parts += _lost(packet, axis, flight_s) if packet.lost else _arrow(packet, axis)
-        parts.append(_label(packet, labels[packet.from_sender].place(axis.y(packet.sent_s) + 4)))
-    for y, seconds in axis.breaks:
-        parts.append(
-            f'<text class="gap" x="{LEFT - 10:g}" y="{y + 4:.1f}" text-anchor="end">{seconds:.2f} s later</text>'
-        )
-        for x in (LEFT, RIGHT):
-            parts.append(f'<rect class="sheet" x="{x - 4:g}" y="{y - 5:.1f}" width="8" height="10"/>')
-    drawing = "\n".join(parts)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="ladder" viewBox="0 0 {WIDTH:g} {axis.bottom + 24:.0f}" '
-        f'width="{WIDTH:g}" role="img" aria-label="{escape(title)}">\n<style>{STYLE}</style>\n{drawing}\n</svg>\n'
+def flow_of(result: RunResult, *, name: str, flow: int = 0) -> Flow:
+    """Take a flow out of a run that traced its packets."""
+    found = [row for row in result.recoveries.iter_rows(named=True) if row["flow"] == flow]
+    ends = [row for row in result.flows.iter_rows(named=True) if row["flow"] == flow and row["sender_s"] is not None]
+    return Flow(
+        name=name,
+        packets=packets_of(result.packets, flow=flow),
+        repairs=tuple((row["time_s"], row["cause"]) for row in found),
+        complete_s=ends[0]["start_s"] + ends[0]["sender_s"] if ends else None,
     )
+
+
+def ladder(flow: Flow, *, flight_s: float) -> str:
+    """Draw one flow as an SVG."""
+    return side_by_side((flow,), title=flow.name, flight_s=flight_s)
+
+
+def side_by_side(flows: Sequence[Flow], *, title: str, flight_s: float) -> str:
+    """Draw flows beside each other on one time axis, as an SVG for light and dark pages.
+
+    ``flight_s`` is how long a packet that is lost would have been on its way, in seconds. A silence of all flows that
+    is longer than `LONGEST_GAP_S` is cut short.
+    """
+    axis = _Axis([time for flow in flows for time in _moments(flow)])
+    width, height = AXIS + PANEL * len(flows), axis.bottom + BOTTOM
+    parts = [
+        f'<rect class="sheet" width="{width:g}" height="{height:.0f}"/>',
+        f'<text class="title" x="{width / 2:g}" y="22" text-anchor="middle">{escape(title)}</text>',
+        *axis.drawn(width),
+    ]
+    for number, flow in enumerate(flows):
+        parts.append(f'<g transform="translate({AXIS + number * PANEL:g} 0)">')
+        parts += _panel(flow, axis, flight_s)
+        parts.append("</g>")
+    drawing = "\n".join(parts)
+    told = escape(f"{title}: {', '.join(map(_outcome, flows))}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ladder" viewBox="0 0 {width:g} {height:.0f}" '
+        f'width="{width:g}" role="img" aria-label="{told}">\n<style>{STYLE}</style>\n{drawing}\n</svg>\n'
+    )
+
+
+def _moments(flow: Flow) -> Iterator[float]:
+    for packet in flow.packets:
+        yield packet.sent_s
+        yield packet.ended_s
+    yield from (time for time, _ in flow.repairs)
+    if flow.complete_s is not None:
+        yield flow.complete_s
+
+
+def _outcome(flow: Flow) -> str:
+    return flow.name if flow.complete_s is None else f"{flow.name} complete after {flow.complete_s:.2f} s"
 
 
 class _Labels:
@@ -130,25 +182,68 @@ class _Labels:
 
 
 class _Axis:
-    """Time from top to bottom, with long silences cut short."""
+    """Time from top to bottom, straight but for long silences, which are cut short."""
 
     def __init__(self, moments: Sequence[float]) -> None:
+        times = sorted(set(moments)) or [0.0]
+        self.first, self.last = times[0], times[-1]
+        self._times, self._places = [times[0]], [TOP]
         self.breaks: list[tuple[float, float]] = []
-        self._places: dict[float, float] = {}
-        y, last = TOP, moments[0] if moments else 0.0
-        for moment in moments:
-            silence = moment - last
-            if silence > LONGEST_GAP_S:
-                self.breaks.append((y + BREAK_PIXELS / 2, silence))
-                y += BREAK_PIXELS
-            else:
-                y += silence * PIXELS_PER_SECOND
-            self._places[moment] = y
-            last = moment
-        self.bottom = y + 14
+        for before, after in itertools.pairwise(times):
+            if after - before > LONGEST_GAP_S:
+                top = self.y(before)
+                self.breaks.append((top, after - before))
+                self._times += [before, after]
+                self._places += [top, top + BREAK_PIXELS]
+        self.bottom = self.y(self.last)
 
-    def y(self, moment: float) -> float:
-        return self._places[moment]
+    def y(self, time: float) -> float:
+        """Place a moment; one within a break, in proportion."""
+        after = bisect.bisect_right(self._times, time)
+        if 0 < after < len(self._times) and self._places[after] - self._places[after - 1] == BREAK_PIXELS:
+            start, end = self._times[after - 1], self._times[after]
+            return self._places[after - 1] + (time - start) / (end - start) * BREAK_PIXELS
+        known = max(after - 1, 0)
+        return self._places[known] + (time - self._times[known]) * PIXELS_PER_SECOND
+
+    def drawn(self, width: float) -> Iterator[str]:
+        """Yield the ticks and what stands for the silences."""
+        hidden = [(top, top + BREAK_PIXELS) for top, _ in self.breaks]
+        for number in range(math.ceil(self.first / TICK_S - 1e-9), math.floor(self.last / TICK_S + 1e-9) + 1):
+            y = self.y(number * TICK_S)
+            if not any(top < y < bottom for top, bottom in hidden):
+                yield f'<line class="grid" x1="{AXIS - 6:g}" x2="{width - 8:g}" y1="{y:.1f}" y2="{y:.1f}"/>'
+                told = f"{number * TICK_S:.1f} s"
+                yield f'<text class="tick" x="{AXIS - 10:g}" y="{y + 4:.1f}" text-anchor="end">{told}</text>'
+        for top, seconds in self.breaks:
+            # Below what may stand under a flow that has just ended.
+            band = f'y="{top + 32:.1f}" height="{BREAK_PIXELS - 40:g}"'
+            yield f'<rect class="break" x="8" width="{width - 16:g}" {band}/>'
+            told = f"{seconds:.2f} s without a packet"
+            yield f'<text class="soft" x="14" y="{top + BREAK_PIXELS / 2 + 16:.1f}">{told}</text>'
+
+
+def _panel(flow: Flow, axis: _Axis, flight_s: float) -> Iterator[str]:
+    yield f'<text class="name" x="{(LEFT + RIGHT) / 2:g}" y="44" text-anchor="middle">{escape(flow.name)}</text>'
+    yield f'<text class="soft" x="{LEFT:g}" y="62" text-anchor="middle">sender</text>'
+    yield f'<text class="soft" x="{RIGHT:g}" y="62" text-anchor="middle">receiver</text>'
+    ended = max(_moments(flow), default=axis.first)
+    bottom = axis.y(ended) + 8
+    for x in (LEFT, RIGHT):
+        yield f'<line class="end" x1="{x:g}" x2="{x:g}" y1="{TOP - 8:g}" y2="{bottom:.1f}"/>'
+    repairs = dict(flow.repairs)
+    labels = {True: _Labels(), False: _Labels()}
+    for packet in flow.packets:
+        yield from _lost(packet, axis, flight_s) if packet.lost else _arrow(packet, axis)
+        place = labels[packet.from_sender].place
+        yield _label(packet, place(axis.y(packet.sent_s) + 4))
+        found = repairs.pop(packet.sent_s, None) if packet.again else None
+        if found is not None:
+            y, told = place(axis.y(packet.sent_s) + 4), found.replace("-", " ")
+            yield f'<text class="again-text" x="{LEFT - 8:g}" y="{y:.1f}" text-anchor="end">{told}</text>'
+    if flow.complete_s is not None:
+        told = f"complete after {flow.complete_s - axis.first:.2f} s"
+        yield f'<text class="done" x="{(LEFT + RIGHT) / 2:g}" y="{bottom + 16:.1f}" text-anchor="middle">{told}</text>'
 
 
 def _arrow(packet: Packet, axis: _Axis) -> Iterator[str]:
@@ -156,16 +251,19 @@ def _arrow(packet: Packet, axis: _Axis) -> Iterator[str]:
     top, bottom = axis.y(packet.sent_s), axis.y(packet.ended_s)
     kind = "ack" if not packet.from_sender else "again" if packet.again else "data"
     yield f'<line class="{kind}" x1="{start:g}" y1="{top:.1f}" x2="{end:g}" y2="{bottom:.1f}"/>'
-    side = 1 if packet.from_sender else -1
-    head = f"M{end:g} {bottom:.1f} l{-side * 9:g} -5.5 M{end:g} {bottom:.1f} l{-side * 9.5:g} 1.5"
-    yield f'<path class="{kind}" fill="none" style="stroke-dasharray:none" d="{head}"/>'
+    # Two strokes, 25 degrees to either side of the arrow.
+    back = math.atan2(top - bottom, start - end)
+    tips = [(8 * math.cos(back + turn), 8 * math.sin(back + turn)) for turn in (-0.43, 0.43)]
+    head = " ".join(f"M{end:g} {bottom:.1f} l{dx:.1f} {dy:.1f}" for dx, dy in tips)
+    yield f'<path class="{kind} head" d="{head}"/>'
 
 
 def _lost(packet: Packet, axis: _Axis, flight_s: float) -> Iterator[str]:
     side = 1 if packet.from_sender else -1
     start = LEFT if packet.from_sender else RIGHT
-    x, y = start + side * (RIGHT - LEFT) * 0.55, axis.y(packet.sent_s) + 0.55 * flight_s * PIXELS_PER_SECOND
-    yield f'<line class="lost" x1="{start:g}" y1="{axis.y(packet.sent_s):.1f}" x2="{x:g}" y2="{y:.1f}"/>'
+    top = axis.y(packet.sent_s)
+    x, y = start + side * (RIGHT - LEFT) * LOST_AT, top + LOST_AT * flight_s * PIXELS_PER_SECOND
+    yield f'<line class="lost" x1="{start:g}" y1="{top:.1f}" x2="{x:g}" y2="{y:.1f}"/>'
     yield f'<path class="cross" d="M{x - 5:g} {y - 5:.1f} l10 10 M{x + 5:g} {y - 5:.1f} l-10 10"/>'
 
 
@@ -202,26 +300,22 @@ def first_loss_scenario(sender: str) -> Scenario:
     )
 
 
-def draw_first_losses(folder: Path) -> list[Path]:
-    """Write one diagram for each of the paper's senders and return the files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
-    for variant in VARIANTS:
-        result = run(first_loss_scenario(variant.sender), seed=1)
-        seconds = result.flows["sender_s"][0]
-        title = f"{variant.label}: first segment lost, complete after {seconds:.2f} s"
-        drawing = ladder(packets_of(result.packets), title=title, flight_s=DELAY_S)
-        path = folder / f"{variant.key}-first-loss.svg"
-        path.write_text(drawing, encoding="utf-8")
-        written.append(path)
-    return written
+def first_losses() -> str:
+    """Draw what the paper's three senders make of the same loss."""
+    flows = [
+        flow_of(run(first_loss_scenario(variant.sender), seed=1), name=variant.label)
+        for variant in sorted(VARIANTS, key=lambda variant: ("classic", "fs", "vs").index(variant.key))
+    ]
+    return side_by_side(flows, title="4380 bytes, of which the first segment is lost", flight_s=DELAY_S)
 
 
 def main() -> None:
-    """Draw the diagrams of the concept page into the folder given."""
+    """Draw the diagram of the concept page into the folder given."""
     if len(sys.argv) != 2:
         sys.exit("usage: python -m tcpsf.report.ladder FOLDER")
-    draw_first_losses(Path(sys.argv[1]))
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "first-loss.svg").write_text(first_losses(), encoding="utf-8")
 
 
 if __name__ == "__main__":

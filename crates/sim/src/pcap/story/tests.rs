@@ -1,0 +1,114 @@
+use wire::{Options, UnscaledWindow};
+
+use super::*;
+
+fn data(seq: u32, payload_len: u32) -> Segment {
+    Segment {
+        seq: SeqNum::new(seq),
+        ack: None,
+        control: Control::None,
+        flags: wire::Flags::NONE,
+        window: UnscaledWindow::default(),
+        payload_len,
+        options: Options::default(),
+    }
+}
+
+fn story() -> Story {
+    Story::new(Started { workload: 0, index: 0, size: None, sender: 0 })
+}
+
+fn causes(sack: bool) -> Causes {
+    Causes {
+        links: vec![("x".into(), "random loss")],
+        workloads: vec!["w".into()],
+        senders: vec![("s".into(), sack)],
+    }
+}
+
+impl Story {
+    fn data(&mut self, seq: u32, payload_len: u32, history: History) -> Option<String> {
+        let sent = Sent { packet: 0, back: false, segment: data(seq, payload_len), history };
+        self.sent(&sent, &causes(false))
+    }
+
+    fn loses(&mut self, seq: u32, payload_len: u32, millis: u64) {
+        let at = Instant::from_nanos(millis * 1_000_000);
+        self.lost(&data(seq, payload_len), false, &causes(false).loss(at, 0, Drop::Buffer));
+    }
+}
+
+const FRESH: History = History { fast_retransmits: 0, timeouts: 0, syn_timeouts: 0, recovering: false };
+
+#[test]
+fn what_is_cut_anew_repairs_a_loss_in_parts() {
+    let mut story = story();
+    assert_eq!(story.data(1, 1000, FRESH), None);
+    story.loses(1, 1000, 5);
+    let timeout = History { timeouts: 1, ..FRESH };
+    let repairs = "repairs the loss at 0.005s on link `x`: buffer full";
+    assert_eq!(story.data(1, 400, timeout), Some(format!("Retransmission timeout; {repairs}")));
+    assert_eq!(story.data(401, 400, timeout), Some(format!("Sent again after the timeout; {repairs}")));
+    let again = story.data(401, 200, timeout).unwrap();
+    assert_eq!(again, "Sent again after the timeout; none of it lost so far");
+    // New data from the last 200 bytes on: what was lost of it is repaired all the same.
+    assert_eq!(story.data(801, 400, timeout), Some(format!("Sent again after the timeout; {repairs}")));
+    assert_eq!(story.data(1201, 400, timeout), None);
+}
+
+#[test]
+fn one_segment_may_repair_several_losses() {
+    let mut story = story();
+    for seq in [1, 101, 201] {
+        story.data(seq, 100, FRESH);
+        story.loses(seq, 100, u64::from(seq));
+    }
+    let history = History { fast_retransmits: 1, recovering: true, ..FRESH };
+    assert_eq!(
+        story.data(1, 150, history).unwrap(),
+        "Fast retransmit (duplicate ACKs); repairs the loss at 0.001s on link `x`: buffer full (and 1 more)"
+    );
+    assert_eq!(
+        story.data(151, 150, history).unwrap(),
+        "Sent again in fast recovery (partial ACK); repairs the loss at 0.101s on link `x`: buffer full (and 1 more)"
+    );
+    assert!(story.ends[0].lost.is_empty());
+}
+
+/// Tahoe doesn't recover: it sends everything again, as after a timeout.
+#[test]
+fn after_a_fast_retransmit_without_recovery() {
+    let mut story = story();
+    story.data(1, 100, FRESH);
+    story.data(101, 100, FRESH);
+    let history = History { fast_retransmits: 1, ..FRESH };
+    assert!(story.data(1, 100, history).unwrap().starts_with("Fast retransmit (duplicate ACKs); "));
+    assert!(story.data(101, 100, history).unwrap().starts_with("Sent again after the fast retransmit; "));
+}
+
+#[test]
+fn a_loss_is_over_when_its_bytes_are_acknowledged() {
+    let mut story = story();
+    story.data(1, 100, FRESH);
+    story.loses(1, 100, 1);
+    let acknowledges = |ack| Segment { ack: Some(SeqNum::new(ack)), ..data(1, 0) };
+    for (ack, left) in [(100, 1), (101, 0)] {
+        let sent = Sent { packet: 0, back: true, segment: acknowledges(ack), history: FRESH };
+        assert_eq!(story.sent(&sent, &causes(false)), None);
+        assert_eq!(story.ends[0].lost.len(), left);
+    }
+}
+
+#[test]
+fn what_never_came_is_told_with_the_next_that_came() {
+    let mut story = story();
+    let loss = causes(false).loss(Instant::ZERO, 0, Drop::Loss);
+    for packet in [3, 5] {
+        story.unseen(packet, true, &data(1, 0), &loss);
+    }
+    let mut told = |packet| story.unseen_before(packet, true).collect::<Vec<_>>();
+    assert!(told(2).is_empty());
+    assert_eq!(told(4), ["Before it, packet 3 of the flow (ACK) was dropped at 0s on link `x`: random loss"]);
+    assert_eq!(told(6).len(), 1);
+    assert!(told(7).is_empty());
+}

@@ -1,0 +1,140 @@
+//! What a capture is made of: every packet with its whole header, and what became of it.
+
+use link::Drop;
+use units::Instant;
+use wire::Segment;
+
+use crate::flow::Flow;
+use crate::network::Packet;
+use crate::plan::Plan;
+use crate::tables::PacketEvent;
+
+/// Something that happened to a flow or to one of its packets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) at: Instant,
+    /// The flow's number in the run.
+    pub(crate) flow: u64,
+    pub(crate) what: What,
+}
+
+/// What happened. Packets have their number in their flow.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum What {
+    /// The flow is about to send its first packet.
+    Started(Started),
+    /// An end sent a packet.
+    Sent(Sent),
+    /// The other end received it.
+    Arrived { packet: u32 },
+    /// A link, by its index, dropped it.
+    Dropped { packet: u32, link: u32, why: Drop },
+    /// A link, by its index, marked it: it goes on, having experienced congestion.
+    Marked { packet: u32, link: u32 },
+    /// The flow is over: there will be no more of it.
+    Over,
+}
+
+/// A flow.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Started {
+    pub(crate) workload: u16,
+    /// Its number in its workload.
+    pub(crate) index: u32,
+    /// Bytes; `None` for an endless one.
+    pub(crate) size: Option<u64>,
+    /// Index in [`Plan::senders`].
+    pub(crate) sender: usize,
+}
+
+/// A packet, and what the end that sent it had been through by then.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sent {
+    pub(crate) packet: u32,
+    pub(crate) back: bool,
+    pub(crate) segment: Segment,
+    pub(crate) history: History,
+}
+
+/// What an end has been through: from one packet to the next, it tells why something is sent again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct History {
+    pub(crate) fast_retransmits: u32,
+    pub(crate) timeouts: u32,
+    pub(crate) syn_timeouts: u32,
+    /// It is in fast recovery.
+    pub(crate) recovering: bool,
+}
+
+/// Entries of a run in progress, kept until somebody takes them.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    entries: Vec<Entry>,
+    /// The links of each workload's ways there and back.
+    ways: Vec<[Vec<usize>; 2]>,
+}
+
+impl Trace {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let ways = plan.workloads.iter().map(|workload| [workload.forward.clone(), workload.back.clone()]);
+        Self { entries: Vec::new(), ways: ways.collect() }
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<Entry> {
+        std::mem::take(&mut self.entries)
+    }
+
+    pub(crate) fn packet(&mut self, at: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) {
+        let serial = packet.serial;
+        let what = match event {
+            PacketEvent::Sent => {
+                if serial == 0 {
+                    self.push(at, flow, What::Started(started(flow)));
+                }
+                let (back, segment) = (packet.way.back, packet.segment);
+                What::Sent(Sent { packet: serial, back, segment, history: history(flow, packet) })
+            }
+            PacketEvent::Arrived => What::Arrived { packet: serial },
+            PacketEvent::DroppedBuffer => self.drop(packet, Drop::Buffer),
+            PacketEvent::DroppedEarly => self.drop(packet, Drop::Early),
+            PacketEvent::DroppedLoss => self.drop(packet, Drop::Loss),
+            PacketEvent::Marked => What::Marked { packet: serial, link: self.link(packet) },
+        };
+        self.push(at, flow, what);
+    }
+
+    pub(crate) fn over(&mut self, at: Instant, flow: &Flow) {
+        self.push(at, flow, What::Over);
+    }
+
+    fn push(&mut self, at: Instant, flow: &Flow, what: What) {
+        self.entries.push(Entry { at, flow: flow.serial, what });
+    }
+
+    fn drop(&self, packet: &Packet, why: Drop) -> What {
+        What::Dropped { packet: packet.serial, link: self.link(packet), why }
+    }
+
+    fn link(&self, packet: &Packet) -> u32 {
+        let way = &self.ways[usize::from(packet.way.workload)][usize::from(packet.way.back)];
+        // A scenario has a few thousand links at the most.
+        let link = way.get(usize::from(packet.hop)).and_then(|&link| u32::try_from(link).ok());
+        link.unwrap_or(u32::MAX)
+    }
+}
+
+fn started(flow: &Flow) -> Started {
+    let start = &flow.start;
+    Started { workload: flow.workload, index: flow.index, size: start.size, sender: start.sender }
+}
+
+fn history(flow: &Flow, packet: &Packet) -> History {
+    let end = if packet.way.back { &flow.receiver } else { &flow.sender };
+    let statistics = end.statistics();
+    History {
+        fast_retransmits: statistics.fast_retransmits,
+        timeouts: statistics.timeouts,
+        syn_timeouts: statistics.syn_timeouts,
+        recovering: end.send_state().recovering,
+    }
+}

@@ -1,0 +1,212 @@
+use std::net::Ipv4Addr;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::ipv4;
+use crate::sack::{SackBlocks, SeqRange};
+use crate::segment::{Options, Timestamps};
+use crate::window::{Mss, WindowScale};
+
+prop_compose! {
+    fn any_options(syn: bool, most_with_timestamps: usize)(
+        mss in proptest::option::of(1..=u16::MAX),
+        scale in proptest::option::of(0..=14u8),
+        sack_permitted in any::<bool>(),
+        timestamps in proptest::option::of(any::<(u32, u32)>()),
+        blocks in proptest::collection::vec((any::<u32>(), 1..1u32 << 31), 0..=4),
+    ) -> Options {
+        // 40 bytes hold three blocks beside timestamps.
+        let room = if timestamps.is_some() { most_with_timestamps } else { 4 };
+        let blocks = blocks.into_iter().take(room).map(|(start, len)| {
+            let start = SeqNum::new(start);
+            SeqRange::new(start, start + len).unwrap()
+        });
+        Options {
+            mss: mss.filter(|_| syn).and_then(Mss::new),
+            window_scale: scale.filter(|_| syn).map(WindowScale::clamped),
+            sack_permitted: sack_permitted && syn,
+            timestamps: timestamps.map(|(val, ecr)| Timestamps { val, ecr }),
+            sack: if syn { SackBlocks::EMPTY } else { blocks.collect() },
+        }
+    }
+}
+
+fn any_control() -> impl Strategy<Value = Control> {
+    prop_oneof![Just(Control::None), Just(Control::Syn), Just(Control::Fin), Just(Control::Rst)]
+}
+
+fn any_segment() -> impl Strategy<Value = Segment> {
+    let fields = (any::<u32>(), proptest::option::of(any::<u32>()), 0..32u8, any::<u16>(), 0..1500u32);
+    any_control()
+        .prop_flat_map(move |control| {
+            (Just(control), any_options(control == Control::Syn, 3), fields.clone())
+        })
+        .prop_map(|(control, options, (seq, ack, marks, window, payload_len))| Segment {
+            seq: SeqNum::new(seq),
+            ack: ack.map(SeqNum::new),
+            control,
+            flags: [Marks::PSH, Marks::ECE, Marks::CWR]
+                .into_iter()
+                .zip([4, 8, 16])
+                .fold(Marks::NONE, |all, (mark, bit)| all.with(mark, marks & bit != 0))
+                .with_ecn(Ecn::from_bits(marks)),
+            window: UnscaledWindow::new(window),
+            payload_len,
+            options,
+        })
+}
+
+/// A whole packet with this payload, as a driver would write it.
+fn packet(ports: Ports, segment: Segment, payload: &[u8]) -> (Repr, Vec<u8>) {
+    let repr = Repr::new(ports, segment).unwrap();
+    let addresses = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    let mut ip = ipv4::Repr::new(addresses.0, addresses.1, ipv4::TCP, repr.len()).unwrap();
+    ip.ecn = segment.flags.ecn();
+    let mut bytes = Vec::new();
+    ip.write(&mut bytes);
+    repr.write(ip.pseudo_header(), Checksum::of(payload), &mut bytes);
+    bytes.extend_from_slice(payload);
+    (repr, bytes)
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(segment in any_segment(), source: u16, destination: u16, fill: u8) {
+        let payload = vec![fill; segment.payload_len as usize];
+        let (repr, bytes) = packet(Ports { source, destination }, segment, &payload);
+        prop_assert_eq!(bytes.len(), segment.ipv4_len() as usize);
+        let ip = ipv4::View::new(&bytes).unwrap();
+        let view = View::new(ip.payload()).unwrap();
+        prop_assert!(view.checksum_is_good(ip.pseudo_header()));
+        prop_assert_eq!(view.payload(), &payload[..]);
+        prop_assert_eq!(view.repr(ip.ecn()), Some(repr));
+        prop_assert!(view.options().all(|option| option.is_ok()));
+    }
+
+    #[test]
+    fn zeros_need_not_be_there_for_their_sum(len in 0..3000usize) {
+        prop_assert_eq!(Checksum::of(&vec![0; len]).field(), Checksum::EMPTY.field());
+    }
+
+    #[test]
+    fn options_that_do_not_fit_are_refused(options in any_options(false, 4)) {
+        let segment = Segment { options, ..bare() };
+        let fits = options.wire_len() <= 40;
+        prop_assert_eq!(Repr::new(PORTS, segment).is_ok(), fits);
+    }
+
+    #[test]
+    fn any_bytes_can_be_looked_at(
+        mut bytes in proptest::collection::vec(prop_oneof![any::<u8>(), 0..9u8], 0..90),
+        plausible in any::<bool>(),
+    ) {
+        if plausible && bytes.len() >= HEADER_LEN {
+            let words = bytes.len().min(MAX_HEADER_LEN) / 4;
+            bytes[12] = u8::try_from(words << 4).unwrap();
+        }
+        if let Ok(view) = View::new(&bytes) {
+            // Each takes at least a byte, so there are no more than bytes.
+            prop_assert!(view.options().count() <= bytes.len() - HEADER_LEN);
+            prop_assert!(view.payload().len() <= bytes.len() - HEADER_LEN);
+            if let Some(repr) = view.repr(Ecn::NotEct) {
+                // What is believed can be written, and is believed again.
+                let mut again = Vec::new();
+                repr.write(Checksum::EMPTY, Checksum::EMPTY, &mut again);
+                again.resize(repr.len(), 0);
+                prop_assert_eq!(View::new(&again).unwrap().repr(Ecn::NotEct), Some(repr));
+            } else {
+                prop_assert_eq!(view.flags().control(), None);
+            }
+        }
+    }
+}
+
+const PORTS: Ports = Ports { source: 57_344, destination: 49_152 };
+
+fn bare() -> Segment {
+    Segment {
+        seq: SeqNum::new(1),
+        ack: Some(SeqNum::new(2)),
+        control: Control::None,
+        flags: Marks::NONE,
+        window: UnscaledWindow::new(3),
+        payload_len: 0,
+        options: Options::default(),
+    }
+}
+
+/// The header of RFC 9293 §3.1, with the options of a SYN in the order and padding of RFC 7323 appendix A.
+#[test]
+fn a_syn_byte_by_byte() {
+    let options = Options {
+        mss: Mss::new(1460),
+        window_scale: Some(WindowScale::clamped(7)),
+        sack_permitted: true,
+        timestamps: Some(Timestamps { val: 0x0102_0304, ecr: 0 }),
+        sack: SackBlocks::EMPTY,
+    };
+    let syn = Segment { ack: None, control: Control::Syn, seq: SeqNum::new(0x1122_3344), options, ..bare() };
+    let mut bytes = Vec::new();
+    Repr::new(PORTS, syn).unwrap().write(Checksum::EMPTY, Checksum::EMPTY, &mut bytes);
+    let checksum = [bytes[16], bytes[17]];
+    #[rustfmt::skip]
+    let expected = [
+        0xe0, 0x00, 0xc0, 0x00,
+        0x11, 0x22, 0x33, 0x44,
+        0, 0, 0, 0,
+        0xb0, 0x02, 0, 3,
+        checksum[0], checksum[1], 0, 0,
+        2, 4, 0x05, 0xb4,
+        1, 3, 3, 7,
+        1, 1, 4, 2,
+        1, 1, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0,
+    ];
+    assert_eq!(bytes, expected);
+    assert!(Checksum::of(&bytes).is_good());
+}
+
+#[test]
+fn options_of_a_syn_belong_to_a_syn() {
+    let options = Options { sack_permitted: true, ..Options::default() };
+    assert_eq!(Repr::new(PORTS, Segment { options, ..bare() }), Err(Unwritable::SynOptions));
+}
+
+#[test]
+fn bits_that_exclude_each_other_are_not_believed() {
+    let mut bytes = Vec::new();
+    Repr::new(PORTS, bare()).unwrap().write(Checksum::EMPTY, Checksum::EMPTY, &mut bytes);
+    // SYN and FIN; a reset that ends the stream; all of them.
+    for flags in [0b11, 0b101, 0b111] {
+        bytes[13] = flags;
+        let view = View::new(&bytes).unwrap();
+        assert_eq!(view.flags(), Flags(flags));
+        assert_eq!(view.repr(Ecn::NotEct), None);
+    }
+}
+
+/// RFC 9293 §3.1: an option's length may be anything, zero too.
+#[test]
+fn an_option_of_the_wrong_length_ends_the_options() {
+    let kinds = |bytes: &[u8]| -> Vec<Result<u8, OptionError>> {
+        RawOptions::new(bytes).map(|option| option.map(|option| option.kind)).collect()
+    };
+    assert_eq!(kinds(&[1, 1, 4, 2, 8, 0, 4, 2]), [Ok(4), Err(OptionError { kind: 8 })]);
+    assert_eq!(kinds(&[2, 4, 5, 180, 5, 10]), [Ok(2), Err(OptionError { kind: 5 })]);
+    assert_eq!(kinds(&[3]), [Err(OptionError { kind: 3 })]);
+    assert_eq!(kinds(&[4, 2, 0, 4, 2]), [Ok(4)], "behind the end of the list is padding");
+    assert_eq!(kinds(&[254, 3, 9, 1]), [Ok(254)], "a kind that nobody knows");
+    assert_eq!(kinds(&[]), []);
+}
+
+#[test]
+fn what_is_no_header_says_why() {
+    assert_eq!(View::new(&[0; 19]), Err(ViewError::Truncated { len: 19 }));
+    let mut bytes = [0; 24];
+    for (offset, len) in [(4u8, 16), (7, 28)] {
+        bytes[12] = offset << 4;
+        assert_eq!(View::new(&bytes), Err(ViewError::Offset { offset: len, len: 24 }));
+    }
+    bytes[12] = 6 << 4;
+    assert!(View::new(&bytes).is_ok());
+}

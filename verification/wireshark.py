@@ -1,0 +1,196 @@
+"""Captures of simulated runs, read by a program that knows nothing of them: Wireshark's `tshark` and `capinfos`.
+
+Whether the files are well formed and their checksums right, whether the packets are those of the `packets` table, and
+whether what Wireshark takes for sent again is what our comments say was.
+
+    python verification/wireshark.py
+"""
+
+# ruff: noqa: S603, T201 (it is a program that runs others and prints what it finds)
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from tcpsf import Buffer, Link, PacketLoss, Pcap, Poisson, Scenario, Sizes, Tcp, run
+from tcpsf.papers.smart_framing import web_scenario
+from tcpsf.pcap import MOST_BYTES
+
+AGAIN = "; "
+"""In the comment on every packet that was sent before, and in no other."""
+
+FLAGS = ("tcp.analysis.retransmission", "tcp.analysis.out_of_order")
+"""What Wireshark calls a segment whose sequence numbers it has seen pass. Which of the two is a guess about time."""
+
+FIELDS = (
+    "frame.comment",
+    "frame.packet_flags_direction",
+    "ip.checksum.status",
+    "tcp.checksum.status",
+    "tcp.seq",
+    "tcp.len",
+    "tcp.ack",
+    "_ws.malformed",
+    "_ws.expert.severity",
+    *FLAGS,
+)
+GOOD, EXPERT_ERROR = "1", str(0x00800000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A run to capture."""
+
+    what: str
+    scenario: Scenario
+    place: Literal["sender", "receiver", "both"] = "sender"
+    snap_len: int = MOST_BYTES
+
+
+def lossy(sender: str, *, handshake: bool = True) -> Scenario:
+    """A line that loses packets in both directions, behind a fast one."""
+    lossy = PacketLoss(probability=0.02)
+    first = Link(name="first", from_="server", to="router", rate="10Mb/s", delay="5ms")
+    there = Link(
+        name="there",
+        from_="router",
+        to="client",
+        rate="2Mb/s",
+        delay="20ms",
+        buffer=Buffer(bytes="15kB"),
+        loss=lossy,
+    )
+    back = Link(name="back", from_="client", to="server", rate="2Mb/s", delay="20ms", loss=lossy)
+    web = Poisson(
+        name="web",
+        from_="server",
+        to="client",
+        load=0.7,
+        of="there",
+        sizes=Sizes(classes=(500, 5000, 50_000)),
+        sender=sender,
+        handshake=handshake,
+        opener="receiver",
+    )
+    return Scenario(
+        name="lossy",
+        duration="30s",
+        trace=("web",),
+        link=(first, there, back),
+        workload=(web,),
+        tcp=Tcp(profile="rfc"),
+    )
+
+
+def cases() -> Iterator[Case]:
+    """Every way to recover, every place, whole packets and cut ones; the paper's own scenario."""
+    for sender in ("tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1"):
+        yield Case(what=f"{sender}, fixed-size framing", scenario=lossy(f"{sender} / fs(n=4) / iw=1"))
+    yield Case(what="variable-size framing, seen by receivers", scenario=lossy(VARIABLE), place="receiver")
+    yield Case(what="variable-size framing, seen by both", scenario=lossy(VARIABLE), place="both")
+    yield Case(what="headers only", scenario=lossy(VARIABLE), snap_len=80)
+    yield Case(what="no handshake", scenario=lossy(VARIABLE, handshake=False))
+    web = web_scenario(sender=VARIABLE, duration="20s").with_value("trace", ["web"])
+    yield Case(what="the paper's web traffic", scenario=web.with_value("warm_up", "0s"))
+
+
+VARIABLE = "reno+sack / vs(n=4) / iw=1"
+
+
+def verdicts(case: Case, folder: Path) -> Iterator[tuple[str, bool]]:
+    """What should hold of a capture, and whether it does."""
+    path = folder / "run.pcapng"
+    pcap = Pcap(path=path, place=case.place, snap_len=case.snap_len, replace=True)
+    result = run(case.scenario, seed=1, pcap=pcap)
+    frames = dissect(path)
+    yield f"{len(frames)} packets, in order of time", len(frames) > 1000 and in_order(path)
+    yield (
+        "none malformed, no error",
+        not any(frame["_ws.malformed"] or EXPERT_ERROR in frame["_ws.expert.severity"].split("|") for frame in frames),
+    )
+    statuses = [frame["ip.checksum.status"] for frame in frames]
+    if case.snap_len == MOST_BYTES:
+        statuses += [frame["tcp.checksum.status"] for frame in frames]
+    yield "checksums right", set(statuses) == {GOOD}
+
+    rows = result.packets
+    traced = {row["name"] for row in case.scenario.to_dict()["workload"]} == set(case.scenario.trace)
+    if traced:
+        expected = seen(rows, case.place)
+        yield (
+            "the packets of the table, payload by payload",
+            [int(frame["tcp.len"]) for frame in frames] == [*expected["payload_bytes"]],
+        )
+        if case.scenario.workload[0].handshake and case.place != "both":
+            numbers = [(int(frame["tcp.seq"]), int(frame["tcp.ack"])) for frame in frames]
+            told = expected.select("seq", pl.col("ack").fill_null(0)).rows()
+            yield "sequence and acknowledgement numbers", numbers == told
+        drops = rows.filter(pl.col("event").cast(pl.String).str.starts_with("dropped"))
+        comments = [comment for frame in frames for comment in frame["frame.comment"].split("|")]
+        found = sum("ropped at" in comment for comment in comments)
+        # What is lost behind everything that arrives is seen by nobody.
+        yield f"a comment for each of {drops.height} drops ({found})", 0 <= drops.height - found <= 20
+    if case.place == "sender":
+        flagged = [any(frame[flag] for flag in FLAGS) for frame in frames]
+        told_again = [AGAIN in frame["frame.comment"] for frame in frames]
+        both = sum(a and b for a, b in zip(flagged, told_again, strict=True))
+        yield f"what Wireshark takes for sent again, we say was ({both})", both == sum(flagged) > 20
+        # A copy that arrives, of which the first did not, is the first to be seen here.
+        missed = [frame for frame, flag, again in zip(frames, flagged, told_again, strict=True) if again and not flag]
+        inbound = [frame for frame in missed if int(frame["frame.packet_flags_direction"], 0) == 1]
+        yield "what we say was sent again, Wireshark finds, if it saw the first", missed == inbound
+
+
+def dissect(path: Path) -> list[dict[str, str]]:
+    """Everything that is asked of each packet."""
+    command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "separator=/t", "-E", "aggregator=|"]
+    for option in ("tcp.check_checksum:TRUE", "ip.check_checksum:TRUE", "tcp.try_heuristic_first:FALSE"):
+        command += ["-o", option]
+    for field in FIELDS:
+        command += ["-e", field]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    return [dict(zip(FIELDS, line.split("\t"), strict=True)) for line in lines]
+
+
+def in_order(path: Path) -> bool:
+    """Whether `capinfos` finds the packets in order of time."""
+    command = ["capinfos", "-o", "-T", "-r", str(path)]
+    return "True" in subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def seen(rows: pl.DataFrame, place: str) -> pl.DataFrame:
+    """The rows of the table that a capture there holds."""
+    at = {"sender": ["sender"], "receiver": ["receiver"], "both": ["sender", "receiver"]}[place]
+    other = {"sender": "receiver", "receiver": "sender"}
+    event, end = pl.col("event").cast(pl.String), pl.col("from").cast(pl.String)
+    leaving = (event == "sent") & end.is_in(at)
+    return rows.filter(leaving | (event == "arrived") & end.is_in([other[here] for here in at]))
+
+
+def main() -> int:
+    """Print every verdict."""
+    missing = [name for name in ("tshark", "capinfos") if shutil.which(name) is None]
+    if missing:
+        print(f"cannot run: {' and '.join(missing)} not installed (Debian: tshark)")
+        return 77
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for case in cases():
+            print(f"\n{case.what}")
+            for told, holds in verdicts(case, Path(folder)):
+                failed += not holds
+                print(f"  {'holds' if holds else 'FAILS':6} {told}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
