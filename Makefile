@@ -96,8 +96,8 @@ verify-random: tools
 	@echo "== random cases, $(CASES) a property"
 	@PROPTEST_CASES=$(CASES) $(CARGO) test --locked --workspace --exclude py --exclude sim -- --quiet
 
-bench: $(DEV) ## speed, beside a peer's in the same run
-	@.ci/debian ns:ns2
+bench: $(DEV) ## speed beside peers' in the same run, and how it scales
+	@.ci/debian ns:ns2 g++:g++ /usr/include/ns3/core-module.h:libns3-dev
 	@.ci/each benches $(BIN)/python
 
 clean: ## remove everything that was built or written

@@ -1,0 +1,114 @@
+"""What the programs here share: a process's cost, and two simulators that take turns at the same work."""
+
+# ruff: noqa: T201 (what it prints is what the programs find)
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SIMULATE = Path(__file__).with_name("_simulate.py")
+
+
+class ProcessError(RuntimeError):
+    """A process that was to be measured failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a finished process used."""
+
+    cpu_s: float
+    """User and system."""
+    peak_mb: float
+    """Resident; no less than what the parent had when it started the process."""
+    output: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A process that simulates something, and how many packets that puts through the bottleneck."""
+
+    arguments: Sequence[str]
+    text: str = ""
+    """Its standard input."""
+    packets: int
+
+    def measure(self) -> Cost:
+        """Do it once."""
+        return measure(self.arguments, text=self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """What came of taking turns."""
+
+    ratios: tuple[float, ...]
+    """Our packets per CPU second over the peer's, turn by turn."""
+    peak_mb: float
+    """The most memory that ours took."""
+
+
+def measure(arguments: Sequence[str], *, text: str = "") -> Cost:
+    """Run a process to its end on ``text`` and return what the kernel charged it."""
+    with tempfile.TemporaryFile("w+") as source, tempfile.TemporaryFile("w+") as output:
+        source.write(text)
+        source.seek(0)
+        child = os.posix_spawnp(
+            arguments[0],
+            list(arguments),
+            os.environ,
+            file_actions=[(os.POSIX_SPAWN_DUP2, source.fileno(), 0), (os.POSIX_SPAWN_DUP2, output.fileno(), 1)],
+        )
+        _, status, usage = os.wait4(child, 0)
+        if os.waitstatus_to_exitcode(status) != 0:
+            raise ProcessError(f"run {arguments[0]}: exit status {os.waitstatus_to_exitcode(status)}")
+        output.seek(0)
+        return Cost(cpu_s=usage.ru_utime + usage.ru_stime, peak_mb=usage.ru_maxrss / 1024, output=output.read())
+
+
+def simulate(*words: str) -> list[str]:
+    """The command line of ``_simulate.py``."""
+    return [sys.executable, str(SIMULATE), *words]
+
+
+def our_counts(description: Mapping[str, Any], *words: str) -> dict[str, Any]:
+    """What ``_simulate.py``, asked for ``words``, says of a scenario."""
+    counts: dict[str, Any] = json.loads(measure(simulate(*words), text=json.dumps(description)).output)
+    return counts
+
+
+def our_work(description: Mapping[str, Any], counts: Mapping[str, Any]) -> Work:
+    """Our simulator at a scenario that, in a run of its own that nobody timed, came to ``counts``."""
+    return Work(arguments=simulate(), text=json.dumps(description), packets=counts["through_packets"])
+
+
+def take_turns(*, peer: str, theirs: Work, ours: Work, turns: int) -> Turns:
+    """Measure both, one after the other, ``turns`` times, and print a line a turn."""
+    print(f"           {peer} CPU s  packets/s  ours CPU s  packets/s   ratio  our peak")
+    ratios, peaks = [], []
+    for turn in range(1, turns + 1):
+        their, our = theirs.measure(), ours.measure()
+        speeds = theirs.packets / their.cpu_s, ours.packets / our.cpu_s
+        ratios.append(speeds[1] / speeds[0])
+        peaks.append(our.peak_mb)
+        print(
+            f"  turn {turn:<3} {their.cpu_s:11.2f} {speeds[0]:10.3g} {our.cpu_s:11.2f} {speeds[1]:10.3g}"
+            f" {ratios[-1]:7.1f} {our.peak_mb:6.0f} MB",
+            flush=True,
+        )
+    print(f"  ratio: median {statistics.median(ratios):.1f}, min {min(ratios):.1f}, max {max(ratios):.1f}")
+    print(f"  packets through the bottleneck: {peer} {theirs.packets}, ours {ours.packets}")
+    return Turns(ratios=tuple(ratios), peak_mb=max(peaks))
+
+
+def word(good: bool) -> str:
+    """A target's verdict."""
+    return "met" if good else "MISSED"

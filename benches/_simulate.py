@@ -1,0 +1,139 @@
+"""Simulates the scenario on standard input to its end and throws every row away: what the programs here time.
+
+``python _simulate.py`` prints nothing. With an argument it prints a JSON object:
+
+* ``links``: the bottleneck's row of the table of links;
+* ``steady S``: the same from S simulated seconds on, the events and CPU seconds from there on, and those before;
+* ``open``: the same as ``links``, the most flows that were open at one time, and how many were started;
+* ``completion``: the same as ``links``, and the mean seconds from start to last byte's arrival, by class of flow sizes.
+
+Peak memory is the kernel's count of this process, before anything is loaded to read tables.
+"""
+
+# ruff: noqa: T201 (it is a program, and prints what it finds)
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tcpsf import _core
+
+EVENTS_AT_ONCE = 100_000
+ROWS_AT_ONCE = 20_000
+
+# How finely open flows are counted, seconds.
+GRID_S = 0.01
+
+
+def main(arguments: list[str]) -> int:
+    """Simulate, and print what was asked for."""
+    asked = arguments[0] if arguments else ""
+    simulation = _core.Simulation(sys.stdin.read(), seed=1)
+    count = {"open": _Open, "completion": _Completion}.get(asked, _Nothing)()
+    steady_from_s = float(arguments[1]) if asked == "steady" else math.inf
+    before: dict[str, float] = {}
+    while simulation.advance(max_events=EVENTS_AT_ONCE):
+        if simulation.now_s >= steady_from_s and not before:
+            before = _totals(simulation)
+        if simulation.buffered_rows > ROWS_AT_ONCE:
+            count.add(simulation.take_flows())
+            simulation.take_recoveries()
+    if asked:
+        found = _totals(simulation)
+        if before:
+            found |= {key: value - before[key] for key, value in found.items() if key != "peak_mb"}
+            found |= {f"{key}_before": value for key, value in before.items()}
+        count.add(simulation.take_flows())
+        print(json.dumps(found | count.found()))
+    return 0
+
+
+def _totals(simulation: _core.Simulation) -> dict[str, float]:
+    """What the bottleneck, the engine and the kernel have counted so far."""
+    cpu_s, peak_mb = time.process_time(), _peak_mb()  # first: what follows is not simulation
+    import polars as pl
+
+    row = pl.DataFrame(simulation.links()).row(by_predicate=pl.col("link") == "bottleneck", named=True)
+    return {
+        "cpu_s": cpu_s,
+        "peak_mb": peak_mb,
+        "events": simulation.events,
+        "simulated_s": row["duration_s"],
+        "offered_packets": row["offered_packets"],
+        "dropped_packets": row["dropped_buffer_packets"],
+        "through_packets": row["offered_packets"] - row["dropped_buffer_packets"],
+        "busy_s": row["utilisation"] * row["duration_s"],
+    }
+
+
+def _peak_mb() -> float:
+    """The most memory so far. Unlike ``ru_maxrss``, it does not begin with what the parent had."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
+
+
+class _Nothing:
+    """Throws rows away."""
+
+    def add(self, flows: _core.Table) -> None:
+        """Take a batch."""
+
+    def found(self) -> dict[str, Any]:
+        """Return what the rows come to."""
+        return {}
+
+
+class _Completion(_Nothing):
+    """Completion times of the workload ``web``, as a client sees them."""
+
+    def __init__(self) -> None:
+        self._frames: list[Any] = []
+
+    def add(self, flows: _core.Table) -> None:
+        import polars as pl
+
+        web = pl.DataFrame(flows).filter(pl.col("workload").cast(pl.String) == "web")
+        self._frames.append(web.select("class", "receiver_s"))
+
+    def found(self) -> dict[str, Any]:
+        import polars as pl
+
+        means = pl.concat(self._frames).group_by("class").agg(pl.col("receiver_s").mean()).sort("class")
+        return {"completion_s": means["receiver_s"].to_list()}
+
+
+class _Open(_Nothing):
+    """Counts flows that have started and whose data is not all acknowledged, at every ``GRID_S``, from their rows."""
+
+    def __init__(self) -> None:
+        self._changes: dict[int, int] = {}
+        self._started = 0
+
+    def add(self, flows: _core.Table) -> None:
+        import polars as pl
+
+        # A flow counts from the grid point after its start to the one before its end: never too many.
+        start = (pl.col("start_s") / GRID_S).ceil()
+        end = ((pl.col("start_s") + pl.col("sender_s")) / GRID_S).floor() + 1
+        frame = pl.DataFrame(flows).select(start=start.cast(pl.Int64), end=end.cast(pl.Int64))
+        self._started += frame.height
+        for column, change in (("start", 1), ("end", -1)):
+            for point, flows_there in frame[column].drop_nulls().value_counts().iter_rows():
+                self._changes[point] = self._changes.get(point, 0) + change * flows_there
+
+    def found(self) -> dict[str, Any]:
+        now = most = when = 0
+        for point in sorted(self._changes):
+            now += self._changes[point]
+            if now > most:
+                most, when = now, point
+        return {"most_open": most, "most_open_at_s": when * GRID_S, "started_flows": self._started}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
