@@ -7,9 +7,6 @@
 //! the timers, which is looked at again when it fires instead of being moved whenever a deadline moves; and
 //! nothing is allocated for a packet.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use link::Outcome;
 use slab::Slab;
 use tcp::{Event, Repair};
@@ -24,6 +21,7 @@ use crate::streams::{Seed, Stream, flow_identity};
 use crate::tables::{
     Flows, Links, Names, Object, PacketEvent, Packets, Quantity, Recoveries, Samples, names,
 };
+use crate::timers::{Class, Timer, Timers};
 use crate::trace::Entry;
 use crate::workload::{FlowStart, Starts};
 
@@ -50,34 +48,11 @@ pub struct Simulation {
     network: Network,
     flows: Slab<Flow>,
     started: u64,
-    timers: BinaryHeap<Reverse<Timer>>,
+    timers: Timers,
     sources: Vec<Source>,
     link_names: Names,
     recorded: Recorded,
     done: bool,
-}
-
-/// An entry among the timers. The order of the fields is the order of events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Timer {
-    at: Instant,
-    class: Class,
-    /// The serial number of the flow, or the index of the workload.
-    number: u64,
-    slot: usize,
-}
-
-/// The order among events of one instant. Deliveries come first, then these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Class {
-    /// A flow's deadline.
-    Flow,
-    /// A flow starts.
-    Start,
-    /// The warm-up ends.
-    WarmUp,
-    /// Samples are taken.
-    Sample,
 }
 
 /// Where the flows of a workload come from.
@@ -108,7 +83,7 @@ impl Simulation {
             network: Network::new(&plan, seed),
             flows: Slab::new(),
             started: 0,
-            timers: BinaryHeap::new(),
+            timers: Timers::new(),
             sources: sources(&plan, seed),
             recorded: Recorded::new(&plan, &link_names),
             link_names,
@@ -131,7 +106,7 @@ impl Simulation {
     pub fn advance(&mut self, max_events: u64) -> Status {
         for _ in 0..max_events {
             let delivery = self.network.next_delivery();
-            let timer = self.timers.peek().map_or(Instant::NEVER, |Reverse(timer)| timer.at);
+            let timer = self.timers.next();
             let next = delivery.min(timer);
             if next > self.end || next == Instant::NEVER {
                 self.finish();
@@ -239,10 +214,10 @@ impl Simulation {
     }
 
     fn fire(&mut self) {
-        let Some(Reverse(timer)) = self.timers.pop() else { return };
+        let Some(timer) = self.timers.pop() else { return };
         match timer.class {
             Class::Flow => self.flow_due(&timer),
-            Class::Start => self.start(timer.slot),
+            Class::Start => self.start(timer.slot as usize),
             Class::WarmUp => self.network.reset_statistics(self.now),
             Class::Sample => self.sample(),
         }
@@ -250,7 +225,7 @@ impl Simulation {
 
     /// A flow's entry has come up; its deadline may have moved on in the meantime.
     fn flow_due(&mut self, timer: &Timer) {
-        let slot = timer.slot;
+        let slot = timer.slot as usize;
         let now = self.now;
         let Some(flow) = self.flows.get_mut(slot) else { return };
         if flow.serial != timer.number || flow.scheduled != timer.at {
@@ -316,7 +291,7 @@ impl Simulation {
             let packet = Packet {
                 bytes: wire_bytes(&segment, header),
                 segment,
-                slot: u32::try_from(slot).unwrap_or(u32::MAX),
+                slot: place(slot),
                 identity: flow.identity,
                 serial: flow.packets,
                 way,
@@ -367,20 +342,21 @@ impl Simulation {
         if due < flow.scheduled {
             flow.scheduled = due;
             let number = flow.serial;
-            self.timers.push(Reverse(Timer { at: due, class: Class::Flow, number, slot }));
+            let slot = place(slot);
+            self.timers.push(Timer { at: due, class: Class::Flow, number, slot });
         }
     }
 
     fn schedule(&mut self, at: Instant, class: Class) {
-        self.timers.push(Reverse(Timer { at, class, number: 0, slot: 0 }));
+        self.timers.push(Timer { at, class, number: 0, slot: 0 });
     }
 
     fn schedule_start(&mut self, number: usize) {
         let source = &mut self.sources[number];
         source.next = source.starts.next();
         if let Some(start) = &source.next {
-            let timer = Timer { at: start.at, class: Class::Start, number: number as u64, slot: number };
-            self.timers.push(Reverse(timer));
+            let (at, slot) = (start.at, place(number));
+            self.timers.push(Timer { at, class: Class::Start, number: number as u64, slot });
         }
     }
 
@@ -423,6 +399,11 @@ impl Simulation {
             }
         }
     }
+}
+
+/// Memory ends before places do.
+fn place(slot: usize) -> u32 {
+    u32::try_from(slot).unwrap_or(u32::MAX)
 }
 
 fn sources(plan: &Plan, seed: Seed) -> Vec<Source> {

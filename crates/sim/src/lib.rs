@@ -21,6 +21,7 @@ pub mod scenario;
 mod sizes;
 mod streams;
 pub mod tables;
+mod timers;
 mod trace;
 mod workload;
 
