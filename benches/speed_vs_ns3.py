@@ -6,8 +6,8 @@ ns3/web.cc is C++ against ns-3's libraries, with nothing traced; README.md says 
 
 Before the turns: that both simulate the same thing. Utilisation, loss and the time from a flow's start to the arrival
 of its last byte are printed side by side. Loss that is off by more than a fifth fails the program, and so does a mean
-completion time that is off by more than a quarter (README.md, "Where it is not ours", has what was seen): a comparison of
-speed at unlike work would mean nothing.
+completion time that is off by more than a quarter (README.md, "Where it is not ours", has what was seen): a comparison
+of speed at unlike work would mean nothing.
 """
 
 # ruff: noqa: T201 (it is a program, and prints what it finds)

@@ -1,9 +1,10 @@
-"""Holds our simulator's Classic TCP against ns-2's Sack1 on the Smart Framing paper's network.
+"""Holds our simulator's Classic TCP against ns-2's on the Smart Framing paper's network: Sack1, and Tahoe's recovery.
 
 Three parts, each line with a verdict; exit status 1 if any fails:
 
 * single flows on a line that loses the packets it is told to, the same on both sides. Nothing is random and nothing
-  competes: completion time to a microsecond, recoveries and packets sent must be the same for every flow.
+  competes: completion time to a microsecond, recoveries and packets sent must be the same for every flow. Once with
+  Sack1 and once with Tahoe, whose echoes of what it sent twice must not begin another recovery.
 * ten greedy flows alone, both simulators starting each at the same instant. After the first 100 s the flows lose in
   lock-step and nothing is random: drops, recoveries and mean queue must agree within 1 %.
 * ten greedy flows and Poisson web flows at loads 0.2 to 0.9, independent runs on both sides. Per line a Welch test on
@@ -31,6 +32,8 @@ from _verdicts import NOT_JUDGED, Line, report, welch
 from ns2.run_ns2 import TABLE_1_BYTES, Ns2Error, Transfer, fast_retransmit_percent, run_many, run_masks
 
 SENDER = "reno+sack1 / full / iw=1"
+# ns-2's name of a sender → ours.
+MASKS_SENDERS: dict[str, str] = {"sack1": SENDER, "tahoe": "tahoe / full / iw=1"}
 MSS = 1460
 HEADER = 40
 RATE_BITS_PER_S = 10_000_000
@@ -182,7 +185,7 @@ def run_ours(description: Mapping[str, Any], *, seed: int) -> Counts:
     )
 
 
-def run_ours_masked(*, packets: int, lost: Sequence[int]) -> Transfer:
+def run_ours_masked(*, sender: str, packets: int, lost: Sequence[int]) -> Transfer:
     """One flow of ours alone on a line that loses packets ``lost``."""
     import tcpsf
 
@@ -197,7 +200,7 @@ def run_ours_masked(*, packets: int, lost: Sequence[int]) -> Transfer:
             "kind": "transfers",
             "from": "servers",
             "to": "clients",
-            "sender": SENDER,
+            "sender": sender,
             "sizes": [packets * MSS],
             "start": "0s",
             "spacing": "1s",
@@ -232,11 +235,11 @@ def mask_cases(count: int) -> list[tuple[int, tuple[int, ...]]]:
     return cases
 
 
-def compare_masks(*, count: int) -> list[Line]:
-    """The lines for single flows with given losses."""
+def compare_masks(*, count: int, name: str) -> list[Line]:
+    """The lines for single flows with given losses of the sender that ns-2 calls ``name``."""
     cases = mask_cases(count)
-    theirs = run_masks(cases)
-    ours = [run_ours_masked(packets=packets, lost=lost) for packets, lost in cases]
+    theirs = run_masks(cases, sender=name)
+    ours = [run_ours_masked(sender=MASKS_SENDERS[name], packets=packets, lost=lost) for packets, lost in cases]
     judged: dict[str, Callable[[Transfer], float]] = {
         "completion time, s": lambda flow: flow.completion_s,
         "fast retransmits": lambda flow: flow.fast_retransmits,
@@ -252,7 +255,7 @@ def compare_masks(*, count: int) -> list[Line]:
             note += f", e.g. {packets}:{','.join(map(str, lost))}"
         lines.append(
             Line(
-                what=f"{what}, mean",
+                what=f"{name}: {what}, mean",
                 reference=statistics.fmean(map(value, theirs)),
                 ours=statistics.fmean(map(value, ours)),
                 note=note,
@@ -383,7 +386,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines: list[Line] = []
     try:
         if only in (None, "masks"):
-            part = compare_masks(count=200 if quick else 2000)
+            count = 200 if quick else 2000
+            part = [line for name in MASKS_SENDERS for line in compare_masks(count=count, name=name)]
             report("Single flows with given losses", part, reference="ns-2")
             lines += part
         if only in (None, "greedy"):

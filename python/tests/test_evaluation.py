@@ -88,7 +88,7 @@ def test_every_simulated_figure_and_table_is_there(report: Report) -> None:
     assert [point.x for point in by_key["fig-14-top"].series[0].points] == [str(chunk) for chunk in figures.CHUNKS]
     assert len(by_key["fig-6"].series) == 6
     assert [len(series.points) for series in by_key["fig-7"].series] == [5, 5, 5, 5]  # none of a kind at one end
-    assert len(by_key["matrix-gain"].series[0].points) == 4 * 2 * 2
+    assert len(by_key["matrix-gain"].series[0].points) == 4 * 2 * 2 + 4 * 2
     for table in tables:
         assert all(len(row.cells) == len(table.columns) - 1 for row in table.rows)
 

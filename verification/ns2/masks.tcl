@@ -1,7 +1,8 @@
 # Single flows of Classic TCP in ns-2, each alone on its own 10 Mb/s, 50 ms line that loses the packets it is told to.
-# An argument is a flow: PACKETS:LOST,LOST,… counting the packets that the line carries from 0, resent ones too.
+# The first argument is the sender, sack1 or tahoe.  Each of the others is a flow: PACKETS:LOST,LOST,… counting the
+# packets that the line carries from 0, resent ones too.
 #
-#   ns masks.tcl 8:3 40:0,7,21
+#   ns masks.tcl sack1 8:3 40:0,7,21
 #
 # Prints a line a flow: its number, completion time in seconds, fast retransmits, timeouts, packets sent.  The settings
 # are web.tcl's with profile=2002, and the way back is infinitely fast.
@@ -18,10 +19,20 @@ Agent/TCP set maxrto_ 64
 Agent/TCP set rtxcur_init_ 3
 Agent/TCP set packetSize_ 1500
 
+# ns-2's Tahoe is the agent without a surname.
+array set variants {sack1 /Sack1 tahoe ""}
+set sender [lindex $argv 0]
+if {![info exists variants($sender)]} {
+    puts stderr "masks.tcl: the first argument is the sender, sack1 or tahoe, not \"$sender\""
+    exit 2
+}
+set agent Agent/TCP$variants($sender)
+set sink_agent Agent/TCPSink$variants($sender)
+
 set ns [new Simulator]
 set start 0.01
 set number 0
-foreach flow $argv {
+foreach flow [lrange $argv 1 end] {
     lassign [split $flow :] packets lost
     set server [$ns node]
     set client [$ns node]
@@ -32,8 +43,8 @@ foreach flow $argv {
     $losses droplist [split $lost ,]
     $losses drop-target [new Agent/Null]
     [$ns link $server $client] install-error $losses    ;# behind the line: a lost packet has taken its time
-    set tcp [new Agent/TCP/Sack1]
-    set sink [new Agent/TCPSink/Sack1]
+    set tcp [new $agent]
+    set sink [new $sink_agent]
     $ns attach-agent $server $tcp
     $ns attach-agent $client $sink
     $ns connect $tcp $sink
@@ -42,7 +53,7 @@ foreach flow $argv {
     incr number
 }
 
-Agent/TCP/Sack1 instproc done {} {
+$agent instproc done {} {
     global ns start number_of
     if {![info exists number_of($self)]} return         ;# an ACK that came after the end
     set timeouts [$self set nrexmit_]

@@ -101,16 +101,21 @@ def command(
     return [_program(), str(SCRIPT), *(f"{key}={value}" for key, value in arguments.items())]
 
 
-def run_masks(flows: Sequence[tuple[int, Sequence[int]]], *, at_once: int = 40) -> list[Transfer]:
+def run_masks(
+    flows: Sequence[tuple[int, Sequence[int]]], *, sender: str = "sack1", at_once: int = 40
+) -> list[Transfer]:
     """Flows, each alone on its line: how many packets, and which of those that the line carries are lost.
 
-    ``at_once`` flows share a process: ns-2 works out all routes first, in time that grows with its square.
+    ``sender`` is ``sack1`` or ``tahoe``.  ``at_once`` flows share a process: ns-2 works out all routes first, in time
+    that grows with its square.
     """
     transfers: list[Transfer] = []
     for first in range(0, len(flows), at_once):
         part = flows[first : first + at_once]
         words = [f"{packets}:{','.join(map(str, lost))}" for packets, lost in part]
-        done = subprocess.run([_program(), str(MASKS_SCRIPT), *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [_program(), str(MASKS_SCRIPT), sender, *words], capture_output=True, text=True, check=False
+        )
         rows = {int(row[0]): row[1:] for row in map(str.split, done.stdout.splitlines())}
         if done.returncode != 0 or len(rows) != len(part):
             raise Ns2Error(f"run ns-2: {len(rows)} of {len(part)} flows ended, exit status {done.returncode}")

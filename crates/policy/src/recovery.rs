@@ -82,6 +82,12 @@ pub trait Recovery {
     fn keeps_reports(&self) -> bool {
         true
     }
+
+    /// Whether duplicates for exactly the end of recovery say nothing of the next loss, because they may come
+    /// from what was resent.
+    fn guards_its_end(&self) -> bool {
+        false
+    }
 }
 
 /// Any of the recoveries that repair. (Tahoe's is to have none.)
@@ -139,5 +145,9 @@ impl Recovery for AnyRecovery {
 
     fn keeps_reports(&self) -> bool {
         each!(self, r => r.keeps_reports())
+    }
+
+    fn guards_its_end(&self) -> bool {
+        each!(self, r => r.guards_its_end())
     }
 }

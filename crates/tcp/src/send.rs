@@ -133,7 +133,7 @@ impl Sender {
             board: Scoreboard::default(),
             rtt: RttEstimator::new(config.rto),
             statistics: SendStatistics::default(),
-            repair: RepairState { point: None, resend_first: false, recover: iss + 1, limited: 0 },
+            repair: RepairState { point: None, resend_first: false, recover: iss, limited: 0 },
             ecn: Marks::default(),
             small_end: iss,
             last_sent: Instant::ZERO,
@@ -389,7 +389,7 @@ impl Sender {
         self.probing &= self.nxt != ack;
         // Numbers that stay behind would be ahead again 2³¹ bytes later.
         self.small_end = self.small_end.latest(ack);
-        self.repair.recover = self.repair.recover.latest(ack);
+        self.repair.recover = self.repair.recover.latest(ack - 1);
         if self.app_limited_until.is_some_and(|until| ack.at_or_after(until)) {
             self.app_limited_until = None;
         }

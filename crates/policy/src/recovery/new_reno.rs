@@ -54,4 +54,9 @@ impl Recovery for NewReno {
     }
 
     fn on_sent(&mut self, _bytes: u32) {}
+
+    fn guards_its_end(&self) -> bool {
+        // RFC 6582 §3.2, step 2: the next fast retransmit takes an acknowledgment of more than `recover`.
+        true
+    }
 }

@@ -28,7 +28,8 @@ pub(crate) struct RepairState {
     pub(crate) point: Option<SeqNum>,
     /// The first segment is to be sent again, whatever the window says.
     pub(crate) resend_first: bool,
-    /// RFC 6582 §3.2, `recover` outside of recovery: duplicates below it are echoes of an earlier loss.
+    /// RFC 6582 §3.2, `recover` outside of recovery, but past the highest number sent: duplicates that don't reach
+    /// beyond it may be echoes of an earlier loss.
     pub(super) recover: SeqNum,
     /// Bytes let out by limited transmit, which RFC 5681 §3.2 leaves out of `FlightSize`.
     pub(super) limited: u32,
@@ -95,11 +96,24 @@ impl Sender {
         if !self.detector.on_duplicate(duplicate, &self.board) {
             return None;
         }
-        // RFC 6582 §3.2, step 2, and RFC 6675 §5: what follows a timeout are echoes of what was sent twice.
-        if self.una.before(self.repair.recover) || self.board.is_empty() {
+        if self.may_be_echo() || self.board.is_empty() {
             return None;
         }
         Some(self.recover(now))
+    }
+
+    /// Whether duplicates for `una` may come from what was sent twice.
+    fn may_be_echo(&self) -> bool {
+        let recover = self.repair.recover;
+        if self.sack {
+            // RFC 6675 §5.1: not before `HighACK` has come to `RecoveryPoint`.
+            self.una.before(recover)
+        } else {
+            // RFC 6582 §3.2, step 2: only an acknowledgment of *more than* `recover` is beyond doubt. The last
+            // hole's repair acknowledges exactly that much, and what was sent again behind it draws a duplicate
+            // each: three of them wherever a loss window holds four segments.
+            self.una.at_or_before(recover)
+        }
     }
 
     /// The retransmission timer expired with data in flight.
@@ -141,9 +155,11 @@ impl Sender {
         match progress {
             Progress::Done { cwnd } => {
                 self.controller.set_cwnd(cwnd);
-                // Reno's recovery may end before its point, and duplicates may then speak of the next loss
-                // (RFC 5681 §3.2 knows no `recover`).
-                self.repair.recover = self.una;
+                if !self.recovery.as_ref().is_some_and(Recovery::guards_its_end) {
+                    // Reno's recovery may end before its point, and duplicates may then speak of the next loss
+                    // (RFC 5681 §3.2 knows no `recover`).
+                    self.repair.recover = self.una - 1;
+                }
                 self.repair.point = None;
                 self.repair.resend_first = false;
                 let keep = self.recovery.as_ref().is_none_or(Recovery::keeps_reports);
@@ -201,7 +217,8 @@ impl Sender {
         // What is waiting is no longer new.
         self.ecn.end_wait();
         // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes. RFC 6675 §5.1 wants that only of a
-        // timeout during recovery: its duplicates bring new SACK information, which echoes don't.
+        // timeout during recovery: its duplicates bring new SACK information, which echoes do only where it was
+        // known before the timeout.
         let recover = if self.sack && self.repair.point.is_none() { self.repair.recover } else { self.max };
         self.repair = RepairState { point: None, resend_first: false, recover, limited: 0 };
         let view = self.view();
