@@ -1,13 +1,12 @@
 //! One TCP connection.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use units::{Duration, Instant};
 use wire::{Control, Flags, Mss, Options, Segment, SeqNum, Timestamps, UnscaledWindow, WindowScale};
 
 use crate::config::{Config, Negotiated};
-use crate::event::{CallError, CloseReason, Event};
+use crate::event::{CallError, CloseReason, Event, Events};
 use crate::receive::Receiver;
 use crate::send::{SendState, SendStatistics, Sender};
 use crate::state::State;
@@ -36,7 +35,7 @@ pub struct Connection {
     pub(crate) passive: bool,
     /// It has come to its end, and can't be opened again.
     over: bool,
-    events: VecDeque<Event>,
+    events: Events,
 }
 
 /// Deadlines; a timer that is off is at [`Instant::NEVER`].
@@ -89,7 +88,7 @@ impl Connection {
             reset: None,
             passive: false,
             over: false,
-            events: VecDeque::new(),
+            events: Events::default(),
             negotiated,
             config,
         }
@@ -199,7 +198,7 @@ impl Connection {
 
     /// The next thing that happened, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop()
     }
 
     /// When [`on_timeout`](Self::on_timeout) is next due, [`Instant::NEVER`] if no timer runs.
@@ -274,7 +273,7 @@ impl Connection {
     }
 
     pub(crate) fn emit(&mut self, event: Event) {
-        self.events.push_back(event);
+        self.events.push(event);
     }
 
     /// The connection is over: no timer runs and nothing more is sent, but for a reset that is owed.

@@ -1,5 +1,7 @@
 //! What a connection tells its driver, and how a user's call can fail.
 
+use std::collections::VecDeque;
+
 use thiserror::Error;
 use units::Instant;
 
@@ -87,4 +89,70 @@ pub enum CallError {
         /// The call.
         call: &'static str,
     },
+}
+
+/// Events that haven't been taken. There is seldom more than one, and that one needs no memory of its own.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    /// The oldest, if there is any.
+    first: Option<Event>,
+    #[expect(clippy::box_collection, reason = "for its size: hardly any connection ever has one")]
+    later: Option<Box<VecDeque<Event>>>,
+}
+
+impl Events {
+    pub(crate) fn push(&mut self, event: Event) {
+        if self.first.is_none() {
+            self.first = Some(event);
+        } else {
+            self.later.get_or_insert_default().push_back(event);
+        }
+    }
+
+    /// Asked after everything that happens, and seldom has an answer.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        if self.first.is_some() { self.take() } else { None }
+    }
+
+    #[cold]
+    fn take(&mut self) -> Option<Event> {
+        let event = self.first.take();
+        self.first = self.later.as_mut().and_then(|later| later.pop_front());
+        if self.first.is_none() {
+            self.later = None;
+        }
+        event
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_taken_in_order_and_leave_no_memory_behind() {
+        let mut events = Events::default();
+        assert_eq!(events.pop(), None);
+        let three = [Event::Connected, Event::PeerClosed, Event::Closed(CloseReason::Finished)];
+        for taken_between in [0, 1, 2] {
+            for (index, event) in three.into_iter().enumerate() {
+                events.push(event);
+                assert!(events.later.is_none() || index > 0);
+                if index < taken_between {
+                    assert_eq!(events.pop(), Some(event));
+                }
+            }
+            for event in &three[taken_between..] {
+                assert_eq!(events.pop(), Some(*event));
+            }
+            assert_eq!(events.pop(), None);
+            assert!(events.later.is_none());
+        }
+    }
+
+    #[test]
+    fn a_connection_without_events_is_no_larger_for_them() {
+        assert!(size_of::<Events>() <= size_of::<VecDeque<Event>>());
+    }
 }

@@ -15,9 +15,8 @@ pub(crate) struct Receiver {
     edge: SeqNum,
     capacity: u32,
     unread: u32,
-    /// What arrived beyond `nxt`, in no order, with the moment it last grew (a counter).
-    islands: Vec<Island>,
-    growths: u32,
+    /// What arrived beyond `nxt`; what grew last stands last.
+    islands: Vec<SeqRange>,
     /// The sequence number of the peer's FIN, once it has been seen.
     pub(crate) fin: Option<SeqNum>,
     delayed_ack: DelayedAck,
@@ -29,12 +28,6 @@ pub(crate) struct Receiver {
     peer_scales: bool,
     /// A marked segment has arrived, and the peer hasn't said yet that it knows.
     echoes_mark: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Island {
-    range: SeqRange,
-    grown: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,7 +48,6 @@ impl Receiver {
             capacity: config.receive_buffer,
             unread: 0,
             islands: Vec::new(),
-            growths: 0,
             fin: None,
             delayed_ack: config.delayed_ack,
             unacknowledged_segments: 0,
@@ -218,14 +210,9 @@ impl Receiver {
         if let Some(twice) = self.duplicate.take() {
             blocks.push(twice);
         }
-        let mut newer_than = None;
-        while blocks.len() < room.min(SackBlocks::CAPACITY) {
-            let older = |island: &&Island| newer_than.is_none_or(|limit| island.grown < limit);
-            let Some(next) = self.islands.iter().filter(older).max_by_key(|island| island.grown) else {
-                break;
-            };
-            blocks.push(next.range);
-            newer_than = Some(next.grown);
+        let room = room.min(SackBlocks::CAPACITY).saturating_sub(blocks.len());
+        for &island in self.islands.iter().rev().take(room) {
+            blocks.push(island);
         }
         blocks
     }
@@ -270,12 +257,10 @@ impl Receiver {
 
     /// Moves `nxt` over the islands it has reached.
     fn absorb(&mut self) {
-        while let Some(index) =
-            self.islands.iter().position(|island| island.range.start().at_or_before(self.nxt))
-        {
-            let island = self.islands.swap_remove(index);
-            if island.range.end().after(self.nxt) {
-                self.advance(island.range.end());
+        while let Some(index) = self.islands.iter().position(|island| island.start().at_or_before(self.nxt)) {
+            let island = self.islands.remove(index);
+            if island.end().after(self.nxt) {
+                self.advance(island.end());
             }
         }
     }
@@ -285,13 +270,13 @@ impl Receiver {
         let mut range = fresh;
         let mut index = 0;
         while index < self.islands.len() {
-            let island = self.islands[index].range;
+            let island = self.islands[index];
             if island.contains(fresh) {
                 self.duplicate = Some(fresh);
             }
             if island.touches(range) {
                 range = range.union(island);
-                self.islands.swap_remove(index);
+                self.islands.remove(index);
                 // What the union now touches may lie before this index.
                 index = 0;
             } else {
@@ -301,8 +286,7 @@ impl Receiver {
         if self.islands.len() >= Self::MAX_ISLANDS {
             return false;
         }
-        self.growths = self.growths.wrapping_add(1);
-        self.islands.push(Island { range, grown: self.growths });
+        self.islands.push(range);
         true
     }
 
@@ -409,7 +393,7 @@ mod tests {
                 let in_order = have.iter().position(|&h| !h).unwrap_or(have.len());
                 prop_assert_eq!(rcv.nxt.distance_from(base) as usize, in_order);
                 prop_assert_eq!(rcv.unread() as usize, in_order);
-                let beyond: u32 = rcv.islands.iter().map(|i| i.range.len()).sum();
+                let beyond: u32 = rcv.islands.iter().map(|island| island.len()).sum();
                 prop_assert_eq!(beyond as usize, have.iter().filter(|&&h| h).count() - in_order);
             }
             prop_assert!(rcv.islands.is_empty());

@@ -7,12 +7,17 @@
 //! Unlike RFC 6675 §4, `IsLost` counts *segments* reported above a hole and not `(DupThresh − 1) · SMSS`
 //! bytes: three reduced segments of Smart Framing are fewer bytes than that, and the sender knows its cuts.
 //!
-//! Sums are kept as marks change, so [`Scoreboard::pipe`] costs nothing.
+//! Sums and the places where to look next are kept as marks change, so that an acknowledgment costs what it changes,
+//! however long the queue is. Most of the time there are no marks, and then nothing is kept of them.
 
 use std::collections::VecDeque;
 
 use units::Instant;
 use wire::{SeqNum, SeqRange};
+
+mod marks;
+
+use marks::Marks;
 
 /// A run of sequence numbers that left as one segment.
 #[expect(clippy::struct_excessive_bools, reason = "four independent marks; all sixteen combinations occur")]
@@ -25,6 +30,9 @@ pub struct Cut {
     lost: bool,
     resent: bool,
     ambiguous: bool,
+    /// Of a sacked cut: so many from this one on are sacked, if not more. What was reported once is reported again with
+    /// every acknowledgment, and this leads past it.
+    run: u32,
 }
 
 impl Cut {
@@ -48,6 +56,10 @@ impl Cut {
     fn awaits_repair(&self) -> bool {
         self.lost && !self.resent && !self.sacked
     }
+
+    fn is_marked(&self) -> bool {
+        self.sacked || self.lost || self.resent
+    }
 }
 
 /// What a cumulative acknowledgment took out of the queue.
@@ -66,8 +78,8 @@ pub struct Scoreboard {
     cuts: VecDeque<Cut>,
     pipe: u32,
     pipe_segments: u32,
-    sacked_segments: u32,
-    awaiting_repair: u32,
+    /// As long as a cut is sacked, lost or resent.
+    marks: Option<Box<Marks>>,
 }
 
 impl Scoreboard {
@@ -83,6 +95,7 @@ impl Scoreboard {
             lost: false,
             resent: false,
             ambiguous: again,
+            run: 0,
         });
         self.pipe += len;
         self.pipe_segments += 1;
@@ -108,8 +121,18 @@ impl Scoreboard {
             acked.bytes += cut.len;
             ambiguous |= cut.ambiguous;
             acked.timed = (!ambiguous).then_some(cut.sent_at);
-            self.forget(&cut);
             self.cuts.pop_front();
+            let copies = if let Some(marks) = &mut self.marks {
+                marks.popped(&cut);
+                cut.copies_in_pipe()
+            } else {
+                1
+            };
+            self.pipe -= copies * cut.len;
+            self.pipe_segments -= copies;
+        }
+        if self.marks.is_some() {
+            self.settle();
         }
         acked
     }
@@ -119,63 +142,82 @@ impl Scoreboard {
     pub fn sack(&mut self, block: SeqRange) -> u32 {
         let first = self.cuts.partition_point(|cut| cut.seq.before(block.start()));
         let mut news = 0;
-        for index in first..self.cuts.len() {
-            if self.cuts[index].end().after(block.end()) {
+        let mut index = first;
+        while let Some(cut) = self.cuts.get(index) {
+            if cut.sacked {
+                index += cut.run.max(1) as usize;
+            } else if cut.end().after(block.end()) {
                 break;
-            }
-            if !self.cuts[index].sacked {
-                news += self.cuts[index].len;
+            } else {
+                news += cut.len;
                 self.change(index, |cut| cut.sacked = true);
+                index += 1;
             }
+        }
+        if let Some(cut) = self.cuts.get_mut(first).filter(|cut| cut.sacked) {
+            cut.run = u32::try_from(index - first).unwrap_or(u32::MAX);
+        }
+        if news > 0 {
+            self.settle();
         }
         news
     }
 
     /// RFC 6675 §4, `IsLost(HighACK + 1)`: whether `threshold` segments arrived above the first one.
     pub fn first_is_lost(&self, threshold: u32) -> bool {
-        self.sacked_segments >= threshold
+        self.marks.as_ref().map_or(0, |marks| marks.sacked) >= threshold
     }
 
-    /// Marks every hole with at least `threshold` reported segments above it as lost, and the first segment
-    /// in any case when `first` is set (recovery begins with it).
+    /// Marks every hole with at least `threshold` (one or more) reported segments above it as lost, and the first
+    /// segment in any case when `first` is set (recovery begins with it).
     pub fn mark_lost(&mut self, threshold: u32, first: bool) {
         if first && self.cuts.front().is_some_and(|cut| !cut.lost && !cut.sacked) {
             self.change(0, |cut| cut.lost = true);
         }
-        if self.sacked_segments < threshold {
-            return;
-        }
-        let mut above = 0;
-        let mut frontier = self.cuts.len();
-        while frontier > 0 && above < threshold {
-            frontier -= 1;
-            above += u32::from(self.cuts[frontier].sacked);
-        }
-        for index in 0..frontier {
-            if !self.cuts[index].lost && !self.cuts[index].sacked {
-                self.change(index, |cut| cut.lost = true);
+        let mut marked = first;
+        while let Some(marks) = &mut self.marks
+            && marks.sacked_above >= threshold
+            && let Some(cut) = self.cuts.get(marks.frontier)
+        {
+            let index = marks.frontier;
+            if cut.sacked {
+                if marks.sacked_above == threshold {
+                    break;
+                }
+                marks.sacked_above -= 1;
             }
+            marks.frontier += 1;
+            if !cut.sacked && !cut.lost {
+                self.change(index, |cut| cut.lost = true);
+                marked = true;
+            }
+        }
+        if marked {
+            self.settle();
         }
     }
 
     /// RFC 6675 §4, `NextSeg` rule (1): the first lost segment that hasn't been resent.
     pub fn next_lost(&self) -> Option<Cut> {
-        if self.awaiting_repair == 0 {
-            return None;
-        }
-        self.cuts.iter().find(|cut| cut.awaits_repair()).copied()
+        let marks = self.marks.as_ref().filter(|marks| marks.awaiting_repair > 0)?;
+        self.cuts.get(marks.next_lost).copied()
     }
 
     /// RFC 6675 §4, `NextSeg` rule (3): the first hole below the highest reported segment that hasn't been
     /// resent, lost or not.
     pub fn next_hole(&self) -> Option<Cut> {
-        let highest = self.cuts.iter().rposition(|cut| cut.sacked)?;
-        self.cuts.iter().take(highest).find(|cut| !cut.sacked && !cut.resent).copied()
+        let marks =
+            self.marks.as_ref().filter(|marks| marks.sacked > 0 && marks.next_hole < marks.highest)?;
+        self.cuts.get(marks.next_hole).copied()
     }
 
     /// RFC 6675 §4, `NextSeg` rule (4): the last segment that hasn't been reported. Unlike there, not if it has
     /// just been resent: a flow that has nothing more to send would resend each of its losses twice at once.
     pub fn last_hole(&self) -> Option<Cut> {
+        if self.cuts.back()?.sacked {
+            // All holes are below a report; if each has been resent, so has the last.
+            self.next_hole()?;
+        }
         self.cuts.iter().rev().find(|cut| !cut.sacked).filter(|cut| !cut.resent).copied()
     }
 
@@ -189,30 +231,43 @@ impl Scoreboard {
         let index = self.cuts.partition_point(|cut| cut.seq.before(seq));
         let Some(&cut) = self.cuts.get(index).filter(|cut| cut.seq == seq) else { return };
         if len < cut.len {
-            let rest = Cut { seq: seq + len, len: cut.len - len, ..cut };
-            self.change(index, |cut| cut.len = len);
-            self.cuts.insert(index + 1, rest);
-            self.remember(&rest);
+            // The bytes in the pipe stay the same; one segment becomes two.
+            self.cuts[index].len = len;
+            self.cuts.insert(index + 1, Cut { seq: seq + len, len: cut.len - len, ..cut });
+            self.pipe_segments += cut.copies_in_pipe();
+            if let Some(marks) = &mut self.marks {
+                marks.split(index, &cut);
+            }
         }
         self.change(index, |cut| {
             cut.resent = true;
             cut.ambiguous = true;
             cut.sent_at = now;
         });
+        self.settle();
     }
 
     /// Recovery is over: what is still in flight is neither lost nor resent, and still reported only if
     /// `keep_reports`.
     pub fn end_recovery(&mut self, keep_reports: bool) {
+        let mut marked = self.marks.as_ref().map_or(0, |marks| marks.cuts);
         for index in 0..self.cuts.len() {
-            let cut = self.cuts[index];
-            if cut.lost || cut.resent || cut.sacked && !keep_reports {
+            if marked == 0 {
+                break;
+            }
+            if self.cuts[index].is_marked() {
+                marked -= 1;
                 self.change(index, |cut| {
                     (cut.lost, cut.resent) = (false, false);
                     cut.sacked &= keep_reports;
+                    cut.run = if keep_reports { cut.run } else { 0 };
                 });
             }
         }
+        if let Some(marks) = &mut self.marks {
+            marks.look_again();
+        }
+        self.settle();
     }
 
     /// Forgets everything in flight. RFC 2018 §8: after a timeout prior SACK information must not decide what
@@ -243,27 +298,28 @@ impl Scoreboard {
     }
 
     fn change(&mut self, index: usize, edit: impl FnOnce(&mut Cut)) {
-        let before = self.cuts[index];
-        edit(&mut self.cuts[index]);
-        let after = self.cuts[index];
-        self.forget(&before);
-        self.remember(&after);
+        let cut = &mut self.cuts[index];
+        let before = *cut;
+        edit(cut);
+        let (left, joined) = (before.copies_in_pipe(), cut.copies_in_pipe());
+        self.pipe = self.pipe - left * before.len + joined * cut.len;
+        self.pipe_segments = self.pipe_segments - left + joined;
+        if let Some(marks) = &mut self.marks {
+            marks.changed(index, &before, cut);
+        } else if cut.is_marked() {
+            self.marks = Some(Box::new(Marks::of_one(index, cut)));
+        }
     }
 
-    fn remember(&mut self, cut: &Cut) {
-        let copies = cut.copies_in_pipe();
-        self.pipe += copies * cut.len;
-        self.pipe_segments += copies;
-        self.sacked_segments += u32::from(cut.sacked);
-        self.awaiting_repair += u32::from(cut.awaits_repair());
-    }
-
-    fn forget(&mut self, cut: &Cut) {
-        let copies = cut.copies_in_pipe();
-        self.pipe -= copies * cut.len;
-        self.pipe_segments -= copies;
-        self.sacked_segments -= u32::from(cut.sacked);
-        self.awaiting_repair -= u32::from(cut.awaits_repair());
+    /// After marks have changed: moves on to where to look next.
+    fn settle(&mut self) {
+        if let Some(marks) = &mut self.marks {
+            if marks.cuts == 0 {
+                self.marks = None;
+            } else {
+                marks.settle(&self.cuts);
+            }
+        }
     }
 }
 

@@ -2,6 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod plain;
+
+use plain::Plain;
+
 const NOW: Instant = Instant::ZERO;
 
 fn range(start: u32, end: u32) -> SeqRange {
@@ -70,78 +74,174 @@ fn karn_forbids_to_time_what_was_resent() {
     assert_eq!(board.ack(SeqNum::new(20)), Acked { bytes: 10, timed: Some(Instant::from_nanos(8)) });
 }
 
+/// Each acknowledgment of a recovery reports everything anew.
+#[test]
+fn what_was_reported_before_is_passed_in_one_step() {
+    let mut board = board(&[10; 50]);
+    for end in 2..=40 {
+        assert_eq!(board.sack(range(10, 10 * end)), 10);
+    }
+    assert_eq!(board.cuts[1].run, 39);
+    assert_eq!(board.sack(range(10, 200)), 0, "an older acknowledgment");
+    assert_eq!((board.cuts[1].run, board.cuts[1].sacked), (39, true));
+    assert_eq!(board.sack(range(0, 450)), 60);
+    assert_eq!(board.cuts[0].run, 45);
+}
+
+#[test]
+fn without_marks_nothing_is_kept_of_them() {
+    let mut board = board(&[10; 6]);
+    assert!(board.marks.is_none());
+    board.sack(range(30, 60));
+    board.mark_lost(3, true);
+    board.resend(SeqNum::new(0), 10, NOW);
+    assert_eq!(board.marks.as_ref().unwrap().cuts, 6);
+    board.end_recovery(true);
+    assert_eq!(board.marks.as_ref().unwrap().cuts, 3);
+    board.ack(SeqNum::new(60));
+    assert!(board.marks.is_none());
+}
+
 #[derive(Debug, Clone)]
 enum Op {
-    Push(u32),
-    Ack(u32),
-    Sack(u32, u32),
-    MarkLost(bool),
-    Resend(u32),
+    Push { count: u32, len: u32, again: bool },
+    Ack { cuts: usize, bytes: u32 },
+    SackCuts { first: usize, count: usize },
+    SackBytes { start: u32, len: u32 },
+    MarkLost { threshold: u32, first: bool },
+    Resend { which: Which, len: u32 },
     EndRecovery(bool),
     Clear,
 }
 
+#[derive(Debug, Clone)]
+enum Which {
+    Lost,
+    Hole,
+    LastHole,
+    First,
+    Any(usize),
+}
+
 fn op() -> impl Strategy<Value = Op> {
+    let which = prop_oneof![
+        4 => Just(Which::Lost),
+        3 => Just(Which::Hole),
+        1 => Just(Which::LastHole),
+        1 => Just(Which::First),
+        1 => (0..60usize).prop_map(Which::Any),
+    ];
+    let threshold = prop_oneof![4 => Just(3u32), 1 => 1..6u32];
     prop_oneof![
-        4 => (1..200u32).prop_map(Op::Push),
-        2 => (0..2000u32).prop_map(Op::Ack),
-        4 => (0..2000u32, 1..1000u32).prop_map(|(start, len)| Op::Sack(start, len)),
-        2 => any::<bool>().prop_map(Op::MarkLost),
-        2 => (1..200u32).prop_map(Op::Resend),
+        6 => (1..6u32, 1..200u32, any::<bool>()).prop_map(|(count, len, again)| Op::Push { count, len, again }),
+        4 => (0..4usize, prop_oneof![Just(0u32), 0..200u32]).prop_map(|(cuts, bytes)| Op::Ack { cuts, bytes }),
+        8 => (0..40usize, 1..12usize).prop_map(|(first, count)| Op::SackCuts { first, count }),
+        2 => (0..4000u32, 1..2000u32).prop_map(|(start, len)| Op::SackBytes { start, len }),
+        6 => (threshold, any::<bool>()).prop_map(|(threshold, first)| Op::MarkLost { threshold, first }),
+        8 => (which, prop_oneof![Just(u32::MAX), 1..200u32]).prop_map(|(which, len)| Op::Resend { which, len }),
         1 => any::<bool>().prop_map(Op::EndRecovery),
-        1 => Just(Op::Clear),
+        1 => prop_oneof![3 => Just(None), 1 => Just(Some(Op::Clear))]
+            .prop_map(|op| op.unwrap_or(Op::Push { count: 20, len: 10, again: false })),
     ]
 }
 
-/// Bytes that the receiver has reported above `snd.una`.
-fn sacked_bytes(board: &Scoreboard) -> u32 {
-    board.cuts.iter().filter(|cut| cut.sacked).map(|cut| cut.len).sum()
-}
-
-/// Every sum recomputed from the cuts.
-fn assert_sums(board: &Scoreboard) {
-    let sum = |f: &dyn Fn(&Cut) -> u32| board.cuts.iter().map(f).sum::<u32>();
-    assert_eq!(board.pipe, sum(&|c| c.copies_in_pipe() * c.len));
-    assert_eq!(board.pipe_segments, sum(&Cut::copies_in_pipe));
-    assert_eq!(board.sacked_segments, sum(&|c| u32::from(c.sacked)));
-    assert_eq!(board.awaiting_repair, sum(&|c| u32::from(c.awaits_repair())));
-    for (a, b) in board.cuts.iter().zip(board.cuts.iter().skip(1)) {
-        assert_eq!(a.end(), b.seq, "a gap");
-        assert!(a.len > 0);
+/// What the marks say of the queue.
+fn assert_places(board: &Scoreboard) {
+    let count = |holds: &dyn Fn(&Cut) -> bool| board.cuts.iter().filter(|cut| holds(cut)).count();
+    let Some(marks) = &board.marks else {
+        assert_eq!(count(&|cut| cut.is_marked() || cut.run > 0), 0);
+        return;
+    };
+    assert_eq!(marks.cuts as usize, count(&Cut::is_marked));
+    assert!(marks.cuts > 0);
+    assert_eq!(marks.sacked as usize, count(&|cut| cut.sacked));
+    assert_eq!(marks.awaiting_repair as usize, count(&Cut::awaits_repair));
+    let above = board.cuts.iter().skip(marks.frontier).filter(|cut| cut.sacked).count();
+    assert_eq!(marks.sacked_above as usize, above);
+    assert!(board.cuts.iter().take(marks.frontier).all(|cut| cut.sacked || cut.lost));
+    for (index, cut) in board.cuts.iter().enumerate().filter(|(_, cut)| cut.run > 0) {
+        assert!(board.cuts.range(index..index + cut.run as usize).all(|cut| cut.sacked));
     }
 }
 
 proptest! {
+    /// Against the same queue looked through anew for every answer.
     #[test]
-    fn sums_follow_the_marks(base in prop_oneof![Just(0u32), Just(u32::MAX - 1500)], ops in prop::collection::vec(op(), 1..80)) {
+    fn every_answer_is_that_of_a_queue_looked_through(
+        base in prop_oneof![Just(0u32), Just(u32::MAX - 1500)],
+        ops in prop::collection::vec(op(), 1..200),
+    ) {
         let mut board = Scoreboard::default();
+        let mut plain = Plain::default();
         let mut una = SeqNum::new(base);
         let mut nxt = una;
-        for op in ops {
+        for (step, op) in ops.into_iter().enumerate() {
+            let now = Instant::from_nanos(step as u64);
             match op {
-                Op::Push(len) => { board.push(nxt, len, NOW, false); nxt += len; }
-                Op::Ack(offset) => {
-                    let ack = una + offset.min(nxt.distance_from(una));
-                    let acked = board.ack(ack).bytes;
-                    prop_assert_eq!(acked, ack.distance_from(una));
+                Op::Push { count, len, again } => for _ in 0..count {
+                    board.push(nxt, len, now, again);
+                    plain.push(nxt, len, now, again);
+                    nxt += len;
+                },
+                Op::Ack { cuts, bytes } => {
+                    let whole: u32 = plain.cuts.iter().take(cuts).map(|cut| cut.len).sum();
+                    let ack = una + (whole + bytes).min(nxt.distance_from(una));
+                    let acked = board.ack(ack);
+                    prop_assert_eq!(acked, plain.ack(ack));
+                    prop_assert_eq!(acked.bytes, ack.distance_from(una));
                     una = ack;
                 }
-                Op::Sack(start, len) => {
-                    let before = sacked_bytes(&board);
-                    let news = board.sack(range(una.value().wrapping_add(start), una.value().wrapping_add(start).wrapping_add(len)));
-                    prop_assert_eq!(sacked_bytes(&board), before + news);
+                Op::SackCuts { first, count } => {
+                    let reported: Vec<Cut> = plain.cuts.iter().skip(first).take(count).copied().collect();
+                    if let (Some(from), Some(to)) = (reported.first(), reported.last()) {
+                        let block = SeqRange::new(from.seq, to.end()).unwrap();
+                        prop_assert_eq!(board.sack(block), plain.sack(block));
+                    }
                 }
-                Op::MarkLost(first) => board.mark_lost(3, first),
-                Op::Resend(len) => if let Some(cut) = board.next_lost() {
-                    let (seq, whole) = cut.range();
-                    board.resend(seq, len.min(whole), NOW);
-                    prop_assert_ne!(board.next_lost().map(|c| c.seq), Some(seq));
-                },
-                Op::EndRecovery(keep) => board.end_recovery(keep),
-                Op::Clear => { board.clear(); nxt = una; }
+                Op::SackBytes { start, len } => {
+                    let block = SeqRange::new(una + start, una + start + len).unwrap();
+                    prop_assert_eq!(board.sack(block), plain.sack(block));
+                }
+                Op::MarkLost { threshold, first } => {
+                    board.mark_lost(threshold, first);
+                    plain.mark_lost(threshold, first);
+                }
+                Op::Resend { which, len } => {
+                    let cut = match which {
+                        Which::Lost => plain.next_lost(),
+                        Which::Hole => plain.next_hole(),
+                        Which::LastHole => plain.last_hole(),
+                        Which::First => plain.cuts.first().copied(),
+                        Which::Any(index) => plain.cuts.get(index).copied(),
+                    };
+                    if let Some(cut) = cut {
+                        let len = len.min(cut.len);
+                        board.resend(cut.seq, len, now);
+                        plain.resend(cut.seq, len, now);
+                    }
+                }
+                Op::EndRecovery(keep) => {
+                    board.end_recovery(keep);
+                    plain.end_recovery(keep);
+                }
+                Op::Clear => {
+                    board.clear();
+                    plain.cuts.clear();
+                    nxt = una;
+                }
             }
-            assert_sums(&board);
-            prop_assert!(sacked_bytes(&board) <= nxt.distance_from(una));
+            assert_places(&board);
+            // The plain one doesn't keep runs.
+            let cuts: Vec<Cut> = board.cuts.iter().map(|cut| Cut { run: 0, ..*cut }).collect();
+            prop_assert_eq!(&cuts, &plain.cuts);
+            let answers = [board.next_lost(), board.next_hole(), board.last_hole(), board.first()];
+            let expected = [plain.next_lost(), plain.next_hole(), plain.last_hole(), plain.cuts.first().copied()];
+            prop_assert_eq!(answers.map(|cut| cut.map(|cut| Cut { run: 0, ..cut })), expected);
+            prop_assert_eq!((board.pipe(), board.pipe_segments()), plain.pipe());
+            prop_assert_eq!((board.segments() as usize, board.is_empty()), (plain.cuts.len(), plain.cuts.is_empty()));
+            for threshold in 0..6 {
+                prop_assert_eq!(board.first_is_lost(threshold), plain.first_is_lost(threshold));
+            }
         }
     }
 }

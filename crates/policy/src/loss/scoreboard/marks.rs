@@ -1,0 +1,120 @@
+//! What the scoreboard knows of its marks: sums, and places in the queue that only move towards its end until recovery
+//! is over.
+
+use std::collections::VecDeque;
+
+use super::Cut;
+
+/// Sums of marks, and where to look next. Places are counted from the front of the queue.
+#[derive(Debug, Clone)]
+pub(super) struct Marks {
+    /// Cuts that are sacked, lost or resent.
+    pub(super) cuts: u32,
+    /// Cuts that are sacked.
+    pub(super) sacked: u32,
+    /// Cuts that are lost, and neither resent nor sacked.
+    pub(super) awaiting_repair: u32,
+    /// Cuts that are sacked, at `frontier` and above.
+    pub(super) sacked_above: u32,
+    /// All below are sacked or lost.
+    pub(super) frontier: usize,
+    /// The last cut that is sacked, if any is.
+    pub(super) highest: usize,
+    /// None below awaits repair. That one does, if any.
+    pub(super) next_lost: usize,
+    /// All below are sacked or resent. That one isn't, or it isn't below `highest`.
+    pub(super) next_hole: usize,
+}
+
+impl Marks {
+    /// Those of the cut at `index`, the only one that has any.
+    pub(super) fn of_one(index: usize, cut: &Cut) -> Self {
+        let sacked = u32::from(cut.sacked);
+        Self {
+            cuts: 1,
+            sacked,
+            awaiting_repair: u32::from(cut.awaits_repair()),
+            sacked_above: sacked,
+            frontier: 0,
+            highest: if cut.sacked { index } else { 0 },
+            next_lost: index,
+            next_hole: 0,
+        }
+    }
+
+    /// The first cut left the queue.
+    pub(super) fn popped(&mut self, cut: &Cut) {
+        if self.frontier == 0 {
+            self.sacked_above -= u32::from(cut.sacked);
+        }
+        self.forget(cut);
+        for place in self.places() {
+            *place = place.saturating_sub(1);
+        }
+    }
+
+    /// The cut at `index` became two, both as `cut` was but for their lengths.
+    pub(super) fn split(&mut self, index: usize, cut: &Cut) {
+        if self.frontier <= index {
+            self.sacked_above += u32::from(cut.sacked);
+        }
+        self.remember(cut);
+        for place in self.places() {
+            *place += usize::from(*place > index);
+        }
+        if cut.sacked {
+            self.highest = self.highest.max(index + 1);
+        }
+    }
+
+    /// The marks of the cut at `index` are others now.
+    pub(super) fn changed(&mut self, index: usize, before: &Cut, after: &Cut) {
+        self.forget(before);
+        self.remember(after);
+        if after.sacked && !before.sacked {
+            self.highest = self.highest.max(index);
+            self.sacked_above += u32::from(index >= self.frontier);
+        }
+        if after.awaits_repair() {
+            self.next_lost = self.next_lost.min(index);
+        }
+    }
+
+    /// Marks were taken away, perhaps from cuts that the places had passed.
+    pub(super) fn look_again(&mut self) {
+        (self.frontier, self.next_lost, self.next_hole) = (0, 0, 0);
+        self.sacked_above = self.sacked;
+    }
+
+    /// Moves on from where there is nothing any more.
+    pub(super) fn settle(&mut self, cuts: &VecDeque<Cut>) {
+        if self.awaiting_repair > 0 {
+            while cuts.get(self.next_lost).is_some_and(|cut| !cut.awaits_repair()) {
+                self.next_lost += 1;
+            }
+        }
+        if self.sacked > 0 {
+            while self.next_hole < self.highest
+                && cuts.get(self.next_hole).is_some_and(|cut| cut.sacked || cut.resent)
+            {
+                self.next_hole += 1;
+            }
+        }
+    }
+
+    fn remember(&mut self, cut: &Cut) {
+        self.cuts += u32::from(cut.is_marked());
+        self.sacked += u32::from(cut.sacked);
+        self.awaiting_repair += u32::from(cut.awaits_repair());
+    }
+
+    fn forget(&mut self, cut: &Cut) {
+        self.cuts -= u32::from(cut.is_marked());
+        self.sacked -= u32::from(cut.sacked);
+        self.awaiting_repair -= u32::from(cut.awaits_repair());
+    }
+
+    fn places(&mut self) -> [&mut usize; 4] {
+        [&mut self.frontier, &mut self.highest, &mut self.next_lost, &mut self.next_hole]
+    }
+}

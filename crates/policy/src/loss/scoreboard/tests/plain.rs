@@ -1,0 +1,105 @@
+//! The scoreboard as a specification: cuts with their marks, looked through from end to end for every answer.
+
+use units::Instant;
+use wire::{SeqNum, SeqRange};
+
+use super::super::{Acked, Cut};
+
+/// The cuts in flight, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Plain {
+    pub(super) cuts: Vec<Cut>,
+}
+
+impl Plain {
+    pub(super) fn push(&mut self, seq: SeqNum, len: u32, now: Instant, again: bool) {
+        let (sacked, lost, resent) = (false, false, false);
+        self.cuts.push(Cut { seq, len, sent_at: now, sacked, lost, resent, ambiguous: again, run: 0 });
+    }
+
+    pub(super) fn ack(&mut self, una: SeqNum) -> Acked {
+        let mut acked = Acked::default();
+        let mut ambiguous = false;
+        while let Some(cut) = self.cuts.first_mut().filter(|cut| cut.seq.before(una)) {
+            if cut.end().after(una) {
+                let part = una.distance_from(cut.seq);
+                acked.bytes += part;
+                (cut.seq, cut.len) = (una, cut.len - part);
+                break;
+            }
+            let cut = self.cuts.remove(0);
+            acked.bytes += cut.len;
+            ambiguous |= cut.ambiguous;
+            acked.timed = if ambiguous { None } else { Some(cut.sent_at) };
+        }
+        acked
+    }
+
+    pub(super) fn sack(&mut self, block: SeqRange) -> u32 {
+        let within = |cut: &&mut Cut| {
+            cut.seq.at_or_after(block.start()) && cut.end().at_or_before(block.end()) && !cut.sacked
+        };
+        let mut news = 0;
+        for cut in self.cuts.iter_mut().filter(within) {
+            cut.sacked = true;
+            news += cut.len;
+        }
+        news
+    }
+
+    pub(super) fn first_is_lost(&self, threshold: u32) -> bool {
+        self.sacked_from(0) >= threshold
+    }
+
+    pub(super) fn mark_lost(&mut self, threshold: u32, first: bool) {
+        for index in 0..self.cuts.len() {
+            let lost = first && index == 0 || self.sacked_from(index) >= threshold;
+            self.cuts[index].lost |= lost && !self.cuts[index].sacked;
+        }
+    }
+
+    pub(super) fn next_lost(&self) -> Option<Cut> {
+        self.cuts.iter().find(|cut| cut.lost && !cut.resent && !cut.sacked).copied()
+    }
+
+    pub(super) fn next_hole(&self) -> Option<Cut> {
+        let highest = self.cuts.iter().rposition(|cut| cut.sacked)?;
+        self.cuts[..highest].iter().find(|cut| !cut.sacked && !cut.resent).copied()
+    }
+
+    pub(super) fn last_hole(&self) -> Option<Cut> {
+        self.cuts.iter().rfind(|cut| !cut.sacked).filter(|cut| !cut.resent).copied()
+    }
+
+    pub(super) fn resend(&mut self, seq: SeqNum, len: u32, now: Instant) {
+        let Some(index) = self.cuts.iter().position(|cut| cut.seq == seq) else { return };
+        let whole = self.cuts[index];
+        if len < whole.len {
+            self.cuts.insert(index + 1, Cut { seq: seq + len, len: whole.len - len, ..whole });
+        }
+        self.cuts[index] = Cut { len, resent: true, ambiguous: true, sent_at: now, ..whole };
+    }
+
+    pub(super) fn end_recovery(&mut self, keep_reports: bool) {
+        for cut in &mut self.cuts {
+            (cut.lost, cut.resent) = (false, false);
+            cut.sacked &= keep_reports;
+        }
+    }
+
+    /// Bytes in the network, and the segments they are in.
+    pub(super) fn pipe(&self) -> (u32, u32) {
+        let copies = |cut: &Cut| match cut {
+            Cut { sacked: true, .. } | Cut { lost: true, resent: false, .. } => 0,
+            Cut { lost: false, resent: true, .. } => 2,
+            _ => 1,
+        };
+        let bytes = self.cuts.iter().map(|cut| copies(cut) * cut.len).sum();
+        (bytes, self.cuts.iter().map(copies).sum())
+    }
+
+    /// Reported segments at this place and above.
+    fn sacked_from(&self, index: usize) -> u32 {
+        self.cuts[index.min(self.cuts.len())..].iter().map(|cut| u32::from(cut.sacked)).sum()
+    }
+}
