@@ -8,11 +8,11 @@
 //! nothing is allocated for a packet.
 
 use link::Outcome;
-use slab::Slab;
 use tcp::{Event, Repair};
 use units::{Duration, Instant};
 
-use crate::flow::{End, Endpoints, Flow};
+use crate::alive::Alive;
+use crate::flow::{End, Endpoints, Flow, Name};
 use crate::network::{Network, Packet, Way, share, wire_bytes};
 use crate::plan::Plan;
 use crate::record::Recorded;
@@ -46,7 +46,7 @@ pub struct Simulation {
     now: Instant,
     events: u64,
     network: Network,
-    flows: Slab<Flow>,
+    flows: Alive,
     started: u64,
     timers: Timers,
     sources: Vec<Source>,
@@ -81,7 +81,7 @@ impl Simulation {
             now: Instant::ZERO,
             events: 0,
             network: Network::new(&plan, seed),
-            flows: Slab::new(),
+            flows: Alive::default(),
             started: 0,
             timers: Timers::new(),
             sources: sources(&plan, seed),
@@ -260,7 +260,7 @@ impl Simulation {
         let identity = flow_identity(&self.plan.workloads[number].name, u64::from(index));
         let Some(endpoints) = &self.sources[number].endpoints[start.sender] else { return };
         let workload = u16::try_from(number).unwrap_or(u16::MAX);
-        let slot = self.flows.insert(Flow::new(endpoints, start, serial, index, workload, identity));
+        let slot = self.flows.start(endpoints, Name { serial, index, workload, identity }, start);
         self.started += 1;
         self.drain(slot, End::Receiver);
         self.serve_sender(slot);
@@ -334,7 +334,7 @@ impl Simulation {
         }
         if flow.is_over() {
             self.recorded.over(self.now, flow);
-            self.flows.remove(slot);
+            self.flows.forget(slot);
             return;
         }
         let due = flow.next_timeout();
@@ -370,9 +370,9 @@ impl Simulation {
             push(object, Quantity::QueueBytes, queue.bytes);
             push(object, Quantity::QueuePackets, queue.packets);
         }
-        // Slots are reused, so the order of the slab is not the order of starting.
+        // Places are used again, so their order is not the order of starting.
         let wanted = |flow: &&Flow| plan.workloads.contains(&usize::from(flow.workload));
-        let mut flows: Vec<&Flow> = self.flows.iter().map(|(_, flow)| flow).filter(wanted).collect();
+        let mut flows: Vec<&Flow> = self.flows.iter().filter(wanted).collect();
         flows.sort_unstable_by_key(|flow| flow.serial);
         for flow in flows {
             let object = Object::Flow { workload: u32::from(flow.workload), flow: flow.index };
@@ -390,8 +390,7 @@ impl Simulation {
         if std::mem::replace(&mut self.done, true) {
             return;
         }
-        let mut left: Vec<&Flow> =
-            self.flows.iter().map(|(_, flow)| flow).filter(|flow| !flow.recorded).collect();
+        let mut left: Vec<&Flow> = self.flows.iter().filter(|flow| !flow.recorded).collect();
         left.sort_unstable_by_key(|flow| flow.serial);
         for flow in left {
             if flow.start.at >= self.plan.warm_up || flow.start.size.is_none() {

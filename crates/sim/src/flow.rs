@@ -43,6 +43,17 @@ pub(crate) struct Flow {
     pub(crate) send_at: Instant,
     closes: bool,
     pub(crate) recorded: bool,
+    /// It is over, and its place waits for another.
+    pub(crate) forgotten: bool,
+}
+
+/// What tells a flow from every other.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Name {
+    pub(crate) serial: u64,
+    pub(crate) index: u32,
+    pub(crate) workload: u16,
+    pub(crate) identity: u64,
 }
 
 /// One of the two ends.
@@ -64,37 +75,37 @@ impl Endpoints {
         let opener = workload.handshake.then_some(workload.opener);
         Self { config: Arc::new(config(&workload.tcp, sender)), opener }
     }
+
+    fn sender(&self, identity: u64) -> Connection {
+        self.end(word(identity), word(identity >> 32), Opener::Sender)
+    }
+
+    fn receiver(&self, identity: u64) -> Connection {
+        self.end(word(identity >> 32), word(identity), Opener::Receiver)
+    }
+
+    /// The end that opens if the opener is `role`.
+    fn end(&self, iss: SeqNum, irs: SeqNum, role: Opener) -> Connection {
+        let config = Arc::clone(&self.config);
+        let Some(opener) = self.opener else {
+            let (negotiated, window) = (Negotiated::between_equals(&config), config.receive_buffer);
+            return Connection::established(config, iss, irs, negotiated, window);
+        };
+        let mut end = Connection::new(config, iss);
+        // Both calls are valid for a connection that is new, so neither can fail.
+        let _ = if opener == role { end.connect() } else { end.listen() };
+        end
+    }
 }
 
 impl Flow {
     /// What an endless flow has to send: more than any run takes.
     const ENDLESS: u64 = u64::MAX;
 
-    pub(crate) fn new(
-        endpoints: &Endpoints,
-        start: FlowStart,
-        serial: u64,
-        index: u32,
-        workload: u16,
-        identity: u64,
-    ) -> Self {
-        let config = &endpoints.config;
-        let (iss, irs) = (word(identity), word(identity >> 32));
-        let (mut sender, mut receiver) = if endpoints.opener.is_some() {
-            (Connection::new(Arc::clone(config), iss), Connection::new(Arc::clone(config), irs))
-        } else {
-            let negotiated = Negotiated::between_equals(config);
-            let established = |iss, irs| {
-                Connection::established(Arc::clone(config), iss, irs, negotiated, config.receive_buffer)
-            };
-            (established(iss, irs), established(irs, iss))
-        };
-        // Both calls are valid for a connection that is new, so neither can fail.
-        let _ = match endpoints.opener {
-            None => Ok(()),
-            Some(Opener::Sender) => receiver.listen().and_then(|()| sender.connect()),
-            Some(Opener::Receiver) => sender.listen().and_then(|()| receiver.connect()),
-        };
+    /// A flow that begins at once.
+    pub(crate) fn new(endpoints: &Endpoints, name: Name, start: FlowStart) -> Self {
+        let (sender, receiver) = (endpoints.sender(name.identity), endpoints.receiver(name.identity));
+        let Name { serial, index, workload, identity } = name;
         let mut flow = Self {
             serial,
             index,
@@ -113,9 +124,26 @@ impl Flow {
             send_at: Instant::NEVER,
             closes: endpoints.opener.is_some(),
             recorded: false,
+            forgotten: false,
         };
         flow.write();
         flow
+    }
+
+    /// Becomes another flow that begins at once, in the memory of this one's queues.
+    pub(crate) fn replace(&mut self, endpoints: &Endpoints, name: Name, start: FlowStart) {
+        self.sender.replace(endpoints.sender(name.identity));
+        self.receiver.replace(endpoints.receiver(name.identity));
+        Name { serial: self.serial, index: self.index, workload: self.workload, identity: self.identity } =
+            name;
+        self.start = start;
+        self.to_write = start.size.unwrap_or(Self::ENDLESS);
+        (self.received, self.packets, self.in_network) = (0, 0, 0);
+        (self.all_received, self.all_acknowledged) = (None, None);
+        (self.scheduled, self.send_at) = (Instant::NEVER, Instant::NEVER);
+        self.closes = endpoints.opener.is_some();
+        (self.recorded, self.forgotten) = (false, false);
+        self.write();
     }
 
     /// Keeps the sender supplied, and closes it behind the last byte.

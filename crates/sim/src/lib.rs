@@ -8,9 +8,11 @@
 //! IEEE 754 fixes to the last bit, and `libm`'s portable functions are used: the same scenario and seed give
 //! the same bytes on any machine.
 
+mod alive;
 mod convert;
 mod engine;
 mod flow;
+
 mod hash;
 mod network;
 pub mod pcap;

@@ -110,6 +110,14 @@ impl Connection {
         connection
     }
 
+    /// Becomes `next`, another connection, which takes over the memory of this one's queues. For those who make
+    /// many connections, one after the other.
+    pub fn replace(&mut self, mut next: Self) {
+        next.snd.board.inherit(&mut self.snd.board);
+        next.rcv.inherit(&mut self.rcv);
+        *self = next;
+    }
+
     /// Opens actively (RFC 9293 §3.10.1).
     ///
     /// # Errors

@@ -59,6 +59,12 @@ impl Receiver {
         }
     }
 
+    /// Takes over the memory of a receiver that is no longer needed.
+    pub(crate) fn inherit(&mut self, old: &mut Self) {
+        old.islands.clear();
+        std::mem::swap(&mut self.islands, &mut old.islands);
+    }
+
     /// The peer's initial sequence number is known.
     pub(crate) fn synchronize(&mut self, irs: SeqNum) {
         self.nxt = irs + 1;

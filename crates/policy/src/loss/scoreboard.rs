@@ -83,6 +83,17 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// More cuts than this are not worth keeping memory for.
+    const KEPT: usize = 64;
+
+    /// Takes over the memory of a queue that is no longer needed, unless it has grown large.
+    pub fn inherit(&mut self, old: &mut Self) {
+        if self.cuts.is_empty() && old.cuts.capacity() <= Self::KEPT {
+            old.cuts.clear();
+            std::mem::swap(&mut self.cuts, &mut old.cuts);
+        }
+    }
+
     /// Appends a segment that has just been sent. `again` when any of it had been sent before (Karn's rule:
     /// it can't be timed).
     pub fn push(&mut self, seq: SeqNum, len: u32, now: Instant, again: bool) {

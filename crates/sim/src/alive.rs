@@ -1,0 +1,66 @@
+//! The flows alive, each in a place of its own.
+
+use std::ops::{Index, IndexMut};
+
+use crate::flow::{Endpoints, Flow, Name};
+use crate::workload::FlowStart;
+
+/// Flows by their place. A place that a flow has left is taken by the next one, with the memory of its queues.
+#[derive(Debug, Default)]
+pub(crate) struct Alive {
+    places: Vec<Flow>,
+    /// Places that flows have left.
+    free: Vec<u32>,
+}
+
+impl Alive {
+    /// Begins a flow and returns its place.
+    pub(crate) fn start(&mut self, endpoints: &Endpoints, name: Name, start: FlowStart) -> usize {
+        if let Some(place) = self.free.pop() {
+            let place = place as usize;
+            self.places[place].replace(endpoints, name, start);
+            place
+        } else {
+            self.places.push(Flow::new(endpoints, name, start));
+            self.places.len() - 1
+        }
+    }
+
+    /// Forgets the flow in this place, which is over.
+    pub(crate) fn forget(&mut self, place: usize) {
+        let flow = &mut self.places[place];
+        if !std::mem::replace(&mut flow.forgotten, true) {
+            // Memory ends before places do.
+            self.free.extend(u32::try_from(place));
+        }
+    }
+
+    /// The flow in this place, if it is alive.
+    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut Flow> {
+        self.places.get_mut(place).filter(|flow| !flow.forgotten)
+    }
+
+    /// Those alive, by place and so in no order of time.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Flow> {
+        self.places.iter().filter(|flow| !flow.forgotten)
+    }
+
+    /// How many are alive.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+}
+
+/// A place that a flow is in: a packet on the network keeps its flow alive.
+impl Index<usize> for Alive {
+    type Output = Flow;
+    fn index(&self, place: usize) -> &Flow {
+        &self.places[place]
+    }
+}
+
+impl IndexMut<usize> for Alive {
+    fn index_mut(&mut self, place: usize) -> &mut Flow {
+        &mut self.places[place]
+    }
+}
