@@ -541,6 +541,6 @@ def test_shares_of_framed_flows() -> None:
 def test_every_scenario_is_one_the_simulator_takes() -> None:
     from tcpsf import _core
 
-    for exhibit in module._exhibits(Setting(duration="4000s", readings="closest")):
+    for exhibit in module._exhibits(Setting(duration="4000s", duration_of_ours="1000s", readings="closest")):
         for case in exhibit.cases:
             _core.Simulation(case.scenario.to_json(), seed=1)

@@ -58,6 +58,8 @@ class Setting:
 
     duration: str
     """Simulated time of a run."""
+    duration_of_ours: str
+    """The same for what is not in the papers, and has no scale of theirs."""
     readings: Readings = "text"
 
     def case(self, scenario: Scenario, *, histogram: bool = False, once: bool = False) -> Case:
