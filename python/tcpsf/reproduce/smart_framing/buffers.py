@@ -11,7 +11,18 @@ from tcpsf.report.evaluation import Axis, Figure
 from tcpsf.reproduce import judge, measure
 from tcpsf.reproduce.claims import Finding
 from tcpsf.reproduce.plan import Case, Runs
-from tcpsf.reproduce.smart_framing.exhibit import FRAMED, GAIN, JOURNAL, SECONDS, Exhibit, Part, Setting, bars, series
+from tcpsf.reproduce.smart_framing.exhibit import (
+    FRAMED,
+    GAIN,
+    JOURNAL,
+    SECONDS,
+    UNSTABLE,
+    Exhibit,
+    Part,
+    Setting,
+    bars,
+    series,
+)
 from tcpsf.summary import RunSummary
 
 ByChunk = Mapping[int, Mapping[str, Sequence[RunSummary]]]
@@ -78,7 +89,7 @@ def _figure(key: str, title: str, caption: str, runs: ByChunk, notes: tuple[str,
             )
             for variant in paper.VARIANTS
         ),
-        notes=notes,
+        notes=(*notes, UNSTABLE),
     )
 
 

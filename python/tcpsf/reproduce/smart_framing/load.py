@@ -19,6 +19,7 @@ from tcpsf.reproduce.smart_framing.exhibit import (
     JOURNAL,
     LOAD,
     SECONDS,
+    UNSTABLE,
     Exhibit,
     Part,
     Setting,
@@ -69,7 +70,7 @@ def _figure_2(runs: Mapping[float, ByVariant]) -> Part:
         x=LOAD,
         y=SECONDS,
         series=tuple(lines),
-        notes=("The published points are the mean of Table I's column; its classes are equally likely.",),
+        notes=("The published points are the mean of Table I's column; its classes are equally likely.", UNSTABLE),
     )
     return Part(figures=(figure, _gain(runs)), findings=tuple(_claims_2(runs)))
 
