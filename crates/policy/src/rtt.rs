@@ -35,52 +35,47 @@ impl RtoConfig {
         let ordered = !min.is_zero() && min <= initial && initial <= max && tick <= min;
         ordered.then_some(Self { initial, min, max, tick, ticks_expire })
     }
-
-    /// The granularity on which timers expire; zero for exact timers.
-    pub const fn expiry_tick(&self) -> Duration {
-        if self.ticks_expire { self.tick } else { Duration::ZERO }
-    }
 }
 
 /// Smoothed round-trip time, its variation, and the timeout that follows from them.
+///
+/// Of its parameters it keeps what it needs, because every connection has one of these at each end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RttEstimator {
-    config: RtoConfig,
-    estimate: Option<Estimate>,
+    min: Duration,
+    max: Duration,
+    tick: Duration,
+    /// Smoothed, in nanoseconds; [`NONE`](Self::NONE) before the first measurement.
+    srtt: u64,
+    rttvar: u64,
     /// RTO before back-off.
     base: Duration,
     /// How often the timer has expired since the last measurement.
     backoff: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Estimate {
-    srtt: u64,
-    rttvar: u64,
+    ticks_expire: bool,
 }
 
 impl RttEstimator {
+    const NONE: u64 = u64::MAX;
+
     /// No measurement yet.
     pub const fn new(config: RtoConfig) -> Self {
-        Self { config, estimate: None, base: config.initial, backoff: 0 }
+        let RtoConfig { initial, min, max, tick, ticks_expire } = config;
+        Self { min, max, tick, srtt: Self::NONE, rttvar: 0, base: initial, backoff: 0, ticks_expire }
     }
 
     /// Takes a measurement. RFC 6298 §2.2, §2.3; Karn's rule (§3) is the caller's.
     pub fn sample(&mut self, rtt: Duration) {
-        let rtt = rtt.round_to(self.config.tick).as_nanos();
-        let estimate = match self.estimate {
-            None => Estimate { srtt: rtt, rttvar: rtt / 2 },
-            Some(Estimate { srtt, rttvar }) => Estimate {
-                rttvar: rttvar - rttvar / 4 + srtt.abs_diff(rtt) / 4,
-                srtt: srtt - srtt / 8 + rtt / 8,
-            },
+        let rtt = rtt.round_to(self.tick).as_nanos();
+        (self.srtt, self.rttvar) = match self.srtt {
+            Self::NONE => (rtt, rtt / 2),
+            srtt => (srtt - srtt / 8 + rtt / 8, self.rttvar - self.rttvar / 4 + srtt.abs_diff(rtt) / 4),
         };
-        self.estimate = Some(estimate);
         // RFC 6298 §2.3: RTO = SRTT + max(G, 4 · RTTVAR), on a clock that knows whole ticks only.
-        let tick = self.config.tick.as_nanos();
-        let raw = estimate.srtt + (4 * estimate.rttvar).max(tick);
+        let tick = self.tick.as_nanos();
+        let raw = self.srtt + (4 * self.rttvar).max(tick);
         let whole = if tick == 0 { raw } else { raw.next_multiple_of(tick) };
-        self.base = Duration::from_nanos(whole).clamp(self.config.min, self.config.max);
+        self.base = Duration::from_nanos(whole).clamp(self.min, self.max);
         self.backoff = 0;
     }
 
@@ -97,7 +92,7 @@ impl RttEstimator {
     /// RFC 6298 §5.7: if the timer expired for a SYN and the timeout is below 3 s, data starts with 3 s.
     pub fn after_syn_timeout(&mut self) {
         self.backoff = 0;
-        self.base = self.base.max(Duration::from_secs(3)).min(self.config.max);
+        self.base = self.base.max(Duration::from_secs(3)).min(self.max);
     }
 
     /// The timeout in force.
@@ -105,17 +100,17 @@ impl RttEstimator {
         if self.backoff == 0 {
             return self.base;
         }
-        (self.base * (1u64 << self.backoff.min(32))).min(self.config.max)
+        (self.base * (1u64 << self.backoff.min(32))).min(self.max)
     }
 
     /// The smoothed round-trip time, once there was a measurement.
     pub fn srtt(&self) -> Option<Duration> {
-        self.estimate.map(|e| Duration::from_nanos(e.srtt))
+        (self.srtt != Self::NONE).then(|| Duration::from_nanos(self.srtt))
     }
 
-    /// The parameters.
-    pub fn config(&self) -> &RtoConfig {
-        &self.config
+    /// The granularity on which timers expire; zero for exact timers.
+    pub const fn expiry_tick(&self) -> Duration {
+        if self.ticks_expire { self.tick } else { Duration::ZERO }
     }
 }
 

@@ -326,7 +326,7 @@ impl Simulation {
     /// Brings the flow's timer entry up to date, or forgets the flow if it is over.
     fn settle(&mut self, slot: usize) {
         let flow = &mut self.flows[slot];
-        if flow.all_acknowledged.is_some() && !flow.recorded {
+        if flow.is_acknowledged() && !flow.recorded {
             flow.recorded = true;
             if flow.start.at >= self.plan.warm_up {
                 self.recorded.flow(flow);

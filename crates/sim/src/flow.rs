@@ -35,8 +35,9 @@ pub(crate) struct Flow {
     pub(crate) packets: u32,
     /// Packets on the network: the flow can't be forgotten before they have arrived.
     pub(crate) in_network: u32,
-    pub(crate) all_received: Option<Instant>,
-    pub(crate) all_acknowledged: Option<Instant>,
+    /// When everything had arrived, and when it had been acknowledged; [`Instant::NEVER`] before.
+    pub(crate) all_received: Instant,
+    pub(crate) all_acknowledged: Instant,
     /// The time of the flow's entry among the timers; entries with other times are void.
     pub(crate) scheduled: Instant,
     /// When an opportunity to send that was put off comes.
@@ -118,8 +119,8 @@ impl Flow {
             received: 0,
             packets: 0,
             in_network: 0,
-            all_received: None,
-            all_acknowledged: None,
+            all_received: Instant::NEVER,
+            all_acknowledged: Instant::NEVER,
             scheduled: Instant::NEVER,
             send_at: Instant::NEVER,
             closes: endpoints.opener.is_some(),
@@ -139,7 +140,7 @@ impl Flow {
         self.start = start;
         self.to_write = start.size.unwrap_or(Self::ENDLESS);
         (self.received, self.packets, self.in_network) = (0, 0, 0);
-        (self.all_received, self.all_acknowledged) = (None, None);
+        (self.all_received, self.all_acknowledged) = (Instant::NEVER, Instant::NEVER);
         (self.scheduled, self.send_at) = (Instant::NEVER, Instant::NEVER);
         self.closes = endpoints.opener.is_some();
         (self.recorded, self.forgotten) = (false, false);
@@ -174,14 +175,19 @@ impl Flow {
         }
         self.received += u64::from(taken);
         if self.start.size == Some(self.received) {
-            self.all_received = Some(now);
+            self.all_received = now;
         }
+    }
+
+    /// Whether everything has been acknowledged.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.all_acknowledged != Instant::NEVER
     }
 
     /// Notes the moment in which everything has been acknowledged.
     pub(crate) fn note_acknowledged(&mut self, now: Instant) {
-        if self.all_acknowledged.is_none() && self.to_write == 0 && self.sender.unacknowledged() == 0 {
-            self.all_acknowledged = Some(now);
+        if !self.is_acknowledged() && self.to_write == 0 && self.sender.unacknowledged() == 0 {
+            self.all_acknowledged = now;
         }
     }
 
@@ -215,7 +221,7 @@ impl Flow {
             // Without a handshake there is no close either: an end rests once it has nothing to do.
             _ => !self.closes && end.next_timeout() == Instant::NEVER,
         };
-        let ended = self.all_acknowledged.is_some() || self.sender.state() == tcp::State::Closed;
+        let ended = self.is_acknowledged() || self.sender.state() == tcp::State::Closed;
         ended && self.in_network == 0 && at_rest(&self.sender) && at_rest(&self.receiver)
     }
 }

@@ -111,7 +111,7 @@ impl Recorded {
 
 fn flow_row(flow: &Flow) -> FlowRow {
     let statistics = flow.sender.statistics();
-    let since_start = |at: Option<Instant>| at.map(|at| span_s(at.since(flow.start.at)));
+    let since_start = |at: Instant| (at != Instant::NEVER).then(|| span_s(at.since(flow.start.at)));
     FlowRow {
         flow: flow.serial,
         workload: u32::from(flow.workload),

@@ -88,7 +88,7 @@ impl Connection {
     }
 
     pub(crate) fn restart_retransmit_timer(&mut self, now: Instant) {
-        let tick = self.snd.rtt.config().expiry_tick();
+        let tick = self.snd.rtt.expiry_tick();
         self.timers.retransmit = (now + self.snd.rtt.rto()).ceil_to(tick);
     }
 

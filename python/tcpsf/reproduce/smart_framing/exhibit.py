@@ -31,9 +31,9 @@ SIZE = Axis(label="flow size", unit="bytes", scale="category")
 
 UNSTABLE = (
     "Where a sender's mean is tens of seconds, more is offered than the link carries: the load counts payload, and "
-    "headers and what is sent again come on top. Such a mean grows with the length of the run. At a load of 0.9 VS took "
-    "22 % longer than Classic in runs of 400 s and 470 % longer in runs of 4000 s; with chunks of 1500 bytes, at the "
-    "bottleneck, FS took 188 % and 2158 % longer."
+    "headers and what is sent again come on top. Such a mean grows with the length of the run. At a load of 0.9 VS "
+    "took 22 % longer than Classic in runs of 400 s and 470 % longer in runs of 4000 s; with chunks of 1500 bytes, at "
+    "the bottleneck, FS took 188 % and 2158 % longer."
 )
 """What 4 runs of 400 s and 8 of 4000 s gave, both with seeds from 1 on."""
 
