@@ -314,14 +314,19 @@ impl Connection {
     ) -> Segment {
         let mut options = Options::default();
         if self.negotiated.timestamps {
-            options.timestamps =
-                Some(Timestamps { val: timestamp_clock(now), ecr: self.rcv.timestamp_echo() });
+            options.timestamps = Some(self.timestamps(now));
         }
         let ack = self.rcv.acknowledge(&mut self.timers.delayed_ack);
         let window = self.rcv.advertise(self.negotiated.receive_scale, self.snd.smss);
         // RFC 3168 §6.1.3: on every acknowledgment until the peer says that it has heard.
         let flags = Flags::NONE.with(Flags::ECE, self.rcv.echoes_mark());
         Segment { seq, ack: Some(ack), control, flags, window, payload_len, options }
+    }
+
+    // Out of line: the clock is a division, which would be done ahead for every segment, stamped or not.
+    #[inline(never)]
+    fn timestamps(&self, now: Instant) -> Timestamps {
+        Timestamps { val: timestamp_clock(now), ecr: self.rcv.timestamp_echo() }
     }
 
     /// The segment that opens: a SYN, or a SYN that also acknowledges one.
