@@ -1,5 +1,7 @@
 //! Places in a scenario and the checks that need one.
 
+use ::link::ConfigError;
+
 use super::ScenarioError;
 use super::nearest::suggestion;
 
@@ -51,6 +53,11 @@ impl Place {
         let problem = format!("{value:?} is not a number above zero");
         self.require(value > 0.0 && value.is_finite(), &problem).map(|()| value)
     }
+}
+
+/// Puts what the link refuses at the key it came from.
+pub(super) fn at<T>(place: &Place, key: &str, result: Result<T, ConfigError>) -> Result<T, ScenarioError> {
+    result.map_err(|error| place.key(key).error(&error.to_string()))
 }
 
 /// The value of a key that `kind` cannot do without.

@@ -1,9 +1,10 @@
 //! Links of a scenario: rate, delay, buffer and loss, as written.
 
-use ::link::{Burst, ConfigError, Discipline, Linear, LinkConfig, LossModel, Probability};
+use ::link::{Burst, Discipline, Linear, LinkConfig, LossModel, Probability};
 use serde::{Deserialize, Serialize};
 use units::{Duration, Rate};
 
+use super::keys::at;
 use super::red::Red;
 use super::text;
 use super::{Place, ScenarioError, foreign, needed};
@@ -192,11 +193,6 @@ impl LossKind {
             Self::Mask => "mask",
         }
     }
-}
-
-/// Puts what the link refuses at the key it came from.
-pub(super) fn at<T>(place: &Place, key: &str, result: Result<T, ConfigError>) -> Result<T, ScenarioError> {
-    result.map_err(|error| place.key(key).error(&error.to_string()))
 }
 
 fn yes() -> bool {

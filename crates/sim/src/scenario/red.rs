@@ -3,7 +3,7 @@
 use ::link::{Measure, Probability};
 use serde::{Deserialize, Serialize};
 
-use super::link::at;
+use super::keys::at;
 use super::text;
 use super::{Place, ScenarioError};
 
