@@ -77,6 +77,14 @@ class Totals:
         self.bins.update(other.bins)
 
 
+def total(parts: Iterable[Totals]) -> Totals:
+    """Add up sums of one run."""
+    together = Totals()
+    for part in parts:
+        together.add(part)
+    return together
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     """One run, summed up."""

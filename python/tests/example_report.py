@@ -17,7 +17,7 @@ from tcpsf.report.evaluation import (
     Table,
     TableCell,
 )
-from tcpsf.reproduce.claims import Finding, Verdict
+from tcpsf.reproduce.judge import Finding, Verdict
 from tcpsf.stats import Estimate
 
 SENDERS = (("classic", "Classic"), ("vs", "VS-TCP-SF"), ("fs", "FS-TCP-SF"))

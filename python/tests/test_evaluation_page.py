@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from example_report import NASTY, SENDERS, estimate, example, over_load, single, table
+from hypothesis import example as pinned
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -313,6 +314,13 @@ ESTIMATES = st.one_of(st.none(), st.builds(estimate, VALUES, st.one_of(st.none()
     scales=st.tuples(st.sampled_from(["linear", "log", "category"]), st.sampled_from(["linear", "log"])),
     styles=st.lists(st.sampled_from(["line", "step", "bar"]), min_size=10, max_size=10),
 )
+@pinned(
+    columns=[[], [], [(7.0, None)]],
+    published=[(0.0, 0.0), (1.0, 0.0)],
+    scales=("linear", "linear"),
+    styles=["bar", "line", "bar"],
+)
+@pinned(columns=[[], [(2.0, None)]], published=[(1.0, 0.0)], scales=("log", "linear"), styles=["bar", "bar"])
 def test_anything_can_be_drawn(
     columns: list[list[tuple[float, Estimate | None]]],
     published: list[tuple[float, float]],

@@ -12,7 +12,8 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.report import table_1_page
 from tcpsf.report.table_1 import as_text
 from tcpsf.reproduce import SCALES, Scale, Table1, table_1
-from tcpsf.reproduce.claims import above, below, findings
+from tcpsf.reproduce.claims import findings
+from tcpsf.reproduce.judge import above, below
 from tcpsf.stats import Estimate
 from tcpsf.summary import SummaryFold, Totals
 

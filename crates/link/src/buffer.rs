@@ -78,10 +78,6 @@ impl Buffer {
 
     /// How many units a packet of `bytes` takes.
     pub(crate) const fn units(self, bytes: u32) -> u32 {
-        // Not one `match`: four arms are a jump through a table, for every packet.
-        if let Self::Bytes(_) = self {
-            return bytes;
-        }
         match self {
             Self::Unlimited => 0,
             Self::Bytes(_) => bytes,

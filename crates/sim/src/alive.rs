@@ -16,14 +16,15 @@ pub(crate) struct Alive {
 impl Alive {
     /// Begins a flow and returns its place.
     pub(crate) fn start(&mut self, endpoints: &Endpoints, name: Name, start: FlowStart) -> usize {
-        if let Some(place) = self.free.pop() {
-            let place = place as usize;
-            self.places[place].replace(endpoints, name, start);
-            place
-        } else {
-            self.places.push(Flow::new(endpoints, name, start));
-            self.places.len() - 1
-        }
+        let mut flow = Flow::new(endpoints, name, start);
+        let Some(place) = self.free.pop() else {
+            self.places.push(flow);
+            return self.places.len() - 1;
+        };
+        let place = place as usize;
+        flow.inherit(&mut self.places[place]);
+        self.places[place] = flow;
+        place
     }
 
     /// Forgets the flow in this place, which is over.

@@ -131,20 +131,10 @@ impl Flow {
         flow
     }
 
-    /// Becomes another flow that begins at once, in the memory of this one's queues.
-    pub(crate) fn replace(&mut self, endpoints: &Endpoints, name: Name, start: FlowStart) {
-        self.sender.replace(endpoints.sender(name.identity));
-        self.receiver.replace(endpoints.receiver(name.identity));
-        Name { serial: self.serial, index: self.index, workload: self.workload, identity: self.identity } =
-            name;
-        self.start = start;
-        self.to_write = start.size.unwrap_or(Self::ENDLESS);
-        (self.received, self.packets, self.in_network) = (0, 0, 0);
-        (self.all_received, self.all_acknowledged) = (Instant::NEVER, Instant::NEVER);
-        (self.scheduled, self.send_at) = (Instant::NEVER, Instant::NEVER);
-        self.closes = endpoints.opener.is_some();
-        (self.recorded, self.forgotten) = (false, false);
-        self.write();
+    /// Takes over the memory of the queues of a flow that is over.
+    pub(crate) fn inherit(&mut self, old: &mut Self) {
+        self.sender.inherit(&mut old.sender);
+        self.receiver.inherit(&mut old.receiver);
     }
 
     /// Keeps the sender supplied, and closes it behind the last byte.

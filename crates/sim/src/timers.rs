@@ -1,8 +1,8 @@
 //! What is due at times to come: flows' deadlines, starts, samples.
 //!
-//! Order is total, as in a heap, but a heap of every flow's entry grows deeper and colder with their number. So
-//! only what is due soon is in a heap; what is due later waits unsorted, in a bucket for each slice of time, and is sorted when its
-//! slice comes. What is due later than the last bucket waits in a heap of its own.
+//! Order is total, as in a heap, but a heap of every flow's entry grows deeper and colder with their number. So only
+//! what is due soon is in a heap; what is due later waits unsorted, in a bucket for each slice of time, and enters the
+//! heap when its slice comes. What is due later than the last bucket waits in a heap of its own.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

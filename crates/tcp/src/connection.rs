@@ -110,12 +110,11 @@ impl Connection {
         connection
     }
 
-    /// Becomes `next`, another connection, which takes over the memory of this one's queues. For those who make
-    /// many connections, one after the other.
-    pub fn replace(&mut self, mut next: Self) {
-        next.snd.board.inherit(&mut self.snd.board);
-        next.rcv.inherit(&mut self.rcv);
-        *self = next;
+    /// Takes over the memory of a connection's queues that is no longer needed. For those who make many connections,
+    /// one after the other.
+    pub fn inherit(&mut self, old: &mut Self) {
+        self.snd.board.inherit(&mut old.snd.board);
+        self.rcv.inherit(&mut old.rcv);
     }
 
     /// Opens actively (RFC 9293 §3.10.1).

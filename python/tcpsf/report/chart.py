@@ -102,9 +102,7 @@ def _scales(figure: Figure) -> tuple[axes.Scale, axes.Scale]:
         across = axes.category(figure.x, xs)
     else:
         numbers = [axes.number(x, figure.x) for x in xs]
-        beside = _gap(numbers) / 2 if bars and figure.x.scale == "linear" and numbers else 0.0
-        ends = [min(numbers) - beside, max(numbers) + beside] if beside else []
-        across = axes.numeric(figure.x, [*numbers, *ends], ticks=8)
+        across = axes.numeric(figure.x, [*numbers, *(_beside(numbers, figure.x) if bars else ())], ticks=8)
     return across, axes.numeric(figure.y, ys, ticks=6, rounded=True, zero=bars)
 
 
@@ -126,6 +124,16 @@ def _extent(series: Series, *, log: bool) -> Iterator[float]:
         yield point.y.value + half
         low = point.y.value - half
         yield max(low, point.y.value / 2) if log else low
+
+
+def _beside(numbers: Sequence[float], axis: Axis) -> Iterator[float]:
+    """Room for half a bar, or a group of them, on both sides of the outermost places."""
+    log = axis.scale == "log"
+    places = [math.log10(number) if log else number for number in numbers if number > 0 or not log]
+    if places:
+        half = _gap(places) / 2
+        for end in (min(places) - half, max(places) + half):
+            yield 10.0**end if log else end
 
 
 def _gap(numbers: Sequence[float]) -> float:
@@ -276,7 +284,8 @@ class _Drawing:
         """The share of the axis that belongs to one place."""
         if self.x.names:
             return 1.0 / len(self.x.names)
-        places = [self.x.place(point.x) for series in self.figure.series for point in series.points]
+        # Those that the axis was laid out for: a bar must not be wider than the room that it was given.
+        places = [self.x.place(x) for series in self.figure.series for x in _places(series)]
         return min(_gap([place for place in places if place is not None]), 0.5)
 
     def _place(self, number: int, x: float | str) -> float | None:

@@ -6,17 +6,36 @@ Experiments build a `Report`; the page, the JSON and the Parquet files are funct
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from tcpsf import stats
-from tcpsf.reproduce.claims import Finding
+from tcpsf.reproduce.judge import Finding
 
 SCHEMA = "tcpsf.evaluation/1"
 
 
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """What its fields say, and no more."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (Plain, stats.Estimate, Finding)):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class Point(Plain):
     """One of our points."""
 
     x: float | str
@@ -24,46 +43,28 @@ class Point:
     y: stats.Estimate | None
     """``None`` where nothing was seen to take a mean of."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {"x": self.x, "y": _estimate(self.y)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedPoint:
+class PublishedPoint(Plain):
     """A number that the paper's text or table gives; never one read off a figure."""
 
     x: float | str
     y: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {"x": self.x, "y": self.y}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class Series(Plain):
     """Points that belong together."""
 
     key: str
     label: str
+    style: Literal["line", "step", "bar"] = "line"
     points: tuple[Point, ...]
     published: tuple[PublishedPoint, ...] = ()
-    style: Literal["line", "step", "bar"] = "line"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {
-            "key": self.key,
-            "label": self.label,
-            "style": self.style,
-            "points": [point.to_dict() for point in self.points],
-            "published": [point.to_dict() for point in self.published],
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
+class Axis(Plain):
     """What an axis shows, and from where to where."""
 
     label: str
@@ -74,13 +75,9 @@ class Axis:
     """``None``: as the data have it."""
     high: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {"label": self.label, "unit": self.unit, "scale": self.scale, "low": self.low, "high": self.high}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class Figure(Plain):
     """A figure of the paper, made again."""
 
     key: str
@@ -93,50 +90,26 @@ class Figure:
     series: tuple[Series, ...]
     notes: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {
-            "key": self.key,
-            "title": self.title,
-            "source": self.source,
-            "caption": self.caption,
-            "x": self.x.to_dict(),
-            "y": self.y.to_dict(),
-            "series": [series.to_dict() for series in self.series],
-            "notes": list(self.notes),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableCell:
+class TableCell(Plain):
     """Our value and the paper's."""
 
     ours: stats.Estimate | None
     published: float | None
     unit: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {"ours": _estimate(self.ours), "published": self.published, "unit": self.unit}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Plain):
     """A row of a table; its label stands under the first column."""
 
     label: str
     cells: tuple[TableCell | str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {
-            "label": self.label,
-            "cells": [cell if isinstance(cell, str) else cell.to_dict() for cell in self.cells],
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(Plain):
     """A table of the paper, made again, or one of ours."""
 
     key: str
@@ -148,21 +121,9 @@ class Table:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {
-            "key": self.key,
-            "title": self.title,
-            "source": self.source,
-            "caption": self.caption,
-            "columns": list(self.columns),
-            "rows": [row.to_dict() for row in self.rows],
-            "notes": list(self.notes),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(Plain):
     """What is read together."""
 
     key: str
@@ -175,21 +136,9 @@ class Section:
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {
-            "key": self.key,
-            "title": self.title,
-            "text": list(self.text),
-            "items": list(self.items),
-            "figures": [figure.to_dict() for figure in self.figures],
-            "tables": [table.to_dict() for table in self.tables],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportProvenance:
+class ReportProvenance(Plain):
     """Where a report comes from, and how to make it again."""
 
     version: str
@@ -211,24 +160,9 @@ class ReportProvenance:
     seconds: float | None = None
     """How long it took."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {
-            "version": self.version,
-            "command": self.command,
-            "scale": self.scale,
-            "runs": self.runs,
-            "duration": self.duration,
-            "seeds": list(self.seeds),
-            "scenarios": {name: dict(scenario) for name, scenario in self.scenarios.items()},
-            "jobs": self.jobs,
-            "started": self.started,
-            "seconds": self.seconds,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Plain):
     """The whole of it."""
 
     title: str
@@ -238,14 +172,4 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, as ``report/schema/evaluation.json`` describes it."""
-        return {
-            "schema": SCHEMA,
-            "title": self.title,
-            "subtitle": self.subtitle,
-            "sections": [section.to_dict() for section in self.sections],
-            "provenance": self.provenance.to_dict(),
-        }
-
-
-def _estimate(found: stats.Estimate | None) -> dict[str, float | int | None] | None:
-    return None if found is None else found.to_dict()
+        return {"schema": SCHEMA, **Plain.to_dict(self)}

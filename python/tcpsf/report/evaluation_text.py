@@ -7,7 +7,7 @@ from collections import Counter
 
 from tcpsf.report import text
 from tcpsf.report.evaluation import Report
-from tcpsf.reproduce.claims import Finding, Verdict
+from tcpsf.reproduce.judge import Finding, Verdict
 
 WIDTH = 80
 INDENT = " " * len("does not hold  ")

@@ -6,15 +6,12 @@ Every threshold is the paper's own, or follows from what its table can show; non
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
 
 from tcpsf import stats
 from tcpsf.papers import smart_framing as paper
-from tcpsf.summary import Totals, fast_percent
-
-Verdict = Literal["holds", "does not hold", "undecided"]
-"""``undecided``: the 95 % interval has the threshold inside, more runs are needed to tell."""
+from tcpsf.reproduce import judge, measure
+from tcpsf.reproduce.judge import Finding, Verdict
+from tcpsf.summary import Totals, fast_percent, total
 
 ByClass = Mapping[str, Sequence[Sequence[Totals]]]
 """By variant, by class, by run."""
@@ -26,36 +23,6 @@ VISIBLE_GAIN = 100 * 0.01 / 0.27
 """Per cent: the table prints 0.27 s to 0.01 s, so no smaller gain of class 1 can be read from it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """A claim, what we found, and whether it holds."""
-
-    key: str
-    claim: str
-    source: str
-    """Where the paper says so."""
-    published: str
-    """What the paper's own numbers give."""
-    ours: str
-    """What ours give."""
-    estimate: stats.Estimate | None
-    verdict: Verdict
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        estimate = self.estimate
-        return {
-            "key": self.key,
-            "claim": self.claim,
-            "source": self.source,
-            "published": self.published,
-            "ours": self.ours,
-            "value": None if estimate is None else estimate.value,
-            "half_width": None if estimate is None else estimate.half_width,
-            "verdict": self.verdict,
-        }
-
-
 def findings(totals: ByClass) -> Iterator[Finding]:
     """Judge every claim."""
     for variant, size in ((paper.VARIABLE_SIZE, 1650), (paper.FIXED_SIZE, 1650), (paper.CLASSIC, 13681)):
@@ -65,29 +32,6 @@ def findings(totals: ByClass) -> Iterator[Finding]:
     for variant in (paper.VARIABLE_SIZE, paper.FIXED_SIZE):
         yield _smallest_gain(variant, totals)
     yield _classic_share(totals)
-
-
-def above(estimate: stats.Estimate | None, threshold: float) -> Verdict:
-    """Judge ``value > threshold`` by the whole interval.
-
-    >>> above(stats.Estimate(35.0, 2.0, 8), 30.0), above(stats.Estimate(31.0, 2.0, 8), 30.0)
-    ('holds', 'undecided')
-    """
-    if estimate is None:
-        return "undecided"
-    if estimate.low > threshold:
-        return "holds"
-    return "does not hold" if estimate.high < threshold else "undecided"
-
-
-def below(estimate: stats.Estimate | None, threshold: float) -> Verdict:
-    """Judge ``value < threshold`` by the whole interval."""
-    opposite: dict[Verdict, Verdict] = {
-        "holds": "does not hold",
-        "does not hold": "holds",
-        "undecided": "undecided",
-    }
-    return opposite[above(estimate, threshold)]
 
 
 def _first_fast(variant: paper.Variant, size: int, totals: ByClass) -> Finding:
@@ -123,81 +67,47 @@ def _first_verdict(first: int | None, expected: int, percent: float, recoveries:
 
 def _middle_gain(variant: paper.Variant, totals: ByClass) -> Finding:
     """Judge whether the gain over Classic is above 30 % for the classes in the middle."""
-    estimate = _gain(variant, MIDDLE, totals)
-    return Finding(
+    return judge.finding(
         key=f"middle-gain-{variant.key}",
         claim=f"{variant.label}: gain above 30 % for 1650 to 8015 bytes",
         source="section IV-A.1, Fig. 3",
         published=f"{_published_gain(variant, MIDDLE):.1f} %",
-        ours=_percent(estimate),
-        estimate=estimate,
-        verdict=above(estimate, 30.0),
+        judged=judge.is_above(_gain(variant, MIDDLE, totals), 30.0, "%"),
     )
 
 
 def _smallest_gain(variant: paper.Variant, totals: ByClass) -> Finding:
     """Judge whether the smallest flows gain nothing."""
     smallest = range(1, 2)
-    estimate = _gain(variant, smallest, totals)
-    return Finding(
+    return judge.finding(
         key=f"smallest-gain-{variant.key}",
         claim=f"{variant.label}: no gain (below {VISIBLE_GAIN:.1f} %) for 119 bytes",
         source="section IV-A.1, Fig. 3",
         published=f"{_published_gain(variant, smallest):.1f} %",
-        ours=_percent(estimate),
-        estimate=estimate,
-        verdict=below(estimate, VISIBLE_GAIN),
+        judged=judge.is_below(_gain(variant, smallest, totals), VISIBLE_GAIN, "%"),
     )
 
 
 def _classic_share(totals: ByClass) -> Finding:
     """Judge whether Classic TCP notices less than a quarter of its losses by fast retransmit."""
-    by_run = [_sum(of_run) for of_run in zip(*totals[paper.CLASSIC.key], strict=True)]
-    estimate = fast_percent(by_run)
-    return Finding(
+    by_run = [total(of_run) for of_run in zip(*totals[paper.CLASSIC.key], strict=True)]
+    return judge.finding(
         key="overall-fast-retransmit-classic",
         claim="Classic: less than 25 % fast retransmits at high load",
         source="section IV-A.1, Fig. 5",
         published="below 25 %",
-        ours=_percent(estimate),
-        estimate=estimate,
-        verdict=below(estimate, 25.0),
+        judged=judge.is_below(fast_percent(by_run), 25.0, "%"),
     )
 
 
 def _gain(variant: paper.Variant, classes: range, totals: ByClass) -> stats.Estimate | None:
     """Gain over Classic in the mean of the classes' completion times, each class counted alike, runs in pairs."""
-    ours = _mean_times(totals[variant.key], classes)
-    theirs = _mean_times(totals[paper.CLASSIC.key], classes)
+    pair = (totals[variant.key], totals[paper.CLASSIC.key])
+    ours, theirs = (measure.mean_times([by_class[number - 1] for number in classes]) for by_class in pair)
     return None if ours is None or theirs is None else stats.gain(ours, theirs)
-
-
-def _mean_times(by_class: Sequence[Sequence[Totals]], classes: range) -> list[float] | None:
-    runs = zip(*(by_class[number - 1] for number in classes), strict=True)
-    times = []
-    for of_run in runs:
-        if any(totals.completed == 0 for totals in of_run):
-            return None
-        times.append(sum(totals.sender_ns / totals.completed for totals in of_run) / len(of_run) * 1e-9)
-    return times
 
 
 def _published_gain(variant: paper.Variant, classes: range) -> float:
     ours = sum(variant.published[number - 1].completion_s for number in classes)
     theirs = sum(paper.CLASSIC.published[number - 1].completion_s for number in classes)
     return 100.0 * (1.0 - ours / theirs)
-
-
-def _sum(parts: Sequence[Totals]) -> Totals:
-    total = Totals()
-    for part in parts:
-        total.add(part)
-    return total
-
-
-def _percent(estimate: stats.Estimate | None) -> str:
-    if estimate is None:
-        return "no data"
-    if estimate.half_width is None:
-        return f"{estimate.value:.1f} %"
-    return f"{estimate.value:.1f} ± {estimate.half_width:.1f} %"

@@ -9,9 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from tcpsf import stats
-from tcpsf.reproduce.claims import Finding, Verdict, above, below
+
+Verdict = Literal["holds", "does not hold", "undecided"]
+"""``undecided``: the 95 % interval has the threshold inside, more runs are needed to tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A claim, what we found, and whether it holds."""
+
+    key: str
+    claim: str
+    source: str
+    """Where the paper says so."""
+    published: str
+    """What the paper's own numbers give."""
+    ours: str
+    """What ours give."""
+    estimate: stats.Estimate | None
+    verdict: Verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        estimate = self.estimate
+        return {
+            "key": self.key,
+            "claim": self.claim,
+            "source": self.source,
+            "published": self.published,
+            "ours": self.ours,
+            "value": None if estimate is None else estimate.value,
+            "half_width": None if estimate is None else estimate.half_width,
+            "verdict": self.verdict,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +67,29 @@ def finding(*, key: str, claim: str, source: str, published: str, judged: Judged
         estimate=judged.estimate,
         verdict=judged.verdict,
     )
+
+
+def above(estimate: stats.Estimate | None, threshold: float) -> Verdict:
+    """Judge ``value > threshold`` by the whole interval.
+
+    >>> above(stats.Estimate(35.0, 2.0, 8), 30.0), above(stats.Estimate(31.0, 2.0, 8), 30.0)
+    ('holds', 'undecided')
+    """
+    if estimate is None:
+        return "undecided"
+    if estimate.low > threshold:
+        return "holds"
+    return "does not hold" if estimate.high < threshold else "undecided"
+
+
+def below(estimate: stats.Estimate | None, threshold: float) -> Verdict:
+    """Judge ``value < threshold`` by the whole interval."""
+    opposite: dict[Verdict, Verdict] = {
+        "holds": "does not hold",
+        "does not hold": "holds",
+        "undecided": "undecided",
+    }
+    return opposite[above(estimate, threshold)]
 
 
 def is_above(estimate: stats.Estimate | None, threshold: float, unit: str) -> Judged:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tcpsf import stats
 from tcpsf.papers import smart_framing as paper
-from tcpsf.summary import BIN, RunSummary, Totals
+from tcpsf.summary import BIN, RunSummary, Totals, total
 
 ALL: tuple[int, ...] | None = None
 """For ``classes``: all short flows together, whatever their class."""
@@ -20,15 +20,13 @@ ALL: tuple[int, ...] | None = None
 def short_flows(run: RunSummary, *, classes: Iterable[int] | None = ALL, sender: str | None = None) -> Totals:
     """Sum up a run's short flows, of some classes (from 1) or of a sender where asked for."""
     wanted = None if classes is None else set(classes)
-    total = Totals()
-    for group, totals in run.groups.items():
-        if (
-            group.workload.startswith(paper.WEB)
-            and (wanted is None or group.size_class in wanted)
-            and (sender is None or group.variant == sender)
-        ):
-            total.add(totals)
-    return total
+    return total(
+        totals
+        for group, totals in run.groups.items()
+        if group.workload.startswith(paper.WEB)
+        and (wanted is None or group.size_class in wanted)
+        and (sender is None or group.variant == sender)
+    )
 
 
 def each(runs: Sequence[RunSummary], *, classes: Iterable[int] | None = ALL, sender: str | None = None) -> list[Totals]:
@@ -47,6 +45,11 @@ def times(
     parts = (
         [each(runs, sender=sender)] if classes is None else [each(runs, classes=(k,), sender=sender) for k in classes]
     )
+    return mean_times(parts)
+
+
+def mean_times(parts: Sequence[Sequence[Totals]]) -> list[float] | None:
+    """Mean completion time of each run in seconds, over ``parts`` that count alike; each holds an entry a run."""
     if any(totals.completed == 0 for part in parts for totals in part):
         return None
     return [
@@ -118,18 +121,31 @@ def timeouts_a_flow(runs: Sequence[RunSummary]) -> list[float] | None:
     return [of_run.timeouts / of_run.flows for of_run in totals]
 
 
+def utilisation_percent(runs: Sequence[RunSummary]) -> stats.Estimate | None:
+    """How long the bottleneck was sending, in per cent of the time."""
+    return stats.mean([100.0 * _bottleneck(run)["utilisation"] for run in runs])
+
+
+def queue_bytes(runs: Sequence[RunSummary]) -> stats.Estimate | None:
+    """Mean queue before the bottleneck."""
+    return stats.mean([_bottleneck(run)["mean_queue_bytes"] for run in runs])
+
+
 def lost_percent(runs: Sequence[RunSummary]) -> stats.Estimate | None:
-    """Packets that found the bottleneck's buffer full, in per cent of those offered."""
+    """Packets that the bottleneck dropped, in per cent of those offered."""
     return stats.ratio(
-        [100.0 * _bottleneck(run)["dropped_buffer_packets"] for run in runs],
-        [_bottleneck(run)["offered_packets"] for run in runs],
+        [100.0 * _dropped(_bottleneck(run)) for run in runs], [_bottleneck(run)["offered_packets"] for run in runs]
     )
 
 
 def losses(runs: Sequence[RunSummary]) -> list[float]:
     """The same for each run."""
     rows = [_bottleneck(run) for run in runs]
-    return [100.0 * row["dropped_buffer_packets"] / max(1, row["offered_packets"]) for row in rows]
+    return [100.0 * _dropped(row) / max(1, row["offered_packets"]) for row in rows]
+
+
+def _dropped(link: dict[str, float]) -> float:
+    return sum(link[f"dropped_{why}_packets"] for why in ("buffer", "early", "loss"))
 
 
 def greedy_mbps(runs: Sequence[RunSummary]) -> list[float]:

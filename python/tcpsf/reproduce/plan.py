@@ -87,9 +87,9 @@ def make(
         Job(
             scenario=case.scenario,
             seed=seed,
-            fold=partial(StoringFold, store, histogram=case.histogram),
+            fold=partial(StoringFold, store, key, histogram=case.histogram),
         )
-        for case, seed in missing.values()
+        for key, (case, seed) in missing.items()
     ]
     runs.update(zip(missing, run_jobs(jobs, workers=workers, progress=progress), strict=True))
     return Runs(wanted, runs)
@@ -98,7 +98,7 @@ def make(
 def _stored(wanted: Plan, store: Store) -> dict[str, RunSummary]:
     found = {}
     for key, (case, seed) in wanted.runs.items():
-        summary = store.load(case.scenario, seed, histogram=case.histogram)
+        summary = store.load(key, scenario=case.scenario, seed=seed)
         if summary is not None:
             found[key] = summary
     return found

@@ -34,9 +34,8 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
 
-    def load(self, scenario: Scenario, seed: int, *, histogram: bool) -> RunSummary | None:
-        """Return the run if it is there and whole."""
-        key = key_of(scenario, seed, histogram=histogram)
+    def load(self, key: str, *, scenario: Scenario, seed: int) -> RunSummary | None:
+        """Return the run, which is one of ``scenario`` with ``seed``, if it is there and whole."""
         try:
             content = json.loads((self._folder / f"{key}.json").read_bytes())
             if content["key"] != key or content["check"] != _digest(content["run"]):
@@ -48,10 +47,8 @@ class Store:
         provenance = Provenance(version=_core.version, seed=seed, scenario=scenario)
         return RunSummary(provenance=provenance, groups=groups, links=links)
 
-    def save(self, summary: RunSummary, *, histogram: bool) -> None:
+    def save(self, key: str, summary: RunSummary) -> None:
         """File a run. It gets its name when all of it is written, so nobody reads half of one."""
-        source = summary.provenance
-        key = key_of(source.scenario, source.seed, histogram=histogram)
         run = {
             "groups": [_entry(group, totals) for group, totals in summary.groups.items()],
             "links": summary.links,
@@ -68,10 +65,10 @@ class Store:
 class StoringFold:
     """Sums up a run and files it."""
 
-    def __init__(self, store: Store | None, *, histogram: bool) -> None:
+    def __init__(self, store: Store | None, key: str, *, histogram: bool) -> None:
         self._inner = SummaryFold(percentiles=histogram)
         self._store = store
-        self._histogram = histogram
+        self._key = key
 
     def add(self, batch: Batch) -> None:
         """Take the next rows."""
@@ -81,7 +78,7 @@ class StoringFold:
         """Return the sums once they are filed."""
         summary = self._inner.finish(links=links, provenance=provenance)
         if self._store is not None:
-            self._store.save(summary, histogram=self._histogram)
+            self._store.save(self._key, summary)
         return summary
 
 

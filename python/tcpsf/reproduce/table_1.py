@@ -13,11 +13,13 @@ from typing import Any, Literal
 from tcpsf import stats
 from tcpsf.errors import TcpsfError
 from tcpsf.papers import smart_framing as paper
-from tcpsf.reproduce.claims import Finding, findings
+from tcpsf.reproduce import measure
+from tcpsf.reproduce.claims import findings
+from tcpsf.reproduce.judge import Finding
 from tcpsf.result import Provenance
 from tcpsf.runs import Job, Progress, run_jobs
 from tcpsf.scenario import Scenario
-from tcpsf.summary import Group, RunSummary, SummaryFold, Totals, completion_s, fast_percent
+from tcpsf.summary import Group, RunSummary, SummaryFold, Totals, completion_s, fast_percent, total
 
 SCHEMA = "tcpsf.smart-framing.table-1/1"
 
@@ -192,13 +194,7 @@ def _by_class(variant: paper.Variant, runs: Sequence[RunSummary]) -> list[list[T
 
 def _together(by_class: Sequence[Sequence[Totals]]) -> list[Totals]:
     """The totals of each run over all classes."""
-    sums = []
-    for totals_of_run in zip(*by_class, strict=True):
-        total = Totals()
-        for totals in totals_of_run:
-            total.add(totals)
-        sums.append(total)
-    return sums
+    return [total(of_run) for of_run in zip(*by_class, strict=True)]
 
 
 def _cell(runs: Sequence[Totals], published: paper.Cell | None) -> Cell:
@@ -214,13 +210,8 @@ def _cell(runs: Sequence[Totals], published: paper.Cell | None) -> Cell:
 
 
 def _bottleneck(runs: Sequence[RunSummary]) -> Bottleneck:
-    rows = [next(row for row in run.links if row["link"] == paper.BOTTLENECK) for run in runs]
-    utilisation = stats.mean([100.0 * row["utilisation"] for row in rows])
-    queue = stats.mean([row["mean_queue_bytes"] for row in rows])
-    loss = stats.ratio(
-        [100.0 * sum(row[f"dropped_{why}_packets"] for why in ("buffer", "early", "loss")) for row in rows],
-        [row["offered_packets"] for row in rows],
-    )
+    utilisation, loss = measure.utilisation_percent(runs), measure.lost_percent(runs)
+    queue = measure.queue_bytes(runs)
     if utilisation is None or queue is None or loss is None:
         raise TcpsfError("the bottleneck carried nothing", hint="simulate a longer time")
     return Bottleneck(utilisation_percent=utilisation, loss_percent=loss, queue_bytes=queue)

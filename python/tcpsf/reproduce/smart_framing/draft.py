@@ -6,22 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_draft as draft
-from tcpsf.report.evaluation import Figure
 from tcpsf.reproduce import judge, measure
-from tcpsf.reproduce.claims import Finding
+from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.smart_framing.exhibit import (
     DRAFT,
     FRAMED,
-    GAIN,
-    SIZE,
     Exhibit,
     Part,
     Setting,
-    bars,
     by_variant,
+    class_gain_figure,
     class_gains,
     class_table,
-    published_gains,
 )
 from tcpsf.summary import RunSummary, fast_percent
 
@@ -62,24 +58,14 @@ def _table(runs: ByVariant) -> Part:
         published=draft.PUBLISHED,
         runs=runs,
     )
-    sizes = [str(size) for size in draft.CLASS_BYTES]
-    figure = Figure(
+    figure = class_gain_figure(
         key="draft-gain",
         title="Gain by flow size, the draft's lengths",
         source=f"{DRAFT}, section 9",
         caption="Gain in mean completion time over Classic, on the same arrivals.",
-        x=SIZE,
-        y=GAIN,
-        series=tuple(
-            bars(
-                variant.key,
-                variant.label,
-                sizes,
-                list(class_gains(runs[variant.key], runs["classic"], len(sizes)).values()),
-                published=published_gains(draft.PUBLISHED["classic"], draft.PUBLISHED[variant.key], draft.CLASS_BYTES),
-            )
-            for variant in FRAMED
-        ),
+        sizes=draft.CLASS_BYTES,
+        gains={v.key: class_gains(runs[v.key], runs["classic"], len(draft.CLASS_BYTES)) for v in FRAMED},
+        published=draft.PUBLISHED,
         notes=("The published points are computed from the draft's table.",),
     )
     return Part(figures=(figure,), tables=(table,), findings=tuple(_claims(runs)))

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from tcpsf.papers import smart_framing as paper
 from tcpsf.report.evaluation import Axis, Figure, Row, Table, TableCell
 from tcpsf.reproduce import judge, measure
-from tcpsf.reproduce.claims import MIDDLE, Finding, above
+from tcpsf.reproduce.claims import MIDDLE
+from tcpsf.reproduce.judge import Finding, above
 from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.smart_framing.exhibit import FRAMED, Exhibit, Part, Setting, bars
 from tcpsf.summary import RunSummary, completion_s, fast_percent
@@ -69,13 +70,12 @@ NOTES = (
         "Tahoe goes back to the hole and sends a whole loss window again. With Classic segments that is the lost one; "
         "with fixed-size framing it is four, three of which the receiver usually holds. At this load the short flows' "
         "headers and what they resend leave less than is asked for, so the number of unfinished flows grows with the "
-        "length of the run, and the time with it: at a load of 0.4 framing helps Tahoe too."
+        "length of the run, and the time with it."
     ),
     (
-        "With ECN little is lost that framing could repair, and fixed-size framing pays for the draft's slower growth: "
-        "behind RED by bytes (IW 1, 4 runs of 400 s) Classic takes 1.32 ± 0.10 s, FS 1.70 ± 0.13 s, and FS with "
-        "`avoidance=bytewise` 1.35 ± 0.17 s. Behind a queue of packets it is its number of packets that it pays for, "
-        "and neither rule helps (5.0 and 4.8 s)."
+        "With ECN little is lost that framing could repair, and fixed-size framing pays for the draft's slower growth "
+        "in congestion avoidance, where `avoidance=bytewise` grows as Classic does; behind a queue of packets it pays "
+        "for the number of its packets as well."
     ),
 )
 

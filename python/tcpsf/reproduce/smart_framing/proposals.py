@@ -9,7 +9,7 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
 from tcpsf.report.evaluation import Axis, Figure
 from tcpsf.reproduce import judge, measure
-from tcpsf.reproduce.claims import Finding
+from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Runs
 from tcpsf.reproduce.smart_framing.exhibit import (
     FRAMED,

@@ -9,20 +9,17 @@ from tcpsf import stats
 from tcpsf.papers import smart_framing as paper
 from tcpsf.report.evaluation import Axis, Figure, Point, Row, Series, Table, TableCell
 from tcpsf.reproduce import claims, judge, measure
-from tcpsf.reproduce.claims import Finding
+from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.smart_framing.exhibit import (
     FRAMED,
-    GAIN,
     JOURNAL,
-    SIZE,
     Exhibit,
     Part,
     Setting,
-    bars,
     by_variant,
+    class_gain_figure,
     class_gains,
     class_table,
-    published_gains,
 )
 from tcpsf.summary import RunSummary
 
@@ -31,6 +28,9 @@ STEP = {"text": (3.0, 3.5), "closest": (6.0, 6.5)}
 
 QUANTILES = tuple(0.1 * 200.0 ** (step / 80) for step in range(81))
 """Fig. 4: where the distribution is shown, 0.1 to 20 s."""
+
+PUBLISHED = {variant.key: variant.published for variant in paper.VARIANTS}
+"""Table I, by variant."""
 
 ByVariant = Mapping[str, Sequence[RunSummary]]
 
@@ -57,25 +57,15 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 
 
 def _figure_3(runs: ByVariant) -> Part:
-    sizes = [str(size) for size in paper.CLASS_BYTES]
-    gains = {variant.key: class_gains(runs[variant.key], runs["classic"], len(sizes)) for variant in FRAMED}
-    figure = Figure(
+    gains = {v.key: class_gains(runs[v.key], runs["classic"], len(paper.CLASS_BYTES)) for v in FRAMED}
+    figure = class_gain_figure(
         key="fig-3",
         title="Gain by flow size at 80 % load",
         source=f"{JOURNAL}, Fig. 3",
         caption="How much less the mean completion time of a class is than with Classic, on the same arrivals.",
-        x=SIZE,
-        y=GAIN,
-        series=tuple(
-            bars(
-                variant.key,
-                variant.label,
-                sizes,
-                list(gains[variant.key].values()),
-                published=published_gains(paper.CLASSIC.published, variant.published, paper.CLASS_BYTES),
-            )
-            for variant in FRAMED
-        ),
+        sizes=paper.CLASS_BYTES,
+        gains=gains,
+        published=PUBLISHED,
         notes=("The published points are computed from Table I.",),
     )
     return Part(figures=(figure,), findings=tuple(_claims_3(gains)))
@@ -166,7 +156,7 @@ def _table_1(runs: ByVariant) -> Part:
         source=f"{JOURNAL}, Table I",
         caption="At 80 % load. %FR: fast recoveries, in per cent of these and of timeouts; nothing where none was.",
         sizes=paper.CLASS_BYTES,
-        published={variant.key: variant.published for variant in paper.VARIANTS},
+        published=PUBLISHED,
         runs=runs,
         notes=paper.DIFFERENCES,
     )
@@ -176,12 +166,13 @@ def _table_1(runs: ByVariant) -> Part:
 def _bottleneck(runs: ByVariant) -> Table:
     rows = []
     for variant in paper.VARIANTS:
-        links = [next(row for row in run.links if row["link"] == paper.BOTTLENECK) for run in runs[variant.key]]
+        made = runs[variant.key]
+        queue = measure.queue_bytes(made)
         cells = (
-            TableCell(ours=stats.mean([100.0 * row["utilisation"] for row in links]), published=None, unit="%"),
-            TableCell(ours=measure.lost_percent(runs[variant.key]), published=None, unit="%"),
-            TableCell(ours=stats.mean([1e-3 * row["mean_queue_bytes"] for row in links]), published=None, unit="kB"),
-            TableCell(ours=stats.mean(measure.greedy_mbps(runs[variant.key])), published=None, unit="Mb/s"),
+            TableCell(ours=measure.utilisation_percent(made), published=None, unit="%"),
+            TableCell(ours=measure.lost_percent(made), published=None, unit="%"),
+            TableCell(ours=None if queue is None else queue.scaled(1e-3), published=None, unit="kB"),
+            TableCell(ours=stats.mean(measure.greedy_mbps(made)), published=None, unit="Mb/s"),
         )
         rows.append(Row(label=variant.label, cells=cells))
     return Table(
