@@ -128,7 +128,10 @@ def reproduce() -> None:
 
 
 def _words(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+    words = tuple(word.strip() for text in texts for word in text.split(","))
+    if not all(words):
+        raise click.BadParameter("a key is empty")
+    return words
 
 
 @reproduce.group("smart-framing", invoke_without_command=True)
