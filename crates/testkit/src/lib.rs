@@ -8,7 +8,9 @@
 //! | [`path`] | what lies between them: delay, loss, duplication, reordering |
 //! | [`notation`] | segments as text |
 //! | [`random`] | what a seed stands for |
+//! | [`fuzz`] | what the fuzzers run |
 
+pub mod fuzz;
 pub mod generate;
 pub mod notation;
 pub mod pair;

@@ -1,9 +1,9 @@
-//! The Internet checksum (RFC 1071), for IPv4 headers and TCP segments.
+//! The Internet checksum (RFC 1071), for IPv4 headers, TCP segments and ICMP messages.
 
 /// A sum in progress: 16-bit words added up in one's complement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Checksum {
-    sum: u32,
+    sum: u16,
     /// An odd number of bytes has been added: the next is the low half of a word.
     odd: bool,
 }
@@ -27,15 +27,14 @@ impl Checksum {
             self.odd = false;
             rest = after;
         }
-        let (words, last) = rest.as_chunks::<2>();
-        for &word in words {
-            self.add(u16::from_be_bytes(word));
-        }
-        if let [high] = *last {
-            self.add(u16::from_be_bytes([high, 0]));
-            self.odd = true;
-        }
+        self.add(sum_of(rest));
+        self.odd ^= rest.len() % 2 == 1;
         self
+    }
+
+    /// What a field says that was written before.
+    pub(crate) fn from_field(field: u16) -> Self {
+        Self { sum: !field, odd: false }
     }
 
     /// With a number of 16 bits. Only after an even number of bytes, where a word begins.
@@ -44,18 +43,29 @@ impl Checksum {
         self
     }
 
+    /// Without a number of 16 bits that was added. Only after an even number of bytes.
+    pub(crate) fn without_word(self, word: u16) -> Self {
+        // RFC 1624 §3: in one's complement, subtracting is adding the complement.
+        self.with_word(!word)
+    }
+
     /// With what another sum was made of behind it all.
     pub fn and(mut self, other: Self) -> Self {
-        // The sum is below 2¹⁶. RFC 1071 §2 (B): the sum of swapped bytes is the swapped sum.
-        let word = low_half(other.sum);
-        self.add(if self.odd { word.swap_bytes() } else { word });
+        // RFC 1071 §2 (B): the sum of swapped bytes is the swapped sum.
+        self.add(if self.odd { other.sum.swap_bytes() } else { other.sum });
         self.odd ^= other.odd;
         self
     }
 
     /// The field to write: the complement of the sum.
     pub fn field(self) -> u16 {
-        !low_half(self.sum)
+        !self.sum
+    }
+
+    /// The field of a segment whose checksum somebody else completes, given the sum over its pseudo-header: the sum
+    /// itself. See [`gso`](crate::gso).
+    pub fn partial_field(self) -> u16 {
+        self.sum
     }
 
     /// Whether bytes that hold their own checksum are intact.
@@ -63,17 +73,44 @@ impl Checksum {
         self.field() == 0
     }
 
-    /// RFC 1071 §2 (1): what overflows is added at the low end, so the sum stays below 2¹⁶.
+    /// RFC 1071 §2 (1): what overflows is added at the low end. So no sum but that of zeros is zero.
     fn add(&mut self, word: u16) {
-        let sum = self.sum + u32::from(word);
-        self.sum = (sum & 0xffff) + (sum >> 16);
+        let (sum, carry) = self.sum.overflowing_add(word);
+        self.sum = sum + u16::from(carry);
     }
 }
 
-/// The low 16 bits.
-fn low_half(sum: u32) -> u16 {
-    let [_, _, high, low] = sum.to_be_bytes();
-    u16::from_be_bytes([high, low])
+/// The sum over bytes that begin a word; a zero stands behind an odd number of them.
+fn sum_of(bytes: &[u8]) -> u16 {
+    // RFC 1071 §2 (C): words of 32 bits give the same sum, and a sum of 64 bits holds the carries of 2³² of them.
+    // Two sums, so that the halves of a wide load go their own ways.
+    let (wide, rest) = bytes.as_chunks::<8>();
+    let (mut low, mut high) = (0, 0);
+    for word in wide {
+        // (B): the order of bytes does not matter as long as the sum is read in the same.
+        let word = u64::from_ne_bytes(*word);
+        low += word & 0xffff_ffff;
+        high += word >> 32;
+    }
+    let mut sum = fold(low) + fold(high);
+    let (words, last) = rest.as_chunks::<2>();
+    for &word in words {
+        sum += u64::from(u16::from_ne_bytes(word));
+    }
+    if let [high] = *last {
+        sum += u64::from(u16::from_ne_bytes([high, 0]));
+    }
+    let [a, b, ..] = fold(sum).to_le_bytes();
+    u16::from_be(u16::from_le_bytes([a, b]))
+}
+
+/// The same in one's complement, below 2¹⁶.
+fn fold(sum: u64) -> u64 {
+    // Each step adds what is above to what is below, and leaves at most 33, 18, 17 and 16 bits.
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    (sum & 0xffff) + (sum >> 16)
 }
 
 #[cfg(test)]
@@ -82,6 +119,21 @@ mod tests {
 
     use super::*;
 
+    /// RFC 1071 §1, to the letter: bytes in pairs, the end-around carry at each.
+    fn plain(bytes: &[u8]) -> u16 {
+        bytes.chunks(2).fold(0, |sum, pair| {
+            let word = u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]);
+            let (sum, carry) = u16::overflowing_add(sum, word);
+            sum + u16::from(carry)
+        })
+    }
+
+    /// Bytes of which many are zero or all ones, where the two zeros of one's complement and the carries are.
+    fn any_bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![Just(0), Just(0xff), any::<u8>()];
+        proptest::collection::vec(byte, 0..most)
+    }
+
     /// RFC 1071 §3 works this example out.
     #[test]
     fn the_example_of_the_rfc() {
@@ -89,7 +141,34 @@ mod tests {
         assert_eq!(Checksum::of(&bytes).field(), !0xddf2);
     }
 
+    /// As long as a packet can be, so that carries pile up.
+    #[test]
+    fn carries_of_the_longest_packet_are_kept() {
+        let ones = vec![0xff; 1 << 16];
+        for len in [65_535, 65_534, 65_000, 33] {
+            assert_eq!(Checksum::of(&ones[..len]).field(), !plain(&ones[..len]), "{len} bytes");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn fast_is_as_plain_at_every_place_and_length(bytes in any_bytes(300), from in 0..16usize) {
+            let bytes = bytes.get(from..).unwrap_or_default();
+            let sum = Checksum::of(bytes);
+            prop_assert_eq!(sum.field(), !plain(bytes));
+            prop_assert_eq!(sum.partial_field(), plain(bytes));
+            prop_assert_eq!(sum.odd, bytes.len() % 2 == 1);
+        }
+
+        #[test]
+        fn what_is_taken_out_is_out(bytes in any_bytes(60), words: [u16; 2]) {
+            let bytes = &bytes[..bytes.len() & !1];
+            let with = Checksum::of(bytes).with_word(words[0]).with_word(words[1]);
+            // One's complement has two zeros, which are one number.
+            let number = |sum: Checksum| if sum.field() == 0 { u16::MAX } else { sum.field() };
+            prop_assert_eq!(number(with.without_word(words[0])), number(Checksum::of(bytes).with_word(words[1])));
+        }
+
         #[test]
         fn parts_add_up(bytes in proptest::collection::vec(any::<u8>(), 0..200), cut in 0..200usize) {
             let cut = cut.min(bytes.len());

@@ -5,6 +5,8 @@ use std::net::Ipv4Addr;
 use thiserror::Error;
 
 use crate::checksum::Checksum;
+use crate::ip::DEFAULT_HOPS;
+pub use crate::ip::TCP;
 use crate::segment::Ecn;
 
 /// The bytes of a header without options.
@@ -12,9 +14,6 @@ pub const HEADER_LEN: usize = 20;
 
 /// The longest header: as many words as four bits count.
 pub const MAX_HEADER_LEN: usize = 60;
-
-/// TCP in the field `Protocol` (IANA).
-pub const TCP: u8 = 6;
 
 /// A header without options, of a packet that is not and must not be fragmented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,9 +51,24 @@ impl Repr {
     ) -> Result<Self, TooLong> {
         let len = payload_len.saturating_add(HEADER_LEN);
         let fits = u16::try_from(len).map_err(|_| TooLong { len })?;
-        // RFC 1122 §3.2.1.7: the default TTL; 64 is what IANA recommends since.
         let payload_len = fits - 20;
-        Ok(Self { source, destination, protocol, payload_len, ttl: 64, ecn: Ecn::NotEct, identification: 0 })
+        let (ttl, ecn) = (DEFAULT_HOPS, Ecn::NotEct);
+        Ok(Self { source, destination, protocol, payload_len, ttl, ecn, identification: 0 })
+    }
+
+    /// Where it comes from.
+    pub fn source(&self) -> Ipv4Addr {
+        self.source
+    }
+
+    /// Where it goes to.
+    pub fn destination(&self) -> Ipv4Addr {
+        self.destination
+    }
+
+    /// What the payload is.
+    pub fn protocol(&self) -> u8 {
+        self.protocol
     }
 
     /// The bytes of the packet, header included.
@@ -64,6 +78,11 @@ impl Repr {
 
     /// Appends the header.
     pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.header());
+    }
+
+    /// The bytes of the header.
+    pub fn header(&self) -> [u8; HEADER_LEN] {
         let mut header = [0; HEADER_LEN];
         // Version 4, five words.
         header[0] = 0x45;
@@ -78,7 +97,7 @@ impl Repr {
         header[16..20].copy_from_slice(&self.destination.octets());
         let checksum = Checksum::of(&header).field();
         header[10..12].copy_from_slice(&checksum.to_be_bytes());
-        out.extend_from_slice(&header);
+        header
     }
 
     /// The sum over the pseudo-header that the payload's checksum begins with (RFC 9293 §3.1).
@@ -129,6 +148,16 @@ impl<'a> View<'a> {
     /// # Errors
     /// When there is no whole packet. A wrong checksum is none: ask [`checksum_is_good`](Self::checksum_is_good).
     pub fn new(bytes: &'a [u8]) -> Result<Self, ViewError> {
+        let view = Self::cut_short(bytes)?;
+        let (header, packet, len) = (view.header.len(), view.packet_len(), bytes.len());
+        if len < packet { Err(ViewError::Length { header, packet, len }) } else { Ok(view) }
+    }
+
+    /// The same of a packet whose end may be missing: one that an ICMP message quotes, or a capture cut off.
+    ///
+    /// # Errors
+    /// When there is no whole header.
+    pub fn cut_short(bytes: &'a [u8]) -> Result<Self, ViewError> {
         let len = bytes.len();
         let Some(fixed) = bytes.first_chunk::<HEADER_LEN>() else { return Err(ViewError::Truncated { len }) };
         if fixed[0] >> 4 != 4 {
@@ -136,10 +165,10 @@ impl<'a> View<'a> {
         }
         let header = usize::from(fixed[0] & 0xf) * 4;
         let packet = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
-        if header < HEADER_LEN || packet < header || len < packet {
+        if header < HEADER_LEN || packet < header || len < header {
             return Err(ViewError::Length { header, packet, len });
         }
-        Ok(Self { header: &bytes[..header], payload: &bytes[header..packet] })
+        Ok(Self { header: &bytes[..header], payload: &bytes[header..packet.min(len)] })
     }
 
     /// Where it comes from.
@@ -172,15 +201,35 @@ impl<'a> View<'a> {
         u16::from_be_bytes([self.header[4], self.header[5]])
     }
 
+    /// Whether routers must not cut it into fragments (DF).
+    pub fn dont_fragment(&self) -> bool {
+        self.header[6] & 0x40 != 0
+    }
+
     /// Whether it is part of a larger packet: then the payload need not begin with a header.
     pub fn is_fragment(&self) -> bool {
         // MF and the offset, without the reserved bit and DF.
         u16::from_be_bytes([self.header[6], self.header[7]]) & 0x3fff != 0
     }
 
+    /// Whether it is such a part and not the first: then the payload begins with no header.
+    pub fn is_later_fragment(&self) -> bool {
+        u16::from_be_bytes([self.header[6], self.header[7]]) & 0x1fff != 0
+    }
+
     /// Whether the header is intact.
     pub fn checksum_is_good(&self) -> bool {
         Checksum::of(self.header).is_good()
+    }
+
+    /// The checksum's field.
+    pub(crate) fn checksum(&self) -> u16 {
+        u16::from_be_bytes([self.header[10], self.header[11]])
+    }
+
+    /// The packet's bytes by its own field, header included.
+    pub fn packet_len(&self) -> usize {
+        usize::from(u16::from_be_bytes([self.header[2], self.header[3]]))
     }
 
     /// What follows the header, up to the packet's own length.
@@ -190,8 +239,12 @@ impl<'a> View<'a> {
 
     /// The sum over the pseudo-header that the payload's checksum begins with.
     pub fn pseudo_header(&self) -> Checksum {
-        // The packet's length has 16 bits, so its payload's has.
-        let len = u16::try_from(self.payload.len()).unwrap_or(u16::MAX);
+        self.pseudo_header_of(self.packet_len() - self.header.len())
+    }
+
+    /// The same before as many bytes of payload, of those that 16 bits count.
+    pub(crate) fn pseudo_header_of(&self, payload_len: usize) -> Checksum {
+        let len = u16::try_from(payload_len).unwrap_or(u16::MAX);
         pseudo_header(self.source(), self.destination(), self.protocol(), len)
     }
 
@@ -200,7 +253,8 @@ impl<'a> View<'a> {
         if self.header.len() > HEADER_LEN || self.is_fragment() || !self.checksum_is_good() {
             return None;
         }
-        let repr = Repr::new(self.source(), self.destination(), self.protocol(), self.payload.len()).ok()?;
+        let payload_len = self.packet_len() - HEADER_LEN;
+        let repr = Repr::new(self.source(), self.destination(), self.protocol(), payload_len).ok()?;
         Some(Repr { ttl: self.ttl(), ecn: self.ecn(), identification: self.identification(), ..repr })
     }
 

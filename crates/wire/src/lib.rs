@@ -7,12 +7,22 @@
 //! | | believed | as it came |
 //! | --- | --- | --- |
 //! | IPv4 | [`ipv4::Repr`] | [`ipv4::View`] |
+//! | IPv6 | [`ipv6::Repr`] | [`ipv6::View`], [`ipv6::Extension`] |
+//! | either | [`ip::Repr`] | [`ip::View`] |
 //! | TCP | [`tcp::Repr`], a [`Segment`] between two ports | [`tcp::View`], [`tcp::RawOption`] |
+//! | ICMP | [`icmp::Repr`], a [`icmp::Message`] of one version | [`icmp::View`], [`icmp::Quote`] |
+//! | packets that a device cuts and sums | [`gso::Offload`] | [`gso::Cutter`] |
 //!
 //! A [`Segment`] is a small `Copy` value whose payload is a length; whoever holds the stream holds the bytes.
+//! Nothing is allocated for a header: [`Header`] is its bytes on the stack.
 
 mod checksum;
+pub mod gso;
+mod header;
+pub mod icmp;
+pub mod ip;
 pub mod ipv4;
+pub mod ipv6;
 mod sack;
 mod segment;
 mod seq;
@@ -20,6 +30,7 @@ pub mod tcp;
 mod window;
 
 pub use checksum::Checksum;
+pub use header::Header;
 pub use sack::{SackBlocks, SeqRange};
 pub use segment::{Control, Ecn, Flags, Options, Segment, Timestamps};
 pub use seq::SeqNum;

@@ -4,8 +4,9 @@ mod option;
 
 use thiserror::Error;
 
-pub use self::option::{OptionError, RawOption, RawOptions};
+pub use self::option::{KnownOption, OptionError, RawOption, RawOptions};
 use crate::checksum::Checksum;
+use crate::header::Header;
 use crate::segment::{Control, Ecn, Flags as Marks, Segment};
 use crate::seq::SeqNum;
 use crate::window::UnscaledWindow;
@@ -15,6 +16,10 @@ pub const HEADER_LEN: usize = 20;
 
 /// The longest header: as many words as four bits count.
 pub const MAX_HEADER_LEN: usize = 60;
+
+/// Where the checksum's field begins, in bytes.
+pub(crate) const CHECKSUM_OFFSET: u16 = 16;
+pub(crate) const CHECKSUM_AT: usize = CHECKSUM_OFFSET as usize;
 
 /// Where a segment comes from and goes to, within the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,6 +55,11 @@ impl Flags {
     /// Whether all of `other` are set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// The byte of the header.
+    pub const fn bits(self) -> u8 {
+        self.0
     }
 
     /// These and `other`.
@@ -155,21 +165,41 @@ impl Repr {
     /// Appends the header. `pseudo_header` is the IP header's; `payload` is the sum over the bytes that the caller
     /// lets follow, as many as the segment says: [`Checksum::EMPTY`] for zeros.
     pub fn write(&self, pseudo_header: Checksum, payload: Checksum, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.header(pseudo_header, payload));
+    }
+
+    /// The bytes of the header, with the checksum that belongs to these sums, as for [`write`](Self::write).
+    pub fn header(&self, pseudo_header: Checksum, payload: Checksum) -> Header {
+        let mut header = self.unsummed();
+        let checksum = pseudo_header.with(&header).and(payload).field();
+        header.set_word(CHECKSUM_AT, checksum);
+        header
+    }
+
+    /// The bytes of the header of a segment whose checksum, and segmentation if it is longer than the path carries, are
+    /// left to a device: see [`gso`](crate::gso).
+    pub fn partial_header(&self, pseudo_header: Checksum) -> Header {
+        let mut header = self.unsummed();
+        header.set_word(CHECKSUM_AT, pseudo_header.partial_field());
+        header
+    }
+
+    /// The header with a checksum of zero.
+    fn unsummed(&self) -> Header {
         let segment = &self.segment;
-        let start = out.len();
-        out.extend_from_slice(&self.ports.source.to_be_bytes());
-        out.extend_from_slice(&self.ports.destination.to_be_bytes());
-        out.extend_from_slice(&segment.seq.value().to_be_bytes());
-        out.extend_from_slice(&segment.ack.map_or(0, SeqNum::value).to_be_bytes());
+        let mut header = Header::EMPTY;
+        header.push(&self.ports.source.to_be_bytes());
+        header.push(&self.ports.destination.to_be_bytes());
+        header.push(&segment.seq.value().to_be_bytes());
+        header.push(&segment.ack.map_or(0, SeqNum::value).to_be_bytes());
         // The constructor has checked that there are at most ten words of options.
         let words = u8::try_from((Segment::TCP_HEADER + segment.options.wire_len()) / 4).unwrap_or(15);
-        out.extend_from_slice(&[words << 4, Flags::of(segment).0]);
-        out.extend_from_slice(&segment.window.value().to_be_bytes());
+        header.push(&[words << 4, Flags::of(segment).0]);
+        header.push(&segment.window.value().to_be_bytes());
         // Checksum, to be filled in, and an urgent pointer that means nothing.
-        out.extend_from_slice(&[0; 4]);
-        option::write(&segment.options, out);
-        let checksum = pseudo_header.with(&out[start..]).and(payload).field();
-        out[start + 16..start + 18].copy_from_slice(&checksum.to_be_bytes());
+        header.push(&[0; 4]);
+        option::write(&segment.options, &mut header);
+        header
     }
 }
 
@@ -239,6 +269,21 @@ impl<'a> View<'a> {
     /// The window field.
     pub fn window(&self) -> UnscaledWindow {
         UnscaledWindow::new(self.word(14))
+    }
+
+    /// The four bits between data offset and control bits. The last is AE of accurate ECN (RFC 9768), once NS.
+    pub fn reserved(&self) -> u8 {
+        self.fixed[12] & 0xf
+    }
+
+    /// The checksum's field.
+    pub fn checksum(&self) -> u16 {
+        self.word(CHECKSUM_AT)
+    }
+
+    /// The urgent pointer, which counts only with [`Flags::URG`].
+    pub fn urgent(&self) -> u16 {
+        self.word(18)
     }
 
     /// The options, one by one.

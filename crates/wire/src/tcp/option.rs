@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::header::Header;
 use crate::sack::{SackBlocks, SeqRange};
 use crate::segment::{Options, Timestamps};
 use crate::seq::SeqNum;
@@ -17,6 +18,20 @@ const TIMESTAMPS: u8 = 8;
 // RFC 2018 §2, §3.
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
+// RFC 2385 §3.0.
+const MD5: u8 = 19;
+// RFC 5482 §3.
+const USER_TIMEOUT: u8 = 28;
+// RFC 5925 §2.2.
+const AUTHENTICATION: u8 = 29;
+// RFC 8684 §3.
+const MULTIPATH: u8 = 30;
+// RFC 7413 §4.1.1.
+const FAST_OPEN: u8 = 34;
+// RFC 9768 §3.2.3: AccECN0 and AccECN1.
+const ACCURATE_ECN: [u8; 2] = [172, 174];
+// RFC 4727 §7.
+const EXPERIMENTAL: [u8; 2] = [253, 254];
 
 /// An option as it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +40,122 @@ pub struct RawOption<'a> {
     pub kind: u8,
     /// What follows kind and length.
     pub data: &'a [u8],
+}
+
+/// An option of a kind that we know, whose length is one that the kind may have. Its values are as they came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KnownOption<'a> {
+    /// Maximum segment size in bytes (RFC 9293 §3.2).
+    Mss(u16),
+    /// The shift of a window scale (RFC 7323 §2.2).
+    WindowScale(u8),
+    /// SACK permitted (RFC 2018 §2).
+    SackPermitted,
+    /// SACK blocks, each its left and right edge (RFC 2018 §3). A range may be empty, or backwards.
+    Sack(&'a [[u8; 8]]),
+    /// Timestamps (RFC 7323 §3.2).
+    Timestamps(Timestamps),
+    /// The digest of an MD5 signature (RFC 2385).
+    Md5(&'a [u8; 16]),
+    /// How long its sender keeps data that nobody acknowledges, in seconds (RFC 5482).
+    UserTimeout {
+        /// In seconds; the header counts minutes when that has too many.
+        seconds: u32,
+    },
+    /// TCP-AO (RFC 5925).
+    Authentication {
+        /// Which key authenticates this segment.
+        key_id: u8,
+        /// Which key its sender can receive next.
+        next_key_id: u8,
+        /// The message authentication code.
+        code: &'a [u8],
+    },
+    /// Multipath TCP (RFC 8684), of a subtype.
+    Multipath {
+        /// Which of its messages.
+        subtype: u8,
+        /// All that follows kind and length, the subtype too.
+        data: &'a [u8],
+    },
+    /// A Fast Open cookie; an empty one asks for one (RFC 7413).
+    FastOpen {
+        /// Four to sixteen bytes, or none.
+        cookie: &'a [u8],
+    },
+    /// Counters of accurate ECN (RFC 9768).
+    AccurateEcn(&'a [u8]),
+    /// An experiment that shares a kind with others (RFC 6994).
+    Experimental {
+        /// Which one: of a longer identifier, the first two bytes.
+        exid: u16,
+        /// What follows them.
+        data: &'a [u8],
+    },
+}
+
+impl<'a> RawOption<'a> {
+    /// What is called so in the RFC of its kind; `None` for a kind that we don't know.
+    pub fn name(&self) -> Option<&'static str> {
+        Some(match self.kind {
+            MSS => "MSS",
+            WINDOW_SCALE => "window scale",
+            SACK_PERMITTED => "SACK permitted",
+            SACK => "SACK",
+            TIMESTAMPS => "timestamps",
+            MD5 => "MD5 signature",
+            USER_TIMEOUT => "user timeout",
+            AUTHENTICATION => "TCP-AO",
+            MULTIPATH => "MPTCP",
+            FAST_OPEN => "Fast Open",
+            kind if ACCURATE_ECN.contains(&kind) => "AccECN",
+            kind if EXPERIMENTAL.contains(&kind) => "experimental",
+            _ => return None,
+        })
+    }
+
+    /// The option, taken apart; `None` for a kind that we don't know, or a length that the kind cannot have.
+    pub fn known(&self) -> Option<KnownOption<'a>> {
+        let data = self.data;
+        Some(match (self.kind, data) {
+            (MSS, &[high, low]) => KnownOption::Mss(u16::from_be_bytes([high, low])),
+            (WINDOW_SCALE, &[shift]) => KnownOption::WindowScale(shift),
+            (SACK_PERMITTED, []) => KnownOption::SackPermitted,
+            (SACK, _) => match data.as_chunks() {
+                (edges @ [_, ..], []) => KnownOption::Sack(edges),
+                _ => return None,
+            },
+            (TIMESTAMPS, _) => match data.as_chunks() {
+                (&[val, ecr], []) => {
+                    let (val, ecr) = (u32::from_be_bytes(val), u32::from_be_bytes(ecr));
+                    KnownOption::Timestamps(Timestamps { val, ecr })
+                }
+                _ => return None,
+            },
+            (MD5, _) => KnownOption::Md5(data.try_into().ok()?),
+            (USER_TIMEOUT, &[high, low]) => {
+                // RFC 5482 §3: the highest bit says that the others count minutes.
+                let count = u32::from(u16::from_be_bytes([high & 0x7f, low]));
+                KnownOption::UserTimeout { seconds: if high & 0x80 == 0 { count } else { 60 * count } }
+            }
+            (AUTHENTICATION, &[key_id, next_key_id, ref code @ ..]) => {
+                KnownOption::Authentication { key_id, next_key_id, code }
+            }
+            (MULTIPATH, &[first, ..]) => KnownOption::Multipath { subtype: first >> 4, data },
+            // RFC 7413 §4.1.1: an even number of bytes from 4 to 16, or none.
+            (FAST_OPEN, cookie) if matches!(cookie.len(), 0 | 4 | 6 | 8 | 10 | 12 | 14 | 16) => {
+                KnownOption::FastOpen { cookie }
+            }
+            // RFC 9768 §3.2.3: up to three counters of three bytes.
+            (kind, _) if ACCURATE_ECN.contains(&kind) && matches!(data.len(), 0 | 3 | 6 | 9) => {
+                KnownOption::AccurateEcn(data)
+            }
+            (kind, &[high, low, ref data @ ..]) if EXPERIMENTAL.contains(&kind) => {
+                KnownOption::Experimental { exid: u16::from_be_bytes([high, low]), data }
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// Where options stop making sense.
@@ -68,51 +199,42 @@ impl<'a> Iterator for RawOptions<'a> {
 }
 
 /// Appends the options, each padded to whole words.
-pub(super) fn write(options: &Options, out: &mut Vec<u8>) {
+pub(super) fn write(options: &Options, out: &mut Header) {
     if let Some(mss) = options.mss {
-        out.extend_from_slice(&[MSS, 4]);
-        out.extend_from_slice(&mss.get().to_be_bytes());
+        out.push(&[MSS, 4]);
+        out.push(&mss.get().to_be_bytes());
     }
     if let Some(scale) = options.window_scale {
-        out.extend_from_slice(&[NO_OPERATION, WINDOW_SCALE, 3, scale.shift()]);
+        out.push(&[NO_OPERATION, WINDOW_SCALE, 3, scale.shift()]);
     }
     if options.sack_permitted {
-        out.extend_from_slice(&[NO_OPERATION, NO_OPERATION, SACK_PERMITTED, 2]);
+        out.push(&[NO_OPERATION, NO_OPERATION, SACK_PERMITTED, 2]);
     }
     if let Some(timestamps) = options.timestamps {
-        out.extend_from_slice(&[NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10]);
-        out.extend_from_slice(&timestamps.val.to_be_bytes());
-        out.extend_from_slice(&timestamps.ecr.to_be_bytes());
+        out.push(&[NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10]);
+        out.push(&timestamps.val.to_be_bytes());
+        out.push(&timestamps.ecr.to_be_bytes());
     }
     if !options.sack.is_empty() {
         let len = u8::try_from(2 + 8 * options.sack.len()).unwrap_or(u8::MAX);
-        out.extend_from_slice(&[NO_OPERATION, NO_OPERATION, SACK, len]);
+        out.push(&[NO_OPERATION, NO_OPERATION, SACK, len]);
         for block in options.sack.iter() {
-            out.extend_from_slice(&block.start().value().to_be_bytes());
-            out.extend_from_slice(&block.end().value().to_be_bytes());
+            out.push(&block.start().value().to_be_bytes());
+            out.push(&block.end().value().to_be_bytes());
         }
     }
 }
 
-/// What the stack makes of the options. Of an option that comes twice, the last counts.
+/// What the stack makes of the options. Of an option that comes twice, the last counts; what it has no use for is left.
 pub(super) fn believed(options: RawOptions<'_>, syn: bool) -> Options {
     let mut found = Options::default();
-    for option in options.map_while(Result::ok) {
-        match (option.kind, option.data) {
-            (MSS, &[high, low]) if syn => found.mss = Mss::new(u16::from_be_bytes([high, low])),
-            (WINDOW_SCALE, &[shift]) if syn => found.window_scale = Some(WindowScale::clamped(shift)),
-            (SACK_PERMITTED, []) if syn => found.sack_permitted = true,
-            (TIMESTAMPS, data) => {
-                if let ([val, ecr], []) = data.as_chunks::<4>() {
-                    let (val, ecr) = (u32::from_be_bytes(*val), u32::from_be_bytes(*ecr));
-                    found.timestamps = Some(Timestamps { val, ecr });
-                }
-            }
-            (SACK, data) => {
-                if let (edges, []) = data.as_chunks::<8>() {
-                    found.sack = edges.iter().filter_map(block).collect();
-                }
-            }
+    for option in options.map_while(Result::ok).filter_map(|option| option.known()) {
+        match option {
+            KnownOption::Mss(mss) if syn => found.mss = Mss::new(mss),
+            KnownOption::WindowScale(shift) if syn => found.window_scale = Some(WindowScale::clamped(shift)),
+            KnownOption::SackPermitted if syn => found.sack_permitted = true,
+            KnownOption::Timestamps(timestamps) => found.timestamps = Some(timestamps),
+            KnownOption::Sack(edges) => found.sack = edges.iter().filter_map(block).collect(),
             _ => {}
         }
     }

@@ -210,3 +210,83 @@ fn what_is_no_header_says_why() {
     bytes[12] = 6 << 4;
     assert!(View::new(&bytes).is_ok());
 }
+
+/// Kinds and lengths of the RFC above each.
+#[test]
+fn known_options_are_taken_apart() {
+    let known = |bytes: &'static [u8]| {
+        let option = RawOptions::new(bytes).next().unwrap().unwrap();
+        (option.name(), option.known())
+    };
+    assert_eq!(known(&[2, 4, 5, 180]), (Some("MSS"), Some(KnownOption::Mss(1460))));
+    assert_eq!(known(&[3, 3, 15]), (Some("window scale"), Some(KnownOption::WindowScale(15))));
+    assert_eq!(known(&[4, 2]), (Some("SACK permitted"), Some(KnownOption::SackPermitted)));
+    let edges = KnownOption::Sack(&[[0, 0, 0, 1, 0, 0, 0, 2]]);
+    assert_eq!(known(&[5, 10, 0, 0, 0, 1, 0, 0, 0, 2]), (Some("SACK"), Some(edges)));
+    let timestamps = KnownOption::Timestamps(Timestamps { val: 1, ecr: 2 });
+    assert_eq!(known(&[8, 10, 0, 0, 0, 1, 0, 0, 0, 2]), (Some("timestamps"), Some(timestamps)));
+    // RFC 2385 §3.0
+    let digest = KnownOption::Md5(&[7; 16]);
+    assert_eq!(
+        known(&[19, 18, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7]),
+        (Some("MD5 signature"), Some(digest))
+    );
+    // RFC 5482 §3: the highest bit counts in minutes.
+    assert_eq!(
+        known(&[28, 4, 0x01, 0x2c]),
+        (Some("user timeout"), Some(KnownOption::UserTimeout { seconds: 300 }))
+    );
+    assert_eq!(known(&[28, 4, 0x80, 5]).1, Some(KnownOption::UserTimeout { seconds: 300 }));
+    // RFC 5925 §2.2
+    let authentication = KnownOption::Authentication { key_id: 1, next_key_id: 2, code: &[9; 3] };
+    assert_eq!(known(&[29, 7, 1, 2, 9, 9, 9]), (Some("TCP-AO"), Some(authentication)));
+    // RFC 8684 §3: the subtype is in the highest four bits.
+    let multipath = KnownOption::Multipath { subtype: 2, data: &[0x20, 5] };
+    assert_eq!(known(&[30, 4, 0x20, 5]), (Some("MPTCP"), Some(multipath)));
+    // RFC 7413 §4.1.1
+    let cookie = KnownOption::FastOpen { cookie: &[1, 2, 3, 4] };
+    assert_eq!(known(&[34, 6, 1, 2, 3, 4]), (Some("Fast Open"), Some(cookie)));
+    assert_eq!(known(&[34, 2]).1, Some(KnownOption::FastOpen { cookie: &[] }));
+    // RFC 9768 §3.2.3
+    let counters = KnownOption::AccurateEcn(&[0, 0, 1]);
+    assert_eq!(known(&[172, 5, 0, 0, 1]), (Some("AccECN"), Some(counters)));
+    // RFC 6994 §3
+    let experiment = KnownOption::Experimental { exid: 0xf989, data: &[1] };
+    assert_eq!(known(&[254, 5, 0xf9, 0x89, 1]), (Some("experimental"), Some(experiment)));
+    // Lengths that the kind cannot have; a kind that nobody knows.
+    for (bytes, name) in [
+        (&[2, 3, 1][..], "MSS"),
+        (&[5, 2], "SACK"),
+        (&[34, 3, 1], "Fast Open"),
+        (&[34, 5, 1, 2, 3], "Fast Open"),
+        (&[253, 3, 1], "experimental"),
+        (&[30, 2], "MPTCP"),
+    ] {
+        assert_eq!(known(bytes), (Some(name), None));
+    }
+    assert_eq!(known(&[77, 2]), (None, None));
+}
+
+#[test]
+fn unknown_options_do_not_hide_the_known_ones() {
+    let mut bytes = Vec::new();
+    Repr::new(PORTS, bare()).unwrap().write(Checksum::EMPTY, Checksum::EMPTY, &mut bytes);
+    // Fast Open, an experiment, a kind that nobody knows, each of a length of its own; then timestamps.
+    bytes.extend([34, 2, 254, 6, 1, 2, 3, 4, 77, 5, 0, 0, 0, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
+    bytes[12] = 11 << 4;
+    let view = View::new(&bytes).unwrap();
+    assert_eq!(view.options().flatten().count(), 4);
+    let expected = Options { timestamps: Some(Timestamps { val: 1, ecr: 2 }), ..Options::default() };
+    assert_eq!(view.repr(Ecn::NotEct).unwrap().segment().options, expected);
+}
+
+#[test]
+fn what_is_not_believed_can_be_shown() {
+    let mut bytes = Vec::new();
+    Repr::new(PORTS, bare()).unwrap().write(Checksum::EMPTY, Checksum::EMPTY, &mut bytes);
+    bytes[12] |= 1;
+    bytes[16..20].copy_from_slice(&[1, 2, 3, 4]);
+    let view = View::new(&bytes).unwrap();
+    assert_eq!((view.reserved(), view.checksum(), view.urgent()), (1, 0x0102, 0x0304));
+    assert_eq!(view.repr(Ecn::NotEct).unwrap().segment(), &bare());
+}

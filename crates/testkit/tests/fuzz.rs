@@ -1,0 +1,23 @@
+//! Replays what the fuzzers begin with, and what they have found, through the functions that they run.
+
+use std::fs;
+use std::path::Path;
+
+/// Each file under `fuzz/seeds/<target>/` is one input.
+fn replay(target: &str, run: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
+    let mut replayed = 0;
+    for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.expect("reading the folder of seeds").path();
+        // Shown only when a panic follows.
+        eprintln!("{}", path.display());
+        run(&fs::read(&path).expect("reading a seed"));
+        replayed += 1;
+    }
+    assert!(replayed > 0, "no seeds under {}: this test checked nothing", folder.display());
+}
+
+#[test]
+fn packets() {
+    replay("ip", testkit::fuzz::ip::run);
+}
