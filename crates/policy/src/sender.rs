@@ -113,12 +113,12 @@ impl SenderPolicy {
         }
     }
 
-    /// A segmenter for a connection with this `smss`.
-    pub fn segmenter(&self, smss: u32) -> AnySegmenter {
+    /// A segmenter.
+    pub fn segmenter(&self) -> AnySegmenter {
         match self.framing {
             Framing::Full => AnySegmenter::FullSized(FullSized),
             Framing::FixedSize(regime, avoidance) => {
-                AnySegmenter::FixedSize(FixedSize::new(regime, avoidance, self.loss_window_bytes(smss)))
+                AnySegmenter::FixedSize(FixedSize::new(regime, avoidance, self.loss_window))
             }
             Framing::VariableSize(regime, alpha) => {
                 AnySegmenter::VariableSize(VariableSize::new(regime, alpha))

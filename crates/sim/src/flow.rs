@@ -5,9 +5,9 @@ use std::sync::Arc;
 use policy::SenderPolicy;
 use policy::congestion::{Counting, Halving};
 use policy::rtt::RtoConfig;
-use tcp::{Config, Connection, DelayedAck, Negotiated, RttSamples};
+use tcp::{Challenges, Config, Connection, DelayedAck, Negotiated, Patience, RttSamples};
 use units::{Duration, Instant};
-use wire::SeqNum;
+use wire::{Mss, SeqNum};
 
 use crate::plan::PlannedWorkload;
 use crate::scenario::{Growth, Opener, RttSample, TcpSettings};
@@ -256,5 +256,9 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
         msl: Duration::from_secs(120),
         // A simulated flow is never given up: how long it takes is what is asked.
         max_timeouts: u8::MAX,
+        max_syn_timeouts: u8::MAX,
+        min_mss: Mss::LEAST,
+        challenges: Challenges::DEFAULT,
+        patience: Patience::ENDLESS,
     }
 }

@@ -44,6 +44,14 @@ pub struct Config {
     pub msl: Duration,
     /// Timeouts in a row after which the connection is given up (RFC 9293 §3.8.3, R2).
     pub max_timeouts: u8,
+    /// The same for a SYN.
+    pub max_syn_timeouts: u8,
+    /// What no peer and no router makes segments smaller than, options included.
+    pub min_mss: Mss,
+    /// How often a segment that may be a guess is challenged.
+    pub challenges: Challenges,
+    /// How long a silent or unwilling peer is waited for.
+    pub patience: Patience,
 }
 
 impl Default for Config {
@@ -67,7 +75,69 @@ impl Default for Config {
             restart_after_idle: true,
             msl: Duration::from_secs(120),
             max_timeouts: 15,
+            // RFC 9293 §3.8.3: R2 of a SYN is at least 3 minutes. From a timeout of 1 s this is 183 s.
+            max_syn_timeouts: 7,
+            min_mss: Mss::LEAST,
+            challenges: Challenges::DEFAULT,
+            patience: Patience::ENDLESS,
         }
+    }
+}
+
+/// RFC 5961 §7: a limit for challenge ACKs, and for the other answers that a stranger can draw by guessing, so that a
+/// flood of guesses costs little. It holds for a connection; one for all connections is a matter for the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Challenges {
+    /// So many at most …
+    pub count: u8,
+    /// … in any time of this length.
+    pub per: Duration,
+}
+
+impl Challenges {
+    /// Ten a second.
+    pub const DEFAULT: Self = Self { count: 10, per: Duration::from_secs(1) };
+}
+
+/// How long a host waits for a peer, beyond what the protocol says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// RFC 9293 §3.8.3, RFC 5482: what is queued may make no progress for so long, be it that the peer is silent or that
+    /// its window stays closed; then the connection is given up. It also holds for a SYN.
+    pub user_timeout: Option<Duration>,
+    /// RFC 9293 §3.8.4: whether and how a peer that says nothing is asked if it is there.
+    pub keep_alive: Option<KeepAlive>,
+    /// How long a peer may be silent in FIN-WAIT-2, where nothing else would end the wait.
+    pub fin_wait_2: Option<Duration>,
+}
+
+impl Patience {
+    /// What the protocol asks for and no more.
+    pub const ENDLESS: Self = Self { user_timeout: None, keep_alive: None, fin_wait_2: None };
+
+    pub(crate) fn is_endless(&self) -> bool {
+        *self == Self::ENDLESS
+    }
+}
+
+/// RFC 9293 §3.8.4: keep-alives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeepAlive {
+    pub(crate) idle: Duration,
+    pub(crate) interval: Duration,
+    pub(crate) count: u8,
+}
+
+impl KeepAlive {
+    /// RFC 9293 §3.8.4: two hours, the least that may be done unasked; then as stacks do, nine times at 75 s.
+    pub const DEFAULT: Self =
+        Self { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), count: 9 };
+
+    /// After `idle` without a word from the peer, and with nothing unacknowledged, it is asked if it is there; and again
+    /// every `interval`, `count` times in all, before it is given up. No single answer that is missing means anything.
+    /// `None` if any of the three is zero.
+    pub fn new(idle: Duration, interval: Duration, count: u8) -> Option<Self> {
+        (!idle.is_zero() && !interval.is_zero() && count > 0).then_some(Self { idle, interval, count })
     }
 }
 
@@ -133,8 +203,12 @@ impl Negotiated {
 
     /// The sender maximum segment size: RFC 6691 §2, the options on every data segment come out of the payload.
     pub(crate) fn smss(self, config: &Config) -> u32 {
-        let largest = config.mss.min(self.peer_mss).bytes();
+        self.payload_of(config.mss.min(self.peer_mss.max(config.min_mss)))
+    }
+
+    /// What a segment of this size carries beside the options.
+    pub(crate) fn payload_of(self, mss: Mss) -> u32 {
         let options = if self.timestamps { 12 } else { 0 };
-        largest.saturating_sub(options).max(1)
+        mss.bytes().saturating_sub(options).max(1)
     }
 }

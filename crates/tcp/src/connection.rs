@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use units::{Duration, Instant};
-use wire::{Control, Flags, Mss, Options, Segment, SeqNum, Timestamps, UnscaledWindow, WindowScale};
+use wire::{
+    Control, Flags, Mss, Options, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
+};
 
 use crate::config::{Config, Negotiated};
 use crate::event::{CallError, CloseReason, Event, Events};
+use crate::guard::Guard;
+use crate::opening::Opening;
 use crate::receive::Receiver;
 use crate::send::{SendState, SendStatistics, Sender};
 use crate::state::State;
@@ -30,12 +34,13 @@ pub struct Connection {
     pub(crate) snd: Sender,
     pub(crate) rcv: Receiver,
     pub(crate) timers: Timers,
-    pub(crate) reset: Option<Reset>,
-    /// Opened by a SYN from the peer: what a reset of the handshake returns to (RFC 9293 §3.10.7.4).
-    pub(crate) passive: bool,
+    pub(crate) owed: Option<Owed>,
+    pub(crate) opening: Opening,
     /// It has come to its end, and can't be opened again.
     over: bool,
     events: Events,
+    /// None, or made when it is first needed: what happens to most segments asks no more than whether it is there.
+    pub(crate) guard: Option<Box<Guard>>,
 }
 
 /// Deadlines; a timer that is off is at [`Instant::NEVER`].
@@ -47,8 +52,8 @@ pub(crate) struct Timers {
     pub(crate) delayed_ack: Instant,
     /// RFC 9293 §3.8.6.1: the peer's window is too small to send.
     pub(crate) persist: Instant,
-    /// RFC 9293 §3.10.8: TIME-WAIT is over.
-    pub(crate) time_wait: Instant,
+    /// How long the state may last, or patience is to be looked at: in TIME-WAIT RFC 9293 §3.10.8, else [`Guard`].
+    pub(crate) limit: Instant,
 }
 
 impl Timers {
@@ -56,15 +61,17 @@ impl Timers {
         retransmit: Instant::NEVER,
         delayed_ack: Instant::NEVER,
         persist: Instant::NEVER,
-        time_wait: Instant::NEVER,
+        limit: Instant::NEVER,
     };
 }
 
-/// A reset that is owed to the peer.
+/// What is owed to the peer before anything else.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reset {
-    pub(crate) seq: SeqNum,
-    pub(crate) ack: Option<SeqNum>,
+pub(crate) enum Owed {
+    /// A reset.
+    Reset { seq: SeqNum, ack: Option<SeqNum> },
+    /// RFC 9293 §3.8.4.
+    KeepAlive,
 }
 
 impl Connection {
@@ -85,17 +92,18 @@ impl Connection {
             snd: Sender::new(&config, &negotiated, iss),
             rcv: Receiver::new(&config),
             timers: Timers::OFF,
-            reset: None,
-            passive: false,
+            owed: None,
+            opening: Opening::Active,
             over: false,
             events: Events::default(),
+            guard: Guard::of(&config),
             negotiated,
             config,
         }
     }
 
     /// A connection in ESTABLISHED without a handshake, and so without a measurement of the round-trip time:
-    /// for simulated flows that are timed from their first segment, and for tests.
+    /// for simulated flows that are timed from their first segment, and for tests. Its patience begins at zero.
     pub fn established(
         config: Arc<Config>,
         iss: SeqNum,
@@ -105,8 +113,11 @@ impl Connection {
     ) -> Self {
         let mut connection = Self::with_options(config, iss, negotiated);
         connection.rcv.synchronize(irs);
-        connection.snd.syn_skipped(peer_window);
+        connection.snd.syn_skipped(irs, peer_window);
         connection.state = State::Established;
+        if connection.guard.is_some() {
+            connection.note_opened(Instant::ZERO);
+        }
         connection
     }
 
@@ -128,7 +139,7 @@ impl Connection {
         if !matches!(self.state, State::Closed | State::Listen) {
             return Err(CallError::State { call: "connect", state: self.state });
         }
-        self.passive = false;
+        self.opening = Opening::Active;
         self.state = State::SynSent;
         Ok(())
     }
@@ -144,7 +155,7 @@ impl Connection {
         if self.state != State::Closed {
             return Err(CallError::State { call: "listen", state: self.state });
         }
-        self.passive = true;
+        self.opening = Opening::Listening;
         self.state = State::Listen;
         Ok(())
     }
@@ -196,7 +207,7 @@ impl Connection {
     /// Ends the connection at once with a reset (RFC 9293 §3.10.5).
     pub fn abort(&mut self) {
         if self.state.is_reset_by_abort() {
-            self.reset = Some(Reset { seq: self.snd.pure_seq(), ack: Some(self.rcv.nxt) });
+            self.owed = Some(Owed::Reset { seq: self.snd.pure_seq(), ack: Some(self.rcv.nxt) });
         }
         if self.state != State::Closed {
             self.over(CloseReason::Aborted);
@@ -211,7 +222,12 @@ impl Connection {
     /// When [`on_timeout`](Self::on_timeout) is next due, [`Instant::NEVER`] if no timer runs.
     pub fn next_timeout(&self) -> Instant {
         let timers = &self.timers;
-        timers.retransmit.min(timers.delayed_ack).min(timers.persist).min(timers.time_wait)
+        timers.retransmit.min(timers.delayed_ack).min(timers.persist).min(timers.limit)
+    }
+
+    /// What the two ends have agreed on, once the peer's SYN has come.
+    pub fn negotiated(&self) -> Negotiated {
+        self.negotiated
     }
 
     /// The state.
@@ -279,6 +295,23 @@ impl Connection {
         segment.seq.distance_from(self.snd.first_unacknowledged_byte())
     }
 
+    /// What of a segment's payload has arrived before, out of order.
+    pub(crate) fn overlaps(&self, segment: &Segment) -> Vec<SeqRange> {
+        self.rcv.overlaps(segment.seq, segment.payload_len)
+    }
+
+    /// Gives back the memory of queues that are empty.
+    pub(crate) fn release(&mut self) {
+        self.snd.board.release();
+        self.rcv.release();
+    }
+
+    /// The bytes of memory behind this value: its queues, whatever they hold now.
+    pub fn memory(&self) -> usize {
+        let guard = self.guard.as_ref().map_or(0, |guard| guard.memory());
+        self.snd.board.memory() + self.rcv.memory() + guard
+    }
+
     pub(crate) fn emit(&mut self, event: Event) {
         self.events.push(event);
     }
@@ -300,7 +333,7 @@ impl Connection {
 
     pub(crate) fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
-        self.timers = Timers { time_wait: now + self.config.msl * 2, ..Timers::OFF };
+        self.timers = Timers { limit: now + self.config.msl * 2, ..Timers::OFF };
     }
 
     /// A segment with the acknowledgment, window and options that every segment of this connection carries.

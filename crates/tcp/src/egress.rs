@@ -4,7 +4,7 @@ use policy::loss::Cut;
 use units::Instant;
 use wire::{Control, Ecn, Flags, Segment, SeqNum};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Owed};
 use crate::state::State;
 
 /// A run of sequence numbers to send as one segment.
@@ -21,10 +21,11 @@ struct Piece {
 impl Connection {
     /// The next segment to send, `None` when there is none just now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        if let Some(reset) = self.reset.take() {
+        if let Some(owed) = self.owed.take() {
+            let Owed::Reset { seq, ack } = owed else { return Some(self.keep_alive(now)) };
             return Some(Segment {
-                seq: reset.seq,
-                ack: reset.ack,
+                seq,
+                ack,
                 control: Control::Rst,
                 flags: Flags::NONE,
                 window: wire::UnscaledWindow::default(),
@@ -84,6 +85,9 @@ impl Connection {
         // RFC 6298 §5.1.
         if self.timers.retransmit == Instant::NEVER {
             self.restart_retransmit_timer(now);
+            if self.guard.is_some() {
+                self.note_owed(now);
+            }
         }
     }
 
@@ -178,6 +182,9 @@ impl Connection {
         if !probe && (nothing || silly) {
             if flight == 0 && self.timers.persist == Instant::NEVER {
                 self.timers.persist = now + snd.rtt.rto();
+                if self.guard.is_some() {
+                    self.note_owed(now);
+                }
             }
             return None;
         }

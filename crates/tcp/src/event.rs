@@ -33,6 +33,12 @@ pub enum CloseReason {
     TimedOut,
     /// The user aborted.
     Aborted,
+    /// No keep-alive was answered.
+    KeepAlive,
+    /// The peer was silent for too long in FIN-WAIT-2.
+    FinWait2,
+    /// A router or the peer's host reported, before the connection was open, that it can't come about.
+    Unreachable,
 }
 
 /// How a loss is being repaired, or what else reduced the window.

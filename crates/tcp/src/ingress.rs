@@ -15,8 +15,9 @@ mod text;
 use units::Instant;
 use wire::{Control, Flags, Segment, UnscaledWindow, WindowScale};
 
-use crate::connection::{Connection, Reset};
+use crate::connection::{Connection, Owed};
 use crate::event::Accepted;
+use crate::opening::Opening;
 use crate::state::State;
 
 /// Whether a segment goes on to the next step.
@@ -29,6 +30,15 @@ enum Step {
 impl Connection {
     /// Handles an arriving segment and returns which part of its payload was taken, if any.
     pub fn on_segment(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
+        if self.guard.is_some() {
+            return self.on_guarded_segment(segment, now);
+        }
+        self.take_segment(segment, now)
+    }
+
+    #[expect(clippy::inline_always, reason = "called from two places, of which one is hot")]
+    #[inline(always)]
+    pub(crate) fn take_segment(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
         match self.state {
             State::Closed => self.refuse(segment),
             State::Listen => self.segment_in_listen(segment, now),
@@ -50,8 +60,8 @@ impl Connection {
             }
         }
         if self.check_sequence(segment, now) == Step::Stop
-            || self.check_reset(segment) == Step::Stop
-            || self.check_syn(segment) == Step::Stop
+            || self.check_reset(segment, now) == Step::Stop
+            || self.check_syn(segment, now) == Step::Stop
             || self.check_ack(segment, now) == Step::Stop
         {
             return None;
@@ -63,7 +73,7 @@ impl Connection {
 
     /// When both ends open at once, the peer's SYN-ACK begins with the SYN that has been received.
     fn repeats_known_syn(&self, segment: &Segment) -> bool {
-        !self.passive && segment.ack.is_some() && segment.seq + 1 == self.rcv.nxt
+        self.opening == Opening::Active && segment.ack.is_some() && segment.seq + 1 == self.rcv.nxt
     }
 
     /// RFC 9293 §3.10.7.4: what lies before the window is trimmed off, here the SYN, so that the acknowledgment
@@ -86,9 +96,9 @@ impl Connection {
         if segment.control == Control::Rst {
             return;
         }
-        self.reset = Some(match segment.ack {
-            Some(ack) => Reset { seq: ack, ack: None },
-            None => Reset { seq: wire::SeqNum::new(0), ack: Some(segment.seq_end()) },
+        self.owed = Some(match segment.ack {
+            Some(ack) => Owed::Reset { seq: ack, ack: None },
+            None => Owed::Reset { seq: wire::SeqNum::new(0), ack: Some(segment.seq_end()) },
         });
     }
 }

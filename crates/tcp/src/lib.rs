@@ -9,10 +9,13 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `connection` | the type, its driving contract, the user's calls |
+//! | `opening` | connections made from a peer's SYN, or from a SYN cookie that it returns |
 //! | `ingress` | an arriving segment, a module per step of RFC 9293 §3.10.7.4 |
 //! | `egress` | the next segment to send |
 //! | `send` | the sending half: window, queue, loss response |
 //! | `receive` | the receiving half: reassembly, delayed ACKs, advertised window |
+//! | `icmp` | what routers report: path MTU, errors |
+//! | `guard` | what only a connection on a real wire keeps: patience, limits for challenges |
 //! | `timeout` | expired timers |
 
 mod bytes;
@@ -20,15 +23,19 @@ mod config;
 mod connection;
 mod egress;
 mod event;
+mod guard;
+mod icmp;
 mod ingress;
+mod opening;
 mod receive;
 mod send;
 mod state;
 mod timeout;
 
 pub use bytes::ByteStream;
-pub use config::{Config, DelayedAck, Negotiated, RttSamples};
+pub use config::{Challenges, Config, DelayedAck, KeepAlive, Negotiated, Patience, RttSamples};
 pub use connection::Connection;
 pub use event::{Accepted, CallError, CloseReason, Event, LossEvent, Repair};
+pub use icmp::IcmpError;
 pub use send::{SendState, SendStatistics};
 pub use state::State;

@@ -65,6 +65,18 @@ impl Receiver {
         std::mem::swap(&mut self.islands, &mut old.islands);
     }
 
+    /// Gives back memory that is not in use.
+    pub(crate) fn release(&mut self) {
+        if self.islands.is_empty() {
+            self.islands = Vec::new();
+        }
+    }
+
+    /// The bytes of memory in use behind this value.
+    pub(crate) fn memory(&self) -> usize {
+        self.islands.capacity() * size_of::<SeqRange>()
+    }
+
     /// The peer's initial sequence number is known.
     pub(crate) fn synchronize(&mut self, irs: SeqNum) {
         self.nxt = irs + 1;
@@ -119,7 +131,10 @@ impl Receiver {
         timer: &mut Instant,
     ) -> Option<Accepted> {
         let start = seq.latest(self.nxt);
-        let stop = (seq + len).earliest(self.edge);
+        let mut stop = (seq + len).earliest(self.edge);
+        if self.fin.is_some() {
+            stop = self.before_fin(stop);
+        }
         let Some(fresh) = SeqRange::new(start, stop) else {
             // RFC 5681 §4.2: a segment that brings nothing is answered at once, so that a sender whose
             // acknowledgment was lost learns where it stands.
@@ -147,6 +162,35 @@ impl Receiver {
             self.delay_ack(now, timer);
         }
         Some(accepted)
+    }
+
+    /// What has arrived out of order of these numbers.
+    pub(crate) fn overlaps(&self, seq: SeqNum, len: u32) -> Vec<SeqRange> {
+        let shared = |island: &&SeqRange| island.start().before(seq + len) && island.end().after(seq);
+        self.islands.iter().filter(shared).copied().collect()
+    }
+
+    /// The peer's FIN stands at `at`, unless one stood elsewhere first, or more than that has arrived: then it is a lie.
+    /// Returns whether everything before it has arrived.
+    pub(crate) fn note_fin(&mut self, at: SeqNum) -> bool {
+        if at.at_or_after(self.nxt) {
+            self.fin.get_or_insert(at);
+        }
+        self.fin == Some(self.nxt)
+    }
+
+    /// Behind the end of the stream there can be nothing.
+    #[cold]
+    fn before_fin(&self, stop: SeqNum) -> SeqNum {
+        self.fin.map_or(stop, |fin| stop.earliest(fin))
+    }
+
+    /// Everything before the FIN has arrived. What pretended to lie behind it goes.
+    pub(crate) fn finish(&mut self) {
+        self.fin = None;
+        self.nxt += 1;
+        self.islands = Vec::new();
+        self.ack_due = true;
     }
 
     /// RFC 2883 §4: the next acknowledgment says that these bytes had arrived before, if they had.

@@ -138,7 +138,7 @@ impl Sender {
             small_end: iss,
             last_sent: Instant::ZERO,
             controller: sender.controller(smss, config.counting, config.halving),
-            segmenter: sender.segmenter(smss),
+            segmenter: sender.segmenter(),
             detector: sender.detector(negotiated.sack),
             recovery: sender.recovery(negotiated.sack && sender.wants_sack()),
             loss_window: sender.loss_window_bytes(smss),
@@ -159,7 +159,7 @@ impl Sender {
         self.smss = negotiated.smss(config);
         self.sack = negotiated.sack && sender.wants_sack();
         self.controller = sender.controller(self.smss, config.counting, config.halving);
-        self.segmenter = sender.segmenter(self.smss);
+        self.segmenter = sender.segmenter();
         self.detector = sender.detector(negotiated.sack);
         self.recovery = sender.recovery(self.sack);
         self.loss_window = sender.loss_window_bytes(self.smss);
@@ -175,13 +175,14 @@ impl Sender {
         self.segmenter.on_slow_start(view.cwnd, &view);
     }
 
-    /// Starts as if the SYN had been acknowledged by a peer with this window.
-    pub(crate) fn syn_skipped(&mut self, window: u32) {
+    /// Starts as if the SYN had been acknowledged by a peer with this initial sequence number and this window.
+    pub(crate) fn syn_skipped(&mut self, irs: SeqNum, window: u32) {
         self.begin_slow_start();
         self.una = self.iss + 1;
         self.nxt = self.una;
         self.max = self.una;
         self.small_end = self.una;
+        self.wl = (irs, self.una);
         self.set_window(window);
     }
 
@@ -274,6 +275,17 @@ impl Sender {
 
     pub(crate) fn close(&mut self) {
         self.fin = true;
+    }
+
+    /// RFC 5961 §5.2: whether an acknowledgment before SND.UNA lies further back than the peer's largest window. Unlike
+    /// there, nor does it lie before the SYN, where nothing was ever sent: what is in reach of a guess is then no more than
+    /// has been acknowledged.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn is_too_old(&self, ack: SeqNum) -> bool {
+        // The distance from the SYN is one only until numbers come round.
+        let young = self.statistics.bytes < 1 << 30;
+        ack.before(self.una - self.max_wnd) || young && ack.at_or_before(self.iss)
     }
 
     /// RFC 9293 §3.10.7.4, fifth step: whether the segment's window is newer than the one in use.
@@ -445,7 +457,7 @@ impl Sender {
 
     /// The retransmission timer expired for the SYN; `false` when it has done so too often.
     pub(crate) fn syn_timed_out(&mut self, config: &Config) -> bool {
-        if self.timeouts_in_a_row >= config.max_timeouts {
+        if self.timeouts_in_a_row >= config.max_syn_timeouts {
             return false;
         }
         self.timeouts_in_a_row += 1;

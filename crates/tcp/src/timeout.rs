@@ -24,8 +24,8 @@ impl Connection {
             // segment, and the retransmission timer with its back-off repeats it.
             self.snd.probe = true;
         }
-        if self.timers.time_wait <= now {
-            self.over(CloseReason::Finished);
+        if self.timers.limit <= now {
+            self.limit_reached(now);
         }
     }
 

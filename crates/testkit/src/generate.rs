@@ -8,7 +8,7 @@ use policy::congestion::{Counting, Halving};
 use policy::rtt::RtoConfig;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tcp::{Config, DelayedAck, RttSamples};
+use tcp::{Challenges, Config, DelayedAck, Patience, RttSamples};
 use units::Duration;
 use wire::{Mss, SeqNum};
 
@@ -76,6 +76,8 @@ prop_compose! {
         (every, timeout) in (1..5u8, millis(1..500)),
         (receive_buffer, send_buffer) in (buffer(), buffer()),
         [window_scaling, timestamps, sack, ecn, nagle, restart_after_idle] in any::<[bool; 6]>(),
+        min_mss in select(vec![1u16, 48, 536]),
+        challenges in prop_oneof![Just(Challenges::DEFAULT), (0..3u8, millis(1..2000)).prop_map(|(count, per)| Challenges { count, per })],
     ) -> Config {
         Config {
             sender,
@@ -96,6 +98,10 @@ prop_compose! {
             msl: Duration::from_secs(30),
             // With three losses in ten a segment may need many tries; none gives up.
             max_timeouts: u8::MAX,
+            max_syn_timeouts: u8::MAX,
+            min_mss: Mss::new(min_mss).expect("at least one byte"),
+            challenges,
+            patience: Patience::ENDLESS,
         }
     }
 }
@@ -126,7 +132,7 @@ prop_compose! {
         (delay, hold) in (millis(0..100), millis(0..100)),
         loss in rate(300), corruption in rate(50), duplication in rate(300), reordering in rate(300), marking in rate(500),
     ) -> PathConfig {
-        PathConfig { delay, loss, corruption, duplication, reordering, hold, marking }
+        PathConfig { delay, loss, corruption, duplication, reordering, hold, marking, mtu: None }
     }
 }
 
@@ -140,6 +146,7 @@ prop_compose! {
     pub fn pair()(
         a in end(), b in end(),
         there in path(), back in path(),
+        mtus in prop::array::uniform2(prop::option::of(0..1500u16)),
         both_connect in prop::bool::weighted(0.1),
         seed in any::<u64>(),
     ) -> PairConfig {
@@ -152,6 +159,11 @@ prop_compose! {
             end.plan.read = end.plan.read.max(end.plan.bytes / 100 + 1);
             end.plan.write = end.plan.write.max(end.plan.bytes / 100 + 1);
         }
-        PairConfig { ends, paths: [there, back], both_connect, seed }
+        let mut paths = [there, back];
+        for ((path, more), end) in paths.iter_mut().zip(mtus).zip(&ends) {
+            // An acknowledgment with all its blocks must fit, and what the sender takes for the least.
+            path.mtu = more.map(|more| more + 100.max(40 + end.tcp.min_mss.get()));
+        }
+        PairConfig { ends, paths, both_connect, seed }
     }
 }

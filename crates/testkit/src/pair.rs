@@ -19,7 +19,7 @@ use units::Instant;
 use wire::{SeqNum, WindowScale};
 
 use crate::notation::Origins;
-use crate::path::{Packet, Path, PathConfig};
+use crate::path::{Fate, Packet, Path, PathConfig};
 use user::User;
 use watch::Watch;
 
@@ -257,6 +257,12 @@ impl Pair {
                 return Err(format!("{end:?} sent {} bytes as {}", payload.len(), segment.payload_len));
             }
             let fate = side.path.send(Packet { segment, payload }, self.now);
+            if fate == Fate::TooBig
+                && let Some(mss) = side.path.fits()
+            {
+                // What the router reports is there before the next segment leaves.
+                side.stream.on_packet_too_big(mss, segment.seq);
+            }
             self.trace.note(self.now, end, segment, side.origins, fate);
             self.segments += 1;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use units::{Duration, Instant};
-use wire::{Ecn, Segment};
+use wire::{Ecn, Mss, Segment};
 
 use crate::random::Random;
 
@@ -24,6 +24,8 @@ pub struct PathConfig {
     pub hold: Duration,
     /// How many of the ECN-capable ones a router marks.
     pub marking: u16,
+    /// Packets longer than this are dropped, and their sender is told (RFC 1191).
+    pub mtu: Option<u16>,
 }
 
 /// What became of a segment.
@@ -37,6 +39,8 @@ pub enum Fate {
     Damaged,
     /// It arrives twice.
     Doubled,
+    /// It is longer than the MTU.
+    TooBig,
 }
 
 /// A segment under way, with its bytes.
@@ -67,6 +71,9 @@ impl Path {
     /// Sends a packet on its way and says what becomes of it.
     pub fn send(&mut self, mut packet: Packet, now: Instant) -> Fate {
         let PathConfig { loss, corruption, duplication, .. } = self.config;
+        if self.config.mtu.is_some_and(|mtu| packet.segment.ipv4_len() > mtu.into()) {
+            return Fate::TooBig;
+        }
         if self.random.chance(loss) {
             return Fate::Lost;
         }
@@ -83,6 +90,11 @@ impl Path {
         }
         self.enqueue(packet, now);
         fate
+    }
+
+    /// What a router reports of a packet that is longer than the MTU: the segment size that fits.
+    pub fn fits(&self) -> Option<Mss> {
+        Mss::new(self.config.mtu?.saturating_sub(40))
     }
 
     /// When the next packet arrives.

@@ -18,6 +18,7 @@
 //! | `connect`, `listen`, `close`, `abort` | the user's call; `close fails` when it must be refused (so the first three) |
 //! | `write 1000`, `write 1000 = 500` | the user writes, and this much fits (all of it if nothing is said) |
 //! | `read 1000`, `read 1000 = 500` | the user reads, and gets this much |
+//! | `icmp mss 536 for 1`, `icmp soft for 1`, `icmp hard for 1` | a router reports of the segment at 1 what fits, or an error; `… ignored` when that is to be dropped |
 //! | `assert cwnd 2920, ssthresh >= 2920` | what must hold (the names are in `script/claim.rs`) |
 //! | `event connected` | the next event of that kind has come |
 //! | `quiet` | time passes; as everywhere, what leaves and isn't expected is an error |
@@ -39,8 +40,10 @@ mod setup;
 
 use std::fmt;
 
+use tcp::IcmpError;
 use thiserror::Error;
 use units::Duration;
+use wire::Mss;
 
 use claim::Claim;
 use pattern::Pattern;
@@ -90,9 +93,17 @@ enum Action {
     Abort,
     Write { bytes: u32, taken: u32 },
     Read { bytes: u32, taken: u32 },
+    Icmp { report: Report, seq: u32, ignored: bool },
     Assert(Vec<Claim>),
     Event(String),
     Quiet,
+}
+
+/// What a router reports.
+#[derive(Debug, Clone, Copy)]
+enum Report {
+    TooBig(Mss),
+    Error(IcmpError),
 }
 
 impl Script {

@@ -18,6 +18,11 @@ fn replay(target: &str, run: fn(&[u8])) {
 }
 
 #[test]
+fn connections() {
+    replay("connection", testkit::fuzz::connection::run);
+}
+
+#[test]
 fn packets() {
     replay("ip", testkit::fuzz::ip::run);
 }

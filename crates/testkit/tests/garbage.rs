@@ -1,65 +1,12 @@
-//! Whatever arrives in whatever state, with whatever calls and however much time between: no panic, no endless
-//! answer, nothing kept that the buffers have no room for.
-
-use std::sync::Arc;
+//! Whatever arrives in whatever state: [`testkit::hostile`] with cases that are likely to matter.
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tcp::{ByteStream, Config, Connection, Negotiated, State};
+use tcp::{IcmpError, KeepAlive, Patience};
 use testkit::generate::{cases, tcp};
-use units::{Duration, Instant};
-use wire::{
-    Control, Ecn, Flags, Mss, Options, SackBlocks, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow,
-    WindowScale,
-};
-
-/// A single feed is answered with no more segments than this.
-const MOST_AT_ONCE: u32 = 3_000;
-
-/// A number that is likely to matter: close to where the connection stands, or anything at all.
-#[derive(Debug, Clone, Copy)]
-enum Number {
-    Near(i32),
-    Any(u32),
-}
-
-impl Number {
-    fn resolve(self, base: SeqNum) -> SeqNum {
-        match self {
-            Self::Near(offset) => SeqNum::new(base.value().wrapping_add_signed(offset)),
-            Self::Any(value) => SeqNum::new(value),
-        }
-    }
-}
-
-#[derive(Debug, Clone)]
-struct Garbage {
-    seq: Number,
-    ack: Option<Number>,
-    control: Control,
-    window: u16,
-    payload_len: u32,
-    sack: Vec<(Number, u32)>,
-    timestamps: Option<(u32, u32)>,
-    mss: Option<u16>,
-    scale: Option<u8>,
-    sack_permitted: bool,
-    flags: Flags,
-}
-
-#[derive(Debug, Clone)]
-enum Stimulus {
-    Segment(Garbage),
-    /// Time passes, and timers expire, on time or late.
-    Wait(Duration),
-    NextTimeout,
-    Connect,
-    Listen,
-    Write(u16),
-    Read(u16),
-    Close,
-    Abort,
-}
+use testkit::hostile::{Garbage, Number, Start, Stimulus, Victim};
+use units::Duration;
+use wire::{Control, Ecn, Flags};
 
 fn number() -> impl Strategy<Value = Number> {
     prop_oneof![
@@ -98,6 +45,10 @@ fn stimulus() -> impl Strategy<Value = Stimulus> {
         20 => garbage().prop_map(Stimulus::Segment),
         3 => (0..100_000u64).prop_map(|millis| Stimulus::Wait(Duration::from_millis(millis))),
         3 => Just(Stimulus::NextTimeout),
+        1 => (any::<u16>(), number()).prop_map(|(mss, seq)| Stimulus::TooBig(mss, seq)),
+        1 => (any::<bool>(), number()).prop_map(|(hard, seq)| {
+            Stimulus::Icmp(if hard { IcmpError::Hard } else { IcmpError::Soft }, seq)
+        }),
         1 => Just(Stimulus::Connect),
         1 => Just(Stimulus::Listen),
         4 => any::<u16>().prop_map(Stimulus::Write),
@@ -107,115 +58,17 @@ fn stimulus() -> impl Strategy<Value = Stimulus> {
     ]
 }
 
-struct Victim {
-    stream: ByteStream,
-    config: Arc<Config>,
-    now: Instant,
-    /// What the connection acknowledges.
-    expects: SeqNum,
-    payload: Vec<u8>,
-}
-
-impl Victim {
-    fn new(config: Config, start: u8) -> Self {
-        let config = Arc::new(config);
-        let (iss, irs) = (SeqNum::new(u32::MAX - 100), SeqNum::new(77));
-        let mut connection = Connection::new(Arc::clone(&config), iss);
-        match start {
-            0 => {}
-            1 => connection.listen().expect("a new connection"),
-            2 => connection.connect().expect("a new connection"),
-            _ => {
-                let negotiated = Negotiated::between_equals(&config);
-                connection = Connection::established(Arc::clone(&config), iss, irs, negotiated, 30_000);
-            }
+prop_compose! {
+    fn patience()(
+        [user, idle, interval, fin] in prop::array::uniform4((1..200_000u64).prop_map(Duration::from_millis)),
+        count in 0..4u8,
+        [has_user, has_keep_alive, has_fin] in any::<[bool; 3]>(),
+    ) -> Patience {
+        Patience {
+            user_timeout: has_user.then_some(user),
+            keep_alive: KeepAlive::new(idle, interval, count).filter(|_| has_keep_alive),
+            fin_wait_2: has_fin.then_some(fin),
         }
-        let stream = ByteStream::new(connection);
-        Self { stream, config, now: Instant::ZERO, expects: irs + 1, payload: Vec::new() }
-    }
-
-    fn feed(&mut self, stimulus: &Stimulus) {
-        match stimulus {
-            Stimulus::Segment(garbage) => {
-                let segment = self.segment(garbage);
-                let payload = vec![7; segment.payload_len as usize];
-                self.stream.on_segment(&segment, &payload, self.now);
-            }
-            Stimulus::Wait(span) => {
-                self.now += *span;
-                self.stream.on_timeout(self.now);
-            }
-            Stimulus::NextTimeout => {
-                if self.stream.next_timeout() != Instant::NEVER {
-                    self.now = self.now.max(self.stream.next_timeout());
-                }
-                self.stream.on_timeout(self.now);
-            }
-            // A call may be refused; that is all it may be.
-            Stimulus::Connect => drop(self.stream.connect()),
-            Stimulus::Listen => drop(self.stream.listen()),
-            Stimulus::Write(bytes) => drop(self.stream.write(&vec![9; (*bytes).into()])),
-            Stimulus::Read(bytes) => drop(self.stream.read(&mut vec![0; (*bytes).into()])),
-            Stimulus::Close => drop(self.stream.close()),
-            Stimulus::Abort => {
-                self.stream.abort();
-                assert_eq!(self.stream.state(), State::Closed);
-            }
-        }
-    }
-
-    fn segment(&self, garbage: &Garbage) -> Segment {
-        let snd = self.stream.send_state();
-        let mut sack = SackBlocks::EMPTY;
-        for &(start, len) in &garbage.sack {
-            let start = start.resolve(snd.una);
-            sack.push(SeqRange::new(start, start + len).expect("at least one number"));
-        }
-        Segment {
-            seq: garbage.seq.resolve(self.expects),
-            // Mostly what acknowledges something or everything.
-            ack: garbage
-                .ack
-                .map(|ack| ack.resolve(if garbage.window.is_multiple_of(2) { snd.una } else { snd.max })),
-            control: garbage.control,
-            flags: garbage.flags,
-            window: UnscaledWindow::new(garbage.window),
-            payload_len: garbage.payload_len,
-            options: Options {
-                mss: garbage.mss.and_then(Mss::new),
-                window_scale: garbage.scale.map(WindowScale::clamped),
-                sack_permitted: garbage.sack_permitted,
-                timestamps: garbage.timestamps.map(|(val, ecr)| Timestamps { val, ecr }),
-                sack,
-            },
-        }
-    }
-
-    fn drain(&mut self) -> Result<(), TestCaseError> {
-        let mut sent = 0;
-        while let Some(segment) = self.stream.poll_transmit(self.now, &mut self.payload) {
-            if segment.control != Control::Rst {
-                self.expects = segment.ack.unwrap_or(self.expects);
-            }
-            sent += 1;
-            prop_assert!(sent < MOST_AT_ONCE, "no end of segments");
-        }
-        while self.stream.poll_event().is_some() {}
-        prop_assert!(self.stream.poll_transmit(self.now, &mut self.payload).is_none());
-        Ok(())
-    }
-
-    fn check(&self) -> Result<(), TestCaseError> {
-        let snd = self.stream.send_state();
-        prop_assert!(snd.una.at_or_before(snd.nxt) && snd.nxt.at_or_before(snd.max), "{snd:?}");
-        prop_assert!(self.stream.readable() <= self.config.receive_buffer);
-        prop_assert!(self.stream.unacknowledged() <= self.config.send_buffer);
-        prop_assert!(snd.segments <= self.config.send_buffer + 1);
-        prop_assert!(self.stream.next_timeout() >= self.now);
-        if self.stream.state() == State::Closed {
-            prop_assert_eq!(self.stream.next_timeout(), Instant::NEVER);
-        }
-        Ok(())
     }
 }
 
@@ -225,14 +78,13 @@ proptest! {
     #[test]
     fn nothing_that_arrives_does_harm(
         config in tcp(),
-        start in 0..6u8,
+        patience in patience(),
+        start in select(Start::ALL.to_vec()),
         stimuli in prop::collection::vec(stimulus(), 1..150),
     ) {
-        let mut victim = Victim::new(config, start);
+        let mut victim = Victim::new(tcp::Config { patience, ..config }, start);
         for stimulus in &stimuli {
-            victim.feed(stimulus);
-            victim.drain()?;
-            victim.check()?;
+            victim.suffer(stimulus).map_err(TestCaseError::fail)?;
         }
     }
 }

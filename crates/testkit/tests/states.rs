@@ -32,6 +32,7 @@ impl Rig {
             timestamps: false,
             receive_buffer: 10_000,
             max_timeouts: 2,
+            max_syn_timeouts: 2,
             ..Config::default()
         };
         Self {
@@ -174,6 +175,9 @@ impl Rig {
                 Event::Closed(CloseReason::Refused) => "refused",
                 Event::Closed(CloseReason::TimedOut) => "timed out",
                 Event::Closed(CloseReason::Aborted) => "aborted",
+                Event::Closed(CloseReason::KeepAlive) => "keep-alive",
+                Event::Closed(CloseReason::FinWait2) => "FIN-WAIT-2 timed out",
+                Event::Closed(CloseReason::Unreachable) => "unreachable",
                 Event::Loss(_) => "loss",
             });
         }

@@ -9,6 +9,8 @@ impl Mss {
     pub const DEFAULT_IPV4: Self = Self(536);
     /// The same over IPv6 (RFC 9293 §3.7.1).
     pub const DEFAULT_IPV6: Self = Self(1220);
+    /// The least that leaves room for data beside 40 bytes of options: what stacks take for a peer that says less.
+    pub const LEAST: Self = Self(48);
     /// What an Ethernet path carries over IPv4 without options.
     pub const ETHERNET_IPV4: Self = Self(1460);
     /// The same over IPv6.
@@ -27,6 +29,11 @@ impl Mss {
     /// The size in bytes, as wide as windows are.
     pub const fn bytes(self) -> u32 {
         self.0 as u32
+    }
+
+    /// The larger of the two.
+    pub fn max(self, other: Self) -> Self {
+        Self(self.0.max(other.0))
     }
 
     /// The smaller of the two.

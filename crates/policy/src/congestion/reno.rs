@@ -64,18 +64,22 @@ impl<S: SlowStart> CongestionController for Reno<S> {
         }
         match ack.growth {
             Growth::Window(bytes) => self.cwnd = self.cwnd.max(bytes.min(MAX_WINDOW)),
-            Growth::Standard { step, .. } if self.slow_start.is_on(self.cwnd, self.ssthresh) => {
-                self.widen(match self.counting {
+            Growth::Standard { step, per_rtt } => {
+                // RFC 5681 §3.1, eq. (2), and in congestion avoidance RFC 3465 §1: an ACK earns no more than for the bytes it
+                // covers, so that a peer gains nothing by splitting its ACKs.
+                let covered = match self.counting {
                     Counting::Acks => step,
                     Counting::Bytes => step.min(ack.acked),
-                });
-            }
-            Growth::Standard { step, per_rtt } => {
-                // RFC 5681 §3.1, eq. (3), with the fraction carried instead of dropped.
-                self.earned += u64::from(step) * u64::from(per_rtt);
-                let whole = self.earned / u64::from(self.cwnd.max(1));
-                self.earned -= whole * u64::from(self.cwnd);
-                self.widen(u32::try_from(whole).unwrap_or(u32::MAX));
+                };
+                if self.slow_start.is_on(self.cwnd, self.ssthresh) {
+                    self.widen(covered);
+                } else {
+                    // RFC 5681 §3.1, eq. (3), with the fraction carried instead of dropped.
+                    self.earned += u64::from(covered) * u64::from(per_rtt);
+                    let whole = self.earned / u64::from(self.cwnd.max(1));
+                    self.earned -= whole * u64::from(self.cwnd);
+                    self.widen(u32::try_from(whole).unwrap_or(u32::MAX));
+                }
             }
         }
     }
@@ -148,6 +152,27 @@ mod tests {
         let mut reno = at(5000, Halving::Window);
         assert!(!reno.on_mark(&sample(1000)));
         assert_eq!((reno.cwnd(), reno.ssthresh()), (2500, 2000));
+    }
+
+    /// RFC 5681 §3.1, eq. (3); RFC 3465 §1: in bytes a round trip earns a segment, however many ACKs it comes in; who counts
+    /// ACKs is taken in.
+    #[test]
+    fn splitting_acks_earns_nothing() {
+        let after_a_round_trip = |counting, piece| {
+            let mut reno = Reno::new(10_000, counting, Halving::Flight, Classic);
+            reno.ssthresh = SMSS;
+            for _ in 0..10_000 / piece {
+                let growth = Growth::Standard { step: SMSS, per_rtt: SMSS };
+                reno.on_ack(&AckSample { acked: piece, growth, app_limited: false });
+            }
+            reno.cwnd - 10_000
+        };
+        for piece in [1, 100, SMSS] {
+            // The window widens on the way, which takes a little off.
+            let earned = after_a_round_trip(Counting::Bytes, piece);
+            assert!((SMSS * 9 / 10..=SMSS).contains(&earned), "{piece}: {earned}");
+        }
+        assert!(after_a_round_trip(Counting::Acks, 1) > 100 * SMSS);
     }
 
     /// RFC 5681 §3.1, eq. (4): a loss leaves two segments.

@@ -94,6 +94,18 @@ impl Scoreboard {
         }
     }
 
+    /// Gives back the memory of an empty queue.
+    pub fn release(&mut self) {
+        if self.cuts.is_empty() {
+            self.cuts = VecDeque::new();
+        }
+    }
+
+    /// The bytes of memory behind this value.
+    pub fn memory(&self) -> usize {
+        self.cuts.capacity() * size_of::<Cut>() + self.marks.as_ref().map_or(0, |_| size_of::<Marks>())
+    }
+
     /// Appends a segment that has just been sent. `again` when any of it had been sent before (Karn's rule:
     /// it can't be timed).
     pub fn push(&mut self, seq: SeqNum, len: u32, now: Instant, again: bool) {
@@ -154,9 +166,11 @@ impl Scoreboard {
         let first = self.cuts.partition_point(|cut| cut.seq.before(block.start()));
         let mut news = 0;
         let mut index = first;
+        let mut steps = 0;
         while let Some(cut) = self.cuts.get(index) {
             if cut.sacked {
                 index += cut.run.max(1) as usize;
+                steps += 1;
             } else if cut.end().after(block.end()) {
                 break;
             } else {
@@ -165,13 +179,27 @@ impl Scoreboard {
                 index += 1;
             }
         }
-        if let Some(cut) = self.cuts.get_mut(first).filter(|cut| cut.sacked) {
+        if steps > 2 {
+            self.shorten(first, index);
+        } else if let Some(cut) = self.cuts.get_mut(first).filter(|cut| cut.sacked) {
             cut.run = u32::try_from(index - first).unwrap_or(u32::MAX);
         }
         if news > 0 {
             self.settle();
         }
         news
+    }
+
+    /// From every cut between the two that a walk steps on, the next walk goes to the end in one step: a peer that reports
+    /// again what it has reported, each time from another place, must not make it long twice.
+    #[cold]
+    fn shorten(&mut self, first: usize, end: usize) {
+        let mut at = first;
+        while let Some(cut) = self.cuts.get_mut(at).filter(|cut| cut.sacked && at < end) {
+            let step = cut.run.max(1) as usize;
+            cut.run = u32::try_from(end - at).unwrap_or(u32::MAX);
+            at += step;
+        }
     }
 
     /// RFC 6675 §4, `IsLost(HighACK + 1)`: whether `threshold` segments arrived above the first one.
@@ -256,6 +284,20 @@ impl Scoreboard {
             cut.sent_at = now;
         });
         self.settle();
+    }
+
+    /// Takes the first segment longer than `longest`, and everything behind it, out of the queue: it counts as not sent.
+    /// Returns where that begins. What is left is neither lost nor resent nor reported.
+    pub fn cut_off(&mut self, longest: u32) -> Option<SeqNum> {
+        let at = self.cuts.iter().position(|cut| cut.len > longest)?;
+        let from = self.cuts[at].seq;
+        self.end_recovery(false);
+        // Without marks each is in the pipe once.
+        for cut in self.cuts.drain(at..) {
+            self.pipe -= cut.len;
+            self.pipe_segments -= 1;
+        }
+        Some(from)
     }
 
     /// Recovery is over: what is still in flight is neither lost nor resent, and still reported only if

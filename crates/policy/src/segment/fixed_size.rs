@@ -20,12 +20,13 @@ pub struct FixedSize {
     avoidance: Avoidance,
     /// `MSS_c` in the small-window regime.
     reduced: u32,
-    loss_window: u32,
+    /// In full-sized segments, whose size is the path's and may change.
+    loss_window: u8,
 }
 
 impl FixedSize {
-    /// A segmenter for a connection whose slow starts after a loss begin with `loss_window` bytes.
-    pub const fn new(regime: Regime, avoidance: Avoidance, loss_window: u32) -> Self {
+    /// A segmenter for a connection whose slow starts after a loss begin with `loss_window` full-sized segments.
+    pub const fn new(regime: Regime, avoidance: Avoidance, loss_window: u8) -> Self {
         Self { regime, avoidance, reduced: u32::MAX, loss_window }
     }
 }
@@ -41,7 +42,7 @@ impl Segmenter for FixedSize {
         // The papers take IW = LW. With a large initial window, N_sf segments of it are full-sized and there
         // would be no framing in the regime that the reduction enters; the loss window is the other cwnd_0.
         if self.regime.holds(view) && self.reduced >= view.smss {
-            self.reduced = self.regime.reduced(self.loss_window, view.smss);
+            self.reduced = self.regime.reduced(u32::from(self.loss_window) * view.smss, view.smss);
         }
     }
 

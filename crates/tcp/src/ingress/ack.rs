@@ -5,7 +5,7 @@ use units::{Duration, Instant};
 use wire::{Control, Flags, Segment, SeqNum};
 
 use super::Step;
-use crate::connection::{Connection, Reset, timestamp_clock};
+use crate::connection::{Connection, Owed, timestamp_clock};
 use crate::event::{CloseReason, Event};
 use crate::state::State;
 
@@ -16,8 +16,8 @@ impl Connection {
             return Step::Stop;
         }
         // RFC 5961 §5.2: an acknowledgment that is too old or of data never sent may be a guess.
-        if ack.after(self.snd.max) || ack.before(self.snd.una - self.snd.max_wnd) {
-            self.rcv.ack_now();
+        if ack.after(self.snd.max) || ack.before(self.snd.una) && self.snd.is_too_old(ack) {
+            self.challenge(now);
             return Step::Stop;
         }
         let window = segment.window.bytes(self.negotiated.send_scale);
@@ -62,7 +62,7 @@ impl Connection {
     /// SYN-RECEIVED: does it acknowledge our SYN?
     fn complete_handshake(&mut self, segment: &Segment, ack: SeqNum, now: Instant) -> Step {
         if !ack.after(self.snd.una) || ack.after(self.snd.max) {
-            self.reset = Some(Reset { seq: ack, ack: None });
+            self.owed = Some(Owed::Reset { seq: ack, ack: None });
             return Step::Stop;
         }
         self.state = State::Established;

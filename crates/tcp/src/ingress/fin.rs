@@ -11,8 +11,7 @@ impl Connection {
     pub(super) fn check_fin(&mut self, segment: &Segment, now: Instant) {
         if segment.control == Control::Fin && self.state.can_receive() {
             // Where the stream ends is known even when there are gaps before.
-            let end = *self.rcv.fin.get_or_insert(segment.seq + segment.payload_len);
-            if end != self.rcv.nxt {
+            if !self.rcv.note_fin(segment.seq + segment.payload_len) {
                 // RFC 5681 §4.2: out of order like data, it is worth a duplicate.
                 self.rcv.ack_now();
             }
@@ -20,10 +19,7 @@ impl Connection {
         if self.rcv.fin != Some(self.rcv.nxt) {
             return;
         }
-        // Everything before the FIN has arrived.
-        self.rcv.fin = None;
-        self.rcv.nxt += 1;
-        self.rcv.ack_now();
+        self.rcv.finish();
         self.emit(Event::PeerClosed);
         match self.state.fin_received() {
             State::TimeWait => self.enter_time_wait(now),

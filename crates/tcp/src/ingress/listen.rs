@@ -3,8 +3,7 @@
 use units::Instant;
 use wire::{Control, Segment};
 
-use crate::connection::{Connection, Reset};
-use crate::state::State;
+use crate::connection::{Connection, Owed};
 
 impl Connection {
     pub(super) fn segment_in_listen(&mut self, segment: &Segment, now: Instant) {
@@ -13,13 +12,11 @@ impl Connection {
         }
         if let Some(ack) = segment.ack {
             // Nothing has been sent that could be acknowledged.
-            self.reset = Some(Reset { seq: ack, ack: None });
+            self.owed = Some(Owed::Reset { seq: ack, ack: None });
             return;
         }
         if segment.control == Control::Syn {
-            self.take_peer_options(segment, now);
-            self.rcv.synchronize(segment.seq);
-            self.state = State::SynReceived;
+            self.answer_syn(segment, now);
         }
     }
 }

@@ -1,25 +1,27 @@
 //! Second step: the RST bit (RFC 9293 §3.10.7.4, RFC 5961 §3).
 
+use units::Instant;
 use wire::{Control, Segment};
 
 use super::Step;
 use crate::connection::Connection;
 use crate::event::CloseReason;
+use crate::opening::Opening;
 use crate::state::State;
 
 impl Connection {
-    pub(super) fn check_reset(&mut self, segment: &Segment) -> Step {
+    pub(super) fn check_reset(&mut self, segment: &Segment, now: Instant) -> Step {
         if segment.control != Control::Rst {
             return Step::Continue;
         }
         if segment.seq != self.rcv.nxt {
             // RFC 5961 §3.2: a reset in the window but not at its edge may be a guess; the true peer will
             // answer the challenge with an exact one.
-            self.rcv.ack_now();
+            self.challenge(now);
             return Step::Stop;
         }
         match self.state {
-            State::SynReceived if self.passive && !self.snd.fin => self.listen_again(),
+            State::SynReceived if self.opening == Opening::Listening && !self.snd.fin => self.listen_again(),
             State::SynReceived => self.over(CloseReason::Refused),
             State::Closing | State::LastAck | State::TimeWait => self.over(CloseReason::Finished),
             _ => self.over(CloseReason::ResetByPeer),

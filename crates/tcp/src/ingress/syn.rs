@@ -1,23 +1,25 @@
 //! Fourth step: the SYN bit (RFC 9293 §3.10.7.4, RFC 5961 §4).
 
+use units::Instant;
 use wire::{Control, Segment};
 
 use super::Step;
 use crate::connection::Connection;
+use crate::opening::Opening;
 use crate::state::State;
 
 impl Connection {
-    pub(super) fn check_syn(&mut self, segment: &Segment) -> Step {
+    pub(super) fn check_syn(&mut self, segment: &Segment, now: Instant) -> Step {
         if segment.control != Control::Syn {
             return Step::Continue;
         }
-        if self.state == State::SynReceived && self.passive && !self.snd.fin {
+        if self.state == State::SynReceived && self.opening == Opening::Listening && !self.snd.fin {
             // RFC 9293 §3.10.7.4: not the SYN that is being answered, which lies before the window.
             self.listen_again();
             return Step::Stop;
         }
         // RFC 5961 §4.2: whatever its sequence number, a SYN is answered with a challenge and goes no further.
-        self.rcv.ack_now();
+        self.challenge(now);
         Step::Stop
     }
 }

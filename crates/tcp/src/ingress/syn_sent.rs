@@ -3,7 +3,7 @@
 use units::Instant;
 use wire::{Control, Mss, Segment, WindowScale};
 
-use crate::connection::{Connection, Reset};
+use crate::connection::{Connection, Owed};
 use crate::event::{CloseReason, Event};
 use crate::state::State;
 
@@ -12,7 +12,7 @@ impl Connection {
         let acknowledges = match segment.ack {
             Some(ack) if !ack.after(self.snd.iss) || ack.after(self.snd.max) => {
                 if segment.control != Control::Rst {
-                    self.reset = Some(Reset { seq: ack, ack: None });
+                    self.owed = Some(Owed::Reset { seq: ack, ack: None });
                 }
                 return;
             }
@@ -47,7 +47,7 @@ impl Connection {
     }
 
     /// Settles the options with the peer's SYN.
-    pub(super) fn take_peer_options(&mut self, syn: &Segment, now: Instant) {
+    pub(crate) fn take_peer_options(&mut self, syn: &Segment, now: Instant) {
         let options = &syn.options;
         let negotiated = &mut self.negotiated;
         // RFC 9293 §3.7.1: without the option the peer takes 536 bytes.

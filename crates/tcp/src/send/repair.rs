@@ -210,17 +210,41 @@ impl Sender {
         event
     }
 
+    /// The path carries segments of `smss` bytes and no more. What is in flight from the first on that is longer counts as
+    /// not sent; the windows stay as they are (RFC 1191 §6.4). Returns whether there
+    /// is any.
+    pub(crate) fn path_carries(&mut self, smss: u32, config: &Config) -> bool {
+        self.smss = smss;
+        self.loss_window = config.sender.loss_window_bytes(smss);
+        let Some(from) = self.board.cut_off(smss) else { return false };
+        self.nxt = from;
+        if self.small_end.after(from) {
+            // There was no other small segment in flight.
+            self.small_end = self.una;
+        }
+        self.timed = None;
+        self.detector.reset();
+        self.app_limited_until = None;
+        self.forget_repair();
+        true
+    }
+
+    /// Nothing is being repaired any more, since what was in flight leaves anew.
+    fn forget_repair(&mut self) {
+        // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes. RFC 6675 §5.1 wants that only of a
+        // timeout during recovery: its duplicates bring new SACK information, which echoes do only where it was
+        // known before the timeout.
+        let recover = if self.sack && self.repair.point.is_none() { self.repair.recover } else { self.max };
+        self.repair = RepairState { point: None, resend_first: false, recover, limited: 0 };
+    }
+
     /// Everything from `una` on is cut and sent anew in a slow start from the loss window.
     fn go_back(&mut self) {
         self.send_again();
         self.app_limited_until = None;
         // What is waiting is no longer new.
         self.ecn.end_wait();
-        // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes. RFC 6675 §5.1 wants that only of a
-        // timeout during recovery: its duplicates bring new SACK information, which echoes do only where it was
-        // known before the timeout.
-        let recover = if self.sack && self.repair.point.is_none() { self.repair.recover } else { self.max };
-        self.repair = RepairState { point: None, resend_first: false, recover, limited: 0 };
+        self.forget_repair();
         let view = self.view();
         self.segmenter.on_slow_start(self.loss_window, &view);
     }

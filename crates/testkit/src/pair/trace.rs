@@ -45,6 +45,7 @@ impl fmt::Display for Trace {
                 Fate::Lost => "  (lost)",
                 Fate::Damaged => "  (damaged)",
                 Fate::Doubled => "  (doubled)",
+                Fate::TooBig => "  (too big)",
             };
             writeln!(f, "    {at} {from:?} {}{end}", origins.show(segment))?;
         }

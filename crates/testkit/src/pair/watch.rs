@@ -20,6 +20,8 @@ pub(super) struct Watch {
     max: SeqNum,
     /// Past the last new segment shorter than `MSS_c`.
     small_end: SeqNum,
+    /// The largest sender maximum segment size that data was sent with.
+    largest_smss: u32,
 }
 
 impl Watch {
@@ -34,6 +36,7 @@ impl Watch {
             una: iss,
             max: iss,
             small_end: iss,
+            largest_smss: 0,
         }
     }
 
@@ -122,6 +125,7 @@ impl Watch {
         let after = connection.send_state();
         let end = segment.seq_end();
         let len = segment.payload_len;
+        self.largest_smss = self.largest_smss.max(connection.smss());
         if segment.seq.before(before.una) || len > after.mss_c {
             return Err(format!("{len} bytes with MSS_c {}", after.mss_c));
         }
@@ -172,7 +176,9 @@ impl Watch {
         let smss = connection.smss();
         let small = connection.cwnd() < regime.cwnd_min(smss);
         if matches!(self.policy.framing, Framing::FixedSize(..)) {
-            // Draft, section 6: a slow start begins with the initial window or with the loss window.
+            // Draft, section 6: a slow start begins with the initial window or with the loss window, which were perhaps
+            // wider before the path was found to carry less.
+            let smss = self.largest_smss;
             let fixed = match self.policy.congestion {
                 Congestion::Fixed(segments) => u32::from(segments) * smss,
                 Congestion::Reno => 0,

@@ -11,10 +11,11 @@
 //! | `rto` `srtt` `timer` | times; `timer` is how long until the next timeout, or `off`; `srtt` may be `none` |
 //! | `state` | `ESTABLISHED` … |
 //! | `recovering` | `yes`, `no` |
+//! | `icmp` | `none`, `soft`, `hard` |
 
 use std::cmp::Ordering;
 
-use tcp::Connection;
+use tcp::{Connection, IcmpError};
 use units::{Duration, Instant};
 
 use super::parse::{number, span};
@@ -114,6 +115,11 @@ impl Claim {
             "timer" if connection.next_timeout() == Instant::NEVER => word("off"),
             "timer" => Ok(Quantity::Time(connection.next_timeout().since(now))),
             "state" => word(&connection.state().to_string()),
+            "icmp" => word(match connection.icmp_error() {
+                None => "none",
+                Some(IcmpError::Soft) => "soft",
+                Some(IcmpError::Hard) => "hard",
+            }),
             "recovering" => word(if snd.recovering { "yes" } else { "no" }),
             other => Err(format!("nothing to assert is called `{other}`")),
         }

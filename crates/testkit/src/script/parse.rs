@@ -1,11 +1,12 @@
 //! Reading a script.
 
+use tcp::IcmpError;
 use units::Duration;
 
 use super::claim::Claim;
 use super::pattern::Pattern;
-use super::setup::Setup;
-use super::{Action, Script, ScriptError, Setting, Step};
+use super::setup::{self, Setup};
+use super::{Action, Report, Script, ScriptError, Setting, Step};
 
 pub(super) fn script(name: &str, text: &str) -> Result<Script, ScriptError> {
     let mut script =
@@ -89,12 +90,30 @@ fn action(text: &str) -> Result<Action, String> {
         "abort" => alone(Action::Abort),
         "write" => amounts(rest).map(|(bytes, taken)| Action::Write { bytes, taken }),
         "read" => amounts(rest).map(|(bytes, taken)| Action::Read { bytes, taken }),
+        "icmp" => icmp(rest),
         "assert" => rest.split(',').map(Claim::parse).collect::<Result<_, _>>().map(Action::Assert),
         "event" if !rest.is_empty() => Ok(Action::Event(rest.to_owned())),
         "quiet" => alone(Action::Quiet),
         "" => Err("nothing stands after the time".to_owned()),
         other => Err(format!("nothing that happens is called `{other}`")),
     }
+}
+
+/// `mss 536 for 1`, `hard for 1 ignored`
+fn icmp(text: &str) -> Result<Action, String> {
+    let (text, ignored) = text.strip_suffix("ignored").map_or((text, false), |text| (text, true));
+    let (report, seq) =
+        text.split_once(" for ").ok_or("`icmp` is e.g. `mss 536 for 1`, `soft for 1` or `hard for 1`")?;
+    let report = match report.trim() {
+        "soft" => Report::Error(IcmpError::Soft),
+        "hard" => Report::Error(IcmpError::Hard),
+        other => Report::TooBig(
+            other
+                .strip_prefix("mss ")
+                .map_or_else(|| Err(format!("no router reports `{other}`")), setup::mss)?,
+        ),
+    };
+    Ok(Action::Icmp { report, seq: number(seq.trim())?, ignored })
 }
 
 /// `1000`, or `1000 = 500` when not all of it is done.

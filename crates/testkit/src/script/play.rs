@@ -10,7 +10,7 @@ use wire::{Control, Segment, WindowScale};
 
 use super::pattern::{Pattern, Peer};
 use super::setup::Setup;
-use super::{Action, Step};
+use super::{Action, Report, Step};
 use crate::notation::Origins;
 
 /// How many of the last segments an error shows.
@@ -95,6 +95,17 @@ impl<'a> Player<'a> {
                 let seen = self.connection.read(*bytes);
                 if seen != *taken {
                     return Err(format!("expected {taken} bytes to be read, seen {seen}"));
+                }
+            }
+            Action::Icmp { report, seq, ignored } => {
+                let seq = self.setup.iss + *seq;
+                let believed = match report {
+                    Report::TooBig(mss) => self.connection.on_packet_too_big(*mss, seq),
+                    Report::Error(error) => self.connection.on_icmp_error(*error, seq, self.now),
+                };
+                if believed == *ignored {
+                    let seen = if believed { "believed" } else { "ignored" };
+                    return Err(format!("the report was {seen}"));
                 }
             }
             Action::Assert(claims) => {
@@ -237,6 +248,9 @@ fn event_name(event: &Event) -> String {
         Event::Closed(CloseReason::Refused) => "closed refused",
         Event::Closed(CloseReason::TimedOut) => "closed timed-out",
         Event::Closed(CloseReason::Aborted) => "closed aborted",
+        Event::Closed(CloseReason::KeepAlive) => "closed keep-alive",
+        Event::Closed(CloseReason::FinWait2) => "closed fin-wait-2",
+        Event::Closed(CloseReason::Unreachable) => "closed unreachable",
         Event::Loss(loss) => match loss.repair {
             Repair::FastRetransmit => "loss fast-retransmit",
             Repair::Timeout => "loss timeout",

@@ -2,7 +2,7 @@
 
 use policy::congestion::{Counting, Halving};
 use policy::rtt::RtoConfig;
-use tcp::{Config, DelayedAck, RttSamples};
+use tcp::{Challenges, Config, DelayedAck, KeepAlive, RttSamples};
 use units::Duration;
 use wire::{Mss, SeqNum, WindowScale};
 
@@ -72,6 +72,12 @@ impl Setup {
             "restart_after_idle" => config.restart_after_idle = switch(value)?,
             "msl" => config.msl = span(value)?,
             "max_timeouts" => config.max_timeouts = small(value)?,
+            "max_syn_timeouts" => config.max_syn_timeouts = small(value)?,
+            "min_mss" => config.min_mss = mss(value)?,
+            "challenges" => config.challenges = challenges(value)?,
+            "user_timeout" => config.patience.user_timeout = Some(span(value)?),
+            "keep_alive" => config.patience.keep_alive = Some(keep_alive(value)?),
+            "fin_wait_2" => config.patience.fin_wait_2 = Some(span(value)?),
             "iss" => self.iss = SeqNum::new(number(value)?),
             "irs" => self.irs = SeqNum::new(number(value)?),
             "window" => self.window = number(value)?,
@@ -97,7 +103,7 @@ fn small(value: &str) -> Result<u8, String> {
     value.parse().map_err(|_| format!("`{value}` is not a whole number up to 255"))
 }
 
-fn mss(value: &str) -> Result<Mss, String> {
+pub(super) fn mss(value: &str) -> Result<Mss, String> {
     let bytes = value.parse().ok().and_then(Mss::new);
     bytes.ok_or_else(|| format!("`{value}` is not a segment size"))
 }
@@ -125,6 +131,20 @@ fn rto(value: &str) -> Result<RtoConfig, String> {
     RtoConfig::new(initial, min, max, tick, ticks_expire).ok_or_else(|| {
         format!("`{value}`: min is at most initial, initial at most max, and the tick at most min")
     })
+}
+
+/// `10 1s`
+fn challenges(value: &str) -> Result<Challenges, String> {
+    let (count, per) = value.split_once(' ').ok_or("`challenges` is e.g. `10 1s`")?;
+    Ok(Challenges { count: small(count)?, per: span(per.trim())? })
+}
+
+/// `2h 75s 9`
+fn keep_alive(value: &str) -> Result<KeepAlive, String> {
+    let words: Vec<&str> = value.split_whitespace().collect();
+    let [idle, interval, count] = words[..] else { return Err("`keep_alive` is e.g. `2h 75s 9`".to_owned()) };
+    let keep_alive = KeepAlive::new(span(idle)?, span(interval)?, small(count)?);
+    keep_alive.ok_or_else(|| format!("`{value}`: none of the three can be zero"))
 }
 
 /// `2 200ms`, or `off`.

@@ -88,6 +88,17 @@ fn what_was_reported_before_is_passed_in_one_step() {
     assert_eq!(board.cuts[0].run, 45);
 }
 
+/// However a peer repeats itself, a report that brings no news is a step or two.
+#[test]
+fn reports_from_ever_other_places_are_short_walks() {
+    let mut board = board(&[10; 1000]);
+    for cut in 1..1000 {
+        assert_eq!(board.sack(range(10 * cut, 10 * cut + 10)), 10);
+    }
+    assert_eq!(board.sack(range(10, 10_000)), 0);
+    assert!((1..1000).all(|cut| board.cuts[cut].run as usize == 1000 - cut));
+}
+
 #[test]
 fn without_marks_nothing_is_kept_of_them() {
     let mut board = board(&[10; 6]);
@@ -111,6 +122,7 @@ enum Op {
     MarkLost { threshold: u32, first: bool },
     Resend { which: Which, len: u32 },
     EndRecovery(bool),
+    CutOff { longest: u32 },
     Clear,
 }
 
@@ -140,6 +152,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (threshold, any::<bool>()).prop_map(|(threshold, first)| Op::MarkLost { threshold, first }),
         8 => (which, prop_oneof![Just(u32::MAX), 1..200u32]).prop_map(|(which, len)| Op::Resend { which, len }),
         1 => any::<bool>().prop_map(Op::EndRecovery),
+        1 => (1..250u32).prop_map(|longest| Op::CutOff { longest }),
         1 => prop_oneof![3 => Just(None), 1 => Just(Some(Op::Clear))]
             .prop_map(|op| op.unwrap_or(Op::Push { count: 20, len: 10, again: false })),
     ]
@@ -223,6 +236,11 @@ proptest! {
                 Op::EndRecovery(keep) => {
                     board.end_recovery(keep);
                     plain.end_recovery(keep);
+                }
+                Op::CutOff { longest } => {
+                    let from = board.cut_off(longest);
+                    prop_assert_eq!(from, plain.cut_off(longest));
+                    nxt = from.unwrap_or(nxt);
                 }
                 Op::Clear => {
                     board.clear();

@@ -87,6 +87,14 @@ impl Plain {
         }
     }
 
+    pub(super) fn cut_off(&mut self, longest: u32) -> Option<SeqNum> {
+        let at = self.cuts.iter().position(|cut| cut.len > longest)?;
+        let from = self.cuts[at].seq;
+        self.cuts.truncate(at);
+        self.end_recovery(false);
+        Some(from)
+    }
+
     /// Bytes in the network, and the segments they are in.
     pub(super) fn pipe(&self) -> (u32, u32) {
         let copies = |cut: &Cut| match cut {

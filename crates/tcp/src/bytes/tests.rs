@@ -1,0 +1,121 @@
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use wire::{Control, Flags, Options, SeqNum, UnscaledWindow};
+
+use super::*;
+use crate::config::{Config, Negotiated};
+
+const ISS: SeqNum = SeqNum::new(u32::MAX - 100);
+const WINDOW: u32 = 500;
+
+fn stream(irs: SeqNum) -> ByteStream {
+    let config =
+        Config { receive_buffer: WINDOW, timestamps: false, window_scaling: false, ..Config::default() };
+    let config = Arc::new(config);
+    let negotiated = Negotiated::between_equals(&config);
+    ByteStream::new(Connection::established(config, ISS, irs, negotiated, 30_000))
+}
+
+fn segment(seq: SeqNum, ack: SeqNum, payload_len: u32) -> Segment {
+    Segment {
+        seq,
+        ack: Some(ack),
+        control: Control::None,
+        flags: Flags::NONE,
+        window: UnscaledWindow::new(30_000),
+        payload_len,
+        options: Options::default(),
+    }
+}
+
+fn drain(stream: &mut ByteStream) -> Vec<u8> {
+    let mut sent = Vec::new();
+    while let Some((segment, [first, second])) = stream.poll_transmit_slices(Instant::ZERO) {
+        assert_eq!(first.len() + second.len(), segment.payload_len as usize);
+        sent.extend_from_slice(first);
+        sent.extend_from_slice(second);
+    }
+    sent
+}
+
+#[test]
+fn a_stream_that_idles_keeps_no_memory() {
+    let irs = SeqNum::new(7);
+    let mut stream = stream(irs);
+    for _ in 0..3 {
+        stream.write(&[5; 1000]).unwrap();
+        let sent = drain(&mut stream);
+        stream.on_segment(&segment(stream.rcv.nxt, stream.send_state().max, 300), &[9; 300], Instant::ZERO);
+        assert_eq!((sent.len(), stream.consume(300)), (1000, 300));
+        assert!(drain(&mut stream).is_empty());
+        assert_eq!(stream.memory(), 0);
+    }
+    let size = size_of::<ByteStream>();
+    println!("an idle stream takes {size} bytes");
+    assert!(size <= 1500, "{size} bytes");
+}
+
+proptest! {
+    /// What is read is what arrived first, whatever else came for the same place, in whatever order and across the wrap.
+    #[test]
+    fn of_bytes_that_overlap_the_first_stay(
+        irs in prop_oneof![Just(7u32), Just(u32::MAX - 250)],
+        pieces in prop::collection::vec((0..600u32, 1..150u32, any::<u8>(), 0..100u32), 1..60),
+    ) {
+        let irs = SeqNum::new(irs);
+        let mut stream = stream(irs);
+        let mut expected: Vec<Option<u8>> = vec![None; 2000];
+        let mut next = 0;
+        let mut read: Vec<u8> = Vec::new();
+        for (place, len, fill, taken) in pieces {
+            // Around what is expected, sometimes before it.
+            let first = (next + place).saturating_sub(50).min(1500);
+            let bytes: Vec<u8> = (0..len).map(|at| fill.wrapping_add(u8::try_from(at % 7).unwrap())).collect();
+            // RFC 9293 §3.10.7.4, first step: the first or the last byte of a segment lies in the window.
+            let edge = next + stream.rcv.window();
+            let takes = |place: u32| (next..edge).contains(&place);
+            stream.on_segment(&segment(irs + 1 + first, ISS + 1, len), &bytes, Instant::ZERO);
+            if takes(first) || takes(first + len - 1) {
+                for (slot, byte) in expected[first as usize..edge as usize].iter_mut().zip(bytes) {
+                    slot.get_or_insert(byte);
+                }
+            }
+            drain(&mut stream);
+            next = stream.rcv.nxt.distance_from(irs + 1);
+            let [head, tail] = stream.peek();
+            let seen = [head, tail].concat();
+            let mut into = vec![0; taken as usize];
+            let got = stream.read(&mut into);
+            prop_assert_eq!(&into[..got], &seen[..got]);
+            read.extend_from_slice(&into[..got]);
+            drain(&mut stream);
+        }
+        let [head, tail] = stream.peek();
+        read.extend_from_slice(head);
+        read.extend_from_slice(tail);
+        let first: Vec<u8> = expected.into_iter().map_while(|byte| byte).collect();
+        prop_assert_eq!(read, first);
+    }
+
+    /// Reading and writing through a ring that wraps, in pieces of any size.
+    #[test]
+    fn bytes_come_out_as_they_went_in(steps in prop::collection::vec((1..400usize, 1..400u32), 1..50)) {
+        let irs = SeqNum::new(7);
+        let mut stream = stream(irs);
+        let (mut written, mut sent) = (Vec::new(), Vec::new());
+        for (count, acknowledged) in steps {
+            let bytes: Vec<u8> = (0..count).map(|at| u8::try_from((written.len() + at) % 251).unwrap()).collect();
+            let taken = stream.write(&bytes).unwrap();
+            written.extend_from_slice(&bytes[..taken]);
+            sent.extend(drain(&mut stream));
+            let snd = stream.send_state();
+            let ack = (snd.una + acknowledged).earliest(snd.max);
+            stream.on_segment(&segment(irs + 1, ack, 0), &[], Instant::ZERO);
+            sent.extend(drain(&mut stream));
+        }
+        prop_assert!(sent.len() <= written.len());
+        prop_assert_eq!(&sent[..], &written[..sent.len()]);
+        prop_assert!(!sent.is_empty());
+    }
+}

@@ -1,0 +1,227 @@
+//! What only a connection on a real wire keeps: how long it waits for its peer, how often it challenges a stranger, what
+//! ICMP reported.
+//!
+//! A simulated connection needs none of it, and few others all of it; so it stands apart. Its deadlines are lazy: what the
+//! peer says is noted, and the timer, when it comes up, sees how far the deadline has moved.
+
+use std::collections::VecDeque;
+
+use units::Instant;
+use wire::{Control, Segment, SeqNum};
+
+use crate::config::{Challenges, Config, KeepAlive};
+use crate::connection::{Connection, Owed};
+use crate::event::{Accepted, CloseReason};
+use crate::icmp::IcmpError;
+use crate::state::State;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// When the last challenges left, oldest first: no more than may leave in a period.
+    challenges: VecDeque<Instant>,
+    /// When the peer was last heard.
+    heard: Instant,
+    /// When the last keep-alive left, and how many since the peer was heard.
+    asked: (Instant, u8),
+    /// Since when the peer has owed progress to what is queued; [`Instant::NEVER`] when nothing is.
+    owes_since: Instant,
+    pub(crate) icmp: Option<IcmpError>,
+}
+
+impl Guard {
+    /// What a connection with this configuration begins with.
+    pub(crate) fn of(config: &Config) -> Option<Box<Self>> {
+        if config.patience.is_endless() { None } else { Some(Box::new(Self::new(Instant::ZERO))) }
+    }
+
+    fn new(now: Instant) -> Self {
+        Self {
+            challenges: VecDeque::new(),
+            heard: now,
+            asked: (now, 0),
+            owes_since: Instant::NEVER,
+            icmp: None,
+        }
+    }
+
+    /// The peer said something that it alone could know to say.
+    fn heard(&mut self, now: Instant) {
+        self.heard = now;
+        self.asked.1 = 0;
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Self>() + self.challenges.capacity() * size_of::<Instant>()
+    }
+
+    /// Exact: of any `count + 1` challenges in a row the last leaves `per` after the first, or later.
+    fn may_challenge(&mut self, limit: Challenges, now: Instant) -> bool {
+        if self.challenges.len() < usize::from(limit.count) {
+            self.challenges.push_back(now);
+            return true;
+        }
+        if self.challenges.front().is_none_or(|&first| now < first + limit.per) {
+            return false;
+        }
+        self.challenges.rotate_left(1);
+        self.challenges.pop_back();
+        self.challenges.push_back(now);
+        true
+    }
+
+    /// When a peer that owes nothing is asked next, or given up.
+    fn asks_at(&self, keep_alive: KeepAlive) -> Instant {
+        let (last, count) = self.asked;
+        if count == 0 { self.heard + keep_alive.idle } else { last + keep_alive.interval }
+    }
+}
+
+impl Connection {
+    /// RFC 5961 §7: an answer that a guess has drawn, unless there were too many.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn challenge(&mut self, now: Instant) {
+        let limit = self.config.challenges;
+        if self.guard_at(now).may_challenge(limit, now) {
+            self.rcv.ack_now();
+        }
+    }
+
+    /// The connection is open, and patience with the peer begins.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_opened(&mut self, now: Instant) {
+        if let Some(guard) = &mut self.guard {
+            guard.heard(now);
+            guard.owes_since = Instant::NEVER;
+            self.look_again(now);
+        }
+    }
+
+    /// As [`on_segment`](Self::on_segment), and notes what the segment says of the peer.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn on_guarded_segment(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
+        let (state, una) = (self.state, self.snd.una);
+        let credible = self.is_credible(segment, now);
+        let accepted = self.take_segment(segment, now);
+        let Some(guard) = &mut self.guard else { return accepted };
+        if credible || self.snd.una != una {
+            guard.heard(now);
+        }
+        if self.snd.una != una {
+            let done = self.snd.una == self.snd.end();
+            guard.owes_since = if done { Instant::NEVER } else { now };
+        }
+        if self.state != state {
+            match self.state {
+                State::Listen => guard.owes_since = Instant::NEVER,
+                State::FinWait2 => self.look_again(now),
+                next if next.is_synchronized() && !state.is_synchronized() => self.note_opened(now),
+                _ => {}
+            }
+        }
+        accepted
+    }
+
+    /// Whether a segment is one that only the peer could have sent: it lies in both windows and is no reset or SYN, which
+    /// prove nothing.
+    fn is_credible(&self, segment: &Segment, now: Instant) -> bool {
+        let acknowledges = |ack: SeqNum| {
+            ack.at_or_before(self.snd.max) && (ack.at_or_after(self.snd.una) || !self.snd.is_too_old(ack))
+        };
+        let timely = match segment.options.timestamps {
+            _ if !self.negotiated.timestamps => true,
+            Some(stamp) => !self.rcv.is_stale(stamp.val, now),
+            None => false,
+        };
+        self.state.is_synchronized()
+            && matches!(segment.control, Control::None | Control::Fin)
+            && self.rcv.accepts(segment.seq, segment.seq_len())
+            && segment.ack.is_some_and(acknowledges)
+            && timely
+    }
+
+    /// Something has been sent, or waits for room in the peer's window.
+    #[cold]
+    pub(crate) fn note_owed(&mut self, now: Instant) {
+        let Some(guard) = &mut self.guard else { return };
+        if guard.owes_since == Instant::NEVER {
+            guard.owes_since = now;
+            self.look_again(now);
+        }
+    }
+
+    /// RFC 9293 §3.8.4: what lies before the peer's window must be answered.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn keep_alive(&mut self, now: Instant) -> Segment {
+        self.segment(now, self.snd.pure_seq() - 1, 0, Control::None)
+    }
+
+    /// Sets the timer to what is due next.
+    #[cold]
+    pub(crate) fn look_again(&mut self, now: Instant) {
+        if self.state == State::TimeWait {
+            return;
+        }
+        let Some(guard) = &self.guard else { return };
+        let patience = self.config.patience;
+        let owes = patience.user_timeout.map_or(Instant::NEVER, |span| guard.owes_since + span);
+        let asks = match patience.keep_alive {
+            Some(keep_alive) if self.may_ask() => guard.asks_at(keep_alive),
+            Some(keep_alive) if self.state.is_synchronized() => now + keep_alive.idle,
+            _ => Instant::NEVER,
+        };
+        let half = match patience.fin_wait_2 {
+            Some(span) if self.state == State::FinWait2 => guard.heard + span,
+            _ => Instant::NEVER,
+        };
+        // What has been noted lately may be due already.
+        self.timers.limit = owes.min(asks).min(half).max(now);
+    }
+
+    /// The timer has come up.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn limit_reached(&mut self, now: Instant) {
+        if self.state == State::TimeWait {
+            self.over(CloseReason::Finished);
+            return;
+        }
+        self.timers.limit = Instant::NEVER;
+        let patience = self.config.patience;
+        let may_ask = self.may_ask();
+        let half_closed = self.state == State::FinWait2;
+        let Some(guard) = &mut self.guard else { return };
+        // RFC 9293 §3.10.8, USER TIMEOUT: the user is told; the peer is not.
+        if patience.user_timeout.is_some_and(|span| guard.owes_since + span <= now) {
+            return self.over(CloseReason::TimedOut);
+        }
+        if half_closed && patience.fin_wait_2.is_some_and(|span| guard.heard + span <= now) {
+            return self.over(CloseReason::FinWait2);
+        }
+        if let Some(keep_alive) = patience.keep_alive
+            && may_ask
+            && guard.asks_at(keep_alive) <= now
+        {
+            if guard.asked.1 >= keep_alive.count {
+                return self.over(CloseReason::KeepAlive);
+            }
+            guard.asked = (now, guard.asked.1 + 1);
+            self.owed = Some(Owed::KeepAlive);
+        }
+        self.look_again(now);
+    }
+
+    /// RFC 9293 §3.8.4: only with nothing to be acknowledged; otherwise the retransmission timer asks.
+    fn may_ask(&self) -> bool {
+        let open = matches!(self.state, State::Established | State::CloseWait | State::FinWait2);
+        open && self.snd.flight() == 0 && self.snd.nxt == self.snd.end()
+    }
+
+    pub(crate) fn guard_at(&mut self, now: Instant) -> &mut Guard {
+        self.guard.get_or_insert_with(|| Box::new(Guard::new(now)))
+    }
+}

@@ -1,0 +1,167 @@
+//! Any bytes, taken for a configuration and for what then happens to a connection.
+
+use policy::congestion::{Counting, Halving};
+use policy::rtt::RtoConfig;
+use tcp::{Challenges, Config, DelayedAck, IcmpError, KeepAlive, Patience, RttSamples};
+use units::Duration;
+use wire::{Control, Ecn, Flags, Mss};
+
+use crate::hostile::{Garbage, Number, Start, Stimulus, Victim};
+
+/// Lets it happen.
+///
+/// # Panics
+/// When something is that may not be ([`crate::hostile`]).
+pub fn run(bytes: &[u8]) {
+    let mut reader = Reader { bytes };
+    let start = Start::ALL[usize::from(reader.byte()) % Start::ALL.len()];
+    let mut victim = Victim::new(reader.config(), start);
+    while !reader.bytes.is_empty() {
+        let stimulus = reader.stimulus();
+        if let Err(problem) = victim.suffer(&stimulus) {
+            panic!("{stimulus:?}: {problem}");
+        }
+    }
+}
+
+/// Takes values off the front; past the end all are zero.
+struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn byte(&mut self) -> u8 {
+        let Some((&first, rest)) = self.bytes.split_first() else { return 0 };
+        self.bytes = rest;
+        first
+    }
+
+    fn short(&mut self) -> u16 {
+        u16::from_be_bytes([self.byte(), self.byte()])
+    }
+
+    fn long(&mut self) -> u32 {
+        u32::from(self.short()) << 16 | u32::from(self.short())
+    }
+
+    /// One in so many is `None`.
+    fn unless<T>(&mut self, one_in: u8, take: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        (!self.byte().is_multiple_of(one_in)).then(|| take(self))
+    }
+
+    fn number(&mut self) -> Number {
+        match self.byte() % 4 {
+            0 => Number::Any(self.long()),
+            1 => Number::Near(i32::from(self.byte()) - 3),
+            _ => Number::Near(i32::from(self.short()) - 20_000),
+        }
+    }
+
+    fn millis(&mut self) -> Duration {
+        Duration::from_millis(u64::from(self.short()) + 1)
+    }
+
+    /// Up to about a megabyte, and at least a byte.
+    fn buffer(&mut self) -> u32 {
+        let size = u32::from(self.short()) + 1;
+        if self.byte() < 32 { size << 4 } else { size }
+    }
+
+    fn config(&mut self) -> Config {
+        const SENDERS: [&str; 8] = [
+            "reno+sack / full / iw=10",
+            "reno+sack / fs(n=4) / iw=1",
+            "reno+sack+lt / vs(n=4) / iw=1",
+            "reno+newreno+lt / fs(n=4) / iw=2",
+            "reno / full / iw=4",
+            "tahoe / vs(n=4) / iw=2",
+            "reno+sack1 / full / iw=2",
+            "fixed(n=6)+sack / full / iw=2",
+        ];
+        let switches = self.short();
+        let on = |bit: u16| switches & 1 << bit != 0;
+        let defaults = Config::default();
+        Config {
+            sender: SENDERS[usize::from(self.byte()) % SENDERS.len()].parse().unwrap_or(defaults.sender),
+            counting: if on(0) { Counting::Acks } else { Counting::Bytes },
+            halving: if on(1) { Halving::Window } else { Halving::Flight },
+            mss: Mss::new(self.short() % 2000).unwrap_or(Mss::DEFAULT_IPV4),
+            rto: RtoConfig::RFC,
+            rtt_samples: if on(2) { RttSamples::OnePerWindow } else { RttSamples::EveryAck },
+            delayed_ack: if on(3) { DelayedAck::OFF } else { DelayedAck::RFC },
+            receive_buffer: self.buffer(),
+            send_buffer: self.buffer(),
+            window_scaling: on(4),
+            timestamps: on(5),
+            sack: on(6),
+            ecn: on(7),
+            nagle: on(8),
+            restart_after_idle: on(9),
+            msl: self.millis(),
+            max_timeouts: self.byte(),
+            max_syn_timeouts: self.byte(),
+            min_mss: if on(10) { Mss::LEAST } else { Mss::DEFAULT_IPV4 },
+            challenges: Challenges { count: self.byte() % 16, per: self.millis() },
+            patience: Patience {
+                user_timeout: on(11).then(|| self.millis()),
+                keep_alive: on(12)
+                    .then(|| KeepAlive::new(self.millis(), self.millis(), self.byte() % 8))
+                    .flatten(),
+                fin_wait_2: on(13).then(|| self.millis()),
+            },
+        }
+    }
+
+    fn garbage(&mut self) -> Garbage {
+        let bits = self.byte();
+        let on = |bit: u8| bits & 1 << bit != 0;
+        let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(bits >> 6)];
+        let control = match self.byte() % 16 {
+            0 => Control::Rst,
+            1 | 2 => Control::Syn,
+            3..=5 => Control::Fin,
+            _ => Control::None,
+        };
+        Garbage {
+            seq: self.number(),
+            ack: self.unless(16, Self::number),
+            control,
+            window: self.short(),
+            payload_len: if on(0) { self.short().into() } else { 0 },
+            sack: (0..self.byte() % 5).map(|_| (self.number(), u32::from(self.short()) + 1)).collect(),
+            timestamps: on(1).then(|| (self.long(), self.long())),
+            mss: on(2).then(|| self.short()),
+            scale: on(2).then(|| self.byte()),
+            sack_permitted: on(2),
+            flags: Flags::NONE
+                .with(Flags::PSH, on(3))
+                .with(Flags::ECE, on(4))
+                .with(Flags::CWR, on(5))
+                .with_ecn(ecn),
+        }
+    }
+
+    fn stimulus(&mut self) -> Stimulus {
+        match self.byte() % 32 {
+            0..=17 => Stimulus::Segment(self.garbage()),
+            18..=19 => Stimulus::Wait(self.millis()),
+            20..=22 => Stimulus::NextTimeout,
+            23..=25 => Stimulus::Write(self.short()),
+            26..=27 => Stimulus::Read(self.short()),
+            28 => Stimulus::TooBig(self.short(), self.number()),
+            29 => {
+                let error = if self.byte() < 128 { IcmpError::Soft } else { IcmpError::Hard };
+                Stimulus::Icmp(error, self.number())
+            }
+            30 => match self.byte() % 4 {
+                0 => Stimulus::Connect,
+                1 => Stimulus::Listen,
+                _ => Stimulus::Close,
+            },
+            _ => match self.byte() {
+                0 => Stimulus::Abort,
+                _ => Stimulus::NextTimeout,
+            },
+        }
+    }
+}

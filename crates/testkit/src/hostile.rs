@@ -1,0 +1,331 @@
+//! One connection against a peer, or a stranger, who does anything: whatever arrives in whatever state, with whatever calls
+//! and however much time between, there is no panic, no endless answer, and nothing kept that the buffers have no room for.
+
+use std::sync::Arc;
+
+use tcp::{ByteStream, Config, Connection, IcmpError, Negotiated, State};
+use units::{Duration, Instant};
+use wire::{
+    Control, Flags, Mss, Options, SackBlocks, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow,
+    WindowScale,
+};
+
+/// A single feed is answered with no more segments than this.
+const MOST_AT_ONCE: u32 = 3_000;
+
+/// A number that is likely to matter: close to where the connection stands, or anything at all.
+#[derive(Debug, Clone, Copy)]
+pub enum Number {
+    /// So far from where it stands.
+    Near(i32),
+    /// This one.
+    Any(u32),
+}
+
+impl Number {
+    fn resolve(self, base: SeqNum) -> SeqNum {
+        match self {
+            Self::Near(offset) => SeqNum::new(base.value().wrapping_add_signed(offset)),
+            Self::Any(value) => SeqNum::new(value),
+        }
+    }
+}
+
+/// A segment that may make no sense.
+#[derive(Debug, Clone)]
+pub struct Garbage {
+    /// Counted from what the connection expects.
+    pub seq: Number,
+    /// Counted from what it has sent, acknowledged or not.
+    pub ack: Option<Number>,
+    /// The exclusive bit.
+    pub control: Control,
+    /// The window as it stands in the header.
+    pub window: u16,
+    /// Payload bytes.
+    pub payload_len: u32,
+    /// Blocks: where each starts, counted from SND.UNA, and how long it is, at least 1.
+    pub sack: Vec<(Number, u32)>,
+    /// Clock and echo.
+    pub timestamps: Option<(u32, u32)>,
+    /// An option of a SYN, on anything.
+    pub mss: Option<u16>,
+    /// As `mss`.
+    pub scale: Option<u8>,
+    /// As `mss`.
+    pub sack_permitted: bool,
+    /// The other bits.
+    pub flags: Flags,
+}
+
+/// What can happen to a connection.
+#[derive(Debug, Clone)]
+pub enum Stimulus {
+    /// A segment arrives.
+    Segment(Garbage),
+    /// Time passes, and timers expire, on time or late.
+    Wait(Duration),
+    /// The next timer expires on time.
+    NextTimeout,
+    /// A router reports what fits, of the packet with this number.
+    TooBig(u16, Number),
+    /// A router reports an error of the packet with this number.
+    Icmp(IcmpError, Number),
+    /// The user's call.
+    Connect,
+    /// The user's call.
+    Listen,
+    /// The user writes so many bytes.
+    Write(u16),
+    /// The user reads so many.
+    Read(u16),
+    /// The user's call.
+    Close,
+    /// The user's call.
+    Abort,
+}
+
+/// How a connection comes about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// It is new.
+    Closed,
+    /// It listens.
+    Listening,
+    /// It connects.
+    Connecting,
+    /// It was made from a SYN.
+    Accepted,
+    /// It was made from a cookie.
+    Cookie,
+    /// Its handshake was skipped.
+    Established,
+}
+
+impl Start {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Closed, Self::Listening, Self::Connecting, Self::Accepted, Self::Cookie, Self::Established];
+}
+
+/// The connection that all this happens to.
+#[derive(Debug)]
+pub struct Victim {
+    stream: ByteStream,
+    config: Arc<Config>,
+    now: Instant,
+    /// What the connection acknowledges.
+    expects: SeqNum,
+    payload: Vec<u8>,
+    /// The most that was in flight, in segments.
+    segments: usize,
+}
+
+impl Victim {
+    /// A connection on which nothing has happened.
+    pub fn new(config: Config, start: Start) -> Self {
+        let config = Arc::new(config);
+        let (iss, irs) = (SeqNum::new(u32::MAX - 100), SeqNum::new(77));
+        let new = || Connection::new(Arc::clone(&config), iss);
+        let connection = match start {
+            Start::Closed => new(),
+            Start::Listening => {
+                let mut connection = new();
+                // It can't fail, nor can the next.
+                let _ = connection.listen();
+                connection
+            }
+            Start::Connecting => {
+                let mut connection = new();
+                let _ = connection.connect();
+                connection
+            }
+            Start::Accepted => {
+                let syn = opening(Control::Syn, irs, None);
+                Connection::accept(Arc::clone(&config), &syn, iss, Instant::ZERO).unwrap_or_else(new)
+            }
+            Start::Cookie => {
+                let ack = opening(Control::None, irs + 1, Some(iss + 1));
+                let agreed = Negotiated::between_equals(&config);
+                Connection::from_cookie(Arc::clone(&config), iss, &ack, agreed, Instant::ZERO)
+                    .unwrap_or_else(new)
+            }
+            Start::Established => {
+                let agreed = Negotiated::between_equals(&config);
+                Connection::established(Arc::clone(&config), iss, irs, agreed, 30_000)
+            }
+        };
+        let stream = ByteStream::new(connection);
+        Self { stream, config, now: Instant::ZERO, expects: irs + 1, payload: Vec::new(), segments: 0 }
+    }
+
+    /// Lets one thing happen, and takes what comes of it.
+    ///
+    /// # Errors
+    /// With what may not be.
+    pub fn suffer(&mut self, stimulus: &Stimulus) -> Result<(), String> {
+        // What follows from how it came about.
+        self.drain()?;
+        self.feed(stimulus)?;
+        self.drain()?;
+        self.check()
+    }
+
+    fn feed(&mut self, stimulus: &Stimulus) -> Result<(), String> {
+        let una = self.stream.send_state().una;
+        match stimulus {
+            Stimulus::Segment(garbage) => {
+                let segment = self.segment(garbage);
+                let payload = vec![7; segment.payload_len as usize];
+                self.stream.on_segment(&segment, &payload, self.now);
+            }
+            Stimulus::Wait(span) => {
+                self.now += *span;
+                self.stream.on_timeout(self.now);
+            }
+            Stimulus::NextTimeout => {
+                if self.stream.next_timeout() != Instant::NEVER {
+                    self.now = self.now.max(self.stream.next_timeout());
+                }
+                self.stream.on_timeout(self.now);
+            }
+            Stimulus::TooBig(mss, seq) => {
+                let (before, window) = (self.stream.smss(), self.stream.cwnd());
+                let mss = Mss::new(*mss).unwrap_or(Mss::LEAST);
+                let believed = self.stream.on_packet_too_big(mss, seq.resolve(una));
+                let smss = self.stream.smss();
+                if believed != (smss < before) || smss > before {
+                    return Err(format!("a packet too big for {} made {smss} of {before}", mss.get()));
+                }
+                if self.stream.cwnd() > window {
+                    return Err("a packet too big widened the window".to_owned());
+                }
+            }
+            Stimulus::Icmp(error, seq) => {
+                self.stream.on_icmp_error(*error, seq.resolve(una), self.now);
+            }
+            // A call may be refused; that is all it may be.
+            Stimulus::Connect => drop(self.stream.connect()),
+            Stimulus::Listen => drop(self.stream.listen()),
+            Stimulus::Write(bytes) => drop(self.stream.write(&vec![9; (*bytes).into()])),
+            Stimulus::Read(bytes) => {
+                self.stream.read(&mut vec![0; (*bytes).into()]);
+            }
+            Stimulus::Close => drop(self.stream.close()),
+            Stimulus::Abort => {
+                self.stream.abort();
+                if self.stream.state() != State::Closed {
+                    return Err(format!("{} after an abort", self.stream.state()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn segment(&self, garbage: &Garbage) -> Segment {
+        let snd = self.stream.send_state();
+        let mut sack = SackBlocks::EMPTY;
+        for &(start, len) in &garbage.sack {
+            let start = start.resolve(snd.una);
+            let _ = SeqRange::new(start, start + len).is_some_and(|block| sack.push(block));
+        }
+        Segment {
+            seq: garbage.seq.resolve(self.expects),
+            // Mostly what acknowledges something or everything.
+            ack: garbage
+                .ack
+                .map(|ack| ack.resolve(if garbage.window.is_multiple_of(2) { snd.una } else { snd.max })),
+            control: garbage.control,
+            flags: garbage.flags,
+            window: UnscaledWindow::new(garbage.window),
+            payload_len: garbage.payload_len,
+            options: Options {
+                mss: garbage.mss.and_then(Mss::new),
+                window_scale: garbage.scale.map(WindowScale::clamped),
+                sack_permitted: garbage.sack_permitted,
+                timestamps: garbage.timestamps.map(|(val, ecr)| Timestamps { val, ecr }),
+                sack,
+            },
+        }
+    }
+
+    fn drain(&mut self) -> Result<(), String> {
+        let mut sent = 0;
+        while let Some(segment) = self.stream.poll_transmit(self.now, &mut self.payload) {
+            if segment.control != Control::Rst {
+                self.expects = segment.ack.unwrap_or(self.expects);
+            }
+            sent += 1;
+            if sent == MOST_AT_ONCE {
+                return Err("no end of segments".to_owned());
+            }
+            if segment.payload_len > 0 && self.payload.iter().any(|&byte| byte != 9) {
+                return Err("something left that was never written".to_owned());
+            }
+        }
+        while self.stream.poll_event().is_some() {}
+        if self.stream.poll_transmit(self.now, &mut self.payload).is_some() {
+            return Err("something left after a drain".to_owned());
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        let (stream, config) = (&self.stream, &self.config);
+        let snd = stream.send_state();
+        self.segments = self.segments.max(snd.segments as usize);
+        // Rings double; a cut takes less than 64 bytes, and the islands, of which there are 256 at most, 4 kB.
+        let buffers = 2 * (config.receive_buffer as usize + config.send_buffer as usize);
+        let most = buffers + 2 * 64 * self.segments + 10_000;
+        let claims = [
+            (snd.una.at_or_before(snd.nxt) && snd.nxt.at_or_before(snd.max), "una <= nxt <= max"),
+            (stream.readable() <= config.receive_buffer, "what can be read fits the buffer"),
+            (stream.unacknowledged() <= config.send_buffer, "what is unacknowledged fits the buffer"),
+            (snd.segments <= config.send_buffer + 1, "no cut is empty"),
+            (stream.next_timeout() >= self.now, "no timer is overdue"),
+            (
+                stream.state() != State::Closed || stream.next_timeout() == Instant::NEVER,
+                "no timer runs when it is over",
+            ),
+            (
+                stream.flight() == 0
+                    || stream.state() == State::Closed
+                    || stream.next_timeout() != Instant::NEVER,
+                "a timer runs while something is in flight",
+            ),
+            (stream.memory() <= most, "memory is bounded"),
+        ];
+        match claims.into_iter().find(|(holds, _)| !holds) {
+            None => Ok(()),
+            Some((_, claim)) => Err(format!(
+                "{claim}: {} {snd:?} readable {} unacknowledged {} timer {} at {} memory {}",
+                stream.state(),
+                stream.readable(),
+                stream.unacknowledged(),
+                stream.next_timeout(),
+                self.now,
+                stream.memory()
+            )),
+        }
+    }
+}
+
+/// A segment with every option that a handshake may need.
+fn opening(control: Control, seq: SeqNum, ack: Option<SeqNum>) -> Segment {
+    let syn = control == Control::Syn;
+    Segment {
+        seq,
+        ack,
+        control,
+        flags: Flags::NONE,
+        window: UnscaledWindow::new(30_000),
+        payload_len: 0,
+        options: Options {
+            mss: Mss::new(700).filter(|_| syn),
+            window_scale: syn.then_some(WindowScale::NONE),
+            sack_permitted: syn,
+            timestamps: Some(Timestamps { val: 1, ecr: 0 }),
+            sack: SackBlocks::EMPTY,
+        },
+    }
+}
