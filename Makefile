@@ -81,6 +81,7 @@ docs: $(DEV) ## write the generated pages and figures under docs/ again
 	@$(BIN)/python -m tcpsf.report.scenario_reference > out/scenario.md
 	@mv out/scenario.md docs/reference/scenario.md
 	@$(BIN)/python -m tcpsf.report.ladder docs/concepts/img
+	@$(BIN)/python -m tcpsf.report.plate docs/concepts/img
 
 install: $(PLAIN) ## the package and its command, in .venv/
 

@@ -22,6 +22,10 @@ class ScenarioError(TcpsfError):
     """A scenario that cannot be simulated: which key, which value, and why."""
 
 
+class ModelError(TcpsfError, ValueError):
+    """An argument that a closed model cannot take: which one, its value, and what it may be."""
+
+
 class OutputError(TcpsfError):
     """Results that could not be written. Nothing half-written is left behind."""
 

@@ -29,7 +29,19 @@ def schema(name: str) -> Any:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["sim"], ["demo"], ["reproduce"], ["reproduce", "smart-framing"], ["reproduce", "smart-framing", "table-1"]],
+    [
+        [],
+        ["sim"],
+        ["demo"],
+        ["reproduce"],
+        ["reproduce", "smart-framing"],
+        ["reproduce", "smart-framing", "table-1"],
+        ["model"],
+        ["model", "smart-framing"],
+        ["model", "short-flow"],
+        ["model", "packet-discard"],
+        ["model", "best-framing"],
+    ],
     ids=" ".join,
 )
 def test_help(tcpsf: Command, arguments: list[str], snapshot: SnapshotAssertion) -> None:
@@ -40,7 +52,7 @@ def test_help(tcpsf: Command, arguments: list[str], snapshot: SnapshotAssertion)
 
 
 def test_nothing_asked_gets_the_help_and_status_2(tcpsf: Command) -> None:
-    for arguments in ([], ["reproduce"]):
+    for arguments in ([], ["reproduce"], ["model"]):
         answer = tcpsf(*arguments)
         assert (answer.status, answer.out) == (2, "")
         assert answer.err.startswith("Usage: tcpsf")
@@ -55,7 +67,7 @@ def test_help_loads_nothing_heavy() -> None:
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "Usage: tcpsf" in answer.stdout
     assert "'tcpsf.cli.app'" in answer.stderr
-    for heavy in ("polars", "jinja2", "rich.progress"):
+    for heavy in ("polars", "jinja2", "rich.progress", "numpy"):
         assert f"'{heavy}'" not in answer.stderr
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from tcpsf.cli.model_commands import model
+
 FOLDER = click.Path(path_type=Path)
 
 seed = click.option(
@@ -197,3 +199,6 @@ def table_1(**arguments: Any) -> None:
     from tcpsf.cli.reproduce import table_1
 
     table_1(**arguments)
+
+
+app.add_command(model)

@@ -222,9 +222,12 @@ def _cells(row: Row, heads: Sequence[_Head], units: Sequence[str | None]) -> Ite
 def _facts(source: ReportProvenance) -> Iterable[tuple[str, str]]:
     yield "Made by", f"tcpsf {source.version}"
     yield "To repeat it", f"`{source.command}`"
-    yield "Scale", f"{source.scale}: {text.count(source.runs, 'run')} of {source.duration} a point"
-    yield "Seeds", _seeds(source.seeds)
-    yield "Simulated", text.count(source.jobs, "run") + " in all"
+    if source.jobs:
+        yield "Scale", f"{source.scale}: {text.count(source.runs, 'run')} of {source.duration} a point"
+        yield "Seeds", _seeds(source.seeds)
+        yield "Simulated", text.count(source.jobs, "run") + " in all"
+    else:
+        yield "Scale", source.scale
     if source.started is not None:
         yield "Started", source.started
     if source.seconds is not None:

@@ -18,7 +18,16 @@ def as_text(report: Report) -> str:
     source = report.provenance
     seeds = f"{source.seeds[0]} to {source.seeds[-1]}"
     runs = f"{text.count(source.runs, 'run')} of {source.duration} a point, seeds {seeds}"
-    blocks = [f"{report.title}\n{runs}; {text.count(source.jobs, 'run')} in all."]
+    return _laid_out(report, f"{report.title}\n{runs}; {text.count(source.jobs, 'run')} in all.")
+
+
+def as_findings(report: Report) -> str:
+    """Lay out the same for a report that rests on no run."""
+    return _laid_out(report, report.title)
+
+
+def _laid_out(report: Report, head: str) -> str:
+    blocks = [head]
     for section in report.sections:
         keys = [figure.key for figure in section.figures] + [table.key for table in section.tables]
         shown = ", ".join(keys)

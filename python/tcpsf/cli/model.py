@@ -1,0 +1,69 @@
+"""`tcpsf model`: a closed model's values as text, JSON or a page."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tcpsf.cli.output import MARK, results_folder, say
+from tcpsf.report import model_sheets
+from tcpsf.report.evaluation import Report
+from tcpsf.report.evaluation_page import page
+from tcpsf.report.evaluation_text import as_findings
+from tcpsf.report.model import Sheet, as_text
+from tcpsf.report.model import report as make_report
+
+PAGE = "model.html"
+
+
+def show(make: Callable[..., Sheet], *, json: bool, out: Path | None, force: bool, line: str, **arguments: Any) -> None:
+    """Compute, print and, if asked, write the page."""
+    sheet = make(**arguments)
+    if out is not None:
+        report = make_report([sheet.section()], title=sheet.title, subtitle=sheet.source, command=line)
+        _write(report, out, sheet.to_dict(), force=force)
+    say(json_format.dumps(sheet.to_dict(), indent=2) if json else as_text(sheet))
+    _told(out)
+
+
+def best_framing(*, sender: str, rto: float, rto_min: float, **arguments: Any) -> Sheet:
+    """Make the case of the options."""
+    from tcpsf.models import best_framing as bf
+
+    rack = sender == "linux"
+    detection = bf.linux(rtt=arguments["rtt"], rto_min=rto_min) if rack else bf.duplicates(rto=rto)
+    objective, most = arguments.pop("objective"), arguments.pop("most_segments")
+    arguments["window_counts"] = arguments["window_counts"] or ("packets" if rack else "bytes")
+    case = bf.Case(sender=detection, **arguments)
+    return model_sheets.best_framing(case, objective=objective, most_segments=most)
+
+
+def report(*, json: bool, out: Path, force: bool, line: str) -> None:
+    """Write the page of all closed models, and print its findings."""
+    from tcpsf.reproduce.models import model_report
+
+    found = model_report(command=line)
+    data = {
+        "schema": "tcpsf.model-report/1",
+        "findings": [finding.to_dict() for section in found.sections for finding in section.findings],
+        "figures": [figure.to_dict() for section in found.sections for figure in section.figures],
+    }
+    _write(found, out, data, force=force)
+    say(json_format.dumps(data, indent=2) if json else as_findings(found))
+    _told(out)
+
+
+def _write(report: Report, out: Path, data: dict[str, Any], *, force: bool) -> None:
+    with results_folder(out, replace=force) as folder:
+        (folder / PAGE).write_text(page(report), encoding="utf-8")
+        (folder / "model.json").write_text(json_format.dumps(data, indent=2) + "\n", encoding="utf-8")
+        provenance = {"version": report.provenance.version, "command": report.provenance.command}
+        (folder / MARK).write_text(json_format.dumps(provenance, indent=2) + "\n", encoding="utf-8")
+
+
+def _told(out: Path | None) -> None:
+    if out is not None:
+        sys.stderr.write(f"\nThe page: {(out / PAGE).resolve().as_uri()}\n")

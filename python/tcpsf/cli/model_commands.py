@@ -1,0 +1,319 @@
+"""The commands below `tcpsf model` and their options."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+FOLDER = click.Path(path_type=Path)
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+
+
+class Numbers(click.ParamType[tuple[float, ...]]):
+    """Numbers separated by commas."""
+
+    name = "numbers"
+
+    def __init__(self, *, whole: bool = False) -> None:
+        self.whole = whole
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read them; 4:9 is 4 to 9."""
+        if not isinstance(value, str):
+            return value
+        read = int if self.whole else float
+        try:
+            if self.whole and (spread := re.fullmatch(r"(\d+):(\d+)", value.strip())):
+                return tuple(range(int(spread[1]), int(spread[2]) + 1))
+            return tuple(read(word) for word in value.split(",") if word.strip())
+        except ValueError:
+            self.fail(f"`{value}` is not a list such as {'4,8 or 4:16' if self.whole else '0.01,0.05'}", param, ctx)
+
+
+class Seconds(click.ParamType[float]):
+    """A duration as scenarios have it."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read it as seconds."""
+        if not isinstance(value, str):
+            return value
+        found = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(ns|us|ms|s|min)\s*", value)
+        try:
+            return float(found[1]) * UNITS[found[2]] if found else self._refuse(value, param, ctx)
+        except ValueError:
+            return self._refuse(value, param, ctx)
+
+    def _refuse(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        self.fail(f"`{value}` is not a duration such as 200ms", param, ctx)
+
+
+class Law(click.ParamType[str | float]):
+    """How loss depends on size."""
+
+    name = "law"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read a word or an exponent."""
+        if value in ("linear", "constant"):
+            return value
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"`{value}` is neither linear, constant nor an exponent such as 0.5", param, ctx)
+
+
+def _seconds(name: str, default: str, told: str) -> Callable[..., Any]:
+    return click.option(name, type=Seconds(), metavar="TIME", default=default, show_default=True, help=told)
+
+
+def _number(name: str, default: float, told: str) -> Callable[..., Any]:
+    return click.option(name, type=float, metavar="X", default=default, show_default=True, help=told)
+
+
+def _count(name: str, default: int, told: str) -> Callable[..., Any]:
+    return click.option(name, type=int, metavar="N", default=default, show_default=True, help=told)
+
+
+def _losses(default: str) -> Callable[..., Any]:
+    return click.option(
+        "--loss", type=Numbers(), metavar="P,...", default=default, show_default=True, help="Loss probabilities."
+    )
+
+
+law = click.option(
+    "--law",
+    type=Law(),
+    metavar="LAW",
+    default="linear",
+    show_default=True,
+    help="Loss by size: linear, constant, or an exponent from 0 to 1.",
+)
+rtt = _seconds("--rtt", "70ms", "Round trip.")
+rto = _seconds("--rto", "1s", "Retransmission timeout.")
+mss = _number("--mss", 1460.0, "Bytes of a full-sized segment.")
+whole_mss = _count("--mss", 1460, "Bytes of a full-sized segment.")
+ack_every = _number("--ack-every", 2.0, "Segments that an acknowledgement covers.")
+window_limit = _number("--window-limit", 65_535.0, "Largest window in bytes.")
+as_json = click.option("--json", "json", is_flag=True, help="Print JSON in place of text.")
+out = click.option("--out", type=FOLDER, metavar="DIR", help="Write a page with the figure there, and the JSON.")
+force = click.option("--force", is_flag=True, help="Let --out replace earlier results.")
+
+
+class _InOrder(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click passes it)
+        return list(self.commands)
+
+
+@click.group(cls=_InOrder)
+def model() -> None:
+    """Compute the papers' closed models."""
+
+
+def _show(sheet: str, arguments: Mapping[str, Any]) -> None:
+    from tcpsf.cli import model as work
+    from tcpsf.report import model_sheets
+
+    make = work.best_framing if sheet == "best_framing" else getattr(model_sheets, sheet)
+    work.show(make, line=_line(), **arguments)
+
+
+def _line() -> str:
+    """The command line that gives the same values."""
+    context = click.get_current_context()
+    words = context.command_path.split()
+    for option in context.command.params:
+        name = option.name or ""
+        given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if given and name not in ("json", "out", "force"):
+            value = context.params[name]
+            words += [option.opts[0]] if value is True else [option.opts[0], _written(value, option.type)]
+    return shlex.join(words)
+
+
+def _written(value: Any, kind: click.ParamType[Any]) -> str:
+    if isinstance(value, tuple):
+        return ",".join(f"{each:g}" for each in value)
+    return f"{value:g}s" if isinstance(kind, Seconds) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@model.command("smart-framing")
+@_losses("0.001,0.01,0.02,0.05,0.08,0.1,0.12,0.15,0.2")
+@law
+@_count("--segments", 4, "N_sf: small segments to a full-sized one.")
+@_count("--threshold", 4, "Full-sized segments of window that end the region.")
+@_number("--alpha", 1.32, "Growth of a segment, variable size.")
+@_seconds("--rtt", "200ms", "Round trip.")
+@_seconds("--rto", "1.5s", "Retransmission timeout.")
+@mss
+@_number("--overhead", 40.0, "Bytes of header in a segment.")
+@click.option(
+    "--reading", type=click.Choice(["A", "B"]), default="A", show_default=True, help="Classic's timeout state."
+)
+@click.option(
+    "--wait",
+    type=click.Choice(["last", "whole"]),
+    default="last",
+    show_default=True,
+    help="Time in a timeout: the last interval, as (1) prints it, or the whole wait.",
+)
+@click.option(
+    "--counted",
+    type=click.Choice(["printed", "all"]),
+    default="printed",
+    show_default=True,
+    help="Rewards as printed, or with the new segments before a loss.",
+)
+@click.option("--net", is_flag=True, help="Throughput without headers.")
+@as_json
+@out
+@force
+def smart_framing(**arguments: Any) -> None:
+    """The small-window region of Smart Framing.
+
+    Throughput, gain and waste of Classic TCP, VS-TCP-SF and FS-TCP-SF (Mellia, Meo, Casetti 2005, section V).
+    """
+    _show("smart_framing", arguments)
+
+
+@model.command("short-flow")
+@click.option(
+    "--size", type=Numbers(), metavar="B,...", default="1000,10000,32000,128000", show_default=True, help="Bytes."
+)
+@_losses("0.05")
+@rtt
+@rto
+@mss
+@_number("--initial-window", 1.0, "Segments of the first window.")
+@ack_every
+@_seconds("--delayed-ack", "100ms", "Delay of the first acknowledgement.")
+@window_limit
+@as_json
+@out
+@force
+def short_flow(**arguments: Any) -> None:
+    """Time of a short transfer.
+
+    Without loss (1), at the steady rate (4), by the short-flow model (14) and by its refinement of 2000 (Cardwell,
+    Savage, Anderson 1998, 2000).
+    """
+    _show("short_flow", arguments)
+
+
+@model.command()
+@_losses("0.0001,0.001,0.01,0.02,0.05,0.1,0.2")
+@rtt
+@rto
+@mss
+@window_limit
+@ack_every
+@as_json
+@out
+@force
+def padhye(**arguments: Any) -> None:
+    """Steady rate with timeouts.
+
+    Padhye, Firoiu, Towsley, Kurose 1998.
+    """
+    _show("padhye", arguments)
+
+
+@model.command()
+@_losses("0.0001,0.001,0.01,0.02,0.05,0.1,0.2")
+@rtt
+@mss
+@_number("--ack-every", 1.0, "Segments that an acknowledgement covers.")
+@as_json
+@out
+@force
+def mathis(**arguments: Any) -> None:
+    """Steady rate without timeouts.
+
+    Mathis, Semke, Mahdavi, Ott 1997.
+    """
+    _show("mathis", arguments)
+
+
+@model.command("packet-discard")
+@click.option(
+    "--window",
+    type=Numbers(whole=True),
+    metavar="W,...",
+    default="4:16",
+    show_default=True,
+    help="Segments; 4:16 is 4 to 16.",
+)
+@click.option("--lost", type=Numbers(whole=True), metavar="I,...", default="", help="One pattern: places lost, from 0.")
+@click.option(
+    "--losses", "most_losses", type=click.IntRange(1, 6), metavar="N", default=4, show_default=True,
+    help="Patterns of up to so many losses.",
+)  # fmt: skip
+@as_json
+@out
+@force
+def packet_discard(**arguments: Any) -> None:
+    """Losses that Reno repairs without its timer.
+
+    Cohen, Hamo 2001, section 2.2.
+    """
+    _show("packet_discard", arguments)
+
+
+@model.command("best-framing")
+@_count("--size", 1200, "Bytes of the body.")
+@_number("--cwnd", 14_600.0, "Window in bytes.")
+@_seconds("--rtt", "50ms", "Round trip.")
+@_number("--loss", 0.01, "Loss of a packet with a full-sized segment.")
+@law
+@click.option(
+    "--sender",
+    type=click.Choice(["linux", "duplicates"]),
+    default="linux",
+    show_default=True,
+    help="RACK-TLP with Linux's timers, or three duplicates.",
+)
+@_seconds("--rto", "1s", "Timeout, with --sender duplicates.")
+@_seconds("--rto-min", "200ms", "Smallest timeout, with --sender linux.")
+@whole_mss
+@_count("--header", 40, "Bytes of header.")
+@click.option("--rate", type=float, metavar="X", help="Line in bytes per second.  [default: infinitely fast]")
+@click.option(
+    "--window-counts",
+    type=click.Choice(["bytes", "packets"]),
+    help="What the window counts.  [default: packets with linux, else bytes]",
+)
+@click.option(
+    "--objective", type=click.Choice(["mean", "p99"]), default="mean", show_default=True, help="What is to be small."
+)
+@_count("--most-segments", 8, "Segments of a cut, to 12.")
+@as_json
+@out
+@force
+def best_framing(**arguments: Any) -> None:
+    """The cut of a body that loss delays least.
+
+    Every pattern of losses is played through, for Smart Framing, for guards of the tail and for the best cut.
+    """
+    _show("best_framing", arguments)
+
+
+@model.command()
+@as_json
+@click.option(
+    "--out", type=FOLDER, metavar="DIR", default="tcpsf-models", show_default=True, help="Where the page goes."
+)
+@force
+def report(**arguments: Any) -> None:
+    """A page of the papers' closed figures.
+
+    With what their texts conclude, each with a verdict.
+    """
+    from tcpsf.cli import model as work
+
+    work.report(line=_line(), **arguments)

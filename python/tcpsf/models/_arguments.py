@@ -1,0 +1,109 @@
+"""Arguments of the models: read as arrays, and refused in one line that names the argument and its value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tcpsf.errors import ModelError, nearest
+
+Values: TypeAlias = npt.ArrayLike
+"""A number, or an array of them."""
+Array: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """Takes the arguments of one function."""
+
+    operation: str
+
+    def number(
+        self,
+        name: str,
+        value: Values,
+        *,
+        above: float = -np.inf,
+        least: float = -np.inf,
+        below: float = np.inf,
+        most: float = np.inf,
+    ) -> Array:
+        """Read an argument whose values lie between bounds, themselves allowed (``least``, ``most``) or not.
+
+        >>> Taking("x").number("loss", [0.1, 0.7], least=0, below=0.5)
+        Traceback (most recent call last):
+        tcpsf.errors.ModelError: cannot compute x: `loss` is 0.7
+        """
+        try:
+            found = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"cannot compute {self.operation}: `{name}` is {_short(value)}", hint="give a number, or an array"
+            ) from None
+        if found.size == 0:
+            raise ModelError(f"cannot compute {self.operation}: `{name}` is empty", hint="give one value at the least")
+        good = np.isfinite(found) & (found > above) & (found >= least) & (found < below) & (found <= most)
+        if not good.all():
+            wrong = found[~good].flat[0]
+            raise ModelError(
+                f"cannot compute {self.operation}: `{name}` is {wrong:g}",
+                hint=_allowed(name, above=above, least=least, below=below, most=most),
+            )
+        return found
+
+    def positive(self, name: str, value: Values) -> Array:
+        """Read numbers above 0."""
+        return self.number(name, value, above=0.0)
+
+    def not_negative(self, name: str, value: Values) -> Array:
+        """Read numbers from 0 on."""
+        return self.number(name, value, least=0.0)
+
+    def probability(self, name: str, value: Values, *, below: float = 1.0) -> Array:
+        """Read probabilities from 0 on."""
+        return self.number(name, value, least=0.0, below=below)
+
+    def whole(self, name: str, value: int, *, least: int, most: int) -> int:
+        """Read one whole number."""
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+            raise ModelError(
+                f"cannot compute {self.operation}: `{name}` is {_short(value)}",
+                hint=f"`{name}` is a whole number, {least} to {most}",
+            )
+        return int(value)
+
+    def choice(self, name: str, value: str, known: tuple[str, ...]) -> str:
+        """Read one of several names."""
+        if value not in known:
+            near = nearest(str(value), list(known))
+            listed = ", ".join(f"`{each}`" for each in known)
+            raise ModelError(
+                f"cannot compute {self.operation}: `{name}` is {_short(value)}",
+                hint=f"did you mean `{near}`?" if near else f"it is one of {listed}",
+            )
+        return value
+
+    def together(self, **arrays: Array) -> None:
+        """Refuse arrays whose shapes do not go together."""
+        try:
+            np.broadcast_shapes(*(array.shape for array in arrays.values()))
+        except ValueError:
+            shapes = ", ".join(f"`{name}` has {array.shape}" for name, array in arrays.items() if array.ndim)
+            raise ModelError(
+                f"cannot compute {self.operation}: shapes do not go together: {shapes}",
+                hint="give arrays of one shape, or such as NumPy broadcasts",
+            ) from None
+
+
+def _allowed(name: str, *, above: float, least: float, below: float, most: float) -> str:
+    low = f"above {above:g}" if np.isfinite(above) else f"{least:g} or more" if np.isfinite(least) else "finite"
+    high = f", below {below:g}" if np.isfinite(below) else f", {most:g} at most" if np.isfinite(most) else ""
+    return f"`{name}` must be {low}{high}"
+
+
+def _short(value: object) -> str:
+    text = repr(value) if not isinstance(value, str) else f"`{value}`"
+    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -1,0 +1,49 @@
+"""What a passage through a chain comes to, computed a block of points at a time so that a block stays in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from tcpsf.models._arguments import Array
+
+BLOCK = 8192
+"""Points."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Means over a passage."""
+
+    time_s: Array
+    offered: Array
+    delivered: Array
+    offered_bytes: Array
+    delivered_bytes: Array
+
+
+def in_blocks(compute: Callable[..., Sums], *arrays: Array) -> Sums:
+    """``compute`` of arrays that go together, in their common shape."""
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    points = int(np.prod(shape))
+    if points <= BLOCK:
+        return _shaped(compute(*arrays), shape)
+    flat = [array if array.ndim == 0 else np.broadcast_to(array, shape).reshape(-1) for array in arrays]
+    names = [field.name for field in fields(Sums)]
+    whole = {name: np.empty(points) for name in names}
+    for start in range(0, points, BLOCK):
+        part = slice(start, start + BLOCK)
+        sums = compute(*(array if array.ndim == 0 else array[part] for array in flat))
+        for name in names:
+            whole[name][part] = getattr(sums, name)
+    return _shaped(Sums(**whole), shape)
+
+
+def _shaped(sums: Sums, shape: tuple[int, ...]) -> Sums:
+    found = {}
+    for field in fields(Sums):
+        value = np.asarray(getattr(sums, field.name))
+        found[field.name] = value.reshape(shape) if value.size == np.prod(shape) else np.broadcast_to(value, shape)
+    return Sums(**found)

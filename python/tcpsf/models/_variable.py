@@ -1,0 +1,183 @@
+"""Segments that grow with each acknowledgement: VS-TCP-SF in the small-window region (Smart Framing paper, V-C).
+
+A state S_j is a window whose first segment has the j-th size. The chain never goes back, so that one pass through it in
+order gives every mean number of visits. The paper's 2FRi and 2TOi are named by the size of the lost segment; as that
+leaves open whether it was the first of its window, the round trip that this costs more is spent in S_j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tcpsf.errors import ModelError
+from tcpsf.models._arguments import Array
+from tcpsf.models._sums import Sums
+from tcpsf.models.chain import State
+
+MOST_SIZES = 256
+
+
+@dataclass(slots=True, kw_only=True)
+class _Node:
+    name: str
+    rank: tuple[int, int]
+    """Its place in an order in which nobody leads back."""
+    time_s: Array
+    sends: dict[int, Array] = field(default_factory=dict)
+    """How many segments of each size, on average."""
+    to: dict[str, Array] = field(default_factory=dict)
+
+    def leads(self, name: str, probability: Array) -> None:
+        self.to[name] = self.to[name] + probability if name in self.to else probability
+
+    def sent(self, size: int, times: Array) -> None:
+        """Add a segment that is sent so many times, on average."""
+        self.sends[size] = self.sends[size] + times if size in self.sends else times
+
+
+ONE = np.ones(())
+
+
+def shares(segments: int, alpha: float) -> list[float]:
+    """Sizes in full-sized segments, from the first to the full-sized one.
+
+    >>> [round(share, 3) for share in shares(4, 1.32)]
+    [0.25, 0.33, 0.436, 0.575, 0.759, 1.0]
+    """
+    found = [1.0 / segments]
+    while found[-1] < 1.0 - 1e-9:
+        if len(found) == MOST_SIZES:
+            raise ModelError(
+                f"cannot compute smart_framing.variable_size: `alpha` is {alpha:g}",
+                hint=f"it takes more than {MOST_SIZES} segments to full size",
+            )
+        found.append(min(found[-1] * alpha, 1.0))
+    return [*found[:-1], 1.0]
+
+
+def solve(
+    losses: Sequence[Array],
+    *,
+    segments: int,
+    rtt: Array,
+    timeouts: Sequence[Array],
+    sizes: Sequence[Array],
+    everything: bool,
+) -> tuple[Sums, Callable[[], list[State]]]:
+    """Sums over a passage, and a function that makes the chain's states. Sizes are counted from 0 to the last."""
+    last = len(sizes) - 1
+    nodes: dict[str, _Node] = {}
+
+    def node(name: str, rank: tuple[int, int], time_s: Array) -> _Node:
+        return nodes.setdefault(name, _Node(name=name, rank=rank, time_s=time_s))
+
+    for start in range(last):
+        _window(node, start, losses, segments, rtt, timeouts, everything=everything)
+    ordered = sorted(nodes.values(), key=lambda each: each.rank)
+    sums = _summed(ordered, losses, sizes)
+
+    def states() -> list[State]:
+        return [_state(each, losses, sizes) for each in ordered]
+
+    return sums, states
+
+
+def _summed(ordered: Sequence[_Node], losses: Sequence[Array], sizes: Sequence[Array]) -> Sums:
+    visits: dict[str, Array] = {ordered[0].name: ONE}
+    time = np.zeros(())
+    sent: dict[int, Array] = {}
+    for each in ordered:
+        if each.name not in visits:
+            continue
+        seen = visits[each.name]
+        for name, probability in each.to.items():
+            through = seen if probability is ONE else seen * probability
+            visits[name] = visits[name] + through if name in visits else through
+        time = time + seen * each.time_s
+        for size, times in each.sends.items():
+            through = seen if times is ONE else seen * times
+            sent[size] = sent[size] + through if size in sent else through
+    arrived = {size: times * (1.0 - losses[size]) for size, times in sent.items()}
+    none = np.zeros(())
+    return Sums(
+        time_s=time,
+        offered=sum(sent.values(), none),
+        delivered=sum(arrived.values(), none),
+        offered_bytes=sum((times * sizes[size] for size, times in sent.items()), none),
+        delivered_bytes=sum((times * sizes[size] for size, times in arrived.items()), none),
+    )
+
+
+def _state(node: _Node, losses: Sequence[Array], sizes: Sequence[Array]) -> State:
+    none = np.zeros(())
+    arrived = {size: times * (1.0 - losses[size]) for size, times in node.sends.items()}
+    return State(
+        name=node.name,
+        time_s=node.time_s,
+        offered=sum(node.sends.values(), none),
+        delivered=sum(arrived.values(), none),
+        offered_bytes=sum((times * sizes[size] for size, times in node.sends.items()), none),
+        delivered_bytes=sum((times * sizes[size] for size, times in arrived.items()), none),
+        to=node.to,
+    )
+
+
+def _window(
+    node: Callable[[str, tuple[int, int], Array], _Node],
+    start: int,
+    losses: Sequence[Array],
+    segments: int,
+    rtt: Array,
+    timeouts: Sequence[Array],
+    *,
+    everything: bool,
+) -> None:
+    last = len(losses) - 1
+    first = start == 0
+    # All segments of the first window have the first size; then each is one size further.
+    window = [0 if first else min(start + i, last) for i in range(segments)]
+    fresh = 1 if first else start + segments
+    state = node(f"S{start + 1}", (start, 0), rtt)
+    number = 1 if first else 2
+    unharmed = ONE
+    for at, size in enumerate(window):
+        state.sent(size, ONE)
+        here = unharmed * losses[size]
+        new = [min(fresh + i, last) for i in range(at)]
+        fast = here * _three_arrive([losses[k] for k in (*window[at + 1 :], *new)])
+        label = at + 1 if first else size + 1
+        rank = (size, 1)
+        repaired = node(f"{number}FR{label}", rank, rtt if not first or at == 0 else 2.0 * rtt)
+        waited = node(f"{number}TO{label}", rank, timeouts[size])
+        if not first and at > 0:
+            state.time_s = state.time_s + rtt * fast
+        if not repaired.to:
+            repaired.sent(size, ONE)
+            waited.sent(size, 1.0 / (1.0 - losses[size]))
+        target = f"S{min(fresh + at, last) + 1}"
+        state.leads(repaired.name, fast)
+        state.leads(waited.name, here - fast)
+        repaired.to.setdefault(target, ONE)
+        waited.to.setdefault(target, ONE)
+        if everything:
+            for k in new:
+                if k < last:
+                    state.sent(k, here)
+        unharmed = unharmed * (1.0 - losses[size])
+    state.leads(f"S{min(fresh, last) + 1}", unharmed)
+
+
+def _three_arrive(losses: Sequence[Array]) -> Array:
+    """Probability that three or more of these segments arrive."""
+    if len(losses) < 3:
+        return np.zeros(())
+    if len(losses) == 3:
+        return np.asarray((1.0 - losses[0]) * (1.0 - losses[1]) * (1.0 - losses[2]))
+    few = [np.ones(()), np.zeros(()), np.zeros(())]  # none, one, two arrived so far
+    for loss in losses:
+        arrives = 1.0 - loss
+        few = [few[0] * loss, few[1] * loss + few[0] * arrives, few[2] * loss + few[1] * arrives]
+    return np.asarray(1.0 - few[0] - few[1] - few[2])

@@ -1,0 +1,283 @@
+"""A sender and its receiver, for one train of segments of which chosen ones are lost once.
+
+Enough of TCP to know when the last segment is acknowledged: the window in slow start and after a loss, the timer (RFC
+6298), and either duplicate SACKs (RFC 6675: three above a hole) or RACK-TLP (RFC 8985). What is sent again arrives, and
+every segment is acknowledged at once.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+NEVER = float("inf")
+REORDER_SHARE = 0.25
+"""Of a round trip: what RACK waits for a segment that may only be late; RFC 8985 §7.1.2."""
+DUPLICATES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detection:
+    """How losses are found, and the timers, in seconds."""
+
+    rack: bool
+    """RACK-TLP, or three duplicates."""
+    rto: float
+    probe_allowance: float = 0.2
+    """What a tail loss probe waits longer where a single segment is out, for its acknowledgement may be delayed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Train:
+    """What is sent, and into which window: costs of each segment and the window in one unit, bytes or packets."""
+
+    costs: tuple[float, ...]
+    window: float
+    full: float
+    """Cost of a full-sized segment."""
+    rtt: float
+
+
+@dataclass(slots=True)
+class _Play:
+    train: Train
+    detection: Detection
+    lost: Sequence[bool]
+    now: float = 0.0
+    acks: list[tuple[float, int, int]] = field(default_factory=list)
+    """When an acknowledgement arrives, its number, which segment it reports."""
+    serial: int = 0
+    sent_at: dict[int, float] = field(default_factory=dict)
+    order: dict[int, int] = field(default_factory=dict)
+    """Of the latest transmission of each segment."""
+    resent: set[int] = field(default_factory=set)
+    arrived: set[int] = field(default_factory=set)
+    """What the receiver has, as far as acknowledgements have come back."""
+    sacked: set[int] = field(default_factory=set)
+    marked: set[int] = field(default_factory=set)
+    """Taken for lost, and not sent again yet."""
+    twice: set[int] = field(default_factory=set)
+    """Sent again, though not taken for lost."""
+    una: int = 0
+    next: int = 0
+    window: float = 0.0
+    threshold: float = NEVER
+    recover: int = -1
+    """Recovery ends when everything below is acknowledged."""
+    fast: bool = False
+    """Whether that recovery is a fast one, and not after a timeout."""
+    rescued: bool = False
+    backoff: int = 0
+    timer: float = NEVER
+    probe: float = NEVER
+    probed: bool = False
+    reorder: float = NEVER
+    newest: tuple[float, int] = (-1.0, -1)
+    """RACK: when the latest sent of the delivered ones was sent."""
+    times: list[float] = field(default_factory=list)
+
+
+def acknowledged(train: Train, detection: Detection, lost: Sequence[bool]) -> list[float]:
+    """When each segment is acknowledged, in seconds from the first sending, itself and all before it."""
+    play = _Play(train=train, detection=detection, lost=lost, window=train.window, times=[NEVER] * len(train.costs))
+    _send(play)
+    while play.una < len(train.costs):
+        _step(play)
+    return play.times
+
+
+def _step(play: _Play) -> None:
+    ack = play.acks[0][0] if play.acks else NEVER
+    at = min(ack, play.reorder, play.probe, play.timer)
+    play.now = at
+    if at == ack:
+        _, _, segment = heapq.heappop(play.acks)
+        _on_ack(play, segment)
+    elif at == play.reorder:
+        play.reorder = NEVER
+        _rack(play)
+    elif at == play.probe:
+        _on_probe(play)
+    else:
+        _on_timeout(play)
+    _send(play)
+
+
+def _transmit(play: _Play, segment: int) -> None:
+    again = segment in play.sent_at
+    play.serial += 1
+    play.sent_at[segment], play.order[segment] = play.now, play.serial
+    play.marked.discard(segment)
+    if again:
+        play.resent.add(segment)
+    if again or not play.lost[segment]:
+        heapq.heappush(play.acks, (play.now + play.train.rtt, play.serial, segment))
+    if play.timer == NEVER:
+        _restart(play)
+
+
+def _out(play: _Play) -> list[int]:
+    return [each for each in range(play.una, play.next) if each not in play.sacked]
+
+
+def _pipe(play: _Play) -> float:
+    """What is in flight: in fast recovery, and with RACK, less what is SACKed or lost (Linux's count is like it).
+
+    RFC 6675 §4, SetPipe (): what was sent again though not taken for lost is out twice.
+    """
+    if not play.detection.rack and not (play.fast and play.recover > play.una):
+        return sum(play.train.costs[each] for each in range(play.una, play.next) if each not in play.marked)
+    return sum(
+        play.train.costs[each] * (2 if each in play.twice else 1) for each in _out(play) if each not in play.marked
+    )
+
+
+def _send(play: _Play) -> None:
+    """Send what the window lets out: what is marked lost first, then what is new, then what may be lost."""
+    new = False
+    while (segment := _next_segment(play)) is not None:
+        if _pipe(play) + play.train.costs[segment] > play.window * (1 + 1e-9):
+            break
+        if segment == play.next:
+            play.next += 1
+            new = True
+        if segment not in play.marked and segment in play.sent_at:
+            play.twice.add(segment)
+            play.rescued |= segment + 1 == play.next
+        _transmit(play, segment)
+    if new:
+        _arm_probe(play)
+
+
+def _next_segment(play: _Play) -> int | None:
+    """RFC 6675 §4, NextSeg (); its rules 3 and 4 are for fast recovery without RACK."""
+    if play.marked:
+        return min(play.marked)
+    if play.next < len(play.train.costs):
+        return play.next
+    if play.detection.rack or not play.fast or play.recover <= play.una:
+        return None
+    out = [each for each in _out(play) if each not in play.resent]
+    highest = max(play.sacked, default=-1)
+    below = [each for each in out if each < highest]
+    if below:
+        return below[0]
+    return out[-1] if out and out[-1] + 1 == play.next and not play.rescued else None
+
+
+def _restart(play: _Play) -> None:
+    """Start the timer again; RFC 6298 §5.3."""
+    play.timer = play.now + play.detection.rto * 2.0**play.backoff if _out(play) else NEVER
+
+
+def _arm_probe(play: _Play) -> None:
+    """RFC 8985 §7.2: after new data and after an ACK, outside recovery, one probe at a time."""
+    out = _out(play)
+    if not play.detection.rack or not out or play.recover > play.una or play.probed or play.sacked:
+        play.probe = NEVER
+        return
+    allowance = play.detection.probe_allowance if len(out) == 1 else 0.0
+    wait = 2.0 * play.train.rtt + allowance
+    play.probe = min(play.now + wait, play.timer)
+
+
+def _on_ack(play: _Play, segment: int) -> None:
+    if segment < play.una:
+        return
+    play.arrived.add(segment)
+    play.sacked.add(segment)
+    play.marked.discard(segment)
+    play.newest = max(play.newest, (play.sent_at[segment], play.order[segment]))
+    before = play.una
+    while play.una in play.arrived:
+        play.sacked.discard(play.una)
+        play.marked.discard(play.una)
+        play.times[play.una] = play.now
+        play.una += 1
+    if play.una > before:
+        play.backoff = 0
+        if play.window < play.threshold:
+            play.window += min(sum(play.train.costs[before : play.una]), play.train.full)
+        elif not (play.fast and play.recover > before):
+            play.window += play.train.full**2 / play.window
+        if play.una >= play.recover:
+            play.recover = -1
+            play.probed = False
+        _restart(play)
+    if play.detection.rack:
+        _rack(play)
+    else:
+        _duplicates(play)
+    _arm_probe(play)
+
+
+def _duplicates(play: _Play) -> None:
+    """RFC 6675: three SACKed segments above a hole."""
+    found = [
+        each
+        for each in _out(play)
+        if each not in play.resent and each not in play.marked and _above(play, each) >= DUPLICATES
+    ]
+    _lose(play, found)
+
+
+def _above(play: _Play, segment: int) -> int:
+    return sum(each > segment for each in play.sacked)
+
+
+def _rack(play: _Play) -> None:
+    """RFC 8985 §6.2: what was sent before something delivered, a round trip and the reordering window ago."""
+    if play.newest[1] < 0:
+        return
+    window = 0.0 if len(play.sacked) >= DUPLICATES or play.recover > play.una else REORDER_SHARE * play.train.rtt
+    found = []
+    play.reorder = NEVER
+    for each in _out(play):
+        if each in play.marked or (play.sent_at[each], play.order[each]) >= play.newest:
+            continue
+        due = play.sent_at[each] + play.train.rtt + window
+        if due <= play.now * (1 + 1e-12):
+            found.append(each)
+        else:
+            play.reorder = min(play.reorder, due)
+    _lose(play, found)
+
+
+def _lose(play: _Play, found: Sequence[int]) -> None:
+    """Mark, and once a recovery halve the window and send the first at once."""
+    if not found:
+        return
+    if play.recover <= play.una:
+        flight = sum(play.train.costs[each] for each in range(play.una, play.next))
+        play.threshold = max(flight / 2.0, 2.0 * play.train.full)
+        play.window = play.threshold
+        play.recover, play.fast, play.rescued = play.next, True, False
+    play.marked.update(found)
+    _transmit(play, min(play.marked))
+
+
+def _on_probe(play: _Play) -> None:
+    """RFC 8985 §7.3: something new, or the last again; then only the timer is left."""
+    play.probe, play.probed = NEVER, True
+    if play.next < len(play.train.costs):
+        play.next += 1
+        _transmit(play, play.next - 1)
+    else:
+        _transmit(play, _out(play)[-1])
+    _restart(play)
+
+
+def _on_timeout(play: _Play) -> None:
+    """RFC 6298 §5.4 to §5.6; what is out is lost, and without RACK also what was SACKed (RFC 6675 §5.1)."""
+    if not play.detection.rack:
+        play.sacked.clear()
+    flight = sum(play.train.costs[each] for each in range(play.una, play.next))
+    play.threshold = max(flight / 2.0, 2.0 * play.train.full)
+    play.window = play.train.full
+    play.recover, play.fast = play.next, False
+    play.backoff += 1
+    play.reorder = play.probe = NEVER
+    play.marked.update(_out(play))
+    _transmit(play, play.una)
+    _restart(play)

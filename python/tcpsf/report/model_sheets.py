@@ -1,0 +1,346 @@
+"""A sheet for each closed model: its table, its figure, its arguments."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from tcpsf.errors import ModelError
+from tcpsf.models import best_framing as bf
+from tcpsf.models import packet_discard as pd
+from tcpsf.models import short_flows as sf
+from tcpsf.models import smart_framing as small
+from tcpsf.report.evaluation import Axis, Figure
+from tcpsf.report.model import LOSS, Column, Sheet, bar, line
+
+MELLIA = "Mellia et al. 2005, section V"
+CARDWELL = "Cardwell, Savage, Anderson 1998"
+PADHYE = "Padhye et al. 1998"
+COHEN = "Cohen, Hamo 2001, section 2.2"
+
+MOST_PATTERNS = 200_000
+
+
+def smart_framing(
+    *,
+    loss: Sequence[float],
+    law: small.Law,
+    segments: int,
+    threshold: int,
+    alpha: float,
+    rtt: float,
+    rto: float,
+    mss: float,
+    overhead: float,
+    reading: Literal["A", "B"],
+    wait: small.Wait,
+    counted: small.Counted,
+    net: bool,
+) -> Sheet:
+    """Throughput, gain and waste of the three senders in the small-window region."""
+    path = {"rtt": rtt, "rto": rto, "mss": mss, "overhead": overhead}
+    p = np.asarray(loss, dtype=np.float64)
+    classic = small.classic(p, threshold=threshold, reading=reading, wait=wait, **path)
+    fixed = small.fixed_size(p, law=law, segments=segments, threshold=threshold, wait=wait, counted=counted, **path)
+    variable = small.variable_size(p, law=law, alpha=alpha, segments=segments, wait=wait, counted=counted, **path)
+    columns = [Column(key="loss", label="loss")]
+    values = [p]
+    for key, label, passage in (("classic", "Classic", classic), ("vs", "VS", variable), ("fs", "FS", fixed)):
+        rate = passage.net_throughput_Bps if net else passage.throughput_Bps
+        columns += [
+            Column(key=f"{key}_throughput_Bps", label=f"{label}", unit="B/s"),
+            Column(key=f"{key}_waste_percent", label=f"{label} waste", unit="%"),
+        ]
+        values += [rate, 100.0 * passage.waste_fraction]
+    gains = {"vs": small.gain_percent(variable, classic, net=net), "fs": small.gain_percent(fixed, classic, net=net)}
+    for key, gain in gains.items():
+        columns.append(Column(key=f"{key}_gain_percent", label=f"{key.upper()} gain", unit="%"))
+        values.append(gain)
+    arguments = {
+        "law": law, "segments": segments, "threshold": threshold, "alpha": alpha, "rtt_s": rtt, "rto_s": rto,
+        "mss_bytes": mss, "overhead_bytes": overhead, "reading": reading, "wait": wait, "counted": counted, "net": net,
+    }  # fmt: skip
+    figures = (
+        _over_loss("gain", "Gain in the small-window region", "gain over Classic", "%", loss, {
+            "vs": ("VS-TCP-SF", gains["vs"]), "fs": ("FS-TCP-SF", gains["fs"])}),
+        _over_loss("waste", "Bandwidth wasted", "waste", "% of what is sent", loss, {
+            key: (label, 100.0 * passage.waste_fraction)
+            for key, label, passage in (
+                ("classic", "Classic", classic), ("vs", "VS-TCP-SF", variable), ("fs", "FS-TCP-SF", fixed))}),
+    )  # fmt: skip
+    return _sheet("smart-framing", "The small-window region", MELLIA, arguments, columns, values, figures)
+
+
+def short_flow(
+    *,
+    size: Sequence[float],
+    loss: Sequence[float],
+    rtt: float,
+    rto: float,
+    mss: float,
+    initial_window: float,
+    ack_every: float,
+    delayed_ack: float,
+    window_limit: float,
+) -> Sheet:
+    """Time of a transfer by each model, for every size and loss."""
+    pairs = np.array(list(itertools.product(size, loss)), dtype=np.float64)
+    s, p = pairs[:, 0], pairs[:, 1]
+    common: dict[str, Any] = {"rtt": rtt, "mss": mss, "ack_every": ack_every, "delayed_ack": delayed_ack}
+    start = {"initial_window": initial_window}
+    times = {
+        "lossless_s": ("no loss (1)", sf.lossless(s, **common, **start)),
+        "steady_state_s": ("steady state (4)", sf.steady_state(s, p, rto=rto, window_limit=window_limit, **common)),
+        "short_flow_s": ("short flow (14)", sf.short_flow(s, p, rto=rto, **common, **start)),
+        "latency_s": (
+            "latency, 2000",
+            sf.latency(s, p, rto=rto, window_limit=window_limit, **common, **start).total_s,
+        ),
+    }
+    columns = [Column(key="size_bytes", label="size", unit="bytes"), Column(key="loss", label="loss")]
+    columns += [Column(key=key, label=label, unit="s") for key, (label, _) in times.items()]
+    by_size = len(size) >= len(loss)
+    axis = Axis(label="size", unit="bytes", scale="log") if by_size else LOSS
+    shown = (p == loss[0]) if by_size else (s == size[0])
+    x = (s if by_size else p)[shown]
+    fixed = f"loss {loss[0]:g}" if by_size else f"{size[0]:g} bytes"
+    figure = Figure(
+        key="transfer-time",
+        title="Time of a transfer",
+        source=CARDWELL,
+        caption=f"At {fixed}.",
+        x=axis,
+        y=Axis(label="time", unit="s", scale="linear", low=0.0),
+        series=tuple(line(key, label, list(x), list(y[shown])) for key, (label, y) in times.items()),
+    )
+    arguments = {
+        "rtt_s": rtt, "rto_s": rto, "mss_bytes": mss, "initial_window": initial_window, "ack_every": ack_every,
+        "delayed_ack_s": delayed_ack, "window_limit_bytes": window_limit,
+    }  # fmt: skip
+    values = [s, p, *(y for _, y in times.values())]
+    return _sheet("short-flow", "Time of a short transfer", CARDWELL, arguments, columns, values, (figure,))
+
+
+def padhye(
+    *, loss: Sequence[float], rtt: float, rto: float, mss: float, window_limit: float, ack_every: float
+) -> Sheet:
+    """Rate of a flow that never ends."""
+    p = np.asarray(loss, dtype=np.float64)
+    path: dict[str, Any] = {"rtt": rtt, "rto": rto, "mss": mss, "window_limit": window_limit, "ack_every": ack_every}
+    rates = {
+        "approximate_Bps": ("approximate", sf.padhye(p, **path)),
+        "full_Bps": ("full", sf.padhye(p, form="full", **path)),
+    }
+    arguments = {
+        "rtt_s": rtt, "rto_s": rto, "mss_bytes": mss, "window_limit_bytes": window_limit, "ack_every": ack_every,
+    }  # fmt: skip
+    return _rates("padhye", "Steady rate, with timeouts", f"{PADHYE}, (32) and (33)", arguments, loss, rates)
+
+
+def mathis(*, loss: Sequence[float], rtt: float, mss: float, ack_every: float) -> Sheet:
+    """Rate of congestion avoidance without timeouts."""
+    rates = {"rate_Bps": ("rate", sf.mathis(loss, rtt=rtt, mss=mss, ack_every=ack_every))}
+    arguments = {"rtt_s": rtt, "mss_bytes": mss, "ack_every": ack_every}
+    return _rates("mathis", "Steady rate, without timeouts", "Mathis et al. 1997", arguments, loss, rates)
+
+
+def packet_discard(*, window: Sequence[int], lost: Sequence[int], most_losses: int) -> Sheet:
+    """Which losses Reno repairs without its timer: one pattern, or the share of all patterns."""
+    if lost:
+        rows: list[tuple[float | str, ...]] = [
+            (float(w), ", ".join(map(str, lost)), *(_said(pd.recovers(w, lost, ssthresh_rule=r)) for r in _RULES))
+            for w in window
+        ]
+        columns = [
+            Column(key="window", label="window", unit="segments"),
+            Column(key="lost", label="lost"),
+            Column(key="recovers_cwnd", label="half the window"),
+            Column(key="recovers_flight", label="half in flight"),
+        ]
+        return Sheet(
+            model="packet-discard",
+            title="Losses from one window of Reno",
+            source=COHEN,
+            arguments={"window": list(window), "lost": list(lost)},
+            columns=tuple(columns),
+            rows=tuple(rows),
+            figures=(),
+        )
+    shares: dict[int, list[tuple[int, int, float, float]]] = {}
+    for count in range(1, most_losses + 1):
+        shares[count] = []
+        for w in window:
+            if count <= w:
+                patterns = _patterns(w, count)
+                good = [int(pd.recovers(w, patterns, ssthresh_rule=rule).sum()) for rule in _RULES]
+                shares[count].append((w, len(patterns), *(100.0 * each / len(patterns) for each in good)))  # type: ignore[arg-type]
+    columns = [
+        Column(key="window", label="window", unit="segments"),
+        Column(key="losses", label="losses"),
+        Column(key="patterns", label="patterns"),
+        Column(key="recovers_cwnd_percent", label="repaired, half the window", unit="%"),
+        Column(key="recovers_flight_percent", label="repaired, half in flight", unit="%"),
+    ]
+    figure = Figure(
+        key="repaired",
+        title="Patterns of losses that are repaired without the timer",
+        source=COHEN,
+        caption="The window is halved at each loss.",
+        x=Axis(label="window", unit="segments", scale="linear"),
+        y=Axis(label="share of the patterns", unit="%", scale="linear", low=0.0, high=100.0),
+        series=tuple(
+            line(f"n{count}", f"{count} lost", [float(row[0]) for row in rows], [row[2] for row in rows])
+            for count, rows in shares.items()
+            if rows
+        ),
+    )
+    return Sheet(
+        model="packet-discard",
+        title="Losses from one window of Reno",
+        source=COHEN,
+        arguments={"window": list(window), "most_losses": most_losses},
+        columns=tuple(columns),
+        rows=tuple(
+            (float(w), float(count), float(patterns), cwnd, flight)
+            for count, rows in shares.items()
+            for w, patterns, cwnd, flight in rows
+        ),
+        figures=(figure,),
+    )
+
+
+_RULES: tuple[pd.Rule, ...] = ("cwnd", "flight")
+
+
+def _said(good: pd.Truth) -> str:
+    return "repaired" if bool(good) else "timeout"
+
+
+def _patterns(window: int, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    total = 1
+    for i in range(count):
+        total = total * (window - i) // (i + 1)
+    if total > MOST_PATTERNS:
+        raise ModelError(
+            f"cannot compute packet_discard: `window` is {window}: {total} patterns of {count} losses",
+            hint=f"{MOST_PATTERNS} at the most; lower `--losses`, or ask about one pattern with `--lost`",
+        )
+    return np.array(list(itertools.combinations(range(window), count)), dtype=np.float64)
+
+
+def best_framing(case: bf.Case, *, objective: bf.Objective, most_segments: int) -> Sheet:
+    """Every policy and the best cut, the least first."""
+    found = bf.compare(case, objective=objective, most_segments=most_segments)
+    columns = (
+        Column(key="framing", label="framing"),
+        Column(key="cuts_bytes", label="segments", unit="bytes"),
+        Column(key="packets", label="packets"),
+        Column(key="mean_s", label="mean", unit="s"),
+        Column(key="p99_s", label="99th percentile", unit="s"),
+        Column(key="extra_mean_s", label="mean cost of loss", unit="s"),
+    )
+    rows = tuple(
+        (
+            each.framing.name,
+            _cuts(each.framing),
+            float(each.framing.packets),
+            each.mean_s,
+            each.p99_s,
+            each.mean_s - each.lossless_s,
+        )
+        for each in found
+    )
+    figure = Figure(
+        key="best-framing",
+        title="What loss costs, by framing",
+        source="This project",
+        caption="Mean time beyond that without loss.",
+        x=Axis(label="framing", unit="", scale="category"),
+        y=Axis(label="mean cost of loss", unit="ms", scale="linear"),
+        series=(bar("cost", "cost", [row[0] for row in rows], [1000.0 * (o.mean_s - o.lossless_s) for o in found]),),
+    )
+    sender = case.sender
+    arguments: dict[str, Any] = {
+        "size_bytes": case.size, "cwnd_bytes": case.cwnd, "rtt_s": case.rtt, "loss": case.loss, "law": case.law,
+        "sender": "linux" if sender.rack else "duplicates", "rto_s": sender.rto, "mss_bytes": case.mss,
+        "header_bytes": case.header, "window_counts": case.window_counts, "objective": objective,
+    }  # fmt: skip
+    return Sheet(
+        model="best-framing",
+        title="The best cut of a body",
+        source="every pattern of losses enumerated",
+        arguments=arguments,
+        columns=columns,
+        rows=rows,
+        figures=(figure,),
+        notes=("What is sent again arrives. A guard is a packet behind the body whose own loss delays nobody.",),
+    )
+
+
+def _cuts(framing: bf.Framing) -> str:
+    parts = [
+        f"{size}×{count}" if count > 1 else str(size)
+        for size, count in ((size, len(list(same))) for size, same in itertools.groupby(framing.cuts))
+    ]
+    return "+".join(parts) + ("" if framing.guard is None else f" (+{framing.guard or 'FIN'})")
+
+
+def _rates(
+    model: str,
+    title: str,
+    source: str,
+    arguments: Mapping[str, Any],
+    loss: Sequence[float],
+    rates: Mapping[str, tuple[str, Any]],
+) -> Sheet:
+    figure = Figure(
+        key=f"{model}-rate",
+        title=title,
+        source=source,
+        caption="",
+        x=Axis(label="loss", unit="", scale="log" if min(loss) > 0 else "linear"),
+        y=Axis(label="rate", unit="B/s", scale="log"),
+        series=tuple(line(key, label, loss, list(y)) for key, (label, y) in rates.items()),
+    )
+    columns = [Column(key="loss", label="loss")]
+    columns += [Column(key=key, label=label, unit="B/s") for key, (label, _) in rates.items()]
+    values = [np.asarray(loss), *(y for _, y in rates.values())]
+    return _sheet(model, title, source, arguments, columns, values, (figure,))
+
+
+def _over_loss(
+    key: str, title: str, what: str, unit: str, loss: Sequence[float], curves: Mapping[str, tuple[str, Any]]
+) -> Figure:
+    return Figure(
+        key=key,
+        title=title,
+        source=MELLIA,
+        caption="",
+        x=LOSS,
+        y=Axis(label=what, unit=unit, scale="linear"),
+        series=tuple(line(name, label, loss, list(y)) for name, (label, y) in curves.items()),
+    )
+
+
+def _sheet(
+    model: str,
+    title: str,
+    source: str,
+    arguments: Mapping[str, Any],
+    columns: Sequence[Column],
+    values: Sequence[Any],
+    figures: tuple[Figure, ...],
+) -> Sheet:
+    rows = tuple(tuple(float(value) for value in row) for row in zip(*values, strict=True))
+    return Sheet(
+        model=model,
+        title=title,
+        source=source,
+        arguments=arguments,
+        columns=tuple(columns),
+        rows=rows,
+        figures=figures,
+    )

@@ -1,0 +1,102 @@
+"""`tcpsf model`: tables, JSON by its schema, pages, and what it says of bad input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+from conftest import Answer
+from test_cli import schema
+
+from tcpsf.models import smart_framing as small
+
+Command = Callable[..., Answer]
+
+MODELS = ("smart-framing", "short-flow", "padhye", "mathis", "packet-discard", "best-framing")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_text_json_and_page(tcpsf: Command, tmp_path: Path, model: str) -> None:
+    text = tcpsf("model", model)
+    assert (text.status, text.err) == (0, "")
+    out = tmp_path / "page"
+    answer = tcpsf("model", model, "--json", "--out", out)
+    assert answer.status == 0
+    found = json.loads(answer.out)
+    jsonschema.validate(found, schema("model"))
+    assert found["model"] == model
+    assert all(len(row) == len(found["columns"]) for row in found["rows"])
+    assert len(text.out.rstrip().splitlines()) >= len(found["rows"]) + 4
+    assert json.loads((out / "model.json").read_text(encoding="utf-8")) == found
+    assert '<svg class="chart"' in (out / "model.html").read_text(encoding="utf-8")
+    again = tcpsf("model", model, "--out", out)
+    assert again.status == 2
+    assert "`--force`" in again.err
+    assert tcpsf("model", model, "--out", out, "--force").status == 0
+
+
+def test_values_are_those_of_the_functions(tcpsf: Command) -> None:
+    answer = tcpsf(
+        "model", "smart-framing", "--loss", "0.05", "--law", "0.5", "--rtt", "100ms", "--rto", "3s", "--json"
+    )
+    found = json.loads(answer.out)
+    row = dict(zip(found["columns"], found["rows"][0], strict=True))
+    fixed = small.fixed_size(0.05, law=0.5, rtt=0.1, rto=3.0)
+    assert row["fs_throughput_Bps"] == pytest.approx(float(fixed.throughput_Bps))
+    gain = float(small.gain_percent(fixed, small.classic(0.05, rtt=0.1, rto=3.0)))
+    assert row["fs_gain_percent"] == pytest.approx(gain)
+
+
+def test_the_page_tells_how_to_repeat_it(tcpsf: Command, tmp_path: Path) -> None:
+    given = ["--loss", "0.01,0.05", "--rtt", "100ms", "--law", "0.5", "--net"]
+    assert tcpsf("model", "smart-framing", *given, "--json", "--out", tmp_path / "x").status == 0
+    page = (tmp_path / "x" / "model.html").read_text(encoding="utf-8")
+    assert "<code>tcpsf model smart-framing --loss 0.01,0.05 --law 0.5 --rtt 0.1s --net</code>" in page
+
+
+def test_one_pattern(tcpsf: Command) -> None:
+    answer = tcpsf("model", "packet-discard", "--window", "8,9", "--lost", "0,7", "--json")
+    assert [row[2] for row in json.loads(answer.out)["rows"]] == ["repaired", "timeout"]
+
+
+def test_the_report(tcpsf: Command, tmp_path: Path) -> None:
+    answer = tcpsf("model", "report", "--json", "--out", tmp_path / "all")
+    assert answer.status == 0
+    found = json.loads(answer.out)
+    jsonschema.validate(found, schema("model-report"))
+    keys = {figure["key"] for figure in found["figures"]}
+    assert {"fig-12", "fig-13", "fig-15", "cardwell-fig-2", "repaired"} <= keys
+    verdicts = {finding["key"]: finding["verdict"] for finding in found["findings"]}
+    assert verdicts["negative-gain-gross"] == "does not hold"
+    assert verdicts["negative-gain-net"] == "holds"
+    assert verdicts["waste-crosses-vs"] == verdicts["waste-crosses-fs"] == "holds"
+    assert verdicts["two-losses"] == "does not hold"
+    assert "undecided" not in verdicts.values()
+    page = (tmp_path / "all" / "model.html").read_text(encoding="utf-8")
+    assert "closed forms" in page
+    assert "scenarios, as JSON" not in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["smart-framing", "--loss", "0.6"], "`loss` is 0.6"),
+        (["smart-framing", "--loss", "x"], "`x` is not a list"),
+        (["smart-framing", "--loss", ""], "`loss` is empty"),
+        (["smart-framing", "--rtt", "5"], "`5` is not a duration"),
+        (["smart-framing", "--law", "byte"], "`byte` is neither"),
+        (["short-flow", "--size", "-1"], "`size` is -1"),
+        (["packet-discard", "--window", "40", "--losses", "6"], "658008 patterns"),
+        (["packet-discard", "--window", "8", "--lost", "9"], "`lost` is [9.0]"),
+        (["best-framing", "--size", "100000"], "`size` is 100000"),
+        (["best-framing", "--most-segments", "20"], "`most_segments` is 20"),
+    ],
+)
+def test_bad_input(tcpsf: Command, arguments: list[str], told: str) -> None:
+    answer = tcpsf("model", *arguments)
+    assert (answer.status, answer.out) == (2, "")
+    assert told in answer.err
+    assert "\nhint: " in answer.err

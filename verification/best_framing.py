@@ -1,0 +1,89 @@
+"""Holds the small sender of the best-framing model against our TCP, pattern by pattern.
+
+A train of up to eight full-sized segments in one window, every pattern of losses; and narrower windows with each single
+loss. Both must be done at the same moment, to a tick of the clock.
+
+    python verification/best_framing.py
+
+Exit status 1 if one differs.
+"""
+
+# ruff: noqa: T201 (it is a program, and prints what it finds)
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Sequence
+
+from tcpsf.models.sender import Detection, Train, acknowledged
+from tcpsf.runs import run
+from tcpsf.scenario import Link, MaskLoss, Scenario, Tcp, Transfers
+
+RTT, RTO, MSS = 0.1, 1.0, 1460
+LONGEST = 8
+WINDOWS = (1, 2, 3, 4)
+TICK_S = 0.001
+
+
+def main() -> int:
+    """Play both, compare, judge."""
+    failed = 0
+    lines = [
+        (f"{count} segments in one window", 10, list(itertools.product([False, True], repeat=count)))
+        for count in range(1, LONGEST + 1)
+    ]
+    lines += [
+        (f"{LONGEST} segments, window {window}, one lost", window, [_only(lost) for lost in range(LONGEST)])
+        for window in WINDOWS
+    ]
+    for told, window, patterns in lines:
+        wrong = [pattern for pattern in patterns if not _alike(pattern, window)]
+        failed += bool(wrong)
+        shown = f"; first {''.join(str(int(lost)) for lost in wrong[0])}" if wrong else ""
+        print(f"{'FAILS' if wrong else 'holds':6} {told}: {len(wrong)} of {len(patterns)} patterns differ{shown}")
+    return 1 if failed else 0
+
+
+def _only(lost: int) -> tuple[bool, ...]:
+    return tuple(number == lost for number in range(LONGEST))
+
+
+def _alike(pattern: Sequence[bool], window: int) -> bool:
+    train = Train(costs=(1.0,) * len(pattern), window=float(window), full=1.0, rtt=RTT)
+    ours = acknowledged(train, Detection(rack=False, rto=RTO), pattern)[-1]
+    return abs(ours - simulated(pattern, window)) <= 2 * TICK_S
+
+
+def simulated(pattern: Sequence[bool], window: int) -> float:
+    """When our TCP has all of it acknowledged."""
+    drops = ",".join(str(int(lost)) for lost in pattern)
+    scenario = Scenario(
+        name="train",
+        duration="300s",
+        link=(
+            Link(name="there", from_="a", to="b", delay=f"{RTT / 2}s", loss=MaskLoss(drops=drops)),
+            Link(name="back", from_="b", to="a", delay=f"{RTT / 2}s"),
+        ),
+        workload=(
+            Transfers(
+                name="w", from_="a", to="b", sender=f"reno+sack / full / iw={window}", sizes=(len(pattern) * MSS,)
+            ),
+        ),
+        tcp=Tcp(
+            profile="rfc",
+            mss=MSS,
+            tick=f"{TICK_S}s",
+            rto_initial=f"{RTO}s",
+            rto_min=f"{RTO}s",
+            ack_every=1,
+            growth="ack",
+            timestamps=False,
+        ),
+    )
+    found: float = run(scenario, seed=1).flows["sender_s"][0]
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

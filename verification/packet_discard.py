@@ -1,0 +1,91 @@
+"""Proves the packet-discard conditions by playing Reno's sender through every pattern of up to four losses.
+
+    python verification/packet_discard.py [--window 20]
+
+Each line is a statement about all patterns of windows up to the one given; exit status 1 if one fails.
+"""
+
+# ruff: noqa: T201 (it is a program, and prints what it finds)
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from tcpsf.models import packet_discard as pd
+
+RULES: tuple[pd.Rule, ...] = ("cwnd", "flight")
+MOST_LOSSES = 4
+
+
+def main() -> int:
+    """Play, count and judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--window", type=int, default=20, help="largest window in segments [default: 20]")
+    most = parser.parse_args().window
+    played = {(rule, window, lost): pd.reno_recovers(window, lost, ssthresh_rule=rule)
+              for rule in RULES for window, lost in _patterns(most)}  # fmt: skip
+    found: dict[tuple[str, int], Counter[bool]] = {}
+    for (rule, _, lost), good in played.items():
+        found.setdefault((rule, len(lost)), Counter())[good] += 1
+    print(f"{len(played) // 2} patterns of windows up to {most}, each by both rules\n")
+    print(f"{'lost':>6}{'patterns':>10}{'half the window':>18}{'half in flight':>18}")
+    for count in range(1, MOST_LOSSES + 1):
+        total = found["cwnd", count].total()
+        print(f"{count:6}{total:10}" + "".join(f"{found[rule, count][True]:18}" for rule in RULES))
+    print()
+    failed = 0
+    for told, holds in _statements(played, found):
+        failed += not holds
+        print(f"{'holds' if holds else 'FAILS':6} {told}")
+    return 1 if failed else 0
+
+
+def _patterns(most: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    for window in range(1, most + 1):
+        for count in range(1, min(MOST_LOSSES, window) + 1):
+            for lost in itertools.combinations(range(window), count):
+                yield window, lost
+
+
+def _statements(
+    played: dict[tuple[pd.Rule, int, tuple[int, ...]], bool], found: dict[tuple[str, int], Counter[bool]]
+) -> Iterator[tuple[str, bool]]:
+    alike = True
+    for (rule, window, count), group in itertools.groupby(played.items(), key=lambda i: (*i[0][:2], len(i[0][2]))):
+        cases = list(group)
+        ours = pd.recovers(window, np.array([key[2] for key, _ in cases]), ssthresh_rule=rule)
+        alike &= ours.shape == (len(cases),) and ours.tolist() == [good for _, good in cases] and count > 0
+    yield "`recovers` says what the sender does, of every pattern and by both rules", alike
+    one = [(w, lost, good) for (rule, w, lost), good in played.items() if rule == "cwnd" and len(lost) == 1]
+    yield "(1) is exact", all(bool(pd.first_repaired(w, 1)) == good for w, _, good in one)
+    two = [(w, lost, good) for (rule, w, lost), good in played.items() if rule == "cwnd" and len(lost) == 2]
+    yield (
+        "(2), corrected, is exact",
+        all(bool(pd.second_repaired(w, 2, apart=lost[1] - lost[0])) == good for w, lost, good in two),
+    )
+    wrong = {(w, lost) for w, lost, good in two if (w // 2 - 2 >= 3) != good}
+    yield "(2) as printed is wrong for W = 8 {0, 7} and W = 9 {0, 8} alone", wrong == {(8, (0, 7)), (9, (0, 8))}
+    three = [(w, lost, good) for (rule, w, lost), good in played.items() if rule == "cwnd" and len(lost) == 3]
+    yield (
+        "(3), with floors, is exact",
+        all(bool(pd.third_repaired(w, apart=lost[1] - lost[0])) == good for w, lost, good in three),
+    )
+    yield "(3) is met by some pattern", found["cwnd", 3][True] > 0
+    yield (
+        "more patterns of three recover when what is in flight is halved",
+        (found["flight", 3][True] > found["cwnd", 3][True]),
+    )
+    yield (
+        "no pattern of four recovers, by either rule",
+        all(found[rule, 4][True] == 0 and found[rule, 4].total() > 0 for rule in RULES),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+"""Holds the small-window chains against our simulator: independent loss, no other traffic, a timeout of 1.5 s.
+
+What a chain says of the first window, and of a passage without loss, must be what the simulator does. A passage with
+losses takes longer in the simulator, because a loss leaves a slow-start threshold of two segments and the window then
+grows by a segment a round trip, where the chains let it double; and because a timer that an acknowledgement restarts
+expires later than they say. For Classic TCP both are put into the chain here, and the sum must explain the simulator.
+
+    python verification/small_window_chains.py
+
+Exit status 1 if a line fails.
+"""
+
+# ruff: noqa: T201 (it is a program, and prints what it finds)
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from _verdicts import student_quantile
+
+from tcpsf.models import smart_framing as sf
+from tcpsf.runs import run
+from tcpsf.scenario import LinearLoss, Link, MaskLoss, PacketLoss, Scenario, Tcp, Transfers
+
+RTT, RTO, MSS = 0.2, 1.5, 1460
+FLOWS = 6000
+LOSSES = (0.02, 0.1)
+ERROR = 0.01
+"""For all lines that rest on chance together."""
+EXPLAINED = 0.05
+"""What may be left of the difference in Classic's time, as a share of the time."""
+LAWS: tuple[sf.Law, ...] = ("linear", "constant")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """One of the three."""
+
+    name: str
+    sender: str
+    model: Callable[..., sf.Passage]
+    end: int
+    """Window in bytes with which it sends when it has left the region."""
+
+
+SENDERS = (
+    Sender(name="Classic", sender="reno+sack / full / iw=1", model=sf.classic, end=4 * MSS),
+    # Its last acknowledgement of the region lets out less than a full segment, which waits.
+    Sender(name="FS", sender="reno+sack / fs(n=4, avoidance=bytewise) / iw=1", model=sf.fixed_size, end=4 * MSS - 365),
+    Sender(name="VS", sender="reno+sack / vs(n=4) / iw=1", model=sf.variable_size, end=4 * MSS),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the simulator did."""
+
+    times: np.ndarray[tuple[int], np.dtype[np.float64]]
+    """Passages, in seconds; infinite where a flow of 200 full segments ended before, which the mean leaves out."""
+    lossless: np.ndarray[tuple[int], np.dtype[np.float64]]
+    fast: int
+    """Flows whose first window lost something, and that repaired it fast."""
+    timeout: int
+
+    def mean(self) -> tuple[float, float]:
+        """Mean time and the half width of its interval."""
+        finite = self.times[np.isfinite(self.times)]
+        return float(finite.mean()), float(2.6 * finite.std() / math.sqrt(finite.size))
+
+
+def main() -> int:
+    """Simulate and judge."""
+    failed = 0
+    cases = [
+        (sender, law)
+        for sender in SENDERS
+        for law in (LAWS if sender.name != "Classic" else LAWS[1:])  # all its segments are of one size
+    ]
+    lines = 2 * len(cases) * len(LOSSES)
+    quantile = student_quantile(ERROR / lines, 10_000)
+    print(f"{FLOWS} flows a line, round trip {RTT} s, timeout {RTO} s\n")
+    print(f"{'':28}{'first window: fast':>24}{'timeout':>20}{'time':>24}")
+    print(f"{'':28}{'chain':>12}{'ours':>12}{'chain':>10}{'ours':>10}{'chain':>10}{'ours':>14}")
+    verdicts = []
+    for (sender, law), loss in itertools.product(cases, LOSSES):
+        verdicts += list(_judge(sender, law, loss, _simulate(sender, law, loss), quantile))
+    print("\nOne loss, the i-th segment of the first window; seconds")
+    for sender in SENDERS:
+        verdicts += list(_one_loss(sender))
+    print()
+    for told, holds in verdicts:
+        failed += not holds
+        print(f"{'holds' if holds else 'FAILS':6} {told}")
+    return 1 if failed else 0
+
+
+def _scenario(sender: Sender, loss: LinearLoss | PacketLoss | MaskLoss, *, flows: int) -> Scenario:
+    return Scenario(
+        name="small windows",
+        duration=f"{flows + 3000}s",
+        link=(
+            Link(name="there", from_="a", to="b", delay=f"{RTT / 2}s", loss=loss),
+            Link(name="back", from_="b", to="a", delay=f"{RTT / 2}s"),
+        ),
+        workload=(
+            Transfers(name="w", from_="a", to="b", sender=sender.sender, sizes=(200 * MSS,) * flows, spacing="1s"),
+        ),
+        tcp=Tcp(profile="ns2", tick="1ms", rto_initial=f"{RTO}s", rto_min=f"{RTO}s", header="1B"),
+        trace=("w",),
+    )
+
+
+def _simulate(sender: Sender, law: sf.Law, loss: float) -> Seen:
+    lossy = PacketLoss(probability=loss) if law == "constant" else LinearLoss(probability=loss, at=f"{MSS + 1}B")
+    result = run(_scenario(sender, lossy, flows=FLOWS), seed=1)
+    packets = result.packets
+    data = packets.filter((pl.col("from") == "sender") & (pl.col("payload_bytes") > 0))
+    left = data.filter((pl.col("event") == "sent") & (pl.col("cwnd_bytes") >= sender.end))
+    lost = data.filter((pl.col("event") == "dropped-loss") & (pl.col("seq") <= MSS))
+    flows = (
+        result.flows.select("flow", "start_s")
+        .join(left.group_by("flow").agg(pl.col("time_s").min().alias("left")), on="flow", how="left")
+        .join(lost.group_by("flow").agg(pl.col("time_s").min().alias("lost")), on="flow", how="left")
+        .join(
+            result.recoveries.group_by("flow").agg(pl.col("time_s").min().alias("found"), pl.col("cause").first()),
+            on="flow",
+            how="left",
+        )
+        .with_columns(time=pl.col("left") - pl.col("start_s"))
+    )
+    # In the first window: sent within the start's own instant.
+    hit = flows.filter(pl.col("lost") <= pl.col("start_s") + 0.75 * RTT)
+    clean = flows.filter(pl.col("found").is_null() | (pl.col("found") > pl.col("left")))
+    causes = dict(hit.group_by(pl.col("cause").cast(pl.String)).len().rows())
+    return Seen(
+        times=flows["time"].fill_null(np.inf).to_numpy(),
+        lossless=clean["time"].drop_nulls().to_numpy(),
+        fast=causes.get("fast-retransmit", 0),
+        timeout=causes.get("timeout", 0),
+    )
+
+
+def _judge(sender: Sender, law: sf.Law, loss: float, seen: Seen, quantile: float) -> Iterator[tuple[str, bool]]:
+    where = f"{sender.name}, {law}, loss {loss}"
+    passage = sender.model(loss, rtt=RTT, rto=RTO, wait="whole", **({} if sender.name == "Classic" else {"law": law}))
+    fast, timeout = _first_window(passage)
+    mean, half = seen.mean()
+    print(
+        f"{where:28}{fast:12.4f}{seen.fast / FLOWS:12.4f}{timeout:10.4f}{seen.timeout / FLOWS:10.4f}"
+        f"{float(passage.duration_s):10.3f}{mean:9.3f} ±{half:.3f}"
+    )
+    yield f"{where}: a passage without loss takes two round trips", _are(seen.lossless, 2.0 * RTT)
+    for what, chance, count in (("fast", fast, seen.fast), ("by a timeout", timeout, seen.timeout)):
+        error = math.sqrt(chance * (1.0 - chance) / FLOWS)
+        told = f"{where}: share of first windows repaired {what}, {count / FLOWS:.4f}, is the chain's {chance:.4f}"
+        yield told, abs(count / FLOWS - chance) <= quantile * error + 0.5 / FLOWS
+    yield f"{where}: a passage takes no less than the chain says", mean + half >= float(passage.duration_s)
+    if sender.name == "Classic":
+        explained = classic_with_linear_growth(loss)
+        told = f"{where}: linear growth and restarted timers give {explained:.3f} s, ours {mean:.3f}"
+        yield told, abs(mean - explained) <= EXPLAINED * explained + half
+
+
+EXTRA_TRIPS = {"Classic": (2,), "FS": (1, 1, 1, 1), "VS": (0, 0, 0, -1)}
+"""By which our passage with one loss is longer than the chain's: linear growth. The last of VS's four has the new
+segments right behind it, one round trip and not two before three of them are acknowledged."""
+
+
+def _one_loss(sender: Sender) -> Iterator[tuple[str, bool]]:
+    for i, extra in enumerate(EXTRA_TRIPS[sender.name], start=1):
+        # In TO between two round trips; or the window, FR, and the second window.
+        chain = 2.0 * RTT + RTO if sender.name == "Classic" else (3.0 if i == 1 else 4.0) * RTT
+        loss = MaskLoss(drops=",".join(["0"] * (i - 1) + ["1"]))
+        result = run(_scenario(sender, loss, flows=1), seed=1)
+        data = result.packets.filter((pl.col("from") == "sender") & (pl.col("event") == "sent"))
+        left = data.filter((pl.col("payload_bytes") > 0) & (pl.col("cwnd_bytes") >= sender.end))["time_s"].min()
+        ours = float(left) if isinstance(left, float) else math.inf
+        print(f"{sender.name:8}{i:4}{chain:10.1f}{ours:10.1f}")
+        told = f"{sender.name}, segment {i} lost: ours takes {extra} round trips more than the chain"
+        yield told, abs(ours - chain - extra * RTT) < 0.01
+
+
+def _are(values: np.ndarray[tuple[int], np.dtype[np.float64]], wanted: float) -> bool:
+    return values.size > 100 and bool(np.allclose(values, wanted, rtol=0.0, atol=1e-6))
+
+
+def _first_window(passage: sf.Passage) -> tuple[float, float]:
+    """Probabilities that the first window is repaired fast, and by a timeout."""
+    chain = passage.chain
+    row = dict(zip(chain.states, chain.transition[0].tolist(), strict=True))
+    fast = sum(odds for name, odds in row.items() if "FR" in name)
+    return fast, sum(odds for name, odds in row.items() if "TO" in name)
+
+
+def classic_with_linear_growth(loss: float) -> float:
+    """Classic's mean passage when the window grows by a segment a round trip from two on, once something was lost.
+
+    From two segments the window then takes three round trips to four, of two, two and three segments (RFC 5681 adds
+    MSS²/cwnd an ACK: 2, 2.9, 3.6, 4.4). A loss that is not the window's first is waited for from the acknowledgement
+    of the one before it, a round trip later.
+    """
+    arrives = 1.0 - loss
+    wait = float(sf.mean_timeout(loss, rto=RTO, wait="whole"))
+
+    def failed(segments: int) -> float:
+        return sum(arrives**before * loss * (wait + (RTT if before else 0.0)) for before in range(segments))
+
+    passed = [arrives**2, arrives**2, arrives**3]
+    system = np.eye(3)
+    for row, odds in enumerate(passed):
+        system[row, 0] -= 1.0 - odds
+        if row < 2:
+            system[row, row + 1] -= odds
+    after = np.linalg.solve(system, [RTT + failed(2), RTT + failed(2), RTT + failed(3)])[0]
+    second = RTT + failed(2) + (1.0 - arrives**2) * after
+    return float(RTT + loss * (wait + after) + arrives * second)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
