@@ -1,4 +1,4 @@
-"""A run as a capture: a pcapng file that Wireshark and its relatives read, whole or not at all."""
+"""Captures: pcapng files that Wireshark and its relatives read, whole or not at all."""
 
 from __future__ import annotations
 
@@ -57,34 +57,43 @@ def captured(simulation: _core.Simulation, pcap: Pcap | None) -> Iterator[Callab
     if pcap is None:
         yield lambda events: simulation.advance(max_events=events)
         return
-    _refuse_if_taken(pcap)
-    staging = pcap.path.parent / f".{pcap.path.name}.partial-{os.getpid()}"
+    path = pcap.path
 
     def advance(events: int) -> bool:
-        with _plainly(pcap.path):
+        with plainly(path):
             return simulation.advance(max_events=events)
 
-    try:
-        with _plainly(pcap.path):
+    with staged(path, replace=pcap.replace) as staging:
+        with plainly(path):
             simulation.capture(str(staging), place=pcap.place, snap_len=pcap.snap_len)
         yield advance
-        with _plainly(pcap.path):
+        with plainly(path):
             simulation.finish_capture()
-            staging.replace(pcap.path)
+
+
+@contextlib.contextmanager
+def staged(path: Path, *, replace: bool) -> Iterator[Path]:
+    """Yield a file to write a capture to; it becomes ``path`` when the block ends without an error."""
+    _refuse_if_taken(path, replace=replace)
+    staging = path.parent / f".{path.name}.partial-{os.getpid()}"
+    try:
+        yield staging
+        with plainly(path):
+            staging.replace(path)
     finally:
         with contextlib.suppress(OSError):
             staging.unlink()
 
 
-def _refuse_if_taken(pcap: Pcap) -> None:
-    path, hint = pcap.path, "name another file"
+def _refuse_if_taken(path: Path, *, replace: bool) -> None:
+    hint = "name another file"
     if not path.parent.is_dir():
         raise OutputError(f"cannot write capture `{path}`: `{path.parent}` is not a folder", hint=hint)
     if not path.exists():
         return
     if not _is_capture(path):
         raise OutputError(f"cannot write capture `{path}`: it exists and is something else", hint=hint)
-    if not pcap.replace:
+    if not replace:
         raise OutputError(
             f"cannot write capture `{path}`: it is there already", hint=f"{hint}, or let `--force` replace it"
         )
@@ -94,13 +103,13 @@ def _is_capture(path: Path) -> bool:
     """Whether that is a file that begins as captures do, or is empty."""
     if not path.is_file():
         return False
-    with _plainly(path), path.open("rb") as file:
+    with plainly(path), path.open("rb") as file:
         return file.read(len(MAGIC)) in (MAGIC, b"")
 
 
 @contextlib.contextmanager
-def _plainly(path: Path) -> Iterator[None]:
-    """Turn what the simulator says of its file into one line."""
+def plainly(path: Path) -> Iterator[None]:
+    """Turn what is said of the file into one line."""
     try:
         yield
     except OSError as error:

@@ -32,6 +32,7 @@ def schema(name: str) -> Any:
     [
         [],
         ["sim"],
+        ["link"],
         ["demo"],
         ["reproduce"],
         ["reproduce", "smart-framing"],

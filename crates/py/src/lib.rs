@@ -1,15 +1,21 @@
-//! The Python module `tcpsf._core`: a simulation to be driven in steps, and its tables by the Arrow C stream
-//! interface. Conversions only; what a user sees is the Python package around it.
+//! The Python module `tcpsf._core`: a simulation to be driven in steps, its tables by the Arrow C stream interface, and a
+//! command behind an emulated link. Conversions only; what a user sees is the Python package around it.
 
+mod emulation;
 mod profiles;
 mod simulation;
 mod table;
 
+use std::io;
+
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
 /// The simulator's binding.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::emulation::Emulation;
     #[pymodule_export]
     use super::profiles::profiles;
     #[pymodule_export]
@@ -20,4 +26,16 @@ mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python's name for it")]
     const version: &str = env!("CARGO_PKG_VERSION");
+}
+
+/// An `OSError` with number and text apart, as Python has them.
+fn system_error(error: &io::Error) -> PyErr {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(number) => {
+            let text = text.split(" (os error").next().unwrap_or_default();
+            PyOSError::new_err((number, text.to_owned()))
+        }
+        None => PyOSError::new_err(text),
+    }
 }

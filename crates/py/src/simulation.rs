@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use sim::pcap::{Capture, CaptureError, SeenAt};
 use sim::{Scenario, ScenarioError, Status};
 use units::Instant;
 
+use crate::system_error;
 use crate::table::Table;
 
 /// How many events a run that is captured handles before packets go to the file: some megabytes of them.
@@ -144,18 +145,6 @@ fn captured(
         }
     }
     Ok(Status::Running)
-}
-
-/// An `OSError` with number and text apart, as Python has them.
-fn system_error(error: &io::Error) -> PyErr {
-    let text = error.to_string();
-    match error.raw_os_error() {
-        Some(number) => {
-            let text = text.split(" (os error").next().unwrap_or_default();
-            PyOSError::new_err((number, text.to_owned()))
-        }
-        None => PyOSError::new_err(text),
-    }
 }
 
 fn refusal(error: &ScenarioError) -> PyErr {

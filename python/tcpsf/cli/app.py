@@ -74,8 +74,8 @@ class _InOrder(click.Group):
 def app() -> None:
     """The first and last packets of a TCP connection.
 
-    Simulates TCP Smart Framing and its relatives. A scenario is a TOML file: a network, what is sent through it, and
-    for how long.
+    Simulates TCP Smart Framing and its relatives, and runs real programs behind an emulated link. A scenario is a TOML
+    file: a network, what is sent through it, and for how long.
     """
 
 
@@ -106,6 +106,86 @@ def app() -> None:
 def sim(**arguments: Any) -> None:
     """Simulate a scenario: flows by class, and links."""
     from tcpsf.cli.sim import command
+
+    command(**arguments)
+
+
+LINE_OPTIONS = {
+    "rate": ("RATE", "How fast the line sends, e.g. 10mbit.  [default: infinitely fast]"),
+    "delay": ("TIME", "How long each packet travels, one way, e.g. 20ms."),
+    "queue": ("SIZE", "What may wait for the line: 150kB, 100packets, or 150kB/256B in chunks.  [default: everything]"),
+    "red": ("MIN,MAX[,P]", "Random early detection: 30kB,90kB,0.1 or 5packets,15packets. Marks what is ECN-capable."),
+    "loss": ("P", "Lose each packet with this probability: 0.01 or 1%."),
+    "loss-per-byte": ("P", "Lose a packet if one of its bytes is hit: 1-(1-P)^bytes."),
+    "loss-linear": ("P@SIZE", "Lose packets in proportion to their size, e.g. 0.01@1500B."),
+    "loss-burst": ("P,RUN", "Lose this share of packets, in runs of RUN on average."),
+    "loss-mask": ("1,0,...", "Lose just these of the TCP segments that carry data: 1 is lost, none after the last."),
+    "duplicate": ("P", "Send a packet twice with this probability."),
+    "corrupt": ("P", "Turn one bit of a packet with this probability."),
+    "path-mtu": ("BYTES", "Drop longer packets on the way, and say so by ICMP. Those that may be cut pass."),
+    "reorder": ("P,TIME", "Delay a packet by TIME with this probability while others pass it, e.g. 0.01,5ms."),
+}
+"""What a direction of a link does: how its value is written, and what it means."""
+
+
+def _line_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add each of them three times: for both directions, and hidden for one."""
+    for name, (metavar, text) in reversed(LINE_OPTIONS.items()):
+        for direction in ("up", "down"):
+            command = click.option(f"--{direction}-{name}", metavar=metavar, hidden=True)(command)
+        command = click.option(f"--{name}", metavar=metavar, help=text)(command)
+    return command
+
+
+@app.command(context_settings={"allow_interspersed_args": False})
+@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
+@_line_options
+@click.option(
+    "--mtu", type=click.IntRange(1280, 65_535), metavar="BYTES", default=1500, show_default=True, help="Longest packet."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", default=1, show_default=True, help="Where chance begins."
+)
+@click.option(
+    "--spin",
+    metavar="TIME",
+    help="Stay awake for so long before each packet is due, e.g. 200us: more exact, for up to a core's time.",
+)
+@click.option(
+    "--outside",
+    metavar="COMMAND",
+    help="Run this at the other end while COMMAND runs, e.g. a server. Without root, nothing else can be reached.",
+)
+@click.option(
+    "--pcap", type=FOLDER, metavar="FILE", help="Write packets there, as pcapng for Wireshark, with comments."
+)
+@click.option(
+    "--pcap-at",
+    type=click.Choice(["inside", "outside", "both"]),
+    metavar="END",
+    help="Where --pcap sees them: inside (at COMMAND's end), outside or both.  [default: inside]",
+)
+@click.option(
+    "--pcap-bytes",
+    type=click.IntRange(min=80, max=262_144),
+    metavar="N",
+    help="Bytes of each packet that --pcap keeps.  [default: all]",
+)
+@force("--pcap")
+@click.option("--json", "json", is_flag=True, help="Print statistics as one line of JSON, after COMMAND's output.")
+def link(**arguments: Any) -> None:
+    """Run a command behind an emulated link, in real time.
+
+    COMMAND runs in a network namespace of its own whose only way out leads through the link. It reaches what listens
+    here at the address in TCPSF_LINK_OUTSIDE, 100.64.0.1 if that is free. Its exit status is ours. Links may run inside
+    each other.
+
+    Every option about the line up to --reorder also exists as --up-... (from COMMAND outwards) and --down-... for one
+    direction, where `none` takes back what is given for both.
+
+    For example: tcpsf link --delay 20ms --rate 10mbit -- curl http://100.64.0.1:8000/
+    """
+    from tcpsf.cli.link import command
 
     command(**arguments)
 

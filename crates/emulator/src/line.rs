@@ -1,0 +1,255 @@
+//! One direction, without a clock and without a device: a [`Link`], and what only an emulator needs behind it.
+//!
+//! A packet that comes may be doubled; each goes through the link (buffer, line, delay, loss, marks); one that will arrive
+//! may have a bit turned, and may be late by a fixed time while others pass it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use link::{Books, Link, LinkConfig, Outcome, Probability, QueueStatistics, Tally};
+use units::{Duration, Instant};
+
+use crate::chance::{Draws, Question};
+use crate::packet;
+
+/// What a direction does. The default is a wire.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LineConfig {
+    /// Buffer, rate, delay and loss.
+    pub link: LinkConfig,
+    /// How likely a packet is to come twice.
+    pub duplicate: Probability,
+    /// How likely a packet that arrives is to have one bit turned.
+    pub corrupt: Probability,
+    /// How likely a packet that arrives is to be late, and by how much.
+    pub reorder: Option<(Probability, Duration)>,
+    /// The longest packet that passes, in bytes: a router's business, who drops longer ones before the link and says so.
+    pub path_mtu: Option<u32>,
+}
+
+/// What became of a packet that was offered, known at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fate {
+    /// What the link did.
+    pub outcome: Outcome,
+    /// What it did to the second copy, if there is one.
+    pub duplicate: Option<Outcome>,
+    /// A bit of it was turned.
+    pub corrupted: bool,
+    /// It will be late.
+    pub late: bool,
+}
+
+/// A packet at the far end.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// When it should have come.
+    pub due: Instant,
+    /// How many packets that were offered before it, and after the last one that arrived, were dropped.
+    pub gap: u32,
+    /// A router marked it.
+    pub marked: bool,
+}
+
+/// What there is to count beside the link's books.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// Second copies: the link's books have them too.
+    pub duplicated: Tally,
+    /// With a bit turned.
+    pub corrupted: Tally,
+    /// Late.
+    pub reordered: Tally,
+}
+
+/// One direction at work. Time never goes backwards.
+#[derive(Debug)]
+pub struct Line {
+    link: Link<Content>,
+    duplicate: Probability,
+    corrupt: Probability,
+    reorder: Option<(Probability, Duration)>,
+    draws: Draws,
+    /// The number of the next packet.
+    next: u64,
+    gap: u32,
+    late: BinaryHeap<Reverse<Late>>,
+    /// How many ever were in `late`.
+    moved: u64,
+    /// What is in `late`.
+    waiting: Tally,
+    extras: Extras,
+    /// Buffers to be used again: nothing is allocated for a packet.
+    spare: Vec<Vec<u8>>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Content {
+    bytes: Vec<u8>,
+    gap: u32,
+    marked: bool,
+    extra: Duration,
+}
+
+/// Ordered by the time, then by the order of arrival.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Late {
+    due: Instant,
+    number: u64,
+    content: Content,
+}
+
+impl Line {
+    /// An idle line. `name` tells its random numbers from those of the other direction.
+    pub fn new(config: &LineConfig, seed: u64, name: &str) -> Self {
+        Self {
+            link: Link::new(config.link.clone()),
+            duplicate: config.duplicate,
+            corrupt: config.corrupt,
+            reorder: config.reorder,
+            draws: Draws::new(seed, name),
+            next: 0,
+            gap: 0,
+            late: BinaryHeap::new(),
+            moved: 0,
+            waiting: Tally::default(),
+            extras: Extras::default(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Offers a packet at `now`.
+    pub fn offer(&mut self, now: Instant, bytes: &[u8]) -> Fate {
+        let twice = self.duplicate.hits(self.draws.draw(Question::Duplicate, self.next));
+        let mut fate = self.offer_one(now, bytes);
+        if twice {
+            count(&mut self.extras.duplicated, bytes.len());
+            fate.duplicate = Some(self.offer_one(now, bytes).outcome);
+        }
+        fate
+    }
+
+    fn offer_one(&mut self, now: Instant, bytes: &[u8]) -> Fate {
+        let number = self.next;
+        self.next += 1;
+        let draws = self.draws;
+        let draw = |chance: link::Chance| draws.draw(chance.into(), number);
+        let outcome = self.link.offer(now, packet::offered(bytes), Content::default(), draw);
+        let mut fate = Fate { outcome, duplicate: None, corrupted: false, late: false };
+        let Some(content) = self.link.newest_mut().filter(|_| outcome.is_accepted()) else {
+            self.gap += 1;
+            return fate;
+        };
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        buffer.extend_from_slice(bytes);
+        if outcome == Outcome::Marked {
+            packet::mark(&mut buffer);
+            content.marked = true;
+        }
+        if self.corrupt.hits(draws.draw(Question::Corrupt, number)) && !buffer.is_empty() {
+            let bit = draws.below(Question::Bit, number, 8 * buffer.len() as u64);
+            // Below the number of bits, which was counted in `usize`.
+            if let Some(byte) = usize::try_from(bit / 8).ok().and_then(|at| buffer.get_mut(at)) {
+                *byte ^= 1 << (bit % 8);
+            }
+            fate.corrupted = true;
+            count(&mut self.extras.corrupted, bytes.len());
+        }
+        if let Some((probability, extra)) = self.reorder
+            && probability.hits(draws.draw(Question::Reorder, number))
+        {
+            content.extra = extra;
+            fate.late = true;
+            count(&mut self.extras.reordered, bytes.len());
+        }
+        content.gap = std::mem::take(&mut self.gap);
+        content.bytes = buffer;
+        fate
+    }
+
+    /// When the next packet is due at the far end, or moves on towards it.
+    pub fn next_delivery(&self) -> Option<Instant> {
+        let late = self.late.peek().map(|Reverse(late)| late.due);
+        match (self.link.next_delivery(), late) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Takes the next packet that is due at `now`. Call until `None`.
+    pub fn deliver(&mut self, now: Instant) -> Option<Delivery> {
+        loop {
+            let on_time = self.link.next_delivery().unwrap_or(Instant::NEVER);
+            if let Some(Reverse(late)) = self.late.peek()
+                && late.due <= on_time
+            {
+                if late.due > now {
+                    return None;
+                }
+                let Reverse(late) = self.late.pop()?;
+                self.waiting = less(self.waiting, late.content.bytes.len());
+                return Some(delivery(late.content, late.due));
+            }
+            let content = self.link.deliver(now)?;
+            if content.extra.is_zero() {
+                return Some(delivery(content, on_time));
+            }
+            count(&mut self.waiting, content.bytes.len());
+            // Tells those apart that are due at one time.
+            let number = self.moved;
+            self.moved += 1;
+            self.late.push(Reverse(Late { due: on_time + content.extra, number, content }));
+        }
+    }
+
+    /// Takes a buffer back.
+    pub fn recycle(&mut self, buffer: Vec<u8>) {
+        self.spare.push(buffer);
+    }
+
+    /// Whether nothing is on its way.
+    pub fn is_empty(&self) -> bool {
+        self.next_delivery().is_none()
+    }
+
+    /// Where every packet went: those that are late are held.
+    pub fn books(&mut self, now: Instant) -> Books {
+        // What has vanished on the line by now is dropped, not held.
+        self.link.queue(now);
+        let mut books = self.link.books();
+        books.held += self.waiting;
+        books.delivered = Tally {
+            packets: books.delivered.packets - self.waiting.packets,
+            bytes: books.delivered.bytes - self.waiting.bytes,
+        };
+        books
+    }
+
+    /// What there is to count beside the books.
+    pub fn extras(&self) -> Extras {
+        self.extras
+    }
+
+    /// The queue so far.
+    pub fn queue_statistics(&mut self, now: Instant) -> QueueStatistics {
+        self.link.queue_statistics(now)
+    }
+}
+
+fn delivery(content: Content, due: Instant) -> Delivery {
+    Delivery { bytes: content.bytes, due, gap: content.gap, marked: content.marked }
+}
+
+fn count(tally: &mut Tally, bytes: usize) {
+    *tally += Tally { packets: 1, bytes: bytes as u64 };
+}
+
+fn less(tally: Tally, bytes: usize) -> Tally {
+    Tally { packets: tally.packets - 1, bytes: tally.bytes - bytes as u64 }
+}
+
+#[cfg(test)]
+mod tests;

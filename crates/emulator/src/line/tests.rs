@@ -1,0 +1,181 @@
+use link::{Burst, Drop, LossModel};
+use proptest::prelude::*;
+use units::Rate;
+
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn line(config: &LineConfig) -> Line {
+    Line::new(config, 1, "up")
+}
+
+fn only(link: LinkConfig) -> Line {
+    line(&LineConfig { link, ..LineConfig::default() })
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + MS * millis
+}
+
+fn p(value: f64) -> Probability {
+    Probability::new(value).unwrap()
+}
+
+/// A UDP packet, as far as a link looks, with a number in its last bytes.
+fn packet(number: u32, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len.max(28)];
+    bytes[0] = 0x45;
+    let total = u16::try_from(bytes.len()).unwrap();
+    bytes[2..4].copy_from_slice(&total.to_be_bytes());
+    bytes[9] = 17;
+    let end = bytes.len();
+    bytes[end - 4..].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes(bytes[bytes.len() - 4..].try_into().unwrap())
+}
+
+/// Everything that arrives until `now`, with its time.
+fn drain(line: &mut Line, now: Instant) -> Vec<(u32, Instant)> {
+    std::iter::from_fn(|| line.deliver(now)).map(|arrived| (number(&arrived.bytes), arrived.due)).collect()
+}
+
+#[test]
+fn a_wire_takes_no_time() {
+    let mut line = Line::new(&LineConfig::default(), 1, "up");
+    let fate = line.offer(at(3), &packet(7, 100));
+    assert_eq!(fate, Fate { outcome: Outcome::Accepted, duplicate: None, corrupted: false, late: false });
+    assert_eq!(drain(&mut line, at(3)), [(7, at(3))]);
+    assert!(line.is_empty());
+}
+
+#[test]
+fn rate_and_delay_add_up() {
+    let parts =
+        LinkConfig { rate: Rate::from_bits_per_sec(8_000_000), delay: MS * 20, ..LinkConfig::default() };
+    let mut line = only(parts);
+    for number in 0..3 {
+        line.offer(at(0), &packet(number, 1000));
+    }
+    assert_eq!(line.next_delivery(), Some(at(21)));
+    assert_eq!(drain(&mut line, at(22)), [(0, at(21)), (1, at(22))]);
+    assert_eq!(drain(&mut line, at(99)), [(2, at(23))]);
+}
+
+#[test]
+fn a_copy_takes_up_the_line_too() {
+    let parts = LinkConfig { rate: Rate::from_bits_per_sec(8_000_000), ..LinkConfig::default() };
+    let mut line =
+        Line::new(&LineConfig { link: parts, duplicate: Probability::ONE, ..LineConfig::default() }, 1, "up");
+    let fate = line.offer(at(0), &packet(7, 1000));
+    assert_eq!(fate.duplicate, Some(Outcome::Accepted));
+    assert_eq!(drain(&mut line, at(9)), [(7, at(1)), (7, at(2))]);
+    assert_eq!((line.books(at(9)).offered.packets, line.extras().duplicated.packets), (2, 1));
+}
+
+#[test]
+fn one_bit_is_turned() {
+    let mut line = Line::new(&LineConfig { corrupt: Probability::ONE, ..LineConfig::default() }, 1, "up");
+    let mut places = Vec::new();
+    for number in 0..50 {
+        let sent = packet(number, 100);
+        assert!(line.offer(at(0), &sent).corrupted);
+        let arrived = line.deliver(at(0)).unwrap().bytes;
+        let turned: Vec<usize> =
+            (0..800).filter(|bit| (sent[bit / 8] ^ arrived[bit / 8]) >> (bit % 8) & 1 == 1).collect();
+        assert_eq!(turned.len(), 1);
+        places.extend(turned);
+    }
+    places.sort_unstable();
+    places.dedup();
+    assert!(places.len() > 30, "always the same bits: {places:?}");
+}
+
+#[test]
+fn the_late_are_passed() {
+    let reorder = Some((p(0.5), MS * 5));
+    let mut line = Line::new(&LineConfig { reorder, ..LineConfig::default() }, 1, "up");
+    let late: Vec<bool> =
+        (0..20).map(|number| line.offer(at(u64::from(number)), &packet(number, 100)).late).collect();
+    assert!(late.contains(&true) && late.contains(&false));
+    let arrived = drain(&mut line, at(99));
+    assert_eq!(arrived.len(), 20);
+    assert!(arrived.is_sorted_by_key(|&(_, due)| due));
+    for (number, due) in arrived {
+        let extra = if late[number as usize] { 5 } else { 0 };
+        assert_eq!(due, at(u64::from(number) + extra), "packet {number}");
+    }
+}
+
+#[test]
+fn a_gap_is_told_to_the_next_that_arrives() {
+    let parts = LinkConfig {
+        buffer: link::Buffer::packets(1).unwrap(),
+        rate: Rate::from_bits_per_sec(8_000_000),
+        ..LinkConfig::default()
+    };
+    let mut line = only(parts);
+    for number in 0..3 {
+        let outcome = line.offer(at(0), &packet(number, 1000)).outcome;
+        assert_eq!(outcome == Outcome::Dropped(Drop::Buffer), number > 0);
+    }
+    line.offer(at(5), &packet(3, 1000));
+    assert_eq!(line.deliver(at(9)).unwrap().gap, 0);
+    assert_eq!(line.deliver(at(9)).unwrap().gap, 2);
+}
+
+fn anything() -> impl Strategy<Value = LineConfig> {
+    let loss = prop_oneof![
+        Just(LossModel::None),
+        (0.0..1.0).prop_map(|x| LossModel::PerPacket(p(x))),
+        (0.0..0.01).prop_map(|x| LossModel::PerByte(p(x))),
+        Just(LossModel::Burst(Burst::new(p(0.2), 3.0).unwrap())),
+    ];
+    let chances = (0.0..0.6, 0.0..0.6, 0.0..0.6);
+    (loss, chances, 1..50_000_000u64, 0..30u64, 1..20u32).prop_map(|(loss, (a, b, c), rate, delay, room)| {
+        let link = LinkConfig {
+            rate: Rate::from_bits_per_sec(rate),
+            delay: MS * delay,
+            buffer: link::Buffer::packets(room).unwrap(),
+            loss,
+            ..LinkConfig::default()
+        };
+        LineConfig { link, duplicate: p(a), corrupt: p(b), reorder: Some((p(c), MS * 7)), path_mtu: None }
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_books_balance_and_the_same_packets_meet_the_same_fate(
+        config in anything(),
+        seed: u64,
+        packets in prop::collection::vec((0..3u64, 28..1500usize), 1..60),
+    ) {
+        let mut lines = [Line::new(&config, seed, "up"), Line::new(&config, seed, "up")];
+        let mut now = at(0);
+        let mut seen = [Vec::new(), Vec::new()];
+        for (number, (wait, len)) in packets.iter().enumerate() {
+            now += MS * *wait;
+            let packet = packet(u32::try_from(number).unwrap(), *len);
+            for (line, seen) in lines.iter_mut().zip(&mut seen) {
+                seen.push((line.offer(now, &packet), drain(line, now)));
+                let books = line.books(now);
+                prop_assert!(books.balance(), "{:?}", books);
+            }
+        }
+        prop_assert_eq!(&seen[0], &seen[1]);
+        let line = &mut lines[0];
+        let mut last = now;
+        while let Some(next) = line.next_delivery() {
+            prop_assert!(next >= last || next <= now);
+            last = next;
+            drain(line, next);
+        }
+        let books = line.books(Instant::NEVER);
+        prop_assert!(books.balance() && books.held.packets == 0, "{:?}", books);
+        prop_assert_eq!(books.offered.packets, packets.len() as u64 + line.extras().duplicated.packets);
+    }
+}

@@ -1,0 +1,210 @@
+//! The two ends: one TUN device in the caller's network namespace, one in a new namespace that has no other way out.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::OwnedFd;
+
+use serde::{Deserialize, Serialize};
+use tun::{Error, Handed, Interface, NetNamespace, Offload, Prefix, Tun, in_own_namespaces};
+
+use crate::addresses::{Block, ipv6};
+
+/// The device of a command's namespace. By it a link knows that it runs inside another.
+const INSIDE: &str = "tcpsf";
+/// Those of the caller's.
+const OUTSIDE: &str = "tcpsf%d";
+/// How many packets may wait until they are read: 40 ms of a gigabit in full-sized packets, so that the system may look away.
+const QUEUE_LEN: u32 = 4096;
+
+/// The addresses of the two ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ends {
+    /// In the caller's namespace, or, without privilege, in that of the outside command: IPv4.
+    pub outside: IpAddr,
+    /// In the command's.
+    pub inside: IpAddr,
+    /// The same in IPv6, where the system has it.
+    pub outside_v6: Option<IpAddr>,
+    /// The same.
+    pub inside_v6: Option<IpAddr>,
+}
+
+impl Ends {
+    /// The same for commands, in their environment.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        let six = [("TCPSF_LINK_OUTSIDE6", self.outside_v6), ("TCPSF_LINK_INSIDE6", self.inside_v6)];
+        let four = [("TCPSF_LINK_OUTSIDE", Some(self.outside)), ("TCPSF_LINK_INSIDE", Some(self.inside))];
+        let known =
+            four.into_iter().chain(six).filter_map(|(name, address)| Some((name, address?.to_string())));
+        known.collect()
+    }
+}
+
+/// One end of the link.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) tun: Tun,
+    pub(crate) interface: Interface,
+    pub(crate) namespace: NetNamespace,
+}
+
+/// Both ends, there as long as the value lives.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) outside: End,
+    pub(crate) inside: End,
+    /// That the namespaces belong to, when it isn't the caller's.
+    pub(crate) user: Option<OwnedFd>,
+    pub(crate) ends: Ends,
+}
+
+impl Network {
+    /// In the caller's namespace and a new one; with `own`, and when the caller has no privilege, in two new ones of the
+    /// caller's own.
+    pub(crate) fn new(mtu: u32, own: bool) -> Result<Self, Error> {
+        match Self::here(mtu) {
+            Err(error) if error.is_for_want_of_privilege() && own => Self::apart(mtu),
+            Err(error) if error.is_for_want_of_privilege() => Err(Error::new(error.operation(), copy(error.source()))
+                .with_hint(
+                    "run it as root; or give the program that the command talks to with `--outside`, then both run in \
+                     namespaces of your own; or run it all in one: `unshare --user --map-root-user --net`",
+                )),
+            result => result,
+        }
+    }
+
+    fn here(mtu: u32) -> Result<Self, Error> {
+        let (outside, block, six) = outside(mtu)?;
+        let namespace = NetNamespace::new()?;
+        let inside = namespace.run(|| inside(mtu, block, six))??;
+        let namespace = NetNamespace::from_fd(namespace.into_fd());
+        Ok(Self { outside, inside: End { namespace, ..inside }, user: None, ends: ends(block, six) })
+    }
+
+    /// The same in a process that has gone to a user namespace; the ends come back as descriptors.
+    fn apart(mtu: u32) -> Result<Self, Error> {
+        let (user, handed) = in_own_namespaces(|| {
+            let network = Self::here(mtu)?;
+            let [outside, inside] = [network.outside, network.inside];
+            let indexes = [outside.interface.index(), inside.interface.index()];
+            let text = serde_json::to_string(&(&network.ends, indexes)).unwrap_or_default();
+            let fds = [outside, inside]
+                .into_iter()
+                .flat_map(|end| [end.tun.into_fd(), end.interface.into_fd(), end.namespace.into_fd()]);
+            Ok(Handed { fds: fds.collect(), text })
+        })?;
+        let lost = || Error::new("take over the ends of the link", std::io::ErrorKind::InvalidData);
+        let (ends, indexes): (Ends, [u32; 2]) = serde_json::from_str(&handed.text).map_err(|_| lost())?;
+        let mut fds = handed.fds.into_iter();
+        let mut end = |index| {
+            let mut next = || fds.next().ok_or_else(lost);
+            let (tun, interface, namespace) = (next()?, next()?, next()?);
+            Ok(End {
+                tun: Tun::from_fd(tun)?,
+                interface: Interface::from_fd(interface, index)?,
+                namespace: NetNamespace::from_fd(namespace),
+            })
+        };
+        let [outside, inside] = [end(indexes[0])?, end(indexes[1])?];
+        Ok(Self { outside, inside, user: Some(user), ends })
+    }
+}
+
+/// A device in the calling thread's namespace.
+fn device(name: &str, mtu: u32) -> Result<End, Error> {
+    let tun = Tun::open(name, Offload::None)?;
+    let interface = tun.interface()?;
+    interface.set_mtu(mtu)?;
+    interface.set_queue_len(QUEUE_LEN)?;
+    // Not a packet goes through the link that the two sides don't send. Without IPv6 there is none to begin with.
+    optional(interface.set_no_link_local())?;
+    interface.set_up()?;
+    Ok(End { namespace: NetNamespace::current()?, tun, interface })
+}
+
+/// The end in the calling thread's namespace, with a free block, and whether there is IPv6.
+fn outside(mtu: u32) -> Result<(End, Block, bool), Error> {
+    let around = block_around()?;
+    if around.is_some() {
+        // The namespace was made for a command of ours: what comes from inside goes on, and the way back is there.
+        NetNamespace::allow_forwarding()?;
+    }
+    let end = device(OUTSIDE, mtu)?;
+    let taken = Interface::addresses()?;
+    let free = |block: &Block| !taken.iter().any(|address| block.contains(address.prefix.address()));
+    for block in Block::candidates(around).filter(free) {
+        let [four, six] = block.whole();
+        // The route is the claim to the block: of two that begin at once, one gets it.
+        match four.map_or(Ok(()), |four| end.interface.add_route(four)) {
+            Err(error) if error.source().kind() == std::io::ErrorKind::AlreadyExists => continue,
+            result => result?,
+        }
+        let outside = block.outside();
+        add(&end.interface, Prefix::new(outside.into(), 32))?;
+        let has_six = optional(add(&end.interface, Prefix::new(ipv6(outside).into(), 128)))?;
+        if has_six && let Some(six) = six {
+            end.interface.add_route(six)?;
+        }
+        return Ok((end, block, has_six));
+    }
+    let error = Error::new("find a free block of 100.64.0.0/10 for the link", std::io::ErrorKind::AddrInUse);
+    Err(error.with_hint(if around.is_some() {
+        "four links inside each other are the most, and 15 at a time inside one"
+    } else {
+        "every block has an address or a route in this network namespace: `ip -4 route`"
+    }))
+}
+
+/// The end in the calling thread's namespace, which is new.
+fn inside(mtu: u32, block: Block, six: bool) -> Result<End, Error> {
+    let end = device(INSIDE, mtu)?;
+    let [four, own_six] = block.prefixes(block.inside());
+    add(&end.interface, four)?;
+    end.interface.add_route(Prefix::ALL_V4)?;
+    if six {
+        add(&end.interface, own_six)?;
+        end.interface.add_route(Prefix::ALL_V6)?;
+    }
+    Ok(end)
+}
+
+/// The block of the link that the calling thread's namespace is the inside of.
+fn block_around() -> Result<Option<Block>, Error> {
+    let Ok(device) = Interface::find(INSIDE) else { return Ok(None) };
+    let addresses = Interface::addresses()?;
+    let mut own = addresses.iter().filter(|address| address.interface == device.index());
+    Ok(own.find_map(|address| Block::around(address.prefix)))
+}
+
+fn add(interface: &Interface, address: Option<Prefix>) -> Result<(), Error> {
+    address.map_or(Ok(()), |address| interface.add_address(address, None))
+}
+
+/// `false` where the system has no IPv6, or has it turned off.
+fn optional(result: Result<(), Error>) -> Result<bool, Error> {
+    use rustix::io::Errno;
+    const WITHOUT: [Errno; 3] = [Errno::AFNOSUPPORT, Errno::OPNOTSUPP, Errno::ACCESS];
+    match result {
+        Err(error)
+            if error
+                .source()
+                .raw_os_error()
+                .is_some_and(|code| WITHOUT.iter().any(|errno| errno.raw_os_error() == code)) =>
+        {
+            Ok(false)
+        }
+        result => result.map(|()| true),
+    }
+}
+
+fn ends(block: Block, has_six: bool) -> Ends {
+    let six = |address: Ipv4Addr| has_six.then(|| ipv6(address).into());
+    let (outside, inside) = (block.outside(), block.inside());
+    Ends { outside: outside.into(), inside: inside.into(), outside_v6: six(outside), inside_v6: six(inside) }
+}
+
+fn copy(error: &std::io::Error) -> std::io::Error {
+    match error.raw_os_error() {
+        Some(code) => std::io::Error::from_raw_os_error(code),
+        None => error.kind().into(),
+    }
+}

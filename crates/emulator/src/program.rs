@@ -1,0 +1,105 @@
+//! A program at one of the ends.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use tun::{Clock, Error, Namespaces, PollFd, PollFlags};
+use units::Duration;
+
+use crate::network::{End, Ends};
+
+/// A program that runs. With the value it ends.
+#[derive(Debug)]
+pub(crate) struct Program {
+    child: Child,
+    pidfd: OwnedFd,
+    status: Option<ExitStatus>,
+}
+
+/// Where a program runs and what it is told.
+pub(crate) struct Place<'a> {
+    pub(crate) end: &'a End,
+    pub(crate) user: Option<&'a OwnedFd>,
+    pub(crate) ends: &'a Ends,
+}
+
+impl Program {
+    /// Starts a program in the foreground, with the caller's input and output.
+    pub(crate) fn foreground(words: &[String], place: &Place<'_>) -> Result<Self, Error> {
+        Self::start(command(words, place)?, place)
+    }
+
+    /// Starts one beside it: without input, and its output is talk.
+    pub(crate) fn background(words: &[String], place: &Place<'_>) -> Result<Self, Error> {
+        let mut command = command(words, place)?;
+        let talk = std::io::stderr().as_fd().try_clone_to_owned();
+        let talk = talk.map_err(|e| Error::new("copy standard error", e))?;
+        command.stdin(Stdio::null()).stdout(talk);
+        Self::start(command, place)
+    }
+
+    fn start(command: Command, place: &Place<'_>) -> Result<Self, Error> {
+        let child = Namespaces { net: Some(&place.end.namespace), user: place.user }.spawn(command)?;
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty())
+            .map_err(|errno| Error::new(format!("watch process {}", pid.as_raw_nonzero()), errno))?;
+        Ok(Self { child, pidfd, status: None })
+    }
+
+    /// Readable when the program has ended; `None` when that is known already.
+    pub(crate) fn watched(&self) -> Option<&dyn AsFd> {
+        self.status.is_none().then_some(&self.pidfd as &dyn AsFd)
+    }
+
+    /// How it ended, as shells have it: its exit status, or 128 and the number of the signal.
+    pub(crate) fn status(&mut self) -> Result<Option<i32>, Error> {
+        if self.status.is_none() {
+            self.status =
+                self.child.try_wait().map_err(|e| Error::new("ask for a program's exit status", e))?;
+        }
+        Ok(self.status_known())
+    }
+
+    /// The same, as far as it is known already.
+    pub(crate) fn status_known(&self) -> Option<i32> {
+        self.status.map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+    }
+
+    /// Sends it a signal, if it is still there.
+    pub(crate) fn signal(&self, signal: Signal) {
+        // It may have ended just now.
+        let _ = pidfd_send_signal(&self.pidfd, signal);
+    }
+
+    /// Asks it to end, and ends it if it doesn't within `patience`.
+    pub(crate) fn end(mut self, clock: Clock, patience: Duration) -> Result<(), Error> {
+        self.signal(Signal::TERM);
+        let until = clock.now() + patience;
+        while self.status()?.is_none() && clock.now() < until {
+            let mut fds = [PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN)];
+            clock.wait(&mut fds, until, Duration::ZERO)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if self.status.is_none() {
+            // It may have ended just now.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn command(words: &[String], place: &Place<'_>) -> Result<Command, Error> {
+    let [program, arguments @ ..] = words else {
+        return Err(Error::new("start a command of no words", std::io::ErrorKind::InvalidInput));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).envs(place.ends.environment());
+    Ok(command)
+}

@@ -1,0 +1,337 @@
+//! What a user asks for: quantities as people write them, by the names of the command line's options.
+//!
+//! Each direction has all of them; what stands under `both` holds for a direction that does not say otherwise. An error
+//! names the option as it was written.
+
+use link::{
+    Buffer, Burst, ConfigError, Discipline, Linear, LinkConfig, LossModel, Measure, Probability, Red,
+};
+use serde::Deserialize;
+use thiserror::Error;
+use units::{Duration, Rate, parse_bytes};
+
+use crate::line::LineConfig;
+
+/// Both directions, and what they share. A value that exists is valid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// From the command outwards.
+    pub up: LineConfig,
+    /// Towards it.
+    pub down: LineConfig,
+    /// The longest packet, in bytes.
+    pub mtu: u32,
+    /// Where chance begins.
+    pub seed: u64,
+    /// How long before a packet is due the emulator stays awake for it.
+    pub spin: Duration,
+}
+
+/// A setting that makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{option} {value}`: {problem}")]
+pub struct SettingsError {
+    option: String,
+    value: String,
+    problem: String,
+    hint: Option<String>,
+}
+
+impl SettingsError {
+    /// What can be done about it.
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    fn with_hint(self, hint: &str) -> Self {
+        Self { hint: Some(hint.to_owned()), ..self }
+    }
+}
+
+/// As written, in JSON.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Written {
+    both: Options,
+    up: Options,
+    down: Options,
+    mtu: Option<u32>,
+    seed: Option<u64>,
+    spin: Option<String>,
+}
+
+/// The options of a direction, without their dashes. `none` takes back what stands under `both`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+struct Options {
+    rate: Option<String>,
+    delay: Option<String>,
+    queue: Option<String>,
+    red: Option<String>,
+    loss: Option<String>,
+    loss_per_byte: Option<String>,
+    loss_linear: Option<String>,
+    loss_burst: Option<String>,
+    loss_mask: Option<String>,
+    duplicate: Option<String>,
+    corrupt: Option<String>,
+    path_mtu: Option<String>,
+    reorder: Option<String>,
+}
+
+/// A value and the option that it was written with.
+#[derive(Debug, Clone)]
+struct Value {
+    option: String,
+    text: String,
+}
+
+const NONE: &str = "none";
+
+impl Settings {
+    /// What Ethernet has.
+    pub const MTU: u32 = 1500;
+    /// RFC 8200 §5: with less there is no IPv6.
+    pub const LEAST_MTU: u32 = 1280;
+    /// What a TUN device takes.
+    pub const MOST_MTU: u32 = 65_535;
+
+    /// Reads them from JSON: `both`, `up` and `down`, each with options by their names without dashes and values as
+    /// text; `mtu` and `seed`, numbers; `spin`, text.
+    ///
+    /// # Errors
+    /// When an option is unknown or its value makes no sense.
+    pub fn from_json(json: &str) -> Result<Self, SettingsError> {
+        let written: Written = serde_json::from_str(json).map_err(|e| SettingsError {
+            option: "settings".to_owned(),
+            value: String::new(),
+            problem: e.to_string(),
+            hint: None,
+        })?;
+        let mtu = written.mtu.unwrap_or(Self::MTU);
+        if !(Self::LEAST_MTU..=Self::MOST_MTU).contains(&mtu) {
+            let value = Value { option: "--mtu".to_owned(), text: mtu.to_string() };
+            return Err(value.error(&format!("it must be {} to {}", Self::LEAST_MTU, Self::MOST_MTU)));
+        }
+        let [up, down] = [("up", &written.up), ("down", &written.down)].map(|(name, own)| Direction {
+            name,
+            own,
+            both: &written.both,
+        });
+        let lines = [up.line()?, down.line()?];
+        for options in [&up, &down] {
+            let idle = lines.iter().all(|line| line.link.rate.is_none());
+            if let Some(value) = options.value("queue").or_else(|| options.value("red")).filter(|_| idle) {
+                let error = value.error("packets never wait where there is no rate");
+                return Err(error.with_hint("add `--rate`, for example `--rate 10mbit`"));
+            }
+        }
+        let spin = written.spin.map(|text| Value { option: "--spin".to_owned(), text }.parsed());
+        let (spin, seed) = (spin.transpose()?.unwrap_or_default(), written.seed.unwrap_or(1));
+        let [up, down] = lines;
+        Ok(Self { up, down, mtu, seed, spin })
+    }
+}
+
+/// One direction as written.
+struct Direction<'a> {
+    name: &'a str,
+    own: &'a Options,
+    both: &'a Options,
+}
+
+impl Options {
+    fn get(&self, name: &str) -> Option<&String> {
+        let value = match name {
+            "rate" => &self.rate,
+            "delay" => &self.delay,
+            "queue" => &self.queue,
+            "red" => &self.red,
+            "loss" => &self.loss,
+            "loss-per-byte" => &self.loss_per_byte,
+            "loss-linear" => &self.loss_linear,
+            "loss-burst" => &self.loss_burst,
+            "loss-mask" => &self.loss_mask,
+            "duplicate" => &self.duplicate,
+            "corrupt" => &self.corrupt,
+            "path-mtu" => &self.path_mtu,
+            "reorder" => &self.reorder,
+            _ => return None,
+        };
+        value.as_ref()
+    }
+}
+
+const LOSSES: [&str; 5] = ["loss", "loss-per-byte", "loss-linear", "loss-burst", "loss-mask"];
+
+impl Direction<'_> {
+    fn line(&self) -> Result<LineConfig, SettingsError> {
+        let link = LinkConfig {
+            rate: self.read("rate", Value::parsed::<Rate>)?,
+            delay: self.read("delay", Value::parsed::<Duration>)?.unwrap_or_default(),
+            buffer: self.read("queue", Value::buffer)?.unwrap_or(Buffer::Unlimited),
+            discipline: self.read("red", Value::red)?.map_or(Discipline::DropTail, Discipline::Red),
+            loss: self.loss()?,
+            ..LinkConfig::default()
+        };
+        let chance = |name| Ok(self.read(name, |value| value.probability(&value.text))?.unwrap_or_default());
+        Ok(LineConfig {
+            link,
+            duplicate: chance("duplicate")?,
+            corrupt: chance("corrupt")?,
+            reorder: self.read("reorder", Value::reorder)?,
+            path_mtu: self.read("path-mtu", Value::path_mtu)?,
+        })
+    }
+
+    /// The value of an option, the direction's own first.
+    fn value(&self, name: &str) -> Option<Value> {
+        let own = self.own.get(name).map(|text| (format!("--{}-{name}", self.name), text));
+        let (option, text) = own.or_else(|| self.both.get(name).map(|text| (format!("--{name}"), text)))?;
+        (text.trim() != NONE).then(|| Value { option, text: text.trim().to_owned() })
+    }
+
+    fn read<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&Value) -> Result<T, SettingsError>,
+    ) -> Result<Option<T>, SettingsError> {
+        self.value(name).map(|value| read(&value)).transpose()
+    }
+
+    /// A direction with a loss of its own has nothing of what stands under `both`, whichever kind that is.
+    fn loss(&self) -> Result<LossModel, SettingsError> {
+        let has_own = LOSSES.iter().any(|name| self.own.get(name).is_some());
+        let here = if has_own { self.own } else { self.both };
+        let given: Vec<&str> = LOSSES.into_iter().filter(|name| here.get(name).is_some()).collect();
+        let Some(&kind) = given.first() else { return Ok(LossModel::None) };
+        let Some(value) = self.value(kind) else { return Ok(LossModel::None) };
+        if let Some(&other) = given.get(1) {
+            let error = value.error(&format!("there is `--{other}` as well"));
+            return Err(
+                error.with_hint("a direction has one kind of loss; run one link inside another for two")
+            );
+        }
+        match kind {
+            "loss" => Ok(LossModel::PerPacket(value.probability(&value.text)?)),
+            "loss-per-byte" => Ok(LossModel::PerByte(value.probability(&value.text)?)),
+            "loss-linear" => {
+                let (probability, size) =
+                    value.pair('@', "a probability and a size, such as `0.01@1500B`")?;
+                let linear = Linear::new(value.probability(probability)?, value.small(value.bytes(size)?)?);
+                Ok(LossModel::Linear(linear.map_err(|e| value.refused(e))?))
+            }
+            "loss-burst" => {
+                let (probability, run) =
+                    value.pair(',', "a mean loss and a mean run of lost packets, such as `0.01,3`")?;
+                let run = run.trim().parse().map_err(|_| value.error(&format!("`{run}` is not a number")))?;
+                let burst = Burst::new(value.probability(probability)?, run);
+                Ok(LossModel::Burst(burst.map_err(|e| value.refused(e))?))
+            }
+            _ => Ok(LossModel::Mask(value.mask()?)),
+        }
+    }
+}
+
+impl Value {
+    fn error(&self, problem: &str) -> SettingsError {
+        let (option, value) = (self.option.clone(), self.text.clone());
+        SettingsError { option, value, problem: problem.to_owned(), hint: None }
+    }
+
+    fn refused(&self, error: ConfigError) -> SettingsError {
+        self.error(&error.to_string())
+    }
+
+    fn parsed<T: std::str::FromStr<Err = units::ParseError>>(&self) -> Result<T, SettingsError> {
+        self.text.parse().map_err(|e: units::ParseError| self.error(&e.to_string()))
+    }
+
+    fn pair(&self, between: char, wanted: &str) -> Result<(&str, &str), SettingsError> {
+        self.text.split_once(between).ok_or_else(|| self.error(&format!("it is not {wanted}")))
+    }
+
+    fn bytes(&self, text: &str) -> Result<u64, SettingsError> {
+        parse_bytes(text).map_err(|e| self.error(&e.to_string()))
+    }
+
+    fn small(&self, number: u64) -> Result<u32, SettingsError> {
+        u32::try_from(number).map_err(|_| self.error(&format!("{number} is too much")))
+    }
+
+    /// `0.01` or `1%`.
+    fn probability(&self, text: &str) -> Result<Probability, SettingsError> {
+        let text = text.trim();
+        let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 100.0));
+        let number: f64 = digits.trim().parse().map_err(|_| {
+            self.error(&format!("`{text}` is not a probability")).with_hint("write it as `0.01` or `1%`")
+        })?;
+        Probability::new(number / scale).map_err(|e| self.refused(e))
+    }
+
+    /// `100packets`.
+    fn packets(text: &str) -> Option<u64> {
+        let digits = text.trim();
+        let digits = digits.strip_suffix("packets").or_else(|| digits.strip_suffix("packet"))?;
+        digits.trim().parse().ok()
+    }
+
+    /// `150kB`, `100packets`, or `150kB/256B` in chunks of 256 bytes.
+    fn buffer(&self) -> Result<Buffer, SettingsError> {
+        const HINT: &str = "write it as `150kB`, `100packets`, or in chunks as `150kB/256B`";
+        let buffer = if let Some(packets) = Self::packets(&self.text) {
+            Buffer::packets(self.small(packets)?)
+        } else if let Some((size, chunk)) = self.text.split_once('/') {
+            Buffer::chunks(self.bytes(size)?, self.small(self.bytes(chunk)?)?)
+        } else {
+            Buffer::bytes(self.bytes(&self.text).map_err(|e| e.with_hint(HINT))?)
+        };
+        buffer.map_err(|e| self.refused(e))
+    }
+
+    /// `30kB,90kB` or `5packets,15packets`, and the probability at the second, by default 0.1 (Floyd's recommendation of
+    /// 1997). The weight is the paper's, §VI.
+    fn red(&self) -> Result<Red, SettingsError> {
+        const WEIGHT: f64 = 0.002;
+        let wanted = "thresholds and a probability, such as `30kB,90kB,0.1` or `5packets,15packets`";
+        let (min, rest) = self.pair(',', wanted)?;
+        let (max, most) = rest.split_once(',').unwrap_or((rest, "0.1"));
+        let most = self.probability(most)?;
+        let weight = Probability::new(WEIGHT).map_err(|e| self.refused(e))?;
+        let red = match (Self::packets(min), Self::packets(max)) {
+            (Some(min), Some(max)) => Red::new(Measure::Packets, min, max, most, weight),
+            (None, None) => Red::new(Measure::Bytes, self.bytes(min)?, self.bytes(max)?, most, weight),
+            _ => return Err(self.error("one threshold is in packets, the other is not")),
+        };
+        red.map_err(|e| self.refused(e))
+    }
+
+    /// `1,0,0`: 1 is lost.
+    fn mask(&self) -> Result<Vec<bool>, SettingsError> {
+        let entry = |entry: &str| match entry.trim() {
+            "0" => Ok(false),
+            "1" => Ok(true),
+            other => {
+                Err(self.error(&format!("`{other}` is neither 0 nor 1")).with_hint("for example `1,0,0,0`"))
+            }
+        };
+        self.text.split(',').map(entry).collect()
+    }
+
+    /// RFC 791 §3.2: every link carries 68 bytes.
+    fn path_mtu(&self) -> Result<u32, SettingsError> {
+        const RANGE: std::ops::RangeInclusive<u32> = 68..=Settings::MOST_MTU;
+        let mtu = self.text.parse().ok().filter(|mtu| RANGE.contains(mtu));
+        mtu.ok_or_else(|| self.error("it must be a number of bytes, 68 to 65535"))
+    }
+
+    /// `0.01,5ms`.
+    fn reorder(&self) -> Result<(Probability, Duration), SettingsError> {
+        let (probability, extra) = self.pair(',', "a probability and an extra delay, such as `0.01,5ms`")?;
+        let extra = extra.parse().map_err(|e: units::ParseError| self.error(&e.to_string()))?;
+        Ok((self.probability(probability)?, extra))
+    }
+}
+
+#[cfg(test)]
+mod tests;

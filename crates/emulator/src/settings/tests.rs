@@ -1,0 +1,109 @@
+use super::*;
+
+fn read(json: &str) -> Settings {
+    Settings::from_json(json).unwrap_or_else(|e| panic!("{json}: {e}"))
+}
+
+fn refused(json: &str) -> String {
+    Settings::from_json(json).expect_err(json).to_string()
+}
+
+#[test]
+fn nothing_is_a_wire() {
+    let settings = read("{}");
+    assert_eq!(
+        settings,
+        Settings {
+            up: LineConfig::default(),
+            down: LineConfig::default(),
+            mtu: 1500,
+            seed: 1,
+            spin: Duration::ZERO
+        }
+    );
+}
+
+#[test]
+fn a_direction_of_its_own_goes_before_both() {
+    let settings = read(
+        r#"{"both": {"rate": "10mbit", "delay": "20ms", "queue": "150kB", "loss": "1%"},
+            "up": {"rate": "1Mb/s", "queue": "none"}, "down": {"loss-per-byte": "1e-5"}, "seed": 7, "mtu": 1400}"#,
+    );
+    assert_eq!((settings.seed, settings.mtu), (7, 1400));
+    let [up, down] = [settings.up.link, settings.down.link];
+    assert_eq!(up.rate, Rate::from_bits_per_sec(1_000_000));
+    assert_eq!(down.rate, Rate::from_bits_per_sec(10_000_000));
+    assert_eq!([up.delay, down.delay], [Duration::from_millis(20); 2]);
+    assert_eq!([up.buffer, down.buffer], [Buffer::Unlimited, Buffer::bytes(150_000).unwrap()]);
+    let hundredth = Probability::new(0.01).unwrap();
+    assert_eq!(up.loss, LossModel::PerPacket(hundredth));
+    assert_eq!(down.loss, LossModel::PerByte(Probability::new(1e-5).unwrap()));
+}
+
+#[test]
+fn every_way_to_write_a_queue_and_a_loss_is_read() {
+    let rated = |more: &str| read(&format!(r#"{{"both": {{"rate": "1mbit", {more}}}}}"#)).up;
+    assert_eq!(rated(r#""queue": "100packets""#).link.buffer, Buffer::packets(100).unwrap());
+    assert_eq!(rated(r#""queue": "150kB/256B""#).link.buffer, Buffer::chunks(150_000, 256).unwrap());
+    let tenth = Probability::new(0.1).unwrap();
+    let weight = Probability::new(0.002).unwrap();
+    let red = |measure, min, max| Discipline::Red(Red::new(measure, min, max, tenth, weight).unwrap());
+    assert_eq!(rated(r#""red": "30kB,90kB""#).link.discipline, red(Measure::Bytes, 30_000, 90_000));
+    assert_eq!(rated(r#""red": "5packets,15packets,10%""#).link.discipline, red(Measure::Packets, 5, 15));
+    let linear = Linear::new(tenth, 1500).unwrap();
+    assert_eq!(rated(r#""loss-linear": "0.1@1500B""#).link.loss, LossModel::Linear(linear));
+    let burst = Burst::new(tenth, 3.0).unwrap();
+    assert_eq!(rated(r#""loss-burst": "0.1,3""#).link.loss, LossModel::Burst(burst));
+    assert_eq!(rated(r#""loss-mask": "1, 0,0""#).link.loss, LossModel::Mask(vec![true, false, false]));
+    let line = rated(r#""duplicate": "10%", "corrupt": "0.1", "reorder": "0.1,5ms""#);
+    assert_eq!(
+        (line.duplicate, line.corrupt, line.reorder),
+        (tenth, tenth, Some((tenth, Duration::from_millis(5))))
+    );
+}
+
+#[test]
+fn an_error_names_the_option_as_it_was_written() {
+    for (json, wanted) in [
+        (
+            r#"{"up": {"rate": "10"}}"#,
+            "`--up-rate 10`: `10` is not a rate above zero such as `10Mb/s` or `32kbit`",
+        ),
+        (r#"{"both": {"delay": "20"}}"#, "`--delay 20`: `20` is not a duration such as `20ms` or `1.5s`"),
+        (r#"{"both": {"loss": "2"}}"#, "`--loss 2`: 2 is not a probability: it must lie between 0 and 1"),
+        (r#"{"both": {"loss": "x"}}"#, "`--loss x`: `x` is not a probability"),
+        (
+            r#"{"both": {"loss": "nan"}}"#,
+            "`--loss nan`: NaN is not a probability: it must lie between 0 and 1",
+        ),
+        (r#"{"down": {"loss-mask": "1,2"}}"#, "`--down-loss-mask 1,2`: `2` is neither 0 nor 1"),
+        (r#"{"both": {"loss": "0", "loss-mask": "1"}}"#, "`--loss 0`: there is `--loss-mask` as well"),
+        (r#"{"both": {"queue": "9kB"}}"#, "`--queue 9kB`: packets never wait where there is no rate"),
+        (r#"{"up": {"path-mtu": "60"}}"#, "`--up-path-mtu 60`: it must be a number of bytes, 68 to 65535"),
+        (r#"{"spin": "9"}"#, "`--spin 9`: `9` is not a duration such as `20ms` or `1.5s`"),
+        (r#"{"mtu": 576}"#, "`--mtu 576`: it must be 1280 to 65535"),
+        (
+            r#"{"both": {"rate": "1mbit", "queue": "9kB/20kB"}}"#,
+            "`--queue 9kB/20kB`: a chunk of 20000 bytes does not fit in a buffer of 9000 bytes",
+        ),
+        (
+            r#"{"both": {"rate": "1mbit", "red": "9kB,5packets"}}"#,
+            "`--red 9kB,5packets`: one threshold is in packets, the other is not",
+        ),
+        (
+            r#"{"both": {"rate": "1mbit", "red": "9kB"}}"#,
+            "`--red 9kB`: it is not thresholds and a probability, such as `30kB,90kB,0.1` or `5packets,15packets`",
+        ),
+        (
+            r#"{"both": {"reorder": "0.5"}}"#,
+            "`--reorder 0.5`: it is not a probability and an extra delay, such as `0.01,5ms`",
+        ),
+        (
+            r#"{"both": {"loss-burst": "0.9,1"}}"#,
+            "`--loss-burst 0.9,1`: a mean loss of 0.9 in runs of 1 packets is impossible: at least one packet arrives between two runs; the mean run must be at least 9.000000000000002",
+        ),
+    ] {
+        assert_eq!(refused(json), wanted);
+    }
+    assert!(refused(r#"{"both": {"speed": "1"}}"#).contains("unknown field `speed`"));
+}

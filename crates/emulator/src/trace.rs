@@ -1,0 +1,187 @@
+//! Packets at the two ends as a pcapng file, with a comment where a header says too little.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use capture::pcapng::{Direction, Interface, InterfaceId, LinkType, Packet, Section, Writer};
+use link::{Drop, LossModel, Outcome};
+use units::Instant;
+
+use crate::line::{Delivery, Fate};
+use crate::network::Ends;
+use crate::settings::Settings;
+
+/// What to write, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capture {
+    /// The file.
+    pub path: PathBuf,
+    /// At which ends.
+    pub place: Place,
+    /// How many bytes of a packet are kept.
+    pub snap_len: u32,
+}
+
+/// Where packets are seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Place {
+    /// At the command's end.
+    #[default]
+    Inside,
+    /// At the other.
+    Outside,
+    /// At both: a packet that arrives is there twice.
+    Both,
+}
+
+impl std::str::FromStr for Place {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "inside" => Ok(Self::Inside),
+            "outside" => Ok(Self::Outside),
+            "both" => Ok(Self::Both),
+            _ => Err(()),
+        }
+    }
+}
+
+/// A way through the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Up,
+    Down,
+}
+
+/// The file being written.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    writer: Writer<BufWriter<File>>,
+    inside: Option<InterfaceId>,
+    outside: Option<InterfaceId>,
+    /// Whether losses are listed, not random, by direction.
+    masked: [bool; 2],
+    /// Nanoseconds since 1970 at the clock's start.
+    epoch: u64,
+}
+
+impl Trace {
+    pub(crate) fn create(
+        capture: &Capture,
+        settings: &Settings,
+        ends: &Ends,
+        epoch: u64,
+    ) -> io::Result<Self> {
+        let section = Section { application: Some("tcpsf link"), os: Some("Linux"), ..Section::default() };
+        let mut writer = Writer::new(BufWriter::new(File::create(&capture.path)?), &section)?;
+        let mut interface = |name, description, address: IpAddr, here: bool| {
+            let address = match address {
+                IpAddr::V4(address) => Some(address),
+                IpAddr::V6(_) => None,
+            };
+            let link_type = LinkType::Raw;
+            let interface = Interface {
+                name,
+                description: Some(description),
+                address,
+                link_type,
+                snap_len: capture.snap_len,
+            };
+            here.then(|| writer.interface(&interface)).transpose()
+        };
+        let place = capture.place;
+        let inside = interface("inside", "the command's end", ends.inside, place != Place::Outside)?;
+        let outside = interface("outside", "the other end", ends.outside, place != Place::Inside)?;
+        let masked = [&settings.up, &settings.down].map(|line| matches!(line.link.loss, LossModel::Mask(_)));
+        Ok(Self { writer, inside, outside, masked, epoch })
+    }
+
+    /// A packet came to the near end, and this became of it.
+    pub(crate) fn entered(&mut self, way: Way, at: Instant, bytes: &[u8], fate: &Fate) -> io::Result<()> {
+        let near = match way {
+            Way::Up => self.inside,
+            Way::Down => self.outside,
+        };
+        let Some(interface) = near else { return Ok(()) };
+        let masked = self.masked[way as usize];
+        let mut comments = Vec::new();
+        comments.extend(outcome(fate.outcome, masked));
+        if let Some(copy) = fate.duplicate {
+            comments.push("Duplicated".to_owned());
+            comments.extend(outcome(copy, masked).map(|text| format!("The second copy: {text}")));
+        }
+        if fate.corrupted {
+            comments.push("Corrupted: one bit is turned".to_owned());
+        }
+        if fate.late {
+            comments.push("Late: others may pass it".to_owned());
+        }
+        self.write(interface, Direction::Outbound, at, bytes, &comments)
+    }
+
+    /// A packet came to the near end and was too long for the path.
+    pub(crate) fn too_big(&mut self, way: Way, at: Instant, bytes: &[u8], mtu: u32) -> io::Result<()> {
+        let near = match way {
+            Way::Up => self.inside,
+            Way::Down => self.outside,
+        };
+        let Some(interface) = near else { return Ok(()) };
+        let comment = format!("Dropped: longer than the {mtu} bytes that the path carries");
+        self.write(interface, Direction::Outbound, at, bytes, &[comment])
+    }
+
+    /// A packet was handed on at the far end.
+    pub(crate) fn left(&mut self, way: Way, at: Instant, delivery: &Delivery) -> io::Result<()> {
+        let (interface, near) = match way {
+            Way::Up => (self.outside, self.inside),
+            Way::Down => (self.inside, self.outside),
+        };
+        let Some(interface) = interface else { return Ok(()) };
+        let mut comments = Vec::new();
+        if near.is_none() {
+            // Otherwise it is told where it happened.
+            match delivery.gap {
+                0 => {}
+                1 => comments.push("Before it, 1 packet was dropped".to_owned()),
+                gap => comments.push(format!("Before it, {gap} packets were dropped")),
+            }
+            if delivery.marked {
+                comments.push(MARKED.to_owned());
+            }
+        }
+        self.write(interface, Direction::Inbound, at, &delivery.bytes, &comments)
+    }
+
+    fn write(
+        &mut self,
+        interface: InterfaceId,
+        direction: Direction,
+        at: Instant,
+        bytes: &[u8],
+        comments: &[String],
+    ) -> io::Result<()> {
+        let at = Instant::from_nanos(self.epoch.saturating_add(at.as_nanos()));
+        let wire_len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        self.writer.packet(&Packet { interface, at, direction, bytes, wire_len, comments })
+    }
+
+    pub(crate) fn finish(self) -> io::Result<()> {
+        self.writer.finish().map(drop)
+    }
+}
+
+const MARKED: &str = "Marked: congestion experienced";
+
+fn outcome(outcome: Outcome, masked: bool) -> Option<String> {
+    let cause = match outcome {
+        Outcome::Accepted => return None,
+        Outcome::Marked => return Some(MARKED.to_owned()),
+        Outcome::Dropped(Drop::Buffer) => "buffer full",
+        Outcome::Dropped(Drop::Early) => "early, by RED",
+        Outcome::Dropped(Drop::Loss) if masked => "the mask says so",
+        Outcome::Dropped(Drop::Loss) => "random loss",
+    };
+    Some(format!("Dropped: {cause}"))
+}

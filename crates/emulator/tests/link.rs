@@ -1,0 +1,287 @@
+//! Commands behind links, for real: the kernel's own TCP, addresses, processes and signals. Needs root and
+//! `/dev/net/tun`. Each test has a network of its own; nothing is asserted about absolute times but lower bounds.
+#![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
+
+mod common;
+
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, Stdio};
+
+use common::{OUTSIDE, OUTSIDE_6, PORT, Run, captured, example, in_a_network, link, scratch, traffic};
+use rustix::process::{Pid, Signal, kill_process};
+use tun::{Clock, Interface};
+use units::{Duration, Instant};
+
+#[test]
+fn every_byte_arrives_whatever_happens_on_the_way() {
+    let settings = r#"{"both": {"delay": "2ms", "loss": "1%", "duplicate": "3%", "corrupt": "1%", "reorder": "3%,3ms"}}"#;
+    for host in [OUTSIDE, OUTSIDE_6] {
+        let run = Run::of(settings, &traffic(&["fetch", host, PORT, "1500000"])).served();
+        assert_eq!(run.status, 0, "{}", run.errors);
+        for way in ["up", "down"] {
+            assert!(run.count(way, "dropped_loss_packets") > 0, "{way}: {}", run.report);
+            for column in ["duplicated_packets", "corrupted_packets", "reordered_packets"] {
+                assert!(run.count("down", column) > 0, "{column}: {}", run.report);
+            }
+            run.assert_balanced(way);
+            assert_eq!(run.count(way, "missed_packets"), 0);
+        }
+    }
+}
+
+#[test]
+fn a_mask_drops_just_those_data_segments() {
+    let file = scratch("mask.pcapng");
+    for (way, host, place) in [("down", OUTSIDE, "outside"), ("down", OUTSIDE_6, "outside")] {
+        let settings = format!(r#"{{"{way}": {{"loss-mask": "0,1,0,0,1,1"}}, "both": {{"delay": "5ms"}}}}"#);
+        let run = Run::of(&settings, &traffic(&["fetch", host, PORT, "60000"]))
+            .with(&["--pcap", file.to_str().unwrap(), "--pcap-at", place])
+            .served();
+        assert_eq!(run.status, 0, "{}", run.errors);
+        assert_eq!(run.count(way, "dropped_loss_packets"), 3);
+        let sent: Vec<_> =
+            captured(&file).into_iter().filter(|packet| packet.outbound && packet.data).collect();
+        assert!(sent.len() > 40, "{} data segments", sent.len());
+        let dropped: Vec<usize> =
+            (0..sent.len()).filter(|&number| sent[number].says("Dropped: the mask says so")).collect();
+        assert_eq!(dropped, [1, 4, 5]);
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn the_other_side_is_told_of_gaps() {
+    let file = scratch("gaps.pcapng");
+    let run = Run::of(r#"{"down": {"loss-mask": "0,1,1"}}"#, &traffic(&["fetch", OUTSIDE, PORT, "60000"]))
+        .with(&["--pcap", file.to_str().unwrap()])
+        .served();
+    assert_eq!(run.status, 0, "{}", run.errors);
+    let gaps: Vec<_> =
+        captured(&file).into_iter().filter(|p| p.says("Before it, 2 packets were dropped")).collect();
+    assert_eq!(gaps.len(), 1);
+    assert!(!gaps[0].outbound && gaps[0].data);
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn the_same_seed_loses_the_same_packets() {
+    let file = scratch("seed.pcapng");
+    let mut lost = Vec::new();
+    for seed in [1, 1, 2] {
+        let settings = format!(r#"{{"up": {{"loss": "0.3"}}, "seed": {seed}}}"#);
+        let run = Run::of(&settings, &traffic(&["blast", OUTSIDE, PORT, "200", "100"]))
+            .with(&["--pcap", file.to_str().unwrap()])
+            .alone();
+        assert_eq!(run.status, 0, "{}", run.errors);
+        let sent = captured(&file).into_iter().filter(|packet| packet.outbound);
+        let fates: Vec<bool> = sent.map(|packet| packet.says("Dropped: random loss")).collect();
+        assert_eq!(fates.len(), 200);
+        let count = u64::try_from(fates.iter().filter(|&&lost| lost).count()).unwrap();
+        assert_eq!(run.count("up", "dropped_loss_packets"), count);
+        assert!((20..=100).contains(&count), "{count} of 200");
+        lost.push(fates);
+    }
+    std::fs::remove_file(file).unwrap();
+    assert_eq!(lost[0], lost[1]);
+    assert_ne!(lost[0], lost[2]);
+}
+
+#[test]
+fn rate_and_delay_are_as_asked() {
+    let run = Run::of(
+        r#"{"both": {"delay": "30ms"}, "down": {"rate": "2mbit"}}"#,
+        &[
+            "sh",
+            "-c",
+            &format!(
+                "{0} ping {OUTSIDE} {PORT} 5; {0} fetch {OUTSIDE} {PORT} 250000",
+                example("traffic").display()
+            ),
+        ],
+    )
+    .served();
+    assert_eq!(run.status, 0, "{}", run.errors);
+    let mut lines = run.output.lines();
+    let (answers, least) = lines.next().unwrap().split_once(' ').unwrap();
+    assert_eq!(answers, "5");
+    assert!(least.parse::<f64>().unwrap() >= 0.060, "{least} s there and back");
+    // 250 kB and their headers, at 2 Mb/s.
+    let took: f64 = lines.next().unwrap().parse().unwrap();
+    assert!(took >= 1.0, "{took} s");
+    let bytes = run.count("down", "delivered_bytes");
+    assert!(bytes > 250_000);
+    let sending = run.number("down", "utilisation") * run.report["duration_s"].as_f64().unwrap();
+    let wanted = f64::from(u32::try_from(bytes).unwrap()) * 8.0 / 2e6;
+    assert!(sending <= wanted * 1.001 && sending >= wanted * 0.7, "{sending} instead of {wanted} s");
+    assert!(run.number("down", "timing_error_max_s") >= run.number("down", "timing_error_median_s"));
+}
+
+#[test]
+fn what_does_not_fit_is_dropped() {
+    let run = Run::of(
+        r#"{"up": {"rate": "1mbit", "queue": "20kB"}}"#,
+        &traffic(&["blast", OUTSIDE, PORT, "300", "1000"]),
+    )
+    .alone();
+    assert_eq!(run.status, 0, "{}", run.errors);
+    assert!(run.count("up", "dropped_buffer_packets") > 50, "{}", run.report);
+    assert!((19_000..=20_000).contains(&run.count("up", "max_queue_bytes")));
+    run.assert_balanced("up");
+}
+
+#[test]
+fn red_marks_what_can_be_marked() {
+    let fetch = format!("{} fetch {OUTSIDE} {PORT} 600000", example("traffic").display());
+    let run = Run::of(
+        r#"{"both": {"delay": "10ms"}, "down": {"rate": "4mbit", "red": "3kB,60kB,0.2"}}"#,
+        &["sh", "-c", &format!("echo 1 > /proc/sys/net/ipv4/tcp_ecn && {fetch}")],
+    )
+    .served();
+    assert_eq!(run.status, 0, "{}", run.errors);
+    assert!(run.count("down", "marked_packets") > 0, "{}", run.report);
+    run.assert_balanced("down");
+}
+
+#[test]
+fn path_mtu_discovery_finds_a_narrow_path() {
+    for host in [OUTSIDE, OUTSIDE_6] {
+        let run =
+            Run::of(r#"{"down": {"path-mtu": "1300"}}"#, &traffic(&["fetch", host, PORT, "100000"])).served();
+        assert_eq!(run.status, 0, "{}", run.errors);
+        assert!(run.count("down", "too_big_packets") > 0, "{}", run.report);
+        let (packets, bytes) = (run.count("down", "offered_packets"), run.count("down", "offered_bytes"));
+        assert!(packets >= 100_000 / 1300 && bytes <= packets * 1300, "{}", run.report);
+    }
+}
+
+#[test]
+fn the_commands_exit_status_is_ours() {
+    for (command, status) in [("exit 7", 7), ("kill -KILL $$", 137), ("true", 0), ("kill -TERM $$", 143)] {
+        let run = Run::of("{}", &["sh", "-c", command]).alone();
+        assert_eq!((run.status, run.report["exit_status"].as_i64()), (status, Some(i64::from(status))));
+    }
+    let run = Run::of("{}", &["/no/such/program"]).alone();
+    assert_eq!(run.status, 2);
+    assert!(run.errors.contains("cannot start `/no/such/program`: No such file"), "{}", run.errors);
+}
+
+#[test]
+fn the_command_is_told_the_addresses_and_sees_nothing_else() {
+    let run =
+        Run::of("{}", &["sh", "-c", "env | grep ^TCPSF_LINK | LC_ALL=C sort; cat /proc/net/dev"]).alone();
+    let wanted = format!(
+        "TCPSF_LINK_INSIDE6=fd74:6370:7366::6440:2\nTCPSF_LINK_INSIDE=100.64.0.2\nTCPSF_LINK_OUTSIDE6={OUTSIDE_6}\n\
+         TCPSF_LINK_OUTSIDE={OUTSIDE}\n"
+    );
+    assert!(run.output.starts_with(&wanted), "{}", run.output);
+    let table = run.output.lines().skip_while(|line| !line.contains("|bytes")).skip(1);
+    let devices: Vec<&str> = table.map_while(|line| Some(line.split_once(": ")?.0.trim())).collect();
+    assert_eq!(devices, ["lo", "tcpsf"]);
+    // Not a packet that nobody asked for.
+    assert_eq!((run.count("up", "offered_packets"), run.count("down", "offered_packets")), (0, 0));
+}
+
+#[test]
+fn a_signal_to_us_goes_to_the_command() {
+    in_a_network(|| {
+        let mut command = link("{}", &["sh", "-c", "trap 'exit 9' TERM; echo ready; sleep 60 & wait"], &[]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        common::wait_for_line(child.stdout.as_mut().unwrap(), "ready");
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(9));
+    });
+}
+
+#[test]
+fn a_kill_leaves_nothing_behind() {
+    in_a_network(|| {
+        let script = "echo $$; exec sleep 60";
+        let mut command = link("{}", &["sh", "-c", script], &["--outside", "sleep 61"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let pid = common::first_line(child.stdout.as_mut().unwrap());
+        let process = std::path::PathBuf::from(format!("/proc/{pid}"));
+        assert!(process.exists() && Interface::find("tcpsf0").is_ok());
+        child.kill().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        let clock = Clock::start();
+        let gone = || !common::is_alive(&process) && Interface::find("tcpsf0").is_err();
+        while !gone() {
+            assert!(clock.now() < Instant::ZERO + Duration::from_secs(10), "something is left");
+            clock.wait(&mut [], clock.now() + Duration::from_millis(5), Duration::ZERO).unwrap();
+        }
+    });
+}
+
+#[test]
+fn links_run_inside_each_other() {
+    for host in [OUTSIDE, OUTSIDE_6] {
+        let me = example("link").display().to_string();
+        let traffic = traffic(&["ping", host, PORT, "3"]);
+        let mut words = vec![
+            me.as_str(),
+            r#"{"both": {"delay": "7ms"}}"#,
+            "--",
+            me.as_str(),
+            r#"{"both": {"delay": "11ms"}}"#,
+            "--",
+        ];
+        words.extend(traffic.iter().map(String::as_str));
+        let run = Run::of(r#"{"both": {"delay": "5ms"}}"#, &words).served();
+        assert_eq!(run.status, 0, "{}", run.errors);
+        let (answers, least) = run.output.lines().next().unwrap().split_once(' ').unwrap();
+        assert_eq!(answers, "3");
+        assert!(least.parse::<f64>().unwrap() >= 0.046, "{least} s there and back");
+        assert!(run.output.contains(r#""inside":"100.64.4.66""#), "{}", run.output);
+    }
+}
+
+#[test]
+fn two_links_side_by_side_have_addresses_of_their_own() {
+    in_a_network(|| {
+        let script = "echo $TCPSF_LINK_OUTSIDE; read line";
+        let mut command = link("{}", &["sh", "-c", script], &[]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        assert_eq!(common::first_line(child.stdout.as_mut().unwrap()), OUTSIDE);
+        let output = link("{}", &["sh", "-c", "echo $TCPSF_LINK_OUTSIDE"], &[]).output().unwrap();
+        assert!(String::from_utf8(output.stdout).unwrap().starts_with("100.64.64.1\n"));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    });
+}
+
+#[test]
+fn without_privilege_both_ends_are_ones_own() {
+    // `nobody` may not be able to go where this was built.
+    let folder = scratch("nobody");
+    std::fs::create_dir_all(&folder).unwrap();
+    let copies = ["link", "traffic"].map(|name| {
+        let copy = folder.join(name);
+        std::fs::copy(example(name), &copy).unwrap();
+        copy.display().to_string()
+    });
+    let [me, traffic] = &copies;
+    let nobody = |words: &[&str]| {
+        let mut command = Command::new(me);
+        command.args(words).uid(65_534).gid(65_534).current_dir("/");
+        command.output().unwrap()
+    };
+    let output = nobody(&["{}", "--", "true"]);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        errors.contains("cannot make TUN device") && errors.contains("hint: run it as root; or"),
+        "{errors}"
+    );
+    let serve = format!("{traffic} serve {PORT}");
+    for inner in [vec![], vec![me.as_str(), "{}", "--"]] {
+        let mut words = vec![r#"{"both": {"delay": "5ms"}}"#, "--outside", &serve, "--"];
+        words.extend(inner);
+        words.extend([traffic.as_str(), "ping", OUTSIDE, PORT, "3"]);
+        let output = nobody(&words);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        let (answers, least) = text.lines().next().unwrap().split_once(' ').unwrap();
+        assert!(answers == "3" && least.parse::<f64>().unwrap() >= 0.010, "{text}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,77 @@
+//! A command behind an emulated link.
+
+use std::path::PathBuf;
+
+use emulator::{Capture, EmulationError, Job, Settings};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::system_error;
+
+/// Both ends of a link, ready for a command.
+#[pyclass(module = "tcpsf._core")]
+pub(crate) struct Emulation {
+    emulation: Option<emulator::Emulation>,
+    ends: [Option<String>; 4],
+}
+
+#[pymethods]
+impl Emulation {
+    /// Makes both ends. Settings that make no sense are a `ValueError`, what the system refuses is a `RuntimeError`, each with
+    /// two arguments: what is wrong, and a hint or `None`.
+    #[new]
+    #[pyo3(signature = (settings_json, *, own))]
+    fn new(settings_json: &str, own: bool) -> PyResult<Self> {
+        let settings = Settings::from_json(settings_json)
+            .map_err(|e| PyValueError::new_err((e.to_string(), e.hint().map(str::to_owned))))?;
+        let emulation = emulator::Emulation::new(&settings, own).map_err(|e| refusal(&e))?;
+        let found = emulation.ends();
+        let (four, six) = ([found.outside, found.inside], [found.outside_v6, found.inside_v6]);
+        let ends = [Some(four[0]), Some(four[1]), six[0], six[1]].map(|end| end.map(|end| end.to_string()));
+        Ok(Self { emulation: Some(emulation), ends })
+    }
+
+    /// The addresses: outside, inside, and the same in IPv6 where the system has it.
+    #[getter]
+    fn ends(&self) -> (Option<String>, Option<String>, Option<String>, Option<String>) {
+        let [a, b, c, d] = self.ends.clone();
+        (a, b, c, d)
+    }
+
+    /// Runs a command behind the link without holding the interpreter's lock, and returns the report as JSON. Signals that
+    /// ask this process to end go to the command. Once.
+    #[pyo3(signature = (command, *, outside, capture))]
+    fn run(
+        &mut self,
+        py: Python<'_>,
+        command: Vec<String>,
+        outside: Option<Vec<String>>,
+        capture: Option<(PathBuf, String, u32)>,
+    ) -> PyResult<String> {
+        let Some(emulation) = self.emulation.take() else {
+            return Err(PyRuntimeError::new_err("the link has been used"));
+        };
+        let capture = capture
+            .map(|(path, place, snap_len)| {
+                let place = place
+                    .parse()
+                    .map_err(|()| PyValueError::new_err((format!("no place `{place}`"), None::<String>)))?;
+                Ok::<_, PyErr>(Capture { path, place, snap_len })
+            })
+            .transpose()?;
+        let job = Job { command, outside, capture };
+        py.detach(|| emulation.run(&job)).map(|report| report.to_json()).map_err(|e| refusal(&e))
+    }
+}
+
+fn refusal(error: &EmulationError) -> PyErr {
+    match error {
+        EmulationError::System(refused) => {
+            // As `Simulation` has it: without the number that Rust appends.
+            let text = refused.to_string();
+            let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+            PyRuntimeError::new_err((text, error.hint().map(str::to_owned)))
+        }
+        EmulationError::Capture { source, .. } => system_error(source),
+    }
+}

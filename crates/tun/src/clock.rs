@@ -1,0 +1,176 @@
+//! Time on a real wire: `CLOCK_MONOTONIC`, counted from a start.
+
+use std::num::NonZeroU64;
+
+use rustix::event::{PollFd, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{getpriority_process, setpriority_process};
+use rustix::thread::{current_timer_slack, set_current_timer_slack};
+use rustix::time::{ClockId, clock_gettime};
+use units::{Duration, Instant};
+
+use crate::Error;
+
+/// A clock that began at zero when it was made and never goes backwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    start: u64,
+}
+
+impl Clock {
+    /// A clock that begins now.
+    pub fn start() -> Self {
+        Self { start: monotonic() }
+    }
+
+    /// The time of day at the clock's `at`, in nanoseconds since 1970, if nobody has set the time of day since.
+    pub fn since_1970(&self, at: Instant) -> u64 {
+        let now = nanos(ClockId::Realtime);
+        now.saturating_sub(self.now().as_nanos()).saturating_add(at.as_nanos())
+    }
+
+    /// The time since it began.
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(monotonic().saturating_sub(self.start))
+    }
+
+    /// Waits until one of `fds` is ready or it is `until`, whichever is first, and returns how many are ready. The last
+    /// `spin` before `until` is spent asking instead of sleeping: a sleeper wakes some tens of microseconds late.
+    ///
+    /// A signal that was handled ends the wait with zero.
+    ///
+    /// # Errors
+    /// When the system does not take the descriptors.
+    pub fn wait(&self, fds: &mut [PollFd<'_>], until: Instant, spin: Duration) -> Result<usize, Error> {
+        let sleep =
+            if until == Instant::NEVER { None } else { Some((until.since(self.now()) - spin).as_nanos()) };
+        if sleep != Some(0) {
+            let ready = poll_for(fds, sleep)?;
+            let cut_short = sleep.is_none() || self.now() + spin < until;
+            if ready > 0 || spin.is_zero() || cut_short {
+                return Ok(ready);
+            }
+        }
+        loop {
+            let ready = poll_for(fds, Some(0))?;
+            if ready > 0 || self.now() >= until || spin.is_zero() {
+                return Ok(ready);
+            }
+        }
+    }
+}
+
+/// Timers of the calling thread as exact as the kernel can: by default it may delay them by 50 µs to save wake-ups. Ends
+/// with the value.
+#[derive(Debug)]
+pub struct TimerSlack {
+    before: Option<NonZeroU64>,
+}
+
+impl TimerSlack {
+    /// One nanosecond of slack.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn least() -> Result<Self, Error> {
+        let fail = |errno: Errno| Error::new("set the timer slack of this thread to 1 ns", errno);
+        let before = NonZeroU64::new(current_timer_slack().map_err(fail)?);
+        set_current_timer_slack(NonZeroU64::new(1)).map_err(fail)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for TimerSlack {
+    fn drop(&mut self) {
+        // Nothing hangs on it: what was set before was accepted then.
+        let _ = set_current_timer_slack(self.before);
+    }
+}
+
+/// The calling thread before all others of ordinary programs, if the system lets it: on a busy machine it is woken in time
+/// then. Ends with the value. Programs started meanwhile go first too.
+#[derive(Debug)]
+pub struct Priority {
+    before: Option<i32>,
+}
+
+impl Priority {
+    /// The lowest niceness that there is.
+    pub fn highest() -> Self {
+        const NICENESS: i32 = -20;
+        // Linux: a process is a thread here, and none is the calling one.
+        let before = getpriority_process(None).ok();
+        // Without CAP_SYS_NICE it stays where it was.
+        Self { before: before.filter(|_| setpriority_process(None, NICENESS).is_ok()) }
+    }
+}
+
+impl Drop for Priority {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            // Going back needs no privilege.
+            let _ = setpriority_process(None, before);
+        }
+    }
+}
+
+fn monotonic() -> u64 {
+    nanos(ClockId::Monotonic)
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    let [secs, nanos] = [now.tv_sec, now.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
+    secs * 1_000_000_000 + nanos
+}
+
+fn poll_for(fds: &mut [PollFd<'_>], nanos: Option<u64>) -> Result<usize, Error> {
+    let timeout = nanos.map(|nanos| Timespec {
+        tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
+    });
+    match poll(fds, timeout.as_ref()) {
+        Ok(ready) => Ok(ready),
+        Err(Errno::INTR) => Ok(0),
+        Err(errno) => Err(Error::new(format!("wait for {} descriptors", fds.len()), errno)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_never_short() {
+        let clock = Clock::start();
+        for spin in [Duration::ZERO, Duration::from_micros(200), Duration::from_secs(1)] {
+            let until = clock.now() + Duration::from_millis(2);
+            assert_eq!(clock.wait(&mut [], until, spin).unwrap(), 0);
+            assert!(clock.now() >= until, "woken at {} instead of {until}", clock.now());
+        }
+    }
+
+    #[test]
+    fn what_is_past_is_not_waited_for() {
+        let clock = Clock::start();
+        assert_eq!(clock.wait(&mut [], Instant::ZERO, Duration::ZERO).unwrap(), 0);
+    }
+
+    #[test]
+    fn priority_goes_back_to_what_it_was() {
+        let before = getpriority_process(None).unwrap();
+        let highest = Priority::highest();
+        assert!(getpriority_process(None).unwrap() <= before);
+        drop(highest);
+        assert_eq!(getpriority_process(None).unwrap(), before);
+    }
+
+    #[test]
+    fn slack_goes_back_to_what_it_was() {
+        let before = current_timer_slack().unwrap();
+        let least = TimerSlack::least().unwrap();
+        assert_eq!(current_timer_slack().unwrap(), 1);
+        drop(least);
+        assert_eq!(current_timer_slack().unwrap(), before);
+    }
+}

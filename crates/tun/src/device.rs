@@ -1,0 +1,186 @@
+//! TUN devices: network interfaces whose far end is a program (`Documentation/networking/tuntap.rst` of Linux).
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use crate::sys::{self, InterfaceRequest};
+use crate::{Error, Interface};
+
+const DEVICE: &str = "/dev/net/tun";
+
+/// How packets cross between the kernel and the program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Offload {
+    /// As they are on a wire: checksums filled in, none longer than the interface's MTU.
+    #[default]
+    None,
+    /// Behind a [`Tun::HEADER_LEN`] bytes long `struct virtio_net_hdr`, either way: TCP checksums may be left to the
+    /// other side, and so may cutting up to 64 kB of one TCP stream into segments.
+    Segmentation,
+}
+
+/// The program's end of a TUN device. Reads and writes are of whole packets and don't wait.
+///
+/// The device is gone when its last descriptor is: no cleaning up, even after a kill.
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+    name: String,
+    offload: Offload,
+}
+
+impl Tun {
+    /// The length of the header before each packet with [`Offload::Segmentation`]: `struct virtio_net_hdr`.
+    pub const HEADER_LEN: usize = 10;
+
+    /// Makes a device in the calling thread's network namespace. `name` may hold one `%d`, for the first free number; an
+    /// empty name leaves it to the kernel.
+    ///
+    /// # Errors
+    /// When there is no `/dev/net/tun`, no privilege, or the name is taken or too long (15 bytes).
+    pub fn open(name: &str, offload: Offload) -> Result<Self, Error> {
+        let fail = |source: io::Error| {
+            let hint = hint(&source);
+            let error = Error::new(format!("make TUN device `{name}`"), source);
+            match hint {
+                Some(hint) => error.with_hint(hint),
+                None => error,
+            }
+        };
+        let mut flags = libc::IFF_TUN | libc::IFF_NO_PI;
+        if offload == Offload::Segmentation {
+            flags |= libc::IFF_VNET_HDR;
+        }
+        // The bits of an unsigned 16-bit field.
+        let mut request = u16::try_from(flags)
+            .ok()
+            .and_then(|flags| InterfaceRequest::new(name, flags))
+            .ok_or_else(|| fail(io::Error::from(io::ErrorKind::InvalidFilename)))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+            .open(DEVICE)
+            .map_err(fail)?;
+        sys::tun_set_interface(&file, &mut request).map_err(fail)?;
+        let tun = Self { file, name: text(&request), offload };
+        if offload == Offload::Segmentation {
+            let header = libc::c_int::try_from(Self::HEADER_LEN).unwrap_or_default();
+            sys::tun_set_header_len(&tun.file, header).map_err(fail)?;
+            sys::tun_set_offload(&tun.file, libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6)
+                .map_err(fail)?;
+        }
+        Ok(tun)
+    }
+
+    /// The device that a descriptor made by [`open`](Self::open), perhaps in another process, belongs to.
+    ///
+    /// # Errors
+    /// When it belongs to none.
+    pub fn from_fd(fd: OwnedFd) -> Result<Self, Error> {
+        let request = sys::tun_interface(&fd)
+            .map_err(|source| Error::new("ask a descriptor for its TUN device", source))?;
+        let offload = if i32::from(request.flags) & libc::IFF_VNET_HDR == 0 {
+            Offload::None
+        } else {
+            Offload::Segmentation
+        };
+        Ok(Self { file: File::from(fd), name: text(&request), offload })
+    }
+
+    /// Its descriptor.
+    pub fn into_fd(self) -> OwnedFd {
+        self.file.into()
+    }
+
+    /// Its name, as the kernel gave it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How packets cross.
+    pub fn offload(&self) -> Offload {
+        self.offload
+    }
+
+    /// The interface, as seen from the network namespace in which the device is: call it there.
+    ///
+    /// # Errors
+    /// When this thread is in another namespace.
+    pub fn interface(&self) -> Result<Interface, Error> {
+        Interface::find(&self.name)
+    }
+
+    /// Reads one packet into `buffer` and returns its length; `None` when there is none. What does not fit is cut off.
+    ///
+    /// # Errors
+    /// When the device is down or gone.
+    pub fn read(&self, buffer: &mut [u8]) -> Result<Option<usize>, Error> {
+        match retrying(|| (&self.file).read(buffer)) {
+            Ok(len) => Ok(Some(len)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(Error::new(format!("read from TUN device `{}`", self.name), error)),
+        }
+    }
+
+    /// Writes one packet; `false` when the kernel has no room for it now.
+    ///
+    /// # Errors
+    /// When the kernel cannot take such a packet (no IP version, too short, too long), or the device is down or gone.
+    pub fn write(&self, packet: &[u8]) -> Result<bool, Error> {
+        self.written(packet.len(), retrying(|| (&self.file).write(packet)))
+    }
+
+    /// Writes one packet from its parts, in order; otherwise like [`write`](Self::write).
+    ///
+    /// # Errors
+    /// As for `write`.
+    pub fn write_vectored(&self, parts: &[IoSlice<'_>]) -> Result<bool, Error> {
+        let len = parts.iter().map(|part| part.len()).sum();
+        self.written(len, retrying(|| (&self.file).write_vectored(parts)))
+    }
+
+    fn written(&self, len: usize, result: io::Result<usize>) -> Result<bool, Error> {
+        match result {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(Error::new(format!("write {len} bytes to TUN device `{}`", self.name), error)),
+        }
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+fn retrying(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+fn text(request: &InterfaceRequest) -> String {
+    let end = request.name.iter().position(|&byte| byte == 0).unwrap_or(request.name.len());
+    String::from_utf8_lossy(&request.name[..end]).into_owned()
+}
+
+fn hint(source: &io::Error) -> Option<&'static str> {
+    match source.raw_os_error()? {
+        libc::ENOENT | libc::ENODEV | libc::ENXIO => Some(
+            "the kernel offers no TUN devices here: `modprobe tun`, or for a container `--device /dev/net/tun`",
+        ),
+        libc::EPERM | libc::EACCES => Some(
+            "it takes CAP_NET_ADMIN in this network namespace: run it as root, or in a namespace of your own with \
+             `unshare --user --map-root-user --net`",
+        ),
+        libc::EBUSY => Some("the name is in use: take another"),
+        _ => None,
+    }
+}

@@ -1,0 +1,366 @@
+//! Interfaces of the calling thread's network namespace, set up by rtnetlink.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::OwnedFd;
+
+use rustix::net::netdevice::{index_to_name, name_to_index};
+use units::{Duration, Instant};
+
+use crate::netlink::{self, Request, attributes, number};
+use crate::{Clock, Error};
+
+/// The addresses that begin with the same bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Prefix {
+    address: IpAddr,
+    len: u8,
+}
+
+impl Prefix {
+    /// Every IPv4 address.
+    pub const ALL_V4: Self = Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), len: 0 };
+    /// Every IPv6 address.
+    pub const ALL_V6: Self = Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), len: 0 };
+
+    /// The addresses whose first `len` bits are those of `address`; `None` when it has fewer.
+    pub const fn new(address: IpAddr, len: u8) -> Option<Self> {
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        if len > most { None } else { Some(Self { address, len }) }
+    }
+
+    /// One of the addresses: the one it was made with.
+    pub const fn address(self) -> IpAddr {
+        self.address
+    }
+
+    /// How many bits they share.
+    pub const fn len(self) -> u8 {
+        self.len
+    }
+
+    /// Whether they share nothing.
+    pub const fn is_empty(self) -> bool {
+        self.len == 0
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.len)
+    }
+}
+
+/// An address that an interface of the namespace has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// The address, and how much of it names its network.
+    pub prefix: Prefix,
+    /// The interface, by number.
+    pub interface: u32,
+}
+
+/// What an interface counts, since it was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Packets that it sent: those that the reader of a TUN device has read.
+    pub sent_packets: u64,
+    /// Packets that it should have sent and did not: those that the reader of a TUN device was too slow for.
+    pub not_sent_packets: u64,
+}
+
+/// An interface of the network namespace in which it was found. It can be used from any other.
+#[derive(Debug)]
+pub struct Interface {
+    name: String,
+    index: u32,
+    /// Speaks for the namespace.
+    socket: OwnedFd,
+}
+
+impl Interface {
+    /// The interface of that name, in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn find(name: &str) -> Result<Self, Error> {
+        let fail = |source: io::Error| Error::new(format!("find interface `{name}`"), source);
+        let socket = netlink::open().map_err(fail)?;
+        let index = name_to_index(&socket, name).map_err(|errno| fail(errno.into()))?;
+        Ok(Self { name: name.to_owned(), index, socket })
+    }
+
+    /// The interface with that number, in the namespace that a descriptor from [`into_fd`](Self::into_fd), perhaps of
+    /// another process, belongs to.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn from_fd(socket: OwnedFd, index: u32) -> Result<Self, Error> {
+        let name = index_to_name(&socket, index)
+            .map_err(|errno| Error::new(format!("find interface number {index}"), errno))?;
+        Ok(Self { name, index, socket })
+    }
+
+    /// Its descriptor.
+    pub fn into_fd(self) -> OwnedFd {
+        self.socket
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its number.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Turns it on, and waits until packets can go through it.
+    ///
+    /// # Errors
+    /// When the system refuses, or it isn't ready within some seconds.
+    pub fn set_up(&self) -> Result<(), Error> {
+        // IFF_UP is 1: set, and nothing else changes.
+        self.link(1, |_| ()).map_err(|e| self.fail("turn on", e))?;
+        // RFC 2863's ifOperStatus. The kernel looks after it in its own time, up to a second later, unless it is asked; until
+        // then IPv6 has no route through the interface.
+        self.until("turn on", || self.is_ready())
+    }
+
+    /// Asks until the answer is yes, for some seconds.
+    fn until(&self, operation: &str, asked: impl Fn() -> io::Result<bool>) -> Result<(), Error> {
+        const PATIENCE: Instant = Instant::from_nanos(5_000_000_000);
+        let clock = Clock::start();
+        while !asked().map_err(|e| self.fail(operation, e))? {
+            if clock.now() > PATIENCE {
+                return Err(self.fail(operation, io::ErrorKind::TimedOut.into()));
+            }
+            clock.wait(&mut [], clock.now() + Duration::from_millis(1), Duration::ZERO)?;
+        }
+        Ok(())
+    }
+
+    fn is_ready(&self) -> io::Result<bool> {
+        /// `IF_OPER_UNKNOWN`, which is all that many drivers say, and `IF_OPER_UP`.
+        const READY: [u8; 2] = [0, 6];
+        self.ask(IFLA_OPERSTATE, |value| value.first().map(|state| READY.contains(state)))
+    }
+
+    /// Sets the longest packet that it takes, in bytes, IP header included.
+    ///
+    /// # Errors
+    /// When the system refuses, as it does below 68 and, with IPv6, takes the addresses away below 1280.
+    pub fn set_mtu(&self, bytes: u32) -> Result<(), Error> {
+        self.link(0, |request| request.attribute(libc::IFLA_MTU, &bytes.to_ne_bytes()))
+            .map_err(|e| self.fail(&format!("set MTU {bytes} on"), e))
+    }
+
+    /// Leaves it without an IPv6 address of the kernel's own making, and so without the packets that the kernel sends to
+    /// ask for routers. Before it is turned on.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn set_no_link_local(&self) -> Result<(), Error> {
+        const INET6_ADDR_GEN_MODE: u16 = 8;
+        const NONE: u8 = 1;
+        let result = self.link(0, |request| {
+            let families = request.begin(libc::IFLA_AF_SPEC);
+            let ipv6 = request.begin(u16::try_from(libc::AF_INET6).unwrap_or_default());
+            request.attribute(INET6_ADDR_GEN_MODE, &[NONE]);
+            request.end(ipv6);
+            request.end(families);
+        });
+        result.map_err(|e| self.fail("turn off link-local addresses of", e))
+    }
+
+    /// Sets how many packets may wait in it; for a TUN device, until they are read.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn set_queue_len(&self, packets: u32) -> Result<(), Error> {
+        self.link(0, |request| request.attribute(libc::IFLA_TXQLEN, &packets.to_ne_bytes()))
+            .map_err(|e| self.fail(&format!("set a queue of {packets} packets for"), e))
+    }
+
+    /// Gives it an address, and with `peer` the address at the other end of it in place of a network of its own.
+    ///
+    /// # Errors
+    /// When it has the address already, or the system refuses.
+    pub fn add_address(&self, address: Prefix, peer: Option<IpAddr>) -> Result<(), Error> {
+        let result = || {
+            let mut fixed = vec![family(address.address), address.len, 0, 0];
+            fixed.extend(self.index.to_ne_bytes());
+            let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+            let mut request = Request::new(libc::RTM_NEWADDR, flags, &fixed);
+            request.attribute(libc::IFA_LOCAL, &octets(address.address));
+            request.attribute(libc::IFA_ADDRESS, &octets(peer.unwrap_or(address.address)));
+            // Nobody else is on such a line: no need to ask for a second.
+            request.attribute(IFA_FLAGS, &libc::IFA_F_NODAD.to_ne_bytes());
+            request.carry_out(&self.socket)
+        };
+        let operation = format!("add address {address} to");
+        result().map_err(|e| self.fail(&operation, e))?;
+        if address.address.is_ipv4() {
+            return Ok(());
+        }
+        // The kernel adds the routes of an IPv6 address later: the one to the address, then the one to the peer.
+        self.until(&operation, || match peer {
+            None => self.leads_to(address.address, |kind, _| kind == libc::RTN_LOCAL),
+            Some(peer) => self.leads_to(peer, |_, interface| interface == Some(self.index)),
+        })
+    }
+
+    /// Whether the route to `address`, of a kind and through an interface, is the one wanted.
+    fn leads_to(&self, address: IpAddr, wanted: impl Fn(u8, Option<u32>) -> bool) -> io::Result<bool> {
+        const KIND_AT: usize = 7;
+        let len = if address.is_ipv4() { 32 } else { 128 };
+        let mut fixed = [0; 12];
+        fixed[..2].copy_from_slice(&[family(address), len]);
+        let mut request = Request::new(libc::RTM_GETROUTE, libc::NLM_F_ACK, &fixed);
+        request.attribute(libc::RTA_DST, &octets(address));
+        let mut found = false;
+        let result = request.answer(&self.socket, |message, body| {
+            if message == libc::RTM_NEWROUTE {
+                let mut all = attributes(body.get(fixed.len()..).unwrap_or_default());
+                let interface = all.find(|&(kind, _)| kind == libc::RTA_OIF);
+                let interface = interface.and_then(|(_, value)| number(value, 0));
+                found = body.get(KIND_AT).is_some_and(|&kind| wanted(kind, interface));
+            }
+        });
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::NetworkUnreachable => Ok(false),
+            result => result.map(|()| found),
+        }
+    }
+
+    /// Sends packets for `destination` through it.
+    ///
+    /// # Errors
+    /// With `AlreadyExists` when the namespace has a route for just that prefix; when the system refuses.
+    pub fn add_route(&self, destination: Prefix) -> Result<(), Error> {
+        let result = || {
+            let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+            let scope = libc::RT_SCOPE_LINK;
+            let fixed = [
+                family(destination.address),
+                destination.len,
+                0,
+                0,
+                libc::RT_TABLE_MAIN,
+                libc::RTPROT_STATIC,
+                scope,
+                libc::RTN_UNICAST,
+                0,
+                0,
+                0,
+                0,
+            ];
+            let mut request = Request::new(libc::RTM_NEWROUTE, flags, &fixed);
+            if !destination.is_empty() {
+                request.attribute(libc::RTA_DST, &octets(destination.address));
+            }
+            request.attribute(libc::RTA_OIF, &self.index.to_ne_bytes());
+            request.carry_out(&self.socket)
+        };
+        result().map_err(|e| self.fail(&format!("add route {destination} through"), e))
+    }
+
+    /// Every address of the namespace.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn addresses() -> Result<Vec<Address>, Error> {
+        let mut found = Vec::new();
+        let request = Request::new(libc::RTM_GETADDR, libc::NLM_F_DUMP, &[0; 8]);
+        let result = netlink::open().and_then(|socket| {
+            request.answer(&socket, |kind, body| {
+                if kind == libc::RTM_NEWADDR {
+                    found.extend(address(body));
+                }
+            })
+        });
+        result.map_err(|e| Error::new("list the addresses of this network namespace", e))?;
+        Ok(found)
+    }
+
+    /// What it has counted.
+    ///
+    /// # Errors
+    /// When it is gone, or the system refuses.
+    pub fn statistics(&self) -> Result<Statistics, Error> {
+        /// `struct rtnl_link_stats64` begins with packets received and sent, bytes, errors, and packets dropped.
+        const SENT: usize = 1;
+        const NOT_SENT: usize = 7;
+        let found = self.ask(libc::IFLA_STATS64, |value| {
+            let count = |at: usize| Some(u64::from_ne_bytes(value.get(8 * at..8 * at + 8)?.try_into().ok()?));
+            Some(Statistics { sent_packets: count(SENT)?, not_sent_packets: count(NOT_SENT)? })
+        });
+        found.map_err(|e| self.fail("ask for the statistics of", e))
+    }
+
+    /// Changes the interface: `flags` to be set, and attributes.
+    fn link(&self, flags: u32, attributes: impl FnOnce(&mut Request)) -> io::Result<()> {
+        let mut fixed = vec![0; 4];
+        fixed.extend(self.index.to_ne_bytes());
+        fixed.extend(flags.to_ne_bytes());
+        fixed.extend(flags.to_ne_bytes());
+        let mut request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK, &fixed);
+        attributes(&mut request);
+        request.carry_out(&self.socket)
+    }
+
+    /// Reads one attribute of the interface.
+    fn ask<T>(&self, wanted: u16, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<T> {
+        let mut fixed = vec![0; 4];
+        fixed.extend(self.index.to_ne_bytes());
+        fixed.extend([0; 8]);
+        let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_ACK, &fixed);
+        let mut found = None;
+        request.answer(&self.socket, |kind, body| {
+            if kind == libc::RTM_NEWLINK {
+                let mut all = attributes(body.get(fixed.len()..).unwrap_or_default());
+                found = all.find(|&(kind, _)| kind == wanted).and_then(|(_, value)| read(value));
+            }
+        })?;
+        found.ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    fn fail(&self, operation: &str, source: io::Error) -> Error {
+        let error = Error::new(format!("{operation} interface `{}`", self.name), source);
+        if error.is_for_want_of_privilege() {
+            return error.with_hint("it takes CAP_NET_ADMIN in this network namespace: run it as root");
+        }
+        error
+    }
+}
+
+const IFA_FLAGS: u16 = 8;
+const IFLA_OPERSTATE: u16 = 16;
+
+fn family(address: IpAddr) -> u8 {
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    u8::try_from(family).unwrap_or_default()
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+/// What an `RTM_NEWADDR` says.
+fn address(body: &[u8]) -> Option<Address> {
+    let (len, interface) = (*body.get(1)?, number(body, 4)?);
+    // The interface's own is the local one; IPv6 gives it as the address when there is no peer.
+    let of = |wanted: u16| attributes(body.get(8..)?).find(|&(kind, _)| kind == wanted);
+    let (_, value) = of(libc::IFA_LOCAL).or_else(|| of(libc::IFA_ADDRESS))?;
+    let address = if let Ok(octets) = <[u8; 4]>::try_from(value) {
+        IpAddr::from(octets)
+    } else {
+        IpAddr::from(<[u8; 16]>::try_from(value).ok()?)
+    };
+    Some(Address { prefix: Prefix::new(address, len)?, interface })
+}

@@ -1,0 +1,33 @@
+//! What a program on a real wire asks of Linux, with every error saying what was wanted and what can be done.
+//!
+//! | wanted | type |
+//! | --- | --- |
+//! | packets to and from the kernel's own stack | [`Tun`] |
+//! | addresses, routes, sizes of an interface | [`Interface`], by rtnetlink |
+//! | a network of one's own | [`NetNamespace`]; without privilege [`in_own_namespaces`] |
+//! | a program in it | [`Namespaces::spawn`] |
+//! | the time, and to be woken at one | [`Clock`], [`TimerSlack`], [`Priority`] |
+//! | to hear of Ctrl-C | [`Signals`] |
+//!
+//! The crate knows no protocol: a packet is bytes.
+
+mod clock;
+mod device;
+mod error;
+mod interface;
+mod namespace;
+mod netlink;
+mod own;
+mod signals;
+mod spawn;
+mod sys;
+
+pub use clock::{Clock, Priority, TimerSlack};
+pub use device::{Offload, Tun};
+pub use error::Error;
+pub use interface::{Address, Interface, Prefix, Statistics};
+pub use namespace::NetNamespace;
+pub use own::{Handed, in_own_namespaces};
+pub use rustix::event::{PollFd, PollFlags};
+pub use signals::{Caught, Signals};
+pub use spawn::Namespaces;

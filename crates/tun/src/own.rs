@@ -1,0 +1,146 @@
+//! Namespaces of the invoking user's own (`user_namespaces(7)`): there anybody may make devices, networks and routes.
+//!
+//! A process with several threads cannot move into another user namespace, so a copy of it goes there, does what is to
+//! be done, and hands the descriptors back.
+
+use std::fs;
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use rustix::process::{WaitOptions, getgid, getuid, waitpid};
+
+use crate::namespace::loopback_up;
+use crate::{Error, sys};
+
+/// What is handed back from there.
+#[derive(Debug, Default)]
+pub struct Handed {
+    /// Descriptors, at most [`Handed::MOST`].
+    pub fds: Vec<OwnedFd>,
+    /// Words about them.
+    pub text: String,
+}
+
+impl Handed {
+    /// No more descriptors than these: what a message to another process may carry, and enough.
+    pub const MOST: usize = 16;
+}
+
+/// Runs `work` in a new user namespace, in which the user is the same and has every privilege, and in a new network
+/// namespace that belongs to it, with its loopback interface on. Returns what it hands back, with the user namespace.
+///
+/// `work` runs in a short-lived copy of this process: nothing else that it changes is seen here. It must not wait for
+/// another thread.
+///
+/// # Errors
+/// When the system does not let its users have namespaces; what `work` returns.
+pub fn in_own_namespaces(work: impl FnOnce() -> Result<Handed, Error>) -> Result<(OwnedFd, Handed), Error> {
+    let fail = |source: io::Error| Error::new("start a process for namespaces of your own", source);
+    let (ours, theirs) = UnixStream::pair().map_err(fail)?;
+    let child = sys::fork(|| match set_up(work).and_then(|handed| send(&theirs, &handed)) {
+        Ok(()) => 0,
+        Err(error) => {
+            // If not even that can be said, the exit status tells.
+            let _ = (&theirs).write_all(refusal(&error).as_bytes());
+            1
+        }
+    })
+    .map_err(fail)?;
+    drop(theirs);
+    let received = receive(&ours);
+    // It has nothing more to do; how it ended is told by what came.
+    while waitpid(Some(child), WaitOptions::empty()).is_err_and(|errno| errno == rustix::io::Errno::INTR) {}
+    let mut handed = received?;
+    if handed.fds.is_empty() {
+        return Err(fail(io::ErrorKind::UnexpectedEof.into()));
+    }
+    let user = handed.fds.remove(0);
+    Ok((user, handed))
+}
+
+fn set_up(work: impl FnOnce() -> Result<Handed, Error>) -> Result<Handed, Error> {
+    let (user, group) = (getuid().as_raw(), getgid().as_raw());
+    sys::unshare_user_and_network().map_err(|source| {
+        let hint = if source.raw_os_error() == Some(libc::ENOSPC) {
+            "the limit is `sysctl user.max_user_namespaces`; or run it as root"
+        } else {
+            "this system does not let users have namespaces of their own (`sysctl kernel.unprivileged_userns_clone`, \
+             `kernel.apparmor_restrict_unprivileged_userns`, or a container's rules): run it as root"
+        };
+        Error::new("make a user namespace", source).with_hint(hint)
+    })?;
+    // user_namespaces(7): without privilege outside, a group may be mapped only once supplementary groups are out of reach.
+    for (path, line) in [
+        ("/proc/self/setgroups", "deny".to_owned()),
+        ("/proc/self/uid_map", format!("{user} {user} 1")),
+        ("/proc/self/gid_map", format!("{group} {group} 1")),
+    ] {
+        fs::write(path, &line).map_err(|e| Error::new(format!("write `{line}` to `{path}`"), e))?;
+    }
+    loopback_up()?;
+    let path = "/proc/self/ns/user";
+    let own = fs::File::open(path).map_err(|e| Error::new(format!("open `{path}`"), e))?;
+    let mut handed = work()?;
+    handed.fds.insert(0, own.into());
+    Ok(handed)
+}
+
+/// A message of one line for each part: whether it went well, then what there is to say.
+const WELL: &str = "well";
+
+fn send(to: &UnixStream, handed: &Handed) -> Result<(), Error> {
+    let fail = |source: io::Error| Error::new("hand descriptors to the parent process", source);
+    let fds: Vec<_> = handed.fds.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(Handed::MOST + 1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err(fail(io::ErrorKind::InvalidInput.into()));
+    }
+    let message = format!("{WELL}\n{}", handed.text);
+    sendmsg(to, &[IoSlice::new(message.as_bytes())], &mut control, SendFlags::empty())
+        .map_err(|errno| fail(errno.into()))?;
+    Ok(())
+}
+
+fn refusal(error: &Error) -> String {
+    let code = error.source().raw_os_error().unwrap_or(libc::EIO);
+    format!("{code}\n{}\n{}", error.operation(), error.hint().unwrap_or_default())
+}
+
+fn receive(from: &UnixStream) -> Result<Handed, Error> {
+    let fail = |source: io::Error| Error::new("take descriptors from the child process", source);
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(Handed::MOST + 1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut bytes = vec![0; 4096];
+    let received = loop {
+        let parts = &mut [IoSliceMut::new(&mut bytes)];
+        match recvmsg(from, parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Err(rustix::io::Errno::INTR) => {}
+            result => break result.map_err(|errno| fail(errno.into()))?,
+        }
+    };
+    bytes.truncate(received.bytes);
+    let fds = control.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => fds.collect(),
+        _ => Vec::new(),
+    });
+    let fds: Vec<OwnedFd> = fds.collect();
+    (&*from).read_to_end(&mut bytes).map_err(fail)?;
+    let text = String::from_utf8_lossy(&bytes);
+    match text.split_once('\n') {
+        Some((WELL, text)) => Ok(Handed { fds, text: text.to_owned() }),
+        Some((code, rest)) => {
+            let (operation, hint) = rest.split_once('\n').unwrap_or((rest, ""));
+            let source = io::Error::from_raw_os_error(code.parse().unwrap_or(libc::EIO));
+            let error = Error::new(operation, source);
+            Err(if hint.is_empty() { error } else { error.with_hint(hint) })
+        }
+        None => Err(fail(io::ErrorKind::UnexpectedEof.into())),
+    }
+}

@@ -1,0 +1,68 @@
+"""What `tcpsf link` says: the addresses before, what became of the packets after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tcpsf import __version__
+from tcpsf.report import text
+
+SCHEMA = "tcpsf.link/1"
+
+
+def ends(addresses: tuple[str, str, str | None, str | None]) -> str:
+    """Say where the two ends are.
+
+    >>> ends(("100.64.0.1", "100.64.0.2", None, None))
+    'Outside: 100.64.0.1. Inside: 100.64.0.2.'
+    """
+    outside, inside, outside_v6, inside_v6 = addresses
+    six_outside, six_inside = ("" if six is None else f" {six}" for six in (outside_v6, inside_v6))
+    return f"Outside: {outside}{six_outside}. Inside: {inside}{six_inside}."
+
+
+def as_dict(found: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return plain data for JSON, as ``report/schema/link.json`` describes it."""
+    return {"schema": SCHEMA, "version": __version__, **found, "settings": settings}
+
+
+ROWS = {
+    "packets": "offered_packets",
+    "kB": "offered_bytes",
+    "delivered": "delivered_packets",
+    "dropped, buffer full": "dropped_buffer_packets",
+    "dropped early": "dropped_early_packets",
+    "lost": "dropped_loss_packets",
+    "marked": "marked_packets",
+    "sent twice": "duplicated_packets",
+    "one bit turned": "corrupted_packets",
+    "late": "reordered_packets",
+    "too long for the path": "too_big_packets",
+    "on the way at the end": "held_packets",
+    "refused by the kernel": "refused_packets",
+    "missed by the emulator": "missed_packets",
+}
+"""How what is counted is called. What never happened is left out, from the fourth on."""
+
+ALWAYS = 3
+
+
+def as_text(found: Mapping[str, Any]) -> str:
+    """Lay out both directions side by side."""
+    ways = (found["up"], found["down"])
+    rows = [["", "up", "down"]]
+    for number, (name, column) in enumerate(ROWS.items()):
+        values = [way[column] for way in ways]
+        if number < ALWAYS or any(values):
+            in_bytes = column.endswith("_bytes")
+            rows.append([name, *(text.number(value * 1e-3, 1) if in_bytes else str(value) for value in values)])
+    if any(way["utilisation"] for way in ways):
+        rows.append(["used, %", *(text.number(100 * way["utilisation"], 1) for way in ways)])
+        rows.append(["queue, kB", *(text.number(way["mean_queue_bytes"] * 1e-3, 1) for way in ways)])
+        rows.append(["largest", *(text.number(way["max_queue_bytes"] * 1e-3, 1) for way in ways)])
+    for name, column in (("late by, µs: median", "median"), ("99 %", "p99"), ("most", "max")):
+        errors = [way[f"timing_error_{column}_s"] for way in ways]
+        rows.append([name, *(text.number(None if error is None else error * 1e6, 0) for error in errors)])
+    head = f"Exit status {found['exit_status']} after {text.seconds(found['duration_s'])} s, seed {found['seed']}."
+    return f"{head}\n\n{text.table(rows, left=[0])}"
