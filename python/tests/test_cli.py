@@ -33,6 +33,8 @@ def schema(name: str) -> Any:
         [],
         ["sim"],
         ["link"],
+        ["serve"],
+        ["proxy"],
         ["demo"],
         ["reproduce"],
         ["reproduce", "smart-framing"],

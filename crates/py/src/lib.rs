@@ -1,7 +1,8 @@
-//! The Python module `tcpsf._core`: a simulation to be driven in steps, its tables by the Arrow C stream interface, and a
-//! command behind an emulated link. Conversions only; what a user sees is the Python package around it.
+//! The Python module `tcpsf._core`: a simulation to be driven in steps, its tables by the Arrow C stream interface, a command
+//! behind an emulated link, and a host that serves files or relays. Conversions only; what a user sees is the Python package around it.
 
 mod emulation;
+mod host;
 mod profiles;
 mod simulation;
 mod table;
@@ -16,6 +17,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::emulation::Emulation;
+    #[pymodule_export]
+    use super::host::Host;
     #[pymodule_export]
     use super::profiles::profiles;
     #[pymodule_export]

@@ -159,6 +159,11 @@ impl ByteStream {
         self.connection.poll_event()
     }
 
+    /// The bytes it holds for its user: written and not acknowledged, received and not read, gaps in between included.
+    pub fn held(&self) -> usize {
+        self.outgoing.len() + self.incoming.len()
+    }
+
     /// The bytes of memory behind this value: buffers and queues. The value itself is `size_of::<ByteStream>()`.
     pub fn memory(&self) -> usize {
         self.outgoing.capacity() + self.incoming.capacity() + self.connection.memory()

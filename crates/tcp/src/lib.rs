@@ -17,6 +17,7 @@
 //! | `icmp` | what routers report: path MTU, errors |
 //! | `guard` | what only a connection on a real wire keeps: patience, limits for challenges |
 //! | `timeout` | expired timers |
+//! | `time_wait` | a new connection in the place of an old one |
 
 mod bytes;
 mod config;
@@ -30,6 +31,7 @@ mod opening;
 mod receive;
 mod send;
 mod state;
+mod time_wait;
 mod timeout;
 
 pub use bytes::ByteStream;

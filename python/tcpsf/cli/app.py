@@ -204,6 +204,119 @@ def demo(**arguments: Any) -> None:
     demo(**arguments)
 
 
+def _host(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that `serve` and `proxy` share."""
+    options = (
+        click.option(
+            "--sender",
+            "senders",
+            metavar="NAME",
+            multiple=True,
+            help='Who sends, e.g. "reno+sack / fs(n=4) / iw=1"; several take turns.  '
+            "[default: reno+sack / full / iw=rfc6928]",
+        ),
+        click.option(
+            "--alternate",
+            metavar="WHEN",
+            help="When several senders take turns: with each `connection`, or after a time such as 10s.  "
+            "[default: connection]",
+        ),
+        click.option(
+            "--max-connections",
+            type=click.IntRange(min=1, max=1_000_000),
+            metavar="N",
+            default=16_384,
+            show_default=True,
+            help="Connections at a time. Past them who is idle goes, or newcomers wait.",
+        ),
+        click.option(
+            "--idle-timeout",
+            metavar="TIME",
+            help="How long a connection may be idle: between two requests, or for a proxy at all.  "
+            "[default: 60s; for a proxy 10min]",
+        ),
+        click.option(
+            "--grace",
+            type=click.FloatRange(min=0),
+            metavar="SECONDS",
+            default=10.0,
+            show_default=True,
+            help="How long open connections may take to finish after Ctrl-C.",
+        ),
+        click.option(
+            "--rto-min", metavar="TIME", default="1s", show_default=True, help="The least retransmission timeout."
+        ),
+        click.option(
+            "--mtu",
+            type=click.IntRange(min=1280, max=65_535),
+            metavar="BYTES",
+            default=1500,
+            show_default=True,
+            help="The longest packet.",
+        ),
+        click.option(
+            "--records", type=FOLDER, metavar="FILE", help="Write a row for each connection there: .parquet or .jsonl."
+        ),
+        click.option("--pcap", type=FOLDER, metavar="FILE", help="Write every packet's headers there, as pcapng."),
+        click.option(
+            "--offload/--no-offload",
+            default=True,
+            show_default=True,
+            help="Let the device cut and sum: full-sized segments then cross it up to 64 kB at a time.",
+        ),
+        as_json,
+        force("--records and --pcap"),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@app.command()
+@click.argument("folder", type=FOLDER, metavar="DIR")
+@click.option(
+    "--address",
+    "addresses",
+    metavar="IP",
+    multiple=True,
+    help="An address to serve at, of IPv4 or IPv6; may be given several times.  [default: a free one of each]",
+)
+@click.option("--port", type=click.IntRange(1, 65_535), metavar="N", default=80, show_default=True)
+@_host
+def serve(**arguments: Any) -> None:
+    """Serve a folder's files over HTTP, with our own TCP.
+
+    A TUN device leads to a host that is this program: the machine's own kernel and whoever it forwards for can fetch
+    from it. Needs root, or a network namespace of one's own.
+    """
+    from tcpsf.cli.host import serve
+
+    serve(**arguments)
+
+
+@app.command()
+@click.option(
+    "--listen",
+    metavar="IP[:PORT]",
+    multiple=True,
+    help="Where peers connect to; may be given several times, with one port.  [default: a free address, port 80]",
+)
+@click.option("--upstream", metavar="HOST:PORT", required=True, help="Where their bytes go, over the kernel's TCP.")
+@click.option(
+    "--connect-timeout", metavar="TIME", default="10s", show_default=True, help="How long the upstream may take."
+)
+@_host
+def proxy(**arguments: Any) -> None:
+    """Relay TCP connections: peers are sent to by our own TCP.
+
+    A performance-enhancing proxy: it ends a peer's connection and passes its bytes on, both ways and unchanged, over
+    one to the upstream.
+    """
+    from tcpsf.cli.host import proxy
+
+    proxy(**arguments)
+
+
 @app.group()
 def reproduce() -> None:
     """Make a paper's table again, beside its numbers."""

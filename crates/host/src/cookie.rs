@@ -1,0 +1,113 @@
+//! SYN cookies (RFC 4987 §3.6): a handshake that is remembered by the peer.
+//!
+//! Past its limit of half-open connections a host keeps nothing of a SYN. Its answer's sequence number says what it
+//! must know when the acknowledgment comes back, and is sealed, so that nobody can make one up:
+//!
+//! | bits | what |
+//! | --- | --- |
+//! | 31–27 | the minute, modulo 32 |
+//! | 26–24 | the peer's MSS, as a place in a table |
+//! | 23–0 | a keyed hash over both ends, the peer's sequence number, the minute and the MSS |
+//!
+//! With timestamps the lowest bits of ours, which the peer echoes, hold window scale, SACK and ECN, as Linux does it.
+//! Without them there is neither.
+
+use tcp::{Config, Negotiated};
+use units::{Duration, Instant};
+use wire::{Mss, Segment, SeqNum, WindowScale};
+
+use crate::secret::Secret;
+use crate::tuple::Tuple;
+
+/// How long a minute is. A cookie is good in the one it was made in and in the next.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// What a peer's MSS is rounded down to: the least there is to be had, the defaults of RFC 9293 §3.7.1, and what
+/// Ethernet leaves with and without tunnels, by either IP.
+const SIZES: [u16; 8] = [64, 536, 1220, 1340, 1400, 1440, 1460, 8940];
+
+/// The bits of the timestamp that are lent to the options.
+const OPTION_BITS: u32 = 6;
+const SACK: u32 = 1 << 4;
+const ECN: u32 = 1 << 5;
+/// No window scale: above the largest, 14.
+const NO_SCALE: u32 = 15;
+
+/// The cookie for a SYN: the initial sequence number of its answer. `None` when the peer's MSS is below all that a
+/// cookie can say.
+pub(crate) fn make(secret: &Secret, tuple: &Tuple, syn: &Segment, now: Instant) -> Option<SeqNum> {
+    // RFC 9293 §3.7.1: without the option the peer takes 536 bytes.
+    let mss = syn.options.mss.unwrap_or(Mss::DEFAULT_IPV4).get();
+    let index = u32::try_from(SIZES.iter().rposition(|&size| size <= mss)?).ok()?;
+    let minute = minute(now);
+    let seal = secret.seal(tuple, syn.seq, minute, index);
+    Some(SeqNum::new(low_bits(minute) << 27 | index << 24 | seal))
+}
+
+/// Our timestamp on the answer to a SYN: the clock, with what was settled in its lowest bits, and whether windows are
+/// scaled. It never lies ahead of
+/// the clock, for what follows must not seem older (RFC 7323 §5). `None` while the clock has run for too short a time.
+pub(crate) fn stamp(clock: u32, settled: &Negotiated, scales: bool) -> Option<u32> {
+    let scale = if scales { u32::from(settled.send_scale.shift()) } else { NO_SCALE };
+    let bits = scale | if settled.sack { SACK } else { 0 } | if settled.ecn { ECN } else { 0 };
+    let stamp = clock >> OPTION_BITS << OPTION_BITS | bits;
+    if stamp <= clock { Some(stamp) } else { stamp.checked_sub(1 << OPTION_BITS) }
+}
+
+/// What was settled in the handshake that this segment ends; `None` if it answers no cookie of the last minute or two.
+pub(crate) fn settled(
+    secret: &Secret,
+    tuple: &Tuple,
+    config: &Config,
+    segment: &Segment,
+    now: Instant,
+) -> Option<Negotiated> {
+    let cookie = (segment.ack? - 1).value();
+    let irs = segment.seq - 1;
+    let now = minute(now);
+    let age = low_bits(now).wrapping_sub(cookie >> 27) & 31;
+    let made = now.checked_sub(u64::from(age)).filter(|_| age <= 1)?;
+    let index = cookie >> 24 & 7;
+    if secret.seal(tuple, irs, made, index) != cookie & 0x00ff_ffff {
+        return None;
+    }
+    let peer_mss = Mss::new(SIZES[usize::try_from(index).ok()?])?;
+    let plain = Negotiated {
+        peer_mss,
+        sack: false,
+        ecn: false,
+        timestamps: false,
+        send_scale: WindowScale::NONE,
+        receive_scale: WindowScale::NONE,
+    };
+    let Some(echo) = segment.options.timestamps.filter(|_| config.timestamps) else { return Some(plain) };
+    let scale = echo.ecr & 15;
+    let scales = scale != NO_SCALE && config.window_scaling;
+    Some(Negotiated {
+        sack: echo.ecr & SACK != 0 && config.sack,
+        ecn: echo.ecr & ECN != 0 && config.ecn,
+        timestamps: true,
+        send_scale: if scales {
+            WindowScale::clamped(u8::try_from(scale).unwrap_or(0))
+        } else {
+            WindowScale::NONE
+        },
+        receive_scale: if scales {
+            WindowScale::for_buffer(config.receive_buffer)
+        } else {
+            WindowScale::NONE
+        },
+        ..plain
+    })
+}
+
+fn minute(now: Instant) -> u64 {
+    now.as_nanos() / MINUTE.as_nanos()
+}
+
+fn low_bits(minute: u64) -> u32 {
+    u32::try_from(minute & 31).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

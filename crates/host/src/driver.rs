@@ -1,0 +1,288 @@
+//! A stack on a TUN device, in real time.
+
+use std::fs::File;
+use std::io::{BufWriter, IoSlice, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use capture::pcapng::{Direction, Interface, InterfaceId, LinkType, Packet, Section, Writer};
+use rustix::rand::{GetRandomFlags, getrandom};
+use tun::{Clock, Error, Offload, PollFd, PollFlags, Tun};
+use units::{Duration, Instant};
+
+use crate::config::StackConfig;
+use crate::packet::Outgoing;
+use crate::secret::Secret;
+use crate::service::Service;
+use crate::stack::{Checksums, Stack};
+
+/// Packets that are taken in before connections are served.
+const BATCH: usize = 64;
+
+/// The longest packet, and the header before it.
+const MOST_BYTES: usize = 65_535 + Tun::HEADER_LEN;
+
+/// Drives a [`Stack`] and its user on a device. Times are nanoseconds since 1970, by a clock that nobody sets while it
+/// runs: so dates can be told, and timestamps go on where they were before a restart.
+#[derive(Debug)]
+pub struct Driver<S> {
+    tun: Tun,
+    clock: Clock,
+    origin: Duration,
+    stack: Stack,
+    service: S,
+    capture: Option<Capture>,
+    buffer: Vec<u8>,
+    out: Outgoing,
+    dropped: u64,
+    stopping: bool,
+}
+
+#[derive(Debug)]
+struct Capture {
+    writer: Writer<BufWriter<File>>,
+    interface: InterfaceId,
+    snap_len: usize,
+}
+
+impl<S: Service> Driver<S> {
+    /// Drives a stack with this configuration. Whether packets are cut by the device is the device's to say.
+    ///
+    /// # Errors
+    /// When the system has no random numbers.
+    pub fn new(tun: Tun, mut config: StackConfig, mut service: S) -> Result<Self, Error> {
+        config.offload = tun.offload() == Offload::Segmentation;
+        let mut random = [0; 16];
+        getrandom(&mut random, GetRandomFlags::empty())
+            .map_err(|errno| Error::new("draw a random key", errno))?;
+        let clock = Clock::start();
+        let origin = Duration::from_nanos(clock.since_1970(Instant::ZERO));
+        let mut stack = Stack::new(config, Secret::new(random));
+        service.start(&mut stack, clock.now() + origin);
+        Ok(Self {
+            tun,
+            clock,
+            origin,
+            stack,
+            service,
+            capture: None,
+            buffer: vec![0; MOST_BYTES],
+            out: Outgoing::default(),
+            dropped: 0,
+            stopping: false,
+        })
+    }
+
+    /// Writes all packets from now on to a pcapng file, of each the first `snap_len` bytes.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn capture(&mut self, path: &Path, snap_len: u32) -> Result<(), Error> {
+        let fail = |error| Error::new(format!("write capture `{}`", path.display()), error);
+        let file = BufWriter::new(File::create(path).map_err(fail)?);
+        let section = Section { application: Some("tcpsf"), ..Section::default() };
+        let mut writer = Writer::new(file, &section).map_err(fail)?;
+        let interface = Interface {
+            name: self.tun.name(),
+            description: None,
+            address: None,
+            link_type: LinkType::Raw,
+            snap_len,
+        };
+        let interface = writer.interface(&interface).map_err(fail)?;
+        let snap_len = usize::try_from(snap_len).unwrap_or(usize::MAX);
+        self.capture = Some(Capture { writer, interface, snap_len });
+        Ok(())
+    }
+
+    /// Ends the capture, if there is one: the file is complete.
+    ///
+    /// # Errors
+    /// When its last bytes cannot be written.
+    pub fn finish_capture(&mut self) -> Result<(), Error> {
+        let Some(capture) = self.capture.take() else { return Ok(()) };
+        let ended = capture.writer.finish().and_then(|mut file| file.flush());
+        ended.map_err(|error| Error::new("write the end of a capture", error))
+    }
+
+    /// The time.
+    pub fn now(&self) -> Instant {
+        self.clock.now() + self.origin
+    }
+
+    /// Works for so long, waiting where there is nothing to do; ends early when a signal comes.
+    ///
+    /// # Errors
+    /// When the device is down or gone, or the capture cannot be written.
+    pub fn run(&mut self, span: Duration) -> Result<(), Error> {
+        let end = self.now() + span;
+        loop {
+            let more = self.work()?;
+            let now = self.now();
+            if now >= end || self.stopping && self.stack.living().is_empty() {
+                return Ok(());
+            }
+            let until = if more { now } else { end.min(self.next_timeout()) };
+            if !self.wait(until)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes in packets, a bounded number, and does what follows from them. Returns whether there may be more.
+    fn work(&mut self) -> Result<bool, Error> {
+        let mut count = 0;
+        let mut now = self.now();
+        // Each has a time of its own, or round trips on this machine would be measured as nothing.
+        while count < BATCH && self.take_packet(now)? {
+            count += 1;
+            self.flush(now)?;
+            now = self.now();
+        }
+        if self.stack.next_timeout() <= now {
+            self.stack.on_timeout(now);
+        }
+        if self.service.next_timeout() <= now {
+            self.service.on_timeout(&mut self.stack, now);
+        }
+        self.serve(now)?;
+        Ok(count == BATCH)
+    }
+
+    /// Sends what there is to send and tells the service what there is to tell, until there is neither.
+    fn serve(&mut self, now: Instant) -> Result<(), Error> {
+        self.flush(now)?;
+        while let Some(event) = self.stack.poll_event() {
+            self.service.on_event(&mut self.stack, event, now);
+            self.flush(now)?;
+        }
+        Ok(())
+    }
+
+    fn take_packet(&mut self, now: Instant) -> Result<bool, Error> {
+        let Some(len) = self.tun.read(&mut self.buffer)? else { return Ok(false) };
+        let mut packet = &self.buffer[..len];
+        let mut checksums = Checksums::Verify;
+        if self.tun.offload() == Offload::Segmentation {
+            let Some((header, rest)) = packet.split_first_chunk() else { return Ok(true) };
+            // Segmentation of something else than TCP is of no concern here.
+            let Ok(offload) = wire::gso::Offload::from_bytes(header) else { return Ok(true) };
+            if offload.checksum.is_some() || offload.checked {
+                checksums = Checksums::Offloaded;
+            }
+            packet = rest;
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.write(packet, Direction::Inbound, now)?;
+        }
+        self.stack.receive(packet, checksums, now);
+        Ok(true)
+    }
+
+    fn flush(&mut self, now: Instant) -> Result<(), Error> {
+        while self.stack.poll_transmit(now, &mut self.out) {
+            if let Some(capture) = &mut self.capture {
+                capture.write(&self.out.bytes, Direction::Outbound, now)?;
+            }
+            let written = if self.tun.offload() == Offload::Segmentation {
+                let header = self.out.offload.to_bytes();
+                self.tun.write_vectored(&[IoSlice::new(&header), IoSlice::new(&self.out.bytes)])?
+            } else {
+                self.tun.write(&self.out.bytes)?
+            };
+            // TCP sends it again.
+            self.dropped += u64::from(!written);
+        }
+        Ok(())
+    }
+
+    fn next_timeout(&self) -> Instant {
+        self.stack.next_timeout().min(self.service.next_timeout())
+    }
+
+    /// Waits for packets and for the service's descriptors; `false` when a signal came.
+    fn wait(&mut self, until: Instant) -> Result<bool, Error> {
+        let until = Instant::ZERO + until.since(Instant::ZERO + self.origin);
+        let mut wanted = Vec::new();
+        self.service.wanted(&mut wanted);
+        let mut fds = Vec::with_capacity(1 + wanted.len());
+        fds.push(PollFd::from_borrowed_fd(self.tun.as_fd(), PollFlags::IN));
+        for want in &wanted {
+            let mut flags = PollFlags::empty();
+            flags.set(PollFlags::IN, want.read);
+            flags.set(PollFlags::OUT, want.write);
+            fds.push(PollFd::from_borrowed_fd(want.fd, flags));
+        }
+        let count = self.clock.wait(&mut fds, until, Duration::ZERO)?;
+        let ready: Vec<bool> = fds[1..].iter().map(|fd| !fd.revents().is_empty()).collect();
+        let now = self.now();
+        if ready.contains(&true) {
+            self.service.on_ready(&mut self.stack, &ready, now);
+        }
+        // Nothing ready and time left: a signal.
+        Ok(count > 0 || self.clock.now() >= until)
+    }
+
+    /// Takes no new connections in, and has those that are open finish. [`run`](Self::run) then ends when there are none
+    /// left.
+    pub fn stop(&mut self) {
+        let now = self.now();
+        self.stopping = true;
+        self.service.stop(&mut self.stack, now);
+    }
+
+    /// Whether [`stop`](Self::stop) was called and nothing is left to be done.
+    pub fn is_stopped(&self) -> bool {
+        self.stopping && self.stack.living().is_empty()
+    }
+
+    /// Resets all connections that are there.
+    ///
+    /// # Errors
+    /// When the device is down or gone.
+    pub fn abort(&mut self) -> Result<(), Error> {
+        let now = self.now();
+        self.stack.abort_all(now);
+        self.serve(now)
+    }
+
+    /// The stack.
+    pub fn stack(&self) -> &Stack {
+        &self.stack
+    }
+
+    /// The stack, to take its records.
+    pub fn stack_mut(&mut self) -> &mut Stack {
+        &mut self.stack
+    }
+
+    /// The service.
+    pub fn service(&self) -> &S {
+        &self.service
+    }
+
+    /// The device.
+    pub fn tun(&self) -> &Tun {
+        &self.tun
+    }
+
+    /// When it was made.
+    pub fn origin(&self) -> Instant {
+        Instant::ZERO + self.origin
+    }
+
+    /// Packets for which the device had no room.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+impl Capture {
+    fn write(&mut self, bytes: &[u8], direction: Direction, at: Instant) -> Result<(), Error> {
+        let kept = &bytes[..bytes.len().min(self.snap_len)];
+        let wire_len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let packet =
+            Packet { interface: self.interface, at, direction, bytes: kept, wire_len, comments: &[] };
+        self.writer.packet(&packet).map_err(|error| Error::new("write a packet to a capture", error))
+    }
+}

@@ -1,0 +1,25 @@
+//! HTTP/1.1 (RFC 9110, RFC 9112) as far as it takes to serve files: GET and HEAD, persistent connections, pipelining,
+//! ranges, conditions.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `request` | what a peer asks for, and where its request ends |
+//! | `path` | from a target to a place below the folder |
+//! | `files` | opening that place, and no other |
+//! | `select` | conditions and ranges: which part of a file, if any |
+//! | `response` | the head of an answer |
+//! | `date`, `mime` | formats |
+//! | `server` | many connections at once |
+
+mod date;
+mod files;
+mod mime;
+mod path;
+mod request;
+mod response;
+mod select;
+mod server;
+
+pub use files::Folder;
+pub use response::Status;
+pub use server::{FileServer, HttpLimits, Served};

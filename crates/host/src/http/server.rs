@@ -1,0 +1,377 @@
+//! Files for many peers at once.
+
+mod answer;
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use units::{Duration, Instant};
+
+use super::files::Folder;
+use super::request::{self, Body, Method, Refusal};
+use super::response::Status;
+use crate::event::{ConnectionId, Event, What};
+use crate::service::Service;
+use crate::stack::Stack;
+use crate::timers::Timers;
+
+/// How much of a file is sent before another connection has its turn.
+const TURN: usize = 256 << 10;
+
+/// How much of a file is in memory at once.
+const CHUNK: usize = 64 << 10;
+
+/// How long peers are waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HttpLimits {
+    /// From the first byte of a request, or from the beginning of a connection, to the end of its head.
+    pub head: Duration,
+    /// Between an answer and the next request.
+    pub idle: Duration,
+    /// From our FIN to the peer's.
+    pub linger: Duration,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self { head: Duration::from_secs(10), idle: Duration::from_secs(60), linger: Duration::from_secs(10) }
+    }
+}
+
+/// What has been served.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Answers, by the first digit of their status.
+    pub answers: [u64; 6],
+}
+
+/// Serves the files of a folder over HTTP/1.1. Times are nanoseconds since 1970, for dates.
+#[derive(Debug)]
+pub struct FileServer {
+    folder: Folder,
+    port: u16,
+    limits: HttpLimits,
+    /// By [`ConnectionId::index`].
+    exchanges: Vec<Option<Box<Exchange>>>,
+    deadlines: Timers,
+    /// Those that have had their turn, and have more to send.
+    again: VecDeque<ConnectionId>,
+    chunk: Vec<u8>,
+    served: Served,
+    stopping: bool,
+}
+
+/// A connection's requests and answers, one after the other.
+#[derive(Debug)]
+struct Exchange {
+    id: ConnectionId,
+    phase: Phase,
+    /// What has arrived and has not been made sense of.
+    inbox: Vec<u8>,
+    /// The head of the answer, and small contents.
+    text: Vec<u8>,
+    /// How much of it has been written.
+    sent: usize,
+    /// The file that follows: what is left of it.
+    file: Option<(File, u64, u64)>,
+    /// Another request may follow.
+    persistent: bool,
+    deadline: Instant,
+    timer: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// A request is waited for, or an answer is on its way.
+    Head,
+    /// A body is read past.
+    Body(Body),
+    /// The last answer is out.
+    Closing,
+}
+
+/// Whether there is more to do.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    More,
+    Wait,
+}
+
+impl FileServer {
+    /// Serves this folder on this port.
+    pub fn new(folder: Folder, port: u16, limits: HttpLimits) -> Self {
+        Self {
+            folder,
+            port,
+            limits,
+            exchanges: Vec::new(),
+            deadlines: Timers::default(),
+            again: VecDeque::new(),
+            chunk: vec![0; CHUNK],
+            served: Served::default(),
+            stopping: false,
+        }
+    }
+
+    /// What has been served so far.
+    pub fn served(&self) -> &Served {
+        &self.served
+    }
+
+    fn pump(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
+        let Some(mut exchange) = self.take(id) else { return };
+        let mut turn = TURN;
+        while self.step(stack, &mut exchange, &mut turn, now) == Step::More {}
+        self.deadlines.set(id, &mut exchange.timer, exchange.deadline);
+        self.exchanges[id.index()] = Some(exchange);
+    }
+
+    fn take(&mut self, id: ConnectionId) -> Option<Box<Exchange>> {
+        self.exchanges.get_mut(id.index())?.take_if(|exchange| exchange.id == id)
+    }
+
+    fn step(&mut self, stack: &mut Stack, exchange: &mut Exchange, turn: &mut usize, now: Instant) -> Step {
+        if exchange.is_answering() {
+            let step = self.send(stack, exchange, turn, now);
+            if step == Step::More && !exchange.is_answering() {
+                self.answered(stack, exchange, now);
+            }
+            return step;
+        }
+        match exchange.phase {
+            Phase::Closing => {
+                // What still comes is of no use, but must not fill the window.
+                while stack.read(exchange.id, &mut self.chunk, now) > 0 {}
+                Step::Wait
+            }
+            Phase::Body(body) => match request::skip(body, &exchange.inbox) {
+                Ok((0, Body::NONE)) => {
+                    exchange.phase = Phase::Head;
+                    Step::More
+                }
+                Ok((0, _)) => self.fill(stack, exchange, now),
+                Ok((count, rest)) => {
+                    exchange.inbox.drain(..count);
+                    exchange.phase = Phase::Body(rest);
+                    Step::More
+                }
+                Err(refusal) => {
+                    exchange.phase = Phase::Head;
+                    self.refuse(exchange, Method::Get, refusal, now);
+                    Step::More
+                }
+            },
+            Phase::Head if exchange.inbox.is_empty() => self.fill(stack, exchange, now),
+            Phase::Head => match request::read(&exchange.inbox) {
+                Ok(None) => self.fill(stack, exchange, now),
+                Ok(Some((request, len))) => {
+                    exchange.inbox.drain(..len);
+                    self.answer(exchange, &request, now);
+                    exchange.phase = Phase::Body(request.body);
+                    Step::More
+                }
+                Err((refusal, len)) => {
+                    exchange.inbox.drain(..len);
+                    self.refuse(exchange, Method::Get, refusal, now);
+                    Step::More
+                }
+            },
+        }
+    }
+
+    /// Takes in more of what the peer says.
+    fn fill(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) -> Step {
+        let count = stack.read(exchange.id, &mut self.chunk[..4096], now);
+        if count == 0 {
+            if stack.is_at_end(exchange.id) {
+                self.hang_up(stack, exchange, now);
+            } else if exchange.inbox.is_empty() {
+                exchange.inbox = Vec::new();
+            }
+            return Step::Wait;
+        }
+        if exchange.inbox.is_empty() {
+            exchange.deadline = now + self.limits.head;
+        }
+        exchange.inbox.extend_from_slice(&self.chunk[..count]);
+        Step::More
+    }
+
+    fn send(&mut self, stack: &mut Stack, exchange: &mut Exchange, turn: &mut usize, now: Instant) -> Step {
+        let id = exchange.id;
+        if exchange.sent < exchange.text.len() {
+            let Ok(taken) = stack.write(id, &exchange.text[exchange.sent..], now) else { return Step::Wait };
+            exchange.sent += taken;
+            if exchange.sent < exchange.text.len() {
+                return Step::Wait;
+            }
+            (exchange.text, exchange.sent) = (Vec::new(), 0);
+            return Step::More;
+        }
+        let Some((file, at, end)) = &mut exchange.file else { return Step::More };
+        if *turn == 0 {
+            self.again.push_back(id);
+            return Step::Wait;
+        }
+        let left = usize::try_from(*end - *at).unwrap_or(usize::MAX);
+        let room = stack.writable(id).min(CHUNK).min(*turn).min(left);
+        if room == 0 {
+            return Step::Wait;
+        }
+        match file.read_at(&mut self.chunk[..room], *at) {
+            Ok(count) if count > 0 => {
+                let Ok(taken) = stack.write(id, &self.chunk[..count], now) else { return Step::Wait };
+                *at += taken as u64;
+                *turn -= taken;
+                if *at == *end {
+                    exchange.file = None;
+                }
+                Step::More
+            }
+            // It is shorter than it was, or cannot be read: no end would be the right one.
+            _ => {
+                exchange.file = None;
+                exchange.phase = Phase::Closing;
+                stack.abort(id, now);
+                Step::Wait
+            }
+        }
+    }
+
+    /// An answer is out.
+    fn answered(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
+        if exchange.persistent && !self.stopping {
+            exchange.deadline = now + self.limits.idle;
+        } else {
+            self.hang_up(stack, exchange, now);
+        }
+    }
+
+    fn hang_up(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
+        if exchange.phase != Phase::Closing {
+            exchange.phase = Phase::Closing;
+            exchange.inbox = Vec::new();
+            exchange.deadline = now + self.limits.linger;
+            stack.close(exchange.id, now);
+        }
+    }
+
+    fn expired(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
+        let Some(mut exchange) = self.take(id) else { return };
+        match exchange.phase {
+            Phase::Closing => stack.abort(id, now),
+            Phase::Head if exchange.inbox.is_empty() => self.hang_up(stack, &mut exchange, now),
+            Phase::Head | Phase::Body(_) => {
+                let refusal = Refusal { status: Status::RequestTimeout, close: true };
+                exchange.phase = Phase::Head;
+                self.refuse(&mut exchange, Method::Get, refusal, now);
+            }
+        }
+        self.exchanges[id.index()] = Some(exchange);
+        self.pump(stack, id, now);
+    }
+}
+
+impl Exchange {
+    fn is_answering(&self) -> bool {
+        !self.text.is_empty() || self.file.is_some()
+    }
+}
+
+impl Service for FileServer {
+    fn start(&mut self, stack: &mut Stack, _now: Instant) {
+        stack.listen(self.port);
+    }
+
+    fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
+        let id = event.id;
+        match event.what {
+            What::Accepted(_) => {
+                if self.exchanges.len() <= id.index() {
+                    self.exchanges.resize_with(id.index() + 1, || None);
+                }
+                self.exchanges[id.index()] = Some(Box::new(Exchange {
+                    id,
+                    phase: Phase::Head,
+                    inbox: Vec::new(),
+                    text: Vec::new(),
+                    sent: 0,
+                    file: None,
+                    persistent: true,
+                    deadline: now + self.limits.head,
+                    timer: Instant::NEVER,
+                }));
+                self.pump(stack, id, now);
+            }
+            What::Readable | What::Writable => self.pump(stack, id, now),
+            What::Closed(_) => drop(self.take(id)),
+            What::Connected => {}
+        }
+    }
+
+    fn on_timeout(&mut self, stack: &mut Stack, now: Instant) {
+        while let Some((entry, id)) = self.deadlines.pop(now) {
+            let exchange = self.exchanges.get_mut(id.index()).and_then(Option::as_mut);
+            let Some(exchange) = exchange.filter(|exchange| exchange.id == id && exchange.timer == entry)
+            else {
+                continue;
+            };
+            exchange.timer = Instant::NEVER;
+            if exchange.deadline <= now {
+                exchange.deadline = Instant::NEVER;
+                self.expired(stack, id, now);
+            } else {
+                self.deadlines.set(id, &mut exchange.timer, exchange.deadline);
+            }
+        }
+        for _ in 0..self.again.len() {
+            if let Some(id) = self.again.pop_front() {
+                self.pump(stack, id, now);
+            }
+        }
+        if self.deadlines.len() > 64 + 2 * self.exchanges.len() {
+            let exchanges = &self.exchanges;
+            self.deadlines.sweep(|at, id| {
+                let exchange = exchanges.get(id.index()).and_then(Option::as_ref);
+                exchange.is_some_and(|exchange| exchange.id == id && exchange.timer == at)
+            });
+        }
+    }
+
+    fn next_timeout(&self) -> Instant {
+        if self.again.is_empty() { self.deadlines.next() } else { Instant::ZERO }
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        let [_, _, done, redirected, refused, failed] = self.served.answers;
+        vec![
+            ("responses_2xx", done),
+            ("responses_3xx", redirected),
+            ("responses_4xx", refused),
+            ("responses_5xx", failed),
+        ]
+    }
+
+    fn stop(&mut self, stack: &mut Stack, now: Instant) {
+        self.stopping = true;
+        stack.stop_listening(self.port);
+        let idle = |exchange: &&Exchange| {
+            exchange.phase == Phase::Head && exchange.inbox.is_empty() && !exchange.is_answering()
+        };
+        let idle: Vec<_> = self
+            .exchanges
+            .iter()
+            .flatten()
+            .map(|exchange| &**exchange)
+            .filter(idle)
+            .map(|exchange| exchange.id)
+            .collect();
+        for id in idle {
+            if let Some(mut exchange) = self.take(id) {
+                self.hang_up(stack, &mut exchange, now);
+                self.exchanges[id.index()] = Some(exchange);
+            }
+        }
+    }
+}

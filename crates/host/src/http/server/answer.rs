@@ -1,0 +1,137 @@
+//! What is answered: a file, a part of it, a list, or why not.
+
+use units::Instant;
+
+use super::{Exchange, FileServer};
+use crate::http::files::{Found, Opened, listing};
+use crate::http::request::{Method, Refusal, Request};
+use crate::http::response::{Head, Status, page};
+use crate::http::select::{Selection, select};
+use crate::http::{date, mime, path};
+
+impl FileServer {
+    pub(super) fn answer(&mut self, exchange: &mut Exchange, request: &Request, now: Instant) {
+        exchange.persistent = request.persistent && !self.stopping;
+        let refusal = |status| Refusal { status, close: !request.persistent };
+        let Some(path) = path::of(&request.target) else {
+            return self.refuse(exchange, request.method, refusal(Status::NotFound), now);
+        };
+        let says_folder =
+            request.target.split(|&byte| byte == b'?').next().is_some_and(|t| t.ends_with(b"/"));
+        match self.folder.find(&path) {
+            // A slash behind a file's name names nothing.
+            Ok(Found::File(_)) if says_folder => {
+                self.refuse(exchange, request.method, refusal(Status::NotFound), now);
+            }
+            Ok(Found::File(opened)) => self.give(exchange, request, opened, &path, now),
+            Ok(Found::Folder(_)) if !says_folder => self.redirect(exchange, request, &path, now),
+            Ok(Found::Folder(folder)) => {
+                let index: Vec<u8> = [&path[..], b"index.html"].join(&b'/');
+                let index = index.strip_prefix(b"/").unwrap_or(&index);
+                if let Ok(Found::File(opened)) = self.folder.find(index) {
+                    return self.give(exchange, request, opened, index, now);
+                }
+                match listing(&folder, &path) {
+                    Ok(page) => {
+                        let head = Head::new(Status::Ok, seconds(now));
+                        self.give_page(exchange, request.method, head, Status::Ok, &page);
+                    }
+                    Err(status) => self.refuse(exchange, request.method, refusal(status), now),
+                }
+            }
+            Err(status) => self.refuse(exchange, request.method, refusal(status), now),
+        }
+    }
+
+    /// A file, or the part of it that is asked for.
+    fn give(
+        &mut self,
+        exchange: &mut Exchange,
+        request: &Request,
+        opened: Opened,
+        name: &[u8],
+        now: Instant,
+    ) {
+        let Opened { file, len, validators } = opened;
+        let selection = select(request.method, &request.fields, &validators, len, seconds(now));
+        let status = match selection {
+            Selection::All => Status::Ok,
+            Selection::Part(..) => Status::PartialContent,
+            Selection::NotModified => Status::NotModified,
+            Selection::PreconditionFailed => Status::PreconditionFailed,
+            Selection::NotSatisfiable => Status::RangeNotSatisfiable,
+        };
+        let mut head = Head::new(status, seconds(now));
+        let (start, end) = match selection {
+            Selection::All => (0, len),
+            Selection::Part(start, end) => {
+                head.field("Content-Range", format_args!("bytes {start}-{}/{len}", end - 1));
+                (start, end)
+            }
+            Selection::NotModified => (0, 0),
+            Selection::PreconditionFailed | Selection::NotSatisfiable => {
+                if selection == Selection::NotSatisfiable {
+                    head.field("Content-Range", format_args!("bytes */{len}"));
+                }
+                return self.give_page(exchange, request.method, head, status, &page(status));
+            }
+        };
+        head.field("ETag", &validators.etag);
+        head.field("Last-Modified", date::write(validators.modified));
+        // RFC 9110 §15.4.5: what is not modified has no length to tell.
+        if status != Status::NotModified {
+            head.field("Accept-Ranges", "bytes");
+            head.field("Content-Type", mime::of(name));
+            head.field("Content-Length", end - start);
+        }
+        self.begin(exchange, status, head.finish(exchange.persistent));
+        exchange.file = (request.method == Method::Get && start < end).then_some((file, start, end));
+    }
+
+    fn redirect(&mut self, exchange: &mut Exchange, request: &Request, path: &[u8], now: Instant) {
+        let link: Vec<_> = path.split(|&byte| byte == b'/').map(path::encoded).collect();
+        let mut head = Head::new(Status::MovedPermanently, seconds(now));
+        head.field("Location", format_args!("/{}/", link.join("/")));
+        let status = Status::MovedPermanently;
+        self.give_page(exchange, request.method, head, status, &page(status));
+    }
+
+    pub(super) fn refuse(&mut self, exchange: &mut Exchange, method: Method, refusal: Refusal, now: Instant) {
+        let Refusal { status, close } = refusal;
+        exchange.persistent = !close && !self.stopping;
+        let mut head = Head::new(status, seconds(now));
+        if status == Status::MethodNotAllowed {
+            // RFC 9110 §15.5.6.
+            head.field("Allow", "GET, HEAD");
+        }
+        self.give_page(exchange, method, head, status, &page(status));
+    }
+
+    fn give_page(
+        &mut self,
+        exchange: &mut Exchange,
+        method: Method,
+        mut head: Head,
+        status: Status,
+        page: &[u8],
+    ) {
+        head.field("Content-Type", "text/html; charset=utf-8");
+        head.field("Content-Length", page.len());
+        let mut text = head.finish(exchange.persistent);
+        if method == Method::Get {
+            text.extend_from_slice(page);
+        }
+        self.begin(exchange, status, text);
+    }
+
+    fn begin(&mut self, exchange: &mut Exchange, status: Status, text: Vec<u8>) {
+        exchange.text = text;
+        // Whoever takes nothing is given up by TCP.
+        exchange.deadline = Instant::NEVER;
+        self.served.answers[usize::from(status.code() / 100)] += 1;
+    }
+}
+
+fn seconds(now: Instant) -> u64 {
+    now.as_nanos() / 1_000_000_000
+}

@@ -1,0 +1,162 @@
+//! Packets: what is believed of those that arrive, and how those that leave are written.
+
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+
+use wire::gso::Offload;
+use wire::{Checksum, Segment, SeqNum, icmp, ip, tcp};
+
+use crate::tuple::Tuple;
+
+/// A packet that is to be sent.
+#[derive(Debug, Clone, Default)]
+pub struct Outgoing {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// What the device is to do about it; nothing unless the stack was told that it can.
+    pub offload: Offload,
+}
+
+/// A packet that arrived.
+#[derive(Debug)]
+pub(crate) enum Arrived<'a> {
+    /// A segment, with its payload.
+    Tcp(Tuple, Segment, &'a [u8]),
+    /// Somebody asks whether we are there.
+    Ping(ip::View<'a>),
+    /// A router, or a peer's host, says what became of a segment of ours.
+    Report(Tuple, SeqNum, Report),
+}
+
+/// What an ICMP error says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// The segment was too long; this MSS is not.
+    TooBig(wire::Mss),
+    /// It did not arrive.
+    Undelivered(::tcp::IcmpError),
+}
+
+/// Why nothing is done about a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ignored {
+    /// It makes no sense, or is damaged.
+    Damaged,
+    /// It is of a kind that is not handled here.
+    Unknown,
+}
+
+/// Looks at a packet. `verify` says whether the segment's checksum is to be looked at: it is not there yet in what the
+/// kernel leaves to be done by hardware.
+pub(crate) fn read(bytes: &[u8], verify: bool) -> Result<Arrived<'_>, Ignored> {
+    let ip = ip::View::new(bytes).map_err(|_| Ignored::Damaged)?;
+    if !ip.checksum_is_good() {
+        return Err(Ignored::Damaged);
+    }
+    if ip.is_fragment() {
+        return Err(Ignored::Unknown);
+    }
+    if ip.protocol() == ip.version().icmp() {
+        return read_icmp(ip);
+    }
+    if ip.protocol() != ip::TCP {
+        return Err(Ignored::Unknown);
+    }
+    let segment = tcp::View::new(ip.payload()).map_err(|_| Ignored::Damaged)?;
+    if verify && !segment.checksum_is_good(ip.pseudo_header()) {
+        return Err(Ignored::Damaged);
+    }
+    let repr = segment.repr(ip.ecn()).ok_or(Ignored::Damaged)?;
+    let tuple = Tuple {
+        local: ip.destination(),
+        remote: ip.source(),
+        local_port: repr.ports().destination,
+        remote_port: repr.ports().source,
+    };
+    Ok(Arrived::Tcp(tuple, *repr.segment(), segment.payload()))
+}
+
+fn read_icmp(ip: ip::View<'_>) -> Result<Arrived<'_>, Ignored> {
+    let view = icmp::View::new(&ip).map_err(|_| Ignored::Damaged)?;
+    let Some(repr) = view.repr() else {
+        return Err(if view.checksum_is_good() { Ignored::Unknown } else { Ignored::Damaged });
+    };
+    let message = repr.message();
+    if matches!(message, icmp::Message::EchoRequest(_)) {
+        return Ok(Arrived::Ping(ip));
+    }
+    let quoted = message.quote().and_then(|quote| quote.segment()).ok_or(Ignored::Unknown)?;
+    let tuple = Tuple {
+        local: quoted.source,
+        remote: quoted.destination,
+        local_port: quoted.ports.source,
+        remote_port: quoted.ports.destination,
+    };
+    let report = match message {
+        icmp::Message::TooBig { mtu, .. } => {
+            let (least, headers) = match ip.version() {
+                // RFC 1191 §5: a router of old says 0; and what every host takes is 576.
+                ip::Version::V4 => (if mtu == 0 { 576 } else { 0 }, 40),
+                // RFC 8200 §5: no path carries less.
+                ip::Version::V6 => (1280, 60),
+            };
+            let mss = mtu.max(least).saturating_sub(headers);
+            let mss = wire::Mss::new(u16::try_from(mss).unwrap_or(u16::MAX)).ok_or(Ignored::Damaged)?;
+            Report::TooBig(mss)
+        }
+        _ if repr.is_hard_error() => Report::Undelivered(::tcp::IcmpError::Hard),
+        _ => Report::Undelivered(::tcp::IcmpError::Soft),
+    };
+    Ok(Arrived::Report(tuple, quoted.seq, report))
+}
+
+/// Writes a segment to the peer of `tuple` into `out`, in place of what that holds. With `offload`, its checksum is left
+/// to the device. `None` for what cannot be written.
+pub(crate) fn write(
+    tuple: &Tuple,
+    segment: &Segment,
+    [first, second]: [&[u8]; 2],
+    offload: bool,
+    out: &mut Outgoing,
+) -> Option<()> {
+    let (ip, repr) = headers(tuple, segment)?;
+    out.bytes.clear();
+    ip.write(&mut out.bytes);
+    if offload {
+        out.bytes.extend_from_slice(&repr.partial_header(ip.pseudo_header()));
+        out.offload = Offload::of(&ip, &repr, NonZeroU16::MAX);
+    } else {
+        let payload = Checksum::of(first).with(second);
+        out.bytes.extend_from_slice(&repr.header(ip.pseudo_header(), payload));
+        out.offload = Offload::NONE;
+    }
+    out.bytes.extend_from_slice(first);
+    out.bytes.extend_from_slice(second);
+    Some(())
+}
+
+/// Makes the packet in `out`, written by [`write`](self::write) with `offload`, one that is to be cut into segments of
+/// `size`: `segment` stands for all of them, and their payload has been appended.
+pub(crate) fn lengthen(tuple: &Tuple, segment: &Segment, size: NonZeroU16, out: &mut Outgoing) -> Option<()> {
+    let (ip, repr) = headers(tuple, segment)?;
+    let (ip_header, tcp_header) = (ip.header(), repr.partial_header(ip.pseudo_header()));
+    let split = ip_header.len();
+    out.bytes.get_mut(..split)?.copy_from_slice(&ip_header);
+
+    out.bytes.get_mut(split..split + tcp_header.len())?.copy_from_slice(&tcp_header);
+    out.offload = Offload::of(&ip, &repr, size);
+    Some(())
+}
+
+fn headers(tuple: &Tuple, segment: &Segment) -> Option<(ip::Repr, tcp::Repr)> {
+    let ports = tcp::Ports { source: tuple.local_port, destination: tuple.remote_port };
+    let repr = tcp::Repr::new(ports, *segment).ok()?;
+    let ip = ip::Repr::new(tuple.local, tuple.remote, ip::TCP, repr.len()).ok()?;
+    Some((ip.with_ecn(segment.flags.ecn()), repr))
+}
+
+/// RFC 9293 §3.9.2.3, RFC 1122 §3.2.1.3: whether an address can be that of one peer.
+pub(crate) fn is_one_host(address: IpAddr) -> bool {
+    let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
+    !(address.is_unspecified() || address.is_multicast() || broadcast)
+}

@@ -1,0 +1,347 @@
+//! A TCP proxy: a peer's connection ends here and goes on, byte by byte, over one of the kernel's to an upstream. What
+//! operators of satellite links call a performance-enhancing proxy (RFC 3135): our sender serves whoever is behind the
+//! lossy part of the path.
+//!
+//! Nothing is kept in between. What the peer sends stays in its connection's buffer until the kernel takes it, and the
+//! kernel's socket is read only as far as the peer's connection has room; so each side slows the other down.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, connect, recv, send, shutdown,
+    socket_with, sockopt,
+};
+use units::{Duration, Instant};
+
+use crate::event::{ConnectionId, Ending, Event, What};
+use crate::service::{Service, Wanted};
+use crate::stack::Stack;
+use crate::timers::Timers;
+
+/// How much goes one way before another connection has its turn.
+const TURN: usize = 256 << 10;
+
+/// How much is moved at once.
+const CHUNK: usize = 64 << 10;
+
+/// Connects peers with an upstream.
+#[derive(Debug)]
+pub struct Proxy {
+    port: u16,
+    upstream: Vec<SocketAddr>,
+    /// How long one of its addresses may take to answer.
+    patience: Duration,
+    /// By [`ConnectionId::index`].
+    relays: Vec<Option<Box<Relay>>>,
+    deadlines: Timers,
+    chunk: Vec<u8>,
+    counters: Relayed,
+}
+
+/// What has been done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Relayed {
+    /// Connections to the upstream.
+    pub connected: u64,
+    /// Peers who could not be connected.
+    pub unconnected: u64,
+    /// Bytes from the upstream to peers.
+    pub down_bytes: u64,
+    /// Bytes from peers to the upstream.
+    pub up_bytes: u64,
+}
+
+/// A peer's connection and the kernel's.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of two directions")]
+struct Relay {
+    id: ConnectionId,
+    socket: OwnedFd,
+    /// Which of the upstream's addresses is being connected to; `None` once one is.
+    trying: Option<usize>,
+    /// There is no room on the way to the peer.
+    peer_is_full: bool,
+    /// There is no room on the way to the upstream.
+    upstream_is_full: bool,
+    /// The upstream sends no more.
+    upstream_closed: bool,
+    /// The upstream has been told that the peer sends no more.
+    told_upstream: bool,
+    deadline: Instant,
+    timer: Instant,
+}
+
+/// Whether a relay goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Goes,
+    /// The peer is to be reset.
+    Breaks,
+}
+
+impl Proxy {
+    /// Takes peers in on this port; each is connected with the first address of the upstream that answers within
+    /// `patience`.
+    pub fn new(port: u16, upstream: Vec<SocketAddr>, patience: Duration) -> Self {
+        Self {
+            port,
+            upstream,
+            patience,
+            relays: Vec::new(),
+            deadlines: Timers::default(),
+            chunk: vec![0; CHUNK],
+            counters: Relayed::default(),
+        }
+    }
+
+    /// What has been done so far.
+    pub fn relayed(&self) -> &Relayed {
+        &self.counters
+    }
+
+    fn take(&mut self, id: ConnectionId) -> Option<Box<Relay>> {
+        self.relays.get_mut(id.index())?.take_if(|relay| relay.id == id)
+    }
+
+    /// Begins to connect to the upstream's address at `place`, or to the first behind it that can be tried.
+    fn dial(&self, mut place: usize) -> Option<(OwnedFd, usize)> {
+        loop {
+            let address = *self.upstream.get(place)?;
+            match begin(address) {
+                Ok(socket) => return Some((socket, place)),
+                Err(_) => place += 1,
+            }
+        }
+    }
+
+    fn accept(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
+        let Some((socket, place)) = self.dial(0) else {
+            self.counters.unconnected += 1;
+            stack.abort(id, now);
+            return;
+        };
+        if self.relays.len() <= id.index() {
+            self.relays.resize_with(id.index() + 1, || None);
+        }
+        let mut relay = Box::new(Relay {
+            id,
+            socket,
+            trying: Some(place),
+            peer_is_full: false,
+            upstream_is_full: false,
+            upstream_closed: false,
+            told_upstream: false,
+            deadline: now + self.patience,
+            timer: Instant::NEVER,
+        });
+        self.deadlines.set(id, &mut relay.timer, relay.deadline);
+        self.relays[id.index()] = Some(relay);
+    }
+
+    /// Does what can be done for one peer.
+    fn pump(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
+        let Some(mut relay) = self.take(id) else { return };
+        let mut fate = Fate::Goes;
+        if relay.trying.is_none() {
+            fate = self.down(stack, &mut relay, now);
+            if fate == Fate::Goes {
+                fate = self.up(stack, &mut relay, now);
+            }
+        }
+        self.go_on(stack, relay, fate, now);
+    }
+
+    fn go_on(&mut self, stack: &mut Stack, relay: Box<Relay>, fate: Fate, now: Instant) {
+        if fate == Fate::Goes {
+            let place = relay.id.index();
+            self.relays[place] = Some(relay);
+        } else {
+            stack.abort(relay.id, now);
+        }
+    }
+
+    /// From the upstream to the peer.
+    fn down(&mut self, stack: &mut Stack, relay: &mut Relay, now: Instant) -> Fate {
+        let mut turn = TURN;
+        while !relay.upstream_closed && turn > 0 {
+            let room = stack.writable(relay.id).min(CHUNK);
+            relay.peer_is_full = room == 0;
+            if room == 0 {
+                break;
+            }
+            let count = match recv(&relay.socket, &mut self.chunk[..room], RecvFlags::DONTWAIT) {
+                Ok((count, _)) => count,
+                Err(Errno::AGAIN | Errno::INTR) => break,
+                Err(_) => return Fate::Breaks,
+            };
+            if count == 0 {
+                relay.upstream_closed = true;
+                stack.close(relay.id, now);
+                break;
+            }
+            // There is room for all of it.
+            if stack.write(relay.id, &self.chunk[..count], now) != Ok(count) {
+                return Fate::Breaks;
+            }
+            turn = turn.saturating_sub(count);
+            self.counters.down_bytes += count as u64;
+        }
+        Fate::Goes
+    }
+
+    /// From the peer to the upstream.
+    fn up(&mut self, stack: &mut Stack, relay: &mut Relay, now: Instant) -> Fate {
+        relay.upstream_is_full = false;
+        loop {
+            let [first, _] = stack.peek(relay.id);
+            if first.is_empty() {
+                break;
+            }
+            match send(&relay.socket, first, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Ok(count) => {
+                    self.counters.up_bytes += count as u64;
+                    stack.consume(relay.id, count, now);
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {
+                    relay.upstream_is_full = true;
+                    return Fate::Goes;
+                }
+                Err(_) => return Fate::Breaks,
+            }
+        }
+        if !relay.told_upstream && stack.is_at_end(relay.id) {
+            relay.told_upstream = true;
+            if shutdown(&relay.socket, Shutdown::Write).is_err() {
+                return Fate::Breaks;
+            }
+        }
+        Fate::Goes
+    }
+
+    /// The kernel's connection is open, or is not to be.
+    fn dialled(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
+        let Some(mut relay) = self.take(id) else { return };
+        let Some(place) = relay.trying else {
+            self.relays[id.index()] = Some(relay);
+            return;
+        };
+        let open = matches!(sockopt::socket_error(&relay.socket), Ok(Ok(())));
+        let on_time = now < relay.deadline;
+        if open && on_time {
+            relay.trying = None;
+            relay.deadline = Instant::NEVER;
+            self.counters.connected += 1;
+            // What is passed on has been waited for once already.
+            let _ = sockopt::set_tcp_nodelay(&relay.socket, true);
+            self.relays[id.index()] = Some(relay);
+            self.pump(stack, id, now);
+            return;
+        }
+        let Some((socket, place)) = self.dial(place + 1) else {
+            self.counters.unconnected += 1;
+            stack.abort(id, now);
+            return;
+        };
+        (relay.socket, relay.trying, relay.deadline) = (socket, Some(place), now + self.patience);
+        self.deadlines.set(id, &mut relay.timer, relay.deadline);
+        self.relays[id.index()] = Some(relay);
+    }
+}
+
+/// Begins to connect, without waiting.
+fn begin(address: SocketAddr) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+        Err(errno) => Err(errno),
+    }
+}
+
+impl Relay {
+    fn wants_read(&self) -> bool {
+        self.trying.is_none() && !self.upstream_closed && !self.peer_is_full
+    }
+
+    fn wants_write(&self) -> bool {
+        self.trying.is_some() || self.upstream_is_full
+    }
+}
+
+impl Service for Proxy {
+    fn start(&mut self, stack: &mut Stack, _now: Instant) {
+        stack.listen(self.port);
+    }
+
+    fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
+        match event.what {
+            What::Accepted(_) => self.accept(stack, event.id, now),
+            What::Readable | What::Writable => self.pump(stack, event.id, now),
+            What::Closed(ending) => {
+                if let Some(relay) = self.take(event.id)
+                    && ending != Ending::Finished
+                {
+                    // The upstream hears of it by a reset too.
+                    let _ = sockopt::set_socket_linger(&relay.socket, Some(std::time::Duration::ZERO));
+                }
+            }
+            What::Connected => {}
+        }
+    }
+
+    fn on_timeout(&mut self, stack: &mut Stack, now: Instant) {
+        while let Some((entry, id)) = self.deadlines.pop(now) {
+            let relay = self.relays.get_mut(id.index()).and_then(Option::as_mut);
+            let Some(relay) = relay.filter(|relay| relay.id == id && relay.timer == entry) else { continue };
+            relay.timer = Instant::NEVER;
+            if relay.deadline <= now {
+                self.dialled(stack, id, now);
+            } else if relay.deadline < Instant::NEVER {
+                self.deadlines.set(id, &mut relay.timer, relay.deadline);
+            }
+        }
+    }
+
+    fn next_timeout(&self) -> Instant {
+        self.deadlines.next()
+    }
+
+    fn stop(&mut self, stack: &mut Stack, _now: Instant) {
+        stack.stop_listening(self.port);
+    }
+
+    fn wanted<'a>(&'a self, wanted: &mut Vec<Wanted<'a>>) {
+        for relay in self.relays.iter().flatten() {
+            let (read, write) = (relay.wants_read(), relay.wants_write());
+            if read || write {
+                wanted.push(Wanted { fd: relay.socket.as_fd(), read, write });
+            }
+        }
+    }
+
+    fn on_ready(&mut self, stack: &mut Stack, ready: &[bool], now: Instant) {
+        let waited = self.relays.iter().flatten().filter(|relay| relay.wants_read() || relay.wants_write());
+        let ids: Vec<_> =
+            waited.zip(ready).filter(|(_, ready)| **ready).map(|(r, _)| (r.id, r.trying.is_some())).collect();
+        for (id, dialling) in ids {
+            if dialling {
+                self.dialled(stack, id, now);
+            } else {
+                self.pump(stack, id, now);
+            }
+        }
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        let Relayed { connected, unconnected, down_bytes, up_bytes } = self.counters;
+        vec![
+            ("upstream_connected", connected),
+            ("upstream_failed", unconnected),
+            ("down_bytes", down_bytes),
+            ("up_bytes", up_bytes),
+        ]
+    }
+}

@@ -1,0 +1,441 @@
+//! Many connections over packets.
+
+mod admission;
+mod egress;
+mod ingress;
+mod life;
+mod slot;
+
+use std::collections::{HashMap, VecDeque};
+
+use slab::Slab;
+use tcp::{ByteStream, CallError, Connection, State};
+use thiserror::Error;
+use units::Instant;
+
+use crate::config::{Limits, Profiles, StackConfig};
+use crate::event::{ConnectionId, Ending, Event, What};
+use crate::packet::Outgoing;
+use crate::record::Record;
+use crate::secret::Secret;
+use crate::throttle::Throttle;
+use crate::timers::Timers;
+use crate::tuple::Tuple;
+
+use egress::Carried;
+pub use ingress::Checksums;
+use slot::{Known, Slot};
+
+/// A host's TCP as a state machine over packets; it performs no I/O and reads no clock.
+///
+/// # Driving
+///
+/// 1. Feed one thing: [`receive`](Self::receive), [`on_timeout`](Self::on_timeout), or calls of the user's.
+/// 2. Drain: [`poll_transmit`](Self::poll_transmit) until there is no more, then [`poll_event`](Self::poll_event)
+///    until `None`; what the user does about an event is something fed.
+/// 3. Wait for the next packet, or until [`next_timeout`](Self::next_timeout), whichever is first.
+///
+/// Times passed in must not go backwards.
+#[derive(Debug)]
+pub struct Stack {
+    config: StackConfig,
+    profiles: Profiles,
+    secret: Secret,
+    ports: Vec<u16>,
+    slots: Slab<Slot>,
+    places: HashMap<Tuple, u32, Secret>,
+    timers: Timers,
+    /// Connections that may have something to send.
+    ready: VecDeque<ConnectionId>,
+    /// Connections with something to tell.
+    telling: VecDeque<ConnectionId>,
+    /// Packets that belong to no connection.
+    replies: VecDeque<Outgoing>,
+    /// Connections in TIME-WAIT, oldest first; some are gone by now.
+    waiting: VecDeque<ConnectionId>,
+    throttle: Throttle,
+    next_serial: u64,
+    /// Where the search for somebody to evict goes on.
+    hand: usize,
+    /// How many segments in a row the foremost of `ready` has sent.
+    burst: u32,
+    /// When a SYN was last answered with a cookie.
+    cookie_at: Option<Instant>,
+    half_open: usize,
+    accept_queue: usize,
+    time_wait: usize,
+    buffered: usize,
+    /// A segment that was cut and did not go with those before it.
+    carried: Option<Carried>,
+    records: Option<Vec<Record>>,
+    counters: Counters,
+}
+
+/// What has happened so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that arrived.
+    pub received_packets: u64,
+    /// Packets that left.
+    pub sent_packets: u64,
+    /// Payload bytes sent for the first time, of connections that are over.
+    pub sent_bytes: u64,
+    /// Packets that were damaged or made no sense.
+    pub damaged: u64,
+    /// Packets of another kind, or for another address.
+    pub unknown: u64,
+    /// Connections that peers opened.
+    pub accepted: u64,
+    /// Connections that were opened here.
+    pub connected: u64,
+    /// Connections that are over, and were open before.
+    pub closed: u64,
+    /// Of these, those that ended otherwise than by both ends closing.
+    pub failed: u64,
+    /// Answers to SYNs that were cookies.
+    pub cookies_sent: u64,
+    /// Connections that came out of a cookie.
+    pub cookies_taken: u64,
+    /// Acknowledgments that answer no connection and no cookie of ours.
+    pub cookies_refused: u64,
+    /// SYNs, and cookies come back, for which there was no room.
+    pub refused: u64,
+    /// Half-open connections given up.
+    pub half_open_lost: u64,
+    /// Idle connections that made room.
+    pub evicted: u64,
+    /// Connections that were idle or lasted for too long.
+    pub expired: u64,
+    /// Connections that left TIME-WAIT early, for want of room or for a new one of the same ends (RFC 6191).
+    pub time_wait_cut: u64,
+    /// Pings answered.
+    pub pings: u64,
+    /// ICMP errors that were believed.
+    pub icmp_believed: u64,
+    /// Resets sent to segments of no connection.
+    pub resets_sent: u64,
+    /// Replies not sent because there were too many.
+    pub replies_withheld: u64,
+    /// Segments with payload dropped because the buffers of all connections were full.
+    pub over_budget: u64,
+    /// Times fast recovery was entered.
+    pub fast_retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+}
+
+/// Why a connection cannot be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum OpenError {
+    /// There is one between these ends.
+    #[error("cannot connect to {}: port {} is in use towards it", .0.remote(), .0.local_port)]
+    InUse(Tuple),
+    /// No more of them.
+    #[error("cannot connect: there are {0} connections, as many as are allowed")]
+    Full(usize),
+}
+
+impl Stack {
+    /// A stack without listeners.
+    pub fn new(config: StackConfig, secret: Secret) -> Self {
+        Self {
+            profiles: Profiles::new(&config),
+            throttle: Throttle::new(config.limits.replies_per_second),
+            config,
+            secret,
+            ports: Vec::new(),
+            slots: Slab::new(),
+            places: HashMap::with_hasher(secret),
+            timers: Timers::default(),
+            ready: VecDeque::new(),
+            telling: VecDeque::new(),
+            replies: VecDeque::new(),
+            waiting: VecDeque::new(),
+            next_serial: 0,
+            hand: 0,
+            burst: 0,
+            cookie_at: None,
+            half_open: 0,
+            accept_queue: 0,
+            time_wait: 0,
+            buffered: 0,
+            carried: None,
+            records: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Takes connections in on this port.
+    pub fn listen(&mut self, port: u16) {
+        if !self.ports.contains(&port) {
+            self.ports.push(port);
+        }
+    }
+
+    /// Takes no more connections in on this port. Those that are there stay.
+    pub fn stop_listening(&mut self, port: u16) {
+        self.ports.retain(|&other| other != port);
+    }
+
+    /// Keeps a row for each connection that ends from now on, until it is taken.
+    pub fn keep_records(&mut self) {
+        self.records.get_or_insert_default();
+    }
+
+    /// Takes the rows of connections that have ended since they were last taken.
+    pub fn take_records(&mut self) -> Vec<Record> {
+        self.records.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// When there is one between these ends, or there is no room.
+    pub fn connect(&mut self, tuple: Tuple, now: Instant) -> Result<ConnectionId, OpenError> {
+        if self.places.contains_key(&tuple) {
+            return Err(OpenError::InUse(tuple));
+        }
+        if self.connections() >= self.config.limits.connections {
+            return Err(OpenError::Full(self.connections()));
+        }
+        let iss = self.secret.initial_sequence_number(&tuple, now);
+        let (sender, profile) = self.profile_of_next(&tuple, now);
+        let mut stream = ByteStream::new(Connection::new(profile, iss));
+        // A new connection can always be opened.
+        let opened = stream.connect();
+        debug_assert!(opened.is_ok());
+        let id = self.insert(tuple, stream, sender, now);
+        let slot = &mut self.slots[id.index()];
+        slot.active = true;
+        self.settle(id, now);
+        Ok(id)
+    }
+
+    /// Moves bytes that arrived in order into `into` and returns how many; 0 for a connection that is over.
+    pub fn read(&mut self, id: ConnectionId, into: &mut [u8], now: Instant) -> usize {
+        let Some(slot) = self.slot(id) else { return 0 };
+        let taken = slot.stream.read(into);
+        self.note_read(id, taken, now);
+        taken
+    }
+
+    /// What arrived in order and has not been read, in at most two pieces; the second is empty when the first is.
+    pub fn peek(&self, id: ConnectionId) -> [&[u8]; 2] {
+        let slot = self.slots.get(id.index()).filter(|slot| slot.id == id);
+        slot.map_or([&[], &[]], |slot| slot.stream.peek())
+    }
+
+    /// Drops up to `bytes` that arrived in order, as if they had been read, and returns how many.
+    pub fn consume(&mut self, id: ConnectionId, bytes: usize, now: Instant) -> usize {
+        let Some(slot) = self.slot(id) else { return 0 };
+        let taken = slot.stream.consume(bytes);
+        self.note_read(id, taken, now);
+        taken
+    }
+
+    fn note_read(&mut self, id: ConnectionId, taken: usize, now: Instant) {
+        let Some(slot) = self.slot(id) else { return };
+        slot.read_bytes += taken as u64;
+        slot.seen_readable = slot.stream.readable();
+        if taken > 0 {
+            self.settle(id, now);
+        }
+    }
+
+    /// Queues bytes to be sent and returns how many fit. If that is not all, [`What::Writable`] says when to go on.
+    ///
+    /// # Errors
+    /// When the connection is over, or closed here.
+    pub fn write(&mut self, id: ConnectionId, bytes: &[u8], now: Instant) -> Result<usize, CallError> {
+        let room = self.room_to_write(id);
+        let Some(slot) = self.slot(id) else { return Err(CallError::Over { call: "write" }) };
+        let taken = slot.stream.write(&bytes[..bytes.len().min(room)])?;
+        slot.blocked = taken < bytes.len();
+        if taken > 0 {
+            self.settle(id, now);
+        }
+        Ok(taken)
+    }
+
+    /// How many bytes [`write`](Self::write) would take. If that is not what the user wants to write, he is told when
+    /// there is more.
+    pub fn writable(&mut self, id: ConnectionId) -> usize {
+        let room = self.room_to_write(id);
+        let Some(slot) = self.slot(id) else { return 0 };
+        let room = room.min(usize::try_from(slot.stream.writable()).unwrap_or(usize::MAX));
+        slot.blocked |= room == 0;
+        room
+    }
+
+    fn room_to_write(&self, id: ConnectionId) -> usize {
+        let free = self.config.limits.buffered_bytes.saturating_sub(self.buffered);
+        let held = self.slots.get(id.index()).map_or(0, |slot| slot.stream.unacknowledged());
+        free.max(Limits::RESERVE.saturating_sub(usize::try_from(held).unwrap_or(usize::MAX)))
+    }
+
+    /// No more will be written: what is queued is sent, then a FIN.
+    pub fn close(&mut self, id: ConnectionId, now: Instant) {
+        if let Some(slot) = self.slot(id) {
+            // What is closed already, or over, stays so.
+            let _ = slot.stream.close();
+            self.settle(id, now);
+        }
+    }
+
+    /// Ends a connection at once, with a reset.
+    pub fn abort(&mut self, id: ConnectionId, now: Instant) {
+        if let Some(slot) = self.slot(id) {
+            slot.stream.abort();
+            self.settle(id, now);
+        }
+    }
+
+    /// The next thing to tell, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        while let Some(&id) = self.telling.front() {
+            if let Some(what) = self.next_untold(id) {
+                return Some(Event { id, what });
+            }
+            self.telling.pop_front();
+            if let Some(slot) = self.slot(id) {
+                slot.untold.queued = false;
+                self.forget_if_over(id);
+            }
+        }
+        None
+    }
+
+    fn next_untold(&mut self, id: ConnectionId) -> Option<What> {
+        let slot = self.slot(id)?;
+        let (active, port) = (slot.active, slot.tuple.local_port);
+        let untold = &mut slot.untold;
+        if std::mem::take(&mut untold.opened) {
+            if slot.known == Known::Waiting {
+                slot.known = Known::Taken;
+                self.accept_queue -= 1;
+            }
+            return Some(if active { What::Connected } else { What::Accepted(port) });
+        }
+        if std::mem::take(&mut untold.readable) {
+            return Some(What::Readable);
+        }
+        if std::mem::take(&mut untold.writable) {
+            return Some(What::Writable);
+        }
+        let ending = untold.ending.take()?;
+        slot.known = Known::Over;
+        Some(What::Closed(ending))
+    }
+
+    /// When [`on_timeout`](Self::on_timeout) is next due.
+    pub fn next_timeout(&self) -> Instant {
+        self.timers.next()
+    }
+
+    /// Handles every timer that is due at `now`.
+    pub fn on_timeout(&mut self, now: Instant) {
+        let Limits { idle, lifetime, .. } = self.config.limits;
+        while let Some((entry, id)) = self.timers.pop(now) {
+            let Some(slot) = self.slot(id).filter(|slot| slot.timer == entry) else { continue };
+            slot.timer = Instant::NEVER;
+            if slot.deadline(idle, lifetime) <= now {
+                slot.stream.on_timeout(now);
+                let expired = if slot.time_wait || slot.stream.state() == State::Closed {
+                    None
+                } else if slot.start + lifetime <= now {
+                    Some(Ending::Lifetime)
+                } else if slot.active_at + idle <= now {
+                    Some(Ending::Idle)
+                } else {
+                    None
+                };
+                if expired.is_some() {
+                    slot.cause = expired;
+                    slot.stream.abort();
+                    self.counters.expired += 1;
+                }
+            }
+            self.settle(id, now);
+        }
+        // As many as there are connections, twice: sweeping costs no more than what led to it.
+        if self.timers.len() > 64 + 2 * self.slots.len() {
+            let slots = &self.slots;
+            self.timers
+                .sweep(|at, id| slots.get(id.index()).is_some_and(|slot| slot.id == id && slot.timer == at));
+        }
+    }
+
+    /// The connection, as long as it is there.
+    pub fn connection(&self, id: ConnectionId) -> Option<&Connection> {
+        self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| &*slot.stream)
+    }
+
+    /// Between whom it is, as long as it is there.
+    pub fn tuple(&self, id: ConnectionId) -> Option<Tuple> {
+        self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| slot.tuple)
+    }
+
+    /// Whether the peer sends no more, and everything has been read.
+    pub fn is_at_end(&self, id: ConnectionId) -> bool {
+        self.slots
+            .get(id.index())
+            .is_none_or(|slot| slot.id != id || slot.peer_closed && slot.stream.readable() == 0)
+    }
+
+    /// Connections that are not over, half-open ones included, those in TIME-WAIT not.
+    pub fn connections(&self) -> usize {
+        self.slots.len() - self.time_wait
+    }
+
+    /// The connections that the user knows of, or will be told of, and not of their end.
+    pub fn living(&self) -> Vec<ConnectionId> {
+        let living = |slot: &&Slot| match slot.known {
+            Known::Opening => slot.active,
+            Known::Waiting | Known::Taken => true,
+            Known::Over => false,
+        };
+        self.slots.iter().map(|(_, slot)| slot).filter(living).map(|slot| slot.id).collect()
+    }
+
+    /// Ends all connections at once, with resets, half-open ones too.
+    pub fn abort_all(&mut self, now: Instant) {
+        let all: Vec<_> = self.slots.iter().map(|(_, slot)| slot.id).collect();
+        for id in all {
+            self.abort(id, now);
+        }
+    }
+
+    /// Bytes in the buffers of all connections.
+    pub fn buffered_bytes(&self) -> usize {
+        self.buffered
+    }
+
+    /// What has happened so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What it was built with.
+    pub fn config(&self) -> &StackConfig {
+        &self.config
+    }
+
+    fn slot(&mut self, id: ConnectionId) -> Option<&mut Slot> {
+        self.slots.get_mut(id.index()).filter(|slot| slot.id == id)
+    }
+
+    fn profile_of_next(&self, tuple: &Tuple, now: Instant) -> (u16, std::sync::Arc<tcp::Config>) {
+        let sender = self.config.senders.turn(self.next_serial, now);
+        (sender, self.profiles.get(sender, tuple.local).clone())
+    }
+
+    fn insert(&mut self, tuple: Tuple, stream: ByteStream, sender: u16, now: Instant) -> ConnectionId {
+        let entry = self.slots.vacant_entry();
+        let index = u32::try_from(entry.key()).unwrap_or(u32::MAX);
+        let id = ConnectionId { serial: self.next_serial, index };
+        self.next_serial += 1;
+        entry.insert(Slot::new(id, tuple, stream, sender, now));
+        self.places.insert(tuple, index);
+        id
+    }
+}

@@ -1,0 +1,128 @@
+//! A SYN for a port that takes connections in: whether there is room, and who has to go for it.
+
+use tcp::{ByteStream, Connection};
+use units::{Duration, Instant};
+use wire::{Flags, Options, Segment, SeqNum, Timestamps};
+
+use super::{Known, Stack};
+use crate::cookie;
+use crate::event::Ending;
+use crate::tuple::Tuple;
+
+/// How long after the last cookie one may come back.
+const COOKIES_LIVE: Duration = Duration::from_secs(120);
+
+/// How many connections are looked at for one that may be evicted.
+const LOOKED_AT: usize = 64;
+
+impl Stack {
+    /// A SYN without a connection. `behind` is what its sequence numbers must lie behind, if there was one of the same
+    /// ends just before.
+    pub(super) fn on_syn(&mut self, tuple: Tuple, syn: &Segment, behind: Option<SeqNum>, now: Instant) {
+        if self.accept_queue >= self.config.limits.accept_queue {
+            self.counters.refused += 1;
+            return;
+        }
+        let full = self.connections() >= self.config.limits.connections;
+        // RFC 4987 §3.6: past the limit nothing is kept; who is in earnest brings it back.
+        if full || self.half_open >= self.config.limits.half_open {
+            self.answer_with_cookie(&tuple, syn, now);
+            return;
+        }
+        let mut iss = self.secret.initial_sequence_number(&tuple, now);
+        if let Some(behind) = behind.filter(|behind| behind.at_or_after(iss)) {
+            // As far behind as the clock would have gone in a tenth of a second.
+            iss = behind + 25_000;
+        }
+        let (sender, profile) = self.profile_of_next(&tuple, now);
+        let Some(connection) = Connection::accept(profile, syn, iss, now) else { return };
+        let stream = ByteStream::new(connection);
+        let id = self.insert(tuple, stream, sender, now);
+        self.slots[id.index()].half_open = true;
+        self.half_open += 1;
+        self.settle(id, now);
+    }
+
+    fn answer_with_cookie(&mut self, tuple: &Tuple, syn: &Segment, now: Instant) {
+        let config = self.profiles.get(self.config.senders.turn(0, now), tuple.local).clone();
+        let Some(iss) = cookie::make(&self.secret, tuple, syn, now) else {
+            self.counters.refused += 1;
+            return;
+        };
+        // The connection that answers is forgotten with its answer.
+        let Some(mut connection) = Connection::accept(config, syn, iss, now) else { return };
+        let Some(mut answer) = connection.poll_transmit(now) else { return };
+        let options = &mut answer.options;
+        let scales = options.window_scale.is_some();
+        let stamp = options
+            .timestamps
+            .and_then(|ours| Some((cookie::stamp(ours.val, &connection.negotiated(), scales)?, ours.ecr)));
+        if let Some((val, ecr)) = stamp {
+            options.timestamps = Some(Timestamps { val, ecr });
+        } else {
+            // What the cookie cannot say is not offered.
+            *options = Options { mss: options.mss, ..Options::default() };
+            answer.flags = Flags::NONE;
+        }
+        self.reply(tuple, &answer);
+        self.cookie_at = Some(now);
+        self.counters.cookies_sent += 1;
+    }
+
+    /// Takes a connection in whose handshake ends with this segment; `false` if it isn't one that we began.
+    pub(super) fn on_cookie(
+        &mut self,
+        tuple: Tuple,
+        segment: &Segment,
+        payload: &[u8],
+        now: Instant,
+    ) -> bool {
+        let recent = self.cookie_at.is_some_and(|at| now.since(at) <= COOKIES_LIVE);
+        let Some(cookie) = segment.ack.map(|ack| ack - 1).filter(|_| recent) else { return false };
+        let (sender, profile) = self.profile_of_next(&tuple, now);
+        let Some(settled) = cookie::settled(&self.secret, &tuple, &profile, segment, now) else {
+            self.counters.cookies_refused += 1;
+            return false;
+        };
+        let queue_is_full = self.accept_queue >= self.config.limits.accept_queue;
+        if queue_is_full || !self.make_room(now) {
+            // The peer believes that it is connected and will say so again.
+            self.counters.refused += 1;
+            return true;
+        }
+        let Some(connection) = Connection::from_cookie(profile, cookie, segment, settled, now) else {
+            self.counters.cookies_refused += 1;
+            return false;
+        };
+        let stream = ByteStream::new(connection);
+        let id = self.insert(tuple, stream, sender, now);
+        self.counters.cookies_taken += 1;
+        self.feed(id, segment, payload, now);
+        true
+    }
+
+    /// Whether there is room for a connection, if need be because one that has long been idle had to go.
+    fn make_room(&mut self, now: Instant) -> bool {
+        if self.connections() < self.config.limits.connections {
+            return true;
+        }
+        let places = self.slots.capacity().max(1);
+        let oldest = (0..LOOKED_AT.min(places))
+            .map(|step| (self.hand + step) % places)
+            .filter_map(|place| self.slots.get(place))
+            .filter(|slot| !slot.time_wait && slot.known != Known::Over)
+            .min_by_key(|slot| slot.active_at)
+            .map(|slot| (slot.id, slot.active_at));
+        self.hand = (self.hand + LOOKED_AT) % places;
+        let Some((id, active_at)) = oldest else { return false };
+        if now.since(active_at) < self.config.limits.evict_after {
+            return false;
+        }
+        let slot = &mut self.slots[id.index()];
+        slot.cause = Some(Ending::Evicted);
+        slot.stream.abort();
+        self.counters.evicted += 1;
+        self.settle(id, now);
+        true
+    }
+}

@@ -1,0 +1,140 @@
+//! The next packet to send.
+
+use std::num::NonZeroU16;
+
+use tcp::State;
+use units::Instant;
+use wire::{Control, Flags, Segment};
+
+use super::{Slot, Stack};
+use crate::config::Limits;
+use crate::event::ConnectionId;
+use crate::packet::{self, Outgoing};
+
+/// How many packets a connection sends before the next one has its turn.
+const BURST: u32 = 32;
+
+/// How much payload goes into one packet that a device cuts: with its headers, what IPv4's 16 bits count.
+const MOST_UNCUT: u32 = 65_000;
+
+/// A segment that has been cut and has not left: it did not go with those before it into one packet.
+#[derive(Debug)]
+pub(super) struct Carried {
+    id: ConnectionId,
+    segment: Segment,
+    payload: Vec<u8>,
+}
+
+impl Stack {
+    /// Writes the next packet to send into `out`, in place of what that holds; `false` when there is none just now.
+    ///
+    /// With [`offload`](crate::StackConfig::offload) full-sized segments that follow each other leave as one packet, and
+    /// segments that were cut smaller one by one.
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing) -> bool {
+        if let Some(reply) = self.replies.pop_front() {
+            *out = reply;
+            self.counters.sent_packets += 1;
+            return true;
+        }
+        while let Some(&id) = self.ready.front() {
+            if self.burst < BURST && self.send(id, now, out) {
+                self.burst += 1;
+                self.counters.sent_packets += 1;
+                return true;
+            }
+            self.ready.pop_front();
+            if self.burst == BURST {
+                self.ready.push_back(id);
+            } else {
+                self.rest(id, now);
+            }
+            self.burst = 0;
+        }
+        false
+    }
+
+    /// A connection's next segment, or several in one packet.
+    fn send(&mut self, id: ConnectionId, now: Instant, out: &mut Outgoing) -> bool {
+        let offload = self.config.offload;
+        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return false };
+        let carried = match &self.carried {
+            Some(carried) if carried.id == id => self.carried.take(),
+            _ => None,
+        };
+        let first = if let Some(Carried { segment, payload, .. }) = carried {
+            packet::write(&slot.tuple, &segment, [&payload, &[]], offload, out).map(|()| segment)
+        } else {
+            let Some((segment, payload)) = slot.stream.poll_transmit_slices(now) else { return false };
+            packet::write(&slot.tuple, &segment, payload, offload, out).map(|()| segment)
+        };
+        let Some(first) = first else { return false };
+        slot.sent(&first, now);
+        if offload && first.payload_len == slot.stream.smss() && first.control == Control::None {
+            self.carried = slot.gather(first, now, out);
+        }
+        true
+    }
+
+    /// A connection has nothing to send just now.
+    fn rest(&mut self, id: ConnectionId, now: Instant) {
+        let Limits { idle, lifetime, .. } = self.config.limits;
+        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return };
+        slot.ready = false;
+        let deadline = slot.deadline(idle, lifetime);
+        self.timers.set(id, &mut slot.timer, deadline);
+        if slot.stream.state() == State::Closed {
+            self.take_connection_events(id, now);
+            self.tell(id);
+        }
+        self.forget_if_over(id);
+    }
+}
+
+impl Carried {
+    pub(super) fn is_of(&self, id: ConnectionId) -> bool {
+        self.id == id
+    }
+}
+
+impl Slot {
+    fn sent(&mut self, segment: &Segment, now: Instant) {
+        self.active_at = now;
+        if segment.control == Control::Syn {
+            let first = self.stream.statistics().syn_timeouts == 0;
+            self.syn_sent = first.then_some(now);
+        }
+        if segment.payload_len > 0 {
+            self.first_sent.get_or_insert(now);
+        }
+    }
+
+    /// Appends to the packet that holds `first` the full-sized segments that follow it. Returns the first that is to be
+    /// sent and does not go with them.
+    fn gather(&mut self, first: Segment, now: Instant, out: &mut Outgoing) -> Option<Carried> {
+        let size = NonZeroU16::new(u16::try_from(first.payload_len).ok()?)?;
+        let mut all = first;
+        let mut carried = None;
+        while all.payload_len + first.payload_len <= MOST_UNCUT && !all.flags.has(Flags::PSH) {
+            let Some((next, payload)) = self.stream.poll_transmit_slices(now) else { break };
+            self.active_at = now;
+            let follows = next.seq == all.seq_end() && next.payload_len == first.payload_len;
+            let alike = next.control == Control::None
+                && next.ack == all.ack
+                && next.window == all.window
+                && next.options == all.options
+                && next.flags == all.flags.with(Flags::PSH, next.flags.has(Flags::PSH));
+            if !(follows && alike) {
+                carried = Some(Carried { id: self.id, segment: next, payload: payload.concat() });
+                break;
+            }
+            out.bytes.extend_from_slice(payload[0]);
+            out.bytes.extend_from_slice(payload[1]);
+            all.payload_len += next.payload_len;
+            all.flags = next.flags;
+        }
+        if all.payload_len > first.payload_len {
+            packet::lengthen(&self.tuple, &all, size, out);
+        }
+        carried
+    }
+}

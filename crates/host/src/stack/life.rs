@@ -1,0 +1,166 @@
+//! A connection's way through the stack: what follows from a change of its state, until it is forgotten.
+
+use tcp::State;
+use units::Instant;
+
+use super::{Known, Stack};
+use crate::config::Limits;
+use crate::event::{ConnectionId, Ending};
+use crate::timers::Timers;
+
+impl Stack {
+    /// Brings everything up to date that depends on a connection's state, after it was fed.
+    pub(super) fn settle(&mut self, id: ConnectionId, now: Instant) {
+        self.take_connection_events(id, now);
+        let Limits { idle, lifetime, .. } = self.config.limits;
+        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return };
+        let buffered = slot.stream.held();
+        self.buffered = self.buffered + buffered - slot.buffered;
+        slot.buffered = buffered;
+        let readable = slot.stream.readable();
+        slot.untold.readable |= readable > slot.seen_readable;
+        slot.seen_readable = readable;
+        let half = slot.stream.unacknowledged() <= slot.stream.writable();
+        if slot.blocked && half && slot.stream.writable() > 0 {
+            slot.blocked = false;
+            slot.untold.writable = true;
+        }
+        if !slot.ready {
+            slot.ready = true;
+            self.ready.push_back(id);
+        }
+        let deadline = slot.deadline(idle, lifetime);
+        self.timers.set(id, &mut slot.timer, deadline);
+        self.tell(id);
+    }
+
+    /// Puts a connection into the queue of those with something to tell.
+    pub(super) fn tell(&mut self, id: ConnectionId) {
+        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return };
+        let untold = &mut slot.untold;
+        let known = matches!(slot.known, Known::Waiting | Known::Taken) || slot.active;
+        let any = untold.opened || untold.readable || untold.writable || untold.ending.is_some();
+        if any && known && !untold.queued {
+            untold.queued = true;
+            self.telling.push_back(id);
+        }
+    }
+
+    pub(super) fn take_connection_events(&mut self, id: ConnectionId, now: Instant) {
+        loop {
+            let Some(slot) = self.slot(id) else { return };
+            let Some(event) = slot.stream.poll_event() else { break };
+            match event {
+                tcp::Event::Connected => self.opened(id, now),
+                tcp::Event::PeerClosed => {
+                    slot.peer_closed = true;
+                    slot.untold.readable = true;
+                }
+                tcp::Event::Loss(loss) => match loss.repair {
+                    tcp::Repair::FastRetransmit => self.counters.fast_retransmits += 1,
+                    tcp::Repair::Timeout => self.counters.timeouts += 1,
+                    tcp::Repair::SynTimeout | tcp::Repair::Mark => slot.syn_sent = None,
+                },
+                tcp::Event::Closed(reason) => {
+                    let ending = slot.cause.unwrap_or(reason.into());
+                    self.ended(id, ending, now);
+                }
+            }
+        }
+        let Some(slot) = self.slot(id) else { return };
+        if slot.stream.state() == State::TimeWait && !slot.time_wait {
+            self.enter_time_wait(id, now);
+        }
+    }
+
+    /// The handshake is complete.
+    fn opened(&mut self, id: ConnectionId, now: Instant) {
+        let Some(slot) = self.slot(id) else { return };
+        slot.handshake = slot.syn_sent.take().map(|sent| now.since(sent));
+        slot.rto_first = slot.stream.rto();
+        slot.untold.opened = true;
+        if slot.active {
+            slot.known = Known::Taken;
+            self.counters.connected += 1;
+        } else {
+            slot.known = Known::Waiting;
+            let was_half_open = std::mem::take(&mut slot.half_open);
+            self.half_open -= usize::from(was_half_open);
+            self.accept_queue += 1;
+            self.counters.accepted += 1;
+        }
+    }
+
+    /// Both ends have closed: for the user it is over.
+    fn enter_time_wait(&mut self, id: ConnectionId, now: Instant) {
+        self.ended(id, Ending::Finished, now);
+        let Some(slot) = self.slot(id) else { return };
+        slot.time_wait = true;
+        self.time_wait += 1;
+        self.waiting.push_back(id);
+        while self.time_wait > self.config.limits.time_wait {
+            let Some(oldest) = self.waiting.pop_front() else { break };
+            self.cut_time_wait(oldest);
+        }
+        // Those that are gone must not pile up in front of one that stays.
+        while let Some(&first) = self.waiting.front() {
+            if self.slots.get(first.index()).is_some_and(|slot| slot.id == first) {
+                break;
+            }
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Ends a connection's TIME-WAIT before its time.
+    pub(super) fn cut_time_wait(&mut self, id: ConnectionId) {
+        if self.slot(id).is_some_and(|slot| slot.time_wait) {
+            self.counters.time_wait_cut += 1;
+            self.remove(id);
+        }
+    }
+
+    /// It is over, but for what is still to be sent. Said once.
+    fn ended(&mut self, id: ConnectionId, ending: Ending, now: Instant) {
+        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return };
+        if slot.time_wait || slot.known == Known::Over || slot.untold.ending.is_some() {
+            return;
+        }
+        if slot.known == Known::Opening && !slot.active {
+            slot.known = Known::Over;
+            self.counters.half_open_lost += 1;
+            return;
+        }
+        slot.untold.ending = Some(ending);
+        let record = slot.record(ending, now);
+        self.counters.closed += 1;
+        self.counters.failed += u64::from(ending != Ending::Finished);
+        self.counters.sent_bytes += record.sent_bytes;
+        if let Some(records) = &mut self.records {
+            records.push(record);
+        }
+    }
+
+    /// Forgets a connection that is over, once everything has been sent and told.
+    pub(super) fn forget_if_over(&mut self, id: ConnectionId) {
+        let Some(slot) = self.slot(id) else { return };
+        let over = slot.stream.state() == State::Closed;
+        if over && !slot.ready && slot.known == Known::Over && !slot.untold.queued {
+            self.remove(id);
+        }
+    }
+
+    fn remove(&mut self, id: ConnectionId) {
+        self.carried.take_if(|carried| carried.is_of(id));
+        let Some(slot) = self.slots.try_remove(id.index()) else { return };
+        if self.places.get(&slot.tuple) == Some(&id.index) {
+            self.places.remove(&slot.tuple);
+        }
+        self.half_open -= usize::from(slot.half_open);
+        self.accept_queue -= usize::from(slot.known == Known::Waiting);
+        self.time_wait -= usize::from(slot.time_wait);
+        self.buffered -= slot.buffered;
+        if self.slots.is_empty() {
+            self.timers = Timers::default();
+        }
+    }
+}

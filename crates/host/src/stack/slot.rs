@@ -1,0 +1,139 @@
+//! What a stack keeps of a connection beside the connection itself.
+
+use tcp::{ByteStream, State};
+use units::{Duration, Instant};
+
+use crate::event::{ConnectionId, Ending};
+use crate::record::Record;
+use crate::tuple::Tuple;
+
+/// How far the user knows of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// In its handshake. Only who opens a connection himself knows of it.
+    Opening,
+    /// It waits to be taken.
+    Waiting,
+    /// He has it.
+    Taken,
+    /// He has been told that it is over.
+    Over,
+}
+
+/// What the user is to be told.
+#[derive(Debug, Clone, Copy, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent events that wait to be told, each at most once"
+)]
+pub(super) struct Untold {
+    pub(super) opened: bool,
+    pub(super) readable: bool,
+    pub(super) writable: bool,
+    pub(super) ending: Option<Ending>,
+    /// It stands in the queue of those with something to tell.
+    pub(super) queued: bool,
+}
+
+/// A connection and what belongs to it.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
+pub(super) struct Slot {
+    pub(super) id: ConnectionId,
+    pub(super) tuple: Tuple,
+    pub(super) stream: ByteStream,
+    pub(super) sender: u16,
+    /// Opened here.
+    pub(super) active: bool,
+    pub(super) known: Known,
+    pub(super) untold: Untold,
+    /// It stands in the queue of those that may have something to send.
+    pub(super) ready: bool,
+    /// The user wrote more than fitted.
+    pub(super) blocked: bool,
+    /// The peer sends no more.
+    pub(super) peer_closed: bool,
+    /// It is counted as half open.
+    pub(super) half_open: bool,
+    /// It is counted as in TIME-WAIT, and no longer as a connection.
+    pub(super) time_wait: bool,
+    /// Why it will have ended, if that is the host's doing.
+    pub(super) cause: Option<Ending>,
+    /// The time of the entry that stands for it among the timers.
+    pub(super) timer: Instant,
+    pub(super) start: Instant,
+    /// When a segment last came or went.
+    pub(super) active_at: Instant,
+    /// When our first SYN left, as long as there was one only and it is not acknowledged.
+    pub(super) syn_sent: Option<Instant>,
+    pub(super) handshake: Option<Duration>,
+    pub(super) first_sent: Option<Instant>,
+    pub(super) last_acknowledged: Option<Instant>,
+    pub(super) rto_first: Duration,
+    /// Bytes in its buffers when that was last counted.
+    pub(super) buffered: usize,
+    /// Bytes that could be read when the user was last told.
+    pub(super) seen_readable: u32,
+    pub(super) read_bytes: u64,
+}
+
+impl Slot {
+    pub(super) fn new(id: ConnectionId, tuple: Tuple, stream: ByteStream, sender: u16, now: Instant) -> Self {
+        Self {
+            id,
+            tuple,
+            rto_first: stream.rto(),
+            stream,
+            sender,
+            active: false,
+            known: Known::Opening,
+            untold: Untold::default(),
+            ready: false,
+            blocked: false,
+            peer_closed: false,
+            half_open: false,
+            time_wait: false,
+            cause: None,
+            timer: Instant::NEVER,
+            start: now,
+            active_at: now,
+            syn_sent: None,
+            handshake: None,
+            first_sent: None,
+            last_acknowledged: None,
+            buffered: 0,
+            seen_readable: 0,
+            read_bytes: 0,
+        }
+    }
+
+    /// When it is next to be looked at, whatever arrives.
+    pub(super) fn deadline(&self, idle: Duration, lifetime: Duration) -> Instant {
+        let timeout = self.stream.next_timeout();
+        if self.time_wait || self.stream.state() == State::Closed {
+            return timeout;
+        }
+        timeout.min(self.active_at + idle).min(self.start + lifetime)
+    }
+
+    pub(super) fn record(&self, ending: Ending, now: Instant) -> Record {
+        let statistics = *self.stream.statistics();
+        Record {
+            serial: self.id.serial,
+            sender: self.sender,
+            tuple: self.tuple,
+            start: self.start,
+            end: now,
+            handshake: self.handshake,
+            sent_bytes: statistics.bytes - statistics.retransmitted_bytes,
+            received_bytes: self.read_bytes,
+            first_sent: self.first_sent,
+            last_acknowledged: self.last_acknowledged,
+            srtt: self.stream.srtt(),
+            rto_first: self.rto_first,
+            rto_last: self.stream.rto(),
+            statistics,
+            ending,
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Which connection: two addresses and two ports.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// Two ends of a connection, as this host sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tuple {
+    /// Our address.
+    pub local: IpAddr,
+    /// The peer's address.
+    pub remote: IpAddr,
+    /// Our port.
+    pub local_port: u16,
+    /// The peer's port.
+    pub remote_port: u16,
+}
+
+impl Tuple {
+    /// The peer's end.
+    pub fn remote(&self) -> SocketAddr {
+        SocketAddr::new(self.remote, self.remote_port)
+    }
+
+    /// Our end.
+    pub fn local(&self) -> SocketAddr {
+        SocketAddr::new(self.local, self.local_port)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    /// Between two addresses of the documentation's.
+    pub(crate) fn tuple(remote_port: u16) -> Tuple {
+        let local = IpAddr::from(Ipv4Addr::new(192, 0, 2, 1));
+        let remote = IpAddr::from(Ipv4Addr::new(192, 0, 2, 2));
+        Tuple { local, remote, local_port: 80, remote_port }
+    }
+}

@@ -1,0 +1,179 @@
+//! The proxy between the kernel's TCP and the kernel's TCP, through a TUN device. Needs root and `/dev/net/tun`.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration as Span;
+
+use common::byte;
+use common::live::{KERNEL, KERNEL_6, OURS, OURS_6, beside};
+use host::{Driver, Proxy};
+use tun::Offload;
+use units::Duration;
+
+const UPSTREAM: u16 = 8080;
+
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(byte).collect()
+}
+
+fn connect(to: IpAddr) -> TcpStream {
+    let stream =
+        TcpStream::connect_timeout(&SocketAddr::new(to, 80), Span::from_secs(10)).expect("our port is open");
+    stream.set_read_timeout(Some(Span::from_secs(20))).expect("a timeout");
+    stream
+}
+
+/// Runs `client` beside a proxy to an upstream that handles each of its connections with `serve`, one after the other.
+fn between(
+    offload: Offload,
+    upstream: &[IpAddr],
+    connections: usize,
+    serve: impl Fn(TcpStream) + Send + Sync,
+    client: impl FnOnce() + Send,
+) -> Driver<Proxy> {
+    let addresses = upstream.iter().map(|&address| SocketAddr::new(address, UPSTREAM)).collect();
+    beside(
+        offload,
+        |_| {},
+        || Proxy::new(80, addresses, Duration::from_secs(2)),
+        || {
+            let listeners: Vec<_> = if connections > 0 {
+                upstream
+                    .iter()
+                    .map(|&address| TcpListener::bind((address, UPSTREAM)).expect("a free port"))
+                    .collect()
+            } else {
+                Vec::new()
+            };
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    for number in 0..connections {
+                        let (stream, _) =
+                            listeners[number % listeners.len()].accept().expect("the proxy connects");
+                        stream.set_read_timeout(Some(Span::from_secs(20))).expect("a timeout");
+                        serve(stream);
+                    }
+                });
+                client();
+            });
+        },
+    )
+}
+
+#[test]
+fn every_byte_passes_both_ways_and_so_does_the_end_of_each() {
+    for (offload, upstream, ours) in
+        [(Offload::None, KERNEL, OURS), (Offload::Segmentation, KERNEL_6, OURS_6)]
+    {
+        let size = 2_000_000;
+        // It answers only when it has heard the end.
+        let serve = |mut stream: TcpStream| {
+            let mut heard = Vec::new();
+            stream.read_to_end(&mut heard).expect("the peer's bytes");
+            assert!(heard == bytes(size));
+            heard.reverse();
+            stream.write_all(&heard).expect("an open connection");
+        };
+        let driver = between(offload, &[upstream], 1, serve, || {
+            let mut stream = connect(ours);
+            stream.write_all(&bytes(size)).expect("an open connection");
+            stream.shutdown(Shutdown::Write).expect("an open connection");
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).expect("the upstream's bytes");
+            answer.reverse();
+            assert!(answer == bytes(size));
+        });
+        let relayed = driver.service().relayed();
+        assert_eq!((relayed.up_bytes, relayed.down_bytes), (size as u64, size as u64));
+        assert_eq!((driver.stack().counters().closed, driver.stack().counters().failed), (1, 0));
+    }
+}
+
+#[test]
+fn a_peer_that_reads_slowly_holds_the_upstream_back() {
+    let size = 20_000_000;
+    let serve = |mut stream: TcpStream| stream.write_all(&bytes(size)).expect("an open connection");
+    let driver = between(Offload::None, &[KERNEL], 1, serve, || {
+        let mut stream = connect(OURS);
+        std::thread::park_timeout(Span::from_millis(300));
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("the upstream's bytes");
+        assert!(answer == bytes(size));
+    });
+    assert_eq!(driver.service().relayed().down_bytes, size as u64);
+    assert_eq!(driver.stack().buffered_bytes(), 0);
+}
+
+#[test]
+fn who_cannot_be_connected_is_reset() {
+    let driver = between(Offload::None, &[KERNEL], 0, drop, || {
+        // It may come before the kernel has told us that it was connected.
+        let refused = TcpStream::connect((OURS, 80)).and_then(|mut stream| stream.read(&mut [0]));
+        assert!(refused.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset));
+    });
+    assert_eq!((driver.service().relayed().unconnected, driver.stack().counters().failed), (1, 1));
+}
+
+#[test]
+fn the_next_address_is_tried() {
+    let other = "100.64.1.99".parse().expect("an address");
+    let addresses = vec![SocketAddr::new(other, 1), SocketAddr::new(KERNEL, UPSTREAM)];
+    let driver = beside(
+        Offload::None,
+        |_| {},
+        || Proxy::new(80, addresses, Duration::from_millis(200)),
+        || {
+            let listener = TcpListener::bind((KERNEL, UPSTREAM)).expect("a free port");
+            let mut stream = connect(OURS);
+            let (mut upstream, _) = listener.accept().expect("the proxy connects");
+            upstream.write_all(b"here").expect("an open connection");
+            drop(upstream);
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).expect("the upstream's bytes");
+            assert_eq!(answer, b"here");
+        },
+    );
+    assert_eq!(driver.service().relayed().connected, 1);
+}
+
+#[test]
+fn a_reset_of_either_end_reaches_the_other() {
+    let serve = |stream: TcpStream| {
+        // Unread data makes the kernel reset on closing.
+        let mut one = [0];
+        stream.peek(&mut one).expect("a byte");
+        drop(stream);
+    };
+    between(Offload::None, &[KERNEL], 1, serve, || {
+        let mut stream = connect(OURS);
+        stream.write_all(b"unread").expect("an open connection");
+        let ended = stream.read(&mut [0; 10]);
+        assert!(ended.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset));
+    });
+    let serve = |mut stream: TcpStream| {
+        stream.write_all(b"unread").expect("an open connection");
+        let ended = stream.read(&mut [0; 10]);
+        assert!(ended.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset));
+    };
+    between(Offload::None, &[KERNEL], 1, serve, || {
+        let stream = connect(OURS);
+        let mut one = [0];
+        stream.peek(&mut one).expect("a byte");
+    });
+}
+
+#[test]
+fn hundreds_at_once() {
+    let serve = |mut stream: TcpStream| stream.write_all(&bytes(10_000)).expect("an open connection");
+    let driver = between(Offload::None, &[KERNEL], 300, serve, || {
+        let streams: Vec<_> = (0..300).map(|_| connect(OURS)).collect();
+        for mut stream in streams {
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).expect("the upstream's bytes");
+            assert!(answer == bytes(10_000));
+        }
+    });
+    assert_eq!(driver.service().relayed().connected, 300);
+}

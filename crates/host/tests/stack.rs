@@ -1,0 +1,632 @@
+//! Stacks against each other, in virtual time.
+
+mod common;
+
+use std::collections::{BTreeMap, HashMap};
+
+use common::{Fate, World, byte, clean, config, tuple};
+use host::{Alternate, ConnectionId, Ending, Event, Senders, Stack, What};
+use proptest::prelude::*;
+use tcp::State;
+use units::{Duration, Instant};
+
+/// A server that sends `size` bytes to everybody and closes, and clients that read until the end.
+struct Download {
+    size: usize,
+    sent: HashMap<ConnectionId, usize>,
+    got: HashMap<ConnectionId, usize>,
+    endings: [HashMap<ConnectionId, Ending>; 2],
+}
+
+impl Download {
+    fn new(size: usize) -> Self {
+        Self { size, sent: HashMap::new(), got: HashMap::new(), endings: Default::default() }
+    }
+
+    fn on_event(&mut self, stack: &mut Stack, host: usize, event: Event, now: Instant) {
+        let id = event.id;
+        match (host, event.what) {
+            (0, What::Accepted(80) | What::Writable) => self.send(stack, id, now),
+            (_, What::Readable) => {
+                let mut buffer = [0; 4096];
+                loop {
+                    let count = stack.read(id, &mut buffer, now);
+                    if count == 0 {
+                        break;
+                    }
+                    let start = self.got.entry(id).or_default();
+                    for (offset, &found) in buffer[..count].iter().enumerate() {
+                        assert_eq!(found, byte(*start + offset), "byte {}", *start + offset);
+                    }
+                    *start += count;
+                }
+                if stack.is_at_end(id) {
+                    stack.close(id, now);
+                }
+            }
+            (_, What::Closed(ending)) => {
+                assert_eq!(self.endings[host].insert(id, ending), None, "closed twice");
+            }
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
+        let start = self.sent.entry(id).or_default();
+        while *start < self.size {
+            let chunk: Vec<u8> = (*start..self.size.min(*start + 5000)).map(byte).collect();
+            let Ok(taken) = stack.write(id, &chunk, now) else { return };
+            *start += taken;
+            if taken < chunk.len() {
+                return;
+            }
+        }
+        stack.close(id, now);
+    }
+}
+
+fn run(world: &mut World, download: &mut Download, seconds: u64, fate: impl FnMut(usize, &[u8]) -> Fate) {
+    let end = world.now + Duration::from_secs(seconds);
+    world.run(end, fate, |stack, host, event, now| download.on_event(stack, host, event, now));
+}
+
+fn world() -> World {
+    let mut world = World::new(config(1), config(2));
+    world.server().listen(80);
+    world.server().keep_records();
+    world
+}
+
+#[test]
+fn a_download_arrives_whole_and_leaves_nothing_behind() {
+    let mut world = world();
+    let id = world.connect(1000);
+    let mut download = Download::new(300_000);
+    run(&mut world, &mut download, 30, clean);
+    assert_eq!(download.got[&id], 300_000);
+    assert!(download.endings.iter().all(|all| all.values().all(|ending| *ending == Ending::Finished)));
+    assert_eq!(download.endings[0].len(), 1);
+    let records = world.server().take_records();
+    assert_eq!(records.len(), 1);
+    let record = records[0];
+    assert_eq!(record.sent_bytes, 300_000);
+    assert_eq!(record.handshake, Some(common::DELAY * 2));
+    assert_eq!(record.statistics.retransmitted_segments, 0);
+    let (first, last) = (record.first_sent.unwrap(), record.last_acknowledged.unwrap());
+    assert!(last.since(first) >= common::DELAY * 2);
+    // TIME-WAIT lasts a minute.
+    run(&mut world, &mut download, 61, clean);
+    for host in &world.hosts {
+        assert_eq!((host.connections(), host.buffered_bytes()), (0, 0));
+        assert_eq!(host.next_timeout(), Instant::NEVER);
+    }
+}
+
+#[test]
+fn what_is_lost_is_sent_again_and_recorded_with_its_cause() {
+    let mut world = world();
+    world.connect(1000);
+    let mut download = Download::new(100_000);
+    let mut data = 0;
+    run(&mut world, &mut download, 60, |to, packet| {
+        data += usize::from(to == 1 && packet.len() > 1000);
+        if to == 1 && packet.len() > 1000 && data == 20 { Fate::Lost } else { Fate::Arrives }
+    });
+    assert_eq!(download.got.values().copied().collect::<Vec<_>>(), [100_000]);
+    let record = world.server().take_records()[0];
+    assert_eq!((record.statistics.fast_retransmits, record.statistics.timeouts), (1, 0));
+    assert_eq!(record.sent_bytes, 100_000);
+    assert_eq!(world.server().counters().fast_retransmits, 1);
+}
+
+#[test]
+fn senders_take_turns() {
+    let both: Vec<_> =
+        ["reno+sack / fs(n=4) / iw=1", "reno+sack / full / iw=2"].map(|name| name.parse().unwrap()).into();
+    for (alternate, expected) in
+        [(Alternate::Connection, [0, 1, 0, 1]), (Alternate::Interval(Duration::from_secs(2)), [0, 0, 1, 1])]
+    {
+        let mut one = config(1);
+        one.senders = Senders::alternating(both.clone(), alternate).unwrap();
+        let mut world = World::new(one, config(2));
+        world.server().listen(80);
+        world.server().keep_records();
+        let mut download = Download::new(1000);
+        for port in 0..4 {
+            world.connect(1000 + port);
+            run(&mut world, &mut download, 1, clean);
+        }
+        let senders: Vec<_> = world.server().take_records().iter().map(|record| record.sender).collect();
+        assert_eq!(senders, expected);
+    }
+}
+
+#[test]
+fn what_nobody_listens_to_is_reset_but_not_without_end() {
+    let mut one = config(1);
+    one.limits.replies_per_second = 3;
+    let mut world = World::new(one, config(2));
+    let mut download = Download::new(0);
+    for port in 0..5 {
+        world.connect(1000 + port);
+    }
+    run(&mut world, &mut download, 1, clean);
+    assert_eq!(download.endings[1].values().copied().collect::<Vec<_>>(), [Ending::Refused; 3]);
+    assert_eq!(world.server().counters().resets_sent, 3);
+    // The SYN is sent again a second later.
+    run(&mut world, &mut download, 2, clean);
+    assert_eq!(download.endings[1].len(), 5);
+    assert_eq!((world.hosts[0].connections(), world.hosts[1].connections()), (0, 0));
+}
+
+#[test]
+fn past_the_half_open_limit_cookies_let_the_good_in() {
+    let mut one = config(1);
+    one.limits.half_open = 4;
+    let mut world = World::new(one, config(2));
+    world.server().listen(80);
+    world.server().keep_records();
+    // SYNs whose answers nobody acknowledges: the flood comes from a host whose stack we ask only for the SYNs.
+    let mut flood = Stack::new(config(3), host::Secret::new([3; 16]));
+    let mut packet = host::Outgoing::default();
+    for port in 0..1000 {
+        let tuple = host::Tuple { local: common::address(3), ..tuple(port + 1, 80) };
+        flood.connect(tuple, world.now).unwrap();
+        assert!(flood.poll_transmit(world.now, &mut packet));
+        world.inject(0, &packet.bytes);
+        while world.hosts[0].poll_transmit(world.now, &mut packet) {}
+    }
+    assert_eq!(world.server().connections(), 4);
+    assert_eq!(world.server().counters().cookies_sent, 996);
+    // A good client is served, with everything that timestamps carry: the window is scaled, or this would take long.
+    let id = world.connect(1000);
+    let mut download = Download::new(500_000);
+    run(&mut world, &mut download, 20, clean);
+    assert_eq!(download.got[&id], 500_000);
+    assert_eq!(world.server().counters().cookies_taken, 1);
+    let record = world.server().take_records()[0];
+    assert_eq!((record.handshake, record.ending), (None, Ending::Finished));
+    // The half-open ones go when nobody answers.
+    run(&mut world, &mut download, 3600, clean);
+    assert_eq!(world.server().connections(), 0);
+    assert_eq!(world.server().counters().half_open_lost, 4);
+}
+
+#[test]
+fn a_made_up_acknowledgment_is_no_connection() {
+    let mut one = config(1);
+    one.limits.half_open = 0;
+    let mut world = World::new(one, config(2));
+    world.server().listen(80);
+    let id = world.connect(1000);
+    let mut download = Download::new(10);
+    // The client's acknowledgment of the cookie is lost, with its copies, for more than two minutes.
+    let mut sent = 0;
+    run(&mut world, &mut download, 300, |to, _| {
+        sent += u32::from(to == 0);
+        if to == 0 && sent > 1 { Fate::Lost } else { Fate::Arrives }
+    });
+    let now = world.now;
+    // The cookie is too old by now: the client's data is answered with a reset.
+    world.client().write(id, b"hello", now).unwrap();
+    run(&mut world, &mut download, 5, clean);
+    assert_eq!(download.endings[1][&id], Ending::ResetByPeer);
+    assert_eq!(world.server().counters().cookies_taken, 0);
+}
+
+#[test]
+fn one_who_has_long_been_idle_makes_room() {
+    let mut one = config(1);
+    one.limits.connections = 3;
+    let mut world = World::new(one, config(2));
+    world.server().listen(80);
+    let mut endings = Vec::new();
+    let mut accepted = 0;
+    let mut user = |_: &mut Stack, host: usize, event: Event, _: Instant| match event.what {
+        What::Accepted(_) => accepted += 1,
+        What::Closed(ending) => endings.push((host, event.id.serial(), ending)),
+        _ => {}
+    };
+    for port in 0..3 {
+        world.connect(1000 + port);
+        let end = world.now + Duration::from_secs(1);
+        world.run(end, clean, &mut user);
+    }
+    // Nobody has been idle for ten seconds, so the fourth waits; then the first has.
+    world.connect(1003);
+    let end = world.now + Duration::from_secs(1);
+    world.run(end, clean, &mut user);
+    let now = world.now;
+    let late = world.client().living().into_iter().max().unwrap();
+    let end = now + Duration::from_secs(12);
+    world.run(end, clean, &mut user);
+    let now = world.now;
+    world.client().write(late, b"now?", now).unwrap();
+    let end = now + Duration::from_secs(1);
+    world.run(end, clean, &mut user);
+    assert_eq!(accepted, 4);
+    assert!(endings.contains(&(0, 0, Ending::Evicted)) && endings.contains(&(1, 0, Ending::ResetByPeer)));
+    assert_eq!(world.server().counters().evicted, 1);
+    assert_eq!(world.server().connections(), 3);
+}
+
+#[test]
+fn idleness_and_age_end_a_connection() {
+    let mut one = config(1);
+    one.limits.idle = Duration::from_secs(5);
+    one.limits.lifetime = Duration::from_secs(20);
+    let mut world = World::new(one, config(2));
+    world.server().listen(80);
+    let (quiet, chatty) = (world.connect(1000), world.connect(1001));
+    let mut endings = HashMap::new();
+    for _ in 0..30 {
+        let now = world.now;
+        let _ = world.client().write(chatty, b"still here", now);
+        world.run(now + Duration::from_secs(1), clean, |_, host, event, now| {
+            if let (0, What::Closed(ending)) = (host, event.what) {
+                endings
+                    .insert(event.id.serial(), (ending, now.since(Instant::ZERO).as_nanos() / 1_000_000_000));
+            }
+        });
+    }
+    assert_eq!(endings[&quiet.serial()], (Ending::Idle, 1005));
+    assert_eq!(endings[&chatty.serial()], (Ending::Lifetime, 1020));
+    assert_eq!(world.server().counters().expired, 2);
+}
+
+/// RFC 6191 §2
+#[test]
+fn the_same_ends_meet_again_before_time_wait_is_over() {
+    let mut world = world();
+    // The server closes first, so TIME-WAIT is the server's. The client comes again from the same port.
+    for round in 1..=5 {
+        let id = world.connect(1000);
+        let mut download = Download::new(2000);
+        run(&mut world, &mut download, 2, clean);
+        assert_eq!(download.got[&id], 2000, "round {round}");
+        assert_eq!(world.server().counters().time_wait_cut, round - 1);
+    }
+}
+
+#[test]
+fn time_wait_is_bounded() {
+    let mut one = config(1);
+    one.limits.time_wait = 10;
+    let mut world = World::new(one, config(2));
+    world.server().listen(80);
+    let mut download = Download::new(100);
+    for port in 0..50 {
+        world.connect(1000 + port);
+    }
+    run(&mut world, &mut download, 10, clean);
+    assert_eq!(download.got.len(), 50);
+    assert_eq!(world.server().counters().time_wait_cut, 40);
+}
+
+#[test]
+fn a_full_accept_queue_takes_nobody_in() {
+    let mut one = config(1);
+    one.limits.accept_queue = 2;
+    let mut world = World::new(one, config(2));
+    world.server().listen(80);
+    // The server's user takes nothing: its events stay where they are.
+    for port in 0..5 {
+        world.connect(1000 + port);
+        let mut packet = host::Outgoing::default();
+        for _ in 0..3 {
+            while world.hosts[1].poll_transmit(world.now, &mut packet) {
+                world.hosts[0].receive(&packet.bytes, host::Checksums::Verify, world.now);
+            }
+            while world.hosts[0].poll_transmit(world.now, &mut packet) {
+                world.hosts[1].receive(&packet.bytes, host::Checksums::Verify, world.now);
+            }
+        }
+    }
+    assert_eq!(world.server().connections(), 2);
+    assert_eq!(world.server().counters().refused, 3);
+    assert_eq!(std::iter::from_fn(|| world.hosts[0].poll_event()).count(), 2);
+}
+
+#[test]
+fn the_buffers_of_all_are_bounded_and_nobody_starves() {
+    let mut one = config(1);
+    one.limits.buffered_bytes = 100_000;
+    let mut world = World::new(one, config(2));
+    world.server().listen(80);
+    let mut download = Download::new(200_000);
+    for port in 0..20 {
+        world.connect(1000 + port);
+    }
+    let mut most = 0;
+    for _ in 0..2000 {
+        let end = world.now + Duration::from_millis(10);
+        world.run(end, clean, |stack, host, event, now| download.on_event(stack, host, event, now));
+        most = most.max(world.hosts[0].buffered_bytes());
+    }
+    assert!(most <= 100_000 + 20 * host::Limits::RESERVE, "{most}");
+    assert_eq!(download.got.values().filter(|&&got| got == 200_000).count(), 20);
+}
+
+/// What a device cuts is what would have left without it, byte by byte.
+#[test]
+fn offloaded_packets_are_cut_into_those_that_leave_without() {
+    let sent = |offload: bool| {
+        let mut one = config(1);
+        one.offload = offload;
+        one.senders = Senders::one("reno+sack / fs(n=4) / iw=rfc6928".parse().unwrap());
+        let mut world = World::new(one, config(2));
+        world.server().listen(80);
+        world.connect(1000);
+        let mut download = Download::new(150_000);
+        let mut packets = Vec::new();
+        let mut long = 0;
+        let end = world.now + Duration::from_secs(20);
+        let mut packet = host::Outgoing::default();
+        let mut inbound: Vec<Vec<u8>> = Vec::new();
+        while world.now < end {
+            let now = world.now;
+            while world.hosts[0].poll_transmit(now, &mut packet) {
+                let offload = packet.offload;
+                if let Some(checksum) = offload.checksum {
+                    wire::gso::complete(&mut packet.bytes, checksum).unwrap();
+                }
+                let Some(segmentation) = offload.segmentation else {
+                    packets.push(packet.bytes.clone());
+                    inbound.push(packet.bytes.clone());
+                    continue;
+                };
+                long += 1;
+                let mut cutter = wire::gso::Cutter::new(&packet.bytes, segmentation.size).unwrap();
+                let mut piece = Vec::new();
+                while cutter.write_next(&mut piece) {
+                    // IPv4's identification says nothing of what is no fragment.
+                    piece[4..6].fill(0);
+                    piece[10..12].fill(0);
+                    let field = wire::Checksum::of(&piece[..20]).field();
+                    piece[10..12].copy_from_slice(&field.to_be_bytes());
+                    packets.push(piece.clone());
+                    inbound.push(std::mem::take(&mut piece));
+                }
+            }
+            while let Some(event) = world.hosts[0].poll_event() {
+                download.on_event(&mut world.hosts[0], 0, event, now);
+            }
+            if !inbound.is_empty() {
+                for packet in inbound.drain(..) {
+                    world.hosts[1].receive(&packet, host::Checksums::Verify, now);
+                }
+            }
+            let mut answers = Vec::new();
+            while world.hosts[1].poll_transmit(now, &mut packet) {
+                answers.push(packet.bytes.clone());
+            }
+            while let Some(event) = world.hosts[1].poll_event() {
+                download.on_event(&mut world.hosts[1], 1, event, now);
+            }
+            for packet in answers {
+                world.hosts[0].receive(&packet, host::Checksums::Verify, now);
+            }
+            world.now += Duration::from_millis(10);
+            world.hosts[0].on_timeout(world.now);
+            world.hosts[1].on_timeout(world.now);
+        }
+        assert_eq!(download.got.values().copied().collect::<Vec<_>>(), [150_000]);
+        (packets, long)
+    };
+    let ((plain, none), (cut, long)) = (sent(false), sent(true));
+    assert!(none == 0 && long > 3, "{long}");
+    assert_eq!(plain.len(), cut.len());
+    assert!(plain == cut);
+}
+
+proptest! {
+    /// Whatever the network loses, everything arrives or the connection says so; and nothing is left.
+    #[test]
+    fn losses_lose_nothing(seed: u64, percent in 0..20u64, size in 0..30_000usize, clients in 1..5u16) {
+        let mut world = world();
+        let mut download = Download::new(size);
+        for port in 0..clients {
+            world.connect(1000 + port);
+        }
+        let mut state = seed;
+        run(&mut world, &mut download, 20_000, |_, _| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            if (state >> 33) % 100 < percent { Fate::Lost } else { Fate::Arrives }
+        });
+        let endings: BTreeMap<_, _> = download.endings[1].iter().collect();
+        for (id, ending) in endings {
+            let got = download.got.get(id).copied().unwrap_or(0);
+            prop_assert!(*ending != Ending::Finished || got == size, "{} of {}", got, size);
+        }
+        prop_assert_eq!(download.endings[1].len(), usize::from(clients));
+        for host in &world.hosts {
+            prop_assert_eq!((host.connections(), host.buffered_bytes()), (0, 0));
+        }
+    }
+
+    /// No packet harms the stack, and a good client is served after as before.
+    #[test]
+    fn arbitrary_packets_do_no_harm(packets in proptest::collection::vec(mangled(), 1..60)) {
+        let mut world = world();
+        let id = world.connect(1000);
+        let mut download = Download::new(20_000);
+        let mut rest = packets.into_iter();
+        let end = world.now + Duration::from_secs(200);
+        let mut seen: Vec<Vec<u8>> = Vec::new();
+        let mut junk = Stack::new(config(1), host::Secret::new([1; 16]));
+        junk.listen(80);
+        world.run(end, |to, packet| {
+            if to == 0 {
+                seen.push(packet.to_vec());
+            }
+            Fate::Arrives
+        }, |stack, host, event, now| {
+            download.on_event(stack, host, event, now);
+        });
+        prop_assert_eq!(download.got[&id], 20_000);
+        // Another server is fed what that one was fed, mangled.
+        let mut now = Instant::ZERO + Duration::from_secs(1000);
+        let mut out = host::Outgoing::default();
+        for (packet, mangle) in seen.iter().cycle().zip(&mut rest) {
+            let mut packet = packet.clone();
+            mangle.apply(&mut packet);
+            junk.receive(&packet, host::Checksums::Offloaded, now);
+            while junk.poll_transmit(now, &mut out) {}
+            while let Some(event) = junk.poll_event() {
+                if let What::Accepted(_) = event.what {
+                    let _ = junk.write(event.id, &[7; 3000], now);
+                }
+            }
+            now += Duration::from_millis(mangle.wait);
+            junk.on_timeout(now);
+        }
+        prop_assert!(junk.buffered_bytes() <= 1 << 20);
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Mangle {
+    changes: Vec<(usize, u8)>,
+    cut: usize,
+    wait: u64,
+}
+
+impl Mangle {
+    fn apply(&self, packet: &mut Vec<u8>) {
+        for &(at, value) in &self.changes {
+            let len = packet.len();
+            packet[at % len] ^= value;
+        }
+        packet.truncate(self.cut);
+        // The IP header's checksum is made right, so that what is behind it is looked at.
+        if packet.len() >= 20 {
+            packet[10..12].fill(0);
+            let field = wire::Checksum::of(&packet[..20]).field();
+            packet[10..12].copy_from_slice(&field.to_be_bytes());
+        }
+    }
+}
+
+fn mangled() -> impl Strategy<Value = Mangle> {
+    let change = (20..60usize, any::<u8>());
+    (proptest::collection::vec(change, 0..4), prop_oneof![9 => Just(usize::MAX), 1 => 0..60usize], 0..2000u64)
+        .prop_map(|(changes, cut, wait)| Mangle { changes, cut, wait })
+}
+
+#[test]
+fn a_connection_ends_in_closed_state_before_it_is_forgotten() {
+    let mut world = world();
+    let id = world.connect(1000);
+    assert_eq!(world.client().connection(id).map(tcp::Connection::state), Some(State::SynSent));
+    let now = world.now;
+    world.client().abort(id, now);
+    let mut download = Download::new(0);
+    run(&mut world, &mut download, 1, clean);
+    assert_eq!(download.endings[1][&id], Ending::Aborted);
+    assert!(world.client().connection(id).is_none());
+}
+
+#[test]
+fn everything_can_be_ended_at_once() {
+    let mut world = world();
+    let mut download = Download::new(1_000_000);
+    for port in 0..3 {
+        world.connect(1000 + port);
+    }
+    // Open, and with more to send; a fourth is half open.
+    run(&mut world, &mut download, 0, clean);
+    let end = world.now + Duration::from_millis(25);
+    world.run(end, clean, |stack, host, event, now| download.on_event(stack, host, event, now));
+    world.connect(2000);
+    let end = world.now + common::DELAY;
+    world.run(end, |to, _| if to == 1 { Fate::Lost } else { Fate::Arrives }, |_, _, _, _| ());
+    assert_eq!((world.server().connections(), world.server().living().len()), (4, 3));
+    let now = world.now;
+    world.server().abort_all(now);
+    run(&mut world, &mut download, 5, clean);
+    assert_eq!(world.server().connections(), 0);
+    assert!(download.endings[0].values().all(|ending| *ending == Ending::Aborted));
+    assert_eq!(download.endings[0].len(), 3);
+}
+
+/// RFC 1191, RFC 8201
+#[test]
+fn a_path_that_carries_less_is_heard_of() {
+    let six = |last| std::net::IpAddr::from(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last));
+    let (mut one, mut two) = (config(1), config(2));
+    one.addresses.push(six(1));
+    two.addresses.push(six(2));
+    let mut world = World::new(one, two);
+    world.server().listen(80);
+    let now = world.now;
+    world.connect(1000);
+    let over_six = host::Tuple { local: six(2), remote: six(1), local_port: 1000, remote_port: 80 };
+    world.client().connect(over_six, now).unwrap();
+    let mut download = Download::new(200_000);
+    let (mut reports, mut longest) = (Vec::new(), 0);
+    let end = world.now + Duration::from_secs(20);
+    while world.now < end {
+        let step = world.now + Duration::from_millis(5);
+        let too_long = |to: usize, packet: &[u8]| {
+            if to == 0 || packet.len() <= 1300 {
+                longest = longest.max(if to == 1 { packet.len() } else { 0 });
+                return Fate::Arrives;
+            }
+            let mut report = Vec::new();
+            let said = wire::icmp::answer::Report::TooBig { mtu: 1300 };
+            wire::icmp::answer::report(said, packet, common::address(9), &mut report)
+                .or_else(|_| wire::icmp::answer::report(said, packet, six(9), &mut report))
+                .unwrap();
+            reports.push(report);
+            Fate::Lost
+        };
+        world.run(step, too_long, |stack, host, event, now| download.on_event(stack, host, event, now));
+        for report in reports.drain(..) {
+            world.inject(0, &report);
+        }
+    }
+    assert_eq!(download.got.values().copied().collect::<Vec<_>>(), [200_000; 2]);
+    assert_eq!(longest, 1300);
+    assert!(world.server().counters().icmp_believed >= 2);
+    assert_eq!(world.server().counters().timeouts, 0);
+    // What quotes nothing that was sent is not believed.
+    let believed = world.server().counters().icmp_believed;
+    let mut packet = host::Outgoing::default();
+    let mut other = Stack::new(config(1), host::Secret::new([9; 16]));
+    let stranger = host::Tuple {
+        local: common::address(1),
+        remote: common::address(2),
+        local_port: 80,
+        remote_port: 1000,
+    };
+    other.connect(stranger, Instant::ZERO).unwrap();
+    assert!(other.poll_transmit(Instant::ZERO, &mut packet));
+    let mut report = Vec::new();
+    let said = wire::icmp::answer::Report::TooBig { mtu: 600 };
+    wire::icmp::answer::report(said, &packet.bytes, common::address(9), &mut report).unwrap();
+    world.inject(0, &report);
+    assert_eq!(world.server().counters().icmp_believed, believed);
+}
+
+/// RFC 1122 §3.2.2.6
+#[test]
+fn a_ping_is_answered_by_whom_it_is_for() {
+    let mut world = world();
+    for (to, answered) in [(common::address(1), true), (common::address(7), false)] {
+        let echo = wire::icmp::Echo { identifier: 1, sequence: 2, data: b"are you there" };
+        let message =
+            wire::icmp::Repr::new(wire::ip::Version::V4, wire::icmp::Message::EchoRequest(echo)).unwrap();
+        let ip = wire::ip::Repr::new(common::address(2), to, wire::ip::ICMPV4, message.len()).unwrap();
+        let mut ping = Vec::new();
+        ip.write(&mut ping);
+        message.write(ip.pseudo_header(), &mut ping);
+        world.inject(0, &ping);
+        let mut answer = host::Outgoing::default();
+        let now = world.now;
+        assert_eq!(world.server().poll_transmit(now, &mut answer), answered);
+        if answered {
+            assert!(answer.bytes.ends_with(b"are you there"));
+            assert_eq!(answer.bytes[16..20], [192, 0, 2, 2]);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! A host on a TUN device: files or a proxy, driven in slices so that Python gets to hear Ctrl-C in between.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use host::http::{FileServer, Folder, HttpLimits};
+use host::{Alternate, Driver, Proxy, Record, Senders, Service, StackConfig};
+use policy::SenderPolicy;
+use policy::rtt::RtoConfig;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use sim::tables::{Column, Nullable, names, time_s};
+use units::{Duration, Instant};
+
+use crate::system_error;
+use crate::table::Table;
+
+/// The longest header of a packet of ours that a capture keeps whole, and then some.
+const SNAP_LEN: u32 = 128;
+
+/// A host that runs.
+#[pyclass(module = "tcpsf._core")]
+pub(crate) struct Host {
+    driver: Driver<Box<dyn Service + Send + Sync>>,
+    addresses: Vec<IpAddr>,
+    senders: Vec<String>,
+}
+
+/// A limit as Python says it: its name for messages, and the value as text.
+fn duration(option: &str, text: &str) -> PyResult<Duration> {
+    text.parse().map_err(|error| refusal(format!("{option}: {error}"), None))
+}
+
+#[pymethods]
+#[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
+impl Host {
+    /// Makes a device and the host behind it. Settings that make no sense are a `ValueError`, what the system refuses is a
+    /// `RuntimeError`, each with two arguments: what is wrong, and a hint or `None`.
+    ///
+    /// With `folder` it serves files, with `upstream` it is a proxy.
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "each an option of the command line, by keyword")]
+    #[pyo3(signature = (
+        *, addresses, port, senders, alternate, max_connections, idle_timeout, connect_timeout, rto_min, mtu, offload,
+        records, folder, upstream
+    ))]
+    fn new(
+        addresses: Vec<String>,
+        port: u16,
+        senders: Vec<String>,
+        alternate: Option<String>,
+        max_connections: usize,
+        idle_timeout: &str,
+        connect_timeout: &str,
+        rto_min: &str,
+        mtu: u16,
+        offload: bool,
+        records: bool,
+        folder: Option<PathBuf>,
+        upstream: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let addresses = addresses
+            .iter()
+            .map(|text| text.parse().map_err(|_| refusal(format!("`{text}` is not an IP address"), None)))
+            .collect::<PyResult<Vec<IpAddr>>>()?;
+        let mut config = StackConfig::new(Vec::new());
+        config.mtu = mtu;
+        config.limits.connections = max_connections;
+        config.senders = parsed_senders(&senders, alternate.as_deref())?;
+        let senders = config.senders.all().iter().map(SenderPolicy::to_string).collect();
+        config.tcp.rto = rto(duration("rto_min", rto_min)?)?;
+        let idle = duration("idle_timeout", idle_timeout)?;
+        let connect = duration("connect_timeout", connect_timeout)?;
+        let service: Box<dyn Service + Send + Sync> = match (folder, upstream) {
+            (Some(path), _) => {
+                let folder = Folder::open(&path).map_err(|error| {
+                    let text = error.to_string();
+                    let text = text.split(" (os error").next().unwrap_or_default().to_lowercase();
+                    refusal(format!("cannot serve `{}`: {text}", path.display()), Some("name a folder"))
+                })?;
+                // What is idle between two requests is for the server to end.
+                config.limits.idle = config.limits.idle.max(idle + Duration::from_secs(60));
+                Box::new(FileServer::new(folder, port, HttpLimits { idle, ..HttpLimits::default() }))
+            }
+            (None, Some(upstream)) => {
+                let upstream = upstream
+                    .iter()
+                    .map(|text| text.parse().map_err(|_| refusal(format!("`{text}` is no address"), None)))
+                    .collect::<PyResult<Vec<SocketAddr>>>()?;
+                config.limits.idle = idle;
+                Box::new(Proxy::new(port, upstream, connect))
+            }
+            (None, None) => return Err(refusal("nothing to do".to_owned(), None)),
+        };
+        let (tun, addresses) = host::attach(&addresses, mtu, offload).map_err(|e| refused(&e))?;
+        config.addresses.clone_from(&addresses);
+        let mut driver = Driver::new(tun, config, service).map_err(|e| refused(&e))?;
+        if records {
+            driver.stack_mut().keep_records();
+        }
+        Ok(Self { driver, addresses, senders })
+    }
+
+    /// Writes all packets to a pcapng file, of each the first bytes. Before the first `run`.
+    fn capture(&mut self, path: PathBuf) -> PyResult<()> {
+        self.driver.capture(&path, SNAP_LEN).map_err(|e| system_error(e.source()))
+    }
+
+    /// Ends the capture: the file is complete.
+    fn finish_capture(&mut self) -> PyResult<()> {
+        self.driver.finish_capture().map_err(|e| system_error(e.source()))
+    }
+
+    /// Works for so long without holding the interpreter's lock. A signal ends it early.
+    #[pyo3(signature = (*, milliseconds))]
+    fn run(&mut self, py: Python<'_>, milliseconds: u64) -> PyResult<()> {
+        let driver = &mut self.driver;
+        py.detach(|| driver.run(Duration::from_millis(milliseconds))).map_err(|e| refused(&e))
+    }
+
+    /// Takes nothing new on; what is open goes on in further calls of `run`.
+    fn stop(&mut self) {
+        self.driver.stop();
+    }
+
+    /// Resets what is still open.
+    fn abort(&mut self) -> PyResult<()> {
+        self.driver.abort().map_err(|e| refused(&e))
+    }
+
+    /// Whether `stop` was called and nothing is open any more.
+    #[getter]
+    fn is_stopped(&self) -> bool {
+        self.driver.is_stopped()
+    }
+
+    /// The addresses that it answers for.
+    #[getter]
+    fn addresses(&self) -> Vec<String> {
+        self.addresses.iter().map(IpAddr::to_string).collect()
+    }
+
+    /// The name of its device.
+    #[getter]
+    fn device(&self) -> String {
+        self.driver.tun().name().to_owned()
+    }
+
+    /// Seconds since it began.
+    #[getter]
+    fn now_s(&self) -> f64 {
+        self.seconds(self.driver.now())
+    }
+
+    /// Counts so far, by name.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let stack = self.driver.stack();
+        let all = stack.counters();
+        let whole = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        let mut counts = vec![
+            ("open_connections", whole(stack.connections())),
+            ("buffered_bytes", whole(stack.buffered_bytes())),
+            ("accepted_connections", all.accepted),
+            ("closed_connections", all.closed),
+            ("failed_connections", all.failed),
+            ("refused_connections", all.refused),
+            ("evicted_connections", all.evicted),
+            ("expired_connections", all.expired),
+            ("half_open_lost", all.half_open_lost),
+            ("syn_cookies_sent", all.cookies_sent),
+            ("syn_cookies_taken", all.cookies_taken),
+            ("received_packets", all.received_packets),
+            ("sent_packets", all.sent_packets),
+            ("sent_bytes", all.sent_bytes),
+            ("damaged_packets", all.damaged),
+            ("dropped_packets", self.driver.dropped()),
+            ("fast_retransmits", all.fast_retransmits),
+            ("timeouts", all.timeouts),
+            ("resets_sent", all.resets_sent),
+            ("icmp_believed", all.icmp_believed),
+        ];
+        counts.extend(self.driver.service().counts());
+        counts
+    }
+
+    /// Takes the rows of the connections that have ended since they were last taken.
+    fn take_records(&mut self) -> PyResult<Table> {
+        let records = self.driver.stack_mut().take_records();
+        Table::new(self.columns(&records))
+    }
+}
+
+impl Host {
+    fn seconds(&self, at: Instant) -> f64 {
+        time_s(Instant::ZERO + at.since(self.driver.origin()))
+    }
+
+    fn columns(&self, records: &[Record]) -> Vec<(&'static str, Column)> {
+        let span = |span: Duration| time_s(Instant::ZERO + span);
+        let f64s = |of: &dyn Fn(&Record) -> f64| Column::F64(records.iter().map(of).collect());
+        let spans = |of: &dyn Fn(&Record) -> Option<Duration>| {
+            let mut column = Nullable::<f64>::default();
+            for record in records {
+                column.push(of(record).map(span));
+            }
+            Column::NullableF64(column)
+        };
+        let u64s = |of: &dyn Fn(&Record) -> u64| Column::U64(records.iter().map(of).collect());
+        let u32s = |of: &dyn Fn(&Record) -> u32| Column::U32(records.iter().map(of).collect());
+        let words = |of: &dyn Fn(&Record) -> String| {
+            let all: Vec<String> = records.iter().map(of).collect();
+            let mut names_found: Vec<String> = all.clone();
+            names_found.sort_unstable();
+            names_found.dedup();
+            let code = |word| names_found.binary_search(word).ok().and_then(|at| u32::try_from(at).ok());
+            Column::Text { codes: all.iter().filter_map(code).collect(), names: names(names_found.clone()) }
+        };
+        let completion = |record: &Record| Some(record.last_acknowledged?.since(record.first_sent?));
+        vec![
+            ("connection", u64s(&|record| record.serial)),
+            (
+                "sender",
+                words(&|record| self.senders.get(usize::from(record.sender)).cloned().unwrap_or_default()),
+            ),
+            ("peer_address", words(&|record| record.tuple.remote.to_string())),
+            ("peer_port", u32s(&|record| record.tuple.remote_port.into())),
+            ("start_s", f64s(&|record| self.seconds(record.start))),
+            ("end_s", f64s(&|record| self.seconds(record.end))),
+            ("handshake_s", spans(&|record| record.handshake)),
+            ("sent_bytes", u64s(&|record| record.sent_bytes)),
+            ("received_bytes", u64s(&|record| record.received_bytes)),
+            ("completion_s", spans(&completion)),
+            ("srtt_s", spans(&|record| record.srtt)),
+            ("rto_first_s", f64s(&|record| span(record.rto_first))),
+            ("rto_last_s", f64s(&|record| span(record.rto_last))),
+            ("segments", u32s(&|record| record.statistics.segments)),
+            ("retransmitted_segments", u32s(&|record| record.statistics.retransmitted_segments)),
+            ("retransmitted_bytes", u64s(&|record| record.statistics.retransmitted_bytes)),
+            ("fast_retransmits", u32s(&|record| record.statistics.fast_retransmits)),
+            ("timeouts", u32s(&|record| record.statistics.timeouts)),
+            ("syn_timeouts", u32s(&|record| record.statistics.syn_timeouts)),
+            ("ecn_reductions", u32s(&|record| record.statistics.ecn_reductions)),
+            ("ending", words(&|record| record.ending.to_string())),
+        ]
+    }
+}
+
+fn parsed_senders(texts: &[String], alternate: Option<&str>) -> PyResult<Senders> {
+    let policies = texts
+        .iter()
+        .map(|text| text.parse::<SenderPolicy>().map_err(|error| refusal(error.to_string(), None)))
+        .collect::<PyResult<Vec<_>>>()?;
+    let alternate = match alternate {
+        None | Some("connection") => Alternate::Connection,
+        Some(text) => Alternate::Interval(duration("alternate", text)?),
+    };
+    Senders::alternating(policies, alternate)
+        .ok_or_else(|| refusal("senders alternate in turns of some length".to_owned(), Some("e.g. `10s`")))
+}
+
+/// RFC 6298's timer, with another minimum.
+fn rto(min: Duration) -> PyResult<RtoConfig> {
+    let [initial, most, tick] = [1_000, 60_000, 1].map(Duration::from_millis);
+    RtoConfig::new(initial, min, most, tick, false).ok_or_else(|| {
+        refusal(format!("rto_min: `{min}` is not from 1 ms to 1 s"), Some("1s is RFC 6298's, 200ms Linux's"))
+    })
+}
+
+fn refusal(message: String, hint: Option<&str>) -> PyErr {
+    PyValueError::new_err((message, hint.map(str::to_owned)))
+}
+
+fn refused(error: &tun::Error) -> PyErr {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+    PyRuntimeError::new_err((text, error.hint().map(str::to_owned)))
+}
