@@ -161,7 +161,15 @@ impl<P> Link<P> {
         self.in_flight.back_mut().map(|newest| &mut newest.content)
     }
 
+    /// The packet at the head, if it is due at `now`: what [`deliver`](Self::deliver) takes next, in its place.
+    #[inline]
+    pub fn head(&self, now: Instant) -> Option<&P> {
+        self.in_flight.front().filter(|head| head.delivery <= now).map(|head| &head.content)
+    }
+
     /// Takes the packet at the head if it is due at `now`. Call until `None`: several may be due.
+    #[expect(clippy::inline_always, reason = "who has looked at the packet in its place needs no copy")]
+    #[inline(always)]
     pub fn deliver(&mut self, now: Instant) -> Option<P> {
         let head = self.in_flight.pop_front_if(|head| head.delivery <= now)?;
         self.delivered.count(head.bytes);

@@ -17,13 +17,16 @@ impl Alive {
     /// Begins a flow and returns its place.
     pub(crate) fn start(&mut self, endpoints: &Endpoints, name: Name, start: FlowStart) -> usize {
         let mut flow = Flow::new(endpoints, name, start);
-        let Some(place) = self.free.pop() else {
+        let place = if let Some(place) = self.free.pop() {
+            let place = place as usize;
+            flow.inherit(&mut self.places[place]);
+            self.places[place] = flow;
+            place
+        } else {
             self.places.push(flow);
-            return self.places.len() - 1;
+            self.places.len() - 1
         };
-        let place = place as usize;
-        flow.inherit(&mut self.places[place]);
-        self.places[place] = flow;
+        self.places[place].write();
         place
     }
 

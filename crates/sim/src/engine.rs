@@ -3,9 +3,9 @@
 //! Events have a total order: time, then [`Class`], then the number of the link, flow or workload. Changing it
 //! changes every result.
 //!
-//! What makes it fast: a link is a ring with one heap entry (see [`crate::network`]); a flow has one entry among
-//! the timers, which is looked at again when it fires instead of being moved whenever a deadline moves; and
-//! nothing is allocated for a packet.
+//! What makes it fast: a link is a ring of which only the head waits to be delivered (see [`crate::network`]); a flow
+//! has one entry among the timers, which is looked at again when its time comes instead of being moved whenever a
+//! deadline moves; and nothing is allocated for a packet.
 
 use link::Outcome;
 use tcp::{Event, Repair};
@@ -64,6 +64,8 @@ struct Source {
     /// By sender; `None` for those that the workload doesn't use.
     endpoints: Vec<Option<Endpoints>>,
     header: Option<u16>,
+    /// Where the way of its data begins, and that of its acknowledgments: the link, and whether it is the only one.
+    first_links: [(u32, bool); 2],
     jitter: Option<(Duration, Stream)>,
 }
 
@@ -75,16 +77,17 @@ impl Simulation {
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Self, ScenarioError> {
         let plan = Plan::new(scenario)?;
         let seed = Seed(seed);
+        let network = Network::new(&plan, seed);
         let link_names = names(plan.links.iter().map(|link| link.name.as_str()));
         let mut simulation = Self {
             end: plan.end(),
             now: Instant::ZERO,
             events: 0,
-            network: Network::new(&plan, seed),
             flows: Alive::default(),
             started: 0,
             timers: Timers::new(),
-            sources: sources(&plan, seed),
+            sources: sources(&plan, &network, seed),
+            network,
             recorded: Recorded::new(&plan, &link_names),
             link_names,
             done: false,
@@ -103,8 +106,13 @@ impl Simulation {
     }
 
     /// Handles up to `max_events` events.
+    // The same code for every driver: what a driver's loop would make of it differs by a few per cent.
+    #[inline(never)]
     pub fn advance(&mut self, max_events: u64) -> Status {
         for _ in 0..max_events {
+            if self.timers.is_dry() {
+                self.refill_timers();
+            }
             let delivery = self.network.next_delivery();
             let timer = self.timers.next();
             let next = delivery.min(timer);
@@ -184,33 +192,46 @@ impl Simulation {
     }
 
     fn deliver(&mut self) {
-        let Some(packet) = self.network.deliver() else { return };
-        let slot = packet.slot as usize;
-        let now = self.now;
-        if !self.network.has_arrived(&packet) {
-            let outcome = self.network.forward(now, &packet);
-            if outcome != Outcome::Accepted {
-                let flow = &mut self.flows[slot];
-                self.recorded.link_did(now, flow, &packet, outcome);
-                if !outcome.is_accepted() {
-                    flow.in_network -= 1;
-                    self.settle(slot);
-                }
-            }
-            return;
+        let Some(packet) = self.network.arriving() else { return };
+        if !packet.at_last {
+            return self.forward();
         }
+        let slot = packet.slot as usize;
+        let end = if packet.way.back { End::Sender } else { End::Receiver };
+        let now = self.now;
         let flow = &mut self.flows[slot];
-        self.recorded.packet(now, flow, &packet, PacketEvent::Arrived);
+        self.recorded.packet(now, flow, packet, PacketEvent::Arrived);
         flow.in_network -= 1;
-        if packet.way.back {
-            flow.sender.on_segment(&packet.segment, now);
+        flow.end(end).on_segment(&packet.segment, now);
+        self.network.deliver();
+        if end == End::Sender {
             self.serve_sender(slot);
         } else {
-            flow.receiver.on_segment(&packet.segment, now);
             flow.read(now);
             self.drain(slot, End::Receiver);
         }
-        self.settle(slot);
+        let due = self.flows[slot].next_timeout_at(end);
+        self.settle(slot, due);
+    }
+
+    /// A packet goes on to the next link of its way.
+    #[inline(never)]
+    fn forward(&mut self) {
+        let Some(mut packet) = self.network.deliver() else { return };
+        packet.hop += 1;
+        let now = self.now;
+        let outcome = self.network.forward(now, &packet);
+        if outcome == Outcome::Accepted {
+            return;
+        }
+        let slot = packet.slot as usize;
+        let flow = &mut self.flows[slot];
+        self.recorded.link_did(now, flow, &packet, outcome);
+        if !outcome.is_accepted() {
+            flow.in_network -= 1;
+            let due = flow.next_timeout();
+            self.settle(slot, due);
+        }
     }
 
     fn fire(&mut self) {
@@ -223,14 +244,25 @@ impl Simulation {
         }
     }
 
+    /// Looks at the entries that come next, and puts off those of deadlines that have moved on.
+    #[inline(never)]
+    fn refill_timers(&mut self) {
+        let flows = &mut self.flows;
+        self.timers.refill(|timer| {
+            if timer.class != Class::Flow {
+                return Some(timer.at);
+            }
+            let flow = flows.get_mut(timer.slot as usize).filter(|flow| flow.awaits(timer))?;
+            flow.scheduled = flow.next_timeout();
+            (flow.scheduled != Instant::NEVER).then_some(flow.scheduled)
+        });
+    }
+
     /// A flow's entry has come up; its deadline may have moved on in the meantime.
     fn flow_due(&mut self, timer: &Timer) {
         let slot = timer.slot as usize;
         let now = self.now;
-        let Some(flow) = self.flows.get_mut(slot) else { return };
-        if flow.serial != timer.number || flow.scheduled != timer.at {
-            return;
-        }
+        let Some(flow) = self.flows.get_mut(slot).filter(|flow| flow.awaits(timer)) else { return };
         flow.scheduled = Instant::NEVER;
         if flow.receiver.next_timeout() <= now {
             flow.receiver.on_timeout(now);
@@ -247,7 +279,8 @@ impl Simulation {
         } else if timed_out {
             self.serve_sender(slot);
         }
-        self.settle(slot);
+        let due = self.flows[slot].next_timeout();
+        self.settle(slot, due);
     }
 
     fn start(&mut self, number: usize) {
@@ -264,7 +297,8 @@ impl Simulation {
         self.started += 1;
         self.drain(slot, End::Receiver);
         self.serve_sender(slot);
-        self.settle(slot);
+        let due = self.flows[slot].next_timeout();
+        self.settle(slot, due);
     }
 
     /// Lets a flow's sender send, now or a little later.
@@ -285,25 +319,27 @@ impl Simulation {
     fn drain(&mut self, slot: usize, end: End) {
         let now = self.now;
         let flow = &mut self.flows[slot];
-        let header = self.sources[usize::from(flow.workload)].header;
         let way = Way { workload: flow.workload, back: end == End::Receiver };
+        let source = &self.sources[usize::from(flow.workload)];
+        let (header, (link, at_last)) = (source.header, source.first_links[usize::from(way.back)]);
         while let Some(segment) = flow.end(end).poll_transmit(now) {
-            let packet = Packet {
-                bytes: wire_bytes(&segment, header),
-                segment,
-                slot: place(slot),
-                identity: flow.identity,
-                serial: flow.packets,
-                way,
-                hop: 0,
-            };
+            let (slot, bytes) = (place(slot), wire_bytes(&segment, header));
+            let (identity, serial) = (flow.identity, flow.packets);
+            // Made anew for each who asks, so that the one that is sent has no address before it has its place in the
+            // link, and goes there from registers.
+            let packet = || Packet { segment, bytes, slot, identity, serial, way, hop: 0, at_last };
             flow.packets = flow.packets.wrapping_add(1);
-            self.recorded.packet(now, flow, &packet, PacketEvent::Sent);
-            let outcome = self.network.send(now, &packet);
+            if self.recorded.is_tracing() {
+                self.recorded.packet(now, flow, &packet(), PacketEvent::Sent);
+            }
+            let outcome = self.network.send(now, link, packet());
             if outcome != Outcome::Accepted {
-                self.recorded.link_did(now, flow, &packet, outcome);
+                self.recorded.link_did(now, flow, &packet(), outcome);
             }
             flow.in_network += u32::from(outcome.is_accepted());
+            if flow.end(end).is_at_rest() {
+                break;
+            }
         }
         while let Some(event) = flow.end(end).poll_event() {
             match event {
@@ -323,8 +359,9 @@ impl Simulation {
         }
     }
 
-    /// Brings the flow's timer entry up to date, or forgets the flow if it is over.
-    fn settle(&mut self, slot: usize) {
+    /// Brings the flow's timer entry up to date, or forgets the flow if it is over. `due` is the earliest of its deadlines
+    /// that may have changed: the entry is no later than any other.
+    fn settle(&mut self, slot: usize, due: Instant) {
         let flow = &mut self.flows[slot];
         if flow.is_acknowledged() && !flow.recorded {
             flow.recorded = true;
@@ -337,7 +374,6 @@ impl Simulation {
             self.flows.forget(slot);
             return;
         }
-        let due = flow.next_timeout();
         // A deadline that moved back is left to be found when the old entry fires.
         if due < flow.scheduled {
             flow.scheduled = due;
@@ -405,10 +441,10 @@ fn place(slot: usize) -> u32 {
     u32::try_from(slot).unwrap_or(u32::MAX)
 }
 
-fn sources(plan: &Plan, seed: Seed) -> Vec<Source> {
-    plan.workloads
-        .iter()
-        .map(|workload| {
+fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<Source> {
+    (0..)
+        .zip(&plan.workloads)
+        .map(|(number, workload)| {
             let mut endpoints = vec![None; plan.senders.len()];
             for choice in &workload.choices {
                 endpoints[choice.sender] = Some(Endpoints::new(workload, plan.senders[choice.sender]));
@@ -420,6 +456,7 @@ fn sources(plan: &Plan, seed: Seed) -> Vec<Source> {
                 count: 0,
                 endpoints,
                 header: workload.tcp.header,
+                first_links: [false, true].map(|back| network.link_of(Way { workload: number, back }, 0)),
                 jitter: (!jitter.is_zero()).then(|| (jitter, seed.stream(&workload.jitter_stream()))),
             }
         })

@@ -11,6 +11,7 @@ use wire::{Mss, SeqNum};
 
 use crate::plan::PlannedWorkload;
 use crate::scenario::{Growth, Opener, RttSample, TcpSettings};
+use crate::timers::Timer;
 use crate::workload::FlowStart;
 
 /// The two ends of a connection.
@@ -103,18 +104,17 @@ impl Flow {
     /// What an endless flow has to send: more than any run takes.
     const ENDLESS: u64 = u64::MAX;
 
-    /// A flow that begins at once.
+    /// A flow that begins at once, as soon as it [`write`](Self::write)s.
     pub(crate) fn new(endpoints: &Endpoints, name: Name, start: FlowStart) -> Self {
-        let (sender, receiver) = (endpoints.sender(name.identity), endpoints.receiver(name.identity));
         let Name { serial, index, workload, identity } = name;
-        let mut flow = Self {
+        Self {
             serial,
             index,
             workload,
             start,
             identity,
-            sender,
-            receiver,
+            sender: endpoints.sender(identity),
+            receiver: endpoints.receiver(identity),
             to_write: start.size.unwrap_or(Self::ENDLESS),
             received: 0,
             packets: 0,
@@ -126,9 +126,7 @@ impl Flow {
             closes: endpoints.opener.is_some(),
             recorded: false,
             forgotten: false,
-        };
-        flow.write();
-        flow
+        }
     }
 
     /// Takes over the memory of the queues of a flow that is over.
@@ -198,9 +196,19 @@ impl Flow {
         }
     }
 
+    /// Whether this is the flow's entry among the timers, and not one that is void.
+    pub(crate) fn awaits(&self, timer: &Timer) -> bool {
+        self.serial == timer.number && self.scheduled == timer.at
+    }
+
     /// When the flow next has something to do by itself.
     pub(crate) fn next_timeout(&self) -> Instant {
         self.sender.next_timeout().min(self.receiver.next_timeout()).min(self.send_at)
+    }
+
+    /// When it has, as far as that can have changed by something that happened to this end.
+    pub(crate) fn next_timeout_at(&mut self, end: End) -> Instant {
+        self.end(end).next_timeout().min(self.send_at)
     }
 
     /// Nothing more can come of the flow: it is complete, its ends are at rest and nothing of it is on the
@@ -211,8 +219,8 @@ impl Flow {
             // Without a handshake there is no close either: an end rests once it has nothing to do.
             _ => !self.closes && end.next_timeout() == Instant::NEVER,
         };
-        let ended = self.is_acknowledged() || self.sender.state() == tcp::State::Closed;
-        ended && self.in_network == 0 && at_rest(&self.sender) && at_rest(&self.receiver)
+        let ended = || self.is_acknowledged() || self.sender.state() == tcp::State::Closed;
+        self.in_network == 0 && ended() && at_rest(&self.sender) && at_rest(&self.receiver)
     }
 }
 

@@ -24,6 +24,7 @@ mod sizes;
 mod streams;
 pub mod tables;
 mod timers;
+mod tournament;
 mod trace;
 mod workload;
 

@@ -1,9 +1,5 @@
 //! Links and the packets on them: what has been sent arrives, later, somewhere else, or not at all.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
-
 use link::{Chance, Link, Offered, Outcome};
 use units::{Duration, Instant};
 use wire::{Ecn, Segment};
@@ -11,6 +7,7 @@ use wire::{Ecn, Segment};
 use crate::plan::Plan;
 use crate::streams::{LinkDraws, Seed};
 use crate::tables::{LinkRow, Links, Names};
+use crate::tournament::Tournament;
 
 /// A segment on its way.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +24,8 @@ pub(crate) struct Packet {
     /// The way it takes, and how many links of it lie behind.
     pub(crate) way: Way,
     pub(crate) hop: u16,
+    /// The link that it is on, or comes to next, is the last of its way: then it need not be looked up on arrival.
+    pub(crate) at_last: bool,
 }
 
 /// The path of a workload's data, or of its acknowledgments.
@@ -36,16 +35,15 @@ pub(crate) struct Way {
     pub(crate) back: bool,
 }
 
-/// Every link, with one heap entry for each that has something on it.
+/// Every link, and which of them delivers next.
 ///
-/// A link delivers in order, so its next delivery never gets earlier and one entry is enough: the heap holds
-/// as many entries as there are busy links, not packets.
+/// A link delivers in order, so its next delivery never gets earlier and stands for all of its packets.
 #[derive(Debug)]
 pub(crate) struct Network {
     links: Vec<Link<Packet>>,
     draws: Vec<Draws>,
     paths: Vec<[Vec<u32>; 2]>,
-    deliveries: BinaryHeap<Reverse<(Instant, u32)>>,
+    deliveries: Tournament,
 }
 
 /// What chance decides at a link, each by a name of its own.
@@ -69,21 +67,28 @@ impl Network {
                 })
                 .collect(),
             paths: plan.workloads.iter().map(|w| [indexes(&w.forward), indexes(&w.back)]).collect(),
-            deliveries: BinaryHeap::new(),
+            deliveries: Tournament::new(plan.links.len()),
         }
+    }
+
+    /// The link at this place of a way, and whether it is the last.
+    #[inline]
+    pub(crate) fn link_of(&self, way: Way, hop: u16) -> (u32, bool) {
+        let (path, hop) = (self.path(way), usize::from(hop));
+        (path[hop], path.len() == hop + 1)
     }
 
     /// Puts a packet on the link where its way goes on. Returns what will become of it there.
     #[inline(never)]
     pub(crate) fn forward(&mut self, now: Instant, packet: &Packet) -> Outcome {
-        self.send(now, packet)
+        let (number, at_last) = self.link_of(packet.way, packet.hop);
+        self.send(now, number, Packet { at_last, ..*packet })
     }
 
-    /// Puts a packet on the first link of its way. Returns what will become of it there.
+    /// Puts a packet on this link, which is on its way. Returns what will become of it there.
     #[expect(clippy::inline_always, reason = "the packet goes from registers to its place on the link")]
     #[inline(always)]
-    pub(crate) fn send(&mut self, now: Instant, packet: &Packet) -> Outcome {
-        let number = self.path(packet.way)[usize::from(packet.hop)];
+    pub(crate) fn send(&mut self, now: Instant, number: u32, packet: Packet) -> Outcome {
         let link = &mut self.links[number as usize];
         let was_idle = link.next_delivery().is_none();
         let segment = &packet.segment;
@@ -94,7 +99,7 @@ impl Network {
         };
         let draws = &self.draws[number as usize];
         let (identity, serial) = (packet.identity, u64::from(packet.serial));
-        let outcome = link.offer(now, offered, *packet, move |chance| {
+        let outcome = link.offer(now, offered, packet, move |chance| {
             let draws = match chance {
                 Chance::Loss => draws.loss,
                 Chance::Early => draws.early,
@@ -110,33 +115,33 @@ impl Network {
             && was_idle
             && let Some(at) = link.next_delivery()
         {
-            self.deliveries.push(Reverse((at, number)));
+            self.deliveries.set(number, at);
         }
         outcome
     }
 
     /// When the next packet arrives at the end of a link, [`Instant::NEVER`] if none does.
+    #[inline]
     pub(crate) fn next_delivery(&self) -> Instant {
-        self.deliveries.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
+        self.deliveries.first().0
     }
 
-    /// Takes the next packet off its link.
+    /// The next packet to arrive at the end of a link, in its place there: it isn't copied only to be looked at.
+    #[inline]
+    pub(crate) fn arriving(&self) -> Option<&Packet> {
+        let (at, number) = self.deliveries.first();
+        self.links.get(number as usize)?.head(at)
+    }
+
+    /// Takes that packet off its link.
+    #[expect(clippy::inline_always, reason = "who has looked at the packet in its place needs no copy")]
+    #[inline(always)]
     pub(crate) fn deliver(&mut self) -> Option<Packet> {
-        let mut top = self.deliveries.peek_mut()?;
-        let Reverse((at, number)) = *top;
-        let link = &mut self.links[number as usize];
-        let mut packet = link.deliver(at)?;
-        match link.next_delivery() {
-            Some(next) => top.0.0 = next,
-            None => drop(PeekMut::pop(top)),
-        }
-        packet.hop += 1;
-        Some(packet)
-    }
-
-    /// Whether the packet has come to the end of its way.
-    pub(crate) fn has_arrived(&self, packet: &Packet) -> bool {
-        usize::from(packet.hop) == self.path(packet.way).len()
+        let (at, number) = self.deliveries.first();
+        let link = self.links.get_mut(number as usize)?;
+        let packet = link.deliver(at);
+        self.deliveries.set(number, link.next_delivery().unwrap_or(Instant::NEVER));
+        packet
     }
 
     /// Packets and bytes in a link's queue.

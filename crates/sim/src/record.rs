@@ -71,6 +71,12 @@ impl Recorded {
         self.samples.push(row);
     }
 
+    /// Whether any packets are recorded.
+    #[inline]
+    pub(crate) fn is_tracing(&self) -> bool {
+        self.tracing
+    }
+
     /// Something other than accepting a packet as it is.
     #[inline]
     pub(crate) fn link_did(&mut self, now: Instant, flow: &Flow, packet: &Packet, outcome: Outcome) {

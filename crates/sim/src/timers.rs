@@ -3,6 +3,9 @@
 //! Order is total, as in a heap, but a heap of every flow's entry grows deeper and colder with their number. So only
 //! what is due soon is in a heap; what is due later waits unsorted, in a bucket for each slice of time, and enters the
 //! heap when its slice comes. What is due later than the last bucket waits in a heap of its own.
+//!
+//! A deadline that has moved on since its entry was made is asked for again when the slice comes, for all of a bucket at
+//! once: most entries go on to another bucket and never see the heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -65,7 +68,13 @@ impl Timers {
         }
     }
 
-    /// When the first entry is due, [`Instant::NEVER`] if there is none.
+    /// Whether [`refill`](Self::refill) has something to do: then what `next` and `pop` say is not the whole truth.
+    #[inline]
+    pub(crate) fn is_dry(&self) -> bool {
+        self.due.is_empty() && (self.waiting > 0 || !self.later.is_empty())
+    }
+
+    /// When the first entry is due, [`Instant::NEVER`] if there is none. Not to be asked while dry.
     #[inline]
     pub(crate) fn next(&self) -> Instant {
         self.due.peek().map_or(Instant::NEVER, |Reverse(timer)| timer.at)
@@ -81,19 +90,16 @@ impl Timers {
         } else {
             self.later.push(Reverse(timer));
         }
-        self.refill();
     }
 
-    /// Takes the first entry.
+    /// Takes the first entry. Not while dry.
     pub(crate) fn pop(&mut self) -> Option<Timer> {
-        let Reverse(first) = self.due.pop()?;
-        self.refill();
-        Some(first)
+        self.due.pop().map(|Reverse(first)| first)
     }
 
-    /// Goes on to the next slice that has anything, if this one has nothing left: the first entry is always among
-    /// those that are due.
-    fn refill(&mut self) {
+    /// Goes on to the next slice that has anything, if this one has nothing left: then the first entry is among those that
+    /// are due. `still_due` says when an entry is due by now, no earlier than it was; `None` when it is void.
+    pub(crate) fn refill(&mut self, mut still_due: impl FnMut(&Timer) -> Option<Instant>) {
         while self.due.is_empty() {
             if self.waiting > 0 {
                 self.slice += 1;
@@ -111,7 +117,12 @@ impl Timers {
             }
             let mut come = std::mem::take(self.bucket(self.slice));
             self.waiting -= come.len();
-            self.due.extend(come.drain(..).map(Reverse));
+            for timer in come.drain(..) {
+                if let Some(at) = still_due(&timer) {
+                    self.push(Timer { at, ..timer });
+                }
+            }
+            // Nothing came to this bucket meanwhile: its next turn is beyond the buckets.
             *self.bucket(self.slice) = come;
         }
     }
@@ -142,17 +153,27 @@ mod tests {
         prop_oneof![0..3u64, 0..1u64 << SLICE_BITS, 0..end, end - 3..end + 3, end..20 * end, Just(u64::MAX)]
     }
 
+    /// Fills up what is due, as a driver does before every look.
+    fn fill(timers: &mut Timers, still_due: impl FnMut(&Timer) -> Option<Instant>) {
+        if timers.is_dry() {
+            timers.refill(still_due);
+        }
+        assert!(!timers.is_dry());
+    }
+
     proptest! {
         #[test]
         fn entries_come_in_order(steps in proptest::collection::vec((any_distance(), 0..4usize), 1..300)) {
             let mut timers = Timers::new();
             let mut heap = BinaryHeap::new();
             let mut now = 0u64;
+            let same = |timer: &Timer| Some(timer.at);
             for (number, (distance, takes)) in (0u64..).zip(steps) {
                 let entry = timer(now.saturating_add(distance), number);
                 timers.push(entry);
                 heap.push(Reverse(entry));
                 for _ in 0..takes {
+                    fill(&mut timers, same);
                     prop_assert_eq!(timers.next(), heap.peek().map_or(Instant::NEVER, |Reverse(t)| t.at));
                     let first = timers.pop();
                     prop_assert_eq!(first, heap.pop().map(|Reverse(timer)| timer));
@@ -160,9 +181,38 @@ mod tests {
                 }
             }
             while let Some(Reverse(first)) = heap.pop() {
+                fill(&mut timers, same);
                 prop_assert_eq!(timers.pop(), Some(first));
             }
+            fill(&mut timers, same);
             prop_assert_eq!((timers.pop(), timers.next()), (None, Instant::NEVER));
+        }
+
+        /// Each flow has one entry; its deadline moves on, or goes away, while the entry waits.
+        #[test]
+        fn no_deadline_is_missed_or_early(
+            flows in proptest::collection::vec((any_distance(), any_distance(), any::<bool>()), 1..100),
+        ) {
+            let mut timers = Timers::new();
+            let mut deadlines = Vec::new();
+            for (number, (distance, later, over)) in (0u64..).zip(flows) {
+                timers.push(timer(distance, number));
+                deadlines.push((!over).then(|| Instant::from_nanos(distance.saturating_add(later))));
+            }
+            let mut expected: Vec<_> = (0u64..).zip(&deadlines).filter_map(|(n, at)| at.map(|at| (at, n))).collect();
+            expected.sort_unstable();
+            let mut seen = Vec::new();
+            loop {
+                fill(&mut timers, |timer| deadlines[usize::try_from(timer.number).unwrap()]);
+                let Some(entry) = timers.pop() else { break };
+                // As the event loop does with what was already due when its deadline moved on.
+                match deadlines[usize::try_from(entry.number).unwrap()] {
+                    Some(at) if at == entry.at => seen.push((at, entry.number)),
+                    Some(at) => timers.push(Timer { at, ..entry }),
+                    None => {}
+                }
+            }
+            prop_assert_eq!(seen, expected);
         }
     }
 

@@ -219,6 +219,16 @@ impl Connection {
         self.events.pop()
     }
 
+    /// Whether [`poll_transmit`](Self::poll_transmit) has nothing for sure, because nothing is owed, unsent or in flight. If
+    /// not, it may have nothing all the same; this is a cheaper question for whoever mostly receives.
+    #[inline]
+    pub fn is_at_rest(&self) -> bool {
+        self.owed.is_none()
+            && !self.rcv.ack_is_due()
+            && self.snd.una == self.snd.end()
+            && self.state.is_synchronized()
+    }
+
     /// When [`on_timeout`](Self::on_timeout) is next due, [`Instant::NEVER`] if no timer runs.
     pub fn next_timeout(&self) -> Instant {
         let timers = &self.timers;
@@ -370,9 +380,9 @@ impl Connection {
             window_scale: (config.window_scaling && (!answers || self.rcv.peer_scales()))
                 .then_some(self.negotiated.receive_scale),
             sack_permitted: self.negotiated.sack,
-            timestamps: self.negotiated.timestamps.then(|| Timestamps {
-                val: timestamp_clock(now),
-                ecr: if answers { self.rcv.timestamp_echo() } else { 0 },
+            timestamps: self.negotiated.timestamps.then(|| {
+                let stamps = self.timestamps(now);
+                Timestamps { ecr: if answers { stamps.ecr } else { 0 }, ..stamps }
             }),
             ..Options::default()
         };

@@ -21,7 +21,10 @@ struct Piece {
 impl Connection {
     /// The next segment to send, `None` when there is none just now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        if let Some(owed) = self.owed.take() {
+        // Looked at before it is taken: that would write at every call.
+        if self.owed.is_some()
+            && let Some(owed) = self.owed.take()
+        {
             let Owed::Reset { seq, ack } = owed else { return Some(self.keep_alive(now)) };
             return Some(Segment {
                 seq,
@@ -101,11 +104,12 @@ impl Connection {
         if !self.state.can_send() {
             return None;
         }
-        let again = self.repair_piece();
-        if let Some(piece) = again {
+        if self.snd.repair.point.is_some()
+            && let Some(piece) = self.repair_piece()
+        {
             self.count(piece, true);
             self.snd.resent(piece.seq, piece.len, now);
-            return again;
+            return Some(piece);
         }
         if self.snd.nxt == self.snd.end() {
             self.note_dry();
@@ -138,9 +142,8 @@ impl Connection {
         }
     }
 
-    /// What fast recovery wants sent again.
+    /// What fast recovery, which goes on, wants sent again.
     fn repair_piece(&mut self) -> Option<Piece> {
-        self.snd.repair.point?;
         let limit = self.snd.mss_c();
         let piece = |cut: Cut| {
             let (seq, len) = cut.range();

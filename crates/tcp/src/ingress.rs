@@ -24,6 +24,8 @@ use crate::state::State;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Continue,
+    /// Only to the fifth, where its acknowledgment is taken.
+    OnlyAck,
     Stop,
 }
 
@@ -50,19 +52,25 @@ impl Connection {
 
     /// RFC 9293 §3.10.7.4: SYN-RECEIVED and the synchronized states.
     fn segment_otherwise(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
+        let trimmed: Segment;
+        let mut segment = segment;
         if self.state == State::SynReceived && segment.control == Control::Syn {
             if segment.seq + 1 == self.rcv.nxt && !segment.is_ecn_setup() {
                 // RFC 3168 §6.1.1.1: the peer has fallen back to a plain SYN, and no end may set ECT.
                 self.negotiated.ecn = false;
             }
             if self.repeats_known_syn(segment) {
-                return self.segment_otherwise(&self.without_syn(segment), now);
+                trimmed = self.without_syn(segment);
+                segment = &trimmed;
             }
         }
-        if self.check_sequence(segment, now) == Step::Stop
-            || self.check_reset(segment, now) == Step::Stop
-            || self.check_syn(segment, now) == Step::Stop
+        let step = self.check_sequence(segment, now);
+        if step == Step::Stop
+            || step == Step::Continue
+                && (self.check_reset(segment, now) == Step::Stop
+                    || self.check_syn(segment, now) == Step::Stop)
             || self.check_ack(segment, now) == Step::Stop
+            || step == Step::OnlyAck
         {
             return None;
         }

@@ -251,7 +251,12 @@ impl Victim {
 
     fn drain(&mut self) -> Result<(), String> {
         let mut sent = 0;
-        while let Some(segment) = self.stream.poll_transmit(self.now, &mut self.payload) {
+        loop {
+            let at_rest = self.stream.is_at_rest();
+            let Some(segment) = self.stream.poll_transmit(self.now, &mut self.payload) else { break };
+            if at_rest {
+                return Err(format!("sent at rest: {segment:?}"));
+            }
             if segment.control != Control::Rst {
                 self.expects = segment.ack.unwrap_or(self.expects);
             }

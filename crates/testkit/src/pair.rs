@@ -246,8 +246,11 @@ impl Pair {
     fn drain(&mut self, end: End) -> Result<(), String> {
         let side = &mut self.sides[end.index()];
         loop {
-            let before = side.stream.send_state();
+            let (before, at_rest) = (side.stream.send_state(), side.stream.is_at_rest());
             let Some(segment) = side.stream.poll_transmit(self.now, &mut self.payload) else { break };
+            if at_rest {
+                return Err(format!("{end:?} sent `{}` at rest", side.origins.show(&segment)));
+            }
             side.watch
                 .sent(&side.stream, &before, &segment)
                 .map_err(|problem| format!("{end:?} sent `{}`: {problem}", side.origins.show(&segment)))?;

@@ -160,7 +160,10 @@ impl Rig {
     }
 
     fn drain(&mut self) {
-        while let Some(segment) = self.connection.poll_transmit(self.now) {
+        loop {
+            let at_rest = self.connection.is_at_rest();
+            let Some(segment) = self.connection.poll_transmit(self.now) else { break };
+            assert!(!at_rest, "sent at rest: {}", OURS.show(&segment));
             if segment.control != Control::Rst {
                 self.peer_expects = self.peer_expects.latest(segment.seq_end());
             }

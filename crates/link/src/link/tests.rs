@@ -101,9 +101,12 @@ fn deliver_up_to(
 ) {
     while let Some(due) = link.next_delivery().filter(|due| due.as_nanos() <= limit) {
         if let Some(early) = due.as_nanos().checked_sub(1) {
+            assert_eq!(link.head(at(early)), None, "shown before it was due");
             assert_eq!(link.deliver(at(early)), None, "delivered before it was due");
         }
+        let shown = link.head(due).copied();
         let serial = link.deliver(due).expect("a delivery that is due");
+        assert_eq!(shown, Some(serial), "another one delivered than shown");
         assert_eq!(seen[serial].delivered, None, "delivered twice");
         seen[serial].delivered = Some(due.as_nanos());
         look(link, due.as_nanos(), seen);

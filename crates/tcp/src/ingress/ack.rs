@@ -10,6 +10,7 @@ use crate::event::{CloseReason, Event};
 use crate::state::State;
 
 impl Connection {
+    #[inline]
     pub(super) fn check_ack(&mut self, segment: &Segment, now: Instant) -> Step {
         let Some(ack) = segment.ack else { return Step::Stop };
         if self.state == State::SynReceived && self.complete_handshake(segment, ack, now) == Step::Stop {

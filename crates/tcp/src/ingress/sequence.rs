@@ -43,7 +43,7 @@ impl Connection {
         // RFC 9293 §3.10.7.4: with a window of zero acknowledgments are still taken; and in TIME-WAIT a FIN
         // that is sent again starts the wait anew.
         if self.rcv.window() == 0 || self.state == State::TimeWait {
-            self.check_ack(segment, now);
+            return Step::OnlyAck;
         }
         Step::Stop
     }
