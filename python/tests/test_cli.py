@@ -39,6 +39,8 @@ def schema(name: str) -> Any:
         ["reproduce"],
         ["reproduce", "smart-framing"],
         ["reproduce", "smart-framing", "table-1"],
+        ["reproduce", "smart-framing", "table-2"],
+        ["reproduce", "smart-framing", "table-3"],
         ["model"],
         ["model", "smart-framing"],
         ["model", "short-flow"],

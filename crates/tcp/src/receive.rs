@@ -234,7 +234,7 @@ impl Receiver {
 
     /// Whether there is anything for SACK blocks to say.
     pub(crate) fn has_reports(&self) -> bool {
-        !self.islands.is_empty() || self.duplicate.is_some()
+        !self.islands.is_empty() || self.fin.is_some() || self.duplicate.is_some()
     }
 
     /// Notes that an acknowledgment is leaving and returns it.
@@ -254,15 +254,26 @@ impl Receiver {
         UnscaledWindow::from_bytes(self.window(), scale)
     }
 
-    /// Up to `room` blocks: what arrived twice first (RFC 2883 §4), then what grew last (RFC 2018 §4).
+    /// Up to `room` blocks: what arrived twice first (RFC 2883 §4), then what grew last (RFC 2018 §4). A FIN that is kept
+    /// has its number in the block that it ends, or a block of its own behind the others: RFC 2018 speaks of data, but a
+    /// sender whose last segment carries the FIN has to learn that all of it arrived, and Linux says it in this way.
     pub(crate) fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
         if let Some(twice) = self.duplicate.take() {
             blocks.push(twice);
         }
         let room = room.min(SackBlocks::CAPACITY).saturating_sub(blocks.len());
-        for &island in self.islands.iter().rev().take(room) {
-            blocks.push(island);
+        let kept = self.fin.and_then(|fin| SeqRange::new(fin, fin + 1));
+        let ended = |island: SeqRange| match kept {
+            Some(fin) if island.end() == fin.start() => {
+                SeqRange::new(island.start(), fin.end()).unwrap_or(island)
+            }
+            _ => island,
+        };
+        let alone = kept.filter(|fin| self.islands.iter().all(|island| island.end() != fin.start()));
+        let islands = self.islands.iter().rev().map(|&island| ended(island));
+        for block in islands.chain(alone).take(room) {
+            blocks.push(block);
         }
         blocks
     }

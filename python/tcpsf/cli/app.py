@@ -394,4 +394,89 @@ def table_1(**arguments: Any) -> None:
     table_1(**arguments)
 
 
+acks = click.option(
+    "--acks",
+    type=click.Choice(["kernel", "delayed"]),
+    default="kernel",
+    show_default=True,
+    help="The clients acknowledge as their kernel does, or delay from the first segment on (TCP_QUICKACK off).",
+)
+rate = click.option(
+    "--rate",
+    type=click.FloatRange(min=1, max=2000),
+    metavar="N",
+    default=600.0,
+    show_default=True,
+    help="Transfers begun per second; fewer where the machine is busy.",
+)
+live_scale = click.option(
+    "--full/--quick", help="A quarter of a minute to over one for each path, or a few seconds.  [default: quick]"
+)
+
+
+def live_out(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make the option that names a folder for what is measured."""
+    return click.option(
+        "--out",
+        type=FOLDER,
+        metavar="DIR",
+        default=f"tcpsf-{name}",
+        show_default=True,
+        help="Where report and records go. Finished paths are kept there; an interrupted command goes on from them.",
+    )
+
+
+@smart_framing.command("table-2")
+@live_scale
+@acks
+@rate
+@seed
+@as_json
+@live_out("table-2")
+@force()
+def table_2(**arguments: Any) -> None:
+    """Fast recoveries and timeouts of files, on live kernels.
+
+    Files of 10 Kbytes, our server with Classic, VS-TCP-SF and FS-TCP-SF by turns, this machine's kernel as clients,
+    emulated paths between them. Needs root, or namespaces of your own.
+    """
+    from tcpsf.cli.testbed import command
+
+    command("table-2", loss="proportional", objects=1, **arguments)
+
+
+@smart_framing.command("table-3")
+@live_scale
+@click.option(
+    "--loss",
+    type=click.Choice(["proportional", "per-byte"]),
+    default="proportional",
+    show_default=True,
+    help="How a packet's chance to be lost goes with its size: in proportion, or each byte is hit independently.",
+)
+@click.option(
+    "--objects",
+    type=click.IntRange(min=1, max=100),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Objects that a connection carries, one after the other.",
+)
+@acks
+@rate
+@seed
+@as_json
+@live_out("table-3")
+@force()
+def table_3(**arguments: Any) -> None:
+    """Timer, timeouts and times of Web objects, on live kernels.
+
+    Objects below 10 kB through nine settings of an emulated link, with Classic, VS-TCP-SF and FS-TCP-SF by turns. Needs
+    root, or namespaces of your own.
+    """
+    from tcpsf.cli.testbed import command
+
+    command("table-3", **arguments)
+
+
 app.add_command(model)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from tcpsf import stats
+from tcpsf.report import text
 from tcpsf.reproduce.judge import Finding
 
 SCHEMA = "tcpsf.evaluation/1"
@@ -149,16 +150,25 @@ class ReportProvenance(Plain):
     runs: int
     """Independent runs a point."""
     duration: str
-    """Simulated time of a run."""
+    """Time of a run: simulated, or that in which live transfers are begun."""
     seeds: tuple[int, ...]
     scenarios: Mapping[str, Mapping[str, Any]]
     """By a name that says what is simulated, as plain data."""
     jobs: int
     """Runs that the report rests on."""
+    kind: Literal["simulated", "live"] = "simulated"
+    """How they were made."""
     started: str | None = None
     """Date and time, ISO 8601; ``None`` where the same input shall give the same bytes."""
     seconds: float | None = None
     """How long it took."""
+
+    @property
+    def size(self) -> str:
+        """How much each point rests on, in words."""
+        if self.kind == "live":
+            return f"transfers begun for {self.duration} a point"
+        return f"{text.count(self.runs, 'run')} of {self.duration} a point"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

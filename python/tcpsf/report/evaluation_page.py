@@ -223,9 +223,9 @@ def _facts(source: ReportProvenance) -> Iterable[tuple[str, str]]:
     yield "Made by", f"tcpsf {source.version}"
     yield "To repeat it", f"`{source.command}`"
     if source.jobs:
-        yield "Scale", f"{source.scale}: {text.count(source.runs, 'run')} of {source.duration} a point"
+        yield "Scale", f"{source.scale}: {source.size}"
         yield "Seeds", _seeds(source.seeds)
-        yield "Simulated", text.count(source.jobs, "run") + " in all"
+        yield source.kind.capitalize(), text.count(source.jobs, "run") + " in all"
     else:
         yield "Scale", source.scale
     if source.started is not None:

@@ -131,6 +131,22 @@ def all_below(points: Mapping[str, stats.Estimate | None], threshold: float, uni
     return _all(points, lambda found: below(found, threshold), lambda found: -found.value, "highest", unit)
 
 
+def all_within(points: Mapping[str, stats.Estimate | None], low: float, high: float, unit: str) -> Judged:
+    """``low <= value <= high`` at every point; the text names the one nearest to leaving, or farthest out.
+
+    >>> all_within({"a": stats.Estimate(2.0, 1.0, 8), "b": stats.Estimate(3.0, 1.0, 8)}, -5.0, 5.0, "%").ours
+    'farthest 3.0 ± 1.0 % (b)'
+    """
+    middle = (low + high) / 2.0
+    return _all(
+        points,
+        lambda found: is_within(found, low, high, unit).verdict,
+        lambda found: -abs(found.value - middle),
+        "farthest",
+        unit,
+    )
+
+
 def _all(
     points: Mapping[str, stats.Estimate | None],
     judge: Callable[[stats.Estimate | None], Verdict],

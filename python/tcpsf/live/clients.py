@@ -1,0 +1,315 @@
+"""Clients of the machine's own TCP: many HTTP fetches at once, every byte compared.
+
+``python -m tcpsf.live.clients PLAN OUT`` reads a plan (`Plan` as JSON), makes its fetches and writes a line of JSON
+for each to OUT. Each fetch binds a port of its own, by which the server's record is found again.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import json
+import os
+import random
+import resource
+import select
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+FIRST_PORT = 10_000
+MOST = 65_536 - FIRST_PORT
+"""Fetches of one run: each has a port of its own."""
+
+LONGEST_HEAD = 16_384
+"""Bytes of a response's head before the fetch is given up."""
+
+TOLD_EVERY_S = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to fetch, and when."""
+
+    address: str
+    port: int
+    starts_s: Sequence[float]
+    """When each connection begins, from the beginning of the run; in order."""
+    sizes: Sequence[Sequence[int]]
+    """The sizes in bytes, which are the names too, of the files that each connection fetches one after the other."""
+    patience_s: float
+    """After so long a connection is given up."""
+    delayed_acks: bool
+    """Whether the kernel is asked to delay acknowledgments from the start (``TCP_QUICKACK`` off)."""
+    progress: str
+    """A file that always tells how many connections have ended."""
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Read what `to_json` wrote."""
+        return cls(**json.loads(text))
+
+    def to_json(self) -> str:
+        """Return the plan as JSON."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(slots=True, kw_only=True)
+class Fetch:
+    """What one connection fetched; times are in seconds from its own start, but ``start_s`` from the run's."""
+
+    fetch: int
+    client_port: int
+    size_bytes: int
+    """Of all its files."""
+    start_s: float
+    connect_s: float | None = None
+    """Until the connection was established."""
+    first_byte_s: float | None = None
+    completion_s: float | None = None
+    """Until all was there, and equal to the files."""
+    received_bytes: int = 0
+    """Of the files, compared and found equal."""
+    head_bytes: int = 0
+    """Of the responses' heads."""
+    failure: str = ""
+    """Why it did not complete: what went wrong in a few words."""
+
+
+@functools.cache
+def content(size: int) -> bytes:
+    """The bytes of the file of this size: noise, so that a byte in the wrong place is noticed.
+
+    >>> len(content(428)), content(428) == content(429)[:428]
+    (428, False)
+    """
+    return random.Random(size).randbytes(size)  # noqa: S311  not for secrets
+
+
+def file_name(size: int) -> str:
+    """The name that the file of this size is served by."""
+    return f"{size}.bin"
+
+
+def write_files(sizes: Sequence[int], folder: Path) -> None:
+    """Write the files to be served."""
+    for size in set(sizes):
+        (folder / file_name(size)).write_bytes(content(size))
+
+
+class _Connection:
+    """A fetch on its way."""
+
+    __slots__ = ("begun", "deadline", "files", "head", "place", "socket", "told")
+
+    def __init__(self, told: Fetch, begun: float, deadline: float, one: socket.socket, files: Sequence[int]) -> None:
+        self.told = told
+        self.begun = begun
+        self.deadline = deadline
+        self.socket = one
+        self.files = deque(files)
+        """The sizes of those that are not all there; the first is being fetched."""
+        self.head: bytearray | None = bytearray()
+        """What came of the head; ``None`` once it is complete."""
+        self.place = 0
+        """How much of the file is there."""
+
+
+class Clients:
+    """Makes the fetches of a plan: one thread, one epoll, no connection waits for another."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._poll = select.epoll()
+        self._open: dict[int, _Connection] = {}
+        self._by_start: deque[_Connection] = deque()
+        """In order of their deadlines: patience is the same for all."""
+        self._ended: list[Fetch] = []
+        self._buffer = bytearray(65_536)
+        self._ports = iter(range(FIRST_PORT, FIRST_PORT + MOST))
+
+    def run(self) -> list[Fetch]:
+        """Make them all, and return them in the order of their ends."""
+        plan = self._plan
+        progress = os.open(plan.progress, os.O_WRONLY | os.O_CREAT, 0o600)
+        began = time.monotonic()
+        told, number = 0.0, 0
+        try:
+            while number < len(plan.sizes) or self._open:
+                now = time.monotonic()
+                while number < len(plan.sizes) and began + plan.starts_s[number] <= now:
+                    self._start(number, began)
+                    number += 1
+                self._give_up(now)
+                if now - told > TOLD_EVERY_S:
+                    told = now
+                    os.pwrite(progress, b"%-20d" % len(self._ended), 0)
+                next_start = began + plan.starts_s[number] if number < len(plan.sizes) else now + TOLD_EVERY_S
+                for handle, events in self._poll.poll(max(0.0, min(next_start - now, TOLD_EVERY_S))):
+                    self._serve(self._open[handle], events)
+            os.pwrite(progress, b"%-20d" % len(self._ended), 0)
+        finally:
+            os.close(progress)
+            self._poll.close()
+            for each in self._open.values():
+                each.socket.close()
+        return self._ended
+
+    def _start(self, number: int, began: float) -> None:
+        plan = self._plan
+        now = time.monotonic()
+        told = Fetch(fetch=number, client_port=0, size_bytes=sum(plan.sizes[number]), start_s=now - began)
+        one = socket.socket(socket.AF_INET6 if ":" in plan.address else socket.AF_INET, socket.SOCK_STREAM)
+        one.setblocking(False)
+        try:
+            told.client_port = self._bind(one)
+        except OSError as error:
+            one.close()
+            told.failure = f"bind: {error.strerror}"
+            self._ended.append(told)
+            return
+        one.connect_ex((plan.address, plan.port))  # what comes of it is seen when the socket is writable
+        connection = _Connection(told, now, now + plan.patience_s, one, plan.sizes[number])
+        self._open[one.fileno()] = connection
+        self._by_start.append(connection)
+        self._poll.register(one.fileno(), select.EPOLLOUT)
+
+    def _bind(self, one: socket.socket) -> int:
+        """Bind the next port that nobody has."""
+        while True:
+            port = next(self._ports, None)
+            if port is None:
+                raise OSError(errno.EADDRINUSE, "no port is left")
+            try:
+                one.bind(("", port))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+            else:
+                return port
+
+    def _serve(self, connection: _Connection, events: int) -> None:
+        told = connection.told
+        if told.connect_s is None:
+            refused = connection.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if refused:
+                self._end(connection, f"connect: {os.strerror(refused)}")
+                return
+            if events & select.EPOLLOUT:
+                self._ask(connection)
+            return
+        try:
+            count = connection.socket.recv_into(self._buffer)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._end(connection, "" if told.completion_s is not None else f"receive: {error.strerror}")
+            return
+        if count == 0:
+            self._end(connection, "" if told.completion_s is not None else "closed before all was there")
+            return
+        failure = self._take(connection, memoryview(self._buffer)[:count])
+        if failure:
+            self._end(connection, failure)
+
+    def _ask(self, connection: _Connection) -> None:
+        told = connection.told
+        told.connect_s = time.monotonic() - connection.begun
+        if self._plan.delayed_acks:
+            connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+        failure = self._request(connection)
+        if failure:
+            self._end(connection, failure)
+            return
+        self._poll.modify(connection.socket.fileno(), select.EPOLLIN)
+
+    def _request(self, connection: _Connection) -> str:
+        """Ask for the next file; return what is wrong with that, if anything."""
+        lines = [f"GET /{file_name(connection.files[0])} HTTP/1.1", f"Host: {self._plan.address}"]
+        if len(connection.files) == 1:
+            lines.append("Connection: close")
+        try:
+            connection.socket.send("\r\n".join([*lines, "", ""]).encode())  # an empty send buffer takes it whole
+        except OSError as error:
+            return f"send: {error.strerror}"
+        return ""
+
+    def _take(self, connection: _Connection, chunk: memoryview) -> str:
+        """Compare what came with what should; return what is wrong with it, if anything."""
+        told = connection.told
+        if told.first_byte_s is None:
+            told.first_byte_s = time.monotonic() - connection.begun
+        if connection.head is not None:
+            if not connection.files:
+                return "wrong bytes"  # behind the last
+            connection.head += chunk
+            end = connection.head.find(b"\r\n\r\n")
+            if end < 0:
+                return "no end of the head" if len(connection.head) > LONGEST_HEAD else ""
+            failure = _wrong_head(bytes(connection.head[:end]), connection.files[0])
+            if failure:
+                return failure
+            told.head_bytes += end + 4
+            chunk = memoryview(bytes(connection.head[end + 4 :]))
+            connection.head = None
+        place = connection.place
+        if chunk != content(connection.files[0])[place : place + len(chunk)]:
+            return "wrong bytes"
+        told.received_bytes += len(chunk)
+        connection.place += len(chunk)
+        if connection.place < connection.files[0]:
+            return ""
+        connection.files.popleft()
+        connection.head, connection.place = bytearray(), 0
+        if connection.files:
+            return self._request(connection)
+        told.completion_s = time.monotonic() - connection.begun
+        return ""
+
+    def _give_up(self, now: float) -> None:
+        while self._by_start and self._by_start[0].deadline <= now:
+            connection = self._by_start.popleft()
+            if connection.socket.fileno() >= 0:
+                self._end(connection, "" if connection.told.completion_s is not None else "out of patience")
+        while self._by_start and self._by_start[0].socket.fileno() < 0:
+            self._by_start.popleft()
+
+    def _end(self, connection: _Connection, failure: str) -> None:
+        connection.told.failure = failure
+        self._poll.unregister(connection.socket.fileno())
+        del self._open[connection.socket.fileno()]
+        connection.socket.close()
+        self._ended.append(connection.told)
+
+
+def _wrong_head(head: bytes, size: int) -> str:
+    lines = head.split(b"\r\n")
+    status = lines[0].split(b" ", 2)
+    if len(status) < 2 or not status[0].startswith(b"HTTP/1.") or status[1] != b"200":
+        return f"answered `{lines[0].decode('latin-1')}`"
+    fields = dict(line.lower().split(b":", 1) for line in lines[1:] if b":" in line)
+    length = fields.get(b"content-length", b"").strip()
+    return "" if length == str(size).encode() else f"a length of `{length.decode('latin-1')}`"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make the fetches of a plan."""
+    plan = Plan.from_json(Path(arguments[0]).read_text(encoding="utf-8"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = len(plan.sizes) + 64
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+        )
+    ended = Clients(plan).run()
+    with Path(arguments[1]).open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(asdict(each)) + "\n" for each in sorted(ended, key=lambda each: each.fetch))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

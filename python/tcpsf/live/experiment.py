@@ -1,0 +1,128 @@
+"""What is measured in one go: a path, its senders, the files fetched, for how long. Also how it is simulated."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from tcpsf.errors import TcpsfError
+from tcpsf.live.clients import MOST
+from tcpsf.scenario import BurstLoss, ByteLoss, LinearLoss, Link, PacketLoss, Poisson, Scenario, Sizes, Tcp
+
+Acks = Literal["kernel", "delayed"]
+"""How the clients acknowledge: as their kernel does, or delayed from the first segment on (``TCP_QUICKACK`` off)."""
+
+PathLoss = PacketLoss | ByteLoss | LinearLoss | BurstLoss
+
+KERNEL_MSS = 1460
+"""What the clients announce; timestamps take 12 bytes of it in each segment."""
+
+KERNEL_SYN_TIMEOUT = "1s"
+"""After which Linux repeats a SYN."""
+
+DELAYED_ACK = "40ms"
+"""The least delay of Linux's delayed acknowledgments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """Fetches over one emulated path, by turns from each of some senders."""
+
+    name: str
+    latency_ms: int
+    """Extra delay of what the server sends."""
+    loss: PathLoss
+    """Loss of what the server sends."""
+    senders: tuple[str, ...]
+    """The server's senders, which take turns connection by connection."""
+    sizes: tuple[int, ...]
+    """File sizes in bytes, equally likely."""
+    rate: float
+    """Connections begun per second, as a Poisson process."""
+    duration_s: float
+    """For how long connections are begun."""
+    patience_s: float = 30.0
+    """After so long a connection is given up."""
+    objects: int = 1
+    """Files that a connection fetches, one after the other."""
+    acks: Acks = "kernel"
+    rto_min: str = "200ms"
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        where = f"cannot measure `{self.name}`"
+        if not self.senders or not self.sizes:
+            raise TcpsfError(f"{where}: it has no {'sizes' if self.senders else 'senders'}", hint="name one at least")
+        for what, value in (("rate", self.rate), ("duration_s", self.duration_s), ("patience_s", self.patience_s)):
+            if not 0.0 < value < float("inf"):
+                raise TcpsfError(f"{where}: `{what}` is {value:g}", hint="it must be above 0")
+        if self.rate * self.duration_s > 0.9 * MOST:
+            raise TcpsfError(
+                f"{where}: {self.rate:g} fetches per second for {self.duration_s:g} s are too many",
+                hint=f"a run has ports for {int(0.9 * MOST)} fetches",
+            )
+        if min(self.sizes) < 1:
+            raise TcpsfError(f"{where}: a size is {min(self.sizes)}", hint="a file has 1 byte at least")
+        if self.objects < 1:
+            raise TcpsfError(f"{where}: a connection fetches {self.objects} files", hint="1 or more")
+        if self.latency_ms < 0:
+            raise TcpsfError(f"{where}: the latency is {self.latency_ms} ms", hint="0 or more")
+
+    def fetches(self) -> tuple[list[float], list[list[int]]]:
+        """When each connection begins, in seconds, and the sizes of its files; the same for the same seed."""
+        # The number of the seed and what must not depend on each other: sizes, and the turns of the senders.
+        arrivals = random.Random(f"{self.seed}/arrivals")  # noqa: S311  not for secrets
+        sizes = random.Random(f"{self.seed}/sizes")  # noqa: S311
+        gaps = iter(lambda: arrivals.expovariate(self.rate), None)
+        starts = list(itertools.takewhile(lambda at: at < self.duration_s, itertools.accumulate(gaps)))
+        return starts, [sizes.choices(self.sizes, k=self.objects) for _ in starts]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return {**asdict(self), "loss": {"kind": self.loss.kind, **asdict(self.loss)}}
+
+    def simulated(self, sender: str, *, head_bytes: int, flows: int) -> Scenario:
+        """Return the same for the simulator, with some ``flows`` of one sender.
+
+        Nothing on the path depends on how many flows there are, so they may come at any rate. ``head_bytes`` is how
+        much longer than the file a response was.
+        """
+        rate = 100.0
+        delayed = Tcp(ack_every=2, ack_delay=DELAYED_ACK) if self.acks == "delayed" else Tcp(ack_every=1)
+        return Scenario(
+            name=f"{self.name}, simulated",
+            duration=f"{flows / rate:g}s",
+            link=(
+                Link(name="down", from_="server", to="client", delay=f"{self.latency_ms}ms", loss=self.loss),
+                Link(name="up", from_="client", to="server"),
+            ),
+            workload=(
+                Poisson(
+                    name="web",
+                    from_="server",
+                    to="client",
+                    rate=rate,
+                    sizes=Sizes(classes=tuple(size + head_bytes for size in self.sizes)),
+                    sender=sender,
+                    handshake=True,
+                    opener="receiver",
+                ),
+            ),
+            tcp=replace(
+                delayed,
+                profile="rfc",
+                mss=KERNEL_MSS,
+                timestamps=True,
+                rto_min=self.rto_min,
+                # What the client waits before it repeats its SYN: it comes before the server's own.
+                rto_initial=KERNEL_SYN_TIMEOUT,
+            ),
+        )
+
+
+def total_seconds(experiments: Sequence[Experiment]) -> float:
+    """How long they take at the least: the time in which fetches are begun."""
+    return sum(each.duration_s for each in experiments)

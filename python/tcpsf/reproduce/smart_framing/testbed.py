@@ -1,0 +1,249 @@
+"""Tables II and III of the Smart Framing paper, measured: live clients, our server, an emulated path."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from tcpsf import _core
+from tcpsf.live.experiment import Acks, Experiment, PathLoss
+from tcpsf.papers import smart_framing as paper
+from tcpsf.papers import smart_framing_testbed as testbed
+from tcpsf.report.evaluation import Report, ReportProvenance, Section
+from tcpsf.runs import Progress, run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tcpsf.live.result import Live, LiveStore
+
+Which = Literal["table-2", "table-3"]
+
+SENDERS = tuple(variant.sender for variant in paper.VARIANTS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveScale:
+    """For how many seconds fetches are begun on a path, by its drop probability: losses are rare where it is low."""
+
+    name: Literal["quick", "full"]
+    seconds: Mapping[float, float]
+    simulated: int
+    """Simulated flows of each sender on each path: enough that the simulator's part of an interval hardly counts."""
+
+
+SCALES = {
+    "quick": LiveScale(name="quick", simulated=30_000, seconds={0.01: 12.0, 0.02: 12.0, 0.05: 6.0, 0.10: 4.0}),
+    "full": LiveScale(name="full", simulated=200_000, seconds={0.01: 75.0, 0.02: 75.0, 0.05: 25.0, 0.10: 15.0}),
+}
+
+RATE = 600.0
+"""Fetches begun per second: some hundreds at once, and half of two cores."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Testbed:
+    """What is to be measured."""
+
+    which: Which
+    scale: LiveScale
+    law: testbed.Law
+    acks: Acks
+    objects: int
+    rate: float
+    seed: int
+    experiments: tuple[Experiment, ...]
+
+    @property
+    def command(self) -> str:
+        """The command line that repeats it."""
+        words = [f"tcpsf reproduce smart-framing {self.which} --{self.scale.name} --seed {self.seed}"]
+        if self.which == "table-3" and self.law != testbed.LAWS[0]:
+            words.append(f"--loss {self.law}")
+        if self.acks != "kernel":
+            words.append(f"--acks {self.acks}")
+        if self.objects != 1:
+            words.append(f"--objects {self.objects}")
+        if self.rate != RATE:
+            words.append(f"--rate {self.rate:g}")
+        return " ".join(words)
+
+
+class Measure(Protocol):
+    """Makes an experiment, telling the share done as it goes."""
+
+    def __call__(self, experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
+        """Make it."""
+
+
+def prepare(
+    which: Which,
+    *,
+    scale: LiveScale | Literal["quick", "full"] = "quick",
+    law: testbed.Law = "proportional",
+    acks: Acks = "kernel",
+    objects: int = 1,
+    rate: float = RATE,
+    seed: int = 1,
+) -> Testbed:
+    """Find out what is to be measured.
+
+    Paths use the seeds ``seed``, ``seed + 1``, … for when each file is fetched and which, and for what the link loses.
+
+    >>> [each.name for each in prepare("table-3").experiments][:2]
+    ['0.01, 20 ms', '0.01, 50 ms']
+    """
+    scale = SCALES[scale] if isinstance(scale, str) else scale
+    paths: list[tuple[str, int, PathLoss, float]]
+    if which == "table-2":
+        sizes: tuple[int, ...] = (testbed.FILE_BYTES,)
+        paths = [(each.key, each.latency_ms, each.loss, each.loss.probability) for each in testbed.PATHS]
+    else:
+        sizes = testbed.OBJECT_BYTES
+        paths = [
+            (setting_name(each), each.latency_ms, testbed.loss(each.drop, law), each.drop) for each in testbed.TABLE_3
+        ]
+    experiments = tuple(
+        Experiment(
+            name=name,
+            latency_ms=latency_ms,
+            loss=loss,
+            senders=SENDERS,
+            sizes=sizes,
+            rate=rate,
+            duration_s=scale.seconds[drop],
+            acks=acks,
+            objects=objects,
+            rto_min=testbed.RTO_MIN,
+            seed=seed + number,
+        )
+        for number, (name, latency_ms, loss, drop) in enumerate(paths)
+    )
+    return Testbed(
+        which=which,
+        scale=scale,
+        law=law,
+        acks=acks,
+        objects=objects,
+        rate=rate,
+        seed=seed,
+        experiments=experiments,
+    )
+
+
+def setting_name(setting: testbed.Setting) -> str:
+    """How a row of Table III is called."""
+    return f"{setting.drop:.2f}, {setting.latency_ms} ms"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One path: what was measured, and what the simulator makes of it."""
+
+    live: Live
+    simulated: Mapping[str, pl.DataFrame]
+    """Flows by the sender's name; nothing where a connection carries several objects, which the simulator has not."""
+
+
+def evaluate(
+    wanted: Testbed,
+    *,
+    measure: Measure,
+    store: LiveStore | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    found: Callable[[int], None] | None = None,
+) -> tuple[Report, Mapping[str, Cell]]:
+    """Make the experiments that ``store`` does not have, simulate them, and report on all.
+
+    Each is filed as soon as it ends. ``found`` hears how many the store had.
+    """
+    from tcpsf.reproduce.smart_framing.testbed_checks import beside_simulator, conditions
+    from tcpsf.reproduce.smart_framing.testbed_report import section
+
+    started, began = datetime.now(UTC), time.monotonic()
+    stored = {} if store is None else {each.name: store.load(each) for each in wanted.experiments}
+    lives: dict[str, Live] = {name: live for name, live in stored.items() if live is not None}
+    if found is not None:
+        found(len(lives))
+    missing = [each for each in wanted.experiments if each.name not in lives]
+    for number, experiment in enumerate(missing):
+        live = measure(experiment, progress=_told(progress, missing, number))
+        if store is not None:
+            store.save(live)
+        lives[experiment.name] = live
+    cells = {
+        each.name: Cell(live=lives[each.name], simulated=_simulated(lives[each.name], wanted.scale.simulated))
+        for each in wanted.experiments
+    }
+    compared = (beside_simulator(wanted.which, cells),) if all(cell.simulated for cell in cells.values()) else ()
+    parts = (section(wanted.which, cells), *compared, conditions(cells))
+    return _report(wanted, parts, cells, started, time.monotonic() - began), cells
+
+
+def _told(
+    progress: Callable[[Progress], None] | None, missing: Sequence[Experiment], number: int
+) -> Callable[[float], None]:
+    """Turn the share of one experiment into that of all."""
+    total = sum(each.duration_s for each in missing)
+    before = sum(each.duration_s for each in missing[:number])
+
+    def tell(share: float) -> None:
+        if progress is not None:
+            done = (before + share * missing[number].duration_s) / total
+            progress(Progress(done=done, finished=number, runs=len(missing)))
+
+    return tell
+
+
+def _simulated(live: Live, count: int) -> dict[str, pl.DataFrame]:
+    """The same path in the simulator, for each sender, as the columns that `live.measure` reads."""
+    import polars as pl
+
+    if live.experiment.objects > 1:
+        return {}
+
+    head = live.flows.filter(pl.col("head_bytes") > 0)["head_bytes"].median()
+    head_bytes = round(head) if isinstance(head, float) else 0
+    frames = {}
+    for sender in live.experiment.senders:
+        scenario = live.experiment.simulated(sender, head_bytes=head_bytes, flows=count)
+        flows = run(scenario, seed=live.experiment.seed).flows
+        # Those that the run's end cut off have no completion time, and an unknown number of recoveries before them.
+        frames[sender] = flows.filter(pl.col("receiver_s").is_not_null()).select(
+            variant=pl.col("variant").cast(pl.String),
+            size_bytes=pl.col("size_bytes") - head_bytes,
+            completion_s=pl.col("receiver_s"),
+            fast_retransmits=pl.col("fast_retransmits").cast(pl.Int64),
+            timeouts=pl.col("timeouts").cast(pl.Int64),
+            rto_s=pl.lit(None, pl.Float64),
+        )
+    return frames
+
+
+def _report(
+    wanted: Testbed, parts: tuple[Section, ...], cells: Mapping[str, Cell], started: datetime, seconds: float
+) -> Report:
+    number = {"table-2": "II", "table-3": "III"}[wanted.which]
+    spans = sorted({each.duration_s for each in wanted.experiments})
+    span = f"{spans[0]:g} s" if len(spans) == 1 else f"{spans[0]:g} to {spans[-1]:g} s"
+    return Report(
+        title=f"TCP Smart Framing, Table {number}, measured on live kernels",
+        subtitle=f"{paper.CITATION}; our server, the clients of this machine's kernel, an emulated path between them.",
+        sections=parts,
+        provenance=ReportProvenance(
+            version=_core.version,
+            command=wanted.command,
+            scale=wanted.scale.name,
+            kind="live",
+            runs=1,
+            duration=span,
+            seeds=tuple(each.seed for each in wanted.experiments),
+            scenarios={name: cell.live.experiment.to_dict() for name, cell in cells.items()},
+            started=started.isoformat(timespec="seconds"),
+            seconds=round(seconds, 1),
+            jobs=len(cells),
+        ),
+    )

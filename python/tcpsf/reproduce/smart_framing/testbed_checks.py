@@ -1,0 +1,188 @@
+"""How a live measurement went, and the simulator beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tcpsf import stats
+from tcpsf.live import measure
+from tcpsf.papers import smart_framing as paper
+from tcpsf.report.evaluation import Row, Section, Table, TableCell
+from tcpsf.reproduce import judge
+
+if TYPE_CHECKING:
+    from tcpsf.reproduce.smart_framing.testbed import Cell, Which
+
+Cells = Mapping[str, "Cell"]
+
+NEAR_PERCENT = 5.0
+"""Percent points: how near the simulator's %FR shall be to the live one."""
+NEAR_TIME = 5.0
+"""Per cent: the same for the mean completion time."""
+
+SHORT = {variant.key: variant.label.split("-")[0] for variant in paper.VARIANTS}
+"""Classic, VS and FS."""
+
+
+def counted(value: float) -> stats.Estimate:
+    """A number that is counted or read, and no estimate."""
+    return stats.Estimate(float(value), None, 1)
+
+
+def beside_simulator(which: Which, cells: Cells) -> Section:
+    """Return the simulator's %FR and completion times beside the live ones."""
+    rows = []
+    shares: dict[str, stats.Estimate | None] = {}
+    times: dict[str, stats.Estimate | None] = {}
+    for name, cell in cells.items():
+        for v in paper.VARIANTS:
+            live, simulated = measure.of(cell.live.answered, v.sender), cell.simulated[v.sender]
+            fast = measure.fast_percent(live), measure.fast_percent(simulated)
+            time = measure.completion_s(live), measure.completion_s(simulated)
+            where = f"{name}, {SHORT[v.key]}"
+            shares[where] = stats.apart(*fast)
+            found = stats.quotient(*time)
+            times[where] = (
+                None if found is None else stats.Estimate(found.value - 1, found.half_width, found.runs).scaled(100.0)
+            )
+            rows.append(
+                Row(
+                    label=where,
+                    cells=(
+                        *(TableCell(ours=each, published=None, unit="%") for each in fast),
+                        *(TableCell(ours=_milli(each), published=None, unit="ms") for each in time),
+                        TableCell(ours=times[where], published=None, unit="%"),
+                    ),
+                )
+            )
+    table = Table(
+        key=f"{which}-simulated",
+        title="The simulator beside the live kernels",
+        source="ours",
+        caption=(
+            "The same sizes, losses, delays and senders simulated. %FR: fast recoveries in per cent of recoveries. "
+            "Time: the client's mean completion time, all flows; the last column is live to simulated."
+        ),
+        columns=("path, sender", "%FR live", "%FR simulated", "time live", "time simulated", "live is longer by"),
+        rows=tuple(rows),
+        notes=DIFFERENCES_TO_SIMULATOR,
+    )
+    return Section(
+        key=f"{which}-simulator",
+        title="The simulator beside the live kernels",
+        tables=(table,),
+        findings=(
+            judge.finding(
+                key=f"{which}-simulated-fast",
+                claim=f"The simulator's %FR is within {NEAR_PERCENT:g} percent points of the live one, everywhere",
+                source="ours",
+                published="none",
+                judged=judge.all_within(shares, -NEAR_PERCENT, NEAR_PERCENT, "percent points"),
+            ),
+            judge.finding(
+                key=f"{which}-simulated-time",
+                claim=f"The simulator's mean completion time is within {NEAR_TIME:g} % of the live one, everywhere",
+                source="ours",
+                published="none",
+                judged=judge.all_within(times, -NEAR_TIME, NEAR_TIME, "%"),
+            ),
+        ),
+    )
+
+
+DIFFERENCES_TO_SIMULATOR = (
+    (
+        "What the simulator leaves out: the request's packet, the time that processes and the emulator take to wake "
+        "up, and the server's timer of the SYN. It acknowledges every segment, as Linux does for the first "
+        "16 of a connection at the most; later ones may share an acknowledgment."
+    ),
+)
+
+
+def _milli(seconds: stats.Estimate | None) -> stats.Estimate | None:
+    return None if seconds is None else seconds.scaled(1e3)
+
+
+def conditions(cells: Cells) -> Section:
+    """Return what was fetched, what the emulator did, and what went wrong."""
+    import polars as pl
+
+    rows = []
+    fetches = failed = wrong = compared = unseen = offered = 0
+    for name, cell in cells.items():
+        flows = cell.live.flows
+        bad = flows.filter(pl.col("failure") != "")
+        reasons = bad["failure"].value_counts(sort=True).rows()
+        fetches += flows.height
+        failed += bad.height
+        wrong += bad.filter(pl.col("failure") == "wrong bytes").height
+        compared += int(flows["received_bytes"].sum())
+        down = cell.live.link["down"]
+        missed = down["missed_packets"] + cell.live.link["up"]["missed_packets"]
+        unseen += missed
+        offered += down["offered_packets"] + cell.live.link["up"]["offered_packets"]
+        rows.append(
+            Row(
+                label=name,
+                cells=(
+                    TableCell(ours=counted(flows.height), published=None),
+                    TableCell(ours=counted(int(cell.live.answered["segments"].sum())), published=None),
+                    TableCell(ours=_lost(down), published=None, unit="%"),
+                    _microseconds(down, "timing_error_median_s"),
+                    _microseconds(down, "timing_error_p99_s"),
+                    TableCell(ours=counted(missed), published=None),
+                    ", ".join(f"{count} × {why}" for why, count in reasons) or "none",
+                ),
+            )
+        )
+    table = Table(
+        key="conditions",
+        title="How the measurement went",
+        source="ours",
+        caption=(
+            "Lost: packets from the server that the emulator dropped, of those offered. Late: how much later than it "
+            "should the emulator delivered packets, median and 99th percentile. Missed: packets that it never saw."
+        ),
+        columns=("path", "fetches", "segments", "lost", "late, median", "late, 99 %", "missed", "failed fetches"),
+        rows=tuple(rows),
+    )
+    return Section(
+        key="conditions",
+        title="How the measurement went",
+        text=(f"{compared:,} bytes of {fetches:,} fetches were compared with the files.".replace(",", "\u00a0"),),
+        tables=(table,),
+        findings=(
+            judge.finding(
+                key="every-byte",
+                claim="Every byte that a client was given is the file's",
+                source="ours",
+                published="none",
+                judged=judge.is_none(wrong, fetches),
+            ),
+            judge.finding(
+                key="no-failure",
+                claim="Every fetch completed",
+                source="ours",
+                published="none",
+                judged=judge.is_none(failed, fetches),
+            ),
+            judge.finding(
+                key="no-packet-missed",
+                claim="The emulator was fast enough: it missed no packet that was sent to it",
+                source="ours",
+                published="none",
+                judged=judge.is_none(unseen, unseen + offered),
+            ),
+        ),
+    )
+
+
+def _lost(down: Mapping[str, Any]) -> stats.Estimate | None:
+    offered = down["offered_packets"]
+    return counted(100.0 * down["dropped_loss_packets"] / offered) if offered else None
+
+
+def _microseconds(down: Mapping[str, Any], key: str) -> TableCell:
+    told = down[key]
+    return TableCell(ours=None if told is None else counted(1e6 * told), published=None, unit="µs")

@@ -1,0 +1,170 @@
+"""Live kernels: a small measurement in namespaces of its own, every byte compared, and nothing left behind.
+
+Needs root or user namespaces, and TUN devices; fails without, since CI has them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tcpsf import TcpsfError
+from tcpsf.live.cell import check, measure
+from tcpsf.live.experiment import Experiment
+from tcpsf.live.result import DOCUMENTED, Live
+from tcpsf.papers import smart_framing as paper
+from tcpsf.scenario import LinearLoss, PacketLoss
+
+SENDERS = tuple(variant.sender for variant in paper.VARIANTS)
+LATENCY_MS = 20
+
+LOSSY = Experiment(
+    name="lossy",
+    latency_ms=LATENCY_MS,
+    loss=LinearLoss(probability=0.12, at="1500B"),
+    senders=SENDERS,
+    sizes=(119, 8015),
+    rate=150.0,
+    duration_s=1.0,
+    seed=3,
+)
+
+
+@pytest.fixture(scope="module")
+def lossy() -> Live:
+    check()
+    shares: list[float] = []
+    live = measure(LOSSY, progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    return live
+
+
+def test_every_byte_arrives(lossy: Live) -> None:
+    _, sizes = LOSSY.fetches()
+    assert lossy.flows.height == len(sizes) > 100
+    assert lossy.flows.columns == list(DOCUMENTED)
+    assert lossy.flows["failure"].to_list() == [""] * len(sizes)
+    assert lossy.flows["received_bytes"].to_list() == [sum(each) for each in sizes]
+    assert lossy.flows["completion_s"].null_count() == 0
+
+
+def test_every_flow_has_its_record(lossy: Live) -> None:
+    flows = lossy.flows
+    assert flows["variant"].null_count() == 0
+    assert set(flows["ending"]) == {"finished"}
+    quiet = flows.filter(pl.col("retransmitted_segments") == 0)
+    assert (quiet["segments"] >= -(-(quiet["size_bytes"] + quiet["head_bytes"]) // 1448)).all()
+    flows_of = Counter(flows["variant"])
+    assert set(flows_of) == set(SENDERS)
+    assert max(flows_of.values()) - min(flows_of.values()) <= 10
+
+
+def test_the_path_delays_and_loses(lossy: Live) -> None:
+    """Lower bounds only: the machine may be busy."""
+    flows = lossy.flows
+    least = LATENCY_MS / 1000
+    assert min(flows["connect_s"]) >= least
+    assert min(flows["first_byte_s"]) >= 2 * least
+    assert min(flows["rto_first_s"]) >= 0.2
+    down = lossy.link["down"]
+    assert down["dropped_loss_packets"] > 0
+    assert lossy.link["up"]["dropped_loss_packets"] == 0
+    assert sum(flows["fast_retransmits"]) + sum(flows["timeouts"]) > 10
+    assert sum(flows["retransmitted_segments"]) >= down["dropped_loss_packets"] // 2
+
+
+def test_framing_cuts_finer(lossy: Live) -> None:
+    mean = dict(
+        lossy.flows.filter(pl.col("size_bytes") == 8015).group_by("variant").agg(pl.col("segments").mean()).rows()
+    )
+    classic, variable, fixed = (mean[sender] for sender in SENDERS)
+    assert 6 <= classic < variable < fixed
+
+
+def test_a_clean_path_has_nothing_to_recover() -> None:
+    clean = Experiment(
+        name="clean",
+        latency_ms=0,
+        loss=PacketLoss(probability=0.0),
+        senders=SENDERS,
+        sizes=(1650,),
+        rate=50.0,
+        duration_s=0.5,
+        objects=3,
+        acks="delayed",
+        rto_min="1s",
+    )
+    live = measure(clean, progress=lambda _share: None)
+    assert live.flows.height > 5
+    assert set(live.flows["failure"]) == {""}
+    assert live.flows["received_bytes"].to_list() == [3 * 1650] * live.flows.height
+    assert live.flows["fast_retransmits"].sum() == 0
+    assert live.link["down"]["dropped_loss_packets"] == 0
+
+
+def test_what_the_server_refuses_is_told() -> None:
+    with pytest.raises(TcpsfError, match=r"`tcpsf serve` failed: .*vegan") as caught:
+        measure(replace(LOSSY, senders=("vegan / full / iw=1",)), progress=lambda _share: None)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_the_link_refuses_is_told() -> None:
+    with pytest.raises(TcpsfError, match=r"behind `tcpsf link` failed: .*--down-loss 1\.5"):
+        measure(replace(LOSSY, loss=PacketLoss(probability=1.5)), progress=lambda _share: None)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_behind(number: signal.Signals, tmp_path: Path) -> None:
+    """Interrupted or killed in the middle: no process, no device."""
+    before = _devices()
+    program = (
+        "from dataclasses import replace\n"
+        "from test_live import LOSSY\n"
+        "from tcpsf.live.cell import measure\n"
+        "measure(replace(LOSSY, duration_s=60.0), progress=lambda share: print(share, flush=True))\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parent)}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as caller:
+        assert caller.stdout is not None
+        for line in caller.stdout:
+            if float(line) > 0:
+                break
+        assert _processes(tmp_path), "server, link and clients"
+        caller.send_signal(number)
+        caller.communicate(timeout=30)
+    until = time.monotonic() + 10
+    while _processes(tmp_path) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert _processes(tmp_path) == []
+    assert _devices() == before
+    if number == signal.SIGINT:
+        assert list(tmp_path.iterdir()) == []
+
+
+def _devices() -> set[str]:
+    return {path.name for path in Path("/sys/class/net").iterdir()}
+
+
+def _processes(folder: Path) -> list[str]:
+    """The command lines of processes that work in this folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if f"{folder}{os.sep}" in words:
+            found.append(words.replace("\0", " "))
+    return found

@@ -1,0 +1,206 @@
+"""The live clients against servers of this machine's kernel, good and bad, over loopback."""
+
+from __future__ import annotations
+
+import json
+import socket
+import socketserver
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tcpsf.live.clients import Clients, Fetch, Plan, content, file_name, write_files
+
+Answerer = Callable[[socket.socket, int], None]
+"""Answers the request for a file of this size."""
+
+
+@contextmanager
+def serving(answer: Answerer) -> Iterator[int]:
+    """A server that reads a request and answers it so."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            last = False
+            while not last:
+                request = b""
+                while b"\r\n\r\n" not in request:
+                    request += self.request.recv(4096)
+                last = b"Connection: close" in request
+                name = request.split(b" ")[1].decode()
+                answer(self.request, int(name.removeprefix("/").removesuffix(".bin")))
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        request_queue_size = 128
+
+        def handle_error(self, *_: object) -> None:
+            """The bad ones are meant."""
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def head(size: int) -> bytes:
+    return f"HTTP/1.1 200 OK\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n".encode()
+
+
+def good(connection: socket.socket, size: int) -> None:
+    connection.sendall(head(size) + content(size))
+
+
+def fetch(
+    port: int, sizes: list[list[int]], tmp_path: Path, *, patience_s: float = 20.0, apart_s: float = 0.0
+) -> list[Fetch]:
+    plan = Plan(
+        address="127.0.0.1",
+        port=port,
+        starts_s=[number * apart_s for number in range(len(sizes))],
+        sizes=sizes,
+        patience_s=patience_s,
+        delayed_acks=False,
+        progress=str(tmp_path / "progress"),
+    )
+    ended = sorted(Clients(plan).run(), key=lambda each: each.fetch)
+    assert int((tmp_path / "progress").read_bytes()) == len(ended) == len(sizes)
+    return ended
+
+
+def test_every_byte_is_fetched_and_compared(tmp_path: Path) -> None:
+    sizes = [[1], [119], [8015], [300_000]] * 25
+    with serving(good) as port:
+        ended = fetch(port, sizes, tmp_path, apart_s=0.001)
+    assert [[each.received_bytes] for each in ended] == sizes
+    assert all(each.failure == "" and each.head_bytes == len(head(each.size_bytes)) for each in ended)
+    assert len({each.client_port for each in ended}) == len(ended)
+    for each in ended:
+        assert each.connect_s is not None
+        assert each.first_byte_s is not None
+        assert each.completion_s is not None
+        assert 0 < each.connect_s <= each.first_byte_s <= each.completion_s
+
+
+def test_a_connection_fetches_several_files(tmp_path: Path) -> None:
+    sizes = [[119, 8015, 119], [1, 1, 1], [300_000, 5, 300_000]]
+    with serving(good) as port:
+        ended = fetch(port, sizes, tmp_path)
+    assert [each.received_bytes for each in ended] == [sum(each) for each in sizes]
+    assert [each.failure for each in ended] == ["", "", ""]
+    assert ended[0].head_bytes == sum(len(head(size)) for size in sizes[0])
+
+
+def flipped(connection: socket.socket, size: int) -> None:
+    body = bytearray(content(size))
+    body[size // 2] ^= 1
+    connection.sendall(head(size) + body)
+
+
+def too_long(connection: socket.socket, size: int) -> None:
+    connection.sendall(head(size) + content(size) + b"!")
+
+
+def short(connection: socket.socket, size: int) -> None:
+    connection.sendall(head(size) + content(size)[:-1])
+
+
+def other_length(connection: socket.socket, size: int) -> None:
+    connection.sendall(head(size + 1) + content(size))
+
+
+def missing(connection: socket.socket, _size: int) -> None:
+    connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+
+def not_http(connection: socket.socket, _size: int) -> None:
+    connection.sendall(b"220 smtp\r\n\r\n")
+
+
+def endless(connection: socket.socket, _size: int) -> None:
+    while True:
+        connection.sendall(b"x" * 4096)
+
+
+def reset(connection: socket.socket, _size: int) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def silent(connection: socket.socket, _size: int) -> None:
+    connection.settimeout(5.0)
+    connection.recv(1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [
+        (flipped, "wrong bytes"),
+        (too_long, "wrong bytes"),
+        (short, "closed before all was there"),
+        (other_length, "a length of `5001`"),
+        (missing, "answered `HTTP/1.1 404 Not Found`"),
+        (not_http, "answered `220 smtp`"),
+        (endless, "no end of the head"),
+        (reset, "receive: Connection reset by peer"),
+        (silent, "out of patience"),
+    ],
+)
+def test_what_goes_wrong_is_told(answer: Answerer, failure: str, tmp_path: Path) -> None:
+    with serving(answer) as port:
+        (ended,) = fetch(port, [[5000]], tmp_path, patience_s=1.0)
+    assert ended.failure == failure
+    assert ended.received_bytes < 5000 or answer in (too_long,)
+
+
+def test_one_that_hangs_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    def hangs_at_7(connection: socket.socket, size: int) -> None:
+        (silent if size == 7 else good)(connection, size)
+
+    with serving(hangs_at_7) as port:
+        began = time.monotonic()
+        ended = fetch(port, [[7], *[[100]] * 50], tmp_path, patience_s=1.0)
+        assert time.monotonic() - began < 4.0
+    assert [each.failure for each in ended] == ["out of patience", *[""] * 50]
+
+
+def test_a_refused_connection_is_told(tmp_path: Path) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        (ended,) = fetch(nobody.getsockname()[1], [[10]], tmp_path)
+    assert ended.failure == "connect: Connection refused"
+
+
+def test_the_program_reads_a_plan_and_writes_lines(tmp_path: Path) -> None:
+    with serving(good) as port:
+        plan = Plan(
+            address="127.0.0.1",
+            port=port,
+            starts_s=[0.0, 0.0],
+            sizes=[[10], [2000]],
+            patience_s=5.0,
+            delayed_acks=True,
+            progress=str(tmp_path / "progress"),
+        )
+        (tmp_path / "plan").write_text(plan.to_json())
+        words = [sys.executable, "-m", "tcpsf.live.clients", str(tmp_path / "plan"), str(tmp_path / "out")]
+        subprocess.run(words, check=True)
+    lines = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert [line["received_bytes"] for line in lines] == [10, 2000]
+
+
+def test_files_are_what_clients_expect(tmp_path: Path) -> None:
+    write_files([5, 600, 5], tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"5.bin", "600.bin"}
+    assert (tmp_path / file_name(600)).read_bytes() == content(600)

@@ -1,0 +1,354 @@
+"""Tables II and III: published numbers, what is read from flows, the report. No network; `test_live.py` has that."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import polars as pl
+import pytest
+from conftest import REPOSITORY, Answer
+from test_cli import schema
+
+from tcpsf import TcpsfError
+from tcpsf.live import measure
+from tcpsf.live.experiment import Experiment
+from tcpsf.live.result import DOCUMENTED, Live, LiveStore
+from tcpsf.papers import smart_framing as paper
+from tcpsf.papers import smart_framing_testbed as testbed
+from tcpsf.report.evaluation import Report
+from tcpsf.report.evaluation_page import page
+from tcpsf.report.evaluation_text import as_text
+from tcpsf.reproduce.smart_framing.testbed import Cell, LiveScale, evaluate, prepare, setting_name
+from tcpsf.runs import run
+from tcpsf.scenario import BurstLoss, PacketLoss
+
+CLASSIC, VS, FS = (variant.sender for variant in paper.VARIANTS)
+
+TINY = LiveScale(name="quick", simulated=3000, seconds={0.01: 1.0, 0.02: 1.0, 0.05: 1.0, 0.10: 1.0})
+
+
+def flows(sender: str, rows: list[tuple[float | None, int, int, float]]) -> pl.DataFrame:
+    """Made-up flows: completion time, fast retransmits, timeouts, timer."""
+    columns = ("completion_s", "fast_retransmits", "timeouts", "rto_s")
+    frame = pl.DataFrame(rows, schema=columns, orient="row")
+    return frame.with_columns(variant=pl.lit(sender), size_bytes=pl.lit(1650))
+
+
+def test_table_2_is_whole() -> None:
+    """Every recovery is the one or the other."""
+    assert len(testbed.TABLE_2) == 4
+    for host in testbed.TABLE_2:
+        assert host.classic_fast + host.classic_timeout == pytest.approx(100.0)
+        assert host.framed_fast + host.framed_timeout == pytest.approx(100.0)
+    ratios = [host.framed_fast / host.classic_fast for host in testbed.TABLE_2]
+    assert sum(ratios) / 4 == pytest.approx(testbed.TIMES_AS_OFTEN, abs=0.5)
+
+
+def test_table_3_and_the_draft_are_the_same_measurement() -> None:
+    settings = [testbed.Setting(drop, ms) for drop in testbed.DROPS for ms in testbed.LATENCIES_MS]
+    assert list(testbed.TABLE_3) == list(testbed.DRAFT_TABLE) == settings
+    odd = []
+    for setting, row in testbed.TABLE_3.items():
+        for ours, theirs in zip((row.classic, row.framed), testbed.DRAFT_TABLE[setting], strict=True):
+            assert ours.timer_ms == theirs.timer_ms
+            together = round(ours.timeout_percent + theirs.fast_percent, 1)
+            if together != 100.0:
+                odd.append((setting, together))
+    assert odd == [(settings[7], 110.0), (settings[8], 110.0)]
+
+
+def test_objects_are_those_of_table_1_below_10_kb() -> None:
+    assert paper.CLASS_BYTES[:12] == testbed.OBJECT_BYTES
+
+
+@pytest.mark.parametrize("law", testbed.LAWS)
+@pytest.mark.parametrize("drop", testbed.DROPS)
+def test_both_laws_lose_a_full_size_packet_with_the_same_probability(law: testbed.Law, drop: float) -> None:
+    """Simulated: how many of full-size packets, and of small ones, are lost."""
+    experiment = prepare("table-3", law=law).experiments[0]
+    loss = testbed.loss(drop, law)
+    quarter = drop / 4 if law == "proportional" else 1 - (1 - drop) ** 0.25
+    for payload, expected in ((1460, drop), (335, quarter)):
+        scenario = experiment.simulated(CLASSIC, head_bytes=0, flows=10)
+        scenario = scenario.with_value("link.0.loss", {"kind": loss.kind, **_plain(loss)})
+        scenario = scenario.with_value("workload.web.sizes", {"classes": [payload]})
+        scenario = scenario.with_value("workload.web.handshake", False).with_value("duration", "300s")
+        scenario = scenario.with_value("tcp.timestamps", False).with_value("tcp.mss", 1460)
+        link = run(scenario, seed=3).links.row(0, named=True)
+        share, tries = link["dropped_loss_packets"] / link["offered_packets"], link["offered_packets"]
+        assert abs(share - expected) < 4 * (expected / tries) ** 0.5, payload
+
+
+def _plain(loss: Any) -> dict[str, Any]:
+    return {name: getattr(loss, name) for name in loss.__dataclass_fields__}
+
+
+def test_shares_and_means_over_flows() -> None:
+    found = flows(FS, [(0.1, 0, 0, 0.2), (0.3, 1, 0, 0.2), (0.9, 1, 2, 0.8), (None, 0, 4, 3.2)])
+    share = measure.timeout_percent(found)
+    assert share is not None
+    assert share.value == pytest.approx(75.0)
+    assert share.runs == 4
+    fast = measure.fast_percent(found)
+    assert fast is not None
+    assert fast.value == pytest.approx(25.0)
+    assert fast.half_width == pytest.approx(share.half_width)
+    timer, time = measure.timer_ms(found), measure.completion_s(found)
+    assert timer is not None
+    assert timer.value == pytest.approx(1100.0)
+    assert time is not None
+    assert time.value == pytest.approx(1.3 / 3)
+    assert time.runs == 3
+    assert measure.recoveries(found) == 8
+
+
+def test_saved_time_is_over_flows_with_a_loss() -> None:
+    classic = flows(CLASSIC, [(0.1, 0, 0, 0.2), (0.5, 0, 1, 0.2), (0.7, 0, 1, 0.2)])
+    framed = flows(FS, [(5.0, 0, 0, 0.2), (0.2, 1, 0, 0.2), (0.4, 1, 0, 0.2)])
+    saved = measure.saved_s(classic, framed)
+    assert saved is not None
+    assert saved.value == pytest.approx(0.3)
+    one = measure.completion_s(measure.with_a_loss(classic))
+    assert saved.half_width == pytest.approx(2**0.5 * (one.half_width or 0.0) if one else None)
+
+
+def test_nothing_is_made_of_nothing() -> None:
+    quiet = flows(FS, [(0.1, 0, 0, 0.2), (0.2, 0, 0, 0.2)])
+    assert measure.timeout_percent(quiet) is None
+    assert measure.saved_s(quiet, quiet) is None
+    assert measure.completion_s(quiet.head(0)) is None
+
+
+def test_an_interval_covers_what_it_should() -> None:
+    """Of many samples of flows whose share is known, about 95 % have it in their interval."""
+    chance = random.Random(7)  # noqa: S311  not for secrets
+    covered = 0
+    for _ in range(400):
+        rows: list[tuple[float | None, int, int, float]] = []
+        for _ in range(300):
+            lost = chance.random() < 0.2
+            fast = lost and chance.random() < 0.6
+            rows.append((0.1, int(fast), int(lost and not fast), 0.2))
+        found = measure.fast_percent(flows(FS, rows))
+        assert found is not None
+        covered += found.low <= 60.0 <= found.high
+    assert 0.92 * 400 < covered < 0.98 * 400
+
+
+def test_paths_have_seeds_of_their_own() -> None:
+    experiments = prepare("table-3", seed=5).experiments
+    assert [each.seed for each in experiments] == list(range(5, 14))
+    assert [each.name for each in experiments] == [setting_name(each) for each in testbed.TABLE_3]
+    starts, sizes = experiments[0].fetches()
+    assert (starts, sizes) == experiments[0].fetches()
+    assert sizes != experiments[1].fetches()[1]
+    assert starts == sorted(starts)
+    assert {size for (size,) in sizes} == set(testbed.OBJECT_BYTES)
+    expected = experiments[0].rate * experiments[0].duration_s
+    assert abs(len(starts) - expected) < 5 * expected**0.5
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"rate": 0.0}, "`rate` is 0"),
+        ({"duration_s": float("nan")}, "`duration_s` is nan"),
+        ({"rate": 1e4, "duration_s": 60.0}, "too many"),
+        ({"senders": ()}, "no senders"),
+        ({"sizes": ()}, "no sizes"),
+        ({"sizes": (0,)}, "size is 0"),
+        ({"objects": 0}, "fetches 0 files"),
+        ({"latency_ms": -1}, "-1 ms"),
+    ],
+)
+def test_an_experiment_that_makes_no_sense(changes: dict[str, Any], told: str) -> None:
+    values: dict[str, Any] = {
+        "name": "x",
+        "latency_ms": 20,
+        "loss": PacketLoss(probability=0.1),
+        "senders": (FS,),
+        "sizes": (100,),
+        "rate": 10.0,
+        "duration_s": 1.0,
+    }
+    with pytest.raises(TcpsfError, match=told) as caught:
+        Experiment(**(values | changes))
+    assert caught.value.hint
+
+
+def simulated_as_live(experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
+    """Flows of the simulator in the place of live ones: the report must find the two alike."""
+    frames = []
+    for number, sender in enumerate(experiment.senders):
+        found = run(experiment.simulated(sender, head_bytes=0, flows=3000), seed=100 + number).flows
+        frames.append(
+            found.select(
+                variant=pl.lit(sender),
+                size_bytes="size_bytes",
+                completion_s="receiver_s",
+                fast_retransmits=pl.col("fast_retransmits").cast(pl.Int64),
+                timeouts=pl.col("timeouts").cast(pl.Int64),
+                rto_s=pl.lit(0.2),
+                failure=pl.lit(""),
+                received_bytes="size_bytes",
+                head_bytes=pl.lit(220),
+                segments="segments",
+            )
+        )
+    progress(1.0)
+    return Live(experiment=experiment, flows=pl.concat(frames), link=LINK, server={})
+
+
+DOWN = {
+    "offered_packets": 1000,
+    "dropped_loss_packets": 10,
+    "missed_packets": 0,
+    "timing_error_median_s": 4e-5,
+    "timing_error_p99_s": None,
+}
+LINK = {"down": DOWN, "up": {"offered_packets": 700, "missed_packets": 0}}
+
+
+@pytest.fixture(scope="module")
+def made() -> Mapping[str, tuple[Report, Mapping[str, Cell]]]:
+    return {which: evaluate(prepare(which, scale=TINY), measure=simulated_as_live) for which in ("table-2", "table-3")}
+
+
+@pytest.mark.parametrize("which", ["table-2", "table-3"])
+def test_a_report_is_data_text_and_page(made: Any, which: str) -> None:
+    report, cells = made[which]
+    jsonschema.validate(report.to_dict(), schema("evaluation"))
+    told = as_text(report, tables=True)
+    shown = page(report)
+    for name in cells:
+        assert name in told
+        assert name in shown
+    assert "live" in told
+    assert report.provenance.seeds == tuple(cell.live.experiment.seed for cell in cells.values())
+    assert report.provenance.command.startswith(f"tcpsf reproduce smart-framing {which} --quick --seed 1")
+
+
+def test_published_values_stand_beside_ours(made: Any) -> None:
+    report, _ = made["table-3"]
+    (table,) = report.sections[0].tables
+    assert len(table.rows) == 27
+    row = next(row for row in table.rows if row.label == "0.05, 100 ms, FS")
+    assert [cell.published for cell in row.cells] == [8227.0, 652, 16.0, 3.48]
+    assert all(cell.ours is not None for cell in row.cells)
+    report, _ = made["table-2"]
+    (table,) = report.sections[0].tables
+    assert [cell.published for cell in table.rows[0].cells] == [24.2, 75.8]
+    assert len(table.rows) == 8 + 12
+
+
+def test_claims_hold_where_the_simulator_is_the_network(made: Any) -> None:
+    """The simulator's flows as live ones: framing has fewer timeouts, and the two agree or more flows are needed."""
+    report, _ = made["table-3"]
+    verdicts = {finding.key: finding.verdict for section in report.sections for finding in section.findings}
+    assert verdicts["table-3-fewer-timeouts-fs"] == "holds"
+    assert verdicts["table-3-simulated-fast"] != "does not hold"
+    assert verdicts["table-3-simulated-time"] != "does not hold"
+    assert verdicts["every-byte"] == verdicts["no-failure"] == "holds"
+
+
+def test_several_objects_a_connection_are_not_simulated() -> None:
+    def measured(experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
+        live = simulated_as_live(replace(experiment, objects=1), progress=progress)
+        return replace(live, experiment=experiment)
+
+    wanted = prepare("table-3", scale=TINY, objects=4)
+    assert wanted.command.endswith("--objects 4")
+    assert all(len(sizes) == 4 for sizes in wanted.experiments[0].fetches()[1])
+    report, _ = evaluate(wanted, measure=measured)
+    assert [section.key for section in report.sections] == ["table-3", "conditions"]
+
+
+def test_failures_are_told() -> None:
+    def broken(experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
+        live = simulated_as_live(experiment, progress=progress)
+        bad = pl.when(pl.int_range(pl.len()) == 7).then(pl.lit("wrong bytes")).otherwise(pl.lit(""))
+        return Live(experiment=experiment, flows=live.flows.with_columns(failure=bad), link=LINK, server={})
+
+    report, _ = evaluate(prepare("table-2", scale=TINY), measure=broken)
+    verdicts = {finding.key: finding.verdict for finding in report.sections[-1].findings}
+    assert verdicts == {"every-byte": "does not hold", "no-failure": "does not hold", "no-packet-missed": "holds"}
+    assert "1 × wrong bytes" in as_text(report, tables=True)
+
+
+def test_finished_paths_are_kept(tmp_path: Path) -> None:
+    store = LiveStore(tmp_path)
+    calls = []
+
+    def counted(experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
+        calls.append(experiment.name)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return simulated_as_live(experiment, progress=progress)
+
+    wanted = prepare("table-2", scale=TINY)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(wanted, measure=counted, store=store)
+    there: list[int] = []
+    first, _ = evaluate(wanted, measure=counted, store=store, found=there.append)
+    assert there == [2]
+    assert len(calls) == 3 + 2
+    second, _ = evaluate(wanted, measure=counted, store=store)
+    assert len(calls) == 3 + 2
+    assert [section.to_dict() for section in first.sections] == [section.to_dict() for section in second.sections]
+
+
+def test_a_damaged_file_counts_as_not_there(tmp_path: Path) -> None:
+    store = LiveStore(tmp_path)
+    experiment = prepare("table-2", scale=TINY).experiments[0]
+    live = simulated_as_live(experiment, progress=lambda _share: None)
+    store.save(live)
+    again = store.load(experiment)
+    assert again is not None
+    assert again.flows.equals(live.flows)
+    for file in list(tmp_path.iterdir()):
+        whole = file.read_bytes()
+        file.write_bytes(whole[: len(whole) // 2])
+        assert store.load(experiment) is None
+        file.write_bytes(whole)
+    assert store.load(experiment) is not None
+    other = prepare("table-2", scale=TINY, seed=2).experiments[0]
+    assert store.load(other) is None
+
+
+def test_every_loss_of_a_path_can_be_told_as_data() -> None:
+    for loss in (PacketLoss(probability=0.1), BurstLoss(probability=0.1, run=2.0)):
+        experiment = Experiment(name="x", latency_ms=1, loss=loss, senders=(FS,), sizes=(1,), rate=1.0, duration_s=1.0)
+        assert json.loads(json.dumps(experiment.to_dict()))["loss"]["kind"] == loss.kind
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("table-3", "--rate", "0"),
+        ("table-3", "--rate", "1e9"),
+        ("table-3", "--loss", "some"),
+        ("table-2", "--acks", "no"),
+        ("table-2", "--loss", "per-byte"),
+    ],
+)
+def test_bad_options_are_refused(tcpsf: Callable[..., Answer], tmp_path: Path, words: tuple[str, ...]) -> None:
+    answer = tcpsf("reproduce", "smart-framing", *words, "--out", tmp_path / "out")
+    assert answer.status == 2
+    assert answer.err.startswith("error: ")
+    assert not (tmp_path / "out").exists()
+
+
+def test_columns_are_documented() -> None:
+    assert set(measure.COLUMNS) <= set(DOCUMENTED)
+
+
+def test_the_columns_are_those_of_the_reference_page() -> None:
+    told = (REPOSITORY / "docs" / "reference" / "live-tables.md").read_text(encoding="utf-8")
+    for name, what in DOCUMENTED.items():
+        assert f"| `{name}` | {what} |" in told
