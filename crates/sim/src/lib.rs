@@ -13,7 +13,6 @@ mod convert;
 mod engine;
 mod flow;
 
-mod hash;
 mod network;
 pub mod pcap;
 mod plan;

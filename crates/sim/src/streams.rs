@@ -12,7 +12,7 @@ use rand_pcg::Pcg64Dxsm;
 use rand_pcg::rand_core::Rng;
 
 use crate::convert::float;
-use crate::hash::{GOLDEN, fnv, mix};
+use units::hash::{GOLDEN, fnv, mix};
 
 /// The number a run's randomness grows from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

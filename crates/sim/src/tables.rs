@@ -16,7 +16,7 @@ use units::{Duration, Instant};
 use self::column::Store;
 pub use self::column::{Coded, Column, Nullable, Object, Objects};
 use crate::convert::{float, seconds, seconds_at};
-use crate::hash::Fnv;
+use units::hash::Fnv;
 
 /// Texts that codes stand for, shared by the tables of a run.
 pub type Names = Arc<[String]>;

@@ -3,7 +3,9 @@
 //! Everything is an integer: nanoseconds for time, bits per second for rates, bytes for sizes. [`Instant`]
 //! counts from the start of a run and can be built from a number, so absolute times reproduce.
 //! Quantities that people write (`"20ms"`, `"10Mb/s"`, `"150kB"`) parse with [`std::str::FromStr`].
+//! [`hash`] is beside them: names become the same numbers everywhere.
 
+pub mod hash;
 mod parse;
 mod rate;
 mod time;

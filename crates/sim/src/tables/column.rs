@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Digest, Names};
-use crate::hash::fnv;
+use units::hash::fnv;
 
 /// A column as it leaves a table.
 #[derive(Debug, Clone, PartialEq)]

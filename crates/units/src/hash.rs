@@ -4,37 +4,47 @@
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv §2): fed byte by byte, for names and digests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fnv(u64);
+pub struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl Fnv {
-    pub(crate) const fn new() -> Self {
+    /// The hash of nothing.
+    pub const fn new() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+    /// Goes on with these bytes.
+    pub fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
 
-    pub(crate) const fn finish(self) -> u64 {
+    /// The hash of all that was fed.
+    pub const fn finish(self) -> u64 {
         self.0
     }
 }
 
 /// FNV-1a of a text.
-pub(crate) fn fnv(text: &str) -> u64 {
+pub fn fnv(text: &str) -> u64 {
     let mut hash = Fnv::new();
     hash.feed(text.as_bytes());
     hash.finish()
 }
 
 /// The step of `SplitMix64`: 2^64 divided by the golden ratio, made odd (Steele, Lea, Flood 2014, §5).
-pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The output function of `SplitMix64` (Steele, Lea, Flood 2014; variant 13 of Stafford's finalisers): a
 /// bijection in which each bit of the input turns half of the output's bits.
-pub(crate) const fn mix(value: u64) -> u64 {
+#[inline]
+pub const fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ (value >> 31)
