@@ -150,7 +150,7 @@ def test_every_value_is_in_a_table(report: Report, html: str) -> None:
 def test_claims_are_counted_and_listed(html: str) -> None:
     assert (
         re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html)).count(
-            "30 claims from the paper: 16 hold, 7 do not hold, 7 undecided."
+            "30 claims: 16 hold, 7 do not hold, 7 undecided."
         )
         == 1
     )
@@ -182,7 +182,7 @@ def test_a_report_without_claims_or_times(report: Report) -> None:
         provenance=dataclasses.replace(report.provenance, started=None, seconds=None),
     )
     html = page(bare)
-    assert "from the paper:" not in html
+    assert "claims:" not in html
     assert "<dt>Took</dt>" not in html
 
 
