@@ -149,10 +149,7 @@ def test_every_value_is_in_a_table(report: Report, html: str) -> None:
 
 def test_claims_are_counted_and_listed(html: str) -> None:
     assert (
-        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html)).count(
-            "30 claims: 16 hold, 7 do not hold, 7 undecided."
-        )
-        == 1
+        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html)).count("30 claims: 16 hold, 7 do not hold, 7 undecided.") == 1
     )
     listed = [row for row in Document(html).rows if row[-1] in ("holds", "does not hold", "undecided")]
     assert len(listed) == 30
