@@ -136,7 +136,7 @@ impl<S: Service> Driver<S> {
         // Each has a time of its own, or round trips on this machine would be measured as nothing.
         while count < BATCH && self.take_packet(now)? {
             count += 1;
-            self.flush(now)?;
+            self.flush_pressing(now)?;
             now = self.now();
         }
         if self.stack.next_timeout() <= now {
@@ -151,12 +151,12 @@ impl<S: Service> Driver<S> {
 
     /// Sends what there is to send and tells the service what there is to tell, until there is neither.
     fn serve(&mut self, now: Instant) -> Result<(), Error> {
-        self.flush(now)?;
+        // First what there is to tell: an answer takes the acknowledgment along.
         while let Some(event) = self.stack.poll_event() {
             self.service.on_event(&mut self.stack, event, now);
-            self.flush(now)?;
+            self.flush_pressing(now)?;
         }
-        Ok(())
+        self.flush(now)
     }
 
     fn take_packet(&mut self, now: Instant) -> Result<bool, Error> {
@@ -179,20 +179,33 @@ impl<S: Service> Driver<S> {
         Ok(true)
     }
 
+    fn flush_pressing(&mut self, now: Instant) -> Result<(), Error> {
+        while self.stack.poll_pressing(now, &mut self.out) {
+            self.send(now)?;
+        }
+        Ok(())
+    }
+
     fn flush(&mut self, now: Instant) -> Result<(), Error> {
         while self.stack.poll_transmit(now, &mut self.out) {
-            if let Some(capture) = &mut self.capture {
-                capture.write(&self.out.bytes, Direction::Outbound, now)?;
-            }
-            let written = if self.tun.offload() == Offload::Segmentation {
-                let header = self.out.offload.to_bytes();
-                self.tun.write_vectored(&[IoSlice::new(&header), IoSlice::new(&self.out.bytes)])?
-            } else {
-                self.tun.write(&self.out.bytes)?
-            };
-            // TCP sends it again.
-            self.dropped += u64::from(!written);
+            self.send(now)?;
         }
+        Ok(())
+    }
+
+    /// Sends the packet in `out`.
+    fn send(&mut self, now: Instant) -> Result<(), Error> {
+        if let Some(capture) = &mut self.capture {
+            capture.write(&self.out.bytes, Direction::Outbound, now)?;
+        }
+        let written = if self.tun.offload() == Offload::Segmentation {
+            let header = self.out.offload.to_bytes();
+            self.tun.write_vectored(&[IoSlice::new(&header), IoSlice::new(&self.out.bytes)])?
+        } else {
+            self.tun.write(&self.out.bytes)?
+        };
+        // TCP sends it again.
+        self.dropped += u64::from(!written);
         Ok(())
     }
 

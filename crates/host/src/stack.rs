@@ -24,7 +24,7 @@ use crate::tuple::Tuple;
 
 use egress::Carried;
 pub use ingress::Checksums;
-use slot::{Known, Slot};
+use slot::{Known, QUIET, Slot};
 
 /// A host's TCP as a state machine over packets; it performs no I/O and reads no clock.
 ///
@@ -47,6 +47,8 @@ pub struct Stack {
     timers: Timers,
     /// Connections that may have something to send.
     ready: VecDeque<ConnectionId>,
+    /// Connections that may have an acknowledgment to send, and nothing else.
+    patient: VecDeque<ConnectionId>,
     /// Connections with something to tell.
     telling: VecDeque<ConnectionId>,
     /// Packets that belong to no connection.
@@ -148,6 +150,7 @@ impl Stack {
             places: HashMap::with_hasher(secret),
             timers: Timers::default(),
             ready: VecDeque::new(),
+            patient: VecDeque::new(),
             telling: VecDeque::new(),
             replies: VecDeque::new(),
             waiting: VecDeque::new(),
@@ -338,6 +341,9 @@ impl Stack {
         while let Some((entry, id)) = self.timers.pop(now) {
             let Some(slot) = self.slot(id).filter(|slot| slot.timer == entry) else { continue };
             slot.timer = Instant::NEVER;
+            if slot.active_at + QUIET <= now {
+                slot.stream.release();
+            }
             if slot.deadline(idle, lifetime) <= now {
                 slot.stream.on_timeout(now);
                 let expired = if slot.time_wait || slot.stream.state() == State::Closed {

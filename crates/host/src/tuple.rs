@@ -1,9 +1,10 @@
 //! Which connection: two addresses and two ports.
 
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
 /// Two ends of a connection, as this host sees them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuple {
     /// Our address.
     pub local: IpAddr,
@@ -24,6 +25,20 @@ impl Tuple {
     /// Our end.
     pub fn local(&self) -> SocketAddr {
         SocketAddr::new(self.local, self.local_port)
+    }
+}
+
+/// Few and wide numbers: it is hashed for every packet.
+impl Hash for Tuple {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let ports = u32::from(self.local_port) << 16 | u32::from(self.remote_port);
+        match (self.local, self.remote) {
+            (IpAddr::V4(local), IpAddr::V4(remote)) => {
+                state.write_u64(u64::from(local.to_bits()) << 32 | u64::from(remote.to_bits()));
+            }
+            (local, remote) => [local, remote].hash(state),
+        }
+        state.write_u32(ports);
     }
 }
 

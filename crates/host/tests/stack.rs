@@ -513,6 +513,60 @@ fn mangled() -> impl Strategy<Value = Mangle> {
         .prop_map(|(changes, cut, wait)| Mangle { changes, cut, wait })
 }
 
+/// Ten full segments of a connection that a client has opened to the server.
+fn ten_segments(world: &mut World) -> Vec<Vec<u8>> {
+    let id = world.connect(1000);
+    world.run(world.now + Duration::from_secs(1), clean, |_, _, _, _| ());
+    let now = world.now;
+    world.client().write(id, &vec![b'x'; 14_480], now).expect("it is open");
+    let mut packet = host::Outgoing::default();
+    let packets: Vec<_> =
+        std::iter::from_fn(|| world.client().poll_transmit(now, &mut packet).then(|| packet.bytes.clone()))
+            .collect();
+    assert_eq!(packets.len(), 10);
+    packets
+}
+
+fn ten_at_once() -> World {
+    let mut client = config(2);
+    client.senders = Senders::one("reno+sack / full / iw=rfc6928".parse().expect("a sender"));
+    let mut world = World::new(config(1), client);
+    world.server().listen(80);
+    world
+}
+
+#[test]
+fn one_acknowledgment_stands_for_packets_that_arrive_together() {
+    let mut world = ten_at_once();
+    let packets = ten_segments(&mut world);
+    let (now, mut out) = (world.now, host::Outgoing::default());
+    for packet in &packets {
+        world.inject(0, packet);
+        assert!(!world.server().poll_pressing(now, &mut out));
+    }
+    assert!(world.server().poll_transmit(now, &mut out));
+    assert!(!world.server().poll_transmit(now, &mut out));
+    world.inject(1, &out.bytes);
+    let id = world.client().living()[0];
+    assert_eq!(world.client().connection(id).map(tcp::Connection::flight), Some(0));
+}
+
+/// RFC 5681 §4.2
+#[test]
+fn each_segment_out_of_order_is_answered_before_the_next_is_looked_at() {
+    let mut world = ten_at_once();
+    let packets = ten_segments(&mut world);
+    let (now, mut out) = (world.now, host::Outgoing::default());
+    world.inject(0, &packets[0]);
+    assert!(!world.server().poll_pressing(now, &mut out));
+    for packet in &packets[2..] {
+        world.inject(0, packet);
+        assert!(world.server().poll_pressing(now, &mut out));
+        assert!(!world.server().poll_pressing(now, &mut out));
+    }
+    assert!(!world.server().poll_transmit(now, &mut out));
+}
+
 #[test]
 fn a_connection_ends_in_closed_state_before_it_is_forgotten() {
     let mut world = world();

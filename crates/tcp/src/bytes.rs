@@ -15,8 +15,9 @@ use crate::icmp::IcmpError;
 /// The driving contract is `Connection`'s; the calls that move bytes are replaced by the ones here, the rest
 /// are passed on to it, and what only looks at it is reached through it.
 ///
-/// A direction without bytes has no buffer: a connection that idles is as small as this type and what `Connection`
-/// keeps for it.
+/// A direction keeps its buffer when it runs empty, for it may be filled again at once. Whoever holds many connections
+/// calls [`release`](ByteStream::release) on one that has been quiet: it is then as small as this type and what
+/// `Connection` keeps for it.
 #[derive(Debug)]
 pub struct ByteStream {
     connection: Connection,
@@ -164,6 +165,21 @@ impl ByteStream {
         self.outgoing.len() + self.incoming.len()
     }
 
+    /// The bytes of memory that [`release`](Self::release) would give back, queues not counted.
+    pub fn spare(&self) -> usize {
+        [&self.outgoing, &self.incoming].iter().filter(|buffer| buffer.is_empty()).map(|b| b.capacity()).sum()
+    }
+
+    /// Gives back the buffers of directions without bytes, and the memory of queues that are empty.
+    pub fn release(&mut self) {
+        for buffer in [&mut self.outgoing, &mut self.incoming] {
+            if buffer.is_empty() {
+                *buffer = VecDeque::new();
+            }
+        }
+        self.connection.release();
+    }
+
     /// The bytes of memory behind this value: buffers and queues. The value itself is `size_of::<ByteStream>()`.
     pub fn memory(&self) -> usize {
         self.outgoing.capacity() + self.incoming.capacity() + self.connection.memory()
@@ -212,22 +228,12 @@ impl ByteStream {
 
     fn forget_read(&mut self, bytes: usize) {
         self.incoming.drain(..bytes);
-        if bytes > 0 && self.incoming.is_empty() {
-            self.incoming = VecDeque::new();
-        }
     }
 
     fn forget_acknowledged(&mut self) {
         let kept = self.connection.unacknowledged() as usize;
         let gone = self.outgoing.len().saturating_sub(kept);
-        if gone == 0 {
-            return;
-        }
         self.outgoing.drain(..gone);
-        if self.outgoing.is_empty() {
-            self.outgoing = VecDeque::new();
-            self.connection.release();
-        }
     }
 }
 

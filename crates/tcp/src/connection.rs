@@ -74,6 +74,18 @@ pub(crate) enum Owed {
     KeepAlive,
 }
 
+/// What a connection may have to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pending {
+    /// For certain nothing.
+    Nothing,
+    /// What loses nothing if segments that have arrived and are still to be fed are fed first: an acknowledgment without
+    /// reports, which then stands for theirs too, or the next of many segments in flight.
+    Patient,
+    /// Perhaps more, and not to wait.
+    Pressing,
+}
+
 impl Connection {
     /// A closed connection whose initial sequence number will be `iss`.
     pub fn new(config: Arc<Config>, iss: SeqNum) -> Self {
@@ -258,6 +270,27 @@ impl Connection {
     /// Bytes written and not yet acknowledged.
     pub fn unacknowledged(&self) -> u32 {
         self.snd.unacknowledged()
+    }
+
+    /// What [`poll_transmit`](Self::poll_transmit) may have to send.
+    pub fn pending(&self) -> Pending {
+        const MANY: u32 = 16;
+        let open = matches!(self.state, State::Established | State::CloseWait);
+        if !open || self.owed.is_some() || self.rcv.has_reports() || self.snd.repair.point.is_some() {
+            Pending::Pressing
+        } else if self.snd.unacknowledged() > 0 {
+            // While cuts are full-sized, they don't depend on what is fed first.
+            let smss = self.snd.smss;
+            if self.snd.flight() >= MANY * smss && self.snd.mss_c() == smss {
+                Pending::Patient
+            } else {
+                Pending::Pressing
+            }
+        } else if self.rcv.ack_is_due() {
+            Pending::Patient
+        } else {
+            Pending::Nothing
+        }
     }
 
     /// The congestion window in force, in bytes.

@@ -36,7 +36,7 @@ mod timeout;
 
 pub use bytes::ByteStream;
 pub use config::{Challenges, Config, DelayedAck, KeepAlive, Negotiated, Patience, RttSamples};
-pub use connection::Connection;
+pub use connection::{Connection, Pending};
 pub use event::{Accepted, CallError, CloseReason, Event, LossEvent, Repair};
 pub use icmp::IcmpError;
 pub use send::{SendState, SendStatistics};

@@ -266,7 +266,10 @@ impl Sender {
     }
 
     pub(crate) fn first_unacknowledged_byte(&self) -> SeqNum {
-        self.una.latest(self.iss + 1)
+        // Before the handshake is complete that is behind the SYN. Later the initial number means nothing: 2³¹ bytes on it
+        // would lie ahead.
+        let opening = self.una == self.iss && self.statistics.bytes == 0;
+        self.una + u32::from(opening)
     }
 
     pub(crate) fn has_data(&self) -> bool {

@@ -95,3 +95,18 @@ fn recovery_forgets() {
         assert_eq!(sender.connection.statistics().timeouts, 0);
     }
 }
+
+/// What is queued is counted from what is acknowledged, however far the initial sequence number lies behind.
+#[test]
+fn the_send_buffer_forgets() {
+    let mut sender = Sender::new("reno / full / iw=10");
+    // Past 2³¹ bytes, and past the initial sequence number again.
+    for _ in 0..3 {
+        sender.send_full_sized(MANY);
+        sender.connection.write(60_000).unwrap();
+        let (queued, free) = (sender.connection.unacknowledged(), sender.connection.writable());
+        assert_eq!((queued, free), (60_000, (1 << 20) - 60_000));
+        sender.drain();
+        sender.acknowledge(sender.connection.send_state().max);
+    }
+}

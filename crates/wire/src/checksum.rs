@@ -19,6 +19,9 @@ impl Checksum {
 
     /// With these bytes behind those added so far.
     pub fn with(mut self, bytes: &[u8]) -> Self {
+        if bytes.is_empty() {
+            return self;
+        }
         let mut rest = bytes;
         if self.odd
             && let Some((&low, after)) = rest.split_first()
@@ -41,6 +44,12 @@ impl Checksum {
     pub(crate) fn with_word(mut self, word: u16) -> Self {
         self.add(word);
         self
+    }
+
+    /// The same of 32 bits.
+    pub(crate) fn with_number(self, number: u32) -> Self {
+        let [a, b, c, d] = number.to_be_bytes();
+        self.with_word(u16::from_be_bytes([a, b])).with_word(u16::from_be_bytes([c, d]))
     }
 
     /// Without a number of 16 bits that was added. Only after an even number of bytes.

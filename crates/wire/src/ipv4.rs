@@ -265,8 +265,9 @@ impl<'a> View<'a> {
 }
 
 fn pseudo_header(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, payload_len: u16) -> Checksum {
-    Checksum::of(&source.octets())
-        .with(&destination.octets())
+    Checksum::EMPTY
+        .with_number(source.to_bits())
+        .with_number(destination.to_bits())
         .with_word(u16::from(protocol))
         .with_word(payload_len)
 }

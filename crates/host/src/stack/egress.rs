@@ -31,19 +31,39 @@ impl Stack {
     /// With [`offload`](crate::StackConfig::offload) full-sized segments that follow each other leave as one packet, and
     /// segments that were cut smaller one by one.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing) -> bool {
+        loop {
+            if self.poll_pressing(now, out) {
+                return true;
+            }
+            let Some(id) = self.patient.pop_front() else { return false };
+            let Some(slot) = self.slot(id) else { continue };
+            slot.patient = false;
+            if !slot.ready {
+                slot.ready = true;
+                self.ready.push_back(id);
+            }
+        }
+    }
+
+    /// As [`poll_transmit`](Self::poll_transmit), but without acknowledgments that may wait for what else has arrived:
+    /// one of them may stand for what several packets bring, as it does behind a network card that joins segments. For
+    /// whoever has many packets at hand, between one and the next.
+    pub fn poll_pressing(&mut self, now: Instant, out: &mut Outgoing) -> bool {
         if let Some(reply) = self.replies.pop_front() {
             *out = reply;
             self.counters.sent_packets += 1;
             return true;
         }
         while let Some(&id) = self.ready.front() {
-            if self.burst < BURST && self.send(id, now, out) {
+            // What has been cut goes before others have their turn: there is one place for it.
+            let cut = self.carried.as_ref().is_some_and(|carried| carried.is_of(id));
+            if (self.burst < BURST || cut) && self.send(id, now, out) {
                 self.burst += 1;
                 self.counters.sent_packets += 1;
                 return true;
             }
             self.ready.pop_front();
-            if self.burst == BURST {
+            if self.burst >= BURST {
                 self.ready.push_back(id);
             } else {
                 self.rest(id, now);
@@ -84,7 +104,9 @@ impl Stack {
         self.timers.set(id, &mut slot.timer, deadline);
         if slot.stream.state() == State::Closed {
             self.take_connection_events(id, now);
-            self.tell(id);
+            if let Some(slot) = self.slots.get_mut(id.index()) {
+                slot.tell(&mut self.telling);
+            }
         }
         self.forget_if_over(id);
     }

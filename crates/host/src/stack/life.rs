@@ -1,6 +1,6 @@
 //! A connection's way through the stack: what follows from a change of its state, until it is forgotten.
 
-use tcp::State;
+use tcp::{Pending, State};
 use units::Instant;
 
 use super::{Known, Stack};
@@ -14,36 +14,36 @@ impl Stack {
         self.take_connection_events(id, now);
         let Limits { idle, lifetime, .. } = self.config.limits;
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return };
-        let buffered = slot.stream.held();
+        if slot.stream.spare() > 0 && self.buffered > self.config.limits.buffered_bytes / 2 {
+            slot.stream.release();
+        }
+        let buffered = slot.stream.held() + slot.stream.spare();
         self.buffered = self.buffered + buffered - slot.buffered;
         slot.buffered = buffered;
         let readable = slot.stream.readable();
         slot.untold.readable |= readable > slot.seen_readable;
         slot.seen_readable = readable;
-        let half = slot.stream.unacknowledged() <= slot.stream.writable();
-        if slot.blocked && half && slot.stream.writable() > 0 {
-            slot.blocked = false;
-            slot.untold.writable = true;
+        if slot.blocked {
+            let room = slot.stream.writable();
+            if room > 0 && slot.stream.unacknowledged() <= room {
+                slot.blocked = false;
+                slot.untold.writable = true;
+            }
         }
-        if !slot.ready {
-            slot.ready = true;
-            self.ready.push_back(id);
+        match slot.stream.pending() {
+            Pending::Pressing if !slot.ready => {
+                slot.ready = true;
+                self.ready.push_back(id);
+            }
+            Pending::Patient if !slot.ready && !slot.patient => {
+                slot.patient = true;
+                self.patient.push_back(id);
+            }
+            Pending::Pressing | Pending::Patient | Pending::Nothing => {}
         }
         let deadline = slot.deadline(idle, lifetime);
         self.timers.set(id, &mut slot.timer, deadline);
-        self.tell(id);
-    }
-
-    /// Puts a connection into the queue of those with something to tell.
-    pub(super) fn tell(&mut self, id: ConnectionId) {
-        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return };
-        let untold = &mut slot.untold;
-        let known = matches!(slot.known, Known::Waiting | Known::Taken) || slot.active;
-        let any = untold.opened || untold.readable || untold.writable || untold.ending.is_some();
-        if any && known && !untold.queued {
-            untold.queued = true;
-            self.telling.push_back(id);
-        }
+        slot.tell(&mut self.telling);
     }
 
     pub(super) fn take_connection_events(&mut self, id: ConnectionId, now: Instant) {
@@ -96,6 +96,7 @@ impl Stack {
         self.ended(id, Ending::Finished, now);
         let Some(slot) = self.slot(id) else { return };
         slot.time_wait = true;
+        slot.stream.release();
         self.time_wait += 1;
         self.waiting.push_back(id);
         while self.time_wait > self.config.limits.time_wait {

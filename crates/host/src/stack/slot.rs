@@ -1,11 +1,17 @@
 //! What a stack keeps of a connection beside the connection itself.
 
+use std::collections::VecDeque;
+
 use tcp::{ByteStream, State};
 use units::{Duration, Instant};
 
 use crate::event::{ConnectionId, Ending};
 use crate::record::Record;
 use crate::tuple::Tuple;
+
+/// A connection without traffic for so long gives back buffers that are empty. Before that they would be wanted again:
+/// a large one is a new mapping of memory each time.
+pub(super) const QUIET: Duration = Duration::from_secs(1);
 
 /// How far the user knows of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +55,8 @@ pub(super) struct Slot {
     pub(super) untold: Untold,
     /// It stands in the queue of those that may have something to send.
     pub(super) ready: bool,
+    /// It stands in the queue of those that may owe an acknowledgment and nothing else.
+    pub(super) patient: bool,
     /// The user wrote more than fitted.
     pub(super) blocked: bool,
     /// The peer sends no more.
@@ -70,7 +78,7 @@ pub(super) struct Slot {
     pub(super) first_sent: Option<Instant>,
     pub(super) last_acknowledged: Option<Instant>,
     pub(super) rto_first: Duration,
-    /// Bytes in its buffers when that was last counted.
+    /// Bytes in its buffers, and memory of those that are empty, when that was last counted.
     pub(super) buffered: usize,
     /// Bytes that could be read when the user was last told.
     pub(super) seen_readable: u32,
@@ -89,6 +97,7 @@ impl Slot {
             known: Known::Opening,
             untold: Untold::default(),
             ready: false,
+            patient: false,
             blocked: false,
             peer_closed: false,
             half_open: false,
@@ -113,7 +122,19 @@ impl Slot {
         if self.time_wait || self.stream.state() == State::Closed {
             return timeout;
         }
-        timeout.min(self.active_at + idle).min(self.start + lifetime)
+        let release = if self.stream.spare() > 0 { self.active_at + QUIET } else { Instant::NEVER };
+        timeout.min(release).min(self.active_at + idle).min(self.start + lifetime)
+    }
+
+    /// Puts it into the queue of those with something to tell, if it has anything.
+    pub(super) fn tell(&mut self, telling: &mut VecDeque<ConnectionId>) {
+        let untold = &mut self.untold;
+        let any = untold.opened || untold.readable || untold.writable || untold.ending.is_some();
+        let known = matches!(self.known, Known::Waiting | Known::Taken) || self.active;
+        if any && known && !untold.queued {
+            untold.queued = true;
+            telling.push_back(self.id);
+        }
     }
 
     pub(super) fn record(&self, ending: Ending, now: Instant) -> Record {

@@ -40,7 +40,7 @@ fn drain(stream: &mut ByteStream) -> Vec<u8> {
 }
 
 #[test]
-fn a_stream_that_idles_keeps_no_memory() {
+fn a_stream_that_idles_gives_back_all_its_memory() {
     let irs = SeqNum::new(7);
     let mut stream = stream(irs);
     for _ in 0..3 {
@@ -49,6 +49,8 @@ fn a_stream_that_idles_keeps_no_memory() {
         stream.on_segment(&segment(stream.rcv.nxt, stream.send_state().max, 300), &[9; 300], Instant::ZERO);
         assert_eq!((sent.len(), stream.consume(300)), (1000, 300));
         assert!(drain(&mut stream).is_empty());
+        assert_eq!(stream.spare() > 0, stream.memory() > 0);
+        stream.release();
         assert_eq!(stream.memory(), 0);
     }
     let size = size_of::<ByteStream>();

@@ -1,0 +1,100 @@
+//! What a driver may put off: a connection that says it is patient sends the same whether or not it is drained between
+//! segments that have arrived together.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tcp::{Config, Connection, Negotiated, Pending};
+use units::{Duration, Instant};
+use wire::{Control, Flags, Mss, Options, Segment, SeqNum, UnscaledWindow, WindowScale};
+
+const IRS: SeqNum = SeqNum::new(0);
+const ISS: SeqNum = SeqNum::new(5);
+
+/// Sequence number and length.
+type Sent = (u32, u32);
+
+fn sender(name: &str) -> Connection {
+    let config = Config {
+        sender: name.parse().expect("a sender"),
+        mss: Mss::new(1000).expect("a segment size"),
+        timestamps: false,
+        ..Config::default()
+    };
+    let config = Arc::new(config);
+    let negotiated =
+        Negotiated { send_scale: WindowScale::clamped(10), ..Negotiated::between_equals(&config) };
+    let mut connection = Connection::established(config, ISS, IRS, negotiated, 1 << 20);
+    assert_eq!(connection.write(1 << 20), Ok(1 << 20));
+    connection
+}
+
+fn acknowledgment(bytes: u32) -> Segment {
+    Segment {
+        seq: IRS + 1,
+        ack: Some(ISS + 1 + bytes),
+        control: Control::None,
+        flags: Flags::NONE,
+        window: UnscaledWindow::new(1 << 10),
+        payload_len: 0,
+        options: Options::default(),
+    }
+}
+
+/// Acknowledges so many segments at a time, in groups that arrive together, and drains after each acknowledgment, or else
+/// where the connection is not patient and at the end of a group. Returns what was sent by then, and how often it was
+/// patient.
+fn run(name: &str, groups: &[Vec<u32>], at_once: bool) -> (Vec<Vec<Sent>>, usize) {
+    let mut connection = sender(name);
+    let mut now = Instant::ZERO;
+    let (mut bytes, mut patient) = (0, 0);
+    let mut all = Vec::new();
+    let mut sent = Vec::new();
+    let drain = |connection: &mut Connection, sent: &mut Vec<Sent>, now| {
+        while let Some(segment) = connection.poll_transmit(now) {
+            sent.push((segment.seq.value(), segment.payload_len));
+        }
+    };
+    drain(&mut connection, &mut sent, now);
+    for group in groups {
+        now += Duration::from_millis(20);
+        // What the peer has of what left before the group.
+        let arrived = connection.send_state().max.distance_from(ISS + 1);
+        for segments in group {
+            bytes = (bytes + segments * 1000).min(arrived);
+            connection.on_segment(&acknowledgment(bytes), now);
+            let may_wait = connection.pending() == Pending::Patient;
+            patient += usize::from(may_wait);
+            if at_once || !may_wait {
+                drain(&mut connection, &mut sent, now);
+            }
+        }
+        drain(&mut connection, &mut sent, now);
+        all.push(std::mem::take(&mut sent));
+    }
+    (all, patient)
+}
+
+const SENDERS: [&str; 3] = ["reno+sack / full / iw=1", "reno+sack / fs(n=4) / iw=1", "reno+sack / vs / iw=1"];
+
+proptest! {
+    #[test]
+    fn who_is_patient_sends_the_same(
+        name in proptest::sample::select(&SENDERS),
+        groups in proptest::collection::vec(proptest::collection::vec(1..4u32, 1..20), 1..60),
+    ) {
+        let (at_once, _) = run(name, &groups, true);
+        let (later, _) = run(name, &groups, false);
+        prop_assert_eq!(at_once, later);
+    }
+}
+
+#[test]
+fn a_bulk_transfer_is_patient() {
+    let groups = vec![vec![2; 16]; 40];
+    for name in SENDERS {
+        let (later, patient) = run(name, &groups, false);
+        assert!(patient > 100, "{name}");
+        assert_eq!(later, run(name, &groups, true).0, "{name}");
+    }
+}
