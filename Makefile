@@ -87,8 +87,8 @@ install: $(PLAIN) ## the package and its command, in .venv/
 
 dev: $(DEV) ## the same, editable, with the tools for tests and lints
 
-verify: $(DEV) verify-random ## compare with theory, papers, ns-2 and Wireshark, each with a verdict (long; not in CI)
-	@.ci/debian ns:ns2 tshark:tshark
+verify: $(DEV) verify-random ## compare with theory, papers, ns-2, Wireshark, the kernel and hostile peers, each with a verdict (long; not in CI)
+	@.ci/debian ns:ns2 tshark:tshark curl:curl wget:wget ab:apache2-utils wrk:wrk chromium:chromium
 	@.ci/each verification $(BIN)/python
 
 # Not in release: the assertions that it leaves out are half of what these cases are for.

@@ -22,6 +22,9 @@ use crate::tuple::Tuple;
 /// How long a minute is. A cookie is good in the one it was made in and in the next.
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// In minutes.
+const OLDEST: u32 = 1;
+
 /// What a peer's MSS is rounded down to: the least there is to be had, the defaults of RFC 9293 §3.7.1, and what
 /// Ethernet leaves with and without tunnels, by either IP.
 const SIZES: [u16; 8] = [64, 536, 1220, 1340, 1400, 1440, 1460, 8940];
@@ -65,8 +68,8 @@ pub(crate) fn settled(
     let cookie = (segment.ack? - 1).value();
     let irs = segment.seq - 1;
     let now = minute(now);
-    let age = low_bits(now).wrapping_sub(cookie >> 27) & 31;
-    let made = now.checked_sub(u64::from(age)).filter(|_| age <= 1)?;
+    let age = age(cookie, now);
+    let made = now.checked_sub(u64::from(age)).filter(|_| age <= OLDEST)?;
     let index = cookie >> 24 & 7;
     if secret.seal(tuple, irs, made, index) != cookie & 0x00ff_ffff {
         return None;
@@ -99,6 +102,16 @@ pub(crate) fn settled(
         },
         ..plain
     })
+}
+
+/// Whether what this segment acknowledges could be a cookie that is still good, as far as its age says.
+pub(crate) fn is_conceivable(segment: &Segment, now: Instant) -> bool {
+    segment.ack.is_some_and(|ack| age((ack - 1).value(), minute(now)) <= OLDEST)
+}
+
+/// In minutes, as far as five bits tell.
+fn age(cookie: u32, now: u64) -> u32 {
+    low_bits(now).wrapping_sub(cookie >> 27) & 31
 }
 
 fn minute(now: Instant) -> u64 {

@@ -36,6 +36,7 @@ pub struct Driver<S> {
     out: Outgoing,
     dropped: u64,
     stopping: bool,
+    in_step: bool,
 }
 
 #[derive(Debug)]
@@ -70,6 +71,7 @@ impl<S: Service> Driver<S> {
             out: Outgoing::default(),
             dropped: 0,
             stopping: false,
+            in_step: false,
         })
     }
 
@@ -105,6 +107,12 @@ impl<S: Service> Driver<S> {
         ended.map_err(|error| Error::new("write the end of a capture", error))
     }
 
+    /// Serves every packet before it looks at the next, and has the user read before it is acknowledged, as the simulator
+    /// does; otherwise a batch of packets is taken in first. Slower, and the same packets whatever else the machine does.
+    pub fn keep_in_step(&mut self) {
+        self.in_step = true;
+    }
+
     /// The time.
     pub fn now(&self) -> Instant {
         self.clock.now() + self.origin
@@ -136,7 +144,15 @@ impl<S: Service> Driver<S> {
         // Each has a time of its own, or round trips on this machine would be measured as nothing.
         while count < BATCH && self.take_packet(now)? {
             count += 1;
-            self.flush_pressing(now)?;
+            if self.in_step {
+                self.serve(now)?;
+                if self.service.next_timeout() <= now {
+                    self.service.on_timeout(&mut self.stack, now);
+                }
+                self.flush(now)?;
+            } else {
+                self.flush_pressing(now)?;
+            }
             now = self.now();
         }
         if self.stack.next_timeout() <= now {

@@ -127,6 +127,12 @@ fn ranges_conditions_folders_and_errors() {
         client.send("POST / HTTP/1.1\r\nHost: x\r\n\r\n");
         let answer = client.answer(true);
         assert_eq!((answer.status, answer.field("allow")), (405, Some("GET, HEAD")));
+        // RFC 9112 §9.3: a client of HTTP/1.0 that wants to ask more is told that it may.
+        for _ in 0..2 {
+            client.send("GET /a.txt HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n");
+            let answer = client.answer(true);
+            assert_eq!((answer.status, answer.field("connection")), (200, Some("keep-alive")));
+        }
         // A body that nobody wants, and then the next request.
         client.send(
             "GET /a.txt HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",

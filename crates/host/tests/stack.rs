@@ -193,6 +193,37 @@ fn past_the_half_open_limit_cookies_let_the_good_in() {
 }
 
 #[test]
+fn a_cookie_survives_the_loss_of_what_shows_it_first() {
+    let mut one = config(1);
+    one.limits.half_open = 0;
+    let mut two = config(2);
+    two.senders = Senders::one("reno+sack / full / iw=rfc6928".parse().unwrap());
+    let mut world = World::new(one, two);
+    world.server().listen(80);
+    let id = world.connect(1000);
+    // The acknowledgment and the first data segment are lost; the second one does not show the SYN's number.
+    let (mut sent, mut heard) = (0, 0);
+    let mut lossy = |to: usize, _: &[u8]| {
+        sent += u32::from(to == 0);
+        if to == 0 && (2..=3).contains(&sent) { Fate::Lost } else { Fate::Arrives }
+    };
+    let mut user = |stack: &mut Stack, host: usize, event: Event, now: Instant| {
+        if host == 1 && event.what == What::Connected {
+            stack.write(event.id, &[b'x'; 8000], now).unwrap();
+        }
+        if host == 0 {
+            heard += stack.read(event.id, &mut [0; 10_000], now);
+        }
+    };
+    let end = world.now + Duration::from_secs(20);
+    world.run(end, &mut lossy, &mut user);
+    let counters = *world.server().counters();
+    assert!(counters.cookies_refused > 0, "the second segment came first");
+    assert_eq!((counters.cookies_taken, counters.resets_sent, heard), (1, 0, 8000));
+    assert_eq!(world.client().connection(id).map(tcp::Connection::state), Some(State::Established));
+}
+
+#[test]
 fn a_made_up_acknowledgment_is_no_connection() {
     let mut one = config(1);
     one.limits.half_open = 0;

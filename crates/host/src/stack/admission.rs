@@ -82,7 +82,9 @@ impl Stack {
         let (sender, profile) = self.profile_of_next(&tuple, now);
         let Some(settled) = cookie::settled(&self.secret, &tuple, &profile, segment, now) else {
             self.counters.cookies_refused += 1;
-            return false;
+            // Of a peer that has one, the first segment may be lost, and a later one does not show the number that the
+            // cookie is made with. A reset would end what the first, sent again, begins.
+            return cookie::is_conceivable(segment, now);
         };
         let queue_is_full = self.accept_queue >= self.config.limits.accept_queue;
         if queue_is_full || !self.make_room(now) {

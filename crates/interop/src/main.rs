@@ -1,0 +1,67 @@
+//! Runs of this crate, as a program: results are JSON on standard output, a line each.
+//!
+//! ```text
+//! interop exchange CASE…                  our endpoint against the kernel's
+//! interop one-tcp SENDER SIZE MASK …      a real transfer beside the simulated one
+//! interop hostile SECONDS RATE [ATTACK]…  a good client's speed among bad ones
+//! interop kernel CASE FILE                the kernel's end of an exchange
+//! interop fetch SENDER FILE               the client of a transfer
+//! ```
+//!
+//! Runs of one command come one after the other: a link takes a process for itself.
+#![expect(clippy::print_stdout, reason = "a program")]
+
+use std::env;
+use std::path::Path;
+use std::process::ExitCode;
+
+use interop::Result;
+use interop::exchange::{self, Case};
+use interop::hostile::{self, Attack};
+use interop::one_tcp::{Comparison, Transfer};
+use serde_json::json;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let words: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let program = env::current_exe()?;
+    match words[..] {
+        ["kernel", case, file] => interop::kernel(&serde_json::from_str(case)?, Path::new(file)),
+        ["fetch", sender, file] => interop::fetch(sender, Path::new(file)),
+        ["exchange", ref cases @ ..] if !cases.is_empty() => {
+            for case in cases {
+                println!("{}", json!(exchange::run(&serde_json::from_str::<Case>(case)?, &program)?));
+            }
+            Ok(())
+        }
+        ["one-tcp", ref rest @ ..] if !rest.is_empty() && rest.len() % 3 == 0 => {
+            for words in rest.chunks_exact(3) {
+                let (sender, size, mask) = (words[0].to_owned(), words[1].parse()?, words[2].to_owned());
+                println!("{}", json!(Comparison::of(&Transfer { sender, size, mask }, &program)?));
+            }
+            Ok(())
+        }
+        ["hostile", seconds, rate, ref names @ ..] => {
+            let attacks = if names.is_empty() {
+                Attack::ALL.to_vec()
+            } else {
+                names.iter().map(|name| name.parse()).collect::<Result<Vec<_>>>()?
+            };
+            for attack in attacks {
+                println!("{}", json!(hostile::run(attack, seconds.parse()?, rate.parse()?)?));
+            }
+            Ok(())
+        }
+        _ => Err("interop exchange|one-tcp|hostile …".into()),
+    }
+}

@@ -1,0 +1,374 @@
+//! One TCP: a transfer over a real wire sends the packets that the simulator sends for the same scenario.
+//!
+//! Both ends are hosts of ours, each on a TUN device of its own, with two kernels that pass packets on and the emulated
+//! link between them. The server sends so many bytes to whoever connects, and closes; the mask says which of its data
+//! segments are lost.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use emulator::{Emulation, Job, Settings};
+use host::{ConnectionId, Driver, Event, Senders, Service, Stack, StackConfig, Tuple, What};
+use policy::SenderPolicy;
+use serde::Serialize;
+use sim::tables::PacketEvent;
+use sim::{Scenario, Simulation, Status};
+use tun::{Interface, NetNamespace, Prefix};
+use units::{Duration, Instant};
+
+use crate::Result;
+use crate::capture::{self, Captured};
+
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 127, 0, 2));
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 127, 0, 6));
+const PORT: u16 = 80;
+/// One way.
+const DELAY_MS: u64 = 50;
+/// Of a packet, this much is kept: the headers.
+const SNAP_LEN: u32 = 120;
+
+/// A transfer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Transfer {
+    /// Who sends.
+    pub sender: String,
+    /// How much.
+    pub size: u64,
+    /// Which data segments are lost: `0,1,0` loses the second.
+    pub mask: String,
+}
+
+/// A packet, counted from the beginning of its own end's stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Sent {
+    /// `S`, `F` or `R`, or a dot.
+    pub control: char,
+    /// Its sequence number.
+    pub seq: u32,
+    /// Its payload in bytes.
+    pub payload: u32,
+    /// What it acknowledges.
+    pub ack: Option<u32>,
+}
+
+/// What an end sent, and when, in seconds since the first packet of that end.
+pub type Story = Vec<(f64, Sent)>;
+
+/// A transfer as it was on the wire.
+#[derive(Debug, Clone, Serialize)]
+pub struct Live {
+    /// What the server sent.
+    pub server: Story,
+    /// What the client sent.
+    pub client: Story,
+    /// The emulator's own error, of the worse direction: median.
+    pub error_median_s: f64,
+    /// 99th percentile.
+    pub error_p99_s: f64,
+}
+
+/// A transfer beside what the simulator has of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparison {
+    /// Which.
+    pub transfer: Transfer,
+    /// Packets of both ends in the simulator.
+    pub packets: usize,
+    /// Of these, data segments sent again.
+    pub resent: usize,
+    /// The first difference in control, sequence, length, acknowledgment or order.
+    pub difference: Option<String>,
+    /// By how much a packet was late for each time that the link was crossed since the first: median.
+    pub late_median_s: f64,
+    /// The latest, in all.
+    pub late_max_s: f64,
+    /// The earliest: what was never before its time is above zero.
+    pub early_s: f64,
+    /// The emulator's error: median.
+    pub error_median_s: f64,
+    /// 99th percentile.
+    pub error_p99_s: f64,
+}
+
+impl Comparison {
+    /// Runs it both ways.
+    ///
+    /// # Errors
+    /// When the transfer makes no sense, or the system refuses.
+    pub fn of(transfer: &Transfer, program: &Path) -> Result<Self> {
+        let [server, client] = simulated(transfer)?;
+        let live = live(transfer, program)?;
+        let lateness = |real: &Story, model: &Story| -> Vec<(f64, f64)> {
+            real.iter().zip(model).map(|((real, _), (model, _))| (real - model, *model)).collect()
+        };
+        let mut late = lateness(&live.server, &server);
+        late.extend(lateness(&live.client, &client));
+        let delay = Duration::from_millis(DELAY_MS).as_nanos();
+        #[expect(clippy::cast_precision_loss, reason = "a few milliseconds")]
+        let delay = delay as f64 / 1e9;
+        let mut each: Vec<f64> =
+            late.iter().filter(|(_, at)| *at > delay).map(|(late, at)| late / (at / delay).round()).collect();
+        each.sort_by(f64::total_cmp);
+        let difference = difference("server", &live.server, &server)
+            .or_else(|| difference("client", &live.client, &client));
+        let mut seen = std::collections::BTreeSet::new();
+        let resent = server.iter().filter(|(_, sent)| sent.payload > 0 && !seen.insert(sent.seq)).count();
+        Ok(Self {
+            transfer: transfer.clone(),
+            packets: server.len() + client.len(),
+            resent,
+            difference,
+            late_median_s: each.get(each.len() / 2).copied().unwrap_or(f64::NAN),
+            late_max_s: late.iter().map(|(late, _)| *late).fold(f64::NEG_INFINITY, f64::max),
+            early_s: late.iter().map(|(late, _)| *late).fold(f64::INFINITY, f64::min),
+            error_median_s: live.error_median_s,
+            error_p99_s: live.error_p99_s,
+        })
+    }
+}
+
+fn difference(end: &str, real: &Story, model: &Story) -> Option<String> {
+    let (packets, expected) = (real.iter().map(|(_, sent)| sent), model.iter().map(|(_, sent)| sent));
+    let at = packets.clone().zip(expected).position(|(real, model)| real != model);
+    match at {
+        Some(at) => {
+            Some(format!("packet {at} of the {end} is {:?}, simulated {:?}", real[at].1, model[at].1))
+        }
+        None if real.len() != model.len() => {
+            Some(format!("the {end} sends {} packets, simulated {}", real.len(), model.len()))
+        }
+        None => None,
+    }
+}
+
+/// What server and client send in the simulator.
+///
+/// # Errors
+/// When the transfer makes no sense.
+pub fn simulated(transfer: &Transfer) -> Result<[Story; 2]> {
+    let Transfer { sender, size, mask } = transfer;
+    let json = format!(
+        r#"{{"name": "one", "duration": "1000s", "trace": ["one"], "tcp": {{"profile": "rfc"}},
+            "link": [{{"name": "there", "from": "server", "to": "client", "delay": "{DELAY_MS}ms",
+                       "loss": {{"kind": "mask", "drops": "{mask}"}}}},
+                     {{"name": "back", "from": "client", "to": "server", "delay": "{DELAY_MS}ms"}}],
+            "workload": [{{"name": "one", "kind": "transfers", "from": "server", "to": "client", "sizes": [{size}],
+                           "start": "0s", "spacing": "1s", "sender": "{sender}", "handshake": true, "opener": "receiver"}}]}}"#
+    );
+    let scenario = Scenario::from_json(&json)?;
+    let mut simulation = Simulation::new(&scenario, 1)?;
+    while simulation.advance(100_000) == Status::Running {}
+    let packets = simulation.take_packets();
+    let mut stories = [Story::new(), Story::new()];
+    for row in 0..packets.len() {
+        if packets.event.codes()[row] != PacketEvent::Sent.code() {
+            continue;
+        }
+        let sent = Sent {
+            control: packets.control.get(row).and_then(|text| text.chars().next()).unwrap_or('.'),
+            seq: packets.seq[row],
+            payload: packets.payload_bytes[row],
+            ack: packets.ack.get(row),
+        };
+        stories[usize::from(packets.from.get(row) == Some("receiver"))].push((packets.time_s[row], sent));
+    }
+    Ok(stories.map(from_the_first))
+}
+
+fn from_the_first(story: Story) -> Story {
+    let first = story.first().map_or(0.0, |(at, _)| *at);
+    story.into_iter().map(|(at, sent)| (at - first, sent)).collect()
+}
+
+/// The same on a real wire.
+///
+/// # Errors
+/// When the system refuses.
+pub fn live(transfer: &Transfer, program: &Path) -> Result<Live> {
+    NetNamespace::new()?.run(|| in_a_network(transfer, program))?
+}
+
+fn in_a_network(transfer: &Transfer, program: &Path) -> Result<Live> {
+    NetNamespace::allow_forwarding()?;
+    let (tun, _) = host::attach(&[SERVER], 1500, false)?;
+    let settings = serde_json::json!({
+        "both": {"delay": format!("{DELAY_MS}ms")},
+        "down": {"loss-mask": transfer.mask},
+    });
+    let settings = Settings::from_json(&settings.to_string()).map_err(|e| e.to_string())?;
+    let emulation = Emulation::new(&settings, false)?;
+    let outside =
+        Interface::addresses()?.into_iter().find(|a| a.prefix.address() == emulation.ends().outside);
+    let index = outside.ok_or("the link has no outer end")?.interface;
+    let interface = ["tcpsf0", "tcpsf1"].map(Interface::find).into_iter().flatten();
+    let interface = interface.into_iter().find(|one| one.index() == index).ok_or("nor a device")?;
+    interface.add_route(Prefix::new(CLIENT, 32).ok_or("an address has 32 bits")?)?;
+    let files = ["server", "client"].map(scratch);
+    let over = AtomicBool::new(false);
+    let report = std::thread::scope(|scope| -> Result<_> {
+        let (over, file) = (&over, &files[0]);
+        let server = scope.spawn(move || {
+            let service = Source { size: transfer.size };
+            let mut driver = Driver::new(tun, config(&transfer.sender, SERVER)?, service)?;
+            driver.keep_in_step();
+            driver.capture(file, SNAP_LEN)?;
+            while !over.load(Ordering::Relaxed) {
+                driver.run(Duration::from_millis(50))?;
+            }
+            Ok::<_, Box<dyn std::error::Error + Send + Sync>>(driver.finish_capture()?)
+        });
+        let command =
+            [program.to_string_lossy().as_ref(), "fetch", &transfer.sender, &files[1].to_string_lossy()]
+                .map(str::to_owned);
+        let report = emulation.run(&Job { command: command.to_vec(), ..Job::default() });
+        over.store(true, Ordering::Relaxed);
+        server.join().map_err(|_| "the server panicked")??;
+        Ok(report?)
+    })?;
+    if report.exit_status != 0 {
+        return Err(format!("the client failed with status {}", report.exit_status).into());
+    }
+    let captures = [capture::read(&files[0])?, capture::read(&files[1])?];
+    for file in files {
+        fs::remove_file(file)?;
+    }
+    let [server, client] = captures.map(|capture| story(&capture));
+    let worse = |one: Option<f64>, other: Option<f64>| one.unwrap_or(0.0).max(other.unwrap_or(0.0));
+    Ok(Live {
+        server,
+        client,
+        error_median_s: worse(report.up.timing_error_median_s, report.down.timing_error_median_s),
+        error_p99_s: worse(report.up.timing_error_p99_s, report.down.timing_error_p99_s),
+    })
+}
+
+fn scratch(name: &str) -> PathBuf {
+    static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("tcpsf-one-tcp-{}-{number}-{name}.pcapng", std::process::id()))
+}
+
+/// What leaves through a device, from the capture there.
+fn story(capture: &[Captured]) -> Story {
+    let iss = |outbound| {
+        capture.iter().find(|one| one.outbound == outbound && one.control == 'S').map_or(0, |one| one.seq)
+    };
+    let (ours, theirs) = (iss(true), iss(false));
+    let sent = |one: &Captured| Sent {
+        control: one.control,
+        seq: one.seq.wrapping_sub(ours),
+        payload: one.payload,
+        ack: one.ack.map(|ack| ack.wrapping_sub(theirs)),
+    };
+    #[expect(clippy::cast_precision_loss, reason = "seconds")]
+    let story = capture.iter().filter(|one| one.outbound).map(|one| (one.at as f64 / 1e9, sent(one)));
+    from_the_first(story.collect())
+}
+
+/// The simulator's profile `rfc`, for a host.
+fn config(sender: &str, address: IpAddr) -> Result<StackConfig> {
+    let sender: SenderPolicy = sender.parse()?;
+    let mut config = StackConfig::new(vec![address]);
+    config.senders = Senders::one(sender);
+    config.tcp.sack = sender.wants_sack();
+    config.tcp.receive_buffer = 1_000_000;
+    config.tcp.restart_after_idle = false;
+    Ok(config)
+}
+
+/// Sends so many bytes to everybody.
+#[derive(Debug)]
+struct Source {
+    size: u64,
+}
+
+impl Service for Source {
+    fn start(&mut self, stack: &mut Stack, _now: Instant) {
+        stack.listen(PORT);
+    }
+
+    fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
+        if let What::Accepted(_) = event.what {
+            let bytes = vec![0; usize::try_from(self.size).unwrap_or(0)];
+            // Transfers are smaller than the send buffer.
+            let taken = stack.write(event.id, &bytes, now);
+            debug_assert_eq!(taken, Ok(bytes.len()));
+            stack.close(event.id, now);
+        }
+    }
+
+    fn on_timeout(&mut self, _stack: &mut Stack, _now: Instant) {}
+
+    fn next_timeout(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    fn stop(&mut self, stack: &mut Stack, _now: Instant) {
+        stack.stop_listening(PORT);
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
+
+/// Reads until the end; and then, after that was acknowledged, closes.
+#[derive(Debug, Default)]
+struct Sink {
+    closes: Option<ConnectionId>,
+    over: bool,
+}
+
+impl Service for Sink {
+    fn start(&mut self, stack: &mut Stack, now: Instant) {
+        let tuple = Tuple { local: CLIENT, remote: SERVER, local_port: 1024, remote_port: PORT };
+        // A new stack has room.
+        let opened = stack.connect(tuple, now);
+        debug_assert!(opened.is_ok());
+    }
+
+    fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
+        let unread: usize = stack.peek(event.id).iter().map(|part| part.len()).sum();
+        stack.consume(event.id, unread, now);
+        if stack.is_at_end(event.id) {
+            self.closes = Some(event.id);
+        }
+        self.over |= matches!(event.what, What::Closed(_));
+    }
+
+    fn on_timeout(&mut self, stack: &mut Stack, now: Instant) {
+        if let Some(id) = self.closes.take() {
+            stack.close(id, now);
+        }
+    }
+
+    fn next_timeout(&self) -> Instant {
+        if self.closes.is_some() { Instant::ZERO } else { Instant::NEVER }
+    }
+
+    fn stop(&mut self, _stack: &mut Stack, _now: Instant) {}
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
+
+/// The client's program, behind the link: fetches, and leaves its capture in a file.
+///
+/// # Errors
+/// When the system refuses.
+pub fn fetch(sender: &str, file: &Path) -> Result<()> {
+    NetNamespace::allow_forwarding()?;
+    let (tun, _) = host::attach(&[CLIENT], 1500, false)?;
+    let mut driver = Driver::new(tun, config(sender, CLIENT)?, Sink::default())?;
+    driver.keep_in_step();
+    driver.capture(file, SNAP_LEN)?;
+    while !driver.service().over {
+        driver.run(Duration::from_millis(50))?;
+    }
+    // The last acknowledgment may have to be said again.
+    driver.run(Duration::from_millis(4 * DELAY_MS))?;
+    Ok(driver.finish_capture()?)
+}

@@ -1,0 +1,292 @@
+//! Our end of the exchanges: a service on a stack, as the server of any number of clients, or as so many clients.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use host::{ConnectionId, Ending, Event, Service, Stack, Tuple, What};
+use units::Instant;
+
+use crate::exchange::Case;
+use crate::request::{HEADER_LEN, Request};
+
+/// How much is written before another connection has its turn.
+const TURN: usize = 64 << 10;
+
+/// What became of connections.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Tally {
+    /// Connections that did all they should: every byte right, and closed by both ends.
+    pub good: u64,
+    /// Payload bytes compared.
+    pub compared_bytes: u64,
+    /// The others, by what was wrong.
+    pub bad: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, result: Result<(), String>, bytes: u64) {
+        self.compared_bytes += bytes;
+        match result {
+            Ok(()) => self.good += 1,
+            Err(why) => *self.bad.entry(why).or_default() += 1,
+        }
+    }
+}
+
+/// Serves, or asks.
+#[derive(Debug)]
+pub(crate) struct Ours {
+    role: Role,
+    /// By [`ConnectionId::index`].
+    jobs: Vec<Option<Job>>,
+    tally: Tally,
+    open: usize,
+    chunk: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Role {
+    Server { port: u16 },
+    Clients { local: IpAddr, remote: SocketAddr, next: u64, port: u16, case: Box<Case> },
+}
+
+/// A connection's work so far.
+#[derive(Debug)]
+struct Job {
+    id: ConnectionId,
+    client: bool,
+    header: Vec<u8>,
+    /// As a server: once its header is there.
+    request: Option<Request>,
+    /// Of the peer's bytes, the header not counted.
+    read: u64,
+    /// Of ours, the header counted.
+    written: u64,
+    closed: bool,
+    wrong: Option<&'static str>,
+}
+
+impl Job {
+    fn new(id: ConnectionId, request: Option<Request>) -> Self {
+        let header = request.map_or_else(Vec::new, |request| request.to_bytes().to_vec());
+        Self {
+            id,
+            client: request.is_some(),
+            header,
+            request,
+            read: 0,
+            written: 0,
+            closed: false,
+            wrong: None,
+        }
+    }
+
+    /// How much there is to read, behind the header.
+    fn wanted(&self) -> u64 {
+        self.request.map_or(u64::MAX, |request| if self.client { request.down } else { request.up })
+    }
+
+    /// How much there is to write by now, the header counted.
+    fn due(&self) -> u64 {
+        match self.request {
+            Some(request) if self.client => HEADER_LEN as u64 + request.up,
+            Some(request) if self.read == request.up => request.down,
+            _ => 0,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.request.is_some() && self.read == self.wanted() && self.written == self.due()
+    }
+
+    /// Takes in some of what came. The number of bytes used, 0 for none.
+    fn take(&mut self, mut bytes: &[u8]) -> usize {
+        let len = bytes.len();
+        if self.request.is_none() {
+            let (head, rest) = bytes.split_at(bytes.len().min(HEADER_LEN - self.header.len()));
+            self.header.extend_from_slice(head);
+            bytes = rest;
+            self.request = <&[u8; HEADER_LEN]>::try_from(&self.header[..]).ok().map(Request::from_bytes);
+        }
+        let Some(request) = self.request.filter(|_| !bytes.is_empty()) else { return len };
+        let right = if self.client {
+            request.is_download(self.read, bytes)
+        } else {
+            request.is_upload(self.read, bytes)
+        };
+        self.read += bytes.len() as u64;
+        if !right {
+            self.wrong = Some("wrong bytes");
+        } else if self.read > self.wanted() {
+            self.wrong = Some("too many bytes");
+        }
+        len
+    }
+
+    /// The next of our bytes.
+    fn give(&self, into: &mut [u8]) {
+        let Some(request) = self.request else { return };
+        if !self.client {
+            request.download(self.written, into);
+        } else if let Some(at) = self.written.checked_sub(HEADER_LEN as u64) {
+            request.upload(at, into);
+        } else {
+            let rest = &self.header[usize::try_from(self.written).unwrap_or(0)..];
+            let (head, upload) = into.split_at_mut(rest.len().min(into.len()));
+            head.copy_from_slice(&rest[..head.len()]);
+            request.upload(0, upload);
+        }
+    }
+}
+
+impl Ours {
+    pub(crate) fn server(port: u16) -> Self {
+        Self::new(Role::Server { port })
+    }
+
+    pub(crate) fn clients(local: IpAddr, remote: SocketAddr, case: Case) -> Self {
+        Self::new(Role::Clients { local, remote, next: 0, port: 1024, case: Box::new(case) })
+    }
+
+    fn new(role: Role) -> Self {
+        Self { role, jobs: Vec::new(), tally: Tally::default(), open: 0, chunk: vec![0; TURN] }
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Whether all clients have ended.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(&self.role, Role::Clients { next, case, .. } if *next >= case.connections && self.open == 0)
+    }
+
+    /// Connections that have not ended.
+    pub(crate) fn open(&self) -> usize {
+        self.open
+    }
+
+    fn begin(&mut self, id: ConnectionId, request: Option<Request>) {
+        if self.jobs.len() <= id.index() {
+            self.jobs.resize_with(id.index() + 1, || None);
+        }
+        self.jobs[id.index()] = Some(Job::new(id, request));
+        self.open += 1;
+    }
+
+    /// Opens as many connections as there may be.
+    fn connect(&mut self, stack: &mut Stack, now: Instant) {
+        loop {
+            let Role::Clients { local, remote, next, port, case } = &mut self.role else { return };
+            if *next >= case.connections || self.open >= case.concurrency {
+                return;
+            }
+            let request = Request::draw(*next, case.seed, case.up, case.down);
+            *next += 1;
+            let (local, remote) = (*local, *remote);
+            // Ports in turn, those in use passed over.
+            let id = loop {
+                *port = port.checked_add(1).unwrap_or(1024);
+                let tuple =
+                    Tuple { local, remote: remote.ip(), local_port: *port, remote_port: remote.port() };
+                if let Ok(id) = stack.connect(tuple, now) {
+                    break id;
+                }
+            };
+            self.begin(id, Some(request));
+        }
+    }
+
+    fn pump(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
+        let Some(job) = self.jobs.get_mut(id.index()).and_then(Option::as_mut).filter(|job| job.id == id)
+        else {
+            return;
+        };
+        loop {
+            let used: usize = stack.peek(id).iter().map(|part| job.take(part)).sum();
+            if used == 0 {
+                break;
+            }
+            stack.consume(id, used, now);
+        }
+        if stack.is_at_end(id) && (job.request.is_none() || job.read < job.wanted()) {
+            job.wrong = Some("too few bytes");
+        }
+        if job.wrong.is_some() {
+            stack.abort(id, now);
+            return;
+        }
+        while job.written < job.due() {
+            let len = TURN.min(usize::try_from(job.due() - job.written).unwrap_or(TURN));
+            job.give(&mut self.chunk[..len]);
+            let Ok(taken) = stack.write(id, &self.chunk[..len], now) else { return };
+            job.written += taken as u64;
+            if taken < len {
+                return;
+            }
+        }
+        let Some(request) = job.request else { return };
+        let sent = job.written == job.due();
+        let closes = if job.client {
+            request.half_closes() && sent
+                || job.is_done() && (!request.server_closes_first() || stack.is_at_end(id))
+        } else {
+            job.is_done() && (request.server_closes_first() || stack.is_at_end(id))
+        };
+        if closes && !job.closed {
+            job.closed = true;
+            stack.close(id, now);
+        }
+    }
+
+    fn end(&mut self, id: ConnectionId, ending: Ending) {
+        let job = self.jobs.get_mut(id.index()).and_then(|job| job.take_if(|job| job.id == id));
+        let Some(job) = job else { return };
+        self.open -= 1;
+        let result = match (job.wrong, ending) {
+            (Some(wrong), _) => Err(wrong.to_owned()),
+            (None, Ending::Finished) if job.is_done() => Ok(()),
+            (None, Ending::Finished) => Err("unfinished".to_owned()),
+            (None, ending) => Err(ending.to_string()),
+        };
+        self.tally.add(result, job.read);
+    }
+}
+
+impl Service for Ours {
+    fn start(&mut self, stack: &mut Stack, now: Instant) {
+        match self.role {
+            Role::Server { port } => stack.listen(port),
+            Role::Clients { .. } => self.connect(stack, now),
+        }
+    }
+
+    fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
+        match event.what {
+            What::Accepted(_) => self.begin(event.id, None),
+            What::Closed(ending) => {
+                self.end(event.id, ending);
+                self.connect(stack, now);
+                return;
+            }
+            What::Connected | What::Readable | What::Writable => {}
+        }
+        self.pump(stack, event.id, now);
+    }
+
+    fn on_timeout(&mut self, _stack: &mut Stack, _now: Instant) {}
+
+    fn next_timeout(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    fn stop(&mut self, stack: &mut Stack, _now: Instant) {
+        if let Role::Server { port } = self.role {
+            stack.stop_listening(port);
+        }
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![("good", self.tally.good), ("bad", self.tally.bad.values().sum())]
+    }
+}

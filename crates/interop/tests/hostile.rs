@@ -1,0 +1,42 @@
+//! A good client among bad ones, for moments; `verification/interop.py` takes longer, with more of them.
+
+mod common;
+
+use common::{results, start};
+
+#[test]
+fn the_good_are_served_whatever_the_bad_do() {
+    let (mut quiet, mut attacked) = (0, 0);
+    let found = results(start(&["hostile", "0.6", "2000"]));
+    assert_eq!(found.len(), interop::hostile::Attack::ALL.len());
+    for one in found {
+        let number = |name: &str| one[name].as_u64().unwrap_or_else(|| panic!("no {name} in {one}"));
+        assert_eq!((number("lost_files"), number("wrong")), (0, 0), "{one}");
+        assert!(number("quiet_files") > 0 && number("attacked_files") > 0, "{one}");
+        assert!(number("hostile_packets") > 100, "{one}");
+        assert!(number("most_buffered_bytes") <= number("allowed_buffered_bytes"), "{one}");
+        // What is allowed, and as much again for what memory costs beyond what is in it.
+        assert!(number("grown_bytes") <= 2 * number("allowed_buffered_bytes") + (32 << 20), "{one}");
+        quiet += number("quiet_files");
+        attacked += number("attacked_files");
+    }
+    // One attack for itself would be judged by a second of a machine that does other things too.
+    assert!(2 * attacked >= quiet, "{attacked} files among the bad, {quiet} without");
+}
+
+#[test]
+fn the_end_of_the_sequence_space_and_overlaps_are_nothing_special() {
+    for (attack, rate) in [("wraps", "10000"), ("overlaps", "2000")] {
+        // Whose initial sequence number is close enough to the end is a matter of luck.
+        let mut right = 0;
+        for _ in 0..5 {
+            let found = results(start(&["hostile", "1", rate, attack]));
+            assert_eq!(found[0]["wrong"], 0, "{}", found[0]);
+            right += found[0]["right"].as_u64().unwrap_or(0);
+            if right > 0 {
+                break;
+            }
+        }
+        assert!(right > 0, "{attack}: not one transfer was completed");
+    }
+}

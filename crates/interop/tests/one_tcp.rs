@@ -1,0 +1,44 @@
+//! The wire sees the packets that the simulator sends. The longer list is in `verification/interop.py`.
+
+mod common;
+
+use common::{results, start};
+
+/// First, middle and last lost, two, the repair too, and none.
+const MASKS: [&str; 6] = ["0", "1", "0,1", "0,0,0,1", "0,1,0,1", "1,0,0,0,0,1"];
+
+#[test]
+fn a_transfer_on_the_wire_is_the_simulated_one() {
+    let senders = ["reno+sack / full / iw=1", "reno+sack / fs(n=4) / iw=1", "reno+sack / vs(n=4) / iw=1"];
+    let runs: Vec<_> = senders
+        .iter()
+        .map(|sender| {
+            let words = MASKS.iter().flat_map(|mask| [*sender, "7000", *mask]);
+            start(&["one-tcp"].into_iter().chain(words).collect::<Vec<_>>())
+        })
+        .collect();
+    let mut late = Vec::new();
+    for (sender, run) in senders.iter().zip(runs) {
+        let found = results(run);
+        assert_eq!(found.len(), MASKS.len());
+        for mut one in found {
+            if !one["difference"].is_null() {
+                // Where a timer went off that should not have, it is the machine's doing once, and TCP's every time.
+                let mask = one["transfer"]["mask"].as_str().expect("a text").to_owned();
+                let again = results(start(&["one-tcp", sender, "7000", &mask, sender, "7000", &mask]));
+                assert!(again.iter().all(|run| run["difference"].is_null()), "{sender}: {one}, {again:?}");
+                one = again[0].clone();
+            }
+            assert!(one["packets"].as_u64() > Some(10), "{one}");
+            let lost = one["transfer"]["mask"].as_str().is_some_and(|mask| mask.contains('1'));
+            assert_eq!(one["resent"].as_u64() > Some(0), lost, "{one}");
+            let number = |name: &str| one[name].as_f64().expect("a number");
+            // A timer's tick is the least that can be seen of a time.
+            assert!(number("early_s") > -0.001, "{one}");
+            late.push(number("late_median_s") / number("error_p99_s").max(0.001));
+        }
+    }
+    // Of a line that takes 50 ms; the median over all runs, for the machine may look away in any of them.
+    late.sort_by(f64::total_cmp);
+    assert!(late[late.len() / 2] < 3.0, "late by so many times the emulator's own error: {late:?}");
+}
