@@ -177,7 +177,7 @@ def seen(rows: pl.DataFrame, place: str) -> pl.DataFrame:
 
 
 def tellable(drops: pl.DataFrame, shown: pl.DataFrame) -> int:
-    """Count the drops that a capture can tell of: the packet itself is in it, or a later one of its flow from its end."""
+    """Count the drops that a capture can tell of: it holds the packet, or a later one of its flow from its end."""
     last = shown.group_by("flow", "from").agg(pl.col("packet").max().alias("last"))
     return drops.join(last, on=["flow", "from"]).filter(pl.col("packet") <= pl.col("last")).height
 
