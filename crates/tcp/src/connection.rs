@@ -34,7 +34,7 @@ pub struct Connection {
     pub(crate) snd: Sender,
     pub(crate) rcv: Receiver,
     pub(crate) timers: Timers,
-    pub(crate) owed: Option<Owed>,
+    pub(crate) reset: Option<Reset>,
     pub(crate) opening: Opening,
     /// It has come to its end, and can't be opened again.
     over: bool,
@@ -65,13 +65,11 @@ impl Timers {
     };
 }
 
-/// What is owed to the peer before anything else.
+/// A reset that is owed to the peer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Owed {
-    /// A reset.
-    Reset { seq: SeqNum, ack: Option<SeqNum> },
-    /// RFC 9293 §3.8.4.
-    KeepAlive,
+pub(crate) struct Reset {
+    pub(crate) seq: SeqNum,
+    pub(crate) ack: Option<SeqNum>,
 }
 
 /// What a connection may have to send.
@@ -104,7 +102,7 @@ impl Connection {
             snd: Sender::new(&config, &negotiated, iss),
             rcv: Receiver::new(&config),
             timers: Timers::OFF,
-            owed: None,
+            reset: None,
             opening: Opening::Active,
             over: false,
             events: Events::default(),
@@ -219,7 +217,7 @@ impl Connection {
     /// Ends the connection at once with a reset (RFC 9293 §3.10.5).
     pub fn abort(&mut self) {
         if self.state.is_reset_by_abort() {
-            self.owed = Some(Owed::Reset { seq: self.snd.pure_seq(), ack: Some(self.rcv.nxt) });
+            self.reset = Some(Reset { seq: self.snd.pure_seq(), ack: Some(self.rcv.nxt) });
         }
         if self.state != State::Closed {
             self.over(CloseReason::Aborted);
@@ -235,7 +233,7 @@ impl Connection {
     /// not, it may have nothing all the same; this is a cheaper question for whoever mostly receives.
     #[inline]
     pub fn is_at_rest(&self) -> bool {
-        self.owed.is_none()
+        self.reset.is_none()
             && !self.rcv.ack_is_due()
             && self.snd.una == self.snd.end()
             && self.state.is_synchronized()
@@ -276,7 +274,7 @@ impl Connection {
     pub fn pending(&self) -> Pending {
         const MANY: u32 = 16;
         let open = matches!(self.state, State::Established | State::CloseWait);
-        if !open || self.owed.is_some() || self.rcv.has_reports() || self.snd.repair.point.is_some() {
+        if !open || self.reset.is_some() || self.rcv.has_reports() || self.snd.repair.point.is_some() {
             Pending::Pressing
         } else if self.snd.unacknowledged() > 0 {
             // While cuts are full-sized, they don't depend on what is fed first.

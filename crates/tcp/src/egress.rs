@@ -4,7 +4,7 @@ use policy::loss::Cut;
 use units::Instant;
 use wire::{Control, Ecn, Flags, Segment, SeqNum};
 
-use crate::connection::{Connection, Owed};
+use crate::connection::{Connection, Reset};
 use crate::state::State;
 
 /// A run of sequence numbers to send as one segment.
@@ -22,11 +22,8 @@ impl Connection {
     /// The next segment to send, `None` when there is none just now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         // Looked at before it is taken: that would write at every call.
-        if self.owed.is_some()
-            && let Some(owed) = self.owed.take()
-        {
-            let Owed::Reset { seq, ack } = owed else { return Some(self.keep_alive(now)) };
-            return Some(Segment {
+        if self.reset.is_some() {
+            return self.reset.take().map(|Reset { seq, ack }| Segment {
                 seq,
                 ack,
                 control: Control::Rst,
@@ -54,7 +51,9 @@ impl Connection {
     }
 
     fn pure_ack(&mut self, now: Instant) -> Segment {
-        let mut segment = self.segment(now, self.snd.pure_seq(), 0, Control::None);
+        let asks = self.guard.is_some() && self.take_keep_alive();
+        // RFC 9293 §3.8.4: what lies before the peer's window must be answered.
+        let mut segment = self.segment(now, self.snd.pure_seq() - u32::from(asks), 0, Control::None);
         if self.rcv.has_reports() {
             // 40 bytes of options hold three blocks beside the timestamps, four without.
             let room = if self.negotiated.timestamps { 3 } else { 4 };

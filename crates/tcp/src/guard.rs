@@ -10,8 +10,8 @@ use units::Instant;
 use wire::{Control, Segment, SeqNum};
 
 use crate::config::{Challenges, Config, KeepAlive};
-use crate::connection::{Connection, Owed};
-use crate::event::{Accepted, CloseReason};
+use crate::connection::Connection;
+use crate::event::CloseReason;
 use crate::icmp::IcmpError;
 use crate::state::State;
 
@@ -24,9 +24,19 @@ pub(crate) struct Guard {
     heard: Instant,
     /// When the last keep-alive left, and how many since the peer was heard.
     asked: (Instant, u8),
+    /// The next acknowledgment is to be one.
+    asks: bool,
     /// Since when the peer has owed progress to what is queued; [`Instant::NEVER`] when nothing is.
     owes_since: Instant,
     pub(crate) icmp: Option<IcmpError>,
+}
+
+/// How a connection stands before it handles a segment, and whether the segment is one that only the peer could have sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Before {
+    state: State,
+    una: SeqNum,
+    credible: bool,
 }
 
 impl Guard {
@@ -40,6 +50,7 @@ impl Guard {
             challenges: VecDeque::new(),
             heard: now,
             asked: (now, 0),
+            asks: false,
             owes_since: Instant::NEVER,
             icmp: None,
         }
@@ -49,6 +60,7 @@ impl Guard {
     fn heard(&mut self, now: Instant) {
         self.heard = now;
         self.asked.1 = 0;
+        self.asks = false;
     }
 
     pub(crate) fn memory(&self) -> usize {
@@ -99,14 +111,19 @@ impl Connection {
         }
     }
 
-    /// As [`on_segment`](Self::on_segment), and notes what the segment says of the peer.
+    /// How things stand before a segment is handled, for [`note_handled`](Self::note_handled).
     #[cold]
     #[inline(never)]
-    pub(crate) fn on_guarded_segment(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
-        let (state, una) = (self.state, self.snd.una);
-        let credible = self.is_credible(segment, now);
-        let accepted = self.take_segment(segment, now);
-        let Some(guard) = &mut self.guard else { return accepted };
+    pub(crate) fn before_segment(&self, segment: &Segment, now: Instant) -> Before {
+        Before { state: self.state, una: self.snd.una, credible: self.is_credible(segment, now) }
+    }
+
+    /// Notes what a segment that has been handled says of the peer.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_handled(&mut self, before: Before, now: Instant) {
+        let Before { state, una, credible } = before;
+        let Some(guard) = &mut self.guard else { return };
         if credible || self.snd.una != una {
             guard.heard(now);
         }
@@ -122,7 +139,6 @@ impl Connection {
                 _ => {}
             }
         }
-        accepted
     }
 
     /// Whether a segment is one that only the peer could have sent: it lies in both windows and is no reset or SYN, which
@@ -153,11 +169,11 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 §3.8.4: what lies before the peer's window must be answered.
+    /// Whether the acknowledgment that leaves now is to be a keep-alive.
     #[cold]
     #[inline(never)]
-    pub(crate) fn keep_alive(&mut self, now: Instant) -> Segment {
-        self.segment(now, self.snd.pure_seq() - 1, 0, Control::None)
+    pub(crate) fn take_keep_alive(&mut self) -> bool {
+        self.guard.as_mut().is_some_and(|guard| std::mem::take(&mut guard.asks))
     }
 
     /// Sets the timer to what is due next.
@@ -210,7 +226,8 @@ impl Connection {
                 return self.over(CloseReason::KeepAlive);
             }
             guard.asked = (now, guard.asked.1 + 1);
-            self.owed = Some(Owed::KeepAlive);
+            guard.asks = true;
+            self.rcv.ack_now();
         }
         self.look_again(now);
     }

@@ -15,7 +15,7 @@ mod text;
 use units::Instant;
 use wire::{Control, Flags, Segment, UnscaledWindow, WindowScale};
 
-use crate::connection::{Connection, Owed};
+use crate::connection::{Connection, Reset};
 use crate::event::Accepted;
 use crate::opening::Opening;
 use crate::state::State;
@@ -32,22 +32,18 @@ enum Step {
 impl Connection {
     /// Handles an arriving segment and returns which part of its payload was taken, if any.
     pub fn on_segment(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
-        if self.guard.is_some() {
-            return self.on_guarded_segment(segment, now);
-        }
-        self.take_segment(segment, now)
-    }
-
-    #[expect(clippy::inline_always, reason = "called from two places, of which one is hot")]
-    #[inline(always)]
-    pub(crate) fn take_segment(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
+        let guarded = self.guard.is_some().then(|| self.before_segment(segment, now));
+        let mut accepted = None;
         match self.state {
             State::Closed => self.refuse(segment),
             State::Listen => self.segment_in_listen(segment, now),
             State::SynSent => self.segment_in_syn_sent(segment, now),
-            _ => return self.segment_otherwise(segment, now),
+            _ => accepted = self.segment_otherwise(segment, now),
         }
-        None
+        if let Some(before) = guarded {
+            self.note_handled(before, now);
+        }
+        accepted
     }
 
     /// RFC 9293 §3.10.7.4: SYN-RECEIVED and the synchronized states.
@@ -104,9 +100,9 @@ impl Connection {
         if segment.control == Control::Rst {
             return;
         }
-        self.owed = Some(match segment.ack {
-            Some(ack) => Owed::Reset { seq: ack, ack: None },
-            None => Owed::Reset { seq: wire::SeqNum::new(0), ack: Some(segment.seq_end()) },
+        self.reset = Some(match segment.ack {
+            Some(ack) => Reset { seq: ack, ack: None },
+            None => Reset { seq: wire::SeqNum::new(0), ack: Some(segment.seq_end()) },
         });
     }
 }

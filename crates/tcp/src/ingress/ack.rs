@@ -5,7 +5,7 @@ use units::{Duration, Instant};
 use wire::{Control, Flags, Segment, SeqNum};
 
 use super::Step;
-use crate::connection::{Connection, Owed, timestamp_clock};
+use crate::connection::{Connection, Reset, timestamp_clock};
 use crate::event::{CloseReason, Event};
 use crate::state::State;
 
@@ -63,7 +63,7 @@ impl Connection {
     /// SYN-RECEIVED: does it acknowledge our SYN?
     fn complete_handshake(&mut self, segment: &Segment, ack: SeqNum, now: Instant) -> Step {
         if !ack.after(self.snd.una) || ack.after(self.snd.max) {
-            self.owed = Some(Owed::Reset { seq: ack, ack: None });
+            self.reset = Some(Reset { seq: ack, ack: None });
             return Step::Stop;
         }
         self.state = State::Established;

@@ -3,7 +3,7 @@
 use units::Instant;
 use wire::{Control, Mss, Segment, WindowScale};
 
-use crate::connection::{Connection, Owed};
+use crate::connection::{Connection, Reset};
 use crate::event::{CloseReason, Event};
 use crate::state::State;
 
@@ -12,7 +12,7 @@ impl Connection {
         let acknowledges = match segment.ack {
             Some(ack) if !ack.after(self.snd.iss) || ack.after(self.snd.max) => {
                 if segment.control != Control::Rst {
-                    self.owed = Some(Owed::Reset { seq: ack, ack: None });
+                    self.reset = Some(Reset { seq: ack, ack: None });
                 }
                 return;
             }
