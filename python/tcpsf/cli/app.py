@@ -2,53 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 
 from tcpsf.cli.model_commands import model
-
-FOLDER = click.Path(path_type=Path)
-
-seed = click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=1,
-    show_default=True,
-    help="Seed of the first run; further runs take the next ones.",
+from tcpsf.cli.options import (
+    FOLDER,
+    InOrder,
+    Option,
+    as_json,
+    force,
+    out,
+    pcap,
+    readings,
+    seed,
+    settings,
+    together,
+    workers,
 )
-workers = click.option(
-    "--workers", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: one a core]"
-)
-settings = click.option(
-    "--set",
-    "settings",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Change a value of the scenario, e.g. workload.web.load=0.5 or link.0.rate=5Mb/s; an empty value removes the "
-    "key. May be given several times.",
-)
-readings = click.option(
-    "--readings",
-    type=click.Choice(["text", "closest"]),
-    default="text",
-    show_default=True,
-    help="As the paper's text has it, or as brings its numbers nearest: first timeout 6 s, load with headers.",
-)
-as_json = click.option("--json", "json", is_flag=True, help="Print JSON in place of text.")
-
-
-def force(what: str = "--out") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make the option that allows replacing what an earlier run wrote."""
-    return click.option("--force", is_flag=True, help=f"Let {what} replace earlier results.")
-
-
-def out(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make the option that names a folder for results."""
-    return click.option("--out", type=FOLDER, metavar="DIR", help=text)
 
 
 def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -60,14 +32,7 @@ def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> 
         context.exit()
 
 
-class _InOrder(click.Group):
-    """Lists its commands as they stand here, the everyday one first."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click passes it)
-        return list(self.commands)
-
-
-@click.group(cls=_InOrder)
+@click.group(cls=InOrder)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version and exit."
 )
@@ -87,20 +52,12 @@ def app() -> None:
 @settings
 @as_json
 @out("Write all tables there, as Parquet.")
-@click.option(
-    "--pcap", type=FOLDER, metavar="FILE", help="Write every packet there, as pcapng for Wireshark, with comments."
-)
-@click.option(
-    "--pcap-at",
-    type=click.Choice(["sender", "receiver", "both"]),
-    metavar="HOST",
-    help="Where --pcap sees a flow's packets: sender (of its data), receiver or both.  [default: sender]",
-)
-@click.option(
-    "--pcap-bytes",
-    type=click.IntRange(min=80, max=262_144),
-    metavar="N",
-    help="Bytes of each packet that --pcap keeps.  [default: 128]",
+@pcap(
+    "Write every packet there, as pcapng for Wireshark, with comments.",
+    places=("sender", "receiver"),
+    place="HOST",
+    where="Where --pcap sees a flow's packets: sender (of its data), receiver or both.  [default: sender]",
+    kept="128",
 )
 @force("--out and --pcap")
 def sim(**arguments: Any) -> None:
@@ -128,18 +85,17 @@ LINE_OPTIONS = {
 """What a direction of a link does: how its value is written, and what it means."""
 
 
-def _line_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add each of them three times: for both directions, and hidden for one."""
-    for name, (metavar, text) in reversed(LINE_OPTIONS.items()):
-        for direction in ("up", "down"):
-            command = click.option(f"--{direction}-{name}", metavar=metavar, hidden=True)(command)
-        command = click.option(f"--{name}", metavar=metavar, help=text)(command)
-    return command
+def _line_options(name: str, metavar: str, text: str) -> Option:
+    """Make it three times: for both directions, and hidden for one."""
+    return together(
+        click.option(f"--{name}", metavar=metavar, help=text),
+        *(click.option(f"--{direction}-{name}", metavar=metavar, hidden=True) for direction in ("down", "up")),
+    )
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
-@_line_options
+@together(*(_line_options(name, *told) for name, told in LINE_OPTIONS.items()))
 @click.option(
     "--mtu", type=click.IntRange(1280, 65_535), metavar="BYTES", default=1500, show_default=True, help="Longest packet."
 )
@@ -156,20 +112,12 @@ def _line_options(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="COMMAND",
     help="Run this at the other end while COMMAND runs, e.g. a server. Without root, nothing else can be reached.",
 )
-@click.option(
-    "--pcap", type=FOLDER, metavar="FILE", help="Write packets there, as pcapng for Wireshark, with comments."
-)
-@click.option(
-    "--pcap-at",
-    type=click.Choice(["inside", "outside", "both"]),
-    metavar="END",
-    help="Where --pcap sees them: inside (at COMMAND's end), outside or both.  [default: inside]",
-)
-@click.option(
-    "--pcap-bytes",
-    type=click.IntRange(min=80, max=262_144),
-    metavar="N",
-    help="Bytes of each packet that --pcap keeps.  [default: all]",
+@pcap(
+    "Write packets there, as pcapng for Wireshark, with comments.",
+    places=("inside", "outside"),
+    place="END",
+    where="Where --pcap sees them: inside (at COMMAND's end), outside or both.  [default: inside]",
+    kept="all",
 )
 @force("--pcap")
 @click.option("--json", "json", is_flag=True, help="Print statistics as one line of JSON, after COMMAND's output.")
@@ -204,72 +152,68 @@ def demo(**arguments: Any) -> None:
     demo(**arguments)
 
 
-def _host(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that `serve` and `proxy` share."""
-    options = (
-        click.option(
-            "--sender",
-            "senders",
-            metavar="NAME",
-            multiple=True,
-            help='Who sends, e.g. "reno+sack / fs(n=4) / iw=1"; several take turns.  '
-            "[default: reno+sack / full / iw=rfc6928]",
-        ),
-        click.option(
-            "--alternate",
-            metavar="WHEN",
-            help="When several senders take turns: with each `connection`, or after a time such as 10s.  "
-            "[default: connection]",
-        ),
-        click.option(
-            "--max-connections",
-            type=click.IntRange(min=1, max=1_000_000),
-            metavar="N",
-            default=16_384,
-            show_default=True,
-            help="Connections at a time. Past them who is idle goes, or newcomers wait.",
-        ),
-        click.option(
-            "--idle-timeout",
-            metavar="TIME",
-            help="How long a connection may be idle: between two requests, or for a proxy at all.  "
-            "[default: 60s; for a proxy 10min]",
-        ),
-        click.option(
-            "--grace",
-            type=click.FloatRange(min=0),
-            metavar="SECONDS",
-            default=10.0,
-            show_default=True,
-            help="How long open connections may take to finish after Ctrl-C.",
-        ),
-        click.option(
-            "--rto-min", metavar="TIME", default="1s", show_default=True, help="The least retransmission timeout."
-        ),
-        click.option(
-            "--mtu",
-            type=click.IntRange(min=1280, max=65_535),
-            metavar="BYTES",
-            default=1500,
-            show_default=True,
-            help="The longest packet.",
-        ),
-        click.option(
-            "--records", type=FOLDER, metavar="FILE", help="Write a row for each connection there: .parquet or .jsonl."
-        ),
-        click.option("--pcap", type=FOLDER, metavar="FILE", help="Write every packet's headers there, as pcapng."),
-        click.option(
-            "--offload/--no-offload",
-            default=True,
-            show_default=True,
-            help="Let the device cut and sum: full-sized segments then cross it up to 64 kB at a time.",
-        ),
-        as_json,
-        force("--records and --pcap"),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+_host = together(
+    click.option(
+        "--sender",
+        "senders",
+        metavar="NAME",
+        multiple=True,
+        help='Who sends, e.g. "reno+sack / fs(n=4) / iw=1"; several take turns.  '
+        "[default: reno+sack / full / iw=rfc6928]",
+    ),
+    click.option(
+        "--alternate",
+        metavar="WHEN",
+        help="When several senders take turns: with each `connection`, or after a time such as 10s.  "
+        "[default: connection]",
+    ),
+    click.option(
+        "--max-connections",
+        type=click.IntRange(min=1, max=1_000_000),
+        metavar="N",
+        default=16_384,
+        show_default=True,
+        help="Connections at a time. Past them who is idle goes, or newcomers wait.",
+    ),
+    click.option(
+        "--idle-timeout",
+        metavar="TIME",
+        help="How long a connection may be idle: between two requests, or for a proxy at all.  "
+        "[default: 60s; for a proxy 10min]",
+    ),
+    click.option(
+        "--grace",
+        type=click.FloatRange(min=0),
+        metavar="SECONDS",
+        default=10.0,
+        show_default=True,
+        help="How long open connections may take to finish after Ctrl-C.",
+    ),
+    click.option(
+        "--rto-min", metavar="TIME", default="1s", show_default=True, help="The least retransmission timeout."
+    ),
+    click.option(
+        "--mtu",
+        type=click.IntRange(min=1280, max=65_535),
+        metavar="BYTES",
+        default=1500,
+        show_default=True,
+        help="The longest packet.",
+    ),
+    click.option(
+        "--records", type=FOLDER, metavar="FILE", help="Write a row for each connection there: .parquet or .jsonl."
+    ),
+    click.option("--pcap", type=FOLDER, metavar="FILE", help="Write every packet's headers there, as pcapng."),
+    click.option(
+        "--offload/--no-offload",
+        default=True,
+        show_default=True,
+        help="Let the device cut and sum: full-sized segments then cross it up to 64 kB at a time.",
+    ),
+    as_json,
+    force("--records and --pcap"),
+)
+"""The options that `serve` and `proxy` share."""
 
 
 @app.command()
@@ -414,7 +358,7 @@ live_scale = click.option(
 )
 
 
-def live_out(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def live_out(name: str) -> Option:
     """Make the option that names a folder for what is measured."""
     return click.option(
         "--out",

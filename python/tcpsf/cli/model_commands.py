@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 
-FOLDER = click.Path(path_type=Path)
+from tcpsf.cli.options import FOLDER, InOrder, as_json, force, out
+
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 
 
@@ -100,18 +100,11 @@ rto = _seconds("--rto", "1s", "Retransmission timeout.")
 mss = _number("--mss", 1460.0, "Bytes of a full-sized segment.")
 whole_mss = _count("--mss", 1460, "Bytes of a full-sized segment.")
 ack_every = _number("--ack-every", 2.0, "Segments that an acknowledgement covers.")
+page = out("Write a page with the figure there, and the JSON.")
 window_limit = _number("--window-limit", 65_535.0, "Largest window in bytes.")
-as_json = click.option("--json", "json", is_flag=True, help="Print JSON in place of text.")
-out = click.option("--out", type=FOLDER, metavar="DIR", help="Write a page with the figure there, and the JSON.")
-force = click.option("--force", is_flag=True, help="Let --out replace earlier results.")
 
 
-class _InOrder(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click passes it)
-        return list(self.commands)
-
-
-@click.group(cls=_InOrder)
+@click.group(cls=InOrder)
 def model() -> None:
     """Compute the papers' closed models."""
 
@@ -172,8 +165,8 @@ def _written(value: Any, kind: click.ParamType[Any]) -> str:
 )
 @click.option("--net", is_flag=True, help="Throughput without headers.")
 @as_json
-@out
-@force
+@page
+@force()
 def smart_framing(**arguments: Any) -> None:
     """The small-window region of Smart Framing.
 
@@ -195,8 +188,8 @@ def smart_framing(**arguments: Any) -> None:
 @_seconds("--delayed-ack", "100ms", "Delay of the first acknowledgement.")
 @window_limit
 @as_json
-@out
-@force
+@page
+@force()
 def short_flow(**arguments: Any) -> None:
     """Time of a short transfer.
 
@@ -214,8 +207,8 @@ def short_flow(**arguments: Any) -> None:
 @window_limit
 @ack_every
 @as_json
-@out
-@force
+@page
+@force()
 def padhye(**arguments: Any) -> None:
     """Steady rate with timeouts.
 
@@ -230,8 +223,8 @@ def padhye(**arguments: Any) -> None:
 @mss
 @_number("--ack-every", 1.0, "Segments that an acknowledgement covers.")
 @as_json
-@out
-@force
+@page
+@force()
 def mathis(**arguments: Any) -> None:
     """Steady rate without timeouts.
 
@@ -255,8 +248,8 @@ def mathis(**arguments: Any) -> None:
     help="Patterns of up to so many losses.",
 )  # fmt: skip
 @as_json
-@out
-@force
+@page
+@force()
 def packet_discard(**arguments: Any) -> None:
     """Losses that Reno repairs without its timer.
 
@@ -293,8 +286,8 @@ def packet_discard(**arguments: Any) -> None:
 )
 @_count("--most-segments", 8, "Segments of a cut, to 12.")
 @as_json
-@out
-@force
+@page
+@force()
 def best_framing(**arguments: Any) -> None:
     """The cut of a body that loss delays least.
 
@@ -308,7 +301,7 @@ def best_framing(**arguments: Any) -> None:
 @click.option(
     "--out", type=FOLDER, metavar="DIR", default="tcpsf-models", show_default=True, help="Where the page goes."
 )
-@force
+@force()
 def report(**arguments: Any) -> None:
     """A page of the papers' closed figures.
 

@@ -1,0 +1,85 @@
+"""Options that several commands have, and the group that lists its commands in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""What adds an option to a command."""
+
+FOLDER = click.Path(path_type=Path)
+
+seed = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Seed of the first run; further runs take the next ones.",
+)
+workers = click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: one a core]"
+)
+settings = click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Change a value of the scenario, e.g. workload.web.load=0.5 or link.0.rate=5Mb/s; an empty value removes the "
+    "key. May be given several times.",
+)
+readings = click.option(
+    "--readings",
+    type=click.Choice(["text", "closest"]),
+    default="text",
+    show_default=True,
+    help="As the paper's text has it, or as brings its numbers nearest: first timeout 6 s, load with headers.",
+)
+as_json = click.option("--json", "json", is_flag=True, help="Print JSON in place of text.")
+
+
+def together(*options: Option) -> Option:
+    """Make one decorator of several, in the order in which help lists them."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def force(what: str = "--out") -> Option:
+    """Make the option that allows replacing what an earlier run wrote."""
+    return click.option("--force", is_flag=True, help=f"Let {what} replace earlier results.")
+
+
+def out(text: str) -> Option:
+    """Make the option that names a folder for results."""
+    return click.option("--out", type=FOLDER, metavar="DIR", help=text)
+
+
+def pcap(text: str, *, places: Sequence[str], place: str, where: str, kept: str) -> Option:
+    """Make the options about a capture: the file, at which of ``places`` or both, and how much of a packet."""
+    return together(
+        click.option("--pcap", type=FOLDER, metavar="FILE", help=text),
+        click.option("--pcap-at", type=click.Choice([*places, "both"]), metavar=place, help=where),
+        click.option(
+            "--pcap-bytes",
+            type=click.IntRange(min=80, max=262_144),
+            metavar="N",
+            help=f"Bytes of each packet that --pcap keeps.  [default: {kept}]",
+        ),
+    )
+
+
+class InOrder(click.Group):
+    """Lists its commands as they stand here, the everyday one first."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click passes it)
+        """Return their names."""
+        return list(self.commands)
