@@ -137,8 +137,8 @@ def verdicts(case: Case, folder: Path) -> Iterator[tuple[str, bool]]:
         drops = rows.filter(pl.col("event").cast(pl.String).str.starts_with("dropped"))
         comments = [comment for frame in frames for comment in frame["frame.comment"].split("|")]
         found = sum("ropped at" in comment for comment in comments)
-        told = tellable(drops, expected)
-        yield f"a comment for each of {told} drops, of {drops.height}, that something seen follows", found == told
+        owed = tellable(drops, expected)
+        yield f"a comment for each of {owed} drops, of {drops.height}, that something seen follows", found == owed
     if case.place == "sender":
         flagged = [any(frame[flag] for flag in FLAGS) for frame in frames]
         told_again = [AGAIN in frame["frame.comment"] for frame in frames]
