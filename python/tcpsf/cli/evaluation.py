@@ -7,13 +7,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tcpsf.cli.output import MARK, Workshop, say
+from tcpsf.cli.output import MARK, Workshop, put_json, say
 from tcpsf.cli.progress import bar
 from tcpsf.report import tidy
 from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce.smart_framing import Evaluation, evaluate, prepare
+from tcpsf.reproduce.smart_framing import evaluate, prepare
 from tcpsf.reproduce.smart_framing.exhibit import Readings
 from tcpsf.reproduce.store import Store
 
@@ -36,34 +36,19 @@ def command(
     """Make the report, print what it finds and write it."""
     evaluation = prepare(scale="full" if full else "quick", readings=readings, seed=seed, only=only)
     workshop = Workshop(out, replace=force)
-    with workshop.work():
-        report = _make(evaluation, Store(workshop.kept), workers, out)
+    with workshop.work("runs", len(evaluation.plan.runs)) as found, bar("simulating") as progress:
+        report = evaluate(evaluation, store=Store(workshop.kept), workers=workers, progress=progress, found=found)
     with workshop.results() as folder:
-        write(report, folder)
+        write(report, folder, PAGE)
     say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report))
     sys.stderr.write(f"\nThe report: {(out / PAGE).resolve().as_uri()}\n")
 
 
-def _make(evaluation: Evaluation, store: Store, workers: int | None, out: Path) -> Report:
-    runs = len(evaluation.plan.runs)
-
-    def found(there: int) -> None:
-        again = f", {there} of them there already" if there else ""
-        sys.stderr.write(f"{runs} runs{again}\n")
-
-    try:
-        with bar("simulating") as progress:
-            return evaluate(evaluation, store=store, workers=workers, progress=progress, found=found)
-    except KeyboardInterrupt:
-        sys.stderr.write(f"finished runs are kept in `{out}`; the same command goes on from them\n")
-        raise
-
-
-def write(report: Report, folder: Path) -> None:
-    """Write the report in all its forms."""
-    (folder / PAGE).write_text(page(report), encoding="utf-8")
-    (folder / "report.json").write_text(json_format.dumps(report.to_dict(), indent=2) + "\n", encoding="utf-8")
+def write(report: Report, folder: Path, name: str) -> None:
+    """Write the report in all its forms; ``name`` is the page's."""
+    (folder / name).write_text(page(report), encoding="utf-8")
+    put_json(folder / "report.json", report.to_dict())
     (folder / DATA).mkdir()
-    for name, content in tidy.parquet_files(report):
-        (folder / DATA / f"{name}.parquet").write_bytes(content)
-    (folder / MARK).write_text(json_format.dumps(report.provenance.to_dict(), indent=2) + "\n", encoding="utf-8")
+    for file, content in tidy.parquet_files(report):
+        (folder / DATA / f"{file}.parquet").write_bytes(content)
+    put_json(folder / MARK, report.provenance.to_dict())

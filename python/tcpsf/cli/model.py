@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tcpsf.cli.output import MARK, results_folder, say
+from tcpsf.cli.output import MARK, put_json, results_folder, say
 from tcpsf.report import model_sheets
 from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_page import page
@@ -59,9 +59,9 @@ def report(*, json: bool, out: Path, force: bool, line: str) -> None:
 def _write(report: Report, out: Path, data: dict[str, Any], *, force: bool) -> None:
     with results_folder(out, replace=force) as folder:
         (folder / PAGE).write_text(page(report), encoding="utf-8")
-        (folder / "model.json").write_text(json_format.dumps(data, indent=2) + "\n", encoding="utf-8")
+        put_json(folder / "model.json", data)
         provenance = {"version": report.provenance.version, "command": report.provenance.command}
-        (folder / MARK).write_text(json_format.dumps(provenance, indent=2) + "\n", encoding="utf-8")
+        put_json(folder / MARK, provenance)
 
 
 def _told(out: Path | None) -> None:

@@ -7,11 +7,13 @@ wrong before, a full disk or Ctrl-C, takes that folder away again.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from tcpsf.errors import OutputError
 
@@ -29,6 +31,11 @@ def say(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # a reader who has seen enough is no error
             raise OutputError(f"cannot write to standard output: {_reason(error)}") from None
+
+
+def put_json(path: Path, data: Any) -> None:
+    """Write plain data as JSON."""
+    path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
 
 @contextlib.contextmanager
@@ -80,10 +87,22 @@ class Workshop:
         return self._target / self.KEPT
 
     @contextlib.contextmanager
-    def work(self) -> Iterator[None]:
-        """Do what may find the folder full or gone."""
-        with self._plain_errors():
-            yield
+    def work(self, kind: str, count: int) -> Iterator[Callable[[int], None]]:
+        """Do what may find the folder full or gone, or be interrupted: so many runs, paths or whatever ``kind`` says.
+
+        Yields what is to be told how many of them were kept by an earlier attempt.
+        """
+
+        def found(there: int) -> None:
+            again = f", {there} of them there already" if there else ""
+            sys.stderr.write(f"{count} {kind}{again}\n")
+
+        try:
+            with self._plain_errors():
+                yield found
+        except KeyboardInterrupt:
+            sys.stderr.write(f"finished {kind} are kept in `{self._target}`; the same command goes on from them\n")
+            raise
 
     @contextlib.contextmanager
     def results(self) -> Iterator[Path]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from tcpsf.cli.output import MARK, results_folder, say
+from tcpsf.cli.output import MARK, put_json, results_folder, say
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import parsed
 from tcpsf.papers import smart_framing as paper
@@ -64,12 +64,9 @@ def table_1(
 
 def _write(result: Table1, folder: Path) -> None:
     (folder / PAGE).write_text(table_1_page.as_html(result), encoding="utf-8")
-    (folder / "table-1.json").write_text(json_format.dumps(result.to_dict(), indent=2) + "\n", encoding="utf-8")
+    put_json(folder / "table-1.json", result.to_dict())
     provenance = {key: source.to_dict() for key, source in result.provenance.items()}
-    (folder / MARK).write_text(
-        json_format.dumps({"seeds": list(result.seeds), "variants": provenance}, indent=2) + "\n",
-        encoding="utf-8",
-    )
+    put_json(folder / MARK, {"seeds": list(result.seeds), "variants": provenance})
 
 
 def _address(out: Path) -> str:

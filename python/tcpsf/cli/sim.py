@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from tcpsf.cli.output import MARK, results_folder, say
+from tcpsf.cli.output import MARK, put_json, results_folder, say
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import changed, parsed
 from tcpsf.cli.tables import TableWriter
@@ -100,4 +100,4 @@ def _simulate(
 def _write(folder: Path, data: dict[str, Any]) -> None:
     provenance = {key: data[key] for key in ("version", "seeds", "scenario")}
     for name, content in ((MARK, provenance), ("summary.json", data)):
-        (folder / name).write_text(json_format.dumps(content, indent=2) + "\n", encoding="utf-8")
+        put_json(folder / name, content)
