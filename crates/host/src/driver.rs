@@ -1,7 +1,7 @@
 //! A stack on a TUN device, in real time.
 
 use std::fs::File;
-use std::io::{BufWriter, IoSlice, Write};
+use std::io::{BufWriter, IoSlice};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -43,7 +43,6 @@ pub struct Driver<S> {
 struct Capture {
     writer: Writer<BufWriter<File>>,
     interface: InterfaceId,
-    snap_len: usize,
 }
 
 impl<S: Service> Driver<S> {
@@ -92,8 +91,7 @@ impl<S: Service> Driver<S> {
             snap_len,
         };
         let interface = writer.interface(&interface).map_err(fail)?;
-        let snap_len = usize::try_from(snap_len).unwrap_or(usize::MAX);
-        self.capture = Some(Capture { writer, interface, snap_len });
+        self.capture = Some(Capture { writer, interface });
         Ok(())
     }
 
@@ -103,7 +101,7 @@ impl<S: Service> Driver<S> {
     /// When its last bytes cannot be written.
     pub fn finish_capture(&mut self) -> Result<(), Error> {
         let Some(capture) = self.capture.take() else { return Ok(()) };
-        let ended = capture.writer.finish().and_then(|mut file| file.flush());
+        let ended = capture.writer.finish().map(drop);
         ended.map_err(|error| Error::new("write the end of a capture", error))
     }
 
@@ -127,7 +125,7 @@ impl<S: Service> Driver<S> {
         loop {
             let more = self.work()?;
             let now = self.now();
-            if now >= end || self.stopping && self.stack.living().is_empty() {
+            if now >= end || self.is_stopped() {
                 return Ok(());
             }
             let until = if more { now } else { end.min(self.next_timeout()) };
@@ -308,10 +306,8 @@ impl<S: Service> Driver<S> {
 
 impl Capture {
     fn write(&mut self, bytes: &[u8], direction: Direction, at: Instant) -> Result<(), Error> {
-        let kept = &bytes[..bytes.len().min(self.snap_len)];
         let wire_len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let packet =
-            Packet { interface: self.interface, at, direction, bytes: kept, wire_len, comments: &[] };
+        let packet = Packet { interface: self.interface, at, direction, bytes, wire_len, comments: &[] };
         self.writer.packet(&packet).map_err(|error| Error::new("write a packet to a capture", error))
     }
 }
