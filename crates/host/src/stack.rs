@@ -363,12 +363,10 @@ impl Stack {
             }
             self.settle(id, now);
         }
-        // As many as there are connections, twice: sweeping costs no more than what led to it.
-        if self.timers.len() > 64 + 2 * self.slots.len() {
-            let slots = &self.slots;
-            self.timers
-                .sweep(|at, id| slots.get(id.index()).is_some_and(|slot| slot.id == id && slot.timer == at));
-        }
+        let slots = &self.slots;
+        self.timers.sweep(slots.len(), |at, id| {
+            slots.get(id.index()).is_some_and(|slot| slot.id == id && slot.timer == at)
+        });
     }
 
     /// The connection, as long as it is there.

@@ -31,14 +31,12 @@ impl Timers {
         }
     }
 
-    /// The number of entries, those that count no more included.
-    pub(crate) fn len(&self) -> usize {
-        self.heap.len()
-    }
-
-    /// Drops the entries that count no more.
-    pub(crate) fn sweep(&mut self, counts: impl Fn(Instant, ConnectionId) -> bool) {
-        self.heap.retain(|Reverse((at, id))| counts(*at, *id));
+    /// Drops the entries that count no more, if they are the most with so many `connections`: sweeping costs no more than
+    /// what led to it.
+    pub(crate) fn sweep(&mut self, connections: usize, counts: impl Fn(Instant, ConnectionId) -> bool) {
+        if self.heap.len() > 64 + 2 * connections {
+            self.heap.retain(|Reverse((at, id))| counts(*at, *id));
+        }
     }
 
     /// The next entry that is due, with its time. It counts only if that is still the time noted for it.

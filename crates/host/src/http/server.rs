@@ -330,13 +330,11 @@ impl Service for FileServer {
                 self.pump(stack, id, now);
             }
         }
-        if self.deadlines.len() > 64 + 2 * self.exchanges.len() {
-            let exchanges = &self.exchanges;
-            self.deadlines.sweep(|at, id| {
-                let exchange = exchanges.get(id.index()).and_then(Option::as_ref);
-                exchange.is_some_and(|exchange| exchange.id == id && exchange.timer == at)
-            });
-        }
+        let exchanges = &self.exchanges;
+        self.deadlines.sweep(exchanges.len(), |at, id| {
+            let exchange = exchanges.get(id.index()).and_then(Option::as_ref);
+            exchange.is_some_and(|exchange| exchange.id == id && exchange.timer == at)
+        });
     }
 
     fn next_timeout(&self) -> Instant {
