@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ RTO_S = 1.0
 SYN_TIMEOUT_S = 6.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """One setting; the default is the paper's."""
 
@@ -40,7 +40,7 @@ class Point:
     loss_back: float | None = None
     """As ``loss`` where it is left out."""
 
-    @cached_property
+    @property
     def seen(self) -> Seen:
         """Its trials."""
         return _simulate(self)
@@ -55,7 +55,7 @@ class Point:
         return float(sf.short_flow(self.size, self.loss, rto=RTO_S, **path))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """What the trials of a point came to."""
 
@@ -96,7 +96,7 @@ class Seen:
         return np.asarray(self.syn_timeouts == 0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
     """A figure: one quantity varies."""
 
@@ -132,11 +132,12 @@ def _sweep(key: str, title: str, along: str, unit: str, values: Sequence[float],
 
 
 def simulate_all(points: Sequence[Point]) -> None:
-    """Make the trials of all points, a core each."""
+    """Make the trials of all points, a core each; a point that stands in several figures once."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(lambda point: point.seen, points))
+        list(pool.map(lambda point: point.seen, dict.fromkeys(points)))
 
 
+@cache
 def _simulate(point: Point) -> Seen:
     quarter = f"{point.rtt / 4}s"
     back = point.loss if point.loss_back is None else point.loss_back

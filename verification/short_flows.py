@@ -172,9 +172,8 @@ def _sayings(by_key: dict[str, Sweep]) -> Iterator[Line]:
         f"off by {off('fig-8', 14):.2f}, (4) {off('fig-8', 4):.2f}",
         (off("fig-8", 14) < off("fig-8", 4)),
     )
-    nine, falling = medians("fig-9"), True
-    for one, other in itertools.pairwise(nine):
-        falling &= other <= one * 1.001
+    nine = medians("fig-9")
+    falling = all(other <= one * 1.001 for one, other in itertools.pairwise(nine))
     yield "Fig. 9: a larger MSS is as a smaller size", f"median {nine[0]:.2f} to {nine[-1]:.2f} s", falling
     ten = by_key["fig-10"].points
     slope = straight([p.rtt for p in ten], medians("fig-10"))
