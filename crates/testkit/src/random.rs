@@ -1,5 +1,7 @@
 //! A tiny random generator, so that a seed says everything about a run.
 
+use units::hash::{GOLDEN, mix};
+
 /// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): one word of state, good enough to shake a TCP with.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
@@ -12,11 +14,8 @@ impl Random {
 
     /// The next 64 bits.
     pub const fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0 = self.0.wrapping_add(GOLDEN);
+        mix(self.0)
     }
 
     /// A number below `bound`, zero when the bound is zero. The bias of the remainder is below `bound / 2⁶⁴`.

@@ -56,6 +56,16 @@ impl Version {
     }
 }
 
+/// What is said of either version in the same way.
+macro_rules! each {
+    ($self:expr, $inner:ident => $call:expr) => {
+        match $self {
+            Self::V4($inner) => $call,
+            Self::V6($inner) => $call,
+        }
+    };
+}
+
 /// A header that can be written: without options or extensions, of a packet that is no fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repr {
@@ -111,10 +121,7 @@ impl Repr {
     /// The same with this ECN field.
     #[must_use]
     pub fn with_ecn(mut self, ecn: Ecn) -> Self {
-        match &mut self {
-            Self::V4(repr) => repr.ecn = ecn,
-            Self::V6(repr) => repr.ecn = ecn,
-        }
+        each!(&mut self, repr => repr.ecn = ecn);
         self
     }
 
@@ -128,66 +135,42 @@ impl Repr {
 
     /// Where it comes from.
     pub fn source(&self) -> IpAddr {
-        match self {
-            Self::V4(repr) => repr.source().into(),
-            Self::V6(repr) => repr.source().into(),
-        }
+        each!(self, repr => repr.source().into())
     }
 
     /// Where it goes to.
     pub fn destination(&self) -> IpAddr {
-        match self {
-            Self::V4(repr) => repr.destination().into(),
-            Self::V6(repr) => repr.destination().into(),
-        }
+        each!(self, repr => repr.destination().into())
     }
 
     /// What the payload is, e.g. [`TCP`].
     pub fn protocol(&self) -> u8 {
-        match self {
-            Self::V4(repr) => repr.protocol(),
-            Self::V6(repr) => repr.protocol(),
-        }
+        each!(self, repr => repr.protocol())
     }
 
     /// What routers may do, and have done, about congestion.
     pub fn ecn(&self) -> Ecn {
-        match self {
-            Self::V4(repr) => repr.ecn,
-            Self::V6(repr) => repr.ecn,
-        }
+        each!(self, repr => repr.ecn)
     }
 
     /// The bytes of the packet, header included.
     pub fn packet_len(&self) -> usize {
-        match self {
-            Self::V4(repr) => repr.packet_len(),
-            Self::V6(repr) => repr.packet_len(),
-        }
+        each!(self, repr => repr.packet_len())
     }
 
     /// The bytes of the header.
     pub fn header(&self) -> Header {
-        match self {
-            Self::V4(repr) => repr.header().as_slice().into(),
-            Self::V6(repr) => repr.header().as_slice().into(),
-        }
+        each!(self, repr => repr.header().as_slice().into())
     }
 
     /// Appends the header.
     pub fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::V4(repr) => repr.write(out),
-            Self::V6(repr) => repr.write(out),
-        }
+        each!(self, repr => repr.write(out));
     }
 
     /// The sum over the pseudo-header that the payload's checksum begins with.
     pub fn pseudo_header(&self) -> Checksum {
-        match self {
-            Self::V4(repr) => repr.pseudo_header(),
-            Self::V6(repr) => repr.pseudo_header(),
-        }
+        each!(self, repr => repr.pseudo_header())
     }
 }
 
@@ -253,26 +236,17 @@ impl<'a> View<'a> {
 
     /// Where it comes from.
     pub fn source(&self) -> IpAddr {
-        match self {
-            Self::V4(view) => view.source().into(),
-            Self::V6(view) => view.source().into(),
-        }
+        each!(self, view => view.source().into())
     }
 
     /// Where it goes to.
     pub fn destination(&self) -> IpAddr {
-        match self {
-            Self::V4(view) => view.destination().into(),
-            Self::V6(view) => view.destination().into(),
-        }
+        each!(self, view => view.destination().into())
     }
 
     /// What the payload is, e.g. [`TCP`]: for IPv6, where the extension headers lead to ([`ipv6::View::protocol`]).
     pub fn protocol(&self) -> u8 {
-        match self {
-            Self::V4(view) => view.protocol(),
-            Self::V6(view) => view.protocol(),
-        }
+        each!(self, view => view.protocol())
     }
 
     /// How many routers it may still pass.
@@ -285,26 +259,17 @@ impl<'a> View<'a> {
 
     /// The ECN field.
     pub fn ecn(&self) -> Ecn {
-        match self {
-            Self::V4(view) => view.ecn(),
-            Self::V6(view) => view.ecn(),
-        }
+        each!(self, view => view.ecn())
     }
 
     /// Whether it is part of a larger packet: then the payload need not begin with a header.
     pub fn is_fragment(&self) -> bool {
-        match self {
-            Self::V4(view) => view.is_fragment(),
-            Self::V6(view) => view.is_fragment(),
-        }
+        each!(self, view => view.is_fragment())
     }
 
     /// Whether it is such a part and not the first: then the payload begins with no header.
     pub fn is_later_fragment(&self) -> bool {
-        match self {
-            Self::V4(view) => view.is_later_fragment(),
-            Self::V6(view) => view.is_later_fragment(),
-        }
+        each!(self, view => view.is_later_fragment())
     }
 
     /// Whether the header is intact. IPv6 has nothing to tell it by.
@@ -317,34 +282,22 @@ impl<'a> View<'a> {
 
     /// The packet's bytes by its own field, headers included.
     pub fn packet_len(&self) -> usize {
-        match self {
-            Self::V4(view) => view.packet_len(),
-            Self::V6(view) => view.packet_len(),
-        }
+        each!(self, view => view.packet_len())
     }
 
     /// What follows the header and its extensions, up to the packet's own length.
     pub fn payload(&self) -> &'a [u8] {
-        match self {
-            Self::V4(view) => view.payload(),
-            Self::V6(view) => view.payload(),
-        }
+        each!(self, view => view.payload())
     }
 
     /// The sum over the pseudo-header that the payload's checksum begins with.
     pub fn pseudo_header(&self) -> Checksum {
-        match self {
-            Self::V4(view) => view.pseudo_header(),
-            Self::V6(view) => view.pseudo_header(),
-        }
+        each!(self, view => view.pseudo_header())
     }
 
     /// The same before as many bytes of payload, of those that 16 bits count.
     pub(crate) fn pseudo_header_of(&self, payload_len: usize) -> Checksum {
-        match self {
-            Self::V4(view) => view.pseudo_header_of(payload_len),
-            Self::V6(view) => view.pseudo_header_of(payload_len),
-        }
+        each!(self, view => view.pseudo_header_of(payload_len))
     }
 
     /// What the stack believes of it; `None` for what a [`Repr`] does not hold.

@@ -7,14 +7,10 @@ pub struct Mss(u16);
 impl Mss {
     /// What to assume of a peer that sent no MSS option over IPv4 (RFC 9293 §3.7.1).
     pub const DEFAULT_IPV4: Self = Self(536);
-    /// The same over IPv6 (RFC 9293 §3.7.1).
-    pub const DEFAULT_IPV6: Self = Self(1220);
     /// The least that leaves room for data beside 40 bytes of options: what stacks take for a peer that says less.
     pub const LEAST: Self = Self(48);
     /// What an Ethernet path carries over IPv4 without options.
     pub const ETHERNET_IPV4: Self = Self(1460);
-    /// The same over IPv6.
-    pub const ETHERNET_IPV6: Self = Self(1440);
 
     /// A segment size of `bytes`; `None` when that is zero.
     pub const fn new(bytes: u16) -> Option<Self> {

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use units::hash::{GOLDEN, mix};
 
 use super::*;
 
@@ -23,11 +24,8 @@ fn state(red: Red, average: u64) -> RedState {
 fn draws() -> impl FnMut() -> u64 {
     let mut state = 7u64;
     move || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        state = state.wrapping_add(GOLDEN);
+        mix(state)
     }
 }
 
