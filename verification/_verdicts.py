@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 NOT_JUDGED = "(not judged)"
@@ -37,6 +37,15 @@ def report(title: str, lines: Sequence[Line], *, reference: str) -> None:
     print(f"  {'':44} {reference:>12} {'ours':>12}  {'':34} verdict")
     for line in lines:
         print(f"  {line.what:44} {line.reference:12.4f} {line.ours:12.4f}  {line.note:34} {line.verdict}")
+
+
+def judged(statements: Iterable[tuple[str, bool]]) -> int:
+    """Prints each statement, whether it holds in front of it; how many fail."""
+    failed = 0
+    for told, holds in statements:
+        failed += not holds
+        print(f"{'holds' if holds else 'FAILS':6} {told}")
+    return failed
 
 
 def welch(what: str, reference: Sequence[float | None], ours: Sequence[float | None], *, error: float) -> Line:

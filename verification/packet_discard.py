@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
+from _verdicts import judged
 
 from tcpsf.models import packet_discard as pd
 
@@ -39,11 +40,7 @@ def main() -> int:
         total = found["cwnd", count].total()
         print(f"{count:6}{total:10}" + "".join(f"{found[rule, count][True]:18}" for rule in RULES))
     print()
-    failed = 0
-    for told, holds in _statements(played, found):
-        failed += not holds
-        print(f"{'holds' if holds else 'FAILS':6} {told}")
-    return 1 if failed else 0
+    return 1 if judged(_statements(played, found)) else 0
 
 
 def _patterns(most: int) -> Iterator[tuple[int, tuple[int, ...]]]:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from _verdicts import student_quantile
+from _verdicts import judged, student_quantile
 
 from tcpsf.models import smart_framing as sf
 from tcpsf.runs import run
@@ -76,7 +76,6 @@ class Seen:
 
 def main() -> int:
     """Simulate and judge."""
-    failed = 0
     cases = [
         (sender, law)
         for sender in SENDERS
@@ -94,10 +93,7 @@ def main() -> int:
     for sender in SENDERS:
         verdicts += list(_one_loss(sender))
     print()
-    for told, holds in verdicts:
-        failed += not holds
-        print(f"{'holds' if holds else 'FAILS':6} {told}")
-    return 1 if failed else 0
+    return 1 if judged(verdicts) else 0
 
 
 def _scenario(sender: Sender, loss: LinearLoss | PacketLoss | MaskLoss, *, flows: int) -> Scenario:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from _verdicts import judged
+
 from tcpsf import stats
 from tcpsf.errors import TcpsfError
 from tcpsf.papers import smart_framing as paper
@@ -234,12 +236,8 @@ def _judge(outcomes: dict[str, dict[str, Outcome]]) -> int:
         ),
     )
     print()
-    failed = 0
     print("\n".join(_excess(outcomes)) + "\n")
-    for told, holds in explanations:
-        failed += not holds
-        print(f"{'holds' if holds else 'FAILS':6} {told}")
-    return 1 if failed else 0
+    return 1 if judged(explanations) else 0
 
 
 if __name__ == "__main__":

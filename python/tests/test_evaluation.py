@@ -302,7 +302,7 @@ def test_what_a_run_depends_on_is_in_its_key(case: Case, monkeypatch: pytest.Mon
         key_of(scenario, 1, histogram=False),
         key_of(scenario.with_value("tcp.mss", 536), 1, histogram=True),
     ]
-    monkeypatch.setattr("tcpsf.reproduce.store._build", lambda: "another build")
+    monkeypatch.setattr("tcpsf.reproduce.store.build", lambda: "another build")
     keys.append(key_of(scenario, 1, histogram=True))
     assert len(set(keys)) == len(keys)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -121,8 +120,3 @@ class Experiment:
                 rto_initial=KERNEL_SYN_TIMEOUT,
             ),
         )
-
-
-def total_seconds(experiments: Sequence[Experiment]) -> float:
-    """How long they take at the least: the time in which fetches are begun."""
-    return sum(each.duration_s for each in experiments)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import _core
+from tcpsf.finished import build, digest, write
 from tcpsf.live.experiment import Experiment
 
 if TYPE_CHECKING:
@@ -96,24 +95,9 @@ class LiveStore:
             "link": live.link,
             "server": live.server,
         }
-        self._write(f"{key}.parquet", content.getvalue())
-        self._write(f"{key}.json", json.dumps(told).encode())
-
-    def _write(self, name: str, content: bytes) -> None:
-        partial = self._folder / f"{name}.{os.getpid()}.partial"
-        try:
-            partial.write_bytes(content)
-            partial.replace(self._folder / name)
-        finally:
-            partial.unlink(missing_ok=True)
+        write(self._folder / f"{key}.parquet", content.getvalue())
+        write(self._folder / f"{key}.json", json.dumps(told).encode())
 
 
 def _key(experiment: Experiment) -> str:
-    content = {"format": FORMAT, "made by": [_core.version, _build()], "experiment": experiment.to_dict()}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-@cache
-def _build() -> str:
-    """Digest what serves and emulates: two builds of one version may differ."""
-    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
+    return digest({"format": FORMAT, "made by": [_core.version, build()], "experiment": experiment.to_dict()})

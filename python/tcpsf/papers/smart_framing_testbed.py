@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tcpsf.papers import smart_framing as paper
-from tcpsf.papers import smart_framing_draft as draft
 from tcpsf.scenario import BurstLoss, ByteLoss, LinearLoss, PacketLoss
 
 FULL_SIZE = 1500
@@ -121,7 +120,6 @@ DRAFT_TABLE: Mapping[Setting, tuple[DraftMeasured, DraftMeasured]] = {
 
 SOURCE_2 = f"{paper.CITATION}, Table II"
 SOURCE_3 = f"{paper.CITATION}, Table III"
-SOURCE_DRAFT = f"{draft.CITATION}, section 9"
 
 
 Law = Literal["proportional", "per-byte"]

@@ -6,16 +6,13 @@ cut short, altered, or filed under another key counts as not there.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import threading
 from collections import Counter
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsf import _core
+from tcpsf.finished import build, digest, write
 from tcpsf.result import Batch, Provenance
 from tcpsf.scenario import Scenario
 from tcpsf.summary import SUMS, Group, RunSummary, SummaryFold, Totals
@@ -38,7 +35,7 @@ class Store:
         """Return the run, which is one of ``scenario`` with ``seed``, if it is there and whole."""
         try:
             content = json.loads((self._folder / f"{key}.json").read_bytes())
-            if content["key"] != key or content["check"] != _digest(content["run"]):
+            if content["key"] != key or content["check"] != digest(content["run"]):
                 return None
             groups = dict(_group(entry) for entry in content["run"]["groups"])
             links = content["run"]["links"]
@@ -48,18 +45,13 @@ class Store:
         return RunSummary(provenance=provenance, groups=groups, links=links)
 
     def save(self, key: str, summary: RunSummary) -> None:
-        """File a run. It gets its name when all of it is written, so nobody reads half of one."""
+        """File a run."""
         run = {
             "groups": [_entry(group, totals) for group, totals in summary.groups.items()],
             "links": summary.links,
         }
-        content = {"key": key, "check": _digest(run), "run": run}
-        partial = self._folder / f"{key}.{os.getpid()}-{threading.get_ident()}.partial"
-        try:
-            partial.write_text(json.dumps(content), encoding="utf-8")
-            partial.replace(self._folder / f"{key}.json")
-        finally:
-            partial.unlink(missing_ok=True)
+        content = {"key": key, "check": digest(run), "run": run}
+        write(self._folder / f"{key}.json", json.dumps(content).encode())
 
 
 class StoringFold:
@@ -84,25 +76,15 @@ class StoringFold:
 
 def key_of(scenario: Scenario, seed: int, *, histogram: bool) -> str:
     """Digest everything that a run's sums depend on."""
-    return _digest(
+    return digest(
         {
             "format": FORMAT,
-            "simulator": [_core.version, _build()],
+            "simulator": [_core.version, build()],
             "scenario": scenario.to_dict(),
             "seed": seed,
             "histogram": histogram,
         }
     )
-
-
-@cache
-def _build() -> str:
-    """Digest the simulator itself: two builds of one version may differ."""
-    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
-
-
-def _digest(content: object) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _entry(group: Group, totals: Totals) -> dict[str, Any]:

@@ -118,10 +118,10 @@ def conditions(cells: Cells) -> Section:
         failed += bad.height
         wrong += bad.filter(pl.col("failure") == "wrong bytes").height
         compared += int(flows["received_bytes"].sum())
-        down = cell.live.link["down"]
-        missed = down["missed_packets"] + cell.live.link["up"]["missed_packets"]
+        down, up = cell.live.link["down"], cell.live.link["up"]
+        missed = down["missed_packets"] + up["missed_packets"]
         unseen += missed
-        offered += down["offered_packets"] + cell.live.link["up"]["offered_packets"]
+        offered += down["offered_packets"] + up["offered_packets"]
         rows.append(
             Row(
                 label=name,
@@ -152,28 +152,18 @@ def conditions(cells: Cells) -> Section:
         title="How the measurement went",
         text=(f"{compared:,} bytes of {fetches:,} fetches were compared with the files.".replace(",", "\u00a0"),),
         tables=(table,),
-        findings=(
-            judge.finding(
-                key="every-byte",
-                claim="Every byte that a client was given is the file's",
-                source="ours",
-                published="none",
-                judged=judge.is_none(wrong, fetches),
-            ),
-            judge.finding(
-                key="no-failure",
-                claim="Every fetch completed",
-                source="ours",
-                published="none",
-                judged=judge.is_none(failed, fetches),
-            ),
-            judge.finding(
-                key="no-packet-missed",
-                claim="The emulator was fast enough: it missed no packet that was sent to it",
-                source="ours",
-                published="none",
-                judged=judge.is_none(unseen, unseen + offered),
-            ),
+        findings=tuple(
+            judge.finding(key=key, claim=claim, source="ours", published="none", judged=judge.is_none(bad, of))
+            for key, claim, bad, of in (
+                ("every-byte", "Every byte that a client was given is the file's", wrong, fetches),
+                ("no-failure", "Every fetch completed", failed, fetches),
+                (
+                    "no-packet-missed",
+                    "The emulator was fast enough: it missed no packet that was sent to it",
+                    unseen,
+                    unseen + offered,
+                ),
+            )
         ),
     )
 
