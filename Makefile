@@ -60,6 +60,8 @@ lint: lint-fmt lint-clippy lint-ruff lint-mypy ## formatting, lints and types
 
 lint-fmt: tools
 	@$(CARGO) fmt --all --check
+	@$(CARGO) fmt --check --manifest-path benches/peers/Cargo.toml
+	@$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
 
 lint-clippy: tools
 	@$(CARGO) clippy --locked --workspace --all-targets -- -D warnings

@@ -52,8 +52,13 @@ REFUSED = {
     ),
     "rto": (
         ("serve", ".", "--rto-min", "2s"),
-        "cannot serve: rto_min: `2s` is not from 1 ms to 1 s",
-        "1s is RFC 6298's, 200ms Linux's",
+        "cannot serve: rto_min `2s` and rto_initial `1s` are not 1 ms <= rto_min <= rto_initial <= 60 s",
+        "1s and 1s are RFC 6298's, 200ms and 1s Linux's",
+    ),
+    "lifetime": (
+        ("serve", ".", "--lifetime", "a day"),
+        "cannot serve: lifetime: `a day` is not a duration such as `20ms` or `1.5s`",
+        None,
     ),
     "address": (
         ("serve", ".", "--address", "here", "--records", "rows.jsonl", "--pcap", "packets.pcapng"),

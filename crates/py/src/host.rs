@@ -41,8 +41,8 @@ impl Host {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "each an option of the command line, by keyword")]
     #[pyo3(signature = (
-        *, addresses, port, senders, alternate, max_connections, idle_timeout, connect_timeout, rto_min, mtu, offload,
-        records, folder, upstream
+        *, addresses, port, senders, alternate, max_connections, idle_timeout, lifetime, connect_timeout,
+        rto_initial, rto_min, mtu, offload, records, folder, upstream
     ))]
     fn new(
         addresses: Vec<String>,
@@ -51,7 +51,9 @@ impl Host {
         alternate: Option<String>,
         max_connections: usize,
         idle_timeout: &str,
+        lifetime: &str,
         connect_timeout: &str,
+        rto_initial: &str,
         rto_min: &str,
         mtu: u16,
         offload: bool,
@@ -68,7 +70,8 @@ impl Host {
         config.limits.connections = max_connections;
         config.senders = parsed_senders(&senders, alternate.as_deref())?;
         let senders = config.senders.all().iter().map(SenderPolicy::to_string).collect();
-        config.tcp.rto = rto(duration("rto_min", rto_min)?)?;
+        config.tcp.rto = rto(duration("rto_initial", rto_initial)?, duration("rto_min", rto_min)?)?;
+        config.limits.lifetime = duration("lifetime", lifetime)?;
         let idle = duration("idle_timeout", idle_timeout)?;
         let connect = duration("connect_timeout", connect_timeout)?;
         let service: Box<dyn Service + Send + Sync> = match (folder, upstream) {
@@ -258,11 +261,14 @@ fn parsed_senders(texts: &[String], alternate: Option<&str>) -> PyResult<Senders
         .ok_or_else(|| refusal("senders alternate in turns of some length".to_owned(), Some("e.g. `10s`")))
 }
 
-/// RFC 6298's timer, with another minimum.
-fn rto(min: Duration) -> PyResult<RtoConfig> {
-    let [initial, most, tick] = [1_000, 60_000, 1].map(Duration::from_millis);
+/// RFC 6298's timer, with other times to begin with and at the least.
+fn rto(initial: Duration, min: Duration) -> PyResult<RtoConfig> {
+    let [most, tick] = [60_000, 1].map(Duration::from_millis);
     RtoConfig::new(initial, min, most, tick, false).ok_or_else(|| {
-        refusal(format!("rto_min: `{min}` is not from 1 ms to 1 s"), Some("1s is RFC 6298's, 200ms Linux's"))
+        let text = format!(
+            "rto_min `{min}` and rto_initial `{initial}` are not 1 ms <= rto_min <= rto_initial <= 60 s"
+        );
+        refusal(text, Some("1s and 1s are RFC 6298's, 200ms and 1s Linux's"))
     })
 }
 

@@ -190,6 +190,16 @@ _host = together(
         help="How long open connections may take to finish after Ctrl-C.",
     ),
     click.option(
+        "--lifetime", metavar="TIME", default="24h", show_default=True, help="How long a connection may last."
+    ),
+    click.option(
+        "--rto-initial",
+        metavar="TIME",
+        default="1s",
+        show_default=True,
+        help="The retransmission timeout until a round trip was measured.",
+    ),
+    click.option(
         "--rto-min", metavar="TIME", default="1s", show_default=True, help="The least retransmission timeout."
     ),
     click.option(
