@@ -14,17 +14,19 @@ BUILT_FROM := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -path crates/testkit -prune -o \( -path '*/src/*.rs' -o -name Cargo.toml \) -print)
 PACKAGE := $(shell find python/tcpsf -type f ! -name '*.so' ! -name '*.pyc' 2>/dev/null)
 
-# One virtual environment holds the package either as a user installs it or, for work on it, editable with the tools.
-# Each installation replaces the other, so each takes the other's stamp away; what is there serves `demo`.
+# One virtual environment holds the package as a user installs it, editable with the tools for work on it, or from the wheel
+# that is published, which `bench` measures. Each installation replaces the others, so each takes their stamps away; what
+# is there serves `demo`.
 PLAIN := $(VENV)/.installed
 DEV := $(VENV)/.installed-for-development
-ANY := $(if $(wildcard $(DEV)),$(DEV),$(PLAIN))
+WHEEL := $(VENV)/.installed-from-wheel
+ANY := $(or $(wildcard $(DEV) $(WHEEL)),$(PLAIN))
 
 # Which Python PyO3 looks at when clippy checks the binding: the one that the virtual environment is made from.
 lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
 
 .PHONY: help demo test test-rust test-python test-browser test-wireshark lint lint-fmt lint-clippy lint-ruff lint-mypy \
-	fmt docs install dev verify verify-random bench clean tools
+	fmt docs install dev wheel verify verify-random bench clean tools
 .DEFAULT_GOAL := help
 # cargo and pytest use all cores by themselves, and two installations at once would break the environment.
 .NOTPARALLEL:
@@ -99,7 +101,9 @@ verify-random: tools
 	@echo "== random cases, $(CASES) a property"
 	@PROPTEST_CASES=$(CASES) $(CARGO) test --locked --workspace --exclude py --exclude sim -- --quiet
 
-bench: $(DEV) ## speed beside peers' in the same run, and how it scales
+wheel: $(WHEEL) ## the package that is published, with profile-guided optimisation, in out/wheels/ and .venv/
+
+bench: $(WHEEL) ## speed beside peers' in the same run, and how it scales
 	@.ci/debian ns:ns2 g++:g++ /usr/include/ns3/core-module.h:libns3-dev
 	@.ci/each benches $(BIN)/python
 
@@ -128,12 +132,19 @@ $(BIN)/python: | tools
 
 $(PLAIN): $(BUILT_FROM) $(PACKAGE) | $(BIN)/python
 	@echo "== building and installing tcpsf (some minutes the first time)"
-	@rm -f $(DEV)
+	@rm -f $(DEV) $(WHEEL)
 	@$(BIN)/python -m pip install --quiet .
 	@touch $@
 
 $(DEV): $(BUILT_FROM) | $(BIN)/python
 	@echo "== building and installing tcpsf for development (some minutes the first time)"
-	@rm -f $(PLAIN)
+	@rm -f $(PLAIN) $(WHEEL)
 	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+$(WHEEL): $(BUILT_FROM) $(PACKAGE) crates/py/train.py .ci/wheel | $(BIN)/python
+	@echo "== building the wheel (twice: the second time with what the first learnt)"
+	@rm -f $(PLAIN) $(DEV)
+	@.ci/wheel $(BIN)/python out/wheels
+	@$(BIN)/python -m pip install --quiet --force-reinstall out/wheels/*.whl
 	@touch $@
