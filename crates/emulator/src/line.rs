@@ -4,9 +4,9 @@
 //! may have a bit turned, and may be late by a fixed time while others pass it.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
-use link::{Books, Link, LinkConfig, Outcome, Probability, QueueStatistics, Tally};
+use link::{Books, Discipline, Link, LinkConfig, Outcome, Probability, QueueStatistics, Tally};
 use units::{Duration, Instant};
 
 use crate::chance::{Draws, Question};
@@ -27,7 +27,7 @@ pub struct LineConfig {
     pub path_mtu: Option<u32>,
 }
 
-/// What became of a packet that was offered, known at once.
+/// What became of a packet that was offered, as far as it is known at once: CoDel decides when a packet leaves the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fate {
     /// What the link did.
@@ -47,7 +47,7 @@ pub struct Delivery {
     pub bytes: Vec<u8>,
     /// When it should have come.
     pub due: Instant,
-    /// How many packets that were offered before it, and after the last one that arrived, were dropped.
+    /// How many packets that were offered before it, and after the last one that left the link, were dropped.
     pub gap: u32,
     /// A router marked it.
     pub marked: bool,
@@ -64,10 +64,15 @@ pub struct Extras {
     pub reordered: Tally,
 }
 
+/// How many flows are told apart: state is kept for some of them.
+const FLOWS: u64 = 1024;
+
 /// One direction at work. Time never goes backwards.
 #[derive(Debug)]
 pub struct Line {
     link: Link<Content>,
+    /// Whether packets go by flows.
+    by_flow: bool,
     duplicate: Probability,
     corrupt: Probability,
     reorder: Option<(Probability, Duration)>,
@@ -75,6 +80,8 @@ pub struct Line {
     /// The number of the next packet.
     next: u64,
     gap: u32,
+    /// What was dropped after it was taken: the numbers of the packets, and how many dropped ones each stands for.
+    gaps: VecDeque<(u64, u32)>,
     late: BinaryHeap<Reverse<Late>>,
     /// How many ever were in `late`.
     moved: u64,
@@ -88,8 +95,10 @@ pub struct Line {
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Content {
     bytes: Vec<u8>,
+    number: u64,
     gap: u32,
     marked: bool,
+    corrupted: bool,
     extra: Duration,
 }
 
@@ -106,12 +115,14 @@ impl Line {
     pub fn new(config: &LineConfig, seed: u64, name: &str) -> Self {
         Self {
             link: Link::new(config.link.clone()),
+            by_flow: matches!(config.link.discipline, Discipline::Balanced(_)),
             duplicate: config.duplicate,
             corrupt: config.corrupt,
             reorder: config.reorder,
             draws: Draws::new(seed, name),
             next: 0,
             gap: 0,
+            gaps: VecDeque::new(),
             late: BinaryHeap::new(),
             moved: 0,
             waiting: Tally::default(),
@@ -136,7 +147,12 @@ impl Line {
         self.next += 1;
         let draws = self.draws;
         let draw = |chance: link::Chance| draws.draw(chance.into(), number);
-        let outcome = self.link.offer(now, packet::offered(bytes), Content::default(), draw);
+        self.attend(now);
+        let mut offered = packet::offered(bytes);
+        if self.by_flow {
+            offered.flow = packet::flow(bytes, FLOWS);
+        }
+        let outcome = self.link.offer(now, offered, Content::default(), draw);
         let mut fate = Fate { outcome, duplicate: None, corrupted: false, late: false };
         let Some(content) = self.link.newest_mut().filter(|_| outcome.is_accepted()) else {
             self.gap += 1;
@@ -156,6 +172,7 @@ impl Line {
                 *byte ^= 1 << (bit % 8);
             }
             fate.corrupted = true;
+            content.corrupted = true;
             count(&mut self.extras.corrupted, bytes.len());
         }
         if let Some((probability, extra)) = self.reorder
@@ -165,6 +182,7 @@ impl Line {
             fate.late = true;
             count(&mut self.extras.reordered, bytes.len());
         }
+        content.number = number;
         content.gap = std::mem::take(&mut self.gap);
         content.bytes = buffer;
         fate
@@ -179,8 +197,43 @@ impl Line {
         }
     }
 
+    /// Tells the link the time, and takes in what it says of packets that it had taken.
+    fn attend(&mut self, now: Instant) {
+        self.link.attend(now);
+        while let Some(late) = self.link.take_late() {
+            let content = match late {
+                link::Late::Marked(content) => {
+                    packet::mark(&mut content.bytes);
+                    content.marked = true;
+                    continue;
+                }
+                link::Late::Dropped(content, _) => content,
+            };
+            // It didn't arrive after all.
+            let bytes = content.bytes.len();
+            if content.corrupted {
+                self.extras.corrupted = less(self.extras.corrupted, bytes);
+            }
+            if !content.extra.is_zero() {
+                self.extras.reordered = less(self.extras.reordered, bytes);
+            }
+            self.gaps.push_back((content.number, content.gap + 1));
+            self.spare.push(content.bytes);
+        }
+    }
+
+    /// What was dropped before this packet, behind the one before it.
+    fn gap_before(&mut self, content: &Content) -> u32 {
+        let mut gap = content.gap;
+        while let Some((_, more)) = self.gaps.pop_front_if(|(number, _)| *number < content.number) {
+            gap += more;
+        }
+        gap
+    }
+
     /// Takes the next packet that is due at `now`. Call until `None`.
     pub fn deliver(&mut self, now: Instant) -> Option<Delivery> {
+        self.attend(now);
         loop {
             let on_time = self.link.next_delivery().unwrap_or(Instant::NEVER);
             if let Some(Reverse(late)) = self.late.peek()
@@ -193,7 +246,8 @@ impl Line {
                 self.waiting = less(self.waiting, late.content.bytes.len());
                 return Some(delivery(late.content, late.due));
             }
-            let content = self.link.deliver(now)?;
+            let mut content = self.link.deliver(now)?;
+            content.gap = self.gap_before(&content);
             if content.extra.is_zero() {
                 return Some(delivery(content, on_time));
             }
@@ -218,7 +272,7 @@ impl Line {
     /// Where every packet went: those that are late are held.
     pub fn books(&mut self, now: Instant) -> Books {
         // What has vanished on the line by now is dropped, not held.
-        self.link.queue(now);
+        self.attend(now);
         let mut books = self.link.books();
         books.held += self.waiting;
         books.delivered = Tally {

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use link::Offered;
+use units::hash::mix;
 use wire::icmp::answer::{self, Report};
 use wire::{Ecn, ip, tcp};
 
@@ -10,9 +11,31 @@ use wire::{Ecn, ip, tcp};
 pub(crate) fn offered(packet: &[u8]) -> Offered {
     let bytes = u32::try_from(packet.len()).unwrap_or(u32::MAX);
     let Ok(view) = ip::View::new(packet) else {
-        return Offered { bytes, data: false, ecn_capable: false };
+        return Offered { bytes, ..Offered::default() };
     };
-    Offered { bytes, data: carries_data(&view), ecn_capable: view.ecn().is_capable() }
+    let (data, ecn_capable) = (carries_data(&view), view.ecn().is_capable());
+    Offered { bytes, data, ecn_capable, ..Offered::default() }
+}
+
+/// Its ports are where TCP's are.
+const UDP: u8 = 17;
+
+/// To which of so many flows a packet belongs: those of one pair of addresses and ports are together, and others may be with
+/// them. Parts of a packet go by addresses alone.
+pub(crate) fn flow(packet: &[u8], flows: u64) -> u64 {
+    let Ok(view) = ip::View::new(packet) else { return 0 };
+    let has_ports = [ip::TCP, UDP].contains(&view.protocol()) && !view.is_fragment();
+    let ports = view.payload().first_chunk().filter(|_| has_ports).copied().unwrap_or_default();
+    let mut hash = mix(u64::from(u32::from_be_bytes(ports)) | u64::from(view.protocol()) << 32);
+    for address in [view.source(), view.destination()] {
+        let bits = match address {
+            IpAddr::V4(address) => u128::from(address.to_bits()),
+            IpAddr::V6(address) => address.to_bits(),
+        };
+        let halves = [bits >> 64, bits & u128::from(u64::MAX)];
+        hash = halves.iter().fold(hash, |hash, &half| mix(hash ^ u64::try_from(half).unwrap_or(0)));
+    }
+    hash % flows.max(1)
 }
 
 /// Whether it is a TCP segment with data. A part of a packet is not looked into.
@@ -67,13 +90,35 @@ mod tests {
         packet
     }
 
+    /// What is said of a packet is where its addresses and ports say, whatever else is in it.
+    #[test]
+    fn packets_of_one_connection_are_one_flow() {
+        let mut one = packet(false, Ecn::NotEct, ip::TCP, 100);
+        let home = flow(&one, 1024);
+        let end = one.len() - 1;
+        one[end] = 7;
+        assert_eq!(flow(&one, 1024), home);
+        assert_eq!(flow(&packet(false, Ecn::Ect0, ip::TCP, 5), 1024), home);
+        let others: Vec<u64> = (1..200u8)
+            .map(|port| {
+                let mut other = one.clone();
+                other[21] = port;
+                flow(&other, 1024)
+            })
+            .collect();
+        assert!(others.iter().all(|&flow| flow < 1024));
+        assert!(others.iter().filter(|&&flow| flow == home).count() < 5);
+        assert_ne!(flow(&packet(true, Ecn::NotEct, ip::TCP, 100), 1 << 40), flow(&one, 1 << 40));
+        assert_eq!((flow(&[], 1024), flow(&one, 0)), (0, 0));
+    }
+
     #[test]
     fn data_is_what_a_tcp_segment_carries() {
         for (six, header) in [(false, 20), (true, 40)] {
             for payload in [0, 1, 1400] {
                 let offered = offered(&packet(six, Ecn::NotEct, ip::TCP, payload));
                 let bytes = u32::try_from(header + 20 + payload).unwrap();
-                assert_eq!(offered, Offered { bytes, data: payload > 0, ecn_capable: false });
+                assert_eq!(offered, Offered { bytes, data: payload > 0, ..Offered::default() });
             }
             assert!(!offered(&packet(six, Ecn::NotEct, 17, 9)).data, "UDP");
         }

@@ -50,7 +50,7 @@ pub struct LineReport {
     pub dropped_buffer_packets: u64,
     /// The same in bytes.
     pub dropped_buffer_bytes: u64,
-    /// What RED dropped although there was room.
+    /// What RED, CoDel or balanced discard dropped although there was room.
     pub dropped_early_packets: u64,
     /// The same in bytes.
     pub dropped_early_bytes: u64,
@@ -62,7 +62,7 @@ pub struct LineReport {
     pub held_packets: u64,
     /// The same in bytes.
     pub held_bytes: u64,
-    /// What RED marked instead of dropping it.
+    /// What RED or CoDel marked instead of dropping it.
     pub marked_packets: u64,
     /// Second copies.
     pub duplicated_packets: u64,

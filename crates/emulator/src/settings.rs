@@ -4,7 +4,8 @@
 //! names the option as it was written.
 
 use link::{
-    Buffer, Burst, ConfigError, Discipline, Linear, LinkConfig, LossModel, Measure, Probability, Red,
+    Balanced, Buffer, Burst, CoDel, ConfigError, Discipline, Linear, LinkConfig, LossModel, Measure,
+    Probability, Red,
 };
 use serde::Deserialize;
 use thiserror::Error;
@@ -68,6 +69,8 @@ struct Options {
     delay: Option<String>,
     queue: Option<String>,
     red: Option<String>,
+    codel: Option<String>,
+    balanced: Option<String>,
     loss: Option<String>,
     loss_per_byte: Option<String>,
     loss_linear: Option<String>,
@@ -121,7 +124,8 @@ impl Settings {
         let lines = [up.line()?, down.line()?];
         for options in [&up, &down] {
             let idle = lines.iter().all(|line| line.link.rate.is_none());
-            if let Some(value) = options.value("queue").or_else(|| options.value("red")).filter(|_| idle) {
+            let waiting = ["queue"].into_iter().chain(DISCIPLINES).find_map(|name| options.value(name));
+            if let Some(value) = waiting.filter(|_| idle) {
                 let error = value.error("packets never wait where there is no rate");
                 return Err(error.with_hint("add `--rate`, for example `--rate 10mbit`"));
             }
@@ -147,6 +151,8 @@ impl Options {
             "delay" => &self.delay,
             "queue" => &self.queue,
             "red" => &self.red,
+            "codel" => &self.codel,
+            "balanced" => &self.balanced,
             "loss" => &self.loss,
             "loss-per-byte" => &self.loss_per_byte,
             "loss-linear" => &self.loss_linear,
@@ -162,6 +168,8 @@ impl Options {
     }
 }
 
+const DISCIPLINES: [&str; 3] = ["red", "codel", "balanced"];
+
 const LOSSES: [&str; 5] = ["loss", "loss-per-byte", "loss-linear", "loss-burst", "loss-mask"];
 
 impl Direction<'_> {
@@ -170,7 +178,7 @@ impl Direction<'_> {
             rate: self.read("rate", Value::parsed::<Rate>)?,
             delay: self.read("delay", Value::parsed::<Duration>)?.unwrap_or_default(),
             buffer: self.read("queue", Value::buffer)?.unwrap_or(Buffer::Unlimited),
-            discipline: self.read("red", Value::red)?.map_or(Discipline::DropTail, Discipline::Red),
+            discipline: self.discipline()?,
             loss: self.loss()?,
             ..LinkConfig::default()
         };
@@ -199,19 +207,48 @@ impl Direction<'_> {
         self.value(name).map(|value| read(&value)).transpose()
     }
 
+    /// A direction with a discipline of its own has nothing of what stands under `both`, whichever that is.
+    fn discipline(&self) -> Result<Discipline, SettingsError> {
+        let Some((kind, value)) = self.only_one(&DISCIPLINES, "one of them decides what the queue drops")?
+        else {
+            return Ok(Discipline::DropTail);
+        };
+        match kind {
+            "red" => value.red().map(Discipline::Red),
+            "codel" => value.codel().map(Discipline::CoDel),
+            _ => {
+                let balanced = value.balanced()?;
+                if self.value("queue").is_none() {
+                    let error = value.error("a queue without an end is never full enough for it");
+                    return Err(error.with_hint("add `--queue`, for example `--queue 100packets`"));
+                }
+                Ok(Discipline::Balanced(balanced))
+            }
+        }
+    }
+
+    /// The option of these that a direction has, with its value.
+    fn only_one(
+        &self,
+        names: &[&'static str],
+        hint: &str,
+    ) -> Result<Option<(&'static str, Value)>, SettingsError> {
+        let has_own = names.iter().any(|name| self.own.get(name).is_some());
+        let here = if has_own { self.own } else { self.both };
+        let mut given = names.iter().copied().filter(|name| here.get(name).is_some());
+        let Some((kind, value)) = given.next().and_then(|kind| Some((kind, self.value(kind)?))) else {
+            return Ok(None);
+        };
+        match given.next() {
+            None => Ok(Some((kind, value))),
+            Some(other) => Err(value.error(&format!("there is `--{other}` as well")).with_hint(hint)),
+        }
+    }
+
     /// A direction with a loss of its own has nothing of what stands under `both`, whichever kind that is.
     fn loss(&self) -> Result<LossModel, SettingsError> {
-        let has_own = LOSSES.iter().any(|name| self.own.get(name).is_some());
-        let here = if has_own { self.own } else { self.both };
-        let given: Vec<&str> = LOSSES.into_iter().filter(|name| here.get(name).is_some()).collect();
-        let Some(&kind) = given.first() else { return Ok(LossModel::None) };
-        let Some(value) = self.value(kind) else { return Ok(LossModel::None) };
-        if let Some(&other) = given.get(1) {
-            let error = value.error(&format!("there is `--{other}` as well"));
-            return Err(
-                error.with_hint("a direction has one kind of loss; run one link inside another for two")
-            );
-        }
+        let hint = "a direction has one kind of loss; run one link inside another for two";
+        let Some((kind, value)) = self.only_one(&LOSSES, hint)? else { return Ok(LossModel::None) };
         match kind {
             "loss" => Ok(LossModel::PerPacket(value.probability(&value.text)?)),
             "loss-per-byte" => Ok(LossModel::PerByte(value.probability(&value.text)?)),
@@ -304,6 +341,25 @@ impl Value {
             _ => return Err(self.error("one threshold is in packets, the other is not")),
         };
         red.map_err(|e| self.refused(e))
+    }
+
+    /// `5ms,100ms`. What is ECN-capable is marked.
+    fn codel(&self) -> Result<CoDel, SettingsError> {
+        let (target, interval) = self.pair(',', "a target and an interval, such as `5ms,100ms`")?;
+        let time =
+            |text: &str| text.trim().parse().map_err(|e: units::ParseError| self.error(&e.to_string()));
+        CoDel::new(time(target)?, time(interval)?).map_err(|e| self.refused(e))
+    }
+
+    /// `40%,90%,25`.
+    fn balanced(&self) -> Result<Balanced, SettingsError> {
+        let wanted = "two shares of the queue and a number of packets, such as `0.4,0.9,25`";
+        let (lower, rest) = self.pair(',', wanted)?;
+        let (upper, gap) = rest.split_once(',').ok_or_else(|| self.error(&format!("it is not {wanted}")))?;
+        let gap = gap.trim();
+        let gap = gap.parse().map_err(|_| self.error(&format!("`{gap}` is not a number of packets")))?;
+        let (lower, upper) = (self.probability(lower)?, self.probability(upper)?);
+        Balanced::new(lower, upper, gap).map_err(|e| self.refused(e))
     }
 
     /// `1,0,0`: 1 is lost.

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use capture::pcapng::{Direction, Interface, InterfaceId, LinkType, Packet, Section, Writer};
-use link::{Drop, LossModel, Outcome};
+use link::{Discipline, Drop, LossModel, Outcome};
 use units::Instant;
 
 use crate::line::{Delivery, Fate};
@@ -55,14 +55,23 @@ pub(crate) enum Way {
     Down,
 }
 
+/// Why a direction drops packets.
+#[derive(Debug, Clone, Copy)]
+struct Causes {
+    early: &'static str,
+    loss: &'static str,
+    /// What it drops early is not known when a packet comes in.
+    late: bool,
+}
+
 /// The file being written.
 #[derive(Debug)]
 pub(crate) struct Trace {
     writer: Writer<BufWriter<File>>,
     inside: Option<InterfaceId>,
     outside: Option<InterfaceId>,
-    /// Whether losses are listed, not random, by direction.
-    masked: [bool; 2],
+    /// By direction.
+    causes: [Causes; 2],
     /// Nanoseconds since 1970 at the clock's start.
     epoch: u64,
 }
@@ -94,8 +103,19 @@ impl Trace {
         let place = capture.place;
         let inside = interface("inside", "the command's end", ends.inside, place != Place::Outside)?;
         let outside = interface("outside", "the other end", ends.outside, place != Place::Inside)?;
-        let masked = [&settings.up, &settings.down].map(|line| matches!(line.link.loss, LossModel::Mask(_)));
-        Ok(Self { writer, inside, outside, masked, epoch })
+        let causes = [&settings.up, &settings.down].map(|line| Causes {
+            early: match line.link.discipline {
+                Discipline::DropTail | Discipline::Red(_) => "early, by RED",
+                Discipline::Balanced(_) => "early, by balanced discard",
+                Discipline::CoDel(_) => "early, by CoDel",
+            },
+            loss: match line.link.loss {
+                LossModel::Mask(_) => "the mask says so",
+                _ => "random loss",
+            },
+            late: matches!(line.link.discipline, Discipline::CoDel(_)),
+        });
+        Ok(Self { writer, inside, outside, causes, epoch })
     }
 
     /// A packet came to the near end, and this became of it.
@@ -105,12 +125,12 @@ impl Trace {
             Way::Down => self.outside,
         };
         let Some(interface) = near else { return Ok(()) };
-        let masked = self.masked[way as usize];
+        let causes = self.causes[way as usize];
         let mut comments = Vec::new();
-        comments.extend(outcome(fate.outcome, masked));
+        comments.extend(outcome(fate.outcome, causes));
         if let Some(copy) = fate.duplicate {
             comments.push("Duplicated".to_owned());
-            comments.extend(outcome(copy, masked).map(|text| format!("The second copy: {text}")));
+            comments.extend(outcome(copy, causes).map(|text| format!("The second copy: {text}")));
         }
         if fate.corrupted {
             comments.push("Corrupted: one bit is turned".to_owned());
@@ -140,7 +160,7 @@ impl Trace {
         };
         let Some(interface) = interface else { return Ok(()) };
         let mut comments = Vec::new();
-        if near.is_none() {
+        if near.is_none() || self.causes[way as usize].late {
             // Otherwise it is told where it happened.
             match delivery.gap {
                 0 => {}
@@ -174,14 +194,13 @@ impl Trace {
 
 const MARKED: &str = "Marked: congestion experienced";
 
-fn outcome(outcome: Outcome, masked: bool) -> Option<String> {
+fn outcome(outcome: Outcome, causes: Causes) -> Option<String> {
     let cause = match outcome {
-        Outcome::Accepted => return None,
+        Outcome::Accepted | Outcome::Pending => return None,
         Outcome::Marked => return Some(MARKED.to_owned()),
         Outcome::Dropped(Drop::Buffer) => "buffer full",
-        Outcome::Dropped(Drop::Early) => "early, by RED",
-        Outcome::Dropped(Drop::Loss) if masked => "the mask says so",
-        Outcome::Dropped(Drop::Loss) => "random loss",
+        Outcome::Dropped(Drop::Early) => causes.early,
+        Outcome::Dropped(Drop::Loss) => causes.loss,
     };
     Some(format!("Dropped: {cause}"))
 }

@@ -142,6 +142,29 @@ fn red_marks_what_can_be_marked() {
     run.assert_balanced("down");
 }
 
+/// With drops and without: a transfer through either gets its bytes, and the books balance.
+#[test]
+fn other_disciplines_drop_and_mark() {
+    let fetch = format!("{} fetch {OUTSIDE} {PORT} 1500000", example("traffic").display());
+    let run = |discipline: &str, ecn: u8| {
+        let down = format!(r#""rate": "8mbit", "queue": "100packets", {discipline}"#);
+        let run = Run::of(
+            &format!(r#"{{"both": {{"delay": "10ms"}}, "down": {{{down}}}}}"#),
+            &["sh", "-c", &format!("echo {ecn} > /proc/sys/net/ipv4/tcp_ecn && {fetch}")],
+        )
+        .served();
+        assert_eq!(run.status, 0, "{}", run.errors);
+        run.assert_balanced("down");
+        (run.count("down", "dropped_early_packets"), run.count("down", "marked_packets"))
+    };
+    // A target of a millisecond or two is that of few packets.
+    let (dropped, marked) = run(r#""codel": "2ms,20ms""#, 0);
+    assert!(dropped > 0 && marked == 0, "{dropped} dropped, {marked} marked");
+    assert!(run(r#""codel": "2ms,20ms""#, 1).1 > 0);
+    let (dropped, marked) = run(r#""balanced": "0.2,0.9,10""#, 0);
+    assert!(dropped > 0 && marked == 0, "{dropped} dropped, {marked} marked");
+}
+
 #[test]
 fn path_mtu_discovery_finds_a_narrow_path() {
     for host in [OUTSIDE, OUTSIDE_6] {

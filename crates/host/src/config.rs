@@ -149,7 +149,8 @@ impl Profiles {
         let profile = |sender: SenderPolicy, headers: u16| {
             // RFC 9293 §3.7.1: what the MTU leaves, options not counted.
             let mss = Mss::new(config.mtu.saturating_sub(headers)).unwrap_or(Mss::DEFAULT_IPV4);
-            Arc::new(Config { sender, mss, ..config.tcp.clone() })
+            let santa_cruz = config.tcp.santa_cruz || sender.wants_santa_cruz();
+            Arc::new(Config { sender, mss, santa_cruz, ..config.tcp.clone() })
         };
         Self(config.senders.all.iter().map(|&sender| [profile(sender, 40), profile(sender, 60)]).collect())
     }

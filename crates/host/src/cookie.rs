@@ -12,6 +12,7 @@
 //! With timestamps the lowest bits of ours, which the peer echoes, hold window scale, SACK and ECN, as Linux does it.
 //! Without them there is neither.
 
+use policy::Feedback;
 use tcp::{Config, Negotiated};
 use units::{Duration, Instant};
 use wire::{Mss, Segment, SeqNum, WindowScale};
@@ -52,7 +53,8 @@ pub(crate) fn make(secret: &Secret, tuple: &Tuple, syn: &Segment, now: Instant) 
 /// the clock, for what follows must not seem older (RFC 7323 §5). `None` while the clock has run for too short a time.
 pub(crate) fn stamp(clock: u32, settled: &Negotiated, scales: bool) -> Option<u32> {
     let scale = if scales { u32::from(settled.send_scale.shift()) } else { NO_SCALE };
-    let bits = scale | if settled.sack { SACK } else { 0 } | if settled.ecn { ECN } else { 0 };
+    let bits =
+        scale | if settled.feedback == Feedback::Sack { SACK } else { 0 } | if settled.ecn { ECN } else { 0 };
     let stamp = clock >> OPTION_BITS << OPTION_BITS | bits;
     if stamp <= clock { Some(stamp) } else { stamp.checked_sub(1 << OPTION_BITS) }
 }
@@ -77,7 +79,7 @@ pub(crate) fn settled(
     let peer_mss = Mss::new(SIZES[usize::try_from(index).ok()?])?;
     let plain = Negotiated {
         peer_mss,
-        sack: false,
+        feedback: Feedback::Cumulative,
         ecn: false,
         timestamps: false,
         send_scale: WindowScale::NONE,
@@ -87,7 +89,7 @@ pub(crate) fn settled(
     let scale = echo.ecr & 15;
     let scales = scale != NO_SCALE && config.window_scaling;
     Some(Negotiated {
-        sack: echo.ecr & SACK != 0 && config.sack,
+        feedback: if echo.ecr & SACK != 0 && config.sack { Feedback::Sack } else { Feedback::Cumulative },
         ecn: echo.ecr & ECN != 0 && config.ecn,
         timestamps: true,
         send_scale: if scales {

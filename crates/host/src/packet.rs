@@ -160,3 +160,6 @@ pub(crate) fn is_one_host(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !(address.is_unspecified() || address.is_multicast() || broadcast)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::live::Scratch;
-use common::{World, clean, config};
+use common::{Fate, World, clean, config};
 use host::http::{FileServer, Folder, HttpLimits};
 use host::{ConnectionId, Event, Service, Stack, What};
 use proptest::prelude::*;
@@ -13,6 +13,16 @@ use units::{Duration, Instant};
 
 /// Sends each of `texts` over a connection of its own, in pieces, and returns what came back.
 fn exchanged(folder: &Scratch, texts: &[Vec<u8>], piece: usize) -> Vec<(Vec<u8>, bool)> {
+    exchanged_over(|_| clean, folder, texts, piece)
+}
+
+/// The same over a network that is different from one step to the next, of 50 ms each.
+fn exchanged_over<F: FnMut(usize, &[u8]) -> Fate>(
+    mut network: impl FnMut(usize) -> F,
+    folder: &Scratch,
+    texts: &[Vec<u8>],
+    piece: usize,
+) -> Vec<(Vec<u8>, bool)> {
     let mut world = World::new(config(1), config(2));
     let folder = Folder::open(&folder.0).expect("a folder of our own");
     let mut server = FileServer::new(folder, 80, HttpLimits::default());
@@ -56,7 +66,7 @@ fn exchanged(folder: &Scratch, texts: &[Vec<u8>], piece: usize) -> Vec<(Vec<u8>,
         if server.next_timeout() <= now {
             server.on_timeout(world.server(), now);
         }
-        world.run(now + Duration::from_millis(50), clean, |stack, host, event, now| {
+        world.run(now + Duration::from_millis(50), network(step), |stack, host, event, now| {
             if host == 0 {
                 server.on_event(stack, event, now);
             } else {
@@ -84,6 +94,23 @@ fn requests_are_answered_in_order_however_they_arrive() {
         assert_eq!(heads, ["200", "200", "404", "200"], "{answer}");
         assert!(answer.contains("first") && answer.ends_with("second") && *over);
     }
+}
+
+#[test]
+fn an_answer_that_takes_long_to_arrive_arrives() {
+    let folder = Scratch::new("long");
+    let content: Vec<u8> = (0..100_000_u32).map(|at| at.to_le_bytes()[0]).collect();
+    folder.write("a", &content);
+    let text = b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_vec();
+    // From the answer's beginning on, nothing for longer than a peer may linger.
+    let network = |step: usize| {
+        move |_: usize, packet: &[u8]| {
+            if packet.len() > 1000 && step < 500 { Fate::Lost } else { Fate::Arrives }
+        }
+    };
+    let heard = exchanged_over(network, &folder, &[text], 1000);
+    let (answer, over) = &heard[0];
+    assert!(answer.ends_with(&content) && *over, "{} bytes", answer.len());
 }
 
 proptest! {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use wire::tcp::Flags;
+use wire::tcp::{Flags, KnownOption};
 
 use crate::Result;
 
@@ -18,6 +18,8 @@ pub(crate) struct Captured {
     pub(crate) seq: u32,
     pub(crate) ack: Option<u32>,
     pub(crate) payload: u32,
+    /// It carries the option of TCP Santa Cruz, with fields.
+    pub(crate) santa_cruz: bool,
 }
 
 /// Reads a file that a [`host::Driver`] wrote on this machine.
@@ -68,5 +70,7 @@ fn segment(packet: &[u8], whole: usize, at: u64, outbound: bool) -> Option<Captu
     // Of the payload there may be only a part.
     let payload = u32::try_from(whole - packet.len() + tcp.payload().len()).ok()?;
     let ack = has(Flags::ACK).then(|| tcp.ack().value());
-    Some(Captured { at, outbound, control, seq: tcp.seq().value(), ack, payload })
+    let known = tcp.options().map_while(std::result::Result::ok).filter_map(|option| option.known());
+    let santa_cruz = known.into_iter().any(|option| matches!(option, KnownOption::SantaCruz(_)));
+    Some(Captured { at, outbound, control, seq: tcp.seq().value(), ack, payload, santa_cruz })
 }

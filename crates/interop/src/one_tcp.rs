@@ -63,6 +63,8 @@ pub struct Live {
     pub server: Story,
     /// What the client sent.
     pub client: Story,
+    /// Packets that carried the option of TCP Santa Cruz.
+    pub santa_cruz: usize,
     /// The emulator's own error, of the worse direction: median.
     pub error_median_s: f64,
     /// 99th percentile.
@@ -78,6 +80,8 @@ pub struct Comparison {
     pub packets: usize,
     /// Of these, data segments sent again.
     pub resent: usize,
+    /// On the wire, those with the option of TCP Santa Cruz.
+    pub santa_cruz: usize,
     /// The first difference in control, sequence, length, acknowledgment or order.
     pub difference: Option<String>,
     /// By how much a packet was late for each time that the link was crossed since the first: median.
@@ -119,6 +123,7 @@ impl Comparison {
             transfer: transfer.clone(),
             packets: server.len() + client.len(),
             resent,
+            santa_cruz: live.santa_cruz,
             difference,
             late_median_s: each.get(each.len() / 2).copied().unwrap_or(f64::NAN),
             late_max_s: late.iter().map(|(late, _)| *late).fold(f64::NEG_INFINITY, f64::max),
@@ -234,11 +239,13 @@ fn in_a_network(transfer: &Transfer, program: &Path) -> Result<Live> {
     for file in files {
         fs::remove_file(file)?;
     }
+    let santa_cruz = captures.iter().flatten().filter(|one| one.outbound && one.santa_cruz).count();
     let [server, client] = captures.map(|capture| story(&capture));
     let worse = |one: Option<f64>, other: Option<f64>| one.unwrap_or(0.0).max(other.unwrap_or(0.0));
     Ok(Live {
         server,
         client,
+        santa_cruz,
         error_median_s: worse(report.up.timing_error_median_s, report.down.timing_error_median_s),
         error_p99_s: worse(report.up.timing_error_p99_s, report.down.timing_error_p99_s),
     })

@@ -140,7 +140,7 @@ pub(crate) fn plain(seq: SeqNum, ack: SeqNum, window: u16) -> Segment {
 
 /// The same with these SACK blocks.
 pub(crate) fn sacking(seq: SeqNum, ack: SeqNum, window: u16, sack: SackBlocks) -> Segment {
-    segment(seq, Some(ack), window, Options { sack, ..Options::default() })
+    segment(seq, Some(ack), window, Options { reports: sack.into(), ..Options::default() })
 }
 
 pub(crate) fn reset(seq: SeqNum) -> Segment {

@@ -8,6 +8,8 @@ use serde_json::json;
 #[test]
 fn every_byte_arrives_between_us_and_the_kernel() {
     let full = "reno+sack / full / iw=rfc6928";
+    // The kernel doesn't speak its option.
+    let santa_cruz = "santa-cruz / full / iw=2";
     let framed = "reno+sack / fs(n=4) / iw=1";
     let clean = json!({});
     let rough = json!({"both": {"delay": "2ms", "loss": "2%", "duplicate": "3%", "corrupt": "1%", "reorder": "3%,3ms"}});
@@ -20,6 +22,8 @@ fn every_byte_arrives_between_us_and_the_kernel() {
         ("server", 4, framed, &rough, &on, true),
         ("client", 4, full, &rough, &off, false),
         ("client", 6, framed, &clean, &on, true),
+        ("server", 4, santa_cruz, &rough, &on, false),
+        ("client", 6, santa_cruz, &rough, &off, false),
     ] {
         for (connections, size) in [(150, 5_000), (6, 400_000)] {
             cases.push(json!({

@@ -9,7 +9,13 @@ const MASKS: [&str; 6] = ["0", "1", "0,1", "0,0,0,1", "0,1,0,1", "1,0,0,0,0,1"];
 
 #[test]
 fn a_transfer_on_the_wire_is_the_simulated_one() {
-    let senders = ["reno+sack / full / iw=1", "reno+sack / fs(n=4) / iw=1", "reno+sack / vs(n=4) / iw=1"];
+    let senders = [
+        "reno+sack / full / iw=1",
+        "reno+sack / fs(n=4) / iw=1",
+        "reno+sack / vs(n=4) / iw=1",
+        "reno+ackwindow / full / iw=2",
+        "santa-cruz / full / iw=2",
+    ];
     let runs: Vec<_> = senders
         .iter()
         .map(|sender| {
@@ -32,6 +38,9 @@ fn a_transfer_on_the_wire_is_the_simulated_one() {
             assert!(one["packets"].as_u64() > Some(10), "{one}");
             let lost = one["transfer"]["mask"].as_str().is_some_and(|mask| mask.contains('1'));
             assert_eq!(one["resent"].as_u64() > Some(0), lost, "{one}");
+            // Data, and what acknowledges it.
+            let speaks = !sender.contains("sack");
+            assert_eq!(one["santa_cruz"].as_u64() > Some(8), speaks, "{one}");
             let number = |name: &str| one[name].as_f64().expect("a number");
             // A timer's tick is the least that can be seen of a time.
             assert!(number("early_s") > -0.001, "{one}");

@@ -2,7 +2,10 @@
 
 use units::{Duration, Rate};
 
+use crate::atm::{Framing, PortConfig};
+use crate::balanced::Balanced;
 use crate::buffer::Buffer;
+use crate::codel::CoDel;
 use crate::loss::LossModel;
 use crate::red::Red;
 
@@ -29,6 +32,13 @@ pub struct LinkConfig {
     pub loss: LossModel,
     /// Where they are lost.
     pub loss_place: LossPlace,
+    /// In what the line sends a packet. Buffer, books and loss count packets and their own bytes all the same.
+    pub framing: Framing,
+    /// A packet is handed over when its first cell has arrived, or, if the line sends it as it is, what fills one: to a
+    /// port, which is told how much later the last one comes ([`Link::lag`](crate::Link::lag)).
+    pub cut_through: bool,
+    /// A switch's port in the place of buffer, discipline and framing. It needs a rate.
+    pub port: Option<PortConfig>,
 }
 
 impl Default for LinkConfig {
@@ -41,6 +51,9 @@ impl Default for LinkConfig {
             discipline: Discipline::DropTail,
             loss: LossModel::None,
             loss_place: LossPlace::Line,
+            framing: Framing::Packet,
+            cut_through: false,
+            port: None,
         }
     }
 }
@@ -53,6 +66,10 @@ pub enum Discipline {
     DropTail,
     /// Random early detection.
     Red(Red),
+    /// Balanced packet discard: shares of the buffer's units. An unlimited buffer is never full enough for it.
+    Balanced(Balanced),
+    /// Controlled delay: decides as packets leave. It needs a rate, without which nothing waits.
+    CoDel(CoDel),
 }
 
 /// Where the loss model takes its packets.

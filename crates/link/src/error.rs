@@ -1,6 +1,7 @@
 //! What can be wrong with a link's parts.
 
 use thiserror::Error;
+use units::Duration;
 
 /// A part that cannot be built.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
@@ -31,6 +32,26 @@ pub enum ConfigError {
         min: u64,
         /// The average at which every packet is dropped.
         max: u64,
+    },
+    /// A lower threshold above the upper one.
+    #[error(
+        "balanced discard between {lower} and {upper} of the buffer is impossible: the first must not be above the second"
+    )]
+    BalancedThresholds {
+        /// The threshold for everybody.
+        lower: f64,
+        /// The one for those that recover.
+        upper: f64,
+    },
+    /// CoDel without time to look.
+    #[error(
+        "CoDel with a target of {target} and an interval of {interval} is impossible: the first must be above zero and below the second"
+    )]
+    CoDelTimes {
+        /// How long packets may wait.
+        target: Duration,
+        /// For how long they may wait longer.
+        interval: Duration,
     },
     /// Packets of nothing.
     #[error("a mean packet of 0 bytes is impossible: its size must be above zero")]

@@ -3,7 +3,8 @@
 //! | decision | type |
 //! | --- | --- |
 //! | is there room for the packet? | [`Buffer`]: unlimited, bytes, packets, or chunks of bytes |
-//! | is it dropped or marked all the same? | [`Discipline`]: drop-tail, or random early detection ([`Red`]) |
+//! | is it dropped or marked all the same? | [`Discipline`]: drop-tail, random early detection ([`Red`]), controlled delay ([`CoDel`]), or one loss at a time ([`Balanced`]) |
+//! | does it travel in cells? | [`atm`]: AAL5, and a switch's port that discards cells |
 //! | when does its last bit leave, when does it arrive? | [`Link`], over [`units::Serializer`] |
 //! | does it arrive at all? | [`LossModel`]: per packet, per byte, linear in size, bursts, an explicit mask |
 //! | where did every packet go? | [`Books`] and [`QueueStatistics`] |
@@ -22,7 +23,7 @@
 //!     buffer: Buffer::bytes(150_000)?,
 //!     ..LinkConfig::default()
 //! });
-//! let packet = Offered { bytes: 1500, data: true, ecn_capable: false };
+//! let packet = Offered { bytes: 1500, data: true, ..Offered::default() };
 //! let outcome = link.offer(Instant::ZERO, packet, "hello", |_| unreachable!("nothing is lost by chance"));
 //! assert_eq!(outcome, Outcome::Accepted);
 //!
@@ -33,21 +34,29 @@
 //! # Ok::<(), link::ConfigError>(())
 //! ```
 
+pub mod atm;
+mod balanced;
 mod books;
 mod buffer;
+mod codel;
 mod config;
 mod error;
+mod late;
 mod link;
 mod loss;
+mod meter;
 mod probability;
 mod queue;
 mod red;
 mod statistics;
 
+pub use balanced::Balanced;
 pub use books::{Books, Tally};
 pub use buffer::{Buffer, Chunks};
+pub use codel::CoDel;
 pub use config::{Discipline, LinkConfig, LossPlace};
 pub use error::ConfigError;
+pub use late::Late;
 pub use link::{Chance, Drop, Link, Offered, Outcome};
 pub use loss::{Burst, Linear, LossModel};
 pub use probability::Probability;

@@ -2,20 +2,27 @@
 //!
 //! The discipline is first in, first out at a constant rate, so everything about a packet is known when it is
 //! accepted: when its last bit leaves and when that bit arrives. A packet costs the driver one event, its delivery.
+//!
+//! Where a packet can still be dropped after it was taken (a port drops cells while a frame comes in), the link learns of it
+//! when it is next told the time, and tells the driver then ([`Link::take_late`]).
 
 use std::collections::VecDeque;
 
 use units::{Duration, Instant, Serializer};
 
+use crate::atm::{CellBooks, Framing, Port};
+use crate::balanced::BalancedState;
 use crate::books::{Books, Tally};
+use crate::codel::CoDelQueue;
 use crate::config::{Discipline, LinkConfig, LossPlace};
+use crate::late::{Fate, Late, LateQueue, Later, News, Settled, What};
 use crate::loss::Loss;
 use crate::queue::Queue;
 use crate::red::{RedState, Verdict};
 use crate::statistics::QueueStatistics;
 
 /// What a link needs to know of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offered {
     /// Its size on the wire.
     pub bytes: u32,
@@ -23,6 +30,12 @@ pub struct Offered {
     pub data: bool,
     /// Whether it may be marked instead of being dropped early (RFC 3168 §5).
     pub ecn_capable: bool,
+    /// Whose it is, for what goes by flows: the packets of a flow, in one direction, have a number of their own.
+    pub flow: u64,
+    /// The same for all that go from one source to one destination.
+    pub path: u64,
+    /// To a port: how long after its first cell its last one comes.
+    pub lag: Duration,
 }
 
 /// What a uniform number decides: the numbers of one packet are independent of each other.
@@ -41,14 +54,16 @@ pub enum Outcome {
     Accepted,
     /// It will be delivered, and the driver marks it ([`Link::newest_mut`]): only it knows how.
     Marked,
+    /// That will be known later: it is delivered unless the driver is told otherwise ([`Link::take_late`]).
+    Pending,
     /// It will not.
     Dropped(Drop),
 }
 
 impl Outcome {
-    /// Whether it will be delivered.
+    /// Whether it will be delivered, as far as is known.
     pub const fn is_accepted(self) -> bool {
-        matches!(self, Self::Accepted | Self::Marked)
+        matches!(self, Self::Accepted | Self::Marked | Self::Pending)
     }
 }
 
@@ -67,8 +82,11 @@ pub enum Drop {
 ///
 /// # Driving
 /// Offer packets as they come; take one with [`deliver`](Self::deliver) when [`next_delivery`](Self::next_delivery)
-/// is due. Time never goes backwards: a `now` earlier than one already passed to `offer`, `queue`,
+/// is due. Time never goes backwards: a `now` earlier than one already passed to `offer`, `attend`, `queue`,
 /// `queue_statistics` or `reset_statistics` is taken as that one.
+///
+/// If nothing can be taken then, the link wanted to be told the time: [`attend`](Self::attend) to it, and take what it
+/// says of packets that were pending.
 ///
 /// # Order within an instant
 /// A packet is in the queue from its arrival up to, not including, the nanosecond by which its last bit has left.
@@ -81,8 +99,8 @@ pub struct Link<P> {
     loss: Loss,
     loss_place: LossPlace,
     queue: Queue,
-    /// `None` is drop-tail.
-    red: Option<Box<RedState>>,
+    /// `None` is drop-tail, and packets on the line.
+    special: Option<Box<Special<P>>>,
     /// Everything that will be delivered, from acceptance on: packets still in the queue are here as well.
     in_flight: VecDeque<InFlight<P>>,
     now: Instant,
@@ -94,8 +112,27 @@ pub struct Link<P> {
     marked: Tally,
 }
 
+/// What only few links have.
 #[derive(Debug)]
-struct InFlight<P> {
+struct Special<P> {
+    early: Early,
+    /// Decides later; `queue` is not used then.
+    later: Option<Later<P>>,
+    framing: Framing,
+    cut_through: bool,
+}
+
+/// What decides on a packet although there is room.
+#[derive(Debug)]
+enum Early {
+    Nothing,
+    Red(RedState),
+    Balanced(BalancedState),
+}
+
+/// A packet in the link; while it is pending its delivery stands for nothing.
+#[derive(Debug)]
+pub(crate) struct InFlight<P> {
     delivery: Instant,
     bytes: u32,
     content: P,
@@ -105,15 +142,12 @@ impl<P> Link<P> {
     /// An idle link at the start of a run.
     pub fn new(config: LinkConfig) -> Self {
         Self {
+            special: Special::new(&config).map(Box::new),
             line: config.rate.map(Serializer::new),
             delay: config.delay,
             loss: Loss::new(config.loss),
             loss_place: config.loss_place,
             queue: Queue::new(config.buffer, config.counts_in_service),
-            red: match config.discipline {
-                Discipline::DropTail => None,
-                Discipline::Red(red) => Some(Box::new(RedState::new(red, config.rate))),
-            },
             in_flight: VecDeque::new(),
             now: Instant::ZERO,
             offered: Tally::default(),
@@ -136,29 +170,50 @@ impl<P> Link<P> {
         content: P,
         draw: impl Fn(Chance) -> u64,
     ) -> Outcome {
-        let now = self.advance(now);
-        self.offered.count(packet.bytes);
-        let room = self.queue.has_room(packet.bytes);
-        let (admission, lost) = if self.red.is_some() {
-            self.admit_early(now, packet, room, draw)
+        let (outcome, delivery) = if self.special.is_some() {
+            self.decide_specially(now, packet, draw)
         } else {
-            self.admit(packet, room, draw)
+            self.decide(now, packet, draw)
         };
-        if !admission.is_accepted() {
-            return admission;
+        if !outcome.is_accepted() {
+            return outcome;
         }
-        let departure = self.transmit(now, packet.bytes, lost);
-        if lost {
-            return Outcome::Dropped(Drop::Loss);
+        // One way in, so that the packet is not put together somewhere else first.
+        let mut ring = &mut self.in_flight;
+        if outcome == Outcome::Pending
+            && let Some(later) = self.special.as_deref_mut().and_then(|special| special.later.as_mut())
+        {
+            ring = &mut later.contents;
         }
-        let delivery = departure + self.delay;
-        self.in_flight.push_back(InFlight { delivery, bytes: packet.bytes, content });
-        admission
+        ring.push_back(InFlight { delivery, bytes: packet.bytes, content });
+        outcome
     }
 
     /// The packet that was accepted last and hasn't been taken.
     pub fn newest_mut(&mut self) -> Option<&mut P> {
-        self.in_flight.back_mut().map(|newest| &mut newest.content)
+        let later = self.special.as_deref_mut().and_then(|special| special.later.as_mut());
+        let pending = later.and_then(|later| later.contents.back_mut());
+        pending.or(self.in_flight.back_mut()).map(|newest| &mut newest.content)
+    }
+
+    /// Tells the link the time. Then take what it says ([`take_late`](Self::take_late)).
+    pub fn attend(&mut self, now: Instant) {
+        self.advance(now);
+        self.settle();
+    }
+
+    /// What became of a packet that was pending: call until `None`. A packet that is to be marked must not have been taken
+    /// before.
+    pub fn take_late(&mut self) -> Option<Late<'_, P>> {
+        let later = self.special.as_deref_mut()?.later.as_mut()?;
+        match later.news.pop_front()?.what {
+            What::Dropped(content, why) => Some(Late::Dropped(content, why)),
+            What::Marked(number) => {
+                let behind = usize::try_from(later.accepted - number).ok()?;
+                let place = self.in_flight.len().checked_sub(behind + 1)?;
+                self.in_flight.get_mut(place).map(|packet| Late::Marked(&mut packet.content))
+            }
+        }
     }
 
     /// The packet at the head, if it is due at `now`: what [`deliver`](Self::deliver) takes next, in its place.
@@ -178,21 +233,34 @@ impl<P> Link<P> {
 
     /// The packets that at `now` wait or are in transmission; not those that travel.
     pub fn queue(&mut self, now: Instant) -> Tally {
-        self.advance(now);
-        self.queue.depth()
+        self.attend(now);
+        let now = self.now;
+        match self.later() {
+            Some(later) => later.queue.depth(now),
+            None => self.queue.depth(),
+        }
     }
 
     /// The queue from the last reset up to `now`. Costs a walk through the queue.
     pub fn queue_statistics(&mut self, now: Instant) -> QueueStatistics {
-        let now = self.advance(now);
-        self.queue.statistics(now)
+        self.attend(now);
+        let now = self.now;
+        let elapsed = self.queue.elapsed(now);
+        match self.later() {
+            Some(later) => later.queue.statistics(now, elapsed),
+            None => self.queue.statistics(now),
+        }
     }
 
     /// Starts the queue statistics and the books anew at `now`, as at the end of a warm-up. What the link holds
     /// opens the new books as offered.
     pub fn reset_statistics(&mut self, now: Instant) {
-        let now = self.advance(now);
+        self.attend(now);
+        let now = self.now;
         self.queue.reset_statistics(now);
+        if let Some(later) = self.later() {
+            later.queue.reset_statistics(now);
+        }
         self.offered = self.held();
         self.delivered = Tally::default();
         self.dropped_buffer = Tally::default();
@@ -201,10 +269,35 @@ impl<P> Link<P> {
         self.marked = Tally::default();
     }
 
-    /// When the next packet arrives at the far end; `None` when there is none. Taking or offering packets never
-    /// makes it earlier.
+    /// When the next packet arrives at the far end, or the link wants to be [told the time](Self::attend); `None` when
+    /// there is nothing to come. Taking or offering packets never makes it earlier, but for an offer that is pending.
+    #[inline]
     pub fn next_delivery(&self) -> Option<Instant> {
-        self.in_flight.front().map(|head| head.delivery)
+        let delivery = self.in_flight.front().map(|head| head.delivery);
+        match &self.special {
+            None => delivery,
+            Some(special) => special.next(delivery),
+        }
+    }
+
+    /// Whether there is nothing to be delivered, as far as is known.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.in_flight.is_empty()
+    }
+
+    /// How long after its first cell the last one of a packet of `bytes` comes out at the far end.
+    pub fn lag(&self, bytes: u32) -> Duration {
+        let framing = self.special.as_ref().map_or(Framing::Packet, |special| special.framing);
+        self.line.map_or(Duration::ZERO, |line| framing.lag(line.rate(), bytes))
+    }
+
+    /// Where every cell went, if the link is a port. As `books`, once the link has been told the time.
+    pub fn cell_books(&self) -> Option<CellBooks> {
+        match &self.special.as_ref()?.later.as_ref()?.queue {
+            LateQueue::Port(port) => Some(port.books()),
+            LateQueue::CoDel(_) => None,
+        }
     }
 
     /// Where every packet went. A packet that vanishes on the line is held until its departure and moves to dropped
@@ -247,9 +340,114 @@ impl<P> Link<P> {
         (Outcome::Accepted, lost)
     }
 
-    /// The same with RED: what is lost at the entry isn't seen by it, what it drops isn't put to the loss model. Apart, so
-    /// that the way of a drop-tail link stays short.
+    /// What becomes of a packet, and when it is delivered.
+    #[expect(clippy::inline_always, reason = "the way of most packets")]
+    #[inline(always)]
+    fn decide(&mut self, now: Instant, packet: Offered, draw: impl Fn(Chance) -> u64) -> (Outcome, Instant) {
+        let now = self.advance(now);
+        self.offered.count(packet.bytes);
+        let room = self.queue.has_room(packet.bytes);
+        let (admission, lost) = self.admit(packet, room, draw);
+        if !admission.is_accepted() {
+            return (admission, Instant::NEVER);
+        }
+        let departure = self.transmit(now, packet.bytes, packet.bytes, lost);
+        if lost {
+            return (Outcome::Dropped(Drop::Loss), Instant::NEVER);
+        }
+        (admission, departure + self.delay)
+    }
+
+    /// The same on a link that has something special. Apart, so that the way of the others stays short.
     #[inline(never)]
+    fn decide_specially(
+        &mut self,
+        now: Instant,
+        packet: Offered,
+        draw: impl Fn(Chance) -> u64,
+    ) -> (Outcome, Instant) {
+        self.attend(now);
+        let now = self.now;
+        self.offered.count(packet.bytes);
+        if let Some(room) = self.later().map(|later| later.queue.has_room(packet.bytes)) {
+            let (admission, lost) = self.admit(packet, room, draw);
+            return match self.later().filter(|_| admission.is_accepted()) {
+                Some(later) => {
+                    later.queue.offer(now, packet, lost);
+                    (Outcome::Pending, Instant::NEVER)
+                }
+                None => (admission, Instant::NEVER),
+            };
+        }
+        let room = self.queue.has_room(packet.bytes);
+        let (admission, lost) = self.admit_early(now, packet, room, draw);
+        let Some(special) = self.special.as_deref().filter(|_| admission.is_accepted()) else {
+            return (admission, Instant::NEVER);
+        };
+        let line_bytes = special.framing.line_bytes(packet.bytes);
+        let departure = self.transmit(now, packet.bytes, line_bytes, lost);
+        if lost {
+            return (Outcome::Dropped(Drop::Loss), Instant::NEVER);
+        }
+        (admission, self.handed_over(departure, packet.bytes))
+    }
+
+    /// When a packet comes out that has left.
+    fn handed_over(&self, departure: Instant, bytes: u32) -> Instant {
+        let delivery = departure + self.delay;
+        if !self.special.as_ref().is_some_and(|special| special.cut_through) {
+            return delivery;
+        }
+        let first = Instant::from_nanos(delivery.as_nanos().saturating_sub(self.lag(bytes).as_nanos()));
+        // Cells of less than a nanosecond could be rounded into the packet before.
+        self.in_flight.back().map_or(first, |before| first.max(before.delivery))
+    }
+
+    /// Works off what a queue that decides later knows by now.
+    fn settle(&mut self) {
+        while let Some((settled, packet)) = self.next_settled() {
+            let InFlight { bytes, content, .. } = packet;
+            let news = match settled.fate {
+                Fate::Leaves(departure) | Fate::LeavesMarked(departure) => {
+                    let delivery = self.handed_over(departure, bytes);
+                    self.in_flight.push_back(InFlight { delivery, bytes, content });
+                    let Some(later) = self.later() else { return };
+                    later.accepted += 1;
+                    if settled.fate == Fate::Leaves(departure) {
+                        continue;
+                    }
+                    let number = later.accepted;
+                    self.marked.count(bytes);
+                    What::Marked(number)
+                }
+                Fate::Dropped(why) => {
+                    match why {
+                        Drop::Buffer => self.dropped_buffer.count(bytes),
+                        Drop::Early => self.dropped_early.count(bytes),
+                        Drop::Loss => self.dropped_loss.count(bytes),
+                    }
+                    What::Dropped(content, why)
+                }
+            };
+            if let Some(later) = self.later() {
+                later.news.push_back(News { at: settled.at, what: news });
+            }
+        }
+    }
+
+    fn next_settled(&mut self) -> Option<(Settled, InFlight<P>)> {
+        let now = self.now;
+        let later = self.later()?;
+        let settled = later.queue.settle(now)?;
+        Some((settled, later.contents.remove(settled.place)?))
+    }
+
+    fn later(&mut self) -> Option<&mut Later<P>> {
+        self.special.as_deref_mut().and_then(|special| special.later.as_mut())
+    }
+
+    /// As `admit`, with what decides early: what is lost at the entry isn't seen by it, what it drops isn't put to the loss
+    /// model.
     fn admit_early(
         &mut self,
         now: Instant,
@@ -279,7 +477,15 @@ impl<P> Link<P> {
         room: bool,
         draw: impl Fn(Chance) -> u64,
     ) -> Outcome {
-        let Some(red) = &mut self.red else { return Outcome::Accepted };
+        let Some(special) = &mut self.special else { return Outcome::Accepted };
+        let red = match &mut special.early {
+            Early::Red(red) => red,
+            Early::Balanced(balanced) => {
+                let refused = balanced.refuses(packet.flow, self.queue.taken(), room);
+                return self.decided(packet, room, refused);
+            }
+            Early::Nothing => return self.decided(packet, room, false),
+        };
         let (queue, idle_since) = self.queue.counted();
         red.observe(now, queue, idle_since);
         if !room {
@@ -301,10 +507,23 @@ impl<P> Link<P> {
         }
     }
 
+    fn decided(&mut self, packet: Offered, room: bool, refused: bool) -> Outcome {
+        if !room {
+            self.dropped_buffer.count(packet.bytes);
+            return Outcome::Dropped(Drop::Buffer);
+        }
+        if refused {
+            self.dropped_early.count(packet.bytes);
+            return Outcome::Dropped(Drop::Early);
+        }
+        Outcome::Accepted
+    }
+
     /// Puts a packet in the queue, if the line takes any time, and returns when its last bit leaves.
-    fn transmit(&mut self, now: Instant, bytes: u32, lost: bool) -> Instant {
+    #[inline]
+    fn transmit(&mut self, now: Instant, bytes: u32, line_bytes: u32, lost: bool) -> Instant {
         let departure = match &mut self.line {
-            Some(line) => line.send(now, bytes),
+            Some(line) => line.send(now, line_bytes),
             None => now,
         };
         if departure > now {
@@ -317,10 +536,44 @@ impl<P> Link<P> {
 
     fn held(&self) -> Tally {
         let mut held = self.queue.doomed();
-        for packet in &self.in_flight {
+        let later = self.special.as_ref().and_then(|special| special.later.as_ref());
+        for packet in later.iter().flat_map(|later| &later.contents).chain(&self.in_flight) {
             held.count(packet.bytes);
         }
         held
+    }
+}
+
+impl<P> Special<P> {
+    fn new(config: &LinkConfig) -> Option<Self> {
+        let early = match config.discipline {
+            // CoDel looks at packets when they leave.
+            Discipline::DropTail | Discipline::CoDel(_) => Early::Nothing,
+            Discipline::Red(red) => Early::Red(RedState::new(red, config.rate)),
+            Discipline::Balanced(balanced) => {
+                Early::Balanced(BalancedState::new(balanced, config.buffer.capacity()))
+            }
+        };
+        let queue = match (config.rate, config.port, config.discipline) {
+            (Some(rate), Some(port), _) => Some(LateQueue::Port(Port::new(port, rate))),
+            (Some(rate), None, Discipline::CoDel(codel)) => {
+                Some(LateQueue::CoDel(CoDelQueue::new(codel, config, rate)))
+            }
+            _ => None,
+        };
+        let later = queue.map(Later::new);
+        let (framing, cut_through) = (config.framing, config.cut_through);
+        let ordinary =
+            matches!(early, Early::Nothing) && later.is_none() && framing == Framing::Packet && !cut_through;
+        (!ordinary).then_some(Self { early, later, framing, cut_through })
+    }
+
+    #[inline(never)]
+    fn next(&self, delivery: Option<Instant>) -> Option<Instant> {
+        match (delivery, self.later.as_ref().and_then(Later::next)) {
+            (Some(delivery), Some(later)) => Some(delivery.min(later)),
+            (delivery, later) => delivery.or(later),
+        }
     }
 }
 

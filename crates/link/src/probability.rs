@@ -87,6 +87,14 @@ impl Probability {
         if self.0 == u64::MAX { whole } else { ((self.0 as u128 * whole as u128) >> 64) as u64 }
     }
 
+    /// This share of a number, rounded to the nearest.
+    pub(crate) const fn nearest_of(self, whole: u64) -> u64 {
+        if self.0 == u64::MAX {
+            return whole;
+        }
+        ((self.0 as u128 * whole as u128 + (1 << 63)) >> 64) as u64
+    }
+
     /// The probability times `numerator / denominator`, at most 1.
     pub(crate) fn times(self, numerator: u32, denominator: NonZeroU32) -> Self {
         let scaled = self.draws() * u128::from(numerator) / u128::from(denominator.get());

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use units::Instant;
+use units::{Duration, Instant};
 
 use crate::books::Tally;
 use crate::buffer::Buffer;
@@ -77,6 +77,14 @@ impl Queue {
         u64::from(self.buffer.units(bytes)) <= self.capacity - taken
     }
 
+    /// Units of the buffer that are taken. Departures must have been retired.
+    pub(crate) fn taken(&self) -> u64 {
+        match self.packets.front() {
+            Some(in_service) if !self.counts_in_service => self.used - u64::from(in_service.units),
+            _ => self.used,
+        }
+    }
+
     /// The packets that the buffer counts, and since when there has been none at all. Departures must have been retired.
     pub(crate) fn counted(&self) -> (Tally, Option<Instant>) {
         match self.packets.front() {
@@ -115,7 +123,12 @@ impl Queue {
     }
 
     pub(crate) fn statistics(&self, now: Instant) -> QueueStatistics {
-        self.integrals.without(self.outstanding(now), now.since(self.since), self.max)
+        self.integrals.without(self.outstanding(now), self.elapsed(now), self.max)
+    }
+
+    /// Since the last reset.
+    pub(crate) fn elapsed(&self, now: Instant) -> Duration {
+        now.since(self.since)
     }
 
     pub(crate) fn reset_statistics(&mut self, now: Instant) {

@@ -2,25 +2,35 @@
 
 mod fixed;
 mod reno;
+mod santa_cruz;
+mod vegas;
 
 pub use fixed::Fixed;
 pub use reno::Reno;
+pub use santa_cruz::{Packets, SantaCruz, Target, Translation};
+pub use vegas::{Vegas, VegasThresholds};
 
-use crate::facts::{AckSample, LossSample};
+use std::fmt;
+
+use crate::facts::{AckSample, Growth, LossSample};
 
 /// The widest window a controller grows to: what RFC 7323 lets a peer advertise.
 pub const MAX_WINDOW: u32 = 1 << 30;
 
 /// Keeps the congestion window, in bytes.
-pub trait CongestionController {
+pub trait CongestionController: fmt::Debug + Send + Sync {
     /// The congestion window without the inflation of fast recovery.
     fn cwnd(&self) -> u32;
 
     /// The slow start threshold.
     fn ssthresh(&self) -> u32;
 
-    /// New data was acknowledged outside of recovery.
-    fn on_ack(&mut self, ack: &AckSample);
+    /// New data was acknowledged outside of recovery; `growth` is how the window may grow.
+    fn on_ack(&mut self, ack: &AckSample, growth: Growth);
+
+    /// New data was acknowledged, and the window isn't to grow for it: while a loss is being repaired, or with the echo of a
+    /// mark; or nothing new was, but the acknowledgment says what caused it. For a controller that watches delays.
+    fn observe(&mut self, _ack: &AckSample) {}
 
     /// A loss was noticed without a timeout.
     fn on_loss(&mut self, loss: &LossSample);
@@ -37,7 +47,7 @@ pub trait CongestionController {
 }
 
 /// Says when slow start ends.
-pub trait SlowStart {
+pub trait SlowStart: fmt::Debug + Send + Sync {
     /// Whether the window grows exponentially.
     fn is_on(&self, cwnd: u32, ssthresh: u32) -> bool;
 }
@@ -72,22 +82,48 @@ pub enum Halving {
     Window,
 }
 
-/// Any of the controllers.
+/// What a connection's settings say of any window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowRules {
+    /// How slow start counts an acknowledgment.
+    pub counting: Counting,
+    /// What is halved when something is lost.
+    pub halving: Halving,
+    /// The slow start threshold in bytes before anything is lost.
+    pub ssthresh: u32,
+}
+
+impl WindowRules {
+    /// RFC 5681, whose §3.1 has ssthresh start arbitrarily high.
+    pub const RFC: Self = Self { counting: Counting::Bytes, halving: Halving::Flight, ssthresh: MAX_WINDOW };
+}
+
+/// Any of the controllers. The window is asked for several times a packet, so the one that is common stands here, and the
+/// others elsewhere.
+#[derive(Debug)]
 pub enum AnyController {
-    /// A constant window.
-    Fixed(Fixed),
     /// The window of Tahoe, Reno and NewReno, which differ in recovery only.
     Reno(Reno<Classic>),
+    /// Another.
+    Other(Box<dyn CongestionController>),
 }
 
 macro_rules! each {
     ($self:ident, $inner:ident => $call:expr) => {
         match $self {
-            Self::Fixed($inner) => $call,
             Self::Reno($inner) => $call,
+            Self::Other($inner) => $call,
         }
     };
+}
+
+impl AnyController {
+    /// [`CongestionController::on_ack`], with the fact made for whoever looks at all of it: most do not, and it is told with
+    /// every acknowledgment.
+    #[inline]
+    pub fn acknowledged(&mut self, ack: impl FnOnce() -> AckSample, growth: Growth) {
+        each!(self, c => c.on_ack(&ack(), growth));
+    }
 }
 
 impl CongestionController for AnyController {
@@ -99,8 +135,12 @@ impl CongestionController for AnyController {
         each!(self, c => c.ssthresh())
     }
 
-    fn on_ack(&mut self, ack: &AckSample) {
-        each!(self, c => c.on_ack(ack));
+    fn on_ack(&mut self, ack: &AckSample, growth: Growth) {
+        each!(self, c => c.on_ack(ack, growth));
+    }
+
+    fn observe(&mut self, ack: &AckSample) {
+        each!(self, c => c.observe(ack));
     }
 
     fn on_loss(&mut self, loss: &LossSample) {

@@ -22,8 +22,10 @@ mod facts;
 mod sender;
 
 pub use congestion::{CongestionController, SlowStart};
-pub use facts::{AckSample, Growth, LossSample, SendView};
+pub use facts::{AckSample, ForwardSample, Growth, LossSample, SendView};
 pub use loss::LossDetector;
 pub use recovery::Recovery;
 pub use segment::Segmenter;
-pub use sender::{Congestion, Framing, InitialWindow, LossResponse, ParseSenderError, SenderPolicy};
+pub use sender::{
+    Congestion, Feedback, Framing, InitialWindow, LossResponse, ParseSenderError, SenderPolicy,
+};

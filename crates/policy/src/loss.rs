@@ -1,15 +1,27 @@
-//! What is lost? Duplicate acknowledgments (RFC 5681) or the SACK scoreboard (RFC 6675).
+//! What is lost? Duplicate acknowledgments (RFC 5681), the SACK scoreboard (RFC 6675), Vegas's look at the clock, or the ACK
+//! window of TCP Santa Cruz.
 //!
-//! Both wait for the same evidence, three segments that arrived after the missing one, and differ in how they
-//! see it: one counts acknowledgments that say nothing new, the other what the receiver says it holds.
+//! The first two wait for the same evidence, three segments that arrived after the missing one, and differ in how they
+//! see it: one counts acknowledgments that say nothing new, the other what the receiver says it holds. The last is told
+//! which transmission has arrived, and goes by the order in which they left.
 
+mod ack_window;
 mod dup_ack;
 mod sack;
 mod scoreboard;
+mod vegas;
 
+pub use ack_window::AckWindow;
 pub use dup_ack::DupAck;
 pub use sack::Sack;
 pub use scoreboard::{Acked, Cut, Scoreboard};
+pub use vegas::Vegas;
+
+use std::fmt;
+
+use units::Instant;
+
+use crate::facts::{AckSample, ForwardSample};
 
 /// How many segments must have arrived above a hole before it counts as lost (RFC 5681 §3.2, RFC 6675 §2).
 pub const DUP_THRESH: u32 = 3;
@@ -23,27 +35,73 @@ pub struct Duplicate {
     pub exact: bool,
     /// Bytes that SACK blocks reported for the first time.
     pub newly_sacked: u32,
+    /// When it came. The first segment of the scoreboard says when that one was last sent.
+    pub now: Instant,
+}
+
+/// What a report gave away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Judged {
+    /// Whether something is lost that wasn't before.
+    pub lost: bool,
+    /// When more will be if nothing else arrives; [`Instant::NEVER`] if nothing.
+    pub look_again: Instant,
+}
+
+impl Judged {
+    /// Nothing is lost, nor will be.
+    pub const NOTHING: Self = Self { lost: false, look_again: Instant::NEVER };
 }
 
 /// Decides when the first unacknowledged segment is lost.
-pub trait LossDetector {
+pub trait LossDetector: fmt::Debug + Send + Sync {
     /// Shows an acknowledgment that brought nothing new; returns whether a loss has been detected.
     fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool;
 
-    /// `snd.una` advanced, or a timeout started everything afresh.
+    /// The same while a loss is being repaired: whether what was resent of the first segment is lost too.
+    fn on_duplicate_in_repair(&mut self, _duplicate: &Duplicate, _board: &Scoreboard) -> bool {
+        false
+    }
+
+    /// `snd.una` advanced, and the scoreboard holds what is left; returns whether the segment that is now the first is
+    /// lost.
+    fn on_ack(&mut self, _ack: &AckSample, _board: &Scoreboard) -> bool {
+        self.reset();
+        false
+    }
+
+    /// An acknowledgment, of whatever, said which transmission caused it, and the scoreboard knows what it reports; or the
+    /// time has come to look at the last of them again. Marks what is lost.
+    fn on_report(&mut self, _report: &ForwardSample, _board: &mut Scoreboard) -> Judged {
+        Judged::NOTHING
+    }
+
+    /// Something was reported while a loss is being repaired, or its repair begins (`first`: with the first segment in
+    /// any case): marks what is lost.
+    fn mark(&self, _board: &mut Scoreboard, _first: bool) {}
+
+    /// Whether what the receiver reported is still believed after a timeout, and what it didn't report is all that is
+    /// sent again.
+    fn survives_timeout(&self) -> bool {
+        false
+    }
+
+    /// A timeout started everything afresh.
     fn reset(&mut self);
 
     /// Duplicate acknowledgments since `snd.una` last advanced.
     fn duplicates(&self) -> u32;
 }
 
-/// Any of the detectors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Any of the detectors; what is not common stands elsewhere.
+#[derive(Debug)]
 pub enum AnyDetector {
     /// Three duplicate acknowledgments.
     DupAck(DupAck),
     /// The scoreboard.
     Sack(Sack),
+    /// Another.
+    Other(Box<dyn LossDetector>),
 }
 
 macro_rules! each {
@@ -51,13 +109,44 @@ macro_rules! each {
         match $self {
             Self::DupAck($inner) => $call,
             Self::Sack($inner) => $call,
+            Self::Other($inner) => $call,
         }
     };
+}
+
+impl AnyDetector {
+    /// [`LossDetector::on_ack`], with the fact made for whoever looks at it, as in
+    /// [`AnyController::acknowledged`](crate::congestion::AnyController::acknowledged).
+    #[inline]
+    pub fn acknowledged(&mut self, ack: impl FnOnce() -> AckSample, board: &Scoreboard) -> bool {
+        each!(self, d => d.on_ack(&ack(), board))
+    }
 }
 
 impl LossDetector for AnyDetector {
     fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
         each!(self, d => d.on_duplicate(duplicate, board))
+    }
+
+    fn on_duplicate_in_repair(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
+        each!(self, d => d.on_duplicate_in_repair(duplicate, board))
+    }
+
+    fn on_ack(&mut self, ack: &AckSample, board: &Scoreboard) -> bool {
+        each!(self, d => d.on_ack(ack, board))
+    }
+
+    fn on_report(&mut self, report: &ForwardSample, board: &mut Scoreboard) -> Judged {
+        each!(self, d => d.on_report(report, board))
+    }
+
+    #[inline]
+    fn mark(&self, board: &mut Scoreboard, first: bool) {
+        each!(self, d => d.mark(board, first));
+    }
+
+    fn survives_timeout(&self) -> bool {
+        each!(self, d => d.survives_timeout())
     }
 
     fn reset(&mut self) {

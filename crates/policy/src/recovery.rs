@@ -1,15 +1,18 @@
 //! How fast while recovering? Between noticing a loss and having repaired it.
 //!
-//! The four differ in what they take an acknowledgment in that time for. Tahoe doesn't care and starts over.
+//! They differ in what they take an acknowledgment in that time for. Tahoe doesn't care and starts over.
 //! Reno takes a duplicate for a segment that left the network and ends at the first news. NewReno (RFC 6582)
 //! takes news that stops short of the recovery point for another hole. SACK (RFC 6675) looks at the scoreboard, and
-//! so does its ancestor SACK1, which counts acknowledgments to know how much is in the network.
+//! so does its ancestor SACK1, which counts acknowledgments to know how much is in the network. TCP Santa Cruz leaves it to
+//! the detector what is lost.
 
+mod ack_window;
 mod new_reno;
 mod reno;
 mod sack;
 mod sack1;
 
+pub use ack_window::AckWindow;
 pub use new_reno::NewReno;
 pub use reno::Reno;
 pub use sack::SackPipe;
@@ -101,6 +104,8 @@ pub enum AnyRecovery {
     SackPipe(SackPipe),
     /// Fall and Floyd 1996.
     Sack1(Sack1),
+    /// Parsa and Garcia-Luna-Aceves 1999.
+    AckWindow(AckWindow),
 }
 
 macro_rules! each {
@@ -110,6 +115,7 @@ macro_rules! each {
             Self::NewReno($inner) => $call,
             Self::SackPipe($inner) => $call,
             Self::Sack1($inner) => $call,
+            Self::AckWindow($inner) => $call,
         }
     };
 }

@@ -1,11 +1,12 @@
 //! Naming a combination of sender policies in text.
 //!
 //! ```text
-//! <congestion>[+newreno|+sack|+sack1][+lt] / <segmenter> / iw=<window>[, lw=N]
+//! <congestion>[+newreno|+sack|+sack1|+ackwindow][+lt] / <segmenter> / iw=<window>[, lw=N]
 //!
 //! reno+sack / fs(n=4) / iw=1
 //! tahoe / full / iw=2
 //! reno+newreno+lt / vs(n=4, min=4, alpha=1.32) / iw=rfc6928
+//! vegas / full / iw=1
 //! ```
 
 use std::fmt;
@@ -13,8 +14,11 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::congestion::{AnyController, Classic, Counting, Fixed, Halving, Reno};
-use crate::loss::{AnyDetector, DupAck, Sack};
+use crate::congestion::{
+    AnyController, Classic, Fixed, Packets, Reno, SantaCruz, Target, Translation, Vegas, VegasThresholds,
+    WindowRules,
+};
+use crate::loss::{self, AnyDetector, DupAck, Sack};
 use crate::recovery::{self, AnyRecovery};
 use crate::segment::{Alpha, AnySegmenter, Avoidance, FixedSize, FullSized, Regime, VariableSize};
 
@@ -40,8 +44,23 @@ pub struct SenderPolicy {
 pub enum Congestion {
     /// RFC 5681.
     Reno,
+    /// TCP Vegas.
+    Vegas(VegasThresholds),
     /// A constant window of so many full-sized segments.
     Fixed(u16),
+    /// TCP Santa Cruz.
+    SantaCruz(Target),
+}
+
+/// What the peer's acknowledgments say beside their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feedback {
+    /// Nothing.
+    Cumulative,
+    /// SACK blocks (RFC 2018).
+    Sack,
+    /// Which transmission caused them, and an ACK window: TCP Santa Cruz.
+    AckWindow,
 }
 
 /// Which loss detector and which recovery.
@@ -49,7 +68,7 @@ pub enum Congestion {
 pub enum LossResponse {
     /// Three duplicates, then slow start.
     Tahoe,
-    /// Three duplicates, then fast recovery (RFC 5681).
+    /// Three duplicates, or the controller's own way of noticing a loss; then fast recovery (RFC 5681).
     Reno,
     /// Three duplicates, then NewReno's fast recovery (RFC 6582).
     NewReno,
@@ -57,6 +76,8 @@ pub enum LossResponse {
     Sack,
     /// The scoreboard as ns-2's `TCP/Sack1` uses it (Fall and Floyd 1996).
     Sack1,
+    /// The ACK window of TCP Santa Cruz; as `Sack` where the peer has no such thing.
+    AckWindow,
 }
 
 /// Which segmenter.
@@ -103,13 +124,22 @@ impl SenderPolicy {
         loss_window: 1,
     };
 
-    /// A congestion controller for a connection with this `smss`.
-    pub fn controller(&self, smss: u32, counting: Counting, halving: Halving) -> AnyController {
+    /// A congestion controller for a connection with this `smss`. TCP Santa Cruz takes a peer that says what arrived when;
+    /// with another it is Reno.
+    pub fn controller(&self, smss: u32, rules: WindowRules, feedback: Feedback) -> AnyController {
+        let initial = self.initial_window.bytes(smss);
+        let reno = || Reno::new(initial, rules, Classic);
         match self.congestion {
-            Congestion::Reno => {
-                AnyController::Reno(Reno::new(self.initial_window.bytes(smss), counting, halving, Classic))
+            Congestion::SantaCruz(target) if feedback == Feedback::AckWindow => {
+                AnyController::Other(Box::new(SantaCruz::new(target, reno())))
             }
-            Congestion::Fixed(segments) => AnyController::Fixed(Fixed::new(u32::from(segments) * smss)),
+            Congestion::Reno | Congestion::SantaCruz(_) => AnyController::Reno(reno()),
+            Congestion::Vegas(thresholds) => {
+                AnyController::Other(Box::new(Vegas::new(initial, rules, thresholds)))
+            }
+            Congestion::Fixed(segments) => {
+                AnyController::Other(Box::new(Fixed::new(u32::from(segments) * smss)))
+            }
         }
     }
 
@@ -126,32 +156,47 @@ impl SenderPolicy {
         }
     }
 
-    /// A loss detector. Without SACK on the connection (`sack` false) duplicates are all there is.
-    pub fn detector(&self, sack: bool) -> AnyDetector {
-        match self.loss {
-            LossResponse::Sack if sack => AnyDetector::Sack(Sack::RFC),
-            LossResponse::Sack1 if sack => AnyDetector::Sack(Sack::COUNTING),
+    /// A loss detector. Where acknowledgments say nothing, duplicates are all there is.
+    pub fn detector(&self, feedback: Feedback) -> AnyDetector {
+        match (self.loss, feedback) {
+            (LossResponse::Reno, _) if matches!(self.congestion, Congestion::Vegas(_)) => {
+                AnyDetector::Other(Box::new(loss::Vegas::new()))
+            }
+            (_, Feedback::Cumulative) => AnyDetector::DupAck(DupAck::default()),
+            (LossResponse::AckWindow, Feedback::AckWindow) => AnyDetector::Other(Box::new(loss::AckWindow)),
+            (LossResponse::Sack | LossResponse::AckWindow, _) => AnyDetector::Sack(Sack::RFC),
+            (LossResponse::Sack1, _) => AnyDetector::Sack(Sack::COUNTING),
             _ => AnyDetector::DupAck(DupAck::default()),
         }
     }
 
     /// The recovery, `None` for Tahoe. Without SACK on the connection RFC 6675 falls back to NewReno
     /// (RFC 6582 §1).
-    pub fn recovery(&self, sack: bool) -> Option<AnyRecovery> {
-        match self.loss {
-            LossResponse::Tahoe => None,
-            LossResponse::Reno => Some(AnyRecovery::Reno(recovery::Reno::default())),
-            LossResponse::Sack1 if sack => Some(AnyRecovery::Sack1(recovery::Sack1::default())),
-            LossResponse::Sack if sack => Some(AnyRecovery::SackPipe(recovery::SackPipe::default())),
-            LossResponse::NewReno | LossResponse::Sack | LossResponse::Sack1 => {
+    pub fn recovery(&self, feedback: Feedback) -> Option<AnyRecovery> {
+        match (self.loss, feedback) {
+            (LossResponse::Tahoe, _) => None,
+            (LossResponse::Reno, _) => Some(AnyRecovery::Reno(recovery::Reno::default())),
+            (LossResponse::NewReno, _) | (_, Feedback::Cumulative) => {
                 Some(AnyRecovery::NewReno(recovery::NewReno::default()))
             }
+            (LossResponse::AckWindow, Feedback::AckWindow) => {
+                Some(AnyRecovery::AckWindow(recovery::AckWindow))
+            }
+            (LossResponse::Sack | LossResponse::AckWindow, _) => {
+                Some(AnyRecovery::SackPipe(recovery::SackPipe::default()))
+            }
+            (LossResponse::Sack1, _) => Some(AnyRecovery::Sack1(recovery::Sack1::default())),
         }
     }
 
-    /// Whether the sender wants the SACK option.
+    /// Whether the sender makes something of reports of what arrived out of order.
     pub fn wants_sack(&self) -> bool {
-        matches!(self.loss, LossResponse::Sack | LossResponse::Sack1)
+        matches!(self.loss, LossResponse::Sack | LossResponse::Sack1 | LossResponse::AckWindow)
+    }
+
+    /// Whether it wants the option of TCP Santa Cruz.
+    pub fn wants_santa_cruz(&self) -> bool {
+        self.loss == LossResponse::AckWindow
     }
 
     /// The loss window in bytes.
@@ -165,13 +210,26 @@ impl fmt::Display for SenderPolicy {
         match (self.congestion, self.loss) {
             (Congestion::Reno, LossResponse::Tahoe) => f.write_str("tahoe")?,
             (Congestion::Reno, _) => f.write_str("reno")?,
+            (Congestion::Vegas(thresholds), _) => write!(f, "{thresholds}")?,
             (Congestion::Fixed(n), _) => write!(f, "fixed(n={n})")?,
+            (Congestion::SantaCruz(target), _) => {
+                write!(f, "santa-cruz(n={}", Decimal(target.n_op()))?;
+                if target.delta() != Target::PAPER.delta() {
+                    write!(f, ", delta={}", Decimal(target.delta()))?;
+                }
+                if target.translation() == Translation::Window {
+                    f.write_str(", sum=window")?;
+                }
+                f.write_str(")")?;
+            }
         }
         match self.loss {
             LossResponse::Tahoe | LossResponse::Reno => {}
             LossResponse::NewReno => f.write_str("+newreno")?,
             LossResponse::Sack => f.write_str("+sack")?,
             LossResponse::Sack1 => f.write_str("+sack1")?,
+            LossResponse::AckWindow if matches!(self.congestion, Congestion::SantaCruz(_)) => {}
+            LossResponse::AckWindow => f.write_str("+ackwindow")?,
         }
         if self.limited_transmit {
             f.write_str("+lt")?;
@@ -186,6 +244,36 @@ impl fmt::Display for SenderPolicy {
             write!(f, ", lw={}", self.loss_window)?;
         }
         Ok(())
+    }
+}
+
+/// A number of packets as people write it: up to two decimals, and no more than are needed.
+struct Decimal(Packets);
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, rest) = (self.0.hundredths() / 100, self.0.hundredths() % 100);
+        match (rest, rest % 10) {
+            (0, _) => write!(f, "{whole}"),
+            (_, 0) => write!(f, "{whole}.{}", rest / 10),
+            _ => write!(f, "{whole}.{rest:02}"),
+        }
+    }
+}
+
+impl fmt::Display for VegasThresholds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let paper = Self::PAPER;
+        let given: Vec<String> = [
+            ("alpha", self.alpha(), paper.alpha()),
+            ("beta", self.beta(), paper.beta()),
+            ("gamma", self.gamma(), paper.gamma()),
+        ]
+        .iter()
+        .filter(|(_, value, default)| value != default)
+        .map(|(key, value, _)| format!("{key}={value}"))
+        .collect();
+        if given.is_empty() { f.write_str("vegas") } else { write!(f, "vegas({})", given.join(", ")) }
     }
 }
 
@@ -222,7 +310,7 @@ pub struct ParseSenderError {
 
 impl ParseSenderError {
     /// What a name looks like, for a hint.
-    pub const EXAMPLE: &str = "a sender is `<tahoe|reno|fixed(n=N)>[+newreno|+sack|+sack1][+lt] / <full|fs(n=4)|vs(n=4)> / iw=<1…10>`, \
+    pub const EXAMPLE: &str = "a sender is `<tahoe|reno|vegas|santa-cruz|fixed(n=N)>[+newreno|+sack|+sack1|+ackwindow][+lt] / <full|fs(n=4)|vs(n=4)> / iw=<1…10>`, \
          e.g. `reno+sack / fs(n=4) / iw=1`";
 }
 
@@ -254,10 +342,19 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
             allow(&arguments, &[])?;
             Congestion::Reno
         }
+        "vegas" => {
+            allow(&arguments, &["alpha", "beta", "gamma"])?;
+            parse_vegas(&arguments)?
+        }
         "fixed" => {
             allow(&arguments, &["n"])?;
             let n = argument(&arguments, "n").ok_or("`fixed` needs a window: `fixed(n=10)`")?;
             Congestion::Fixed(number(n, 1, u16::MAX)?)
+        }
+        "santa-cruz" => {
+            allow(&arguments, &["n", "delta", "sum"])?;
+            policy.loss = LossResponse::AckWindow;
+            Congestion::SantaCruz(parse_target(&arguments)?)
         }
         other => return Err(format!("no congestion control is called `{other}`")),
     };
@@ -266,14 +363,59 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
             "newreno" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::NewReno,
             "sack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack,
             "sack1" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack1,
+            "ackwindow" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::AckWindow,
             "lt" if !policy.limited_transmit => policy.limited_transmit = true,
-            "newreno" | "sack" | "sack1" | "lt" => {
+            "newreno" | "sack" | "sack1" | "ackwindow" | "lt" => {
                 return Err(format!("`+{word}` doesn't go with what stands before it"));
             }
             other => return Err(format!("nothing is called `+{other}`")),
         }
     }
     Ok(())
+}
+
+fn parse_target(arguments: &Arguments<'_>) -> Result<Target, String> {
+    let of = |key, default| argument(arguments, key).map_or(Ok(default), parse_packets);
+    let (n_op, delta) = (of("n", Target::PAPER.n_op())?, of("delta", Target::PAPER.delta())?);
+    let translation = match argument(arguments, "sum") {
+        None | Some("session") => Translation::Session,
+        Some("window") => Translation::Window,
+        Some(other) => return Err(format!("sum is `session` or `window`, not `{other}`")),
+    };
+    Target::new(n_op, delta, translation).ok_or_else(|| {
+        format!(
+            "n is above 0 and at most 100, and delta at most n, not n={}, delta={}",
+            Decimal(n_op),
+            Decimal(delta)
+        )
+    })
+}
+
+fn parse_packets(text: &str) -> Result<Packets, String> {
+    decimal(text, 2)
+        .and_then(|hundredths| u16::try_from(hundredths).ok())
+        .map(Packets::from_hundredths)
+        .ok_or_else(|| format!("`{text}` is not a number of packets with at most two decimals"))
+}
+
+/// A decimal number in units of its last of `places` decimals.
+fn decimal(text: &str, places: usize) -> Option<u32> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    let valid = !whole.is_empty() && fraction.len() <= places && all_digits(whole) && all_digits(fraction);
+    if valid { format!("{whole}{fraction:0<places$}").parse().ok() } else { None }
+}
+
+fn parse_vegas(arguments: &Arguments<'_>) -> Result<Congestion, String> {
+    let paper = VegasThresholds::PAPER;
+    let threshold =
+        |key, default| argument(arguments, key).map_or(Ok(default), |n| number(n, 1, VegasThresholds::MOST));
+    let alpha = threshold("alpha", paper.alpha())?;
+    let beta = threshold("beta", paper.beta())?;
+    let gamma = threshold("gamma", paper.gamma())?;
+    VegasThresholds::new(alpha, beta, gamma)
+        .map(Congestion::Vegas)
+        .ok_or_else(|| format!("alpha, {alpha}, is more than beta, {beta}"))
 }
 
 fn parse_framing(text: &str) -> Result<Framing, String> {
@@ -305,12 +447,7 @@ fn parse_framing(text: &str) -> Result<Framing, String> {
 }
 
 fn parse_alpha(text: &str) -> Result<Alpha, String> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-    let millionths = (!whole.is_empty() && fraction.len() <= 6 && all_digits(whole) && all_digits(fraction))
-        .then(|| format!("{whole}{fraction:0<6}").parse().ok())
-        .flatten();
-    millionths
+    decimal(text, 6)
         .and_then(Alpha::from_millionths)
         .ok_or_else(|| format!("alpha is between 1 and 4 with at most six decimals, not `{text}`"))
 }
@@ -386,7 +523,20 @@ mod tests {
             Just(LossResponse::Reno),
             Just(LossResponse::NewReno),
             Just(LossResponse::Sack),
-            Just(LossResponse::Sack1)
+            Just(LossResponse::Sack1),
+            Just(LossResponse::AckWindow)
+        ];
+        let target = (1..=10_000u16, 0..=10_000u16, any::<bool>()).prop_map(|(n, delta, window)| {
+            let of = Packets::from_hundredths;
+            let translation = if window { Translation::Window } else { Translation::Session };
+            Target::new(of(n), of(delta.min(n)), translation).unwrap()
+        });
+        let thresholds = (1..=64u8, 1..=64u8, 1..=64u8)
+            .prop_map(|(a, b, c)| VegasThresholds::new(a.min(b), a.max(b), c).unwrap());
+        let congestion = prop_oneof![
+            Just(Congestion::Reno),
+            thresholds.prop_map(Congestion::Vegas),
+            target.prop_map(Congestion::SantaCruz)
         ];
         let regime = (2..=64u8, 1..=64u8).prop_map(|(n, min)| Regime::new(n, min).unwrap());
         let framing = prop_oneof![
@@ -402,10 +552,14 @@ mod tests {
             Just(InitialWindow::Rfc3390),
             Just(InitialWindow::Rfc6928)
         ];
-        (loss, any::<bool>(), framing, window, 1..=10u8).prop_map(
-            |(loss, limited_transmit, framing, initial_window, loss_window)| SenderPolicy {
-                congestion: Congestion::Reno,
-                loss,
+        (congestion, loss, any::<bool>(), framing, window, 1..=10u8).prop_map(
+            |(congestion, loss, limited_transmit, framing, initial_window, loss_window)| SenderPolicy {
+                // Tahoe is a name for two answers, and TCP Santa Cruz too.
+                congestion: if loss == LossResponse::Tahoe { Congestion::Reno } else { congestion },
+                loss: match congestion {
+                    Congestion::SantaCruz(_) if loss != LossResponse::Tahoe => LossResponse::AckWindow,
+                    _ => loss,
+                },
                 limited_transmit,
                 framing,
                 initial_window,
@@ -426,8 +580,32 @@ mod tests {
         let fs: SenderPolicy = "reno+sack / fs(n=4) / iw=1".parse().unwrap();
         assert_eq!(fs.framing, Framing::FixedSize(Regime::PAPER, Avoidance::Draft));
         assert_eq!(fs.to_string(), "reno+sack / fs(n=4) / iw=1");
+        let santa_cruz: SenderPolicy = "santa-cruz / fs(n=4) / iw=2".parse().unwrap();
+        assert_eq!(
+            (santa_cruz.congestion, santa_cruz.loss),
+            (Congestion::SantaCruz(Target::PAPER), LossResponse::AckWindow)
+        );
+        assert_eq!(santa_cruz.to_string(), "santa-cruz(n=1.5) / fs(n=4) / iw=2");
+        let five = "santa-cruz(n=5.00, delta=0.05) / full / iw=2".parse::<SenderPolicy>().unwrap();
+        assert_eq!(five.to_string(), "santa-cruz(n=5, delta=0.05) / full / iw=2");
         let vs: SenderPolicy = "reno+newreno+lt / vs(n=4, min=4, alpha=1.32) / iw=rfc6928".parse().unwrap();
         assert_eq!(vs.to_string(), "reno+newreno+lt / vs(n=4) / iw=rfc6928");
+    }
+
+    #[test]
+    fn vegas_brings_a_detector_of_its_own() {
+        let alone: SenderPolicy = "vegas(alpha=1, beta=4) / full / iw=1".parse().unwrap();
+        assert_eq!(alone.to_string(), "vegas(beta=4) / full / iw=1");
+        assert!(matches!(alone.detector(Feedback::Cumulative), AnyDetector::Other(_)));
+        assert!(matches!(alone.recovery(Feedback::Cumulative), Some(AnyRecovery::Reno(_))));
+        let newreno: SenderPolicy = "vegas+newreno / full / iw=1".parse().unwrap();
+        assert!(matches!(newreno.detector(Feedback::Sack), AnyDetector::DupAck(_)));
+        let sack: SenderPolicy = "vegas+sack / fs(n=4) / iw=1".parse().unwrap();
+        assert!(matches!(sack.detector(Feedback::Sack), AnyDetector::Sack(_)));
+        assert!(
+            matches!(sack.detector(Feedback::Cumulative), AnyDetector::DupAck(_)),
+            "as reno+sack without SACK"
+        );
     }
 
     #[test]
@@ -436,7 +614,18 @@ mod tests {
             ("reno", "1 parts between slashes instead of three"),
             ("cubic / full / iw=1", "no congestion control is called `cubic`"),
             ("reno+sack+newreno / full / iw=1", "`+newreno` doesn't go with what stands before it"),
+            ("santa-cruz+sack / full / iw=2", "`+sack` doesn't go with what stands before it"),
+            (
+                "santa-cruz(n=1.555) / full / iw=2",
+                "`1.555` is not a number of packets with at most two decimals",
+            ),
+            (
+                "santa-cruz(n=0.2) / full / iw=2",
+                "n is above 0 and at most 100, and delta at most n, not n=0.2, delta=0.25",
+            ),
             ("tahoe+sack / full / iw=1", "`+sack` doesn't go with what stands before it"),
+            ("vegas(alpha=4) / full / iw=1", "alpha, 4, is more than beta, 3"),
+            ("vegas(gamma=0) / full / iw=1", "`0` is not a whole number from 1 to 64"),
             ("reno+rack / full / iw=1", "nothing is called `+rack`"),
             ("reno / fs(n=1) / iw=1", "`1` is not a whole number from 2 to 64"),
             ("reno / fs(m=4) / iw=1", "`m` means nothing here"),

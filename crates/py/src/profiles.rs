@@ -49,6 +49,9 @@ fn values(settings: &TcpSettings) -> Vec<(&'static str, String)> {
         ("ecn", settings.ecn.to_string()),
         ("send_jitter", text(&settings.send_jitter.to_string())),
     ];
+    if let Some(bytes) = settings.ssthresh_initial {
+        values.push(("ssthresh_initial", text(&format!("{bytes}B"))));
+    }
     if let Some(header) = settings.header {
         values.push(("header", text(&format!("{header}B"))));
     }

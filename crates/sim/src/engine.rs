@@ -192,7 +192,7 @@ impl Simulation {
     }
 
     fn deliver(&mut self) {
-        let Some(packet) = self.network.arriving() else { return };
+        let Some(packet) = self.network.arriving() else { return self.attend() };
         if !packet.at_last {
             return self.forward();
         }
@@ -219,18 +219,29 @@ impl Simulation {
     fn forward(&mut self) {
         let Some(mut packet) = self.network.deliver() else { return };
         packet.hop += 1;
-        let now = self.now;
-        let outcome = self.network.forward(now, &packet);
-        if outcome == Outcome::Accepted {
-            return;
+        let outcome = self.network.forward(self.now, &packet);
+        if outcome != Outcome::Accepted {
+            self.link_did(&packet, outcome);
         }
+    }
+
+    /// Something other than accepting a packet as it is, on its way.
+    fn link_did(&mut self, packet: &Packet, outcome: Outcome) {
         let slot = packet.slot as usize;
         let flow = &mut self.flows[slot];
-        self.recorded.link_did(now, flow, &packet, outcome);
+        self.recorded.link_did(self.now, flow, packet, outcome);
         if !outcome.is_accepted() {
             flow.in_network -= 1;
             let due = flow.next_timeout();
             self.settle(slot, due);
+        }
+    }
+
+    /// A link that decides late has decided.
+    #[cold]
+    fn attend(&mut self) {
+        while let Some((packet, outcome)) = self.network.attend(self.now) {
+            self.link_did(&packet, outcome);
         }
     }
 
@@ -271,10 +282,11 @@ impl Simulation {
         let flow = &mut self.flows[slot];
         let timed_out = flow.sender.next_timeout() <= now;
         if timed_out {
-            flow.sender.on_timeout(now);
+            flow.expire(now);
         }
         if flow.send_at <= now {
             flow.send_at = Instant::NEVER;
+            flow.active_at = now;
             self.drain(slot, End::Sender);
         } else if timed_out {
             self.serve_sender(slot);
@@ -304,6 +316,7 @@ impl Simulation {
     /// Lets a flow's sender send, now or a little later.
     fn serve_sender(&mut self, slot: usize) {
         let flow = &mut self.flows[slot];
+        flow.active_at = self.now;
         flow.write();
         flow.note_acknowledged(self.now);
         let Some((most, stream)) = &mut self.sources[usize::from(flow.workload)].jitter else {
@@ -332,7 +345,7 @@ impl Simulation {
             if self.recorded.is_tracing() {
                 self.recorded.packet(now, flow, &packet(), PacketEvent::Sent);
             }
-            let outcome = self.network.send(now, link, packet());
+            let outcome = self.network.send(now, link, packet(), Duration::ZERO);
             if outcome != Outcome::Accepted {
                 self.recorded.link_did(now, flow, &packet(), outcome);
             }
@@ -366,7 +379,7 @@ impl Simulation {
         if flow.is_acknowledged() && !flow.recorded {
             flow.recorded = true;
             if flow.start.at >= self.plan.warm_up {
-                self.recorded.flow(flow);
+                self.recorded.flow(self.now, flow);
             }
         }
         if flow.is_over() {
@@ -430,7 +443,7 @@ impl Simulation {
         left.sort_unstable_by_key(|flow| flow.serial);
         for flow in left {
             if flow.start.at >= self.plan.warm_up || flow.start.size.is_none() {
-                self.recorded.flow(flow);
+                self.recorded.flow(self.now, flow);
             }
         }
     }

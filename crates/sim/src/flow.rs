@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use policy::SenderPolicy;
-use policy::congestion::{Counting, Halving};
+use policy::congestion::{Counting, Halving, MAX_WINDOW, WindowRules};
 use policy::rtt::RtoConfig;
 use tcp::{Challenges, Config, Connection, DelayedAck, Negotiated, Patience, RttSamples};
 use units::{Duration, Instant};
@@ -31,7 +31,10 @@ pub(crate) struct Flow {
     /// Bytes not yet written to the sender.
     to_write: u64,
     /// Bytes that arrived in order.
-    received: u64,
+    pub(crate) received: u64,
+    /// When the sender last heard or sent something, and how long it was silent before its timer expired.
+    pub(crate) active_at: Instant,
+    waited: Duration,
     /// Packets put on the network so far, which number the next.
     pub(crate) packets: u32,
     /// Packets on the network: the flow can't be forgotten before they have arrived.
@@ -117,6 +120,8 @@ impl Flow {
             receiver: endpoints.receiver(identity),
             to_write: start.size.unwrap_or(Self::ENDLESS),
             received: 0,
+            active_at: start.at,
+            waited: Duration::ZERO,
             packets: 0,
             in_network: 0,
             all_received: Instant::NEVER,
@@ -165,6 +170,20 @@ impl Flow {
         if self.start.size == Some(self.received) {
             self.all_received = now;
         }
+    }
+
+    /// A timer of the sender's has expired. If it is the one for retransmissions, it ends a silence.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        let before = self.sender.statistics().timeouts;
+        self.sender.on_timeout(now);
+        if self.sender.statistics().timeouts != before {
+            self.waited = self.waited + now.since(self.active_at);
+        }
+    }
+
+    /// How long the sender has waited for its timer by `now`: an unfinished flow may be at it.
+    pub(crate) fn waited(&self, now: Instant) -> Duration {
+        if self.sender.unacknowledged() == 0 { self.waited } else { self.waited + now.since(self.active_at) }
     }
 
     /// Whether everything has been acknowledged.
@@ -237,13 +256,16 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
     let rto = tcp.rto().unwrap_or(RtoConfig::RFC);
     Config {
         sender,
-        counting: match tcp.growth {
-            Growth::Ack => Counting::Acks,
-            Growth::Bytes => Counting::Bytes,
-        },
-        halving: match tcp.halving {
-            crate::scenario::Halving::Flight => Halving::Flight,
-            crate::scenario::Halving::Window => Halving::Window,
+        window: WindowRules {
+            counting: match tcp.growth {
+                Growth::Ack => Counting::Acks,
+                Growth::Bytes => Counting::Bytes,
+            },
+            halving: match tcp.halving {
+                crate::scenario::Halving::Flight => Halving::Flight,
+                crate::scenario::Halving::Window => Halving::Window,
+            },
+            ssthresh: tcp.ssthresh_initial.unwrap_or(MAX_WINDOW),
         },
         mss: tcp.mss,
         rto,
@@ -257,6 +279,7 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
         window_scaling: tcp.receive_buffer > u32::from(u16::MAX),
         timestamps: tcp.timestamps,
         sack: sender.wants_sack(),
+        santa_cruz: sender.wants_santa_cruz(),
         ecn: tcp.ecn,
         nagle: tcp.nagle,
         // A simulated flow has all its data from the start and never idles.

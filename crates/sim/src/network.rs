@@ -1,6 +1,6 @@
 //! Links and the packets on them: what has been sent arrives, later, somewhere else, or not at all.
 
-use link::{Chance, Link, Offered, Outcome};
+use link::{Chance, Late, Link, Offered, Outcome};
 use units::{Duration, Instant};
 use wire::{Ecn, Segment};
 
@@ -28,6 +28,13 @@ pub(crate) struct Packet {
     pub(crate) at_last: bool,
 }
 
+impl Packet {
+    /// RFC 3168 §5: it has experienced congestion.
+    fn mark(&mut self) {
+        self.segment.flags = self.segment.flags.with_ecn(Ecn::Ce);
+    }
+}
+
 /// The path of a workload's data, or of its acknowledgments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Way {
@@ -42,6 +49,8 @@ pub(crate) struct Way {
 pub(crate) struct Network {
     links: Vec<Link<Packet>>,
     draws: Vec<Draws>,
+    /// Which links are ports of cells.
+    ports: Vec<bool>,
     paths: Vec<[Vec<u32>; 2]>,
     deliveries: Tournament,
 }
@@ -66,6 +75,7 @@ impl Network {
                     early: seed.link_draws(&link.early_stream()),
                 })
                 .collect(),
+            ports: plan.links.iter().map(|link| link.config.port.is_some()).collect(),
             paths: plan.workloads.iter().map(|w| [indexes(&w.forward), indexes(&w.back)]).collect(),
             deliveries: Tournament::new(plan.links.len()),
         }
@@ -82,20 +92,32 @@ impl Network {
     #[inline(never)]
     pub(crate) fn forward(&mut self, now: Instant, packet: &Packet) -> Outcome {
         let (number, at_last) = self.link_of(packet.way, packet.hop);
-        self.send(now, number, Packet { at_last, ..*packet })
+        let lag = if self.ports[number as usize] { self.lag(packet) } else { Duration::ZERO };
+        self.send(now, number, Packet { at_last, ..*packet }, lag)
     }
 
-    /// Puts a packet on this link, which is on its way. Returns what will become of it there.
+    /// How long after its first cell the last one of a packet comes, at the end of the link behind it.
+    #[cold]
+    fn lag(&self, packet: &Packet) -> Duration {
+        let behind = usize::from(packet.hop).checked_sub(1).and_then(|hop| self.path(packet.way).get(hop));
+        behind.map_or(Duration::ZERO, |&link| self.links[link as usize].lag(packet.bytes))
+    }
+
+    /// Puts a packet on this link, which is on its way. Returns what will become of it there. To a port its first cell comes
+    /// now, and the last one after `lag`.
     #[expect(clippy::inline_always, reason = "the packet goes from registers to its place on the link")]
     #[inline(always)]
-    pub(crate) fn send(&mut self, now: Instant, number: u32, packet: Packet) -> Outcome {
+    pub(crate) fn send(&mut self, now: Instant, number: u32, packet: Packet, lag: Duration) -> Outcome {
         let link = &mut self.links[number as usize];
-        let was_idle = link.next_delivery().is_none();
+        let was_idle = link.is_idle();
         let segment = &packet.segment;
         let offered = Offered {
             bytes: packet.bytes,
             data: segment.payload_len > 0,
             ecn_capable: segment.flags.ecn().is_capable(),
+            flow: packet.identity ^ u64::from(packet.way.back),
+            path: u64::from(packet.way.workload) << 1 | u64::from(packet.way.back),
+            lag,
         };
         let draws = &self.draws[number as usize];
         let (identity, serial) = (packet.identity, u64::from(packet.serial));
@@ -109,10 +131,10 @@ impl Network {
         if outcome == Outcome::Marked
             && let Some(newest) = link.newest_mut()
         {
-            newest.segment.flags = newest.segment.flags.with_ecn(Ecn::Ce);
+            newest.mark();
         }
-        if outcome.is_accepted()
-            && was_idle
+        // What is pending may want to be looked at before anything else arrives.
+        if (outcome.is_accepted() && was_idle || outcome == Outcome::Pending)
             && let Some(at) = link.next_delivery()
         {
             self.deliveries.set(number, at);
@@ -144,6 +166,26 @@ impl Network {
         packet
     }
 
+    /// What the link that is due, but delivers nothing now, has to say of a packet that was pending on it. Call until `None`.
+    #[cold]
+    pub(crate) fn attend(&mut self, now: Instant) -> Option<(Packet, Outcome)> {
+        let (_, number) = self.deliveries.first();
+        let link = self.links.get_mut(number as usize)?;
+        link.attend(now);
+        let told = match link.take_late() {
+            Some(Late::Dropped(packet, why)) => Some((packet, Outcome::Dropped(why))),
+            Some(Late::Marked(packet)) => {
+                packet.mark();
+                Some((*packet, Outcome::Marked))
+            }
+            None => None,
+        };
+        if told.is_none() {
+            self.deliveries.set(number, link.next_delivery().unwrap_or(Instant::NEVER));
+        }
+        told
+    }
+
     /// Packets and bytes in a link's queue.
     pub(crate) fn queue(&mut self, link: usize, now: Instant) -> link::Tally {
         self.links[link].queue(now)
@@ -160,7 +202,7 @@ impl Network {
         for (number, link) in self.links.iter_mut().enumerate() {
             // Reading the queue first retires what has left by now from the books.
             let queue = link.queue_statistics(now);
-            table.push(LinkRow::new(index(number), &link.books(), &queue));
+            table.push(LinkRow::new(index(number), &link.books(), link.cell_books(), &queue));
         }
         table
     }

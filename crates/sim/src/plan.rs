@@ -3,6 +3,7 @@
 //! Whoever holds a [`Plan`] need not check again. Everything is checked here, in the order of the file, and the
 //! first thing wrong is reported by its path.
 
+mod cells;
 mod workload;
 
 use link::LinkConfig;
@@ -66,7 +67,7 @@ impl Plan {
         root.key("duration").require(!scenario.duration.is_zero(), "must be above zero")?;
         let problem = format!("{} is not before the end, {}", scenario.warm_up, scenario.duration);
         root.key("warm_up").require(scenario.warm_up < scenario.duration, &problem)?;
-        let links = links(scenario)?;
+        let mut links = links(scenario)?;
         let routes = routes(scenario)?;
         root.key("workload").require(!scenario.workloads.is_empty(), "there must be at least one")?;
         let workload_names: Vec<&str> = scenario.workloads.iter().map(|w| w.name.as_str()).collect();
@@ -76,6 +77,7 @@ impl Plan {
             .map(|index| PlannedWorkload::new(scenario, index, &links, &routes, &mut senders))
             .collect::<Result<Vec<_>, _>>()?;
         check_streams(&links, &workloads)?;
+        cells::connect(&mut links, &workloads)?;
         let trace = root.key("trace");
         let traced = scenario.trace.iter().enumerate();
         let traced = traced.map(|(i, name)| trace.index(i).find(name, &workload_names, "workload"));

@@ -57,8 +57,8 @@ impl Recorded {
     }
 
     #[inline(never)]
-    pub(crate) fn flow(&mut self, flow: &Flow) {
-        self.flows.push(flow_row(flow));
+    pub(crate) fn flow(&mut self, now: Instant, flow: &Flow) {
+        self.flows.push(flow_row(now, flow));
     }
 
     #[inline(never)]
@@ -81,7 +81,7 @@ impl Recorded {
     #[inline]
     pub(crate) fn link_did(&mut self, now: Instant, flow: &Flow, packet: &Packet, outcome: Outcome) {
         match outcome {
-            Outcome::Accepted => {}
+            Outcome::Accepted | Outcome::Pending => {}
             Outcome::Marked => self.packet(now, flow, packet, PacketEvent::Marked),
             Outcome::Dropped(Drop::Buffer) => self.packet(now, flow, packet, PacketEvent::DroppedBuffer),
             Outcome::Dropped(Drop::Early) => self.packet(now, flow, packet, PacketEvent::DroppedEarly),
@@ -115,7 +115,7 @@ impl Recorded {
     }
 }
 
-fn flow_row(flow: &Flow) -> FlowRow {
+fn flow_row(now: Instant, flow: &Flow) -> FlowRow {
     let statistics = flow.sender.statistics();
     let since_start = |at: Instant| (at != Instant::NEVER).then(|| span_s(at.since(flow.start.at)));
     FlowRow {
@@ -134,6 +134,10 @@ fn flow_row(flow: &Flow) -> FlowRow {
         fast_retransmits: statistics.fast_retransmits,
         timeouts: statistics.timeouts,
         syn_timeouts: statistics.syn_timeouts + flow.receiver.statistics().syn_timeouts,
+        received_bytes: flow.received,
+        waited_s: span_s(flow.waited(now)),
+        srtt_s: flow.sender.srtt().map(span_s),
+        rto_s: span_s(flow.sender.rto()),
     }
 }
 
@@ -176,7 +180,7 @@ fn packet_row(now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) ->
         seq: segment.seq.distance_from(own),
         payload_bytes: segment.payload_len,
         ack: segment.ack.map(|ack| ack.distance_from(other)),
-        sack_blocks: u32::try_from(segment.options.sack.len()).unwrap_or(0),
+        sack_blocks: u32::try_from(segment.options.reports.sack().len()).unwrap_or(0),
         cwnd_bytes: flow.sender.cwnd(),
     }
 }

@@ -4,6 +4,7 @@
 //! default filled in and every name resolved. Times, rates and sizes are texts with a unit; flow sizes are
 //! whole numbers of bytes. Unknown keys are refused.
 
+mod discard;
 mod error;
 mod keys;
 mod link;
@@ -16,9 +17,10 @@ mod workload;
 use serde::{Deserialize, Serialize};
 use units::Duration;
 
+pub use self::discard::{Balanced, Circuit, CoDel, Discard, Policy};
 pub use self::error::ScenarioError;
 pub(crate) use self::keys::{Place, foreign, needed};
-pub use self::link::{Buffer, Link, Loss, LossKind};
+pub use self::link::{Buffer, Cells, Link, Loss, LossKind};
 pub use self::red::Red;
 pub use self::tcp::{Growth, Halving, Profile, RttSample, Tcp, TcpSettings};
 pub use self::workload::{Distribution, Kind, Lognormal, Opener, Pareto, Share, Sizes, Workload};

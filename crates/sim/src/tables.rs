@@ -120,6 +120,14 @@ table! {
         timeouts: Vec<u32>,
         /// Expiries of the retransmission timer during the handshake.
         syn_timeouts: Vec<u32>,
+        /// Payload bytes that the receiver had in order.
+        received_bytes: Vec<u64>,
+        /// Silence of the sender before expiries of its timer, and with data outstanding at the end of the run.
+        waited_s: Vec<f64>,
+        /// Its smoothed round-trip time at the end; null if it never had a sample.
+        srtt_s: Nullable<f64>,
+        /// Its retransmission timeout at the end, back-off included.
+        rto_s: Vec<f64>,
     }
 }
 
@@ -194,6 +202,16 @@ table! {
         max_queue_packets: Vec<u64>,
         /// The most bytes in the queue at once.
         max_queue_bytes: Vec<u64>,
+        /// Cells that came to a port; null for any other link, here and below.
+        offered_cells: Nullable<u64>,
+        /// Cells that it sent.
+        delivered_cells: Nullable<u64>,
+        /// Cells that it dropped.
+        dropped_cells: Nullable<u64>,
+        /// Cells still in its buffer.
+        held_cells: Nullable<u64>,
+        /// Cells that it stored for packets that are not delivered.
+        wasted_cells: Nullable<u64>,
     }
 }
 
@@ -372,7 +390,12 @@ impl Packets {
 
 impl LinkRow {
     /// The row of link number `link` from its books and statistics, which must cover the same time.
-    pub fn new(link: u32, books: &link::Books, queue: &link::QueueStatistics) -> Self {
+    pub fn new(
+        link: u32,
+        books: &link::Books,
+        cells: Option<link::atm::CellBooks>,
+        queue: &link::QueueStatistics,
+    ) -> Self {
         let mean = |integral: u128| ratio(integral, u128::from(queue.elapsed.as_nanos()));
         Self {
             link,
@@ -396,6 +419,11 @@ impl LinkRow {
             mean_queue_bytes: mean(queue.byte_nanos),
             max_queue_packets: queue.max.packets,
             max_queue_bytes: queue.max.bytes,
+            offered_cells: cells.map(|cells| cells.offered),
+            delivered_cells: cells.map(|cells| cells.delivered),
+            dropped_cells: cells.map(|cells| cells.dropped),
+            held_cells: cells.map(|cells| cells.held),
+            wasted_cells: cells.map(|cells| cells.wasted),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What a connection is built with.
 
-use policy::SenderPolicy;
-use policy::congestion::{Counting, Halving};
+use policy::congestion::WindowRules;
 use policy::rtt::RtoConfig;
+use policy::{Feedback, SenderPolicy};
 use units::Duration;
-use wire::{Mss, WindowScale};
+use wire::{Mss, SantaCruz, WindowScale};
 
 /// The parameters of a connection. Many connections share one.
 #[expect(clippy::struct_excessive_bools, reason = "independent switches, each an option of TCP with a name")]
@@ -12,10 +12,8 @@ use wire::{Mss, WindowScale};
 pub struct Config {
     /// How to send.
     pub sender: SenderPolicy,
-    /// How slow start counts an acknowledgment.
-    pub counting: Counting,
-    /// What is halved when something is lost.
-    pub halving: Halving,
+    /// What holds for the window, whoever keeps it.
+    pub window: WindowRules,
     /// The largest segment to accept, which is announced, and to send.
     pub mss: Mss,
     /// The retransmission timer.
@@ -34,6 +32,8 @@ pub struct Config {
     pub timestamps: bool,
     /// Offer SACK (RFC 2018), for what is received; what is sent also needs a sender that uses it.
     pub sack: bool,
+    /// Offer the option of TCP Santa Cruz, and accept it, in the place of SACK blocks.
+    pub santa_cruz: bool,
     /// Offer ECN (RFC 3168), and accept it.
     pub ecn: bool,
     /// Hold a segment shorter than `MSS_c` back while another such segment is unacknowledged.
@@ -59,8 +59,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             sender: SenderPolicy::CLASSIC,
-            counting: Counting::Bytes,
-            halving: Halving::Flight,
+            window: WindowRules::RFC,
             mss: Mss::ETHERNET_IPV4,
             rto: RtoConfig::RFC,
             rtt_samples: RttSamples::EveryAck,
@@ -70,6 +69,7 @@ impl Default for Config {
             window_scaling: true,
             timestamps: true,
             sack: true,
+            santa_cruz: false,
             ecn: false,
             nagle: true,
             restart_after_idle: true,
@@ -171,8 +171,9 @@ impl DelayedAck {
 pub struct Negotiated {
     /// The peer's maximum segment size.
     pub peer_mss: Mss,
-    /// Whether SACK blocks may be sent and are to be expected.
-    pub sack: bool,
+    /// What acknowledgments say, in both directions. With TCP Santa Cruz every segment with data also says which
+    /// transmission it is.
+    pub feedback: Feedback,
     /// Whether routers may mark data segments, and both ends act on it.
     pub ecn: bool,
     /// Whether every segment carries timestamps.
@@ -193,7 +194,7 @@ impl Negotiated {
         };
         Self {
             peer_mss: config.mss,
-            sack: config.sack,
+            feedback: Self::feedback_of(config.santa_cruz, config.sack),
             ecn: config.ecn,
             timestamps: config.timestamps,
             send_scale: scale,
@@ -208,7 +209,22 @@ impl Negotiated {
 
     /// What a segment of this size carries beside the options.
     pub(crate) fn payload_of(self, mss: Mss) -> u32 {
-        let options = if self.timestamps { 12 } else { 0 };
-        mss.bytes().saturating_sub(options).max(1)
+        let timestamps = if self.timestamps { 12 } else { 0 };
+        let santa_cruz = if self.speaks_santa_cruz() { SantaCruz::DATA_LEN } else { 0 };
+        mss.bytes().saturating_sub(timestamps + santa_cruz).max(1)
+    }
+
+    /// Whether both ends speak TCP Santa Cruz.
+    pub(crate) fn speaks_santa_cruz(&self) -> bool {
+        self.feedback == Feedback::AckWindow
+    }
+
+    /// What acknowledgments say when so much is spoken by both ends.
+    pub(crate) fn feedback_of(santa_cruz: bool, sack: bool) -> Feedback {
+        match (santa_cruz, sack) {
+            (true, _) => Feedback::AckWindow,
+            (false, true) => Feedback::Sack,
+            (false, false) => Feedback::Cumulative,
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use policy::Feedback;
 use units::{Duration, Instant};
 use wire::{
     Control, Flags, Mss, Options, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
@@ -350,7 +351,7 @@ impl Connection {
     /// The bytes of memory behind this value: its queues, whatever they hold now.
     pub fn memory(&self) -> usize {
         let guard = self.guard.as_ref().map_or(0, |guard| guard.memory());
-        self.snd.board.memory() + self.rcv.memory() + guard
+        self.snd.board.memory() + self.snd.reports_memory() + self.rcv.memory() + guard
     }
 
     pub(crate) fn emit(&mut self, event: Event) {
@@ -410,7 +411,9 @@ impl Connection {
             mss: Some(config.mss),
             window_scale: (config.window_scaling && (!answers || self.rcv.peer_scales()))
                 .then_some(self.negotiated.receive_scale),
-            sack_permitted: self.negotiated.sack,
+            // Who opens offers both; who answers chooses.
+            sack_permitted: if answers { self.negotiated.feedback == Feedback::Sack } else { config.sack },
+            santa_cruz_permitted: self.negotiated.speaks_santa_cruz(),
             timestamps: self.negotiated.timestamps.then(|| {
                 let stamps = self.timestamps(now);
                 Timestamps { ecr: if answers { stamps.ecr } else { 0 }, ..stamps }

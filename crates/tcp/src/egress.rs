@@ -1,8 +1,9 @@
 //! The next segment to send.
 
+use policy::Feedback;
 use policy::loss::Cut;
 use units::Instant;
-use wire::{Control, Ecn, Flags, Segment, SeqNum};
+use wire::{AckWindow, Control, Ecn, Flags, Segment, SeqNum};
 
 use crate::connection::{Connection, Reset};
 use crate::state::State;
@@ -54,12 +55,17 @@ impl Connection {
         let asks = self.guard.is_some() && self.take_keep_alive();
         // RFC 9293 §3.8.4: what lies before the peer's window must be answered.
         let mut segment = self.segment(now, self.snd.pure_seq() - u32::from(asks), 0, Control::None);
-        if self.rcv.has_reports() {
+        if self.negotiated.speaks_santa_cruz() {
+            self.write_label(None);
+            if let Some(label) = self.rcv.label() {
+                segment.options.reports = *label;
+            }
+        } else if self.rcv.has_reports() {
             // 40 bytes of options hold three blocks beside the timestamps, four without.
             let room = if self.negotiated.timestamps { 3 } else { 4 };
             let blocks = self.rcv.sack_blocks(room);
-            if self.negotiated.sack {
-                segment.options.sack = blocks;
+            if self.negotiated.feedback == Feedback::Sack {
+                segment.options.reports = blocks.into();
             }
         }
         segment
@@ -80,7 +86,29 @@ impl Connection {
             let reduced = self.snd.ecn.take_news();
             segment.flags = segment.flags.with_ecn(Ecn::Ect0).with(Flags::CWR, reduced);
         }
+        if self.negotiated.speaks_santa_cruz() {
+            self.write_label(Some(piece.seq));
+            if let Some(label) = self.rcv.label() {
+                segment.options.reports = *label;
+            }
+        }
         segment
+    }
+
+    /// Notes the option of TCP Santa Cruz, on data that begins here or on an acknowledgment alone. It is copied from where it
+    /// is noted: were it written into the segment by what is out of line, every segment would be kept in memory for it.
+    #[cold]
+    #[inline(never)]
+    fn write_label(&mut self, data: Option<SeqNum>) {
+        let room = match data {
+            // What is out of order is acknowledged by itself.
+            Some(_) => 0,
+            // Of 40 bytes of options, what timestamps and the other fields leave.
+            None if self.negotiated.timestamps => 14,
+            None => AckWindow::MAX_LEN,
+        };
+        let copy = data.map(|seq| self.snd.copy_of(seq));
+        self.rcv.write_label(copy, room);
     }
 
     pub(crate) fn start_retransmit_timer(&mut self, now: Instant) {
@@ -151,7 +179,7 @@ impl Connection {
         };
         if std::mem::take(&mut self.snd.repair.resend_first) {
             // RFC 5681 §3.2 step 3, RFC 6675 §5 step (4.3): the first segment goes without asking the window.
-            return self.snd.board.first().map(piece);
+            return self.snd.board.next_lost().or(self.snd.board.first()).map(piece);
         }
         self.snd.next_repair().map(piece)
     }

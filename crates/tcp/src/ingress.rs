@@ -40,6 +40,9 @@ impl Connection {
             State::SynSent => self.segment_in_syn_sent(segment, now),
             _ => accepted = self.segment_otherwise(segment, now),
         }
+        if self.negotiated.speaks_santa_cruz() {
+            self.note_arrival(segment, now);
+        }
         if let Some(before) = guarded {
             self.note_handled(before, now);
         }
@@ -73,6 +76,19 @@ impl Connection {
         let accepted = self.take_text(segment, now);
         self.check_fin(segment, now);
         accepted
+    }
+
+    /// TCP Santa Cruz, section 3.2.1: the next acknowledgment names the transmission that has arrived last, of what had
+    /// arrived before, too.
+    #[cold]
+    #[inline(never)]
+    fn note_arrival(&mut self, segment: &Segment, now: Instant) {
+        if self.state.is_synchronized()
+            && segment.seq_len() > 0
+            && let Some(copy) = segment.options.reports.santa_cruz().and_then(|option| option.data_copy())
+        {
+            self.rcv.note_arrival(segment.seq, segment.payload_len, copy, now);
+        }
     }
 
     /// When both ends open at once, the peer's SYN-ACK begins with the SYN that has been received.

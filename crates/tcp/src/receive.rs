@@ -1,7 +1,10 @@
 //! The receiving half: reassembly, acknowledgment, the advertised window.
 
 use units::{Duration, Instant};
-use wire::{Ecn, Flags, SackBlocks, SeqNum, SeqRange, UnscaledWindow, WindowScale};
+use wire::{
+    AckWindow, Arrival, CopyNumber, Ecn, Flags, Reports, SackBlocks, SantaCruz, SeqNum, SeqRange,
+    UnscaledWindow, WindowScale,
+};
 
 use crate::config::{Config, DelayedAck};
 use crate::event::Accepted;
@@ -28,6 +31,17 @@ pub(crate) struct Receiver {
     peer_scales: bool,
     /// A marked segment has arrived, and the peer hasn't said yet that it knows.
     echoes_mark: bool,
+    /// Only with a peer that says which transmission a segment is.
+    answers: Option<Box<Answers>>,
+}
+
+/// What acknowledgments say of TCP Santa Cruz.
+#[derive(Debug, Clone, Copy, Default)]
+struct Answers {
+    /// The last segment that has arrived, until an acknowledgment names it.
+    unnamed: Option<Arrival>,
+    /// What the segment that leaves now says.
+    label: Reports,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,6 +70,7 @@ impl Receiver {
             timestamps: PeerClock::default(),
             peer_scales: false,
             echoes_mark: false,
+            answers: None,
         }
     }
 
@@ -75,6 +90,7 @@ impl Receiver {
     /// The bytes of memory in use behind this value.
     pub(crate) fn memory(&self) -> usize {
         self.islands.capacity() * size_of::<SeqRange>()
+            + self.answers.as_ref().map_or(0, |_| size_of::<Answers>())
     }
 
     /// The peer's initial sequence number is known.
@@ -278,6 +294,41 @@ impl Receiver {
         blocks
     }
 
+    /// TCP Santa Cruz, section 3.2.1: notes that this transmission of a segment has arrived, if what it brought is there to
+    /// be acknowledged.
+    pub(crate) fn note_arrival(&mut self, seq: SeqNum, len: u32, copy: CopyNumber, now: Instant) {
+        let held = (seq + len).at_or_before(self.nxt)
+            || SeqRange::new(seq, seq + len)
+                .is_none_or(|range| self.islands.iter().any(|island| island.contains(range)));
+        if held {
+            let arrival = Arrival { seq, copy, at: arrival_clock(now) };
+            self.answers.get_or_insert_default().unnamed = Some(arrival);
+        }
+    }
+
+    /// Notes TCP Santa Cruz's option for an acknowledgment that leaves now, on this transmission of data, if on any, and with
+    /// a window of up to so many bytes. An arrival is named once.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn write_label(&mut self, data_copy: Option<CopyNumber>, room: usize) {
+        self.duplicate = None;
+        let answers = self.answers.get_or_insert_default();
+        let option = SantaCruz::new(data_copy);
+        answers.label = match answers.unnamed.take() {
+            Some(arrival) => {
+                let window = AckWindow::covering(self.nxt, self.islands.iter().copied(), room);
+                option.answering(arrival, window).into()
+            }
+            None if data_copy.is_some() => option.into(),
+            None => Reports::NONE,
+        };
+    }
+
+    /// What has been noted.
+    pub(crate) fn label(&self) -> Option<&Reports> {
+        Some(&self.answers.as_ref()?.label)
+    }
+
     /// RFC 7323 §5.3, R1: a timestamp older than the last one marks an old duplicate, unless (§5.5) the last one
     /// is so old that the clock may have gone round.
     pub(crate) fn is_stale(&self, timestamp: u32, now: Instant) -> bool {
@@ -357,6 +408,12 @@ impl Receiver {
         let gain = candidate.distance_from(self.edge);
         (gain > 0 && gain >= smss.min(self.capacity / 2)).then_some(candidate)
     }
+}
+
+/// A clock of one tick a microsecond.
+fn arrival_clock(now: Instant) -> u32 {
+    let micros = now.as_nanos() / 1000;
+    u32::try_from(micros & u64::from(u32::MAX)).unwrap_or(0)
 }
 
 #[cfg(test)]

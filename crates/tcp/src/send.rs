@@ -8,7 +8,7 @@ use policy::loss::{AnyDetector, LossDetector, Scoreboard};
 use policy::recovery::{AnyRecovery, Recovery};
 use policy::rtt::RttEstimator;
 use policy::segment::AnySegmenter;
-use policy::{AckSample, CongestionController, Segmenter, SendView};
+use policy::{AckSample, CongestionController, Feedback, Segmenter, SendView};
 use units::Instant;
 use wire::SeqNum;
 
@@ -17,10 +17,12 @@ use crate::event::{LossEvent, Repair};
 
 mod ecn;
 mod repair;
+mod reports;
 
 use ecn::Marks;
 pub(crate) use repair::Expiry;
 use repair::RepairState;
+use reports::Reported;
 
 /// Counts of what has been sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -64,6 +66,15 @@ pub struct SendState {
     pub recovering: bool,
 }
 
+/// What an acknowledgment of new data asks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Acknowledged {
+    /// The retransmission timer is to be restarted.
+    pub(crate) restart_timer: bool,
+    /// The segment that is now the first is lost.
+    pub(crate) lost: bool,
+}
+
 /// What has been sent, and what may be.
 #[expect(
     clippy::struct_excessive_bools,
@@ -102,7 +113,10 @@ pub(crate) struct Sender {
     recovery: Option<AnyRecovery>,
     loss_window: u32,
     limited_transmit: bool,
+    /// Reports of what arrived out of order are used.
     sack: bool,
+    /// Only with a peer that speaks TCP Santa Cruz.
+    reported: Option<Box<Reported>>,
     /// The one timed segment: the number past it, and when it left.
     timed: Option<(SeqNum, Instant)>,
     samples: RttSamples,
@@ -119,6 +133,8 @@ impl Sender {
     pub(crate) fn new(config: &Config, negotiated: &Negotiated, iss: SeqNum) -> Self {
         let smss = negotiated.smss(config);
         let sender = &config.sender;
+        let feedback = negotiated.feedback;
+        let sack = feedback != Feedback::Cumulative && sender.wants_sack();
         Self {
             iss,
             una: iss,
@@ -133,17 +149,18 @@ impl Sender {
             board: Scoreboard::default(),
             rtt: RttEstimator::new(config.rto),
             statistics: SendStatistics::default(),
-            repair: RepairState { point: None, resend_first: false, recover: iss, limited: 0 },
+            repair: RepairState::at_rest(iss),
             ecn: Marks::default(),
             small_end: iss,
             last_sent: Instant::ZERO,
-            controller: sender.controller(smss, config.counting, config.halving),
+            controller: sender.controller(smss, config.window, feedback),
             segmenter: sender.segmenter(),
-            detector: sender.detector(negotiated.sack),
-            recovery: sender.recovery(negotiated.sack && sender.wants_sack()),
+            detector: sender.detector(feedback),
+            recovery: sender.recovery(feedback),
             loss_window: sender.loss_window_bytes(smss),
             limited_transmit: sender.limited_transmit,
-            sack: negotiated.sack && sender.wants_sack(),
+            sack,
+            reported: (feedback == Feedback::AckWindow).then(Box::default),
             timed: None,
             samples: config.rtt_samples,
             app_limited_until: None,
@@ -157,11 +174,13 @@ impl Sender {
     pub(crate) fn negotiated(&mut self, config: &Config, negotiated: &Negotiated) {
         let sender = &config.sender;
         self.smss = negotiated.smss(config);
-        self.sack = negotiated.sack && sender.wants_sack();
-        self.controller = sender.controller(self.smss, config.counting, config.halving);
+        let feedback = negotiated.feedback;
+        self.sack = feedback != Feedback::Cumulative && sender.wants_sack();
+        self.reported = (feedback == Feedback::AckWindow).then(Box::default);
+        self.controller = sender.controller(self.smss, config.window, feedback);
         self.segmenter = sender.segmenter();
-        self.detector = sender.detector(negotiated.sack);
-        self.recovery = sender.recovery(self.sack);
+        self.detector = sender.detector(feedback);
+        self.recovery = sender.recovery(feedback);
         self.loss_window = sender.loss_window_bytes(self.smss);
         if self.statistics.syn_timeouts > 0 {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
@@ -339,7 +358,11 @@ impl Sender {
             self.timed = Some((self.nxt + len, now));
         }
         let flight = self.flight() + len;
-        if self.detector.duplicates() > 0 && self.repair.point.is_none() && flight > self.window() {
+        if self.limited_transmit
+            && self.repair.point.is_none()
+            && self.detector.duplicates() > 0
+            && flight > self.window()
+        {
             self.repair.limited += len;
         }
         self.leaves(len);
@@ -353,7 +376,11 @@ impl Sender {
     /// Notes that the first `len` numbers of the segment at `seq` leave again.
     pub(crate) fn resent(&mut self, seq: SeqNum, len: u32, now: Instant) {
         self.leaves(len);
-        self.board.resend(seq, len, now);
+        if self.reported.is_some() {
+            self.note_copy(seq, len, now);
+        } else {
+            self.board.resend(seq, len, now);
+        }
         if self.timed.is_some_and(|(end, _)| seq.before(end)) {
             // Karn's rule (RFC 6298 §3): the timed segment can't be told from its copy.
             self.timed = None;
@@ -387,15 +414,14 @@ impl Sender {
     }
 
     /// An acknowledgment advanced SND.UNA to `ack`. `echo` is the round-trip time by timestamps, if they are
-    /// in use; `marked`, that the acknowledgment echoes a mark. Returns whether the retransmission timer is to be
-    /// restarted.
+    /// in use; `marked`, that the acknowledgment echoes a mark.
     pub(crate) fn acknowledged(
         &mut self,
         ack: SeqNum,
         now: Instant,
         echo: Option<units::Duration>,
         marked: bool,
-    ) -> bool {
+    ) -> Acknowledged {
         let acked = ack.distance_from(self.una);
         let app_limited = self.app_limited_until.is_some_and(|until| self.una.before(until));
         let taken = self.board.ack(ack);
@@ -409,22 +435,39 @@ impl Sender {
             self.app_limited_until = None;
         }
         self.ecn.acknowledged(ack);
-        self.measure(ack, now, taken.timed, echo);
+        let mut rtt = taken.timed.map(|at| now.since(at));
+        let mut forward = None;
+        if let Some(reported) = &mut self.reported {
+            reported.delivered += u64::from(taken.bytes - taken.reported);
+            forward = reported.show();
+            rtt = forward.map(|forward| now.since(forward.sent_at)).or(rtt);
+        } else {
+            self.measure(ack, now, rtt, echo);
+        }
         self.timeouts_in_a_row = 0;
-        self.detector.reset();
+        let (smss, nxt) = (self.smss, self.nxt);
+        let sample = || AckSample { acked, smss, app_limited, now, rtt, una: ack, nxt, forward };
+        let lost = self.detector.acknowledged(sample, &self.board);
         self.repair.limited = 0;
         if let Some(point) = self.repair.point {
-            return self.repaired(acked, ack.at_or_after(point));
+            if self.repair.grows {
+                let view = self.view();
+                self.controller.acknowledged(sample, self.segmenter.growth(&view));
+            } else {
+                self.controller.observe(&sample());
+            }
+            return Acknowledged { restart_timer: self.repaired(acked, ack.at_or_after(point)), lost };
         }
         if marked {
             // RFC 3168 §6.1.2: an echo widens nothing, nor does it lengthen the segments of a small window.
-            return true;
+            self.controller.observe(&sample());
+        } else {
+            let view = self.view();
+            self.segmenter.on_ack(&view);
+            let growth = self.segmenter.growth(&view);
+            self.controller.acknowledged(sample, growth);
         }
-        let view = self.view();
-        self.segmenter.on_ack(&view);
-        let growth = self.segmenter.growth(&view);
-        self.controller.on_ack(&AckSample { acked, growth, app_limited });
-        true
+        Acknowledged { restart_timer: true, lost }
     }
 
     /// The SYN was acknowledged.
@@ -479,7 +522,7 @@ impl Sender {
         &mut self,
         ack: SeqNum,
         now: Instant,
-        sent_at: Option<Instant>,
+        rtt: Option<units::Duration>,
         echo: Option<units::Duration>,
     ) {
         let timed = self.timed.filter(|&(end, _)| ack.at_or_after(end));
@@ -487,7 +530,7 @@ impl Sender {
             self.timed = None;
         }
         let sample = match self.samples {
-            RttSamples::EveryAck => sent_at.map(|at| now.since(at)).or(echo),
+            RttSamples::EveryAck => rtt.or(echo),
             RttSamples::OnePerWindow => timed.map(|(_, at)| now.since(at)),
         };
         if let Some(rtt) = sample {

@@ -15,8 +15,8 @@ impl Connection {
             self.rcv.ack_now();
         }
         if self.timers.retransmit <= now {
-            self.timers.retransmit = Instant::NEVER;
-            self.retransmit_timer_expired(now);
+            let due = std::mem::replace(&mut self.timers.retransmit, Instant::NEVER);
+            self.retransmit_timer_expired(due, now);
         }
         if self.timers.persist <= now {
             self.timers.persist = Instant::NEVER;
@@ -29,7 +29,7 @@ impl Connection {
         }
     }
 
-    fn retransmit_timer_expired(&mut self, now: Instant) {
+    fn retransmit_timer_expired(&mut self, due: Instant, now: Instant) {
         if matches!(self.state, State::SynSent | State::SynReceived) {
             let mut event = self.snd.event(now, Repair::SynTimeout);
             event.flight = 0;
@@ -39,6 +39,16 @@ impl Connection {
                 self.over(CloseReason::TimedOut);
             }
             return;
+        }
+        if let Some((loss, deadline)) = self.snd.look_again(due, now) {
+            if let Some(loss) = loss {
+                self.begin_repair(loss);
+                return;
+            }
+            if deadline > now {
+                self.timers.retransmit = deadline;
+                return;
+            }
         }
         if self.snd.ecn.end_wait() && self.snd.flight() == 0 {
             return;

@@ -4,7 +4,7 @@
 //! thousands.
 
 use policy::SenderPolicy;
-use policy::congestion::{Counting, Halving};
+use policy::congestion::{Counting, Halving, MAX_WINDOW, WindowRules};
 use policy::rtt::RtoConfig;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -35,7 +35,7 @@ fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
 prop_compose! {
     /// Any sender.
     pub fn sender()(
-        control in select(vec!["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "fixed(n=6)+sack"]),
+        control in select(vec!["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "reno+ackwindow", "vegas", "vegas+newreno", "vegas+sack", "santa-cruz", "fixed(n=6)+sack"]),
         limited_transmit in any::<bool>(),
         framing in select(vec!["full", "fs", "vs"]),
         n in 2..9u8,
@@ -70,19 +70,19 @@ prop_compose! {
     /// Any TCP.
     pub fn tcp()(
         (sender, rto, mss) in (sender(), timer(), prop_oneof![1..30u16, 30..600u16, Just(1460u16)]),
+        ssthresh in prop_oneof![Just(MAX_WINDOW), 1..100_000u32],
         counting in select(vec![Counting::Acks, Counting::Bytes]),
         halving in select(vec![Halving::Flight, Halving::Window]),
         rtt_samples in select(vec![RttSamples::EveryAck, RttSamples::OnePerWindow]),
         (every, timeout) in (1..5u8, millis(1..500)),
         (receive_buffer, send_buffer) in (buffer(), buffer()),
-        [window_scaling, timestamps, sack, ecn, nagle, restart_after_idle] in any::<[bool; 6]>(),
+        [window_scaling, timestamps, sack, santa_cruz, ecn, nagle, restart_after_idle] in any::<[bool; 7]>(),
         min_mss in select(vec![1u16, 48, 536]),
         challenges in prop_oneof![Just(Challenges::DEFAULT), (0..3u8, millis(1..2000)).prop_map(|(count, per)| Challenges { count, per })],
     ) -> Config {
         Config {
             sender,
-            counting,
-            halving,
+            window: WindowRules { counting, halving, ssthresh },
             mss: Mss::new(mss).expect("at least one byte"),
             rto,
             rtt_samples,
@@ -92,6 +92,7 @@ prop_compose! {
             window_scaling,
             timestamps,
             sack,
+            santa_cruz,
             ecn,
             nagle,
             restart_after_idle,

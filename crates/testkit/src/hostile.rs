@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tcp::{ByteStream, Config, Connection, IcmpError, Negotiated, State};
 use units::{Duration, Instant};
 use wire::{
-    Control, Flags, Mss, Options, SackBlocks, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow,
-    WindowScale,
+    AckWindow, Arrival, Control, CopyNumber, Flags, Mss, Options, Reports, SackBlocks, SantaCruz, Segment,
+    SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
 };
 
 /// A single feed is answered with no more segments than this.
@@ -46,6 +46,8 @@ pub struct Garbage {
     pub payload_len: u32,
     /// Blocks: where each starts, counted from SND.UNA, and how long it is, at least 1.
     pub sack: Vec<(Number, u32)>,
+    /// What stands in the place of blocks, if anything does.
+    pub santa_cruz: Option<Claim>,
     /// Clock and echo.
     pub timestamps: Option<(u32, u32)>,
     /// An option of a SYN, on anything.
@@ -54,8 +56,37 @@ pub struct Garbage {
     pub scale: Option<u8>,
     /// As `mss`.
     pub sack_permitted: bool,
+    /// As `mss`.
+    pub santa_cruz_permitted: bool,
     /// The other bits.
     pub flags: Flags,
+}
+
+/// The option of TCP Santa Cruz, true or not. Copy numbers are taken modulo 16, where 0 is none.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// Of the data.
+    pub data_copy: u8,
+    /// What arrived, counted from SND.UNA.
+    pub seq: Number,
+    /// Which transmission of it.
+    pub copy: u8,
+    /// When.
+    pub at: u32,
+    /// So many units a bit, 0 for no window.
+    pub granularity: u8,
+    /// The window, which is left out if it is too long.
+    pub window: Vec<u8>,
+}
+
+impl Claim {
+    fn option(&self, una: SeqNum, room: usize) -> SantaCruz {
+        let option = SantaCruz::new(CopyNumber::new(self.data_copy % 16));
+        let Some(copy) = CopyNumber::new(self.copy % 16) else { return option };
+        let window = &self.window[..self.window.len().min(room)];
+        let window = AckWindow::new(self.granularity, window).unwrap_or(AckWindow::EMPTY);
+        option.answering(Arrival { seq: self.seq.resolve(una), copy, at: self.at }, window)
+    }
 }
 
 /// What can happen to a connection.
@@ -243,8 +274,12 @@ impl Victim {
                 mss: garbage.mss.and_then(Mss::new),
                 window_scale: garbage.scale.map(WindowScale::clamped),
                 sack_permitted: garbage.sack_permitted,
+                santa_cruz_permitted: garbage.santa_cruz_permitted,
                 timestamps: garbage.timestamps.map(|(val, ecr)| Timestamps { val, ecr }),
-                sack,
+                reports: match &garbage.santa_cruz {
+                    Some(claim) => claim.option(snd.una, 18).into(),
+                    None => sack.into(),
+                },
             },
         }
     }
@@ -329,8 +364,9 @@ fn opening(control: Control, seq: SeqNum, ack: Option<SeqNum>) -> Segment {
             mss: Mss::new(700).filter(|_| syn),
             window_scale: syn.then_some(WindowScale::NONE),
             sack_permitted: syn,
+            santa_cruz_permitted: syn,
             timestamps: Some(Timestamps { val: 1, ecr: 0 }),
-            sack: SackBlocks::EMPTY,
+            reports: Reports::NONE,
         },
     }
 }

@@ -5,12 +5,16 @@
 //! .W 366:731(365) ack 1 win 65535 ect0
 //! ```
 //!
+//! Of TCP Santa Cruz `copy 2` says that the data are their second transmission, `by 366.1@5000` that the first transmission
+//! of 366 caused the acknowledgment and arrived at 5000 µs, `bits 50/0011` what has arrived beyond it, a bit for 50 bytes each, and
+//! `scOK` on a SYN that it is spoken.
+//!
 //! Sequence numbers count from the initial ones: a SYN is 0 and the first byte is 1. Windows are in bytes. The ECN
 //! field of the IP header stands last, unless it is Not-ECT.
 
 use std::fmt;
 
-use wire::{Control, Ecn, Flags, Segment, SeqNum, WindowScale};
+use wire::{AckWindow, Arrival, Control, Ecn, Flags, Segment, SeqNum, WindowScale};
 
 /// What a direction's numbers are counted from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,7 +69,7 @@ impl fmt::Display for Shown<'_> {
         if segment.control != Control::Rst {
             write!(f, " win {}", origins.window(segment))?;
         }
-        for (index, block) in segment.options.sack.iter().enumerate() {
+        for (index, block) in segment.options.reports.sack().iter().enumerate() {
             let separator = if index == 0 { " sack " } else { "," };
             let (start, end) = (origins.relative_ack(block.start()), origins.relative_ack(block.end()));
             write!(f, "{separator}{start}:{end}")?;
@@ -80,6 +84,20 @@ impl fmt::Display for Shown<'_> {
         if options.sack_permitted {
             f.write_str(" sackOK")?;
         }
+        if options.santa_cruz_permitted {
+            f.write_str(" scOK")?;
+        }
+        if let Some(option) = options.reports.santa_cruz() {
+            if let Some(copy) = option.data_copy() {
+                write!(f, " copy {}", copy.get())?;
+            }
+            if let Some(Arrival { seq, copy, at }) = option.arrival() {
+                write!(f, " by {}.{}@{at}", origins.relative_ack(seq), copy.get())?;
+            }
+            if !option.window().is_empty() {
+                write!(f, " bits {}", bits(&option.window()))?;
+            }
+        }
         if let Some(stamp) = options.timestamps {
             write!(f, " ts {}:{}", stamp.val, stamp.ecr)?;
         }
@@ -88,6 +106,15 @@ impl fmt::Display for Shown<'_> {
             field => write!(f, " {}", ecn_name(field)),
         }
     }
+}
+
+/// An ACK window: bytes a bit, and the bits.
+pub fn bits(window: &AckWindow) -> String {
+    let bytes = window.as_bytes().iter();
+    let bits: String = bytes
+        .flat_map(|byte| (0..8).map(move |bit| if byte << bit & 0x80 == 0 { '0' } else { '1' }))
+        .collect();
+    format!("{}/{}", window.bytes_per_bit(), bits.trim_end_matches('0'))
 }
 
 /// What the ECN field is called: `not-ect`, `ect0`, `ect1` or `ce`.
@@ -147,9 +174,10 @@ mod tests {
             payload_len: 365,
             options: Options { timestamps: Some(Timestamps { val: 7, ecr: 3 }), ..Options::default() },
         };
-        for (start, end) in [(1731, 2096), (2461, 2826)] {
-            segment.options.sack.push(SeqRange::new(SeqNum::new(start), SeqNum::new(end)).unwrap());
-        }
+        segment.options.reports = [(1731, 2096), (2461, 2826)]
+            .into_iter()
+            .filter_map(|(start, end)| SeqRange::new(SeqNum::new(start), SeqNum::new(end)))
+            .collect();
         assert_eq!(
             ORIGINS.show(&segment).to_string(),
             "FP.W 1:366(365) ack 1 win 2000 sack 731:1096,1461:1826 ts 7:3 ect0"

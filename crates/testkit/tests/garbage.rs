@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tcp::{IcmpError, KeepAlive, Patience};
 use testkit::generate::{cases, tcp};
-use testkit::hostile::{Garbage, Number, Start, Stimulus, Victim};
+use testkit::hostile::{Claim, Garbage, Number, Start, Stimulus, Victim};
 use units::Duration;
 use wire::{Control, Ecn, Flags};
 
@@ -14,6 +14,17 @@ fn number() -> impl Strategy<Value = Number> {
         2 => (-4000i32..4000).prop_map(Number::Near),
         1 => any::<u32>().prop_map(Number::Any),
     ]
+}
+
+prop_compose! {
+    fn claim()(
+        (data_copy, copy) in (0..16u8, prop_oneof![4 => Just(1u8), 1 => 0..16u8]),
+        (seq, at) in (number(), prop_oneof![any::<u32>(), 0..1_000_000u32]),
+        granularity in prop_oneof![4 => 0..4u8, 1 => any::<u8>()],
+        window in prop::collection::vec(any::<u8>(), 0..19),
+    ) -> Claim {
+        Claim { data_copy, seq, copy, at, granularity, window }
+    }
 }
 
 prop_compose! {
@@ -30,12 +41,15 @@ prop_compose! {
         mss in prop::option::of(1..=u16::MAX),
         scale in prop::option::of(any::<u8>()),
         sack_permitted in any::<bool>(),
+        santa_cruz in prop::option::of(claim()),
+        santa_cruz_permitted in any::<bool>(),
         (psh, ece, cwr) in any::<(bool, bool, bool)>(),
         ecn in select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ce]),
     ) -> Garbage {
         let flags = Flags::NONE.with(Flags::PSH, psh).with(Flags::ECE, ece).with(Flags::CWR, cwr).with_ecn(ecn);
         Garbage {
-            seq, ack, control, window, payload_len, sack, timestamps, mss, scale, sack_permitted, flags,
+            seq, ack, control, window, payload_len, sack, santa_cruz, timestamps, mss, scale, sack_permitted,
+            santa_cruz_permitted, flags,
         }
     }
 }

@@ -86,6 +86,11 @@ impl Serializer {
         Self { rate, free_at: Instant::ZERO, remainder: 0, memo: [(0, 0, 0); 2] }
     }
 
+    /// How fast the line is.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
     /// When the line has sent everything accepted so far.
     pub fn free_at(&self) -> Instant {
         self.free_at

@@ -90,6 +90,38 @@ impl SackBlocks {
         self.count as u32
     }
 
+    /// Words that are no blocks, in the place of four.
+    pub(crate) fn of_words(words: [u32; 2 * Self::CAPACITY]) -> Self {
+        let mut edges = [(SeqNum::new(0), SeqNum::new(0)); Self::CAPACITY];
+        for (edge, &[start, end]) in edges.iter_mut().zip(words.as_chunks().0) {
+            *edge = (SeqNum::new(start), SeqNum::new(end));
+        }
+        Self { count: Self::NO_BLOCKS, edges }
+    }
+
+    /// Such words, if that is what they are.
+    pub(crate) const fn words(&self) -> Option<[u32; 2 * Self::CAPACITY]> {
+        if self.is_blocks() {
+            return None;
+        }
+        let mut words = [0; 2 * Self::CAPACITY];
+        let mut at = 0;
+        while at < Self::CAPACITY {
+            (words[2 * at], words[2 * at + 1]) = (self.edges[at].0.value(), self.edges[at].1.value());
+            at += 1;
+        }
+        Some(words)
+    }
+
+    /// Whether they are blocks, and not such words.
+    #[inline]
+    pub(crate) const fn is_blocks(&self) -> bool {
+        self.count != Self::NO_BLOCKS
+    }
+
+    /// The count that says so.
+    const NO_BLOCKS: u8 = u8::MAX;
+
     /// Whether there are no blocks.
     pub const fn is_empty(&self) -> bool {
         self.count == 0

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::sack::SackBlocks;
+use crate::sack::{SackBlocks, SeqRange};
+use crate::santa_cruz::SantaCruz;
 use crate::seq::SeqNum;
 use crate::window::{Mss, UnscaledWindow, WindowScale};
 
@@ -119,6 +120,87 @@ pub struct Timestamps {
     pub ecr: u32,
 }
 
+/// What an acknowledgment says beyond its number, as it lies in a segment: SACK blocks, whose words may be something else.
+/// Written from what stands in a [`Report`], and read as one.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reports(SackBlocks);
+
+/// What an acknowledgment says beyond its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Report {
+    /// Nothing.
+    None,
+    /// SACK blocks, one at least (RFC 2018 §3).
+    Sack(SackBlocks),
+    /// The option of TCP Santa Cruz, which data carry too.
+    SantaCruz(SantaCruz),
+}
+
+impl Reports {
+    /// Nothing.
+    pub const NONE: Self = Self(SackBlocks::EMPTY);
+
+    /// Whether nothing is said.
+    #[inline]
+    pub const fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is said.
+    pub fn read(&self) -> Report {
+        match self.0.words() {
+            Some(words) => Report::SantaCruz(SantaCruz::of_words(words)),
+            None if self.0.is_empty() => Report::None,
+            None => Report::Sack(self.0),
+        }
+    }
+
+    /// The SACK blocks, if that is what stands here.
+    #[inline]
+    pub const fn sack(&self) -> &SackBlocks {
+        if self.0.is_blocks() { &self.0 } else { &SackBlocks::EMPTY }
+    }
+
+    /// The option of TCP Santa Cruz, if that is what stands here.
+    pub fn santa_cruz(&self) -> Option<SantaCruz> {
+        self.0.words().map(SantaCruz::of_words)
+    }
+
+    const fn wire_len(&self) -> u32 {
+        match self.0.words() {
+            // Kind, length and ExID, then its fields.
+            Some(words) => (4 + SantaCruz::fields_len_of(&words)).next_multiple_of(4),
+            None if self.0.is_empty() => 0,
+            None => 4 + 8 * self.0.count(),
+        }
+    }
+}
+
+impl From<SackBlocks> for Reports {
+    #[inline]
+    fn from(blocks: SackBlocks) -> Self {
+        Self(blocks)
+    }
+}
+
+impl From<SantaCruz> for Reports {
+    fn from(option: SantaCruz) -> Self {
+        Self(SackBlocks::of_words(option.to_words()))
+    }
+}
+
+impl FromIterator<SeqRange> for Reports {
+    fn from_iter<I: IntoIterator<Item = SeqRange>>(blocks: I) -> Self {
+        blocks.into_iter().collect::<SackBlocks>().into()
+    }
+}
+
+impl fmt::Debug for Reports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.read().fmt(f)
+    }
+}
+
 /// The options in use. Those of a SYN are `None` on every other segment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
@@ -128,10 +210,12 @@ pub struct Options {
     pub window_scale: Option<WindowScale>,
     /// SACK permitted (SYN only, RFC 2018 §2).
     pub sack_permitted: bool,
+    /// TCP Santa Cruz permitted (SYN only).
+    pub santa_cruz_permitted: bool,
     /// Timestamps (RFC 7323 §3).
     pub timestamps: Option<Timestamps>,
-    /// SACK blocks (RFC 2018 §3).
-    pub sack: SackBlocks,
+    /// What stands in the place of SACK blocks.
+    pub reports: Reports,
 }
 
 impl Options {
@@ -140,9 +224,9 @@ impl Options {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let scale = if self.window_scale.is_some() { 4 } else { 0 };
         let permitted = if self.sack_permitted { 4 } else { 0 };
+        let santa_cruz = if self.santa_cruz_permitted { 4 } else { 0 };
         let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
-        let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.count() };
-        mss + scale + permitted + timestamps + sack
+        mss + scale + permitted + santa_cruz + timestamps + self.reports.wire_len()
     }
 }
 
@@ -196,7 +280,6 @@ impl Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sack::SeqRange;
 
     fn data(payload_len: u32) -> Segment {
         Segment {
@@ -215,7 +298,7 @@ mod tests {
         assert_eq!(data(1460).ipv4_len(), 1500);
         let mut ack = data(0);
         ack.options.timestamps = Some(Timestamps { val: 1, ecr: 2 });
-        ack.options.sack.push(SeqRange::new(SeqNum::new(5), SeqNum::new(9)).unwrap());
+        ack.options.reports = [SeqRange::new(SeqNum::new(5), SeqNum::new(9)).unwrap()].into_iter().collect();
         assert_eq!(ack.ipv4_len(), 40 + 12 + 12);
     }
 

@@ -133,7 +133,10 @@ impl Repr {
         if len > 40 {
             return Err(Unwritable::Options { len });
         }
-        let of_syn = options.mss.is_some() || options.window_scale.is_some() || options.sack_permitted;
+        let of_syn = options.mss.is_some()
+            || options.window_scale.is_some()
+            || options.sack_permitted
+            || options.santa_cruz_permitted;
         if of_syn && segment.control != Control::Syn {
             return Err(Unwritable::SynOptions);
         }

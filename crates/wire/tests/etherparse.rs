@@ -15,7 +15,7 @@ use proptest::sample::Index;
 use wire::ip::Version;
 use wire::tcp::{Flags, KnownOption, Ports};
 use wire::{
-    Checksum, Control, Ecn, Mss, Options, SackBlocks, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow,
+    Checksum, Control, Ecn, Mss, Options, Reports, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow,
     WindowScale, icmp, ip, ipv6, tcp,
 };
 
@@ -196,8 +196,9 @@ proptest! {
             mss: Mss::new(1440).filter(|_| syn),
             window_scale: syn.then_some(WindowScale::clamped(7)),
             sack_permitted: syn,
+            santa_cruz_permitted: false,
             timestamps: Some(Timestamps { val, ecr }),
-            sack: if syn { SackBlocks::EMPTY } else {
+            reports: if syn { Reports::NONE } else {
                 blocks.iter().filter_map(|&(start, len)| SeqRange::new(SeqNum::new(start), SeqNum::new(start) + len)).collect()
             },
         };

@@ -1,4 +1,4 @@
-use link::{Burst, Drop, LossModel};
+use link::{Balanced, Burst, CoDel, Drop, LossModel};
 use proptest::prelude::*;
 use units::Rate;
 
@@ -127,6 +127,95 @@ fn a_gap_is_told_to_the_next_that_arrives() {
     assert_eq!(line.deliver(at(9)).unwrap().gap, 2);
 }
 
+/// A queue that stands: every millisecond a packet comes and one leaves. Of those that CoDel drops as they leave, the next
+/// that arrives tells.
+#[test]
+fn what_codel_drops_is_told_behind_it() {
+    let codel = CoDel::new(MS * 5, MS * 100).unwrap();
+    let mut line = Line::new(
+        &LineConfig {
+            link: LinkConfig {
+                rate: Rate::from_bits_per_sec(8_000_000),
+                discipline: Discipline::CoDel(codel),
+                ..LinkConfig::default()
+            },
+            corrupt: Probability::ONE,
+            ..LineConfig::default()
+        },
+        1,
+        "up",
+    );
+    let (mut arrived, mut told) = (0, 0);
+    let mut take = |line: &mut Line, now| {
+        while let Some(delivery) = line.deliver(now) {
+            arrived += 1;
+            told += delivery.gap;
+            line.recycle(delivery.bytes);
+        }
+    };
+    for number in 0..600u32 {
+        let now = at(u64::from(number.saturating_sub(20)));
+        take(&mut line, now);
+        assert_eq!(line.offer(now, &packet(number, 1000)).outcome, Outcome::Pending);
+        assert!(line.books(now).balance());
+    }
+    take(&mut line, at(2000));
+    let books = line.books(at(2000));
+    assert!(books.balance() && line.is_empty());
+    assert!(books.dropped_early.packets > 5, "{books:?}");
+    assert_eq!((arrived, u64::from(told)), (books.delivered.packets, books.dropped_early.packets));
+    assert_eq!(line.extras().corrupted, books.delivered, "what was dropped does not arrive corrupted");
+}
+
+/// A packet that is marked as it leaves the queue arrives marked.
+#[test]
+fn codel_marks_what_can_be_marked() {
+    let codel = CoDel::new(MS * 5, MS * 100).unwrap();
+    let parts = LinkConfig {
+        rate: Rate::from_bits_per_sec(8_000_000),
+        discipline: Discipline::CoDel(codel),
+        ..LinkConfig::default()
+    };
+    let mut line = only(parts);
+    let mut capable = packet(7, 1000);
+    capable[1] = 2;
+    for number in 0..600u64 {
+        line.offer(at(number.saturating_sub(20)), &capable);
+    }
+    let (mut marked, mut bits) = (0, 0);
+    while let Some(now) = line.next_delivery() {
+        while let Some(delivery) = line.deliver(now) {
+            marked += u64::from(delivery.marked);
+            bits += u64::from(delivery.bytes[1] & 3 == 3);
+        }
+    }
+    let books = line.books(at(2000));
+    assert!(marked > 5 && books.dropped_early.packets == 0, "{books:?}");
+    assert_eq!((marked, bits), (books.marked.packets, books.marked.packets));
+}
+
+/// §4 of Cohen and Hamo: of two connections, the one that has just lost is spared.
+#[test]
+fn balanced_discard_knows_connections() {
+    let parts = LinkConfig {
+        rate: Rate::from_bits_per_sec(8_000_000),
+        buffer: link::Buffer::packets(10).unwrap(),
+        discipline: Discipline::Balanced(Balanced::new(p(0.2), p(0.8), 3).unwrap()),
+        ..LinkConfig::default()
+    };
+    let mut line = only(parts);
+    let mut offer = |port: u8, number| {
+        let mut bytes = packet(number, 1000);
+        bytes[23] = port;
+        line.offer(at(0), &bytes).outcome.is_accepted()
+    };
+    // Three are there before more than a fifth of the queue is taken.
+    assert_eq!([1, 2, 3].map(|port| offer(port, 0)), [true; 3]);
+    let first: Vec<bool> = (0..5).map(|number| offer(1, number)).collect();
+    assert_eq!(first, [false, true, true, true, false]);
+    assert!(!offer(2, 9));
+}
+
 fn anything() -> impl Strategy<Value = LineConfig> {
     let loss = prop_oneof![
         Just(LossModel::None),
@@ -135,8 +224,12 @@ fn anything() -> impl Strategy<Value = LineConfig> {
         Just(LossModel::Burst(Burst::new(p(0.2), 3.0).unwrap())),
     ];
     let chances = (0.0..0.6, 0.0..0.6, 0.0..0.6);
-    (loss, chances, 1..50_000_000u64, 0..30u64, 1..20u32).prop_map(|(loss, (a, b, c), rate, delay, room)| {
+    let codel = CoDel::new(Duration::from_micros(200), Duration::from_micros(900)).unwrap();
+    let disciplines = prop_oneof![Just(Discipline::DropTail), Just(Discipline::CoDel(codel))];
+    let numbers = (1..50_000_000u64, 0..30u64, 1..20u32);
+    (loss, chances, numbers, disciplines).prop_map(|(loss, (a, b, c), (rate, delay, room), discipline)| {
         let link = LinkConfig {
+            discipline,
             rate: Rate::from_bits_per_sec(rate),
             delay: MS * delay,
             buffer: link::Buffer::packets(room).unwrap(),

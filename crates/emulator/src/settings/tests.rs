@@ -50,6 +50,13 @@ fn every_way_to_write_a_queue_and_a_loss_is_read() {
     let red = |measure, min, max| Discipline::Red(Red::new(measure, min, max, tenth, weight).unwrap());
     assert_eq!(rated(r#""red": "30kB,90kB""#).link.discipline, red(Measure::Bytes, 30_000, 90_000));
     assert_eq!(rated(r#""red": "5packets,15packets,10%""#).link.discipline, red(Measure::Packets, 5, 15));
+    let ms = Duration::from_millis;
+    let codel = Discipline::CoDel(CoDel::new(ms(5), ms(100)).unwrap());
+    assert_eq!(rated(r#""codel": "5ms, 100ms""#).link.discipline, codel);
+    let half = Probability::new(0.5).unwrap();
+    let balanced = Discipline::Balanced(Balanced::new(tenth, half, 25).unwrap());
+    let queued = rated(r#""balanced": "10%,0.5, 25", "queue": "100packets""#);
+    assert_eq!(queued.link.discipline, balanced);
     let linear = Linear::new(tenth, 1500).unwrap();
     assert_eq!(rated(r#""loss-linear": "0.1@1500B""#).link.loss, LossModel::Linear(linear));
     let burst = Burst::new(tenth, 3.0).unwrap();
@@ -95,6 +102,30 @@ fn an_error_names_the_option_as_it_was_written() {
             "`--red 9kB`: it is not thresholds and a probability, such as `30kB,90kB,0.1` or `5packets,15packets`",
         ),
         (
+            r#"{"both": {"rate": "1mbit", "red": "9kB,20kB", "codel": "5ms,100ms"}}"#,
+            "`--red 9kB,20kB`: there is `--codel` as well",
+        ),
+        (
+            r#"{"both": {"rate": "1mbit", "codel": "5ms"}}"#,
+            "`--codel 5ms`: it is not a target and an interval, such as `5ms,100ms`",
+        ),
+        (
+            r#"{"both": {"codel": "5ms,100ms"}}"#,
+            "`--codel 5ms,100ms`: packets never wait where there is no rate",
+        ),
+        (
+            r#"{"up": {"rate": "1mbit", "queue": "9kB", "balanced": "0.9,0.4,5"}}"#,
+            "`--up-balanced 0.9,0.4,5`: balanced discard between 0.9 and 0.4 of the buffer is impossible: the first must not be above the second",
+        ),
+        (
+            r#"{"both": {"rate": "1mbit", "balanced": "0.4,0.9,5"}}"#,
+            "`--balanced 0.4,0.9,5`: a queue without an end is never full enough for it",
+        ),
+        (
+            r#"{"both": {"rate": "1mbit", "queue": "9kB", "balanced": "0.4,0.9"}}"#,
+            "`--balanced 0.4,0.9`: it is not two shares of the queue and a number of packets, such as `0.4,0.9,25`",
+        ),
+        (
             r#"{"both": {"reorder": "0.5"}}"#,
             "`--reorder 0.5`: it is not a probability and an extra delay, such as `0.01,5ms`",
         ),
@@ -105,5 +136,13 @@ fn an_error_names_the_option_as_it_was_written() {
     ] {
         assert_eq!(refused(json), wanted);
     }
+    let own = read(
+        r#"{"both": {"rate": "1mbit", "red": "9kB,20kB"}, "up": {"codel": "5ms,100ms"}, "down": {"red": "none"}}"#,
+    );
+    assert!(
+        matches!(own.up.link.discipline, Discipline::CoDel(_)),
+        "a direction of its own goes before both"
+    );
+    assert_eq!(own.down.link.discipline, Discipline::DropTail);
     assert!(refused(r#"{"both": {"speed": "1"}}"#).contains("unknown field `speed`"));
 }

@@ -80,7 +80,7 @@ proptest! {
         let config = Config { ecn: true, ..Config::default() };
         let ours = WindowScale::for_buffer(config.receive_buffer);
         let offered = Negotiated {
-            sack,
+            feedback: if sack { Feedback::Sack } else { Feedback::Cumulative },
             ecn,
             send_scale: scale.map_or(WindowScale::NONE, WindowScale::clamped),
             receive_scale: if scale.is_some() { ours } else { WindowScale::NONE },

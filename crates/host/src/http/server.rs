@@ -29,7 +29,7 @@ pub struct HttpLimits {
     pub head: Duration,
     /// Between an answer and the next request.
     pub idle: Duration,
-    /// From our FIN to the peer's.
+    /// From our FIN, when the peer has got the answer, to its own.
     pub linger: Duration,
 }
 
@@ -260,6 +260,10 @@ impl FileServer {
     fn expired(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         let Some(mut exchange) = self.take(id) else { return };
         match exchange.phase {
+            // It has not got all of the answer. How long it may owe acknowledgments is for the stack to say.
+            Phase::Closing if stack.connection(id).is_some_and(|it| it.unacknowledged() > 0) => {
+                exchange.deadline = now + self.limits.linger;
+            }
             Phase::Closing => stack.abort(id, now),
             Phase::Head if exchange.inbox.is_empty() => self.hang_up(stack, &mut exchange, now),
             Phase::Head | Phase::Body(_) => {

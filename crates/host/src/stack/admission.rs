@@ -1,6 +1,8 @@
 //! A SYN for a port that takes connections in: whether there is room, and who has to go for it.
 
-use tcp::{ByteStream, Connection};
+use std::sync::Arc;
+
+use tcp::{ByteStream, Config, Connection};
 use units::{Duration, Instant};
 use wire::{Flags, Options, Segment, SeqNum, Timestamps};
 
@@ -48,6 +50,12 @@ impl Stack {
         let Some(iss) = cookie::make(&self.secret, tuple, syn, now) else {
             self.counters.refused += 1;
             return;
+        };
+        // A cookie has no room to say that TCP Santa Cruz is spoken.
+        let config = if config.santa_cruz {
+            Arc::new(Config { santa_cruz: false, ..(*config).clone() })
+        } else {
+            config
         };
         // The connection that answers is forgotten with its answer.
         let Some(mut connection) = Connection::accept(config, syn, iss, now) else { return };

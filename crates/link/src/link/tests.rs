@@ -2,7 +2,8 @@ use proptest::prelude::*;
 use units::Rate;
 
 use super::*;
-use crate::{Buffer, Burst, Linear, LossModel, Measure, Probability, QueueStatistics, Red};
+use crate::atm::Framing;
+use crate::{Balanced, Buffer, Burst, Linear, LossModel, Measure, Probability, QueueStatistics, Red};
 
 /// What happened to the n-th packet offered.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +36,7 @@ fn megabit(rate: u64) -> Option<Rate> {
 }
 
 fn data(bytes: u32) -> Offered {
-    Offered { bytes, data: true, ecn_capable: false }
+    Offered { bytes, data: true, ..Offered::default() }
 }
 
 fn no_chance(_: Chance) -> u64 {
@@ -74,7 +75,13 @@ fn drive(
         now += step.gap;
         let before = if step.deliver_first { now } else { now.saturating_sub(1) };
         deliver_up_to(&mut link, before, &mut seen, &mut look);
-        let packet = Offered { bytes: step.bytes, data: step.data, ecn_capable: step.ecn_capable };
+        let packet = Offered {
+            bytes: step.bytes,
+            data: step.data,
+            ecn_capable: step.ecn_capable,
+            flow: step.draw % 3,
+            ..Offered::default()
+        };
         let outcome = link.offer(at(now), packet, seen.len(), |chance| match chance {
             Chance::Loss => step.draw,
             Chance::Early => step.draw.rotate_left(32),
@@ -83,8 +90,9 @@ fn drive(
             Outcome::Accepted | Outcome::Marked => true,
             Outcome::Dropped(Drop::Loss) => config.loss_place == LossPlace::Line,
             Outcome::Dropped(Drop::Buffer | Drop::Early) => false,
+            Outcome::Pending => panic!("nothing here is decided later"),
         };
-        let departure = sent.then(|| exact.send(now, step.bytes));
+        let departure = sent.then(|| exact.send(now, config.framing.line_bytes(step.bytes)));
         seen.push(Seen { arrival: now, bytes: step.bytes, outcome, departure, delivered: None });
         look(&mut link, now, &seen);
         deliver_up_to(&mut link, now, &mut seen, &mut look);
@@ -158,7 +166,11 @@ fn any_discipline() -> impl Strategy<Value = Discipline> {
             let red = Red::new(measure, min * unit, (min + span) * unit, p(max_p), p(w_q)).unwrap();
             Discipline::Red(red.with_mean_packet(mean).unwrap().with_gentle(gentle).with_spare_short(spare))
         });
-    prop_oneof![Just(Discipline::DropTail), red]
+    let balanced = (0.0..=1.0, 0.0..=1.0, 0..5u32).prop_map(move |(lower, more, gap)| {
+        let upper = lower + (1.0 - lower) * more;
+        Discipline::Balanced(Balanced::new(p(lower), p(upper), gap).unwrap())
+    });
+    prop_oneof![Just(Discipline::DropTail), red, balanced]
 }
 
 /// Links on which a packet takes from none to some thousand nanoseconds, so that a few dozen packets build queues.
@@ -168,8 +180,9 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
         4 => (1_000_000_000..200_000_000_000u64).prop_map(Rate::from_bits_per_sec),
     ];
     let place = prop_oneof![Just(LossPlace::Line), Just(LossPlace::Entry)];
-    (rate, 0..3000u64, any_buffer(), any::<bool>(), any_discipline(), any_loss(), place).prop_map(
-        |(rate, delay, buffer, counts_in_service, discipline, loss, loss_place)| LinkConfig {
+    let framing = prop_oneof![3 => Just(Framing::Packet), 1 => Just(Framing::Aal5)];
+    (rate, 0..3000u64, any_buffer(), any::<bool>(), any_discipline(), any_loss(), (place, framing)).prop_map(
+        |(rate, delay, buffer, counts_in_service, discipline, loss, (loss_place, framing))| LinkConfig {
             rate,
             delay: Duration::from_nanos(delay),
             buffer,
@@ -177,6 +190,8 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
             discipline,
             loss,
             loss_place,
+            framing,
+            ..LinkConfig::default()
         },
     )
 }
@@ -269,6 +284,7 @@ proptest! {
                 Outcome::Accepted | Outcome::Marked | Outcome::Dropped(Drop::Early) => prop_assert!(fits),
                 Outcome::Dropped(Drop::Buffer) => prop_assert!(!fits),
                 Outcome::Dropped(Drop::Loss) => prop_assert!(fits || config.loss_place == LossPlace::Entry),
+                Outcome::Pending => prop_assert!(false, "nothing here is decided later"),
             }
         }
     }

@@ -21,7 +21,7 @@ fn p(value: f64) -> Probability {
 }
 
 fn packet(bytes: u32) -> Offered {
-    Offered { bytes, data: true, ecn_capable: false }
+    Offered { bytes, data: true, ..Offered::default() }
 }
 
 fn no_chance() -> u64 {
@@ -157,7 +157,7 @@ fn linear_loss_at_no_size_is_refused() {
 #[test]
 fn a_mask_counts_data_packets_and_ends() {
     let mut loss = Loss::new(LossModel::Mask(vec![true, false, true, true]));
-    let control = Offered { bytes: 40, data: false, ecn_capable: false };
+    let control = Offered { bytes: 40, ..Offered::default() };
     assert!(!loss.takes(control, no_chance));
     assert!(loss.takes(packet(1500), no_chance));
     assert!(!loss.takes(control, no_chance));

@@ -1,7 +1,7 @@
 //! A window that never changes.
 
 use crate::congestion::CongestionController;
-use crate::facts::{AckSample, LossSample};
+use crate::facts::{AckSample, Growth, LossSample};
 
 /// A constant window: the null object for tests, and a sender whose losses change nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl CongestionController for Fixed {
         self.cwnd
     }
 
-    fn on_ack(&mut self, _ack: &AckSample) {}
+    fn on_ack(&mut self, _ack: &AckSample, _growth: Growth) {}
 
     fn on_loss(&mut self, _loss: &LossSample) {}
 

@@ -3,7 +3,7 @@
 //! Tahoe, Reno, NewReno and SACK keep the same window. They differ in what they do between noticing a loss
 //! and having repaired it, which is [`crate::recovery`].
 
-use crate::congestion::{CongestionController, Counting, Halving, MAX_WINDOW, SlowStart};
+use crate::congestion::{CongestionController, Counting, Halving, MAX_WINDOW, SlowStart, WindowRules};
 use crate::facts::{AckSample, Growth, LossSample};
 
 /// RFC 5681's congestion window.
@@ -19,13 +19,23 @@ pub struct Reno<S> {
 }
 
 impl<S: SlowStart> Reno<S> {
-    /// A window of `initial` bytes in slow start. RFC 5681 §3.1: ssthresh starts arbitrarily high.
-    pub const fn new(initial: u32, counting: Counting, halving: Halving, slow_start: S) -> Self {
-        Self { cwnd: initial, ssthresh: MAX_WINDOW, earned: 0, counting, halving, slow_start }
+    /// A window of `initial` bytes in slow start.
+    pub const fn new(initial: u32, rules: WindowRules, slow_start: S) -> Self {
+        let WindowRules { counting, halving, ssthresh } = rules;
+        Self { cwnd: initial, ssthresh, earned: 0, counting, halving, slow_start }
     }
 
-    fn widen(&mut self, bytes: u32) {
+    pub(super) fn widen(&mut self, bytes: u32) {
         self.cwnd = self.cwnd.saturating_add(bytes).min(MAX_WINDOW);
+    }
+
+    pub(super) fn widen_to(&mut self, bytes: u32) {
+        self.cwnd = self.cwnd.max(bytes.min(MAX_WINDOW));
+    }
+
+    /// Slow start has come far enough.
+    pub(super) fn end_slow_start(&mut self) {
+        self.ssthresh = self.ssthresh.min(self.cwnd);
     }
 
     /// RFC 5681 §3.1, eq. (4): half of what is in flight, not below two segments. Returns the window that goes
@@ -57,13 +67,13 @@ impl<S: SlowStart> CongestionController for Reno<S> {
         self.ssthresh
     }
 
-    fn on_ack(&mut self, ack: &AckSample) {
+    fn on_ack(&mut self, ack: &AckSample, growth: Growth) {
         // RFC 5681 §3.1 has the window grow only while it is used; who counts acknowledgments doesn't look.
         if ack.app_limited && self.counting == Counting::Bytes {
             return;
         }
-        match ack.growth {
-            Growth::Window(bytes) => self.cwnd = self.cwnd.max(bytes.min(MAX_WINDOW)),
+        match growth {
+            Growth::Window(bytes) => self.widen_to(bytes),
             Growth::Standard { step, per_rtt } => {
                 // RFC 5681 §3.1, eq. (2), and in congestion avoidance RFC 3465 §1: an ACK earns no more than for the bytes it
                 // covers, so that a peer gains nothing by splitting its ACKs.
@@ -118,17 +128,43 @@ impl<S: SlowStart> CongestionController for Reno<S> {
 
 #[cfg(test)]
 mod tests {
+    use units::Instant;
+    use wire::SeqNum;
+
     use super::*;
     use crate::congestion::Classic;
 
     const SMSS: u32 = 1000;
 
     fn at(cwnd: u32, halving: Halving) -> Reno<Classic> {
-        Reno::new(cwnd, Counting::Bytes, halving, Classic)
+        Reno::new(cwnd, WindowRules { halving, ..WindowRules::RFC }, Classic)
     }
 
     fn sample(flight: u32) -> LossSample {
-        LossSample { smss: SMSS, flight, segment: SMSS, duplicates: 0, loss_window: SMSS }
+        LossSample {
+            smss: SMSS,
+            flight,
+            segment: SMSS,
+            duplicates: 0,
+            loss_window: SMSS,
+            now: Instant::ZERO,
+            sent_at: None,
+            resent: false,
+        }
+    }
+
+    fn ack(acked: u32) -> AckSample {
+        let (una, nxt) = (SeqNum::default() + acked, SeqNum::default() + acked);
+        AckSample {
+            acked,
+            smss: SMSS,
+            app_limited: false,
+            now: Instant::ZERO,
+            rtt: None,
+            una,
+            nxt,
+            forward: None,
+        }
     }
 
     /// RFC 3168 §6.1.2: a mark halves as a loss does, down to one segment, where only waiting is left. It widens nothing.
@@ -159,11 +195,11 @@ mod tests {
     #[test]
     fn splitting_acks_earns_nothing() {
         let after_a_round_trip = |counting, piece| {
-            let mut reno = Reno::new(10_000, counting, Halving::Flight, Classic);
+            let mut reno = Reno::new(10_000, WindowRules { counting, ..WindowRules::RFC }, Classic);
             reno.ssthresh = SMSS;
             for _ in 0..10_000 / piece {
                 let growth = Growth::Standard { step: SMSS, per_rtt: SMSS };
-                reno.on_ack(&AckSample { acked: piece, growth, app_limited: false });
+                reno.on_ack(&ack(piece), growth);
             }
             reno.cwnd - 10_000
         };

@@ -28,6 +28,10 @@ impl LossDetector for Sack {
         self.count >= DUP_THRESH || self.asks_board && board.first_is_lost(DUP_THRESH)
     }
 
+    fn mark(&self, board: &mut Scoreboard, first: bool) {
+        board.mark_lost(DUP_THRESH, first);
+    }
+
     fn reset(&mut self) {
         self.count = 0;
     }

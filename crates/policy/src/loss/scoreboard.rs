@@ -12,15 +12,15 @@
 
 use std::collections::VecDeque;
 
-use units::Instant;
-use wire::{SeqNum, SeqRange};
+use units::{Duration, Instant};
+use wire::{CopyNumber, SeqNum, SeqRange};
 
 mod marks;
 
+use super::Judged;
 use marks::Marks;
 
-/// A run of sequence numbers that left as one segment.
-#[expect(clippy::struct_excessive_bools, reason = "four independent marks; all sixteen combinations occur")]
+/// A run of sequence numbers that left as one segment. Its marks are independent; all combinations occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     seq: SeqNum,
@@ -29,7 +29,8 @@ pub struct Cut {
     sacked: bool,
     lost: bool,
     resent: bool,
-    ambiguous: bool,
+    /// Which transmission of it was the last. That of what was cut anew is not known.
+    copy: CopyNumber,
     /// Of a sacked cut: so many from this one on are sacked, if not more. What was reported once is reported again with
     /// every acknowledgment, and this leads past it.
     run: u32,
@@ -39,6 +40,21 @@ impl Cut {
     /// The sequence numbers of the cut.
     pub fn range(&self) -> (SeqNum, u32) {
         (self.seq, self.len)
+    }
+
+    /// When it was last sent.
+    pub fn sent_at(&self) -> Instant {
+        self.sent_at
+    }
+
+    /// Whether any of it was sent more than once.
+    pub fn was_resent(&self) -> bool {
+        self.copy != CopyNumber::FIRST
+    }
+
+    /// Which transmission of it was the last.
+    pub fn copy(&self) -> CopyNumber {
+        self.copy
     }
 
     fn end(&self) -> SeqNum {
@@ -67,6 +83,8 @@ impl Cut {
 pub struct Acked {
     /// Sequence numbers newly acknowledged.
     pub bytes: u32,
+    /// Those of them that had been reported before.
+    pub reported: u32,
     /// When the newest segment wholly acknowledged was sent, unless Karn's rule forbids to time it: that one
     /// was sent twice, or one before it, for whose copy the acknowledgment will have waited.
     pub timed: Option<Instant>,
@@ -117,7 +135,7 @@ impl Scoreboard {
             sacked: false,
             lost: false,
             resent: false,
-            ambiguous: again,
+            copy: if again { CopyNumber::LAST } else { CopyNumber::FIRST },
             run: 0,
         });
         self.pipe += len;
@@ -135,6 +153,7 @@ impl Scoreboard {
             if cut.end().after(una) {
                 let part = una.distance_from(cut.seq);
                 acked.bytes += part;
+                acked.reported += if cut.sacked { part } else { 0 };
                 self.change(0, |cut| {
                     cut.seq += part;
                     cut.len -= part;
@@ -142,11 +161,12 @@ impl Scoreboard {
                 break;
             }
             acked.bytes += cut.len;
-            ambiguous |= cut.ambiguous;
+            ambiguous |= cut.was_resent();
             acked.timed = (!ambiguous).then_some(cut.sent_at);
             self.cuts.pop_front();
             let copies = if let Some(marks) = &mut self.marks {
                 marks.popped(&cut);
+                acked.reported += if cut.sacked { cut.len } else { 0 };
                 cut.copies_in_pipe()
             } else {
                 1
@@ -162,6 +182,7 @@ impl Scoreboard {
 
     /// Marks what a SACK block reports and returns the bytes it reports for the first time. Numbers outside
     /// the queue, and cuts covered in part only, change nothing.
+    #[inline]
     pub fn sack(&mut self, block: SeqRange) -> u32 {
         let first = self.place_of(block.start());
         let mut news = 0;
@@ -188,6 +209,32 @@ impl Scoreboard {
             self.settle();
         }
         news
+    }
+
+    /// The cut that begins here.
+    pub fn cut_at(&self, seq: SeqNum) -> Option<Cut> {
+        self.cuts.get(self.place_of(seq)).filter(|cut| cut.seq == seq).copied()
+    }
+
+    /// Marks what a range of an ACK window reports and returns the bytes it reports for the first time. Up to `blind`
+    /// numbers before and after it may have arrived without being reported; a cut that reaches no further than that
+    /// beyond the range, and into it, has arrived as a whole (TCP Santa Cruz, Figure 6). Of the first cut something is missing,
+    /// whatever is said.
+    #[cold]
+    pub fn report(&mut self, range: SeqRange, blind: u32) -> u32 {
+        let at = self.place_of(range.start());
+        let reaches_in =
+            |cut: &&Cut| cut.end().after(range.start()) && (cut.seq + blind).at_or_after(range.start());
+        let before = at.checked_sub(1).and_then(|index| self.cuts.get(index)).filter(reaches_in);
+        let start = before.map_or(range.start(), |cut| cut.seq);
+        let Some(first) = self.cuts.front() else { return 0 };
+        let start = start.latest(first.end());
+        // The last that begins in the range.
+        let past = self.place_of(range.end());
+        let last = past.checked_sub(1).and_then(|index| self.cuts.get(index));
+        let end = last.map(Cut::end).filter(|end| end.at_or_before(range.end() + blind));
+        let end = end.map_or(range.end(), |end| end.latest(range.end()));
+        SeqRange::new(start, end).map_or(0, |range| self.sack(range))
     }
 
     /// From every cut between the two that a walk steps on, the next walk goes to the end in one step: a peer that reports
@@ -236,6 +283,57 @@ impl Scoreboard {
         }
     }
 
+    /// Marks as lost what was last sent before the transmission of `seq` at `sent_at`, has waited for so long, and is
+    /// neither reported nor waiting to be sent again; a copy, too. Says whether there is any, and when the next of those
+    /// sent before will have waited. Of what left at one instant, what comes first in the stream was first.
+    pub fn mark_lost_before(
+        &mut self,
+        (sent_at, seq): (Instant, SeqNum),
+        now: Instant,
+        waited: Duration,
+    ) -> Judged {
+        let earlier = |cut: &Cut| cut.sent_at < sent_at || cut.sent_at == sent_at && cut.seq.before(seq);
+        let mut judged = Judged::NOTHING;
+        let mut index = 0;
+        while let Some(cut) = self.cuts.get(index) {
+            if cut.sacked {
+                index += cut.run.max(1) as usize;
+                continue;
+            }
+            if earlier(cut) && !cut.awaits_repair() {
+                let due = cut.sent_at + waited;
+                if due <= now {
+                    self.change(index, |cut| (cut.lost, cut.resent) = (true, false));
+                    judged.lost = true;
+                } else {
+                    judged.look_again = judged.look_again.min(due);
+                }
+            } else if !cut.was_resent() && !earlier(cut) {
+                // What is behind it left later, and its copies later still.
+                break;
+            }
+            index += 1;
+        }
+        if judged.lost {
+            self.settle();
+        }
+        judged
+    }
+
+    /// Marks everything that hasn't been reported as lost, and the first cut in any case.
+    pub fn mark_all_lost(&mut self) {
+        for index in 0..self.cuts.len() {
+            let cut = &self.cuts[index];
+            if index == 0 || !cut.sacked {
+                self.change(index, |cut| (cut.sacked, cut.lost, cut.resent) = (false, true, false));
+            }
+        }
+        if let Some(marks) = &mut self.marks {
+            marks.look_again();
+        }
+        self.settle();
+    }
+
     /// RFC 6675 §4, `NextSeg` rule (1): the first lost segment that hasn't been resent.
     pub fn next_lost(&self) -> Option<Cut> {
         let marks = self.marks.as_ref().filter(|marks| marks.awaiting_repair > 0)?;
@@ -280,7 +378,7 @@ impl Scoreboard {
         }
         self.change(index, |cut| {
             cut.resent = true;
-            cut.ambiguous = true;
+            cut.copy = cut.copy.next();
             cut.sent_at = now;
         });
         self.settle();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use link::{Drop, LossModel};
+use link::{Discipline, Drop, LinkConfig, LossModel};
 use units::Instant;
 use wire::{Control, Segment, SeqNum, SeqRange};
 
@@ -12,11 +12,39 @@ use crate::trace::{History, Sent, Started};
 /// Names and reasons, for comments.
 #[derive(Debug)]
 pub(super) struct Causes {
-    /// By link: its name, and why it loses packets although it has room for them.
-    links: Vec<(String, &'static str)>,
+    links: Vec<LinkCauses>,
     workloads: Vec<String>,
     /// By sender: its name, and whether it goes by SACK.
     senders: Vec<(String, bool)>,
+}
+
+/// Of a link: its name, and why it drops packets.
+#[derive(Debug)]
+struct LinkCauses {
+    name: String,
+    full: &'static str,
+    early: &'static str,
+    loss: &'static str,
+}
+
+impl LinkCauses {
+    fn new(name: &str, config: &LinkConfig) -> Self {
+        let is_port = config.port.is_some();
+        Self {
+            name: name.to_owned(),
+            full: if is_port { "cells lost, buffer full" } else { "buffer full" },
+            early: match config.discipline {
+                _ if is_port => "early discard",
+                Discipline::DropTail | Discipline::Red(_) => "early detection",
+                Discipline::Balanced(_) => "balanced discard",
+                Discipline::CoDel(_) => "waited too long",
+            },
+            loss: match config.loss {
+                LossModel::Mask(_) => "the mask says so",
+                _ => "random loss",
+            },
+        }
+    }
 }
 
 /// A loss, as comments tell it.
@@ -31,29 +59,25 @@ impl fmt::Display for Loss {
 
 impl Causes {
     pub(super) fn new(plan: &Plan) -> Self {
-        let why = |loss: &LossModel| match loss {
-            LossModel::Mask(_) => "the mask says so",
-            _ => "random loss",
-        };
         Self {
-            links: plan.links.iter().map(|link| (link.name.clone(), why(&link.config.loss))).collect(),
+            links: plan.links.iter().map(|link| LinkCauses::new(&link.name, &link.config)).collect(),
             workloads: plan.workloads.iter().map(|workload| workload.name.clone()).collect(),
             senders: plan.senders.iter().map(|sender| (sender.to_string(), sender.wants_sack())).collect(),
         }
     }
 
     pub(super) fn loss(&self, at: Instant, link: u32, why: Drop) -> Loss {
-        let (name, random) = self.links.get(link as usize).map_or(("?", ""), |(name, why)| (name, *why));
+        let Some(causes) = self.links.get(link as usize) else { return Loss(format!("at {at}")) };
         let why = match why {
-            Drop::Buffer => "buffer full",
-            Drop::Early => "early detection",
-            Drop::Loss => random,
+            Drop::Buffer => causes.full,
+            Drop::Early => causes.early,
+            Drop::Loss => causes.loss,
         };
-        Loss(format!("at {at} on link `{name}`: {why}"))
+        Loss(format!("at {at} on link `{}`: {why}", causes.name))
     }
 
     pub(super) fn mark(&self, at: Instant, link: u32) -> String {
-        let name = self.links.get(link as usize).map_or("?", |(name, _)| name);
+        let name = self.links.get(link as usize).map_or("?", |causes| &causes.name);
         format!("Marked (congestion experienced) at {at} on link `{name}`")
     }
 

@@ -144,7 +144,7 @@ fn what_a_host_sees_is_what_the_packets_table_says() {
             assert_eq!(ip.ttl(), 64 - u8::from(row.event == 1 && row.from == 0));
             let segment = *tcp.repr(ip.ecn()).unwrap().segment();
             assert_eq!(segment.payload_len, row.payload_bytes);
-            assert_eq!(segment.options.sack.len(), row.sack_blocks as usize);
+            assert_eq!(segment.options.reports.sack().len(), row.sack_blocks as usize);
             assert_eq!(segment.ack.is_some(), row.ack.is_some());
             let flags = [Flags::default(), Flags::SYN, Flags::FIN, Flags::RST][row.control as usize];
             assert!(tcp.flags().has(flags));

@@ -1,9 +1,11 @@
 //! Links of a scenario: rate, delay, buffer and loss, as written.
 
+use ::link::atm::Framing;
 use ::link::{Burst, Discipline, Linear, LinkConfig, LossModel, Probability};
 use serde::{Deserialize, Serialize};
 use units::{Duration, Rate};
 
+use super::discard::{Balanced, CoDel, Discard};
 use super::keys::at;
 use super::red::Red;
 use super::text;
@@ -25,6 +27,9 @@ pub struct Link {
     /// Propagation delay.
     #[serde(default, with = "text")]
     pub delay: Duration,
+    /// Absent: packets go on the line as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cells: Option<Cells>,
     /// Absent: unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
@@ -33,9 +38,20 @@ pub struct Link {
     pub loss: Option<Loss>,
 }
 
-/// How much may wait for a link: `bytes`, `packets`, or `bytes` in chunks of `chunk`.
+/// In which cells a line sends packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cells {
+    /// ATM's, of 53 bytes, by the adaptation layer 5.
+    Aal5,
+}
+
+/// How much may wait for a link: `bytes`, `packets`, `bytes` in chunks of `chunk`, or `cells`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as { bytes = \"150kB\" } or { packets = 100 }")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { bytes = \"150kB\" }, { packets = 100 } or { cells = 1200 }"
+)]
 pub struct Buffer {
     /// A limit in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
@@ -43,6 +59,9 @@ pub struct Buffer {
     /// A limit in packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<u32>,
+    /// A limit in cells: the link is a switch's port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cells: Option<u32>,
     /// The unit in which bytes are allotted.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
     pub chunk: Option<u64>,
@@ -52,6 +71,15 @@ pub struct Buffer {
     /// Drops or marks before the buffer is full; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub red: Option<Red>,
+    /// One loss at a time for each flow; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub balanced: Option<Balanced>,
+    /// Drops or marks as packets leave; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub codel: Option<CoDel>,
+    /// What a port does with packets that it cannot store whole; absent: each cell is on its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discard: Option<Discard>,
 }
 
 /// What a link loses, beyond a full buffer.
@@ -94,27 +122,84 @@ impl Link {
     /// The link these keys describe.
     pub(crate) fn config(&self, place: &Place) -> Result<LinkConfig, ScenarioError> {
         let mut config = LinkConfig { rate: self.rate, delay: self.delay, ..LinkConfig::default() };
+        if self.cells.is_some() {
+            place.key("cells").require(self.rate.is_some(), "needs a link with a `rate`")?;
+            config.framing = Framing::Aal5;
+        }
         if let Some(buffer) = &self.buffer {
-            config.buffer = buffer.model(&place.key("buffer"))?;
-            config.counts_in_service = buffer.counts_in_service;
-            if let Some(red) = &buffer.red {
-                let place = place.key("buffer").key("red");
-                // Nothing ever waits for an infinitely fast line.
-                place.require(self.rate.is_some(), "needs a link with a `rate`")?;
-                config.discipline = Discipline::Red(red.model(&place)?);
-            }
+            self.apply(buffer, &mut config, place)?;
         }
         if let Some(loss) = &self.loss {
             config.loss = loss.model(&place.key("loss"))?;
         }
         Ok(config)
     }
+
+    fn apply(&self, buffer: &Buffer, config: &mut LinkConfig, place: &Place) -> Result<(), ScenarioError> {
+        let here = place.key("buffer");
+        // Nothing ever waits for an infinitely fast line.
+        let waits = |key: &str| here.key(key).require(self.rate.is_some(), "needs a link with a `rate`");
+        if let Some(cells) = buffer.cells {
+            waits("cells")?;
+            config.port = Some(buffer.port(cells, &here)?);
+            return Ok(());
+        }
+        config.buffer = buffer.model(&here)?;
+        config.counts_in_service = buffer.counts_in_service;
+        if let Some(red) = &buffer.red {
+            waits("red")?;
+            config.discipline = Discipline::Red(red.model(&here.key("red"))?);
+        }
+        if let Some(balanced) = &buffer.balanced {
+            waits("balanced")?;
+            config.discipline = Discipline::Balanced(balanced.model(&here.key("balanced"))?);
+        }
+        if let Some(codel) = &buffer.codel {
+            waits("codel")?;
+            config.discipline = Discipline::CoDel(codel.model(&here.key("codel"))?);
+        }
+        Ok(())
+    }
 }
 
 impl Buffer {
+    /// A switch's port.
+    fn port(&self, cells: u32, place: &Place) -> Result<::link::atm::PortConfig, ScenarioError> {
+        let others = [
+            ("bytes", self.bytes.is_some()),
+            ("packets", self.packets.is_some()),
+            ("chunk", self.chunk.is_some()),
+            ("counts_in_service", !self.counts_in_service),
+            ("red", self.red.is_some()),
+            ("balanced", self.balanced.is_some()),
+            ("codel", self.codel.is_some()),
+        ];
+        if let Some((key, _)) = others.iter().find(|(_, given)| *given) {
+            let error = place.key(key).error("does not go with `cells`");
+            return Err(error.with_hint("a port has `cells` and `discard`"));
+        }
+        let (discard, circuit) = match &self.discard {
+            Some(discard) => discard.model(&place.key("discard"))?,
+            None => (::link::atm::Discard::Plain, ::link::atm::Circuit::Flow),
+        };
+        at(place, "cells", ::link::atm::PortConfig::new(cells, discard, circuit))
+    }
+
     fn model(&self, place: &Place) -> Result<::link::Buffer, ScenarioError> {
+        let alone = "goes with `cells`, not with `bytes` or `packets`";
+        place.key("discard").require(self.discard.is_none(), alone)?;
+        let disciplines = [
+            ("red", self.red.is_some()),
+            ("balanced", self.balanced.is_some()),
+            ("codel", self.codel.is_some()),
+        ];
+        let mut given = disciplines.iter().filter(|(_, given)| *given);
+        if let (Some((first, _)), Some((second, _))) = (given.next(), given.next()) {
+            let problem = format!("there is `{first}` as well; only one can decide");
+            return Err(place.key(second).error(&problem));
+        }
         match (self.bytes, self.packets, self.chunk) {
-            (None, None, _) => Err(place.error("needs `bytes` or `packets`")),
+            (None, None, _) => Err(place.error("needs `bytes`, `packets` or `cells`")),
             (Some(_), Some(_), _) => Err(place.error("has `bytes` and `packets`; only one can be the limit")),
             (None, Some(_), Some(_)) => {
                 Err(place.key("chunk").error("goes with `bytes`, not with `packets`"))
@@ -195,11 +280,11 @@ impl LossKind {
     }
 }
 
-fn yes() -> bool {
+pub(super) fn yes() -> bool {
     true
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_yes(value: &bool) -> bool {
+pub(super) fn is_yes(value: &bool) -> bool {
     *value
 }

@@ -39,6 +39,9 @@ pub struct Tcp {
     /// What is halved when something is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halving: Option<Halving>,
+    /// The slow start threshold before anything is lost, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
+    pub ssthresh_initial: Option<u64>,
     /// The receiver acknowledges every so many segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_every: Option<u8>,
@@ -133,6 +136,8 @@ pub struct TcpSettings {
     pub growth: Growth,
     /// What is halved when something is lost.
     pub halving: Halving,
+    /// The slow start threshold before anything is lost, in bytes; `None`: as high as it goes.
+    pub ssthresh_initial: Option<u32>,
     /// Segments for each acknowledgement.
     pub ack_every: u8,
     /// The longest a lone segment waits for its acknowledgement.
@@ -186,6 +191,15 @@ impl Tcp {
             rtt_sample: own.rtt_sample.or(self.rtt_sample).unwrap_or(defaults.rtt_sample),
             growth: own.growth.or(self.growth).unwrap_or(defaults.growth),
             halving: own.halving.or(self.halving).unwrap_or(defaults.halving),
+            ssthresh_initial: match own.ssthresh_initial.or(self.ssthresh_initial) {
+                Some(bytes) => Some(
+                    u32::try_from(bytes).ok().filter(|b| (1..=1 << 30).contains(b)).ok_or_else(|| {
+                        tcp_place("ssthresh_initial", own.ssthresh_initial.is_some(), workload)
+                            .error("must be from 1 B to 1 GiB, the largest window")
+                    })?,
+                ),
+                None => defaults.ssthresh_initial,
+            },
             ack_every: own.ack_every.or(self.ack_every).unwrap_or(defaults.ack_every),
             ack_delay: own.ack_delay.or(self.ack_delay).unwrap_or(defaults.ack_delay),
             receive_buffer: match own.receive_buffer.or(self.receive_buffer) {
@@ -239,6 +253,8 @@ impl Profile {
             growth: Growth::Ack,
             // ns-2, `slowdown`: half of the window at every loss; so did BSD before RFC 2581.
             halving: Halving::Window,
+            // RFC 5681 §3.1: arbitrarily high.
+            ssthresh_initial: None,
             ack_every: 1,
             ack_delay: Duration::from_millis(200),
             receive_buffer: 1_000_000,

@@ -272,7 +272,7 @@ fn buffers_and_losses_take_the_keys_of_their_kind() {
     let loss = "/link/0/loss";
     let buffer = "/link/0/buffer";
     let cases = [
-        (buffer, json!({}), "link[0].buffer: needs `bytes` or `packets`"),
+        (buffer, json!({}), "link[0].buffer: needs `bytes`, `packets` or `cells`"),
         (
             buffer,
             json!({ "bytes": "1kB", "packets": 1 }),

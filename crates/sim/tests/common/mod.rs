@@ -45,6 +45,36 @@ pub(crate) fn greedy(sender: &str, flows: u32) -> String {
     )
 }
 
+/// A port of 1200 cells at 75 Mb/s, which so many inputs of this rate lead to, each with a greedy flow (§3 of the paper).
+pub(crate) fn switch(inputs: u32, rate: &str, buffer: &str, duration: &str) -> Scenario {
+    let mut links = vec![
+        format!(
+            r#"{{"name": "port", "from": "switch", "to": "sink", "rate": "75Mb/s", "delay": "300us", "buffer": {buffer}}}"#
+        ),
+        r#"{"name": "back", "from": "sink", "to": "switch", "rate": "75Mb/s", "delay": "300us"}"#.to_owned(),
+    ];
+    let mut workloads = Vec::new();
+    for n in 0..inputs {
+        links.push(format!(
+            r#"{{"name": "in{n}", "from": "s{n}", "to": "switch", "rate": "{rate}", "delay": "300us", "cells": "aal5"}}"#
+        ));
+        links.push(format!(
+            r#"{{"name": "out{n}", "from": "switch", "to": "s{n}", "rate": "{rate}", "delay": "300us", "cells": "aal5"}}"#
+        ));
+        workloads.push(format!(
+            r#"{{"name": "w{n}", "kind": "greedy", "from": "s{n}", "to": "sink", "flows": 1, "start": "{n}ms",
+                "sender": "reno / full / iw=1"}}"#
+        ));
+    }
+    let json = format!(
+        r#"{{"name": "atm", "duration": "{duration}", "warm_up": "1s", "link": [{}], "workload": [{}],
+            "tcp": {{"profile": "ns2", "mss": 536, "header": "40B", "receive_buffer": "64kB"}}}}"#,
+        links.join(","),
+        workloads.join(",")
+    );
+    Scenario::from_json(&json).unwrap()
+}
+
 /// Everything that a run gives.
 pub(crate) struct Run {
     pub(crate) flows: Flows,

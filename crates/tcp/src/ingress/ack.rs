@@ -6,7 +6,7 @@ use wire::{Control, Flags, Segment, SeqNum};
 
 use super::Step;
 use crate::connection::{Connection, Reset, timestamp_clock};
-use crate::event::{CloseReason, Event};
+use crate::event::{CloseReason, Event, LossEvent};
 use crate::state::State;
 
 impl Connection {
@@ -25,8 +25,8 @@ impl Connection {
         let advances = ack.after(self.snd.una);
         let window_changed = self.take_window(segment, ack, window);
         let recovering = self.snd.repair.point.is_some();
-        let reports = &segment.options.sack;
-        let newly_sacked = if reports.is_empty() { 0 } else { self.snd.sack(reports.iter(), ack) };
+        let reports = &segment.options.reports;
+        let newly_sacked = if reports.is_none() { 0 } else { self.snd.take_reports(reports, ack, now) };
         let echo = self.negotiated.ecn && segment.flags.has(Flags::ECE) && segment.control != Control::Syn;
         if echo {
             self.take_echo(ack, now);
@@ -42,12 +42,14 @@ impl Connection {
                 && !window_changed
                 // Answers to a window probe repeat themselves without a loss.
                 && !self.snd.is_probing();
-            if let Some(loss) = self.snd.duplicate(&Duplicate { exact, newly_sacked }, now) {
-                self.emit(Event::Loss(loss));
-                // RFC 6298 §5 leaves this open; RFC 6582 §3.2 and RFC 6675 §5 restart the timer with the
-                // retransmission, which is what is waited for from now on.
-                self.timers.retransmit = Instant::NEVER;
+            if let Some(loss) = self.snd.duplicate(&Duplicate { exact, newly_sacked, now }, now) {
+                self.begin_repair(loss);
             }
+        }
+        if self.negotiated.speaks_santa_cruz()
+            && let Some(loss) = self.snd.judge(now, &mut self.timers.retransmit)
+        {
+            self.begin_repair(loss);
         }
         if self.state == State::TimeWait {
             // RFC 9293 §3.10.7.4: the peer sent its FIN again; acknowledge it and start the wait anew.
@@ -97,6 +99,13 @@ impl Connection {
         changed
     }
 
+    pub(crate) fn begin_repair(&mut self, loss: LossEvent) {
+        self.emit(Event::Loss(loss));
+        // RFC 6298 §5 leaves this open; RFC 6582 §3.2 and RFC 6675 §5 restart the timer with the retransmission, which is
+        // what is waited for from now on.
+        self.timers.retransmit = Instant::NEVER;
+    }
+
     fn take_echo(&mut self, ack: SeqNum, now: Instant) {
         let Some(reduction) = self.snd.echoed(ack, now) else { return };
         self.emit(Event::Loss(reduction));
@@ -113,13 +122,18 @@ impl Connection {
             // An echo of what is yet to come is nonsense.
             .filter(|&ticks| ticks <= u32::MAX / 2)
             .map(|ticks| Duration::from_millis(u64::from(ticks)));
-        let restart = self.snd.acknowledged(ack, now, stamped, echo);
+        let taken = self.snd.acknowledged(ack, now, stamped, echo);
         if self.snd.flight() == 0 && !self.snd.ecn.waits() {
             // RFC 6298 §5.2.
             self.timers.retransmit = Instant::NEVER;
-        } else if restart {
+        } else if taken.restart_timer {
             // RFC 6298 §5.3.
             self.restart_retransmit_timer(now);
+        }
+        if taken.lost
+            && let Some(loss) = self.snd.first_lost(now)
+        {
+            self.begin_repair(loss);
         }
         let fin_acknowledged = self.snd.fin && ack == self.snd.end();
         if !fin_acknowledged {

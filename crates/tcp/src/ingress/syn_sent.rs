@@ -3,6 +3,7 @@
 use units::Instant;
 use wire::{Control, Mss, Segment, WindowScale};
 
+use crate::config::Negotiated;
 use crate::connection::{Connection, Reset};
 use crate::event::{CloseReason, Event};
 use crate::state::State;
@@ -52,7 +53,10 @@ impl Connection {
         let negotiated = &mut self.negotiated;
         // RFC 9293 §3.7.1: without the option the peer takes 536 bytes.
         negotiated.peer_mss = options.mss.unwrap_or(Mss::DEFAULT_IPV4);
-        negotiated.sack = options.sack_permitted && self.config.sack;
+        negotiated.feedback = Negotiated::feedback_of(
+            options.santa_cruz_permitted && self.config.santa_cruz,
+            options.sack_permitted && self.config.sack,
+        );
         negotiated.ecn = self.config.ecn && syn.is_ecn_setup();
         negotiated.timestamps = options.timestamps.is_some() && self.config.timestamps;
         self.rcv.note_peer_scales(options.window_scale.is_some());

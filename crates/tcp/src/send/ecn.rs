@@ -69,7 +69,7 @@ impl Sender {
             return None;
         }
         let event = self.event(now, Repair::Mark);
-        let waits = self.controller.on_mark(&self.loss());
+        let waits = self.controller.on_mark(&self.loss_at(now));
         self.ecn = Marks { reduced: Some(self.max), by_mark: true, news: true, waits };
         self.statistics.ecn_reductions += 1;
         let view = self.view();

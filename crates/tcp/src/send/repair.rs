@@ -1,10 +1,10 @@
 //! How a loss is noticed and repaired: what the policies decide, done to the queue.
 
-use policy::loss::{Cut, DUP_THRESH, Duplicate, LossDetector};
+use policy::loss::{Cut, Duplicate, LossDetector};
 use policy::recovery::{Progress, Recovery, RecoveryAck};
 use policy::{CongestionController, LossSample, Segmenter};
 use units::Instant;
-use wire::{SeqNum, SeqRange};
+use wire::SeqNum;
 
 use super::Sender;
 use crate::config::Config;
@@ -26,13 +26,22 @@ pub(crate) enum Expiry {
 pub(crate) struct RepairState {
     /// While recovering: where it ends (RFC 6582 `recover`, RFC 6675 `RecoveryPoint`).
     pub(crate) point: Option<SeqNum>,
-    /// The first segment is to be sent again, whatever the window says.
+    /// The first segment that is lost is to be sent again, whatever the window says.
     pub(crate) resend_first: bool,
+    /// A timeout began it, and the window grows on the way.
+    pub(super) grows: bool,
     /// RFC 6582 §3.2, `recover` outside of recovery, but past the highest number sent: duplicates that don't reach
     /// beyond it may be echoes of an earlier loss.
     pub(super) recover: SeqNum,
     /// Bytes let out by limited transmit, which RFC 5681 §3.2 leaves out of `FlightSize`.
     pub(super) limited: u32,
+}
+
+impl RepairState {
+    /// Nothing is being repaired.
+    pub(super) fn at_rest(recover: SeqNum) -> Self {
+        Self { point: None, resend_first: false, grows: false, recover, limited: 0 }
+    }
 }
 
 impl Sender {
@@ -64,42 +73,46 @@ impl Sender {
         self.recovery.as_mut()?.next_repair(&self.board, new_data)
     }
 
-    /// Takes the SACK blocks that came with an acknowledgment and returns the bytes they report for the first
-    /// time.
-    pub(crate) fn sack(&mut self, blocks: impl Iterator<Item = SeqRange>, ack: SeqNum) -> u32 {
-        if !self.sack {
-            return 0;
-        }
-        let mut news = 0;
-        for block in blocks {
-            // RFC 6675 §3 leaves it to the sender what to make of blocks for data never sent: nothing. A block
-            // below the acknowledgment reports a duplicate (RFC 2883 §4).
-            if block.end().at_or_before(self.max) && block.start().at_or_after(ack.latest(self.una)) {
-                news += self.board.sack(block);
-            }
-        }
-        news
-    }
-
     /// An acknowledgment that doesn't advance SND.UNA. Returns the loss if it gives one away.
     pub(crate) fn duplicate(&mut self, duplicate: &Duplicate, now: Instant) -> Option<LossEvent> {
         let counts = duplicate.exact || duplicate.newly_sacked > 0;
         if self.repair.point.is_some() {
-            if self.sack {
-                self.board.mark_lost(DUP_THRESH, false);
-            }
+            self.detector.mark(&mut self.board, false);
             if counts && let (Some(recovery), Some(cut)) = (&mut self.recovery, self.board.first()) {
                 recovery.on_duplicate(cut.range().1);
             }
-            return None;
+            let again = self.detector.on_duplicate_in_repair(duplicate, &self.board);
+            return again.then(|| self.lost_again(now));
         }
         if !self.detector.on_duplicate(duplicate, &self.board) {
             return None;
         }
-        if self.may_be_echo() || self.board.is_empty() {
+        self.first_lost(now)
+    }
+
+    /// The detector takes the first segment for lost. Returns the loss, unless there may be none.
+    pub(crate) fn first_lost(&mut self, now: Instant) -> Option<LossEvent> {
+        if self.board.is_empty() {
+            return None;
+        }
+        if self.repair.point.is_some() {
+            return Some(self.lost_again(now));
+        }
+        if self.may_be_echo() {
             return None;
         }
         Some(self.recover(now))
+    }
+
+    /// The first segment is lost while something is being repaired: a copy, or another hole.
+    fn lost_again(&mut self, now: Instant) -> LossEvent {
+        let event = self.event(now, Repair::FastRetransmit);
+        self.statistics.fast_retransmits += 1;
+        self.controller.on_loss(&self.loss_at(now));
+        self.repair.resend_first = true;
+        let view = self.view();
+        self.segmenter.on_reduction(&view);
+        event
     }
 
     /// Whether duplicates for `una` may come from what was sent twice.
@@ -131,11 +144,20 @@ impl Sender {
         }
         self.statistics.timeouts += 1;
         let event = self.event(now, Repair::Timeout);
-        let loss = self.loss();
+        let loss = self.loss_at(now);
         self.controller.on_timeout(&loss, repeated);
         self.ecn.reduced_by_loss(self.max);
-        self.rtt.back_off();
-        self.go_back();
+        let survives = self.detector.survives_timeout() && self.recovery.is_some();
+        // Unlike RFC 6298 §5.5, TCP Santa Cruz (section 3.2.1) doesn't back off, since it times the copy. Unlike there, it
+        // does when nothing at all has come back since the timer last expired.
+        if repeated || !survives {
+            self.rtt.back_off();
+        }
+        if survives {
+            self.repair_all(&loss);
+        } else {
+            self.go_back();
+        }
         Expiry::Loss(event)
     }
 
@@ -171,9 +193,7 @@ impl Sender {
             }
             Progress::Partial { resend, restart_timer } => {
                 self.repair.resend_first |= resend;
-                if self.sack {
-                    self.board.mark_lost(DUP_THRESH, false);
-                }
+                self.detector.mark(&mut self.board, false);
                 let view = self.view();
                 self.segmenter.on_ack(&view);
                 restart_timer
@@ -181,9 +201,9 @@ impl Sender {
         }
     }
 
-    fn recover(&mut self, now: Instant) -> LossEvent {
+    pub(super) fn recover(&mut self, now: Instant) -> LossEvent {
         let event = self.event(now, Repair::FastRetransmit);
-        let loss = self.loss();
+        let loss = self.loss_at(now);
         self.statistics.fast_retransmits += 1;
         // RFC 3168 §6.1.2: once for all that was marked or lost of one window.
         let reduced = self.ecn.has_reduced_for(self.una);
@@ -201,10 +221,8 @@ impl Sender {
         }
         recovery.enter(&loss);
         self.repair =
-            RepairState { point: Some(self.max), resend_first: true, recover: self.max, limited: 0 };
-        if self.sack {
-            self.board.mark_lost(DUP_THRESH, true);
-        }
+            RepairState { point: Some(self.max), resend_first: true, ..RepairState::at_rest(self.max) };
+        self.detector.mark(&mut self.board, true);
         let view = self.view();
         self.segmenter.on_reduction(&view);
         event
@@ -235,7 +253,7 @@ impl Sender {
         // timeout during recovery: its duplicates bring new SACK information, which echoes do only where it was
         // known before the timeout.
         let recover = if self.sack && self.repair.point.is_none() { self.repair.recover } else { self.max };
-        self.repair = RepairState { point: None, resend_first: false, recover, limited: 0 };
+        self.repair = RepairState::at_rest(recover);
     }
 
     /// Everything from `una` on is cut and sent anew in a slow start from the loss window.
@@ -245,6 +263,22 @@ impl Sender {
         // What is waiting is no longer new.
         self.ecn.end_wait();
         self.forget_repair();
+        let view = self.view();
+        self.segmenter.on_slow_start(self.loss_window, &view);
+    }
+
+    /// Everything that the receiver hasn't reported is lost, and is sent again in a slow start from the loss window.
+    fn repair_all(&mut self, loss: &LossSample) {
+        self.board.mark_all_lost();
+        self.probing = false;
+        self.timed = None;
+        self.app_limited_until = None;
+        self.ecn.end_wait();
+        self.detector.reset();
+        if let Some(recovery) = &mut self.recovery {
+            recovery.enter(loss);
+        }
+        self.repair = RepairState { point: Some(self.max), grows: true, ..RepairState::at_rest(self.max) };
         let view = self.view();
         self.segmenter.on_slow_start(self.loss_window, &view);
     }
@@ -264,13 +298,17 @@ impl Sender {
         self.board.first().map_or(self.smss, |cut| cut.range().1)
     }
 
-    pub(super) fn loss(&self) -> LossSample {
+    pub(super) fn loss_at(&self, now: Instant) -> LossSample {
+        let first = self.board.first();
         LossSample {
             smss: self.smss,
             flight: self.flight().saturating_sub(self.repair.limited),
             segment: self.first_len(),
             duplicates: self.detector.duplicates(),
             loss_window: self.loss_window,
+            now,
+            sent_at: first.map(|cut| cut.sent_at()),
+            resent: first.is_some_and(|cut| cut.was_resent()),
         }
     }
 }

@@ -1,21 +1,23 @@
 //! Any bytes, taken for a configuration and for what then happens to a connection.
 
-use policy::congestion::{Counting, Halving};
+use policy::congestion::{Counting, Halving, WindowRules};
 use policy::rtt::RtoConfig;
 use tcp::{Challenges, Config, DelayedAck, IcmpError, KeepAlive, Patience, RttSamples};
 use units::Duration;
 use wire::{Control, Ecn, Flags, Mss};
 
-use crate::hostile::{Garbage, Number, Start, Stimulus, Victim};
+use crate::hostile::{Claim, Garbage, Number, Start, Stimulus, Victim};
 
 /// Lets it happen.
 ///
 /// # Panics
 /// When something is that may not be ([`crate::hostile`]).
 pub fn run(bytes: &[u8]) {
-    let mut reader = Reader { bytes };
+    let mut reader = Reader { bytes, santa_cruz: false };
     let start = Start::ALL[usize::from(reader.byte()) % Start::ALL.len()];
-    let mut victim = Victim::new(reader.config(), start);
+    let config = reader.config();
+    reader.santa_cruz = config.santa_cruz;
+    let mut victim = Victim::new(config, start);
     while !reader.bytes.is_empty() {
         let stimulus = reader.stimulus();
         if let Err(problem) = victim.suffer(&stimulus) {
@@ -27,6 +29,8 @@ pub fn run(bytes: &[u8]) {
 /// Takes values off the front; past the end all are zero.
 struct Reader<'a> {
     bytes: &'a [u8],
+    /// Segments may carry the option; others have no byte for it.
+    santa_cruz: bool,
 }
 
 impl Reader<'_> {
@@ -68,7 +72,7 @@ impl Reader<'_> {
     }
 
     fn config(&mut self) -> Config {
-        const SENDERS: [&str; 8] = [
+        const SENDERS: [&str; 10] = [
             "reno+sack / full / iw=10",
             "reno+sack / fs(n=4) / iw=1",
             "reno+sack+lt / vs(n=4) / iw=1",
@@ -77,14 +81,27 @@ impl Reader<'_> {
             "tahoe / vs(n=4) / iw=2",
             "reno+sack1 / full / iw=2",
             "fixed(n=6)+sack / full / iw=2",
+            "vegas / full / iw=2",
+            "vegas+sack / fs(n=4) / iw=1",
+        ];
+        /// With the option of TCP Santa Cruz instead.
+        const SANTA_CRUZ: [&str; 4] = [
+            "santa-cruz / full / iw=10",
+            "santa-cruz(n=0.01, delta=0) / vs(n=4) / iw=1",
+            "reno+ackwindow / fs(n=4) / iw=2",
+            "reno+sack / full / iw=4",
         ];
         let switches = self.short();
         let on = |bit: u16| switches & 1 << bit != 0;
+        let senders = if on(14) { &SANTA_CRUZ[..] } else { &SENDERS };
         let defaults = Config::default();
         Config {
-            sender: SENDERS[usize::from(self.byte()) % SENDERS.len()].parse().unwrap_or(defaults.sender),
-            counting: if on(0) { Counting::Acks } else { Counting::Bytes },
-            halving: if on(1) { Halving::Window } else { Halving::Flight },
+            sender: senders[usize::from(self.byte()) % senders.len()].parse().unwrap_or(defaults.sender),
+            window: WindowRules {
+                counting: if on(0) { Counting::Acks } else { Counting::Bytes },
+                halving: if on(1) { Halving::Window } else { Halving::Flight },
+                ..WindowRules::RFC
+            },
             mss: Mss::new(self.short() % 2000).unwrap_or(Mss::DEFAULT_IPV4),
             rto: RtoConfig::RFC,
             rtt_samples: if on(2) { RttSamples::OnePerWindow } else { RttSamples::EveryAck },
@@ -94,6 +111,7 @@ impl Reader<'_> {
             window_scaling: on(4),
             timestamps: on(5),
             sack: on(6),
+            santa_cruz: on(14),
             ecn: on(7),
             nagle: on(8),
             restart_after_idle: on(9),
@@ -129,15 +147,29 @@ impl Reader<'_> {
             window: self.short(),
             payload_len: if on(0) { self.short().into() } else { 0 },
             sack: (0..self.byte() % 5).map(|_| (self.number(), u32::from(self.short()) + 1)).collect(),
+            santa_cruz: if self.santa_cruz { self.unless(4, Self::claim) } else { None },
             timestamps: on(1).then(|| (self.long(), self.long())),
             mss: on(2).then(|| self.short()),
             scale: on(2).then(|| self.byte()),
             sack_permitted: on(2),
+            santa_cruz_permitted: on(2) && self.santa_cruz,
             flags: Flags::NONE
                 .with(Flags::PSH, on(3))
                 .with(Flags::ECE, on(4))
                 .with(Flags::CWR, on(5))
                 .with_ecn(ecn),
+        }
+    }
+
+    fn claim(&mut self) -> Claim {
+        let copies = self.byte();
+        Claim {
+            data_copy: copies >> 4,
+            copy: copies & 0xf,
+            seq: self.number(),
+            at: self.long(),
+            granularity: self.byte() % 8,
+            window: (0..self.byte() % 19).map(|_| self.byte()).collect(),
         }
     }
 

@@ -181,7 +181,7 @@ impl Watch {
             let smss = self.largest_smss;
             let fixed = match self.policy.congestion {
                 Congestion::Fixed(segments) => u32::from(segments) * smss,
-                Congestion::Reno => 0,
+                _ => 0,
             };
             let initial = self.policy.initial_window.bytes(smss).max(fixed);
             let cwnd0 = initial.max(self.policy.loss_window_bytes(smss));

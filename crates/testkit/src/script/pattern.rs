@@ -1,8 +1,8 @@
 //! A segment in a script: what is compared with one that left, or made into one that arrives.
 
 use wire::{
-    Control, Ecn, Flags, Mss, Options, SackBlocks, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow,
-    WindowScale,
+    AckWindow, Arrival, Control, CopyNumber, Ecn, Flags, Mss, Options, Reports, SackBlocks, SantaCruz,
+    Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
 };
 
 use super::parse::number;
@@ -21,6 +21,11 @@ pub(super) struct Pattern {
     mss: Option<u16>,
     scale: Option<u8>,
     sack_permitted: bool,
+    santa_cruz_permitted: bool,
+    copy: Option<CopyNumber>,
+    /// What caused the acknowledgment, its number counted from the initial one.
+    arrival: Option<Arrival>,
+    bits: Option<AckWindow>,
     timestamps: Option<(u32, u32)>,
     ecn: Option<Ecn>,
 }
@@ -49,6 +54,10 @@ impl Pattern {
                 "mss" => pattern.mss = Some(in_range(value()?, 1, u16::MAX)?),
                 "ws" => pattern.scale = Some(in_range(value()?, 0, 14)?),
                 "sackOK" => pattern.sack_permitted = true,
+                "scOK" => pattern.santa_cruz_permitted = true,
+                "copy" => pattern.copy = Some(copy(value()?)?),
+                "by" => pattern.arrival = Some(arrival(value()?)?),
+                "bits" => pattern.bits = Some(ack_window(value()?)?),
                 "ts" => {
                     let stamps = value()?;
                     let (val, ecr) =
@@ -73,7 +82,8 @@ impl Pattern {
         let start = origins.relative_seq(segment.seq);
         let sack: Vec<(u32, u32)> = segment
             .options
-            .sack
+            .reports
+            .sack()
             .iter()
             .map(|block| (origins.relative_ack(block.start()), origins.relative_ack(block.end())))
             .collect();
@@ -86,16 +96,43 @@ impl Pattern {
             && self.ack.is_none_or(|ack| segment.ack.map(|n| origins.relative_ack(n)) == Some(ack))
             && self.window.is_none_or(|window| origins.window(segment) == window)
             && sack == self.sack
+            && self.santa_cruz_matches(segment, origins)
             && self.ecn.is_none_or(|field| segment.flags.ecn() == field)
             && self.options_match(&segment.options, segment.control == Control::Syn)
     }
 
+    /// As far as the script says anything; but a window must be said.
+    fn santa_cruz_matches(&self, segment: &Segment, origins: &Origins) -> bool {
+        let option = segment.options.reports.santa_cruz();
+        let arrival = option.and_then(|option| option.arrival());
+        let relative = arrival.map(|a| Arrival { seq: SeqNum::new(origins.relative_ack(a.seq)), ..a });
+        let window = option.map(|option| option.window()).filter(|window| !window.is_empty());
+        self.copy.is_none_or(|copy| option.and_then(|option| option.data_copy()) == Some(copy))
+            && self.arrival.is_none_or(|arrival| relative == Some(arrival))
+            && window == self.bits
+    }
+
+    /// The option that the script describes.
+    fn santa_cruz(&self, origins: &Origins) -> Option<SantaCruz> {
+        let option = SantaCruz::new(self.copy);
+        match self.arrival {
+            Some(arrival) => {
+                let arrival = Arrival { seq: origins.ack + arrival.seq.value(), ..arrival };
+                Some(option.answering(arrival, self.bits.unwrap_or(AckWindow::EMPTY)))
+            }
+            None => self.copy.map(|_| option),
+        }
+    }
+
     fn options_match(&self, options: &Options, syn: bool) -> bool {
         let stamps = options.timestamps.map(|stamp| (stamp.val, stamp.ecr));
-        if syn && (self.mss.is_some() || self.scale.is_some() || self.sack_permitted) {
+        let says =
+            self.mss.is_some() || self.scale.is_some() || self.sack_permitted || self.santa_cruz_permitted;
+        if syn && says {
             return options.mss.map(Mss::get) == self.mss
                 && options.window_scale.map(WindowScale::shift) == self.scale
                 && options.sack_permitted == self.sack_permitted
+                && options.santa_cruz_permitted == self.santa_cruz_permitted
                 && stamps == self.timestamps;
         }
         self.timestamps.is_none_or(|expected| stamps == Some(expected))
@@ -136,8 +173,9 @@ impl Pattern {
                 mss: self.mss.and_then(Mss::new),
                 window_scale: self.scale.map(WindowScale::clamped),
                 sack_permitted: self.sack_permitted,
+                santa_cruz_permitted: self.santa_cruz_permitted,
                 timestamps: self.timestamps.map(|(val, ecr)| Timestamps { val, ecr }),
-                sack,
+                reports: self.santa_cruz(origins).map_or(sack.into(), Reports::from),
             },
         };
         let end = SeqNum::new(start + segment.seq_len());
@@ -162,6 +200,37 @@ fn field(window: u32, scale: WindowScale) -> Result<UnscaledWindow, String> {
 
 fn ecn_field(word: &str) -> Option<Ecn> {
     [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce].into_iter().find(|&field| notation::ecn_name(field) == word)
+}
+
+fn copy(text: &str) -> Result<CopyNumber, String> {
+    CopyNumber::new(in_range(text, 1, 15)?).ok_or_else(|| format!("`{text}` is no copy"))
+}
+
+/// `731.2@5000`
+fn arrival(text: &str) -> Result<Arrival, String> {
+    let error = || format!("`{text}` is not `number.copy@microseconds`");
+    let (segment, at) = text.split_once('@').ok_or_else(error)?;
+    let (seq, number_of) = segment.split_once('.').ok_or_else(error)?;
+    Ok(Arrival { seq: SeqNum::new(number(seq)?), copy: copy(number_of)?, at: number(at)? })
+}
+
+/// `50/00011111`
+fn ack_window(text: &str) -> Result<AckWindow, String> {
+    let error = || format!("`{text}` is not `bytes/bits`, of bits for a multiple of 50 bytes");
+    let (bytes, bits) = text.split_once('/').ok_or_else(error)?;
+    let units = number(bytes)?;
+    let granularity =
+        u8::try_from(units / AckWindow::UNIT).ok().filter(|_| units.is_multiple_of(AckWindow::UNIT));
+    let window: Vec<u8> = bits
+        .as_bytes()
+        .chunks(8)
+        .map(|byte| byte.iter().zip(0..).fold(0, |all, (&bit, at)| all | u8::from(bit == b'1') << (7 - at)))
+        .collect();
+    let valid = bits.bytes().all(|bit| matches!(bit, b'0' | b'1'));
+    granularity
+        .filter(|_| valid)
+        .and_then(|granularity| AckWindow::new(granularity, &window))
+        .ok_or_else(error)
 }
 
 /// `731:1096`

@@ -49,11 +49,14 @@ impl Setup {
                 config.sender = value.parse().map_err(|error: policy::ParseSenderError| error.to_string())?;
             }
             "growth" => {
-                config.counting = choice(value, &[("ack", Counting::Acks), ("bytes", Counting::Bytes)])?;
+                config.window.counting =
+                    choice(value, &[("ack", Counting::Acks), ("bytes", Counting::Bytes)])?;
             }
             "halving" => {
-                config.halving = choice(value, &[("flight", Halving::Flight), ("window", Halving::Window)])?;
+                config.window.halving =
+                    choice(value, &[("flight", Halving::Flight), ("window", Halving::Window)])?;
             }
+            "ssthresh" => config.window.ssthresh = number(value)?,
             "mss" => config.mss = mss(value)?,
             "peer_mss" => self.peer_mss = mss(value)?,
             "rto" => config.rto = rto(value)?,
@@ -67,6 +70,7 @@ impl Setup {
             "scaling" => config.window_scaling = switch(value)?,
             "timestamps" => config.timestamps = switch(value)?,
             "sack" => config.sack = switch(value)?,
+            "santa_cruz" => config.santa_cruz = switch(value)?,
             "ecn" => config.ecn = switch(value)?,
             "nagle" => config.nagle = switch(value)?,
             "restart_after_idle" => config.restart_after_idle = switch(value)?,

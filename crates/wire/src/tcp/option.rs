@@ -3,8 +3,9 @@
 use thiserror::Error;
 
 use crate::header::Header;
-use crate::sack::{SackBlocks, SeqRange};
-use crate::segment::{Options, Timestamps};
+use crate::sack::SeqRange;
+use crate::santa_cruz::SantaCruz;
+use crate::segment::{Options, Report, Reports, Timestamps};
 use crate::seq::SeqNum;
 use crate::window::{Mss, WindowScale};
 
@@ -32,6 +33,8 @@ const FAST_OPEN: u8 = 34;
 const ACCURATE_ECN: [u8; 2] = [172, 174];
 // RFC 4727 §7.
 const EXPERIMENTAL: [u8; 2] = [253, 254];
+// RFC 6994 §3: which experiment it is. "SC", of our choosing, and not registered with IANA.
+const SANTA_CRUZ: u16 = 0x5343;
 
 /// An option as it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +88,11 @@ pub enum KnownOption<'a> {
     },
     /// Counters of accurate ECN (RFC 9768).
     AccurateEcn(&'a [u8]),
-    /// An experiment that shares a kind with others (RFC 6994).
+    /// That its sender speaks TCP Santa Cruz: the option of a SYN.
+    SantaCruzPermitted,
+    /// The option of TCP Santa Cruz.
+    SantaCruz(SantaCruz),
+    /// An experiment that shares a kind with others (RFC 6994), and none of ours; or one of ours that makes no sense.
     Experimental {
         /// Which one: of a longer identifier, the first two bytes.
         exid: u16,
@@ -151,7 +158,12 @@ impl<'a> RawOption<'a> {
                 KnownOption::AccurateEcn(data)
             }
             (kind, &[high, low, ref data @ ..]) if EXPERIMENTAL.contains(&kind) => {
-                KnownOption::Experimental { exid: u16::from_be_bytes([high, low]), data }
+                let exid = u16::from_be_bytes([high, low]);
+                match (SantaCruz::of_fields(data), data) {
+                    (Some(option), _) if exid == SANTA_CRUZ => KnownOption::SantaCruz(option),
+                    (_, []) if exid == SANTA_CRUZ => KnownOption::SantaCruzPermitted,
+                    _ => KnownOption::Experimental { exid, data },
+                }
             }
             _ => return None,
         })
@@ -210,17 +222,32 @@ pub(super) fn write(options: &Options, out: &mut Header) {
     if options.sack_permitted {
         out.push(&[NO_OPERATION, NO_OPERATION, SACK_PERMITTED, 2]);
     }
+    if options.santa_cruz_permitted {
+        out.push(&[EXPERIMENTAL[0], 4]);
+        out.push(&SANTA_CRUZ.to_be_bytes());
+    }
     if let Some(timestamps) = options.timestamps {
         out.push(&[NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10]);
         out.push(&timestamps.val.to_be_bytes());
         out.push(&timestamps.ecr.to_be_bytes());
     }
-    if !options.sack.is_empty() {
-        let len = u8::try_from(2 + 8 * options.sack.len()).unwrap_or(u8::MAX);
-        out.push(&[NO_OPERATION, NO_OPERATION, SACK, len]);
-        for block in options.sack.iter() {
-            out.push(&block.start().value().to_be_bytes());
-            out.push(&block.end().value().to_be_bytes());
+    match options.reports.read() {
+        Report::None => {}
+        Report::Sack(blocks) => {
+            let len = u8::try_from(2 + 8 * blocks.len()).unwrap_or(u8::MAX);
+            out.push(&[NO_OPERATION, NO_OPERATION, SACK, len]);
+            for block in blocks.iter() {
+                out.push(&block.start().value().to_be_bytes());
+                out.push(&block.end().value().to_be_bytes());
+            }
+        }
+        Report::SantaCruz(option) => {
+            let fields = option.fields_len() as usize;
+            let len = 4 + fields;
+            out.push(&[NO_OPERATION; 3][..len.next_multiple_of(4) - len]);
+            out.push(&[EXPERIMENTAL[0], u8::try_from(len).unwrap_or(u8::MAX)]);
+            out.push(&SANTA_CRUZ.to_be_bytes());
+            out.push(&option.fields()[..fields]);
         }
     }
 }
@@ -233,14 +260,16 @@ pub(super) fn believed(options: RawOptions<'_>, syn: bool) -> Options {
             KnownOption::Mss(mss) if syn => found.mss = Mss::new(mss),
             KnownOption::WindowScale(shift) if syn => found.window_scale = Some(WindowScale::clamped(shift)),
             KnownOption::SackPermitted if syn => found.sack_permitted = true,
+            KnownOption::SantaCruzPermitted if syn => found.santa_cruz_permitted = true,
             KnownOption::Timestamps(timestamps) => found.timestamps = Some(timestamps),
-            KnownOption::Sack(edges) => found.sack = edges.iter().filter_map(block).collect(),
+            KnownOption::Sack(edges) => found.reports = edges.iter().filter_map(block).collect(),
+            KnownOption::SantaCruz(option) => found.reports = option.into(),
             _ => {}
         }
     }
     // What fitted when it came, unpadded, need not fit as we write it: a SYN with SACK blocks.
     if found.wire_len() > 40 {
-        found.sack = SackBlocks::EMPTY;
+        found.reports = Reports::NONE;
     }
     found
 }

@@ -4,9 +4,28 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ipv4;
-use crate::sack::{SackBlocks, SeqRange};
-use crate::segment::{Options, Timestamps};
+use crate::sack::SeqRange;
+use crate::santa_cruz::{AckWindow, Arrival, CopyNumber, SantaCruz};
+use crate::segment::{Options, Reports, Timestamps};
 use crate::window::{Mss, WindowScale};
+
+fn any_copy() -> impl Strategy<Value = CopyNumber> {
+    (1..=15u8).prop_map(|value| CopyNumber::new(value).unwrap())
+}
+
+prop_compose! {
+    /// With a window of up to so many bytes.
+    fn any_santa_cruz(room: usize)(
+        data_copy in proptest::option::of(any_copy()),
+        cause in proptest::option::of((any::<u32>(), any_copy(), any::<u32>())),
+        window in (1..=u8::MAX, proptest::collection::vec(any::<u8>(), 0..=room)),
+    ) -> SantaCruz {
+        let option = SantaCruz::new(data_copy);
+        let Some((seq, copy, at)) = cause else { return option };
+        let window = AckWindow::new(window.0, &window.1).unwrap_or(AckWindow::EMPTY);
+        option.answering(Arrival { seq: SeqNum::new(seq), copy, at }, window)
+    }
+}
 
 prop_compose! {
     fn any_options(syn: bool, most_with_timestamps: usize)(
@@ -14,7 +33,10 @@ prop_compose! {
         scale in proptest::option::of(0..=14u8),
         sack_permitted in any::<bool>(),
         timestamps in proptest::option::of(any::<(u32, u32)>()),
+        santa_cruz_permitted in any::<bool>(),
         blocks in proptest::collection::vec((any::<u32>(), 1..1u32 << 31), 0..=4),
+        // 40 bytes hold a window of 14 bytes beside timestamps.
+        santa_cruz in proptest::option::of(any_santa_cruz(14)),
     ) -> Options {
         // 40 bytes hold three blocks beside timestamps.
         let room = if timestamps.is_some() { most_with_timestamps } else { 4 };
@@ -27,7 +49,12 @@ prop_compose! {
             window_scale: scale.filter(|_| syn).map(WindowScale::clamped),
             sack_permitted: sack_permitted && syn,
             timestamps: timestamps.map(|(val, ecr)| Timestamps { val, ecr }),
-            sack: if syn { SackBlocks::EMPTY } else { blocks.collect() },
+            santa_cruz_permitted: santa_cruz_permitted && syn,
+            reports: match santa_cruz {
+                _ if syn => Reports::NONE,
+                Some(option) => option.into(),
+                None => blocks.collect(),
+            },
         }
     }
 }
@@ -144,7 +171,7 @@ fn a_syn_byte_by_byte() {
         window_scale: Some(WindowScale::clamped(7)),
         sack_permitted: true,
         timestamps: Some(Timestamps { val: 0x0102_0304, ecr: 0 }),
-        sack: SackBlocks::EMPTY,
+        ..Options::default()
     };
     let syn = Segment { ack: None, control: Control::Syn, seq: SeqNum::new(0x1122_3344), options, ..bare() };
     let mut bytes = Vec::new();
@@ -168,8 +195,50 @@ fn a_syn_byte_by_byte() {
 
 #[test]
 fn options_of_a_syn_belong_to_a_syn() {
-    let options = Options { sack_permitted: true, ..Options::default() };
-    assert_eq!(Repr::new(PORTS, Segment { options, ..bare() }), Err(Unwritable::SynOptions));
+    let sack = Options { sack_permitted: true, ..Options::default() };
+    let santa_cruz = Options { santa_cruz_permitted: true, ..Options::default() };
+    for options in [sack, santa_cruz] {
+        assert_eq!(Repr::new(PORTS, Segment { options, ..bare() }), Err(Unwritable::SynOptions));
+    }
+}
+
+/// The paper's Table 1 behind kind, length and experiment (RFC 6994 §3): copies, sequence number, time, bytes a bit, window. Each
+/// of the four forms, padded in front.
+#[test]
+fn santa_cruz_byte_by_byte() {
+    let copy = |value| CopyNumber::new(value).unwrap();
+    let data = SantaCruz::new(Some(copy(2)));
+    let arrival = Arrival { seq: SeqNum::new(0x0a0b_0c0d), copy: copy(3), at: 0x0102_0304 };
+    let answer = SantaCruz::new(None).answering(arrival, AckWindow::new(9, &[0x1f, 0x80]).unwrap());
+    let permitted = Options { santa_cruz_permitted: true, ..Options::default() };
+    let of = |option| Options { reports: Reports::from(option), ..Options::default() };
+    let (syn, none) = (Control::Syn, Control::None);
+    let table: [(Control, Options, &[u8]); 4] = [
+        (syn, permitted, &[253, 4, 0x53, 0x43]),
+        (none, of(data), &[1, 1, 1, 253, 5, 0x53, 0x43, 0x20]),
+        (
+            none,
+            of(data.answering(arrival, AckWindow::EMPTY)),
+            &[1, 1, 1, 253, 13, 0x53, 0x43, 0x23, 10, 11, 12, 13, 1, 2, 3, 4],
+        ),
+        (none, of(answer), &[253, 16, 0x53, 0x43, 0x03, 10, 11, 12, 13, 1, 2, 3, 4, 9, 0x1f, 0x80]),
+    ];
+    for (control, options, expected) in table {
+        let repr = Repr::new(PORTS, Segment { control, options, ..bare() }).unwrap();
+        let bytes = repr.header(Checksum::EMPTY, Checksum::EMPTY);
+        assert_eq!(&bytes[HEADER_LEN..], expected);
+        assert_eq!(View::new(&bytes).unwrap().repr(Ecn::NotEct), Some(repr));
+    }
+    // The longest fits beside timestamps if its window is of 14 bytes.
+    let mut options = of(data.answering(arrival, AckWindow::new(1, &[1; 18]).unwrap()));
+    assert_eq!(options.wire_len(), 32);
+    options.timestamps = Some(Timestamps { val: 1, ecr: 2 });
+    assert_eq!(Repr::new(PORTS, Segment { options, ..bare() }), Err(Unwritable::Options { len: 44 }));
+    options = Options {
+        timestamps: options.timestamps,
+        ..of(data.answering(arrival, AckWindow::new(1, &[1; 14]).unwrap()))
+    };
+    assert!(Repr::new(PORTS, Segment { options, ..bare() }).is_ok_and(|repr| repr.len() == 60));
 }
 
 #[test]
@@ -253,6 +322,19 @@ fn known_options_are_taken_apart() {
     // RFC 6994 §3
     let experiment = KnownOption::Experimental { exid: 0xf989, data: &[1] };
     assert_eq!(known(&[254, 5, 0xf9, 0x89, 1]), (Some("experimental"), Some(experiment)));
+    // The option of TCP Santa Cruz, in the form of a SYN and with a transmission's number; and one of its ExID that says
+    // nothing: an arrival of no transmission, half of one, a window without bits.
+    assert_eq!(known(&[253, 4, 0x53, 0x43]).1, Some(KnownOption::SantaCruzPermitted));
+    let first = SantaCruz::new(Some(CopyNumber::FIRST));
+    assert_eq!(known(&[253, 5, 0x53, 0x43, 0x10]).1, Some(KnownOption::SantaCruz(first)));
+    for bytes in [
+        &[253, 5, 0x53, 0x43, 0x11][..],
+        &[253, 8, 0x53, 0x43, 0x11, 1, 2, 3],
+        &[253, 14, 0x53, 0x43, 0x11, 0, 0, 0, 1, 0, 0, 0, 2, 7],
+        &[253, 15, 0x53, 0x43, 0x11, 0, 0, 0, 1, 0, 0, 0, 2, 0, 7],
+    ] {
+        assert!(matches!(known(bytes).1, Some(KnownOption::Experimental { exid: 0x5343, .. })), "{bytes:?}");
+    }
     // Lengths that the kind cannot have; a kind that nobody knows.
     for (bytes, name) in [
         (&[2, 3, 1][..], "MSS"),

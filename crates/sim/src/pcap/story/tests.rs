@@ -20,7 +20,7 @@ fn story() -> Story {
 
 fn causes(sack: bool) -> Causes {
     Causes {
-        links: vec![("x".into(), "random loss")],
+        links: vec![LinkCauses::new("x", &LinkConfig::default())],
         workloads: vec!["w".into()],
         senders: vec![("s".into(), sack)],
     }

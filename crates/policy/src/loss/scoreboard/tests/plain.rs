@@ -1,7 +1,7 @@
 //! The scoreboard as a specification: cuts with their marks, looked through from end to end for every answer.
 
 use units::Instant;
-use wire::{SeqNum, SeqRange};
+use wire::{CopyNumber, SeqNum, SeqRange};
 
 use super::super::{Acked, Cut};
 
@@ -14,7 +14,8 @@ pub(super) struct Plain {
 impl Plain {
     pub(super) fn push(&mut self, seq: SeqNum, len: u32, now: Instant, again: bool) {
         let (sacked, lost, resent) = (false, false, false);
-        self.cuts.push(Cut { seq, len, sent_at: now, sacked, lost, resent, ambiguous: again, run: 0 });
+        let copy = if again { CopyNumber::LAST } else { CopyNumber::FIRST };
+        self.cuts.push(Cut { seq, len, sent_at: now, sacked, lost, resent, copy, run: 0 });
     }
 
     pub(super) fn ack(&mut self, una: SeqNum) -> Acked {
@@ -24,12 +25,14 @@ impl Plain {
             if cut.end().after(una) {
                 let part = una.distance_from(cut.seq);
                 acked.bytes += part;
+                acked.reported += if cut.sacked { part } else { 0 };
                 (cut.seq, cut.len) = (una, cut.len - part);
                 break;
             }
             let cut = self.cuts.remove(0);
             acked.bytes += cut.len;
-            ambiguous |= cut.ambiguous;
+            acked.reported += if cut.sacked { cut.len } else { 0 };
+            ambiguous |= cut.was_resent();
             acked.timed = if ambiguous { None } else { Some(cut.sent_at) };
         }
         acked
@@ -77,7 +80,7 @@ impl Plain {
         if len < whole.len {
             self.cuts.insert(index + 1, Cut { seq: seq + len, len: whole.len - len, ..whole });
         }
-        self.cuts[index] = Cut { len, resent: true, ambiguous: true, sent_at: now, ..whole };
+        self.cuts[index] = Cut { len, resent: true, copy: whole.copy.next(), sent_at: now, ..whole };
     }
 
     pub(super) fn end_recovery(&mut self, keep_reports: bool) {

@@ -1,0 +1,202 @@
+use proptest::prelude::*;
+use units::Duration;
+use wire::SeqNum;
+
+use super::*;
+use crate::congestion::WindowRules;
+
+const SMSS: u32 = 1000;
+const FULL: Growth = Growth::Standard { step: SMSS, per_rtt: SMSS };
+
+fn target(n_op: u16, delta: u16) -> Target {
+    let (n_op, delta) = (Packets::from_hundredths(n_op), Packets::from_hundredths(delta));
+    Target::new(n_op, delta, Translation::Session).unwrap()
+}
+
+fn controller(target: Target, segments: u32) -> SantaCruz {
+    SantaCruz::new(target, Reno::new(segments * SMSS, WindowRules::RFC, Classic))
+}
+
+fn at(micros: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(micros)
+}
+
+/// A report of the packet `number`, counted from 0, that left and arrived and whose acknowledgment came at these times
+/// in microseconds.
+fn report(number: u64, [sent, arrived, now]: [u64; 3], acked: u32) -> AckSample {
+    let seq = SeqNum::new(u32::try_from(number).unwrap() * SMSS);
+    let forward = ForwardSample {
+        now: at(now),
+        seq,
+        sent_at: at(sent),
+        // The peer's clock is another, and comes round.
+        arrived_us: u32::try_from((arrived + u64::from(u32::MAX) - 100) & u64::from(u32::MAX)).unwrap(),
+        delivered: (number + 1) * u64::from(SMSS),
+        srtt: Duration::from_micros(now - sent),
+    };
+    AckSample {
+        acked,
+        smss: SMSS,
+        app_limited: false,
+        now: at(now),
+        rtt: None,
+        una: seq + SMSS,
+        nxt: seq + 20 * SMSS,
+        forward: Some(forward),
+    }
+}
+
+proptest! {
+    /// (2) to (4): on a link that never idles, n is what the last packet of the window found waiting there, whatever
+    /// acknowledgments were lost.
+    #[test]
+    fn the_estimate_is_the_queue_on_a_link_that_never_idles(
+        service in 10..20_000u64,
+        delay in 0..100_000u64,
+        // How long before the link is ready for it each packet comes, in thousandths of what is possible; and whether its
+        // acknowledgment arrives.
+        packets in prop::collection::vec((0..=1000u64, prop::bool::weighted(0.7)), 2..200),
+    ) {
+        let mut sc = controller(Target::PAPER, 2);
+        let mut sent = 0;
+        let mut last = None;
+        let mut windows = 0;
+        for (number, (early, reported)) in (0u64..).zip(packets) {
+            // The link is free for it at `number · service`, and never sooner.
+            sent = (sent * early + number * service * (1000 - early)) / 1000;
+            let arrived = (number + 1) * service + delay;
+            if !reported && number > 0 {
+                continue;
+            }
+            let began = sc.began;
+            let before = last.replace((number * service - sent, number));
+            sc.observe(&report(number, [sent, arrived, arrived + delay], SMSS));
+            // The first report begins a window, and a window of one packet says nothing yet.
+            if let Some((waits, of)) = before.filter(|&(_, of)| of > 0 && sc.began != began) {
+                let true_queue = i128::from(waits) * 1_000_000 / i128::from(service);
+                prop_assert!((sc.queue_millionths() - true_queue).abs() < 1000, "{of}: {} {true_queue}", sc.queue);
+                windows += 1;
+            }
+        }
+        prop_assert!(windows <= 200);
+    }
+}
+
+/// The numbers of the example of `tcpsf.models.santa_cruz.queue_estimate`: two windows of three packets each, after which 2
+/// and 3 packets wait, by either translation.
+#[test]
+fn the_closed_model_says_the_same() {
+    for translation in [Translation::Session, Translation::Window] {
+        let of = Packets::from_hundredths;
+        let mut sc = controller(Target::new(of(150), of(25), translation).unwrap(), 3);
+        let mut seen = Vec::new();
+        for (number, (sent, received)) in
+            (0u64..).zip([(0, 1), (0, 2), (0, 3), (2, 4), (2, 5), (2, 6), (4, 7)])
+        {
+            let began = sc.began;
+            let [sent, received] = [sent, received].map(|second: u64| second * 1_000_000);
+            sc.observe(&report(number, [sent, received, received], SMSS));
+            if number > 0 && sc.began != began {
+                seen.push(sc.queue_millionths());
+            }
+        }
+        assert_eq!(seen, [2_000_000, 3_000_000], "{translation:?}");
+    }
+}
+
+/// Section 3.1.2: the window is held within `N_op ± δ`, and moves by a segment a window outside.
+#[test]
+fn a_window_is_adjusted_by_a_segment() {
+    for (waiting, verdict) in [(12, 1i64), (13, 0), (17, 0), (18, -1)] {
+        let mut sc = controller(target(150, 25), 10);
+        sc.slow_start = false;
+        // Packets of 1 ms that each wait a little longer, so that at the window's end there are `waiting` tenths.
+        let times = |number: u64| {
+            let arrived = 1000 * (number + 1);
+            [arrived - 1000 - number * waiting * 100 / 10, arrived, arrived + 9000]
+        };
+        for number in 0..=10 {
+            sc.on_ack(&report(number, times(number), SMSS), FULL);
+            assert_eq!(sc.cwnd(), 10 * SMSS, "not before the window is over");
+        }
+        // The first that left after the window began.
+        let [_, arrived, now] = times(11);
+        sc.on_ack(&report(11, [10_000, arrived, now], SMSS), FULL);
+        assert_eq!(i64::from(sc.cwnd()), 10_000 + verdict * 1000, "{waiting}");
+        sc.on_ack(&report(12, [10_000, arrived + 1000, now + 1000], SMSS), FULL);
+        assert_eq!(i64::from(sc.cwnd()), 10_000 + verdict * 1000, "once a window");
+    }
+}
+
+/// Startup: slow start doubles the window a round trip, until the packets that wait at the end of a window are more than half
+/// of what is wanted.
+#[test]
+fn slow_start_ends_when_a_queue_has_grown() {
+    let mut sc = controller(target(300, 25), 2);
+    // Two packets, a round trip of 10 ms, and no queue.
+    sc.on_ack(&report(0, [0, 5000, 10_000], SMSS), FULL);
+    sc.on_ack(&report(1, [1000, 6000, 11_000], SMSS), FULL);
+    assert_eq!((sc.cwnd(), sc.slow_start), (4 * SMSS, true));
+    // The next leave at once, and arrive 1 ms apart: too little for a single relative delay.
+    for number in 2..20 {
+        let late = 1000 * (number - 2);
+        sc.on_ack(&report(number, [11_000, 16_000 + late, 21_000 + late], SMSS), FULL);
+        assert!(sc.slow_start);
+    }
+    assert_eq!(sc.cwnd(), 22 * SMSS);
+    sc.on_ack(&report(20, [39_000, 44_000, 49_000], SMSS), FULL);
+    assert_eq!((sc.slow_start, sc.ssthresh()), (false, 22 * SMSS));
+}
+
+/// Startup: a single relative delay beyond half of what is wanted is enough. The second of two packets that left at once
+/// waits for the first: one packet, whatever the link.
+#[test]
+fn slow_start_ends_with_a_relative_delay() {
+    for (n_op, on) in [(150, false), (199, false), (200, true), (300, true)] {
+        let mut sc = controller(target(n_op, 25), 2);
+        sc.on_ack(&report(0, [0, 5000, 10_000], SMSS), FULL);
+        sc.on_ack(&report(1, [0, 10_333, 15_333], SMSS), FULL);
+        assert_eq!(sc.slow_start, on, "{n_op}");
+    }
+}
+
+/// Section 3.1.2: growth doesn't count acknowledgments. With one in four of them the window is as wide, in slow start and
+/// after it.
+#[test]
+fn lost_acknowledgments_do_not_slow_growth() {
+    let after = |every: u64, slow_start: bool| {
+        let mut sc = controller(target(150, 25), 16);
+        sc.slow_start = slow_start;
+        // Eight round trips with 16 packets each, and no queue.
+        for number in (0..128u64).filter(|number| (number + 1) % every == 0) {
+            let sent = number / 16 * 20_000 + number % 16 * 1000;
+            let acked = SMSS * u32::try_from(every).unwrap();
+            sc.on_ack(&report(number, [sent, sent + 10_000, sent + 20_000], acked), FULL);
+        }
+        sc.cwnd()
+    };
+    for slow_start in [false, true] {
+        assert_eq!(after(4, slow_start), after(1, slow_start));
+    }
+    assert_eq!(after(1, false), (16 + 7) * SMSS);
+}
+
+/// The paper's text is silent: a loss does what it does to Reno, and ends slow start; a timeout begins it again.
+#[test]
+fn a_loss_is_renos() {
+    let loss = LossSample {
+        smss: SMSS,
+        flight: 10_000,
+        segment: SMSS,
+        duplicates: 0,
+        loss_window: SMSS,
+        now: Instant::ZERO,
+        sent_at: None,
+        resent: false,
+    };
+    let mut sc = controller(Target::PAPER, 10);
+    sc.on_loss(&loss);
+    assert_eq!((sc.cwnd(), sc.ssthresh(), sc.slow_start), (5000, 5000, false));
+    sc.on_timeout(&loss, false);
+    assert_eq!((sc.cwnd(), sc.ssthresh(), sc.slow_start), (SMSS, 5000, true));
+}

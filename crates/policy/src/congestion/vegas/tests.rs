@@ -1,0 +1,197 @@
+use super::*;
+
+const SMSS: u32 = 1000;
+const BASE_MS: u64 = 100;
+
+fn vegas(initial: u32) -> Vegas {
+    Vegas::new(initial, WindowRules::RFC, VegasThresholds::PAPER)
+}
+
+/// A path that holds so many segments in a round trip of 100 ms; more of them wait in a queue.
+struct Path {
+    vegas: Vegas,
+    holds: u32,
+    una: SeqNum,
+    nxt: SeqNum,
+    now: Instant,
+}
+
+impl Path {
+    fn new(vegas: Vegas, holds: u32) -> Self {
+        let start = SeqNum::new(u32::MAX - 5000);
+        Self { vegas, holds, una: start, nxt: start, now: Instant::ZERO }
+    }
+
+    /// Sends what the window lets out, and has one segment acknowledged.
+    fn step(&mut self) {
+        while self.nxt.distance_from(self.una) + SMSS <= self.vegas.cwnd() {
+            self.nxt += SMSS;
+        }
+        let segments = self.nxt.distance_from(self.una) / SMSS;
+        let rtt = Duration::from_millis(BASE_MS) * u64::from(segments.max(self.holds));
+        let rtt = Duration::from_nanos(rtt.as_nanos() / u64::from(self.holds));
+        self.now += Duration::from_millis(1);
+        self.una += SMSS;
+        let ack = AckSample {
+            acked: SMSS,
+            smss: SMSS,
+            app_limited: false,
+            now: self.now,
+            rtt: Some(rtt),
+            una: self.una,
+            nxt: self.nxt,
+            forward: None,
+        };
+        self.vegas.on_ack(&ack, Growth::Standard { step: SMSS, per_rtt: SMSS });
+    }
+
+    /// The windows after each of so many acknowledgments.
+    fn windows(&mut self, acks: usize) -> Vec<u32> {
+        (0..acks)
+            .map(|_| {
+                self.step();
+                self.vegas.cwnd()
+            })
+            .collect()
+    }
+}
+
+fn loss(sent_at: u64, now: u64, resent: bool) -> LossSample {
+    let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+    LossSample {
+        smss: SMSS,
+        flight: 20_000,
+        segment: SMSS,
+        duplicates: 3,
+        loss_window: SMSS,
+        now: at(now),
+        sent_at: Some(at(sent_at)),
+        resent,
+    }
+}
+
+/// §III-C: the window doubles every other round trip, and between it is still.
+#[test]
+fn slow_start_doubles_in_every_second_round() {
+    let mut path = Path::new(vegas(SMSS), 100);
+    assert_eq!(path.windows(2), [1000, 2000], "the first round measures");
+    assert_eq!(path.windows(2), [2000, 2000]);
+    assert_eq!(path.windows(2), [3000, 4000]);
+    assert_eq!(path.windows(4), [4000; 4]);
+    assert_eq!(path.windows(4), [5000, 6000, 7000, 8000]);
+}
+
+/// §III-C: more than γ segments in the queue, and the window loses an eighth.
+#[test]
+fn slow_start_ends_when_a_queue_grows() {
+    let mut path = Path::new(vegas(SMSS), 5);
+    let windows = path.windows(60);
+    let top = *windows.iter().max().unwrap();
+    let end = windows.iter().position(|&w| w < top && w > top / 2 && w == top - top / 8).expect("an eighth");
+    assert_eq!(top, 8000, "with 4 the queue is empty, with 8 it holds 3");
+    assert!(windows[end..].iter().all(|&w| w <= top));
+}
+
+/// §III-B: from either side the window comes to where one to three segments are queued, and stays.
+#[test]
+fn the_window_settles_between_alpha_and_beta() {
+    for (initial, holds) in [(SMSS, 17), (8 * SMSS, 17), (40 * SMSS, 17), (SMSS, 60)] {
+        let rules = WindowRules { ssthresh: 2 * SMSS, ..WindowRules::RFC };
+        let mut path = Path::new(Vegas::new(initial, rules, VegasThresholds::PAPER), holds);
+        // A window that is too large from the first segment on never shows the path without its queue.
+        path.vegas.base = Some(Duration::from_millis(BASE_MS));
+        path.windows(10_000);
+        let last = path.windows(200);
+        assert!(last.iter().all(|w| *w == last[0]), "{last:?}");
+        let queued = last[0].div_ceil(SMSS) - holds;
+        assert!((1..=3).contains(&queued), "{initial} {holds}: {queued}");
+    }
+}
+
+/// §III-A: losses of one window reduce it once, by a quarter; the loss of a copy halves it.
+#[test]
+fn only_what_left_after_a_decrease_leads_to_another() {
+    let mut vegas = vegas(20 * SMSS);
+    vegas.on_loss(&loss(100, 200, false));
+    assert_eq!((vegas.cwnd(), vegas.ssthresh()), (15_000, 15_000));
+    vegas.on_loss(&loss(150, 250, false));
+    vegas.on_loss(&loss(200, 300, true));
+    assert_eq!(vegas.cwnd(), 15_000, "sent before the decrease, or with it");
+    vegas.on_loss(&loss(201, 310, false));
+    assert_eq!(vegas.cwnd(), 12_000);
+    vegas.on_loss(&loss(320, 400, true));
+    assert_eq!(vegas.cwnd(), 6000);
+    for at in 5..20 {
+        vegas.on_loss(&loss(100 * at, 100 * at + 50, false));
+    }
+    assert_eq!(vegas.cwnd(), 2000);
+}
+
+/// A timeout starts over, up to half of what it was; recovery sets a window below the threshold in slow start again.
+#[test]
+fn a_timeout_begins_a_slow_start() {
+    let mut vegas = vegas(20 * SMSS);
+    vegas.on_timeout(&loss(100, 200, false), false);
+    assert_eq!((vegas.cwnd(), vegas.ssthresh()), (1000, 10_000));
+    vegas.on_timeout(&loss(100, 300, true), true);
+    assert_eq!(vegas.ssthresh(), 10_000, "held while the same data keep timing out");
+    let mut path = Path::new(vegas, 100);
+    let windows = path.windows(100);
+    assert!(windows.contains(&2000) && windows.contains(&9000), "{windows:?}");
+    assert!(windows.iter().all(|&w| w < 20_000), "linear from the threshold on");
+}
+
+/// RFC 3168 §6.1.2: marks reduce as losses do, down to one segment, where only waiting is left.
+#[test]
+fn marks_reduce_down_to_one_segment() {
+    let mut vegas = vegas(4 * SMSS);
+    let seen: Vec<(u32, bool)> = (0..4)
+        .map(|_| {
+            let waits = vegas.on_mark(&loss(1, 2, false));
+            (vegas.cwnd(), waits)
+        })
+        .collect();
+    assert_eq!(seen, [(3000, false), (2000, false), (1000, false), (1000, true)]);
+}
+
+/// A window that isn't used doesn't grow.
+#[test]
+fn an_unused_window_stays() {
+    let mut vegas = vegas(10 * SMSS);
+    for n in 1..100 {
+        let una = SeqNum::new(n * SMSS);
+        let now = Instant::ZERO + Duration::from_millis(u64::from(n) * 100);
+        let rtt = Some(Duration::from_millis(100));
+        let ack = AckSample {
+            acked: SMSS,
+            smss: SMSS,
+            app_limited: false,
+            now,
+            rtt,
+            una,
+            nxt: una + SMSS,
+            forward: None,
+        };
+        vegas.on_ack(&ack, Growth::Standard { step: SMSS, per_rtt: SMSS });
+    }
+    assert_eq!(vegas.cwnd(), 10_000);
+}
+
+/// The small window of variable-size framing is the framing's.
+#[test]
+fn framing_sets_the_small_window() {
+    let mut vegas = vegas(SMSS);
+    let (una, nxt) = (SeqNum::new(500), SeqNum::new(1500));
+    let ack = AckSample {
+        acked: 500,
+        smss: SMSS,
+        app_limited: false,
+        now: Instant::ZERO,
+        rtt: None,
+        una,
+        nxt,
+        forward: None,
+    };
+    vegas.on_ack(&ack, Growth::Window(1320));
+    assert_eq!(vegas.cwnd(), 1320);
+}

@@ -1,0 +1,97 @@
+use wire::SeqNum;
+
+use super::*;
+
+const SMSS: u32 = 1000;
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+fn seq(segment: u32) -> SeqNum {
+    SeqNum::new(segment * SMSS)
+}
+
+/// Segments that left a millisecond apart.
+fn board(segments: u32) -> Scoreboard {
+    let mut board = Scoreboard::default();
+    for n in 0..segments {
+        board.push(seq(n), SMSS, at(u64::from(n)), false);
+    }
+    board
+}
+
+fn duplicate(ms: u64) -> Duplicate {
+    Duplicate { exact: true, newly_sacked: 0, now: at(ms) }
+}
+
+fn ack(ms: u64, una: u32, rtt: Option<u64>) -> AckSample {
+    let rtt = rtt.map(Duration::from_millis);
+    AckSample {
+        acked: SMSS,
+        smss: SMSS,
+        app_limited: false,
+        now: at(ms),
+        rtt,
+        una: seq(una),
+        nxt: seq(20),
+        forward: None,
+    }
+}
+
+/// A detector that has seen a round trip of 100 ms, so that its timeout is 100 + 2 · (25 − 25/4) ms and a sixteenth: 146 ms.
+fn detector() -> Vegas {
+    let mut vegas = Vegas::new();
+    vegas.on_ack(&ack(0, 0, Some(100)), &Scoreboard::default());
+    assert_eq!(vegas.timeout, Duration::from_nanos(146_093_750));
+    vegas
+}
+
+/// §III-A: the first duplicate is enough once the timeout has passed, and the third in any case.
+#[test]
+fn a_duplicate_is_a_reason_to_look_at_the_clock() {
+    let board = board(8);
+    assert!(detector().on_duplicate(&duplicate(147), &board));
+    let mut vegas = detector();
+    assert!(!vegas.on_duplicate(&duplicate(144), &board));
+    assert!(!vegas.on_duplicate(&duplicate(145), &board));
+    assert!(vegas.on_duplicate(&duplicate(145), &board));
+    let window_update = Duplicate { exact: false, ..duplicate(500) };
+    assert!(!detector().on_duplicate(&window_update, &board));
+    assert!(!Vegas::new().on_duplicate(&duplicate(500), &board), "nothing measured, no timeout");
+}
+
+/// §III-A: the first two acknowledgments after a retransmission are looked at, the second only if the first found a loss.
+#[test]
+fn acknowledgments_after_a_retransmission_are_looked_at() {
+    let mut board = board(8);
+    let mut vegas = detector();
+    assert!(!vegas.on_ack(&ack(300, 0, None), &board), "there was no retransmission");
+    for (una, finds) in [(1, true), (2, true), (3, false)] {
+        if una == 1 {
+            assert!(vegas.on_duplicate(&duplicate(300), &board));
+        }
+        board.ack(seq(una));
+        assert_eq!(vegas.on_ack(&ack(400, una, None), &board), finds, "{una}");
+    }
+    assert!(vegas.on_duplicate(&duplicate(400), &board));
+    board.ack(seq(4));
+    board.resend(seq(4), SMSS, at(390));
+    assert!(!vegas.on_ack(&ack(401, 4, None), &board), "sent a moment ago");
+    board.ack(seq(5));
+    assert!(!vegas.on_ack(&ack(402, 5, None), &board), "the first found none");
+}
+
+/// A copy is given longer: the timeout grows by an eighth, and doubles when the copy is lost too.
+#[test]
+fn a_lost_copy_is_noticed_while_repairing() {
+    let mut board = board(8);
+    let mut vegas = detector();
+    assert!(vegas.on_duplicate(&duplicate(200), &board));
+    board.resend(seq(0), SMSS, at(200));
+    assert!(!vegas.on_duplicate_in_repair(&duplicate(364), &board));
+    assert!(vegas.on_duplicate_in_repair(&duplicate(365), &board));
+    board.resend(seq(0), SMSS, at(365));
+    assert!(!vegas.on_duplicate_in_repair(&duplicate(365 + 328), &board));
+    assert!(vegas.on_duplicate_in_repair(&duplicate(365 + 329), &board));
+}

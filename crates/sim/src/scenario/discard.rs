@@ -1,0 +1,175 @@
+//! Balanced packet discard and controlled delay on queues, and what a port does with cells, as written.
+
+use ::link::Probability;
+use ::link::atm;
+use serde::{Deserialize, Serialize};
+use units::Duration;
+
+use super::keys::at;
+use super::link::{is_yes, yes};
+use super::text;
+use super::{Place, ScenarioError, foreign, needed};
+
+/// Balanced packet discard (Cohen and Hamo 2001) with flows and packets: shares of the buffer, and a number of packets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { lower = 0.4, upper = 0.9, gap = 25 }")]
+pub struct Balanced {
+    /// Where more of the buffer is taken, a packet is dropped.
+    pub lower: f64,
+    /// The same for a flow that has just lost a packet.
+    pub upper: f64,
+    /// For how many packets.
+    pub gap: u32,
+}
+
+/// Controlled delay (RFC 8289): packets that have waited too long for too long are dropped as they leave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { target = \"5ms\", interval = \"100ms\" }")]
+pub struct CoDel {
+    /// How long packets may wait.
+    #[serde(default = "five_milliseconds", with = "text")]
+    pub target: Duration,
+    /// For how long they may wait longer.
+    #[serde(default = "a_tenth_of_a_second", with = "text")]
+    pub interval: Duration,
+    /// Packets that are ECN-capable are marked instead.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub ecn: bool,
+}
+
+/// What a port does with packets that it cannot store whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { policy = \"bpd\", lower = 0.4, upper = 0.9, gap = 25 }"
+)]
+pub struct Discard {
+    /// Which rule.
+    pub policy: Policy,
+    /// `epd`: where more of the buffer is taken, no packet begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// `bpd`: the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower: Option<f64>,
+    /// `bpd`: the same for a circuit that has just lost a packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upper: Option<f64>,
+    /// `bpd`: for how many packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<u32>,
+    /// What makes a virtual circuit.
+    #[serde(default, skip_serializing_if = "Circuit::is_flow")]
+    pub circuit: Circuit,
+}
+
+/// Which cells a port drops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    /// Those for which there is no room.
+    Plain,
+    /// And what follows them of their packet: partial packet discard.
+    Ppd,
+    /// And all of a packet that comes when the buffer is fuller than a threshold: early packet discard.
+    Epd,
+    /// With a higher threshold for who has just lost: balanced packet discard.
+    Bpd,
+}
+
+/// What makes a virtual circuit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Circuit {
+    /// Each flow, in each direction.
+    #[default]
+    Flow,
+    /// All flows of a workload, in each direction.
+    Workload,
+}
+
+impl Balanced {
+    pub(super) fn model(&self, place: &Place) -> Result<::link::Balanced, ScenarioError> {
+        balanced(place, self.lower, self.upper, self.gap)
+    }
+}
+
+impl CoDel {
+    pub(super) fn model(&self, place: &Place) -> Result<::link::CoDel, ScenarioError> {
+        let codel = at(place, "target", ::link::CoDel::new(self.target, self.interval))?;
+        Ok(codel.with_ecn(self.ecn))
+    }
+}
+
+impl Discard {
+    pub(super) fn model(&self, place: &Place) -> Result<(atm::Discard, atm::Circuit), ScenarioError> {
+        let name = self.policy.name();
+        let (threshold, lower) = (("threshold", self.threshold.is_some()), ("lower", self.lower.is_some()));
+        let (upper, gap) = (("upper", self.upper.is_some()), ("gap", self.gap.is_some()));
+        let refused: &[_] = match self.policy {
+            Policy::Plain | Policy::Ppd => &[threshold, lower, upper, gap],
+            Policy::Epd => &[lower, upper, gap],
+            Policy::Bpd => &[threshold],
+        };
+        foreign(place, name, refused)?;
+        let needed = |key: &str, value: Option<f64>| needed(value, place, key, name);
+        let discard = match self.policy {
+            Policy::Plain => atm::Discard::Plain,
+            Policy::Ppd => atm::Discard::Ppd,
+            Policy::Epd => {
+                atm::Discard::Epd(share(place, "threshold", needed("threshold", self.threshold)?)?)
+            }
+            Policy::Bpd => {
+                let (lower, upper) = (needed("lower", self.lower)?, needed("upper", self.upper)?);
+                let gap = super::needed(self.gap, place, "gap", name)?;
+                atm::Discard::Bpd(balanced(place, lower, upper, gap)?)
+            }
+        };
+        let circuit = match self.circuit {
+            Circuit::Flow => atm::Circuit::Flow,
+            Circuit::Workload => atm::Circuit::Path,
+        };
+        Ok((discard, circuit))
+    }
+}
+
+impl Policy {
+    /// As the scenario spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Ppd => "ppd",
+            Self::Epd => "epd",
+            Self::Bpd => "bpd",
+        }
+    }
+}
+
+impl Circuit {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_flow(&self) -> bool {
+        *self == Self::Flow
+    }
+}
+
+fn balanced(place: &Place, lower: f64, upper: f64, gap: u32) -> Result<::link::Balanced, ScenarioError> {
+    let (lower, upper) = (share(place, "lower", lower)?, share(place, "upper", upper)?);
+    at(place, "lower", ::link::Balanced::new(lower, upper, gap))
+}
+
+fn share(place: &Place, key: &str, value: f64) -> Result<Probability, ScenarioError> {
+    Probability::new(value).map_err(|_| {
+        let error = place.key(key).error(&format!("{value:?} is not a share of the buffer, 0 to 1"));
+        error.with_hint("0.4 is 40 % of it")
+    })
+}
+
+/// RFC 8289 §4.3: 5 % of the interval.
+fn five_milliseconds() -> Duration {
+    Duration::from_millis(5)
+}
+
+/// RFC 8289 §4.2: the longest of the usual round trips.
+fn a_tenth_of_a_second() -> Duration {
+    Duration::from_millis(100)
+}

@@ -1,0 +1,107 @@
+//! TCP Santa Cruz in the network of its paper's section 4.1: 1.5 Mb/s, 17 packets of buffer, 40 ms and 1 kB packets.
+#![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
+
+use sim::tables::{Flows, Links, Quantity, Samples};
+use sim::{Scenario, Simulation, Status};
+
+/// What a segment carries, and the MSS that leaves so much beside the option.
+const PAYLOAD: u32 = 960;
+const MSS: u32 = PAYLOAD + 16;
+
+struct Run {
+    flows: Flows,
+    links: Links,
+    samples: Samples,
+}
+
+impl Run {
+    /// A flow of 10 s, with `data` and `back` said of the links there and back besides.
+    fn new(sender: &str, data: &str, back: &str) -> Self {
+        let mss = if sender.contains("+sack") { PAYLOAD } else { MSS };
+        let json = format!(
+            r#"{{
+                "name": "test", "duration": "10s",
+                "samples": {{"every": "10ms", "workloads": ["ftp"], "links": ["bottleneck"]}},
+                "link": [
+                    {{"name": "in", "from": "a", "to": "r1", "rate": "10Mb/s", "delay": "5ms"}},
+                    {{"name": "bottleneck", "from": "r1", "to": "r2", "rate": "1.5Mb/s", "delay": "30ms",
+                        "buffer": {{"packets": 17}}{data}}},
+                    {{"name": "out", "from": "r2", "to": "b", "rate": "10Mb/s", "delay": "5ms"}},
+                    {{"name": "back", "from": "b", "to": "a", "rate": "1.5Mb/s", "delay": "40ms"{back}}}
+                ],
+                "workload": [{{"name": "ftp", "kind": "greedy", "from": "a", "to": "b", "flows": 1, "start": "0s",
+                    "handshake": false, "sender": "{sender}"}}],
+                "tcp": {{"profile": "ns2", "mss": {mss}, "receive_buffer": "64000B", "ssthresh_initial": "32000B"}}
+            }}"#
+        );
+        let scenario = Scenario::from_json(&json).unwrap();
+        let mut simulation = Simulation::new(&scenario, 1).unwrap();
+        while simulation.advance(100_000) == Status::Running {}
+        Self { flows: simulation.take_flows(), links: simulation.links(), samples: simulation.take_samples() }
+    }
+
+    /// Packets through the bottleneck; the link has time for 1875.
+    fn delivered(&self) -> u64 {
+        self.links.delivered_packets[1]
+    }
+
+    /// The samples of a quantity from this second on.
+    fn since(&self, second: f64, quantity: Quantity) -> Vec<f64> {
+        let all = &self.samples;
+        let rows = 0..all.time_s.len();
+        rows.filter(|&row| all.quantity.codes()[row] == quantity.code() && all.time_s[row] >= second)
+            .map(|row| all.value[row])
+            .collect()
+    }
+}
+
+/// Section 4.1: the window stays a little wider than what fills the path (16.5 packets), nothing is lost, and the link is
+/// in use; two packets wait, or three, the one on the line included.
+#[test]
+fn the_window_settles_at_the_operating_point() {
+    let run = Run::new("santa-cruz(n=1.5) / full / iw=2", "", "");
+    assert_eq!(run.links.dropped_buffer_packets[1], 0);
+    assert!(run.delivered() > 1875 * 9 / 10, "{}", run.delivered());
+    let cwnd = run.since(2.0, Quantity::CwndBytes);
+    let segments = |n: u32| f64::from(n * PAYLOAD);
+    assert!(cwnd.len() > 700 && cwnd.iter().all(|&cwnd| (segments(16)..=segments(20)).contains(&cwnd)));
+    let queue = run.since(2.0, Quantity::QueuePackets);
+    let mean = queue.iter().sum::<f64>() / f64::from(u32::try_from(queue.len()).unwrap());
+    assert!((2.0..3.5).contains(&mean), "{mean}");
+}
+
+/// The abstract: "resilient use of any acknowledgments". With four acknowledgments in ten lost the flow gets almost as much, for it is one of bursts.
+#[test]
+fn lost_acknowledgments_cost_little() {
+    let lossy = r#", "loss": {"kind": "packet", "probability": 0.4}"#;
+    let [whole, lost] = ["", lossy].map(|back| Run::new("santa-cruz(n=3) / full / iw=2", "", back));
+    assert!(lost.links.dropped_loss_packets[3] > 300);
+    assert!(lost.delivered() * 100 > whole.delivered() * 93, "{} {}", lost.delivered(), whole.delivered());
+    assert_eq!(lost.flows.timeouts, [0]);
+}
+
+/// Section 3.2.3: a lost copy is sent again without the timer, which SACK can't.
+#[test]
+fn lost_copies_need_no_timer() {
+    let lossy = r#", "loss": {"kind": "packet", "probability": 0.15}"#;
+    let [santa_cruz, ack_window, sack] =
+        ["santa-cruz(n=3) / full / iw=2", "reno+ackwindow / full / iw=2", "reno+sack / full / iw=2"]
+            .map(|sender| Run::new(sender, lossy, ""));
+    for run in [&santa_cruz, &ack_window] {
+        // About one copy in seven is lost, too.
+        assert!(run.flows.retransmitted_segments[0] > 20, "{:?}", run.flows.retransmitted_segments);
+        let timeouts = [run.flows.timeouts[0], sack.flows.timeouts[0]];
+        assert!(timeouts[0] < timeouts[1], "{timeouts:?}");
+        assert!(run.delivered() > 2 * sack.delivered());
+    }
+}
+
+/// Framing goes with it.
+#[test]
+fn framing_composes() {
+    for framing in ["fs(n=4)", "vs(n=4)"] {
+        let run = Run::new(&format!("santa-cruz(n=1.5) / {framing} / iw=1"), "", "");
+        assert_eq!(run.links.dropped_buffer_packets[1], 0);
+        assert!(run.delivered() > 1875 * 9 / 10, "{framing} {}", run.delivered());
+    }
+}

@@ -1,0 +1,247 @@
+//! What acknowledgments say beside their number: SACK blocks (RFC 2018), or the option of TCP Santa Cruz.
+//!
+//! With the latter every transmission is timed, copies too, so that Karn's rule has nothing to forbid; and how long each
+//! took on the way there is shown to the policies. Parsa and Garcia-Luna-Aceves 1999, section 3.2.
+
+use std::collections::VecDeque;
+
+use policy::loss::{Cut, LossDetector};
+use policy::{AckSample, CongestionController, ForwardSample};
+use units::{Duration, Instant};
+use wire::{Arrival, CopyNumber, Reports, SeqNum, SeqRange};
+
+use super::Sender;
+use crate::event::LossEvent;
+
+/// What a sender keeps whose peer says which transmission caused an acknowledgment.
+#[derive(Debug, Default)]
+pub(super) struct Reported {
+    /// Bytes known to have arrived.
+    pub(super) delivered: u64,
+    srtt: Option<Duration>,
+    /// The transmissions of what was sent more than once, oldest first. The last one of what is in flight also stands
+    /// on the scoreboard.
+    copies: VecDeque<Copy>,
+    /// What the acknowledgment at hand says, and whether the controller has been shown that.
+    latest: Option<ForwardSample>,
+    shown: bool,
+    /// Of all that arrived, the transmission that left last.
+    newest: Option<(Instant, SeqNum)>,
+    /// Something will be lost that isn't yet, if nothing else arrives.
+    waits: Option<Wait>,
+}
+
+/// A second look at a report. The retransmission timer wakes for it.
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    at: Instant,
+    report: ForwardSample,
+    /// When the timer would have expired.
+    deadline: Instant,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Copy {
+    seq: SeqNum,
+    number: CopyNumber,
+    sent_at: Instant,
+}
+
+impl Reported {
+    /// More are not worth keeping: an acknowledgment of one that is forgotten measures nothing.
+    const MOST_COPIES: usize = 64;
+
+    fn keep(&mut self, cut: &Cut) {
+        if self.copies.len() == Self::MOST_COPIES {
+            self.copies.pop_front();
+        }
+        self.copies.push_back(Copy { seq: cut.range().0, number: cut.copy(), sent_at: cut.sent_at() });
+    }
+
+    /// Notes that `before` became `after` by being sent again.
+    pub(super) fn resent(&mut self, before: &Cut, after: &Cut) {
+        if !before.was_resent() {
+            self.keep(before);
+        }
+        self.keep(after);
+    }
+
+    /// What the acknowledgment at hand says of the transmission that caused it, for the controller.
+    pub(super) fn show(&mut self) -> Option<ForwardSample> {
+        self.shown = true;
+        self.forward()
+    }
+
+    fn forward(&self) -> Option<ForwardSample> {
+        Some(ForwardSample { delivered: self.delivered, ..self.latest? })
+    }
+
+    fn smooth(&mut self, rtt: Duration) -> Duration {
+        // As RFC 6298 §2.3, but for every transmission that is acknowledged, and to the nanosecond.
+        let srtt = self.srtt.map_or(rtt, |srtt| {
+            Duration::from_nanos(srtt.as_nanos() - srtt.as_nanos() / 8 + rtt.as_nanos() / 8)
+        });
+        self.srtt = Some(srtt);
+        srtt
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.copies.capacity() * size_of::<Copy>()
+    }
+}
+
+impl Sender {
+    /// Which transmission of its data the segment at `seq` is, which has just been sent.
+    #[cold]
+    pub(crate) fn copy_of(&self, seq: SeqNum) -> CopyNumber {
+        self.board.cut_at(seq).map_or(CopyNumber::LAST, |cut| cut.copy())
+    }
+
+    /// What begins at `seq` leaves again, or the first `len` numbers of it.
+    #[cold]
+    pub(super) fn note_copy(&mut self, seq: SeqNum, len: u32, now: Instant) {
+        let before = self.board.cut_at(seq);
+        self.board.resend(seq, len, now);
+        if let (Some(reported), Some(before), Some(after)) =
+            (&mut self.reported, before, self.board.cut_at(seq))
+        {
+            reported.resent(&before, &after);
+        }
+    }
+
+    /// The bytes of memory that this takes.
+    pub(crate) fn reports_memory(&self) -> usize {
+        self.reported.as_ref().map_or(0, |reported| reported.memory())
+    }
+
+    /// Takes what came with an acknowledgment and returns the bytes it reports for the first time.
+    #[inline(never)]
+    pub(crate) fn take_reports(&mut self, reports: &Reports, ack: SeqNum, now: Instant) -> u32 {
+        match self.reported {
+            None => self.sack(reports.sack().iter(), ack),
+            Some(_) => self.take_option(reports, ack, now),
+        }
+    }
+
+    /// Takes the SACK blocks.
+    fn sack(&mut self, blocks: impl Iterator<Item = SeqRange>, ack: SeqNum) -> u32 {
+        if !self.sack {
+            return 0;
+        }
+        let mut news = 0;
+        for block in blocks {
+            // RFC 6675 §3 leaves it to the sender what to make of blocks for data never sent: nothing. A block
+            // below the acknowledgment reports a duplicate (RFC 2883 §4).
+            if block.end().at_or_before(self.max) && block.start().at_or_after(ack.latest(self.una)) {
+                news += self.board.sack(block);
+            }
+        }
+        news
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_option(&mut self, reports: &Reports, ack: SeqNum, now: Instant) -> u32 {
+        let Some(option) = reports.santa_cruz() else { return 0 };
+        let Some(arrival) = option.arrival() else { return 0 };
+        self.time(&arrival, now);
+        let mut news = 0;
+        if self.sack {
+            let una = ack.latest(self.una);
+            // What is acknowledged with it needs no report.
+            if arrival.seq.at_or_after(una)
+                && let Some((seq, len)) = self.board.cut_at(arrival.seq).map(|cut| cut.range())
+                && let Some(range) = SeqRange::new(seq, seq + len)
+            {
+                news += self.board.report(range, 0);
+            }
+            let window = option.window();
+            let blind = window.bytes_per_bit().saturating_sub(1);
+            for range in window.ranges(ack) {
+                let within = SeqRange::new(range.start().latest(una), range.end().earliest(self.max));
+                news += within.map_or(0, |range| self.board.report(range, blind));
+            }
+        }
+        if let Some(reported) = &mut self.reported {
+            reported.delivered += u64::from(news);
+        }
+        news
+    }
+
+    /// Measures the round trip of the transmission that arrived, unless it can't be told from another.
+    fn time(&mut self, arrival: &Arrival, now: Instant) {
+        let Some(reported) = &mut self.reported else { return };
+        reported.latest = None;
+        let &Arrival { seq, copy, at } = arrival;
+        if !copy.is_unique() {
+            return;
+        }
+        let sent_at = match self.board.cut_at(seq) {
+            Some(cut) if cut.copy() == copy => Some(cut.sent_at()),
+            _ => reported.copies.iter().rev().find(|c| (c.seq, c.number) == (seq, copy)).map(|c| c.sent_at),
+        };
+        let Some(sent_at) = sent_at else { return };
+        let rtt = now.since(sent_at);
+        self.rtt.sample(rtt);
+        let srtt = reported.smooth(rtt);
+        let delivered = reported.delivered;
+        reported.latest = Some(ForwardSample { now, seq, sent_at, arrived_us: at, delivered, srtt });
+        reported.shown = false;
+    }
+
+    /// The acknowledgment at hand has been handled: what it says of the transmission that caused it is judged. Returns the
+    /// loss if it gives one away. `timer` is that of retransmission.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn judge(&mut self, now: Instant, timer: &mut Instant) -> Option<LossEvent> {
+        let reported = self.reported.as_mut()?;
+        let report = reported.forward()?;
+        reported.latest = None;
+        let this = (report.sent_at, report.seq);
+        let left_later =
+            |other: &(Instant, SeqNum)| other.0 > this.0 || other.0 == this.0 && other.1.after(this.1);
+        let newest = reported.newest.filter(left_later).unwrap_or(this);
+        reported.newest = Some(newest);
+        if let Some(wait) = reported.waits.take().filter(|wait| *timer == wait.at) {
+            *timer = wait.deadline;
+        }
+        if !reported.shown {
+            let rtt = Some(now.since(report.sent_at));
+            let (smss, una, nxt) = (self.smss, self.una, self.nxt);
+            let forward = Some(report);
+            self.controller.observe(&AckSample {
+                acked: 0,
+                smss,
+                app_limited: false,
+                now,
+                rtt,
+                una,
+                nxt,
+                forward,
+            });
+        }
+        self.look(ForwardSample { sent_at: newest.0, seq: newest.1, ..report }, timer)
+    }
+
+    /// The retransmission timer came up at `due`, perhaps for a second look at the last report. Then the loss that there
+    /// is to be seen is returned, if any, and when the timer would have come up.
+    #[cold]
+    pub(crate) fn look_again(&mut self, due: Instant, now: Instant) -> Option<(Option<LossEvent>, Instant)> {
+        let wait = self.reported.as_mut()?.waits.take().filter(|wait| wait.at == due)?;
+        let mut deadline = wait.deadline;
+        let loss = self.look(ForwardSample { now, ..wait.report }, &mut deadline);
+        Some((loss, deadline))
+    }
+
+    fn look(&mut self, report: ForwardSample, timer: &mut Instant) -> Option<LossEvent> {
+        let judged = self.detector.on_report(&report, &mut self.board);
+        if judged.look_again < *timer
+            && *timer != Instant::NEVER
+            && let Some(reported) = &mut self.reported
+        {
+            reported.waits = Some(Wait { at: judged.look_again, report, deadline: *timer });
+            *timer = judged.look_again;
+        }
+        if judged.lost && self.repair.point.is_none() { Some(self.recover(report.now)) } else { None }
+    }
+}

@@ -1,0 +1,361 @@
+//! The option of TCP Santa Cruz: which transmission a segment is, and what has arrived at the other end.
+//!
+//! C. Parsa, J. J. Garcia-Luna-Aceves, *Improving TCP Congestion Control over Internets with Heterogeneous Transmission
+//! Media*, ICNP 1999, sections 3.2 and 3.3, Table 1. What the table leaves open is fixed here: an experimental option
+//! (RFC 6994), numbers that begin at 1, microseconds, units of 50 bytes, the first bit of a byte the highest.
+
+use crate::sack::SeqRange;
+use crate::seq::SeqNum;
+
+/// Which transmission of a segment: the first is 1. Four bits hold no more than 15, so that from the fifteenth on they
+/// are not told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CopyNumber(u8);
+
+impl CopyNumber {
+    /// Of what has not been sent before.
+    pub const FIRST: Self = Self(1);
+    /// The fifteenth, or any that follows.
+    pub const LAST: Self = Self(15);
+
+    /// The number with this value; `None` unless it is one from 1 to 15.
+    pub const fn new(value: u8) -> Option<Self> {
+        if value == 0 || value > Self::LAST.0 { None } else { Some(Self(value)) }
+    }
+
+    /// The value as it stands in the option.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+
+    /// Of the transmission after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        if self.0 < Self::LAST.0 { Self(self.0 + 1) } else { Self::LAST }
+    }
+
+    /// Whether it stands for one transmission alone.
+    pub const fn is_unique(self) -> bool {
+        self.0 < Self::LAST.0
+    }
+}
+
+/// The segment that caused an acknowledgment, and when it arrived: section 3.2.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Arrival {
+    /// Its sequence number.
+    pub seq: SeqNum,
+    /// Which transmission of it.
+    pub copy: CopyNumber,
+    /// When it arrived: microseconds by the receiver's clock, which wrap.
+    pub at: u32,
+}
+
+/// What has arrived behind a hole, a bit for so many bytes each: section 3.2.2. A bit is set when all of its bytes have
+/// arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AckWindow {
+    granularity: u8,
+    len: u8,
+    bits: [u8; Self::MAX_LEN],
+}
+
+impl AckWindow {
+    /// The bytes of the longest window.
+    pub const MAX_LEN: usize = 18;
+    /// A bit stands for at least so many bytes, and for a multiple of it.
+    pub const UNIT: u32 = 50;
+    /// No window: there are no holes, or nothing is known of them.
+    pub const EMPTY: Self = Self { granularity: 0, len: 0, bits: [0; Self::MAX_LEN] };
+
+    /// A window as it stands in the option; `None` when bits stand for nothing, or there are too many.
+    pub fn new(granularity: u8, window: &[u8]) -> Option<Self> {
+        let len = u8::try_from(window.len()).ok().filter(|&len| len > 0 && granularity > 0)?;
+        let mut bits = [0; Self::MAX_LEN];
+        bits.get_mut(..window.len())?.copy_from_slice(window);
+        Some(Self { granularity, len, bits })
+    }
+
+    /// What arrived of `islands`, beyond the acknowledgment `ack`, in the finest window of up to `room` bytes that
+    /// reaches to the last of them, unless that is beyond the coarsest.
+    pub fn covering(ack: SeqNum, islands: impl Iterator<Item = SeqRange> + Clone, room: usize) -> Self {
+        let room = room.min(Self::MAX_LEN);
+        let most = u32::try_from(8 * room).unwrap_or(0);
+        let reach = islands.clone().map(|island| island.end().distance_from(ack)).max().unwrap_or(0);
+        if most == 0 || reach == 0 {
+            return Self::EMPTY;
+        }
+        let granularity = u8::try_from(reach.div_ceil(most * Self::UNIT)).unwrap_or(u8::MAX);
+        let step = u32::from(granularity) * Self::UNIT;
+        let mut window = Self { granularity, ..Self::EMPTY };
+        for island in islands {
+            let first = island.start().distance_from(ack).div_ceil(step);
+            let past = (island.end().distance_from(ack) / step).min(most);
+            for bit in first..past {
+                // `most` is at most 144.
+                let byte = u8::try_from(bit / 8).unwrap_or(0);
+                window.bits[usize::from(byte)] |= 0x80 >> (bit % 8);
+                window.len = window.len.max(byte + 1);
+            }
+        }
+        if window.len == 0 { Self::EMPTY } else { window }
+    }
+
+    /// The bytes that a bit stands for.
+    pub const fn bytes_per_bit(&self) -> u32 {
+        self.granularity as u32 * Self::UNIT
+    }
+
+    /// The field that says how many.
+    pub const fn granularity(&self) -> u8 {
+        self.granularity
+    }
+
+    /// The window itself.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bits[..usize::from(self.len)]
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What it reports beyond the acknowledgment `ack`: the runs of bits that are set, in order.
+    pub fn ranges(&self, ack: SeqNum) -> impl Iterator<Item = SeqRange> + '_ {
+        let step = self.bytes_per_bit();
+        let is_set = |bit: u32| self.bits[(bit / 8) as usize] & 0x80 >> (bit % 8) != 0;
+        let most = 8 * u32::from(self.len);
+        let mut bit = 0;
+        std::iter::from_fn(move || {
+            while bit < most && !is_set(bit) {
+                bit += 1;
+            }
+            let first = bit;
+            while bit < most && is_set(bit) {
+                bit += 1;
+            }
+            SeqRange::new(ack + first * step, ack + bit * step)
+        })
+    }
+}
+
+/// The option on any segment but a SYN, on which it has no fields and says that its sender speaks it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SantaCruz {
+    /// Zero: the segment brings nothing that takes sequence numbers.
+    data_copy: u8,
+    /// Zero: nothing has arrived, and what follows means nothing.
+    ack_copy: u8,
+    ack_seq: SeqNum,
+    at: u32,
+    granularity: u8,
+    len: u8,
+    bits: [u8; AckWindow::MAX_LEN],
+}
+
+impl SantaCruz {
+    /// The bytes of the option on a segment with data, with and without an acknowledgment, padded to whole words.
+    pub const DATA_LEN: u32 = 16;
+
+    /// What is said of a segment that is this transmission of its data, if it has any.
+    pub const fn new(data_copy: Option<CopyNumber>) -> Self {
+        let data_copy = match data_copy {
+            Some(copy) => copy.get(),
+            None => 0,
+        };
+        let bits = [0; AckWindow::MAX_LEN];
+        Self { data_copy, ack_copy: 0, ack_seq: SeqNum::new(0), at: 0, granularity: 0, len: 0, bits }
+    }
+
+    /// The same, with what caused the acknowledgment, and what has arrived beyond it.
+    #[must_use]
+    pub const fn answering(self, arrival: Arrival, window: AckWindow) -> Self {
+        let Arrival { seq, copy, at } = arrival;
+        let AckWindow { granularity, len, bits } = window;
+        Self { ack_copy: copy.get(), ack_seq: seq, at, granularity, len, bits, ..self }
+    }
+
+    /// Which transmission of its data the segment is; `None` when it brings none.
+    pub const fn data_copy(&self) -> Option<CopyNumber> {
+        CopyNumber::new(self.data_copy)
+    }
+
+    /// What caused the acknowledgment.
+    pub fn arrival(&self) -> Option<Arrival> {
+        let copy = CopyNumber::new(self.ack_copy)?;
+        Some(Arrival { seq: self.ack_seq, copy, at: self.at })
+    }
+
+    /// What has arrived beyond it.
+    pub const fn window(&self) -> AckWindow {
+        AckWindow { granularity: self.granularity, len: self.len, bits: self.bits }
+    }
+
+    /// The same in words, for a segment: four bytes of what is short, then the others.
+    pub(crate) fn to_words(self) -> [u32; 8] {
+        let mut bits = [0; 20];
+        bits[..AckWindow::MAX_LEN].copy_from_slice(&self.bits);
+        let short = [self.data_copy, self.ack_copy, self.granularity, self.len];
+        let mut words = [u32::from_be_bytes(short), self.ack_seq.value(), self.at, 0, 0, 0, 0, 0];
+        for (word, four) in words[3..].iter_mut().zip(bits.as_chunks().0) {
+            *word = u32::from_be_bytes(*four);
+        }
+        words
+    }
+
+    /// Of such words.
+    pub(crate) fn of_words(words: [u32; 8]) -> Self {
+        let [data_copy, ack_copy, granularity, len] = words[0].to_be_bytes();
+        let mut bits = [0; AckWindow::MAX_LEN];
+        for (bit, byte) in bits.iter_mut().zip(words[3..].iter().flat_map(|word| word.to_be_bytes())) {
+            *bit = byte;
+        }
+        Self { data_copy, ack_copy, ack_seq: SeqNum::new(words[1]), at: words[2], granularity, len, bits }
+    }
+
+    /// The bytes of the fields.
+    pub(crate) const fn fields_len(&self) -> u32 {
+        Self::len_of(self.ack_copy, self.len)
+    }
+
+    /// The same, of its words.
+    pub(crate) const fn fields_len_of(words: &[u32; 8]) -> u32 {
+        let [_, ack_copy, _, len] = words[0].to_be_bytes();
+        Self::len_of(ack_copy, len)
+    }
+
+    const fn len_of(ack_copy: u8, len: u8) -> u32 {
+        match (ack_copy, len) {
+            (0, _) => 1,
+            (_, 0) => 9,
+            (_, len) => 10 + len as u32,
+        }
+    }
+
+    /// The fields, one after the other, of which [`fields_len`](Self::fields_len) count.
+    pub(crate) fn fields(&self) -> [u8; Self::MOST_FIELDS] {
+        let mut fields = [0; Self::MOST_FIELDS];
+        fields[0] = self.data_copy << 4 | self.ack_copy;
+        fields[1..5].copy_from_slice(&self.ack_seq.value().to_be_bytes());
+        fields[5..9].copy_from_slice(&self.at.to_be_bytes());
+        fields[9] = self.granularity;
+        fields[10..].copy_from_slice(&self.bits);
+        fields
+    }
+
+    /// The option with these fields; `None` when they make no sense.
+    pub(crate) fn of_fields(fields: &[u8]) -> Option<Self> {
+        let (&copies, rest) = fields.split_first()?;
+        let this = Self::new(CopyNumber::new(copies >> 4));
+        let Some((seq, rest)) = rest.split_first_chunk() else {
+            return (rest.is_empty() && copies % 16 == 0).then_some(this);
+        };
+        let (at, rest) = rest.split_first_chunk()?;
+        let window = match rest {
+            [] => AckWindow::EMPTY,
+            &[granularity, ref bits @ ..] => AckWindow::new(granularity, bits)?,
+        };
+        let copy = CopyNumber::new(copies % 16)?;
+        let arrival =
+            Arrival { seq: SeqNum::new(u32::from_be_bytes(*seq)), copy, at: u32::from_be_bytes(*at) };
+        Some(this.answering(arrival, window))
+    }
+
+    const MOST_FIELDS: usize = 10 + AckWindow::MAX_LEN;
+}
+
+impl std::fmt::Debug for SantaCruz {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let window = self.window();
+        f.debug_struct("SantaCruz")
+            .field("data_copy", &self.data_copy)
+            .field("arrival", &self.arrival())
+            .field("bytes_per_bit", &window.bytes_per_bit())
+            .field("window", &window.as_bytes())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn range(start: u32, end: u32) -> SeqRange {
+        SeqRange::new(SeqNum::new(start), SeqNum::new(end)).unwrap()
+    }
+
+    fn spans(window: &AckWindow, ack: u32) -> Vec<(u32, u32)> {
+        window.ranges(SeqNum::new(ack)).map(|r| (r.start().value(), r.end().value())).collect()
+    }
+
+    /// Section 3.2.2 with Figure 6: acknowledged up to 1449; of what was sent behind it, the packet that ends with 1849 has
+    /// arrived, and begins somewhere between 1550 and 1599.
+    #[test]
+    fn figure_6() {
+        let window = AckWindow::covering(SeqNum::new(1450), [range(1580, 1850)].into_iter(), 18);
+        assert_eq!((window.bytes_per_bit(), window.as_bytes()), (50, &[0b0001_1111][..]));
+        assert_eq!(spans(&window, 1450), [(1600, 1850)]);
+    }
+
+    /// Section 3.2.2: 18 bytes accommodate 64 kB with 450 bytes (and a few) a bit.
+    #[test]
+    fn a_window_is_as_fine_as_its_reach_allows() {
+        let bit_of =
+            |reach| AckWindow::covering(SeqNum::new(0), [range(0, reach)].into_iter(), 18).bytes_per_bit();
+        assert_eq!([100, 7200, 7201, 64_800, 64_801, 1 << 30].map(bit_of), [50, 50, 100, 450, 500, 12_750]);
+        let short = AckWindow::covering(SeqNum::new(0), [range(0, 7200)].into_iter(), 14);
+        assert_eq!((short.bytes_per_bit(), short.as_bytes().len()), (100, 9));
+        assert_eq!(AckWindow::covering(SeqNum::new(0), [range(9, 99)].into_iter(), 0), AckWindow::EMPTY);
+        assert_eq!(AckWindow::covering(SeqNum::new(0), [range(9, 99)].into_iter(), 18), AckWindow::EMPTY);
+    }
+
+    #[test]
+    fn copies_are_counted_to_fifteen() {
+        let mut copy = CopyNumber::FIRST;
+        for expected in 2..=15 {
+            assert!(copy.is_unique());
+            copy = copy.next();
+            assert_eq!(copy.get(), expected);
+        }
+        assert_eq!((copy.next(), copy.is_unique()), (CopyNumber::LAST, false));
+        assert_eq!((CopyNumber::new(0), CopyNumber::new(16)), (None, None));
+    }
+
+    proptest! {
+        /// What a window reports has arrived; and of what has, less than two bits are missing at each end of an island.
+        #[test]
+        fn a_window_reports_what_has_arrived(
+            ack in any::<u32>(),
+            mut cuts in proptest::collection::btree_set(1..60_000u32, 2..40),
+            room in 1..=18usize,
+        ) {
+            if cuts.len() % 2 == 1 {
+                cuts.pop_last();
+            }
+            let cuts: Vec<u32> = cuts.into_iter().map(|offset| ack.wrapping_add(offset)).collect();
+            let islands: Vec<SeqRange> = cuts.chunks(2).map(|pair| range(pair[0], pair[1])).collect();
+            let window = AckWindow::covering(SeqNum::new(ack), islands.iter().copied(), room);
+            prop_assert!(window.as_bytes().len() <= room && window.as_bytes().last() != Some(&0));
+            let reported: Vec<SeqRange> = window.ranges(SeqNum::new(ack)).collect();
+            for run in &reported {
+                prop_assert!(islands.iter().any(|island| island.contains(*run)), "{run:?}");
+            }
+            let step = window.bytes_per_bit();
+            for island in islands.iter().filter(|island| island.len() >= 2 * step && step > 0) {
+                let run = reported.iter().find(|run| island.contains(**run));
+                prop_assert!(run.is_some_and(|run| island.len() - run.len() < 2 * step));
+            }
+        }
+
+        #[test]
+        fn any_fields_can_be_read(fields in proptest::collection::vec(any::<u8>(), 0..40)) {
+            if let Some(option) = SantaCruz::of_fields(&fields) {
+                let again = option.fields();
+                prop_assert_eq!(SantaCruz::of_fields(&again[..option.fields_len() as usize]), Some(option));
+            }
+        }
+    }
+}
