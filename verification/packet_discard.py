@@ -1,6 +1,9 @@
-"""Proves the packet-discard conditions by playing Reno's sender through every pattern of up to four losses.
+"""Proves the packet-discard conditions: Reno's sender goes through every pattern of up to four losses, twice.
 
-    python verification/packet_discard.py [--window 20]
+    python verification/packet_discard.py [--window 24]
+
+Once it is played, acknowledgement by acknowledgement (`models.packet_discard.reno_recovers`), and once it is the
+simulator's TCP, with the losses as masks on its line.
 
 Each line is a statement about all patterns of windows up to the one given; exit status 1 if one fails.
 """
@@ -16,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
+from _reno_windows import LEAST, places, recovers
 from _verdicts import judged
 
 from tcpsf.models import packet_discard as pd
@@ -27,20 +31,22 @@ MOST_LOSSES = 4
 def main() -> int:
     """Play, count and judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--window", type=int, default=20, help="largest window in segments [default: 20]")
+    parser.add_argument("--window", type=int, default=24, help="largest window in segments [default: 24]")
     most = parser.parse_args().window
     played = {(rule, window, lost): pd.reno_recovers(window, lost, ssthresh_rule=rule)
               for rule in RULES for window, lost in _patterns(most)}  # fmt: skip
     found: dict[tuple[str, int], Counter[bool]] = {}
     for (rule, _, lost), good in played.items():
         found.setdefault((rule, len(lost)), Counter())[good] += 1
+    simulated = {key: good for rule in RULES for key, good in _simulated(rule, most)}
     print(f"{len(played) // 2} patterns of windows up to {most}, each by both rules\n")
     print(f"{'lost':>6}{'patterns':>10}{'half the window':>18}{'half in flight':>18}")
     for count in range(1, MOST_LOSSES + 1):
         total = found["cwnd", count].total()
         print(f"{count:6}{total:10}" + "".join(f"{found[rule, count][True]:18}" for rule in RULES))
     print()
-    return 1 if judged(_statements(played, found)) else 0
+    statements = itertools.chain(_statements(played, found), _of_the_simulator(played, simulated, most))
+    return 1 if judged(statements) else 0
 
 
 def _patterns(most: int) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -48,6 +54,29 @@ def _patterns(most: int) -> Iterator[tuple[int, tuple[int, ...]]]:
         for count in range(1, min(MOST_LOSSES, window) + 1):
             for lost in itertools.combinations(range(window), count):
                 yield window, lost
+
+
+def _simulated(rule: pd.Rule, most: int) -> Iterator[tuple[tuple[pd.Rule, int, tuple[int, ...]], bool]]:
+    for window, place in places(rule, most).items():
+        patterns = [lost for at, lost in _patterns(window) if at == window]
+        for lost, good in zip(patterns, recovers(rule, place, patterns), strict=True):
+            yield (rule, window, lost), good
+
+
+def _of_the_simulator(
+    played: dict[tuple[pd.Rule, int, tuple[int, ...]], bool],
+    simulated: dict[tuple[pd.Rule, int, tuple[int, ...]], bool],
+    most: int,
+) -> Iterator[tuple[str, bool]]:
+    for rule, halved in zip(RULES, ("the window", "what is in flight"), strict=True):
+        ours = {key: good for key, good in simulated.items() if key[0] == rule}
+        theirs = {key: good for key, good in played.items() if key[0] == rule and key[1] >= LEAST}
+        other = sum(good != theirs[key] for key, good in ours.items())
+        said = f"does the same in {len(ours) - other} of {len(theirs)} patterns of windows from {LEAST} to {most}"
+        yield (
+            f"the simulator's TCP, which halves {halved}, {said}",
+            bool(ours) and ours == theirs and any(ours.values()),
+        )
 
 
 def _statements(

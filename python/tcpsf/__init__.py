@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from tcpsf.result import Batch, Provenance, RunResult
     from tcpsf.runs import Fold, Progress, replicate, run
     from tcpsf.scenario import (
+        Balanced,
         Buffer,
         BurstLoss,
         ByteLoss,
+        CoDel,
+        Discard,
         Greedy,
         LinearLoss,
         Link,
@@ -43,10 +46,13 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Balanced",
     "Batch",
     "Buffer",
     "BurstLoss",
     "ByteLoss",
+    "CoDel",
+    "Discard",
     "Fold",
     "Greedy",
     "LinearLoss",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -93,6 +93,8 @@ class RunSummary:
     groups: dict[Group, Totals]
     links: list[dict[str, Any]]
     """The rows of the ``links`` table."""
+    watched: Mapping[str, Any] = field(default_factory=dict)
+    """What else was kept of it, as plain data by name."""
 
 
 class SummaryFold:

@@ -19,7 +19,7 @@ import pytest
 
 from tcpsf import TcpsfError
 from tcpsf.live.cell import check, measure
-from tcpsf.live.experiment import Experiment
+from tcpsf.live.experiment import Experiment, Kernel
 from tcpsf.live.result import DOCUMENTED, Live
 from tcpsf.papers import smart_framing as paper
 from tcpsf.scenario import LinearLoss, PacketLoss
@@ -36,6 +36,20 @@ LOSSY = Experiment(
     rate=150.0,
     duration_s=1.0,
     seed=3,
+)
+
+
+KERNEL = replace(
+    LOSSY,
+    name="kernel",
+    senders=(),
+    kernel=Kernel(),
+    latency_up_ms=10,
+    loss=PacketLoss(probability=0.05),
+    loss_up=PacketLoss(probability=0.02),
+    receive_buffer=32_768,
+    sizes=range(1, 64_001),
+    rate=100.0,
 )
 
 
@@ -112,6 +126,59 @@ def test_a_clean_path_has_nothing_to_recover() -> None:
     assert live.link["down"]["dropped_loss_packets"] == 0
 
 
+def test_the_kernel_sends_as_it_is_told() -> None:
+    """An initial window of two, nothing kept of earlier connections, loss and delay both ways, a bounded window."""
+    live = measure(KERNEL, progress=lambda _share: None)
+    _, sizes = KERNEL.fetches()
+    flows = live.flows
+    assert flows.columns == list(DOCUMENTED)
+    assert flows["failure"].to_list() == [""] * len(sizes)
+    assert flows["received_bytes"].to_list() == [sum(each) for each in sizes]
+    assert set(flows["variant"]) == {KERNEL.variants[0]} == {"kernel reno / iw=2"}
+    # The link ends with the last client, whose farewell it may have lost.
+    endings = Counter(flows["ending"])
+    assert set(endings) <= {"finished", "open"}
+    assert endings["finished"] > 0.8 * flows.height
+    assert live.server["settings"]["tcp_no_metrics_save"] == "1"
+    assert live.link["down"]["dropped_loss_packets"] > 0
+    assert live.link["up"]["dropped_loss_packets"] > 0
+    resent = flows["retransmitted_segments"]
+    assert sum(resent) >= live.link["down"]["dropped_loss_packets"] // 2
+    assert flows["segment_bytes"].max() == 1448
+    assert max(flows["window_bytes"].drop_nulls(), default=0) < 2 * 32_768
+    assert min(flows["srtt_s"]) >= 0.03
+    # Two segments at first: what is longer takes three round trips at the least, the handshake's included.
+    quiet = flows.filter((resent == 0) & (pl.col("size_bytes") > 3 * 1448))
+    assert quiet.height > 10
+    assert min(quiet["completion_s"]) >= 3 * 0.03
+    # Those that a window of ten would have brought in two.
+    assert quiet.filter(pl.col("size_bytes") < 10_000).height > 0
+
+
+def test_a_larger_initial_window_is_one() -> None:
+    clean = replace(
+        KERNEL,
+        kernel=Kernel(congestion="cubic", initial_window=10),
+        loss=PacketLoss(probability=0.0),
+        loss_up=None,
+        receive_buffer=None,
+        latency_ms=100,
+        latency_up_ms=0,
+        sizes=(12_000,),
+        duration_s=0.3,
+    )
+    live = measure(clean, progress=lambda _share: None)
+    assert live.flows.height > 5
+    # A window of two would need four round trips.
+    assert min(live.flows["completion_s"]) < 3 * 0.1
+
+
+def test_a_congestion_control_that_the_kernel_lacks_is_told() -> None:
+    with pytest.raises(TcpsfError, match="cannot send with the kernel's `vegan`") as caught:
+        measure(replace(KERNEL, kernel=Kernel(congestion="vegan")), progress=lambda _share: None)
+    assert "tcp_available_congestion_control" in str(caught.value.hint)
+
+
 def test_what_the_server_refuses_is_told() -> None:
     with pytest.raises(TcpsfError, match=r"`tcpsf serve` failed: .*vegan") as caught:
         measure(replace(LOSSY, senders=("vegan / full / iw=1",)), progress=lambda _share: None)
@@ -123,15 +190,16 @@ def test_what_the_link_refuses_is_told() -> None:
         measure(replace(LOSSY, loss=PacketLoss(probability=1.5)), progress=lambda _share: None)
 
 
+@pytest.mark.parametrize("experiment", ["LOSSY", "KERNEL"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_is_left_behind(number: signal.Signals, tmp_path: Path) -> None:
+def test_nothing_is_left_behind(number: signal.Signals, experiment: str, tmp_path: Path) -> None:
     """Interrupted or killed in the middle: no process, no device."""
     before = _devices()
     program = (
         "from dataclasses import replace\n"
-        "from test_live import LOSSY\n"
+        f"from test_live import {experiment}\n"
         "from tcpsf.live.cell import measure\n"
-        "measure(replace(LOSSY, duration_s=60.0), progress=lambda share: print(share, flush=True))\n"
+        f"measure(replace({experiment}, duration_s=60.0), progress=lambda share: print(share, flush=True))\n"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parent)}
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The live clients against servers of this machine's kernel, good and bad, over loopback."""
+"""The live clients against servers of this machine's kernel, good and bad, and the live server, over loopback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from tcpsf import TcpsfError
+from tcpsf.live import tcp_info
 from tcpsf.live.clients import Clients, Fetch, Plan, content, file_name, write_files
+from tcpsf.live.kernel import Record, Server, Serving, listening
 
 Answerer = Callable[[socket.socket, int], None]
 """Answers the request for a file of this size."""
@@ -204,3 +207,93 @@ def test_files_are_what_clients_expect(tmp_path: Path) -> None:
     write_files([5, 600, 5], tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"5.bin", "600.bin"}
     assert (tmp_path / file_name(600)).read_bytes() == content(600)
+
+
+@contextmanager
+def kernel_serving(folder: Path) -> Iterator[tuple[int, list[Record]]]:
+    """The server of the live measurements; its records are there when the block is over."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    nowhere = dict.fromkeys(("records", "told", "ready"), "")
+    serving = Serving(
+        folder=str(folder), port=port, most=100, variant="kernel", congestion="reno", initial_window=2, **nowhere
+    )
+    server = Server(serving)
+    records: list[Record] = []
+    thread = threading.Thread(target=lambda: records.extend(server.run()))
+    thread.start()
+    try:
+        yield port, records
+    finally:
+        server.end()
+        thread.join()
+
+
+def test_the_kernel_serves_and_tells(tmp_path: Path) -> None:
+    sizes = [[1], [8015], [300_000, 5, 8015], [2_000_000]] * 10
+    write_files([size for each in sizes for size in each], tmp_path)
+    with kernel_serving(tmp_path) as (port, records):
+        ended = fetch(port, sizes, tmp_path)
+    assert [each.failure for each in ended] == [""] * len(sizes)
+    assert [each.received_bytes for each in ended] == [sum(each) for each in sizes]
+    assert {each.client_port for each in ended} == {each.client_port for each in records}
+    assert {each.ending for each in records} == {"finished"}
+    assert all(each.segments > 0 and each.srtt_s > 0 and each.rto_s >= each.srtt_s for each in records)
+    assert all(each.segment_bytes for each in ended)
+
+
+def test_the_kernel_answers_what_is_not_there(tmp_path: Path) -> None:
+    with kernel_serving(tmp_path) as (port, records):
+        (ended,) = fetch(port, [[7]], tmp_path)
+        with socket.create_connection(("127.0.0.1", port)) as one:
+            one.sendall(b"GET /../../etc/passwd HTTP/1.1\r\n\r\n")
+            assert one.recv(4096).startswith(b"HTTP/1.1 404 ")
+            one.sendall(b"x" * 20_000)
+            assert one.recv(4096) == b""
+    assert ended.failure == "answered `HTTP/1.1 404 Not Found`"
+    assert sorted(each.ending for each in records) == ["closed early", "finished"]
+
+
+def test_a_congestion_control_must_be_there() -> None:
+    with pytest.raises(TcpsfError, match="`vegan`"):
+        listening(0, congestion="vegan")
+
+
+def test_a_socket_tells_of_its_tcp() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as one:
+        other, _ = server.accept()
+        with other:
+            other.sendall(bytes(3000))
+            assert len(one.recv(3000, socket.MSG_WAITALL)) == 3000
+            sent, received = tcp_info.read(other), tcp_info.read(one)
+    assert sent.segments >= 1
+    assert sent.retransmitted_segments == 0
+    assert sent.timeouts in (0, None)
+    assert 0 < sent.srtt_s < 1
+    assert sent.rto_s > sent.srtt_s
+    assert received.received_segment_bytes > 0
+    assert received.window_bytes is None or received.window_bytes > 3000
+
+
+def test_clients_wait_for_the_server(tmp_path: Path) -> None:
+    with serving(good) as port:
+        plan = Plan(
+            address="127.0.0.1",
+            port=port,
+            starts_s=[0.0],
+            sizes=[[10]],
+            patience_s=5.0,
+            delayed_acks=False,
+            progress=str(tmp_path / "progress"),
+            receive_buffer=4096,
+            ready=str(tmp_path / "ready"),
+        )
+        (tmp_path / "plan").write_text(plan.to_json())
+        words = [sys.executable, "-m", "tcpsf.live.clients", str(tmp_path / "plan"), str(tmp_path / "out")]
+        with subprocess.Popen(words) as clients:
+            with pytest.raises(subprocess.TimeoutExpired):
+                clients.wait(1.0)
+            (tmp_path / "ready").touch()
+            assert clients.wait(20.0) == 0
+    assert json.loads((tmp_path / "out").read_text())["received_bytes"] == 10

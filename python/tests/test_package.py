@@ -100,6 +100,7 @@ def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> No
     result = tcpsf.run(recorded, seed=1)
     flows = "flow workload variant class size_bytes start_s sender_s receiver_s segments sent_bytes"
     flows += " retransmitted_segments retransmitted_bytes fast_retransmits timeouts syn_timeouts"
+    flows += " received_bytes waited_s srtt_s rto_s"
     assert result.flows.columns == flows.split()
     recoveries = "time_s flow workload variant class cause cwnd_bytes flight_bytes"
     assert result.recoveries.columns == recoveries.split()
@@ -113,7 +114,7 @@ def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> No
     links = "link duration_s offered_packets offered_bytes delivered_packets delivered_bytes dropped_buffer_packets"
     links += " dropped_buffer_bytes dropped_early_packets dropped_early_bytes dropped_loss_packets dropped_loss_bytes"
     links += " held_packets held_bytes marked_packets marked_bytes utilisation mean_queue_packets mean_queue_bytes"
-    links += " max_queue_packets max_queue_bytes"
+    links += " max_queue_packets max_queue_bytes offered_cells delivered_cells dropped_cells held_cells wasted_cells"
     assert result.links.columns == links.split()
     greedy = result.flows.filter(result.flows["workload"].cast(str) == "greedy")
     assert greedy["size_bytes"].null_count() == greedy["sender_s"].null_count() == greedy.height == 2
@@ -126,6 +127,9 @@ def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> No
         ("link[0]", [scenario.Link]),
         ("link[0].buffer", [scenario.Buffer]),
         ("link[0].buffer.red", [scenario.Red]),
+        ("link[0].buffer.balanced", [scenario.Balanced]),
+        ("link[0].buffer.codel", [scenario.CoDel]),
+        ("link[0].buffer.discard", [scenario.Discard]),
         (
             "link[0].loss",
             [scenario.PacketLoss, scenario.ByteLoss, scenario.LinearLoss, scenario.BurstLoss, scenario.MaskLoss],

@@ -17,7 +17,7 @@ from test_cli import schema
 
 from tcpsf import TcpsfError
 from tcpsf.live import measure
-from tcpsf.live.experiment import Experiment
+from tcpsf.live.experiment import Experiment, Kernel
 from tcpsf.live.result import DOCUMENTED, Live, LiveStore
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
@@ -165,6 +165,10 @@ def test_paths_have_seeds_of_their_own() -> None:
         ({"sizes": (0,)}, "size is 0"),
         ({"objects": 0}, "fetches 0 files"),
         ({"latency_ms": -1}, "-1 ms"),
+        ({"latency_up_ms": -2}, "-2 ms"),
+        ({"kernel": Kernel()}, "the kernel as well"),
+        ({"senders": (), "kernel": Kernel(initial_window=0)}, "initial window is 0"),
+        ({"receive_buffer": 0}, "receive buffer is 0"),
     ],
 )
 def test_an_experiment_that_makes_no_sense(changes: dict[str, Any], told: str) -> None:

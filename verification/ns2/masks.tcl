@@ -1,5 +1,5 @@
 # Single flows of Classic TCP in ns-2, each alone on its own 10 Mb/s, 50 ms line that loses the packets it is told to.
-# The first argument is the sender, sack1 or tahoe.  Each of the others is a flow: PACKETS:LOST,LOST,… counting the
+# The first argument is the sender: sack1, tahoe or vegas.  Each of the others is a flow: PACKETS:LOST,LOST,… counting the
 # packets that the line carries from 0, resent ones too.
 #
 #   ns masks.tcl sack1 8:3 40:0,7,21
@@ -20,14 +20,15 @@ Agent/TCP set rtxcur_init_ 3
 Agent/TCP set packetSize_ 1500
 
 # ns-2's Tahoe is the agent without a surname.
-array set variants {sack1 /Sack1 tahoe ""}
+array set variants {sack1 /Sack1 tahoe "" vegas /Vegas}
+array set sinks {sack1 /Sack1 tahoe "" vegas ""}
 set sender [lindex $argv 0]
 if {![info exists variants($sender)]} {
-    puts stderr "masks.tcl: the first argument is the sender, sack1 or tahoe, not \"$sender\""
+    puts stderr "masks.tcl: the first argument is the sender, sack1, tahoe or vegas, not \"$sender\""
     exit 2
 }
 set agent Agent/TCP$variants($sender)
-set sink_agent Agent/TCPSink$variants($sender)
+set sink_agent Agent/TCPSink$sinks($sender)
 
 set ns [new Simulator]
 set start 0.01

@@ -106,8 +106,8 @@ def run_masks(
 ) -> list[Transfer]:
     """Flows, each alone on its line: how many packets, and which of those that the line carries are lost.
 
-    ``sender`` is ``sack1`` or ``tahoe``.  ``at_once`` flows share a process: ns-2 works out all routes first, in time
-    that grows with its square.
+    ``sender`` is ``sack1``, ``tahoe`` or ``vegas``, whose fast retransmits ns-2 does not count.  ``at_once`` flows
+    share a process: ns-2 works out all routes first, in time that grows with its square.
     """
     transfers: list[Transfer] = []
     for first in range(0, len(flows), at_once):

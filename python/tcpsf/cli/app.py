@@ -15,12 +15,12 @@ from tcpsf.cli.options import (
     force,
     out,
     pcap,
-    readings,
     seed,
     settings,
     together,
     workers,
 )
+from tcpsf.cli.reproduce_commands import reproduce
 
 
 def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -72,6 +72,11 @@ LINE_OPTIONS = {
     "delay": ("TIME", "How long each packet travels, one way, e.g. 20ms."),
     "queue": ("SIZE", "What may wait for the line: 150kB, 100packets, or 150kB/256B in chunks.  [default: everything]"),
     "red": ("MIN,MAX[,P]", "Random early detection: 30kB,90kB,0.1 or 5packets,15packets. Marks what is ECN-capable."),
+    "codel": ("TARGET,TIME", "Controlled delay (RFC 8289), e.g. 5ms,100ms. Marks what is ECN-capable."),
+    "balanced": (
+        "LT,UT,GAP",
+        "Drop what finds more than LT of --queue taken, or UT for GAP packets after a connection's loss: 0.4,0.9,25.",
+    ),
     "loss": ("P", "Lose each packet with this probability: 0.01 or 1%."),
     "loss-per-byte": ("P", "Lose a packet if one of its bytes is hit: 1-(1-P)^bytes."),
     "loss-linear": ("P@SIZE", "Lose packets in proportion to their size, e.g. 0.01@1500B."),
@@ -271,166 +276,5 @@ def proxy(**arguments: Any) -> None:
     proxy(**arguments)
 
 
-@app.group()
-def reproduce() -> None:
-    """Make a paper's table again, beside its numbers."""
-
-
-def _words(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
-    words = tuple(word.strip() for text in texts for word in text.split(","))
-    if not all(words):
-        raise click.BadParameter("a key is empty")
-    return words
-
-
-@reproduce.group("smart-framing", invoke_without_command=True)
-@click.option(
-    "--full/--quick", help="The paper's own scale, 8 runs of 4000 s a point, or 4 of 400 s.  [default: quick]"
-)
-@click.option(
-    "--only",
-    metavar="KEY,...",
-    multiple=True,
-    callback=_words,
-    help="These figures and tables alone: fig-2, fig-3, fig-4, fig-5, fig-6, fig-7, fig-14, table-1, overhead, "
-    "draft-table, matrix.",
-)
-@readings
-@seed
-@workers
-@as_json
-@click.option(
-    "--out",
-    type=FOLDER,
-    metavar="DIR",
-    default="tcpsf-smart-framing",
-    show_default=True,
-    help="Where the report goes. Finished runs are kept there, and an interrupted command goes on from them.",
-)
-@force()
-@click.pass_context
-def smart_framing(context: click.Context, /, **arguments: Any) -> None:
-    """TCP Smart Framing (Mellia, Meo, Casetti, 2005).
-
-    Without a command: every simulated figure and table of the paper and of its draft, each point with its 95 %
-    interval, and what the papers claim of them with a verdict each.
-    """
-    if context.invoked_subcommand is None:
-        from tcpsf.cli.evaluation import command
-
-        command(**arguments)
-        return
-    for name in arguments:
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(
-                f"`--{name}` belongs to the whole evaluation, not to `{context.invoked_subcommand}`", context
-            )
-
-
-@smart_framing.command("table-1")
-@click.option(
-    "--full/--quick", help="The paper's own scale, 8 runs of 4000 s a sender, or 4 of 200 s.  [default: quick]"
-)
-@readings
-@seed
-@workers
-@settings
-@as_json
-@out("Write the table there, as HTML and JSON.")
-@force()
-def table_1(**arguments: Any) -> None:
-    """Completion times and fast retransmits by flow size.
-
-    For Classic TCP, VS-TCP-SF and FS-TCP-SF, each cell with its 95 % interval and the published value.
-    """
-    from tcpsf.cli.reproduce import table_1
-
-    table_1(**arguments)
-
-
-acks = click.option(
-    "--acks",
-    type=click.Choice(["kernel", "delayed"]),
-    default="kernel",
-    show_default=True,
-    help="The clients acknowledge as their kernel does, or delay from the first segment on (TCP_QUICKACK off).",
-)
-rate = click.option(
-    "--rate",
-    type=click.FloatRange(min=1, max=2000),
-    metavar="N",
-    default=600.0,
-    show_default=True,
-    help="Transfers begun per second; fewer where the machine is busy.",
-)
-live_scale = click.option(
-    "--full/--quick", help="A quarter of a minute to over one for each path, or a few seconds.  [default: quick]"
-)
-
-
-def live_out(name: str) -> Option:
-    """Make the option that names a folder for what is measured."""
-    return click.option(
-        "--out",
-        type=FOLDER,
-        metavar="DIR",
-        default=f"tcpsf-{name}",
-        show_default=True,
-        help="Where report and records go. Finished paths are kept there; an interrupted command goes on from them.",
-    )
-
-
-@smart_framing.command("table-2")
-@live_scale
-@acks
-@rate
-@seed
-@as_json
-@live_out("table-2")
-@force()
-def table_2(**arguments: Any) -> None:
-    """Fast recoveries and timeouts of files, on live kernels.
-
-    Files of 10 Kbytes, our server with Classic, VS-TCP-SF and FS-TCP-SF by turns, this machine's kernel as clients,
-    emulated paths between them. Needs root, or namespaces of your own.
-    """
-    from tcpsf.cli.testbed import command
-
-    command("table-2", loss="proportional", objects=1, **arguments)
-
-
-@smart_framing.command("table-3")
-@live_scale
-@click.option(
-    "--loss",
-    type=click.Choice(["proportional", "per-byte"]),
-    default="proportional",
-    show_default=True,
-    help="How a packet's chance to be lost goes with its size: in proportion, or each byte is hit independently.",
-)
-@click.option(
-    "--objects",
-    type=click.IntRange(min=1, max=100),
-    metavar="N",
-    default=1,
-    show_default=True,
-    help="Objects that a connection carries, one after the other.",
-)
-@acks
-@rate
-@seed
-@as_json
-@live_out("table-3")
-@force()
-def table_3(**arguments: Any) -> None:
-    """Timer, timeouts and times of Web objects, on live kernels.
-
-    Objects below 10 kB through nine settings of an emulated link, with Classic, VS-TCP-SF and FS-TCP-SF by turns. Needs
-    root, or namespaces of your own.
-    """
-    from tcpsf.cli.testbed import command
-
-    command("table-3", **arguments)
-
-
+app.add_command(reproduce)
 app.add_command(model)

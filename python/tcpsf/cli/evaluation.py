@@ -1,4 +1,4 @@
-"""`tcpsf reproduce smart-framing`: the whole evaluation, in a folder that an interrupted attempt leaves useful."""
+"""`tcpsf reproduce PAPER`: a whole evaluation, in a folder that an interrupted attempt leaves useful."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json as json_format
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 from tcpsf.cli.output import MARK, Workshop, put_json, say
 from tcpsf.cli.progress import bar
@@ -13,35 +14,47 @@ from tcpsf.report import tidy
 from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce.smart_framing import evaluate, prepare
+from tcpsf.reproduce import packet_discard as packet_discard_paper
+from tcpsf.reproduce import santa_cruz as santa_cruz_paper
+from tcpsf.reproduce import smart_framing as smart_framing_papers
+from tcpsf.reproduce.evaluation import Evaluation, evaluate
 from tcpsf.reproduce.smart_framing.exhibit import Readings
 from tcpsf.reproduce.store import Store
 
-PAGE = "smart-framing.html"
 DATA = "data"
 """The folder of the Parquet files."""
 
 
-def command(
-    *,
-    full: bool,
-    only: Sequence[str],
-    readings: Readings,
-    seed: int,
-    workers: int | None,
-    json: bool,
-    out: Path,
-    force: bool,
-) -> None:
-    """Make the report, print what it finds and write it."""
-    evaluation = prepare(scale="full" if full else "quick", readings=readings, seed=seed, only=only)
+def smart_framing(*, full: bool, only: Sequence[str], readings: Readings, seed: int, **where: Any) -> None:
+    """Make the Smart Framing papers' report."""
+    wanted = smart_framing_papers.prepare(scale=_scale(full), readings=readings, seed=seed, only=only)
+    _command(wanted, "smart-framing.html", **where)
+
+
+def santa_cruz(*, full: bool, only: Sequence[str], seed: int, **where: Any) -> None:
+    """Make the Santa Cruz paper's report."""
+    _command(santa_cruz_paper.prepare(scale=_scale(full), seed=seed, only=only), "santa-cruz.html", **where)
+
+
+def packet_discard(*, full: bool, only: Sequence[str], readings: Readings, seed: int, **where: Any) -> None:
+    """Make the Balanced Packet Discard paper's report."""
+    wanted = packet_discard_paper.prepare(scale=_scale(full), readings=readings, seed=seed, only=only)
+    _command(wanted, "packet-discard.html", **where)
+
+
+def _scale(full: bool) -> Literal["quick", "full"]:
+    return "full" if full else "quick"
+
+
+def _command(wanted: Evaluation, name: str, *, workers: int | None, json: bool, out: Path, force: bool) -> None:
+    """Make the report, print what it finds and write it; ``name`` is the page's."""
     workshop = Workshop(out, replace=force)
-    with workshop.work("runs", len(evaluation.plan.runs)) as found, bar("simulating") as progress:
-        report = evaluate(evaluation, store=Store(workshop.kept), workers=workers, progress=progress, found=found)
+    with workshop.work("runs", len(wanted.plan.runs)) as found, bar("simulating") as progress:
+        report = evaluate(wanted, store=Store(workshop.kept), workers=workers, progress=progress, found=found)
     with workshop.results() as folder:
-        write(report, folder, PAGE)
+        write(report, folder, name)
     say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report))
-    sys.stderr.write(f"\nThe report: {(out / PAGE).resolve().as_uri()}\n")
+    sys.stderr.write(f"\nThe report: {(out / name).resolve().as_uri()}\n")
 
 
 def write(report: Report, folder: Path, name: str) -> None:

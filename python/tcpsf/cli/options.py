@@ -32,13 +32,6 @@ settings = click.option(
     help="Change a value of the scenario, e.g. workload.web.load=0.5 or link.0.rate=5Mb/s; an empty value removes the "
     "key. May be given several times.",
 )
-readings = click.option(
-    "--readings",
-    type=click.Choice(["text", "closest"]),
-    default="text",
-    show_default=True,
-    help="As the paper's text has it, or as brings its numbers nearest: first timeout 6 s, load with headers.",
-)
 as_json = click.option("--json", "json", is_flag=True, help="Print JSON in place of text.")
 
 
@@ -51,6 +44,13 @@ def together(*options: Option) -> Option:
         return command
 
     return add
+
+
+def readings(text: str) -> Option:
+    """Make the option that says how a paper is read."""
+    return click.option(
+        "--readings", type=click.Choice(["text", "closest"]), default="text", show_default=True, help=text
+    )
 
 
 def force(what: str = "--out") -> Option:

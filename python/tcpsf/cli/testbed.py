@@ -1,10 +1,10 @@
-"""`tcpsf reproduce smart-framing table-2` and `table-3`: what is measured on live kernels."""
+"""`tcpsf reproduce smart-framing table-2`, `table-3` and `short-flows`: what is measured on live kernels."""
 
 from __future__ import annotations
 
 import json as json_format
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -13,16 +13,24 @@ from tcpsf.cli.output import Workshop, say
 from tcpsf.cli.progress import bar
 from tcpsf.live.cell import check, measure
 from tcpsf.live.experiment import Acks
-from tcpsf.live.result import LiveStore
+from tcpsf.live.result import Live, LiveStore
 from tcpsf.papers import smart_framing_testbed as published
+from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce.smart_framing.testbed import Cell, Which, evaluate, prepare
+from tcpsf.reproduce import short_flows as short
+from tcpsf.reproduce.live import Told
+from tcpsf.reproduce.smart_framing.testbed import Which, evaluate, prepare
 
 FLOWS = "flows"
 """The file of all fetches."""
 
+Found = Callable[[int], None]
+"""Hears how many paths were kept by an earlier attempt."""
+Made = tuple[Report, Mapping[str, Live]]
+"""What is reported, and the paths that it rests on."""
 
-def command(
+
+def tables(
     which: Which,
     *,
     full: bool,
@@ -35,25 +43,48 @@ def command(
     out: Path,
     force: bool,
 ) -> None:
-    """Measure, print what was found, and write it."""
-    scale: Literal["full", "quick"] = "full" if full else "quick"
-    wanted = prepare(which, scale=scale, law=loss, acks=acks, objects=objects, rate=rate, seed=seed)
+    """Measure a table of the Smart Framing paper, print what was found, and write it."""
+    wanted = prepare(which, scale=_scale(full=full), law=loss, acks=acks, objects=objects, rate=rate, seed=seed)
+
+    def make(store: LiveStore, progress: Told | None, found: Found) -> Made:
+        report, cells = evaluate(wanted, measure=measure, store=store, progress=progress, found=found)
+        return report, {name: cell.live for name, cell in cells.items()}
+
+    _make(make, paths=len(wanted.experiments), name=which, json=json, out=out, force=force)
+
+
+def short_flows(*, full: bool, rate: float, seed: int, json: bool, out: Path, force: bool) -> None:
+    """Measure the short-flow paper's transfers, print what was found, and write it."""
+    wanted = short.prepare(scale=_scale(full=full), rate=rate, seed=seed)
+
+    def make(store: LiveStore, progress: Told | None, found: Found) -> Made:
+        return short.evaluate(wanted, measure=measure, store=store, progress=progress, found=found)
+
+    _make(make, paths=len(wanted.experiments), name="short-flows", json=json, out=out, force=force)
+
+
+def _scale(*, full: bool) -> Literal["full", "quick"]:
+    return "full" if full else "quick"
+
+
+def _make(
+    make: Callable[[LiveStore, Told | None, Found], Made], *, paths: int, name: str, json: bool, out: Path, force: bool
+) -> None:
     check()
     workshop = Workshop(out, replace=force)
-    with workshop.work("paths", len(wanted.experiments)) as found, bar("measuring") as progress:
-        store = LiveStore(workshop.kept)
-        report, cells = evaluate(wanted, measure=measure, store=store, progress=progress, found=found)
-    name = f"{which}.html"
+    with workshop.work("paths", paths) as found, bar("measuring") as progress:
+        report, lives = make(LiveStore(workshop.kept), progress, found)
+    page = f"{name}.html"
     with workshop.results() as folder:
-        write(report, folder, name)
-        _write_flows(cells, folder / DATA)
+        write(report, folder, page)
+        _write_flows(lives, folder / DATA)
     say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report, tables=True))
-    sys.stderr.write(f"\nThe report: {(out / name).resolve().as_uri()}\n")
+    sys.stderr.write(f"\nThe report: {(out / page).resolve().as_uri()}\n")
 
 
-def _write_flows(cells: Mapping[str, Cell], folder: Path) -> None:
+def _write_flows(lives: Mapping[str, Live], folder: Path) -> None:
     """Write every fetch."""
     import polars as pl
 
-    flows = pl.concat(cell.live.flows.with_columns(path=pl.lit(path)) for path, cell in cells.items())
+    flows = pl.concat(live.flows.with_columns(path=pl.lit(path)) for path, live in lives.items())
     flows.write_parquet(folder / f"{FLOWS}.parquet")

@@ -1,1 +1,1 @@
-"""Measurements on live kernels: our sender serves files, the machine's own TCP fetches them over an emulated path."""
+"""Measurements on live kernels: files from our server, or from the kernel, over an emulated path to the kernel."""

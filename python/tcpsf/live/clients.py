@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tcpsf.live import tcp_info
+
 FIRST_PORT = 10_000
 MOST = 65_536 - FIRST_PORT
 """Fetches of one run: each has a port of its own."""
@@ -29,6 +31,14 @@ LONGEST_HEAD = 16_384
 """Bytes of a response's head before the fetch is given up."""
 
 TOLD_EVERY_S = 0.2
+AT_ONCE = 256
+"""Files whose bytes are kept; those of others are made again."""
+
+FAILED = "failed"
+READY_S = 20.0
+"""How long a server behind the link may take."""
+OUTSIDE = "TCPSF_LINK_OUTSIDE"
+"""Where a link tells the address of its other end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +46,7 @@ class Plan:
     """What to fetch, and when."""
 
     address: str
+    """Empty: that of the link's other end."""
     port: int
     starts_s: Sequence[float]
     """When each connection begins, from the beginning of the run; in order."""
@@ -47,6 +58,10 @@ class Plan:
     """Whether the kernel is asked to delay acknowledgments from the start (``TCP_QUICKACK`` off)."""
     progress: str
     """A file that always tells how many connections have ended."""
+    receive_buffer: int | None = None
+    """``SO_RCVBUF``, which bounds the window that is offered; ``None``: as the kernel tunes it."""
+    ready: str | None = None
+    """A file that is waited for: the server makes it when it takes connections, with `FAILED` in it if it cannot."""
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
@@ -76,11 +91,15 @@ class Fetch:
     """Of the files, compared and found equal."""
     head_bytes: int = 0
     """Of the responses' heads."""
+    window_bytes: int | None = None
+    """The window offered at the end; the kernel may not tell."""
+    segment_bytes: int | None = None
+    """The payload of the server's full-sized segments, as the kernel has seen it."""
     failure: str = ""
     """Why it did not complete: what went wrong in a few words."""
 
 
-@functools.cache
+@functools.lru_cache(maxsize=AT_ONCE)
 def content(size: int) -> bytes:
     """The bytes of the file of this size: noise, so that a byte in the wrong place is noticed.
 
@@ -124,6 +143,7 @@ class Clients:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self._address = plan.address or os.environ[OUTSIDE]
         self._poll = select.epoll()
         self._open: dict[int, _Connection] = {}
         self._by_start: deque[_Connection] = deque()
@@ -163,7 +183,7 @@ class Clients:
         plan = self._plan
         now = time.monotonic()
         told = Fetch(fetch=number, client_port=0, size_bytes=sum(plan.sizes[number]), start_s=now - began)
-        one = socket.socket(socket.AF_INET6 if ":" in plan.address else socket.AF_INET, socket.SOCK_STREAM)
+        one = socket.socket(socket.AF_INET6 if ":" in self._address else socket.AF_INET, socket.SOCK_STREAM)
         one.setblocking(False)
         try:
             told.client_port = self._bind(one)
@@ -172,7 +192,9 @@ class Clients:
             told.failure = f"bind: {error.strerror}"
             self._ended.append(told)
             return
-        one.connect_ex((plan.address, plan.port))  # what comes of it is seen when the socket is writable
+        if plan.receive_buffer is not None:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, plan.receive_buffer)
+        one.connect_ex((self._address, plan.port))  # what comes of it is seen when the socket is writable
         connection = _Connection(told, now, now + plan.patience_s, one, plan.sizes[number])
         self._open[one.fileno()] = connection
         self._by_start.append(connection)
@@ -229,7 +251,7 @@ class Clients:
 
     def _request(self, connection: _Connection) -> str:
         """Ask for the next file; return what is wrong with that, if anything."""
-        lines = [f"GET /{file_name(connection.files[0])} HTTP/1.1", f"Host: {self._plan.address}"]
+        lines = [f"GET /{file_name(connection.files[0])} HTTP/1.1", f"Host: {self._address}"]
         if len(connection.files) == 1:
             lines.append("Connection: close")
         try:
@@ -268,6 +290,8 @@ class Clients:
         if connection.files:
             return self._request(connection)
         told.completion_s = time.monotonic() - connection.begun
+        seen = tcp_info.read(connection.socket)
+        told.window_bytes, told.segment_bytes = seen.window_bytes, seen.received_segment_bytes
         return ""
 
     def _give_up(self, now: float) -> None:
@@ -296,15 +320,33 @@ def _wrong_head(head: bytes, size: int) -> str:
     return "" if length == str(size).encode() else f"a length of `{length.decode('latin-1')}`"
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Make the fetches of a plan."""
-    plan = Plan.from_json(Path(arguments[0]).read_text(encoding="utf-8"))
+def raise_file_limit(sockets: int) -> None:
+    """Have room for so many sockets, as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = len(plan.sizes) + 64
+    wanted = sockets + 64
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(
             resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
         )
+
+
+def _is_ready(file: Path) -> bool:
+    """Wait for the server's file."""
+    until = time.monotonic() + READY_S
+    while not file.exists():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
+    return file.read_text(encoding="ascii") != FAILED
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make the fetches of a plan."""
+    plan = Plan.from_json(Path(arguments[0]).read_text(encoding="utf-8"))
+    raise_file_limit(len(plan.sizes))
+    if plan.ready is not None and not _is_ready(Path(plan.ready)):
+        sys.stderr.write(f"error: no server takes connections, nor did within {READY_S:g} s\n")
+        return 1
     ended = Clients(plan).run()
     with Path(arguments[1]).open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(asdict(each)) + "\n" for each in sorted(ended, key=lambda each: each.fetch))

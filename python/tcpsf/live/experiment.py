@@ -27,17 +27,40 @@ DELAYED_ACK = "40ms"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """This machine's own TCP as the sender."""
+
+    congestion: str = "reno"
+    """Its congestion control, by the kernel's name."""
+    initial_window: int = 2
+    """Segments: the `initcwnd` of its route to the clients."""
+
+    @property
+    def name(self) -> str:
+        """How it is called among the senders."""
+        return f"kernel {self.congestion} / iw={self.initial_window}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """Fetches over one emulated path, by turns from each of some senders."""
+    """Fetches over one emulated path, from `tcpsf serve` with some senders by turns, or from the kernel."""
 
     name: str
     latency_ms: int
     """Extra delay of what the server sends."""
     loss: PathLoss
     """Loss of what the server sends."""
-    senders: tuple[str, ...]
+    senders: tuple[str, ...] = ()
     """The server's senders, which take turns connection by connection."""
-    sizes: tuple[int, ...]
+    kernel: Kernel | None = None
+    """Who serves in place of them."""
+    latency_up_ms: int = 0
+    """Extra delay of what the clients send."""
+    loss_up: PathLoss | None = None
+    """Loss of what the clients send."""
+    receive_buffer: int | None = None
+    """Bytes: the clients' ``SO_RCVBUF``; ``None``: the kernel tunes it."""
+    sizes: tuple[int, ...] | range
     """File sizes in bytes, equally likely."""
     rate: float
     """Connections begun per second, as a Poisson process."""
@@ -53,8 +76,16 @@ class Experiment:
 
     def __post_init__(self) -> None:
         where = f"cannot measure `{self.name}`"
-        if not self.senders or not self.sizes:
-            raise TcpsfError(f"{where}: it has no {'sizes' if self.senders else 'senders'}", hint="name one at least")
+        if not self.variants or not self.sizes:
+            raise TcpsfError(f"{where}: it has no {'sizes' if self.variants else 'senders'}", hint="name one at least")
+        if self.senders and self.kernel is not None:
+            raise TcpsfError(f"{where}: it has senders, and the kernel as well", hint="make an experiment of each")
+        if self.kernel is not None and self.kernel.initial_window < 1:
+            raise TcpsfError(
+                f"{where}: the kernel's initial window is {self.kernel.initial_window}", hint="1 segment or more"
+            )
+        if self.receive_buffer is not None and self.receive_buffer < 1:
+            raise TcpsfError(f"{where}: the receive buffer is {self.receive_buffer}", hint="1 byte or more")
         for what, value in (("rate", self.rate), ("duration_s", self.duration_s), ("patience_s", self.patience_s)):
             if not 0.0 < value < float("inf"):
                 raise TcpsfError(f"{where}: `{what}` is {value:g}", hint="it must be above 0")
@@ -67,8 +98,13 @@ class Experiment:
             raise TcpsfError(f"{where}: a size is {min(self.sizes)}", hint="a file has 1 byte at least")
         if self.objects < 1:
             raise TcpsfError(f"{where}: a connection fetches {self.objects} files", hint="1 or more")
-        if self.latency_ms < 0:
-            raise TcpsfError(f"{where}: the latency is {self.latency_ms} ms", hint="0 or more")
+        if min(self.latency_ms, self.latency_up_ms) < 0:
+            raise TcpsfError(f"{where}: the latency is {min(self.latency_ms, self.latency_up_ms)} ms", hint="0 or more")
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The names of those who send."""
+        return self.senders if self.kernel is None else (*self.senders, self.kernel.name)
 
     def fetches(self) -> tuple[list[float], list[list[int]]]:
         """When each connection begins, in seconds, and the sizes of its files; the same for the same seed."""
@@ -81,7 +117,13 @@ class Experiment:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        return {**asdict(self), "loss": {"kind": self.loss.kind, **asdict(self.loss)}}
+        losses = {"loss": self.loss, "loss_up": self.loss_up}
+        sizes = self.sizes
+        return {
+            **asdict(self),
+            **{name: each and {"kind": each.kind, **asdict(each)} for name, each in losses.items()},
+            "sizes": {"from": sizes[0], "to": sizes[-1]} if isinstance(sizes, range) else sizes,
+        }
 
     def simulated(self, sender: str, *, head_bytes: int, flows: int) -> Scenario:
         """Return the same for the simulator, with some ``flows`` of one sender.

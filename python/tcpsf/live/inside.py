@@ -53,17 +53,24 @@ def _leave(_number: int, _frame: object) -> NoReturn:
 
 def _run(folder: Path) -> None:
     told = json.loads((folder / COMMANDS).read_text(encoding="utf-8"))
+    if told["serve"] is None:  # the link runs the server
+        _fetch(told["link"], folder)
+        return
     with _process(told["serve"], folder / "serve") as server:
         _wait_for(told["address"], told["port"], server, folder)
-        with _process(told["link"], folder / "link") as link:
-            if link.wait() != 0:
-                raise _failure("the clients behind `tcpsf link`", folder / "link")
+        _fetch(told["link"], folder)
         server.send_signal(signal.SIGINT)
         try:
             if server.wait(GRACE_S) != 0:
                 raise _failure("`tcpsf serve`", folder / "serve")
         except subprocess.TimeoutExpired:
             raise TcpsfError(f"`tcpsf serve` did not end within {GRACE_S:g} s") from None
+
+
+def _fetch(command: Sequence[str], folder: Path) -> None:
+    with _process(command, folder / "link") as link:
+        if link.wait() != 0:
+            raise _failure("the clients behind `tcpsf link`", folder / "link")
 
 
 @contextlib.contextmanager

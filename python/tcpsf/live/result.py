@@ -16,7 +16,7 @@ from tcpsf.live.experiment import Experiment
 if TYPE_CHECKING:
     import polars as pl
 
-FORMAT = "tcpsf.live/1"
+FORMAT = "tcpsf.live/2"
 """What the files hold; counts up when experiments are made otherwise."""
 
 DOCUMENTED = {
@@ -30,10 +30,12 @@ DOCUMENTED = {
     "received_bytes": "bytes of the file that came and were right",
     "head_bytes": "bytes of the answer's head",
     "failure": "why it did not complete; empty if it did",
+    "window_bytes": "window that the client offered when all was there; empty where its kernel does not tell",
+    "segment_bytes": "payload of the server's full-sized segments, as the client's kernel has seen it",
     "client_port": "the client's port",
     "segments": "data segments that the server sent, retransmissions included",
     "retransmitted_segments": "of these, sent again",
-    "fast_retransmits": "times the server entered fast recovery",
+    "fast_retransmits": "times the server entered fast recovery; empty for the kernel, which does not tell",
     "timeouts": "times its retransmission timer expired, each step of the back-off counted",
     "syn_timeouts": "times the timer of its SYN expired",
     "srtt_s": "its smoothed round-trip time at the end",
@@ -54,7 +56,7 @@ class Live:
     link: dict[str, Any]
     """The emulator's own statistics."""
     server: dict[str, Any]
-    """The server's counters."""
+    """The server's counters, or the kernel's version and settings."""
 
     @property
     def answered(self) -> pl.DataFrame:

@@ -37,13 +37,14 @@ How values are written:
 SENDERS = """\
 ## Senders
 
-`<congestion>[+newreno|+sack|+sack1][+lt] / <segmenter> / iw=N[, lw=N]`
+`<congestion>[+newreno|+sack|+sack1|+ackwindow][+lt] / <segmenter> / iw=N[, lw=N]`
 
 | part | choices |
 | --- | --- |
-| congestion control | `tahoe`, `reno`, `fixed(n=N)`: a constant window of N segments |
+| congestion control | `tahoe`, `reno`, `vegas(alpha=1, beta=3, gamma=1)`, `santa-cruz(n=1.5, delta=0.25)`, \
+`fixed(n=N)`: a constant window of N segments |
 | loss recovery | without an addition as the name says (RFC 5681); `+newreno`: RFC 6582; `+sack`: RFC 6675; \
-`+sack1`: ns-2's `TCP/Sack1` |
+`+sack1`: ns-2's `TCP/Sack1`; `+ackwindow`, which `santa-cruz` implies: TCP Santa Cruz |
 | `+lt` | Limited Transmit, RFC 3042 |
 | segmenter | `full`: full-sized; `fs(n=4, min=4)`: FS-TCP-SF; `vs(n=4, min=4, alpha=1.32)`: VS-TCP-SF; \
 below a window of `min` full-sized segments, `n` take the place of one |
@@ -59,6 +60,9 @@ TABLES: tuple[tuple[str, str, type], ...] = (
     ("Link", "`[[link]]`, once for each link", s.Link),
     ("Buffer", "`buffer = { … }` of a link", s.Buffer),
     ("Red", "`red = { … }` of a buffer", s.Red),
+    ("Balanced", "`balanced = { … }` of a buffer", s.Balanced),
+    ("CoDel", "`codel = { … }` of a buffer", s.CoDel),
+    ("Discard", "`discard = { … }` of a buffer with `cells`", s.Discard),
     ("PacketLoss", '`loss = { kind = "packet", … }`', s.PacketLoss),
     ("ByteLoss", '`loss = { kind = "byte", … }`', s.ByteLoss),
     ("LinearLoss", '`loss = { kind = "linear", … }`', s.LinearLoss),

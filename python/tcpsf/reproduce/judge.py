@@ -209,11 +209,20 @@ def most_above(points: Mapping[str, stats.Estimate | None], threshold: float) ->
 
 def some_below(points: Mapping[str, stats.Estimate | None], threshold: float) -> Judged:
     """``value < threshold`` at one point at least, by the widened interval."""
+    return _some(points, lambda found: below(found, threshold))
+
+
+def some_above(points: Mapping[str, stats.Estimate | None], threshold: float) -> Judged:
+    """``value > threshold`` at one point at least, by the widened interval."""
+    return _some(points, lambda found: above(found, threshold))
+
+
+def _some(points: Mapping[str, stats.Estimate | None], judge: Callable[[stats.Estimate | None], Verdict]) -> Judged:
     seen = {where: found for where, found in points.items() if found is not None}
-    sure = [where for where, found in seen.items() if below(widened(found, len(points)), threshold) == "holds"]
+    sure = [where for where, found in seen.items() if judge(widened(found, len(points))) == "holds"]
     if sure:
         return Judged(None, "holds", f"at {', '.join(sure)}")
-    nowhere = len(seen) == len(points) and all(below(found, threshold) == "does not hold" for found in seen.values())
+    nowhere = len(seen) == len(points) and all(judge(found) == "does not hold" for found in seen.values())
     return Judged(None, "does not hold" if nowhere and seen else "undecided", "nowhere surely")
 
 

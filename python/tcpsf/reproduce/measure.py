@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tcpsf import stats
 from tcpsf.papers import smart_framing as paper
-from tcpsf.summary import BIN, RunSummary, Totals, total
+from tcpsf.summary import BIN, RunSummary, Totals, quantile, total
 
 ALL: tuple[int, ...] | None = None
 """For ``classes``: all short flows together, whatever their class."""
@@ -160,6 +160,12 @@ def greedy_mbps(runs: Sequence[RunSummary]) -> list[float]:
         / _bottleneck(run)["duration_s"]
         for run in runs
     ]
+
+
+def quantiles(runs: Sequence[RunSummary], share: float) -> list[float] | None:
+    """The time that ``share`` of the completed short flows stayed below, in each run; seconds, to 0.25 %."""
+    found = [quantile(totals.bins, share) for totals in each(runs)]
+    return None if None in found else [value for value in found if value is not None]
 
 
 def _bottleneck(run: RunSummary) -> dict[str, float]:

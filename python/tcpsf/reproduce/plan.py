@@ -8,11 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
-from tcpsf.reproduce.store import Store, StoringFold, key_of
+from tcpsf.reproduce.store import Store, StoringFold, Watch, key_of
 from tcpsf.runs import Job, Progress, run_jobs
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much to simulate."""
+
+    name: Literal["demo", "quick", "full"]
+    runs: int
+    """Independent runs of each point."""
+    duration: str
+    """Simulated time of each run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +34,8 @@ class Case:
     scenario: Scenario
     histogram: bool = False
     """Keep the distribution of completion times as well."""
+    watches: tuple[Watch, ...] = ()
+    """What else to keep of its runs."""
     once: bool = False
     """There is no chance in it: one run says all."""
 
@@ -59,7 +73,8 @@ def plan(cases: Iterable[Case], *, seeds: Sequence[int]) -> Plan:
     runs = {}
     for case in dict.fromkeys(cases):
         by_seed = {
-            key_of(case.scenario, seed, histogram=case.histogram): (case, seed) for seed in case.seeds(tuple(seeds))
+            key_of(case.scenario, seed, histogram=case.histogram, watches=case.watches): (case, seed)
+            for seed in case.seeds(tuple(seeds))
         }
         keys[case] = tuple(by_seed)
         runs.update(by_seed)
@@ -87,7 +102,7 @@ def make(
         Job(
             scenario=case.scenario,
             seed=seed,
-            fold=partial(StoringFold, store, key, histogram=case.histogram),
+            fold=partial(StoringFold, store, key, histogram=case.histogram, watches=case.watches),
         )
         for key, (case, seed) in missing.items()
     ]

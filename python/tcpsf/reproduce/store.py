@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tcpsf import _core
 from tcpsf.finished import build, digest, write
 from tcpsf.result import Batch, Provenance
+from tcpsf.runs import Fold
 from tcpsf.scenario import Scenario
 from tcpsf.summary import SUMS, Group, RunSummary, SummaryFold, Totals
 
 if TYPE_CHECKING:
     import polars as pl
 
-FORMAT = "tcpsf.run/1"
+FORMAT = "tcpsf.run/2"
 """What a file holds; counts up when `SummaryFold` sums up otherwise."""
 
 
@@ -38,43 +41,63 @@ class Store:
             if content["key"] != key or content["check"] != digest(content["run"]):
                 return None
             groups = dict(_group(entry) for entry in content["run"]["groups"])
-            links = content["run"]["links"]
+            links, watched = content["run"]["links"], content["run"]["watched"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
         provenance = Provenance(version=_core.version, seed=seed, scenario=scenario)
-        return RunSummary(provenance=provenance, groups=groups, links=links)
+        return RunSummary(provenance=provenance, groups=groups, links=links, watched=watched)
 
     def save(self, key: str, summary: RunSummary) -> None:
         """File a run."""
         run = {
             "groups": [_entry(group, totals) for group, totals in summary.groups.items()],
             "links": summary.links,
+            "watched": dict(summary.watched),
         }
         content = {"key": key, "check": digest(run), "run": run}
         write(self._folder / f"{key}.json", json.dumps(content).encode())
 
 
+class Watch(Protocol):
+    """Something kept of a run beside its sums: a value that can be compared and hashed."""
+
+    @property
+    def name(self) -> str:
+        """What it is found under in `RunSummary.watched`."""
+
+    @property
+    def version(self) -> str:
+        """Says all that its data depend on beside the run."""
+
+    def fold(self) -> Fold[Any]:
+        """Begin a run. What the fold returns is plain data for JSON."""
+
+
 class StoringFold:
     """Sums up a run and files it."""
 
-    def __init__(self, store: Store | None, key: str, *, histogram: bool) -> None:
+    def __init__(self, store: Store | None, key: str, *, histogram: bool, watches: Sequence[Watch] = ()) -> None:
         self._inner = SummaryFold(percentiles=histogram)
+        self._watches = {watch.name: watch.fold() for watch in watches}
         self._store = store
         self._key = key
 
     def add(self, batch: Batch) -> None:
         """Take the next rows."""
         self._inner.add(batch)
+        for watch in self._watches.values():
+            watch.add(batch)
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> RunSummary:
         """Return the sums once they are filed."""
-        summary = self._inner.finish(links=links, provenance=provenance)
+        watched = {name: watch.finish(links=links, provenance=provenance) for name, watch in self._watches.items()}
+        summary = replace(self._inner.finish(links=links, provenance=provenance), watched=watched)
         if self._store is not None:
             self._store.save(self._key, summary)
         return summary
 
 
-def key_of(scenario: Scenario, seed: int, *, histogram: bool) -> str:
+def key_of(scenario: Scenario, seed: int, *, histogram: bool, watches: Sequence[Watch] = ()) -> str:
     """Digest everything that a run's sums depend on."""
     return digest(
         {
@@ -83,6 +106,7 @@ def key_of(scenario: Scenario, seed: int, *, histogram: bool) -> str:
             "scenario": scenario.to_dict(),
             "seed": seed,
             "histogram": histogram,
+            "watches": [[watch.name, watch.version] for watch in watches],
         }
     )
 

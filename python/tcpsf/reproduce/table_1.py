@@ -16,23 +16,13 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.reproduce import measure
 from tcpsf.reproduce.claims import findings
 from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce.plan import Scale
 from tcpsf.result import Provenance
 from tcpsf.runs import Job, Progress, run_jobs
 from tcpsf.scenario import Scenario
 from tcpsf.summary import Group, RunSummary, SummaryFold, Totals, completion_s, fast_percent, total
 
 SCHEMA = "tcpsf.smart-framing.table-1/1"
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How much to simulate."""
-
-    name: Literal["demo", "quick", "full"]
-    runs: int
-    """Independent runs of each sender."""
-    duration: str
-    """Simulated time of each run."""
 
 
 SCALES = {

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from tcpsf.scenario.model import (
+    Balanced,
     Buffer,
     BurstLoss,
     ByteLoss,
+    CoDel,
+    Discard,
     Greedy,
     LinearLoss,
     Link,
@@ -27,9 +30,12 @@ from tcpsf.scenario.model import (
 from tcpsf.scenario.scenario import Scenario, explain
 
 __all__ = [
+    "Balanced",
     "Buffer",
     "BurstLoss",
     "ByteLoss",
+    "CoDel",
+    "Discard",
     "Greedy",
     "LinearLoss",
     "Link",

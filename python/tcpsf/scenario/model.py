@@ -42,11 +42,67 @@ class Red:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Balanced:
+    """Balanced packet discard (Cohen and Hamo 2001) on a queue of packets: who has just lost one is spared for a while.
+
+    A packet that finds more than `lower` of the buffer taken is dropped. After a loss, the next `gap` packets of that
+    flow are dropped only where more than `upper` is taken. In the unit in which the buffer is counted.
+    """
+
+    lower: Annotated[float, Doc("The threshold for everybody, a share of the buffer, 0 to 1.")]
+    upper: Annotated[float, Doc("The threshold for flows that have just lost a packet; at least `lower`.")]
+    gap: Annotated[int, Doc("For how many packets they have it.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoDel:
+    """Controlled delay (RFC 8289): packets that have waited too long for too long are dropped as they leave the queue.
+
+    Where packets have waited for more than `target` throughout an `interval`, the next is dropped, and more of them in
+    a rhythm that quickens with the square root of their number, until one has waited for less.
+    """
+
+    target: Annotated[Duration, Doc("How long packets may wait; below `interval`.")] = "5ms"
+    interval: Annotated[Duration, Doc("For how long they may wait longer.")] = "100ms"
+    ecn: Annotated[bool, Doc("Packets that are ECN-capable are marked instead of being dropped.")] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discard:
+    """What a port drops: cells, partial packets, early packets, or one packet at a time.
+
+    `"plain"`: each cell for which there is no room. `"ppd"`: and what follows it of its packet, but for the last cell.
+    `"epd"`: and packets whose first cell finds more than `threshold` taken. `"bpd"` (Cohen and Hamo 2001, section 4):
+    the same with `lower`, and with `upper` for the next `gap` packets of a circuit that has lost one.
+    """
+
+    policy: Annotated[Literal["plain", "ppd", "epd", "bpd"], Doc("Which rule.")]
+    threshold: Annotated[float | None, Doc("With `epd`: a share of the buffer, 0 to 1.")] = None
+    lower: Annotated[float | None, Doc("With `bpd`: the threshold for everybody, a share of the buffer, 0 to 1.")] = (
+        None
+    )
+    upper: Annotated[float | None, Doc("With `bpd`: that for circuits that have just lost a packet.")] = None
+    gap: Annotated[int | None, Doc("With `bpd`: for how many packets they have it.")] = None
+    circuit: Annotated[
+        Literal["flow", "workload"],
+        Doc("What makes a virtual circuit, in each direction: a flow, or all flows of a workload."),
+    ] = "flow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Buffer:
-    """Where packets wait for the line: a queue counted in bytes, in packets or in chunks of bytes, drop-tail or RED."""
+    """Where packets wait for the line: a queue counted in bytes, in packets or in chunks of bytes; or a port of cells.
+
+    A port shares its buffer between the cells of all circuits, sends them as they come, and discards some (`discard`).
+    Frames come in a cell at a time, as fast as the link before it sends. Behind it they are put together again; one
+    that lost its last cell takes the next of its circuit with it.
+    """
 
     bytes: Annotated[Size | None, Doc("The buffer's capacity in bytes.")] = None
     packets: Annotated[int | None, Doc("The buffer's capacity in packets, in place of `bytes`.")] = None
+    cells: Annotated[int | None, Doc("The capacity of a port in cells of 53 bytes, the one being sent included.")] = (
+        None
+    )
     chunk: Annotated[
         Size | None,
         Doc("With `bytes`: memory is handed out in pieces of this size, so a packet takes whole pieces."),
@@ -56,6 +112,15 @@ class Buffer:
         Doc("Whether the packet being transmitted still occupies the buffer (ns-2's queue limit does not count it)."),
     ] = True
     red: Annotated[Red | None, Doc("What is dropped or marked although there is room.", absent="drop-tail")] = None
+    balanced: Annotated[
+        Balanced | None, Doc("In place of `red`: who has just lost a packet is spared.", absent="drop-tail")
+    ] = None
+    codel: Annotated[
+        CoDel | None, Doc("In place of `red`: what has waited too long is dropped as it leaves.", absent="drop-tail")
+    ] = None
+    discard: Annotated[Discard | None, Doc("With `cells`: which packets suffer.", absent='`{ policy = "plain" }`')] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +182,13 @@ class Link:
     to: Annotated[str, Doc("The node it ends at.")]
     rate: Annotated[Rate | None, Doc("Bits per second, headers included.", absent="infinitely fast")] = None
     delay: Annotated[Duration, Doc("Propagation delay.")] = "0s"
+    cells: Annotated[
+        Literal["aal5"] | None,
+        Doc(
+            "The line sends packets as AAL5 frames, in cells of 53 bytes for 48 each; sizes stay the packets' own.",
+            absent="packets",
+        ),
+    ] = None
     buffer: Annotated[Buffer | None, Doc("The queue in front of the line.", absent="unlimited")] = None
     loss: Annotated[Loss | None, Doc("Loss on the line, apart from a full buffer.", absent="none")] = None
 
@@ -154,6 +226,10 @@ class Tcp:
     halving: Annotated[
         Literal["flight", "window"] | None,
         Doc("What a loss halves: the data in flight (`flight`, RFC 5681), or the window at each expiry (`window`)."),
+    ] = None
+    ssthresh_initial: Annotated[
+        Size | None,
+        Doc("The slow start threshold of a new flow, where slow start ends if nothing is lost before."),
     ] = None
     ack_every: Annotated[int | None, Doc("Delayed ACKs: acknowledge every so many segments; 1 acknowledges each.")] = (
         None

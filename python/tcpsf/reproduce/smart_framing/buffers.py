@@ -9,20 +9,10 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
 from tcpsf.report.evaluation import Axis, Figure
 from tcpsf.reproduce import judge, measure
+from tcpsf.reproduce.exhibit import Exhibit, Part, bars, series
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Case, Runs
-from tcpsf.reproduce.smart_framing.exhibit import (
-    FRAMED,
-    GAIN,
-    JOURNAL,
-    SECONDS,
-    UNSTABLE,
-    Exhibit,
-    Part,
-    Setting,
-    bars,
-    series,
-)
+from tcpsf.reproduce.smart_framing.exhibit import FRAMED, GAIN, JOURNAL, SECONDS, UNSTABLE, Setting
 from tcpsf.summary import RunSummary
 
 ByChunk = Mapping[int, Mapping[str, Sequence[RunSummary]]]

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_draft as draft
 from tcpsf.reproduce import judge, measure
+from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.smart_framing.exhibit import (
     DRAFT,
     FRAMED,
-    Exhibit,
-    Part,
     Setting,
     by_variant,
     class_gain_figure,

@@ -1,18 +1,18 @@
-"""One figure or table of the evaluation: the cases it shows, and how it is made of their runs."""
+"""What the exhibits of the Smart Framing evaluation share: its settings, axes, tables by flow size."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from tcpsf import stats
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
-from tcpsf.report.evaluation import Axis, Figure, Point, PublishedPoint, Row, Series, Table, TableCell
+from tcpsf.report.evaluation import Axis, Figure, PublishedPoint, Row, Table, TableCell
 from tcpsf.reproduce import measure
-from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.reproduce.exhibit import bars
+from tcpsf.reproduce.plan import Case
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary, completion_s, fast_percent
 
@@ -33,28 +33,6 @@ UNSTABLE = (
     "Where a sender's mean is tens of seconds, more is offered than the link carries: the load counts payload, and "
     "headers and what is sent again come on top. Such a mean grows with the length of the run."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """What an exhibit adds to its section."""
-
-    figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()
-    findings: tuple[Finding, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exhibit:
-    """A figure or a table with the claims that rest on it."""
-
-    key: str
-    section: str
-    """Key of the section it stands in."""
-    cases: tuple[Case, ...]
-    build: Callable[[Runs], Part]
-    shown: Mapping[str, Scenario] = field(default_factory=dict)
-    """Scenarios that stand for the others in the provenance, by what they show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,32 +59,6 @@ class Setting:
 def by_variant(make: Callable[[paper.Variant], Case]) -> dict[str, Case]:
     """Return a case for each of the paper's three senders, by its key."""
     return {variant.key: make(variant) for variant in paper.VARIANTS}
-
-
-def series(
-    key: str,
-    label: str,
-    x: Sequence[float | str],
-    y: Sequence[stats.Estimate | None],
-    *,
-    published: tuple[PublishedPoint, ...] = (),
-) -> Series:
-    """Points joined by a line."""
-    points = tuple(Point(x=at, y=value) for at, value in zip(x, y, strict=True))
-    return Series(key=key, label=label, points=points, published=published)
-
-
-def bars(
-    key: str,
-    label: str,
-    x: Sequence[str],
-    y: Sequence[stats.Estimate | None],
-    *,
-    published: tuple[PublishedPoint, ...] = (),
-) -> Series:
-    """Points that are categories."""
-    points = tuple(Point(x=at, y=value) for at, value in zip(x, y, strict=True))
-    return Series(key=key, label=label, points=points, published=published, style="bar")
 
 
 def class_gains(

@@ -11,21 +11,10 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
 from tcpsf.report.evaluation import Axis, Figure, PublishedPoint
 from tcpsf.reproduce import judge, measure
+from tcpsf.reproduce.exhibit import Exhibit, Part, series
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Runs
-from tcpsf.reproduce.smart_framing.exhibit import (
-    FRAMED,
-    GAIN,
-    JOURNAL,
-    LOAD,
-    SECONDS,
-    UNSTABLE,
-    Exhibit,
-    Part,
-    Setting,
-    by_variant,
-    series,
-)
+from tcpsf.reproduce.smart_framing.exhibit import FRAMED, GAIN, JOURNAL, LOAD, SECONDS, UNSTABLE, Setting, by_variant
 from tcpsf.summary import RunSummary, fast_percent
 
 ABOUT = 5.0

@@ -12,9 +12,10 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.report.evaluation import Axis, Figure, Row, Table, TableCell
 from tcpsf.reproduce import judge, measure
 from tcpsf.reproduce.claims import MIDDLE
+from tcpsf.reproduce.exhibit import Exhibit, Part, bars
 from tcpsf.reproduce.judge import Finding, above
 from tcpsf.reproduce.plan import Case, Runs
-from tcpsf.reproduce.smart_framing.exhibit import FRAMED, Exhibit, Part, Setting, bars
+from tcpsf.reproduce.smart_framing.exhibit import FRAMED, Setting
 from tcpsf.summary import RunSummary, completion_s, fast_percent
 
 STACKS = (

@@ -11,9 +11,10 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
 from tcpsf.report.evaluation import Row, Table, TableCell
 from tcpsf.reproduce import judge, measure
+from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Runs
-from tcpsf.reproduce.smart_framing.exhibit import JOURNAL, Exhibit, Part, Setting, by_variant
+from tcpsf.reproduce.smart_framing.exhibit import JOURNAL, Setting, by_variant
 from tcpsf.runs import run
 from tcpsf.summary import RunSummary, Totals, ratio_of
 

@@ -9,21 +9,10 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
 from tcpsf.report.evaluation import Axis, Figure
 from tcpsf.reproduce import judge, measure
+from tcpsf.reproduce.exhibit import Exhibit, Part, bars, series
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Runs
-from tcpsf.reproduce.smart_framing.exhibit import (
-    FRAMED,
-    GAIN,
-    JOURNAL,
-    SECONDS,
-    SIZE,
-    Exhibit,
-    Part,
-    Setting,
-    bars,
-    class_gains,
-    series,
-)
+from tcpsf.reproduce.smart_framing.exhibit import FRAMED, GAIN, JOURNAL, SECONDS, SIZE, Setting, class_gains
 from tcpsf.summary import RunSummary
 
 MSS = 1460

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from tcpsf import _core
 from tcpsf.live.experiment import Acks, Experiment, PathLoss
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
 from tcpsf.report.evaluation import Report, ReportProvenance, Section
-from tcpsf.runs import Progress, run
+from tcpsf.reproduce.live import Measure, Told, conditions, measured, span
+from tcpsf.runs import run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,13 +71,6 @@ class Testbed:
         if self.rate != RATE:
             words.append(f"--rate {self.rate:g}")
         return " ".join(words)
-
-
-class Measure(Protocol):
-    """Makes an experiment, telling the share done as it goes."""
-
-    def __call__(self, experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
-        """Make it."""
 
 
 def prepare(
@@ -153,49 +147,19 @@ def evaluate(
     *,
     measure: Measure,
     store: LiveStore | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Told | None = None,
     found: Callable[[int], None] | None = None,
 ) -> tuple[Report, Mapping[str, Cell]]:
-    """Make the experiments that ``store`` does not have, simulate them, and report on all.
-
-    Each is filed as soon as it ends. ``found`` hears how many the store had.
-    """
-    from tcpsf.reproduce.smart_framing.testbed_checks import beside_simulator, conditions
+    """Make the experiments that ``store`` does not have, simulate them, and report on all; see `live.measured`."""
+    from tcpsf.reproduce.smart_framing.testbed_checks import beside_simulator
     from tcpsf.reproduce.smart_framing.testbed_report import section
 
     started, began = datetime.now(UTC), time.monotonic()
-    stored = {} if store is None else {each.name: store.load(each) for each in wanted.experiments}
-    lives: dict[str, Live] = {name: live for name, live in stored.items() if live is not None}
-    if found is not None:
-        found(len(lives))
-    missing = [each for each in wanted.experiments if each.name not in lives]
-    for number, experiment in enumerate(missing):
-        live = measure(experiment, progress=_told(progress, missing, number))
-        if store is not None:
-            store.save(live)
-        lives[experiment.name] = live
-    cells = {
-        each.name: Cell(live=lives[each.name], simulated=_simulated(lives[each.name], wanted.scale.simulated))
-        for each in wanted.experiments
-    }
+    lives = measured(wanted.experiments, measure=measure, store=store, progress=progress, found=found)
+    cells = {name: Cell(live=live, simulated=_simulated(live, wanted.scale.simulated)) for name, live in lives.items()}
     compared = (beside_simulator(wanted.which, cells),) if all(cell.simulated for cell in cells.values()) else ()
-    parts = (section(wanted.which, cells), *compared, conditions(cells))
+    parts = (section(wanted.which, cells), *compared, conditions(lives))
     return _report(wanted, parts, cells, started, time.monotonic() - began), cells
-
-
-def _told(
-    progress: Callable[[Progress], None] | None, missing: Sequence[Experiment], number: int
-) -> Callable[[float], None]:
-    """Turn the share of one experiment into that of all."""
-    total = sum(each.duration_s for each in missing)
-    before = sum(each.duration_s for each in missing[:number])
-
-    def tell(share: float) -> None:
-        if progress is not None:
-            done = (before + share * missing[number].duration_s) / total
-            progress(Progress(done=done, finished=number, runs=len(missing)))
-
-    return tell
 
 
 def _simulated(live: Live, count: int) -> dict[str, pl.DataFrame]:
@@ -227,8 +191,6 @@ def _report(
     wanted: Testbed, parts: tuple[Section, ...], cells: Mapping[str, Cell], started: datetime, seconds: float
 ) -> Report:
     number = {"table-2": "II", "table-3": "III"}[wanted.which]
-    spans = sorted({each.duration_s for each in wanted.experiments})
-    span = f"{spans[0]:g} s" if len(spans) == 1 else f"{spans[0]:g} to {spans[-1]:g} s"
     return Report(
         title=f"TCP Smart Framing, Table {number}, measured on live kernels",
         subtitle=f"{paper.CITATION}; our server, the clients of this machine's kernel, an emulated path between them.",
@@ -239,7 +201,7 @@ def _report(
             scale=wanted.scale.name,
             kind="live",
             runs=1,
-            duration=span,
+            duration=span(wanted.experiments),
             seeds=tuple(each.seed for each in wanted.experiments),
             scenarios={name: cell.live.experiment.to_dict() for name, cell in cells.items()},
             started=started.isoformat(timespec="seconds"),

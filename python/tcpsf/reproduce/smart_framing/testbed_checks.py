@@ -1,9 +1,9 @@
-"""How a live measurement went, and the simulator beside it."""
+"""The simulator beside a live measurement."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tcpsf import stats
 from tcpsf.live import measure
@@ -23,11 +23,6 @@ NEAR_TIME = 5.0
 
 SHORT = {variant.key: variant.label.split("-")[0] for variant in paper.VARIANTS}
 """Classic, VS and FS."""
-
-
-def counted(value: float) -> stats.Estimate:
-    """A number that is counted or read, and no estimate."""
-    return stats.Estimate(float(value), None, 1)
 
 
 def beside_simulator(which: Which, cells: Cells) -> Section:
@@ -102,77 +97,3 @@ DIFFERENCES_TO_SIMULATOR = (
 
 def _milli(seconds: stats.Estimate | None) -> stats.Estimate | None:
     return None if seconds is None else seconds.scaled(1e3)
-
-
-def conditions(cells: Cells) -> Section:
-    """Return what was fetched, what the emulator did, and what went wrong."""
-    import polars as pl
-
-    rows = []
-    fetches = failed = wrong = compared = unseen = offered = 0
-    for name, cell in cells.items():
-        flows = cell.live.flows
-        bad = flows.filter(pl.col("failure") != "")
-        reasons = bad["failure"].value_counts(sort=True).rows()
-        fetches += flows.height
-        failed += bad.height
-        wrong += bad.filter(pl.col("failure") == "wrong bytes").height
-        compared += int(flows["received_bytes"].sum())
-        down, up = cell.live.link["down"], cell.live.link["up"]
-        missed = down["missed_packets"] + up["missed_packets"]
-        unseen += missed
-        offered += down["offered_packets"] + up["offered_packets"]
-        rows.append(
-            Row(
-                label=name,
-                cells=(
-                    TableCell(ours=counted(flows.height), published=None),
-                    TableCell(ours=counted(int(cell.live.answered["segments"].sum())), published=None),
-                    TableCell(ours=_lost(down), published=None, unit="%"),
-                    _microseconds(down, "timing_error_median_s"),
-                    _microseconds(down, "timing_error_p99_s"),
-                    TableCell(ours=counted(missed), published=None),
-                    ", ".join(f"{count} × {why}" for why, count in reasons) or "none",
-                ),
-            )
-        )
-    table = Table(
-        key="conditions",
-        title="How the measurement went",
-        source="ours",
-        caption=(
-            "Lost: packets from the server that the emulator dropped, of those offered. Late: how much later than it "
-            "should the emulator delivered packets, median and 99th percentile. Missed: packets that it never saw."
-        ),
-        columns=("path", "fetches", "segments", "lost", "late, median", "late, 99 %", "missed", "failed fetches"),
-        rows=tuple(rows),
-    )
-    return Section(
-        key="conditions",
-        title="How the measurement went",
-        text=(f"{compared:,} bytes of {fetches:,} fetches were compared with the files.".replace(",", "\u00a0"),),
-        tables=(table,),
-        findings=tuple(
-            judge.finding(key=key, claim=claim, source="ours", published="none", judged=judge.is_none(bad, of))
-            for key, claim, bad, of in (
-                ("every-byte", "Every byte that a client was given is the file's", wrong, fetches),
-                ("no-failure", "Every fetch completed", failed, fetches),
-                (
-                    "no-packet-missed",
-                    "The emulator was fast enough: it missed no packet that was sent to it",
-                    unseen,
-                    unseen + offered,
-                ),
-            )
-        ),
-    )
-
-
-def _lost(down: Mapping[str, Any]) -> stats.Estimate | None:
-    offered = down["offered_packets"]
-    return counted(100.0 * down["dropped_loss_packets"] / offered) if offered else None
-
-
-def _microseconds(down: Mapping[str, Any], key: str) -> TableCell:
-    told = down[key]
-    return TableCell(ours=None if told is None else counted(1e6 * told), published=None, unit="µs")

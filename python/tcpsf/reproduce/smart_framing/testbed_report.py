@@ -11,9 +11,11 @@ from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
 from tcpsf.report.evaluation import Axis, Figure, PublishedPoint, Row, Section, Series, Table, TableCell
 from tcpsf.reproduce import judge
+from tcpsf.reproduce.exhibit import bars
 from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.smart_framing.exhibit import FRAMED, bars
-from tcpsf.reproduce.smart_framing.testbed_checks import SHORT, counted
+from tcpsf.reproduce.live import counted
+from tcpsf.reproduce.smart_framing.exhibit import FRAMED
+from tcpsf.reproduce.smart_framing.testbed_checks import SHORT
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,12 +9,11 @@ from tcpsf import stats
 from tcpsf.papers import smart_framing as paper
 from tcpsf.report.evaluation import Axis, Figure, Point, Row, Series, Table, TableCell
 from tcpsf.reproduce import claims, judge, measure
+from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.smart_framing.exhibit import (
     FRAMED,
     JOURNAL,
-    Exhibit,
-    Part,
     Setting,
     by_variant,
     class_gain_figure,

@@ -1,0 +1,260 @@
+"""A file server on the machine's own TCP, at the outer end of a link. It keeps what the kernel tells of connections.
+
+``tcpsf link --outside "python -m tcpsf.live.kernel SERVING"`` with a file of `Serving` as JSON. It sets the initial
+window of the route to the clients, has the kernel forget what it learnt of earlier connections
+(``tcp_no_metrics_save``), and then serves files over HTTP/1.1 until it is asked to end, many connections at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import platform
+import select
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tcpsf.errors import TcpsfError
+from tcpsf.finished import write
+from tcpsf.live import tcp_info
+from tcpsf.live.clients import FAILED, OUTSIDE, file_name, raise_file_limit
+from tcpsf.live.network import set_initial_window
+
+INSIDE = "TCPSF_LINK_INSIDE"
+"""Where a link tells the address of its command's end."""
+SYSCTLS = (
+    "tcp_no_metrics_save",
+    "tcp_slow_start_after_idle",
+    "tcp_sack",
+    "tcp_timestamps",
+    "tcp_early_retrans",
+    "tcp_recovery",
+    "tcp_frto",
+    "tcp_rto_min_us",
+)
+"""What decides how it sends; a kernel may lack some."""
+SEND_BUFFER = 262_144
+"""Bytes: a file goes to the kernel at once, so that nothing but its TCP decides when it leaves."""
+LONGEST_REQUEST = 16_384
+LOOKED_EVERY_S = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What to serve, and how."""
+
+    folder: str
+    port: int
+    most: int
+    """Connections at a time."""
+    variant: str
+    """How its records call the sender."""
+    congestion: str
+    initial_window: int
+    records: str
+    """A file for what the kernel tells: a line of JSON for each connection."""
+    told: str
+    """A file for the kernel's version and settings."""
+    ready: str
+    """A file to make once connections are taken."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Record:
+    """A connection, as `live.result.DOCUMENTED` has it."""
+
+    client_port: int
+    variant: str
+    segments: int = 0
+    retransmitted_segments: int = 0
+    fast_retransmits: int | None = None
+    """The kernel counts them for all connections together only."""
+    timeouts: int | None = None
+    syn_timeouts: int = 0
+    srtt_s: float = 0.0
+    rto_first_s: float = 0.0
+    rto_s: float = 0.0
+    ending: str = "open"
+
+
+class _Connection:
+    """A client that is served."""
+
+    __slots__ = ("first", "last", "record", "rest", "said", "socket")
+
+    def __init__(self, one: socket.socket, port: int, variant: str) -> None:
+        self.socket = one
+        self.first = tcp_info.read(one)
+        self.said = bytearray()
+        """What came of a request."""
+        self.rest = memoryview(b"")
+        """What the kernel has not taken of the answer."""
+        self.last = False
+        """Whether the client wants nothing after that."""
+        self.record = Record(
+            client_port=port,
+            variant=variant,
+            rto_first_s=self.first.rto_s,
+            # A new connection has counted its SYN.
+            syn_timeouts=self.first.retransmitted_segments,
+        )
+
+
+class Server:
+    """Answers requests for files: one thread, one epoll, no connection waits for another."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._folder = Path(serving.folder)
+        self._variant = serving.variant
+        self._poll = select.epoll()
+        self._open: dict[int, _Connection] = {}
+        self._records: list[Record] = []
+        self._ending = False
+        self._socket = listening(serving.port, congestion=serving.congestion)
+        self._poll.register(self._socket.fileno(), select.EPOLLIN)
+
+    def end(self, *_signal: object) -> None:
+        """Have `run` return soon."""
+        self._ending = True
+
+    def run(self) -> list[Record]:
+        """Serve until `end`, and return what there was to tell of each connection."""
+        while not self._ending:
+            for handle, _ in self._poll.poll(LOOKED_EVERY_S):
+                if handle == self._socket.fileno():
+                    self._accept()
+                else:
+                    self._serve(self._open[handle])
+        for each in list(self._open.values()):
+            self._close(each, "open")
+        self._socket.close()
+        self._poll.close()
+        return self._records
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                one, (_, port, *_) = self._socket.accept()
+            except BlockingIOError:
+                return
+            one.setblocking(False)
+            self._open[one.fileno()] = _Connection(one, port, self._variant)
+            self._poll.register(one.fileno(), select.EPOLLIN)
+
+    def _serve(self, connection: _Connection) -> None:
+        try:
+            if connection.rest:
+                self._send(connection)
+                return
+            said = connection.socket.recv(4096)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._close(connection, "reset" if error.errno == errno.ECONNRESET else "failed")
+            return
+        connection.said += said
+        if not said or len(connection.said) > LONGEST_REQUEST:
+            self._close(connection, "finished" if connection.last else "closed early")
+        elif b"\r\n\r\n" in connection.said:
+            self._answer(connection)
+
+    def _answer(self, connection: _Connection) -> None:
+        request = bytes(connection.said)
+        connection.said.clear()
+        connection.last = b"\r\nConnection: close\r\n" in request
+        words = request.split(b"\r\n", 1)[0].split(b" ")
+        try:
+            size = int(words[1].removeprefix(b"/").removesuffix(b".bin"))
+            body = (self._folder / file_name(size)).read_bytes()
+            status = "200 OK"
+        except (IndexError, ValueError, OSError):
+            body, status = b"", "404 Not Found"
+        head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nContent-Type: application/octet-stream\r\n\r\n"
+        connection.rest = memoryview(head.encode() + body)
+        self._send(connection)
+
+    def _send(self, connection: _Connection) -> None:
+        try:
+            sent = connection.socket.send(connection.rest)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self._close(connection, "reset")
+            return
+        connection.rest = connection.rest[sent:]
+        if connection.last and not connection.rest:
+            with contextlib.suppress(OSError):  # it may have reset the connection just now
+                connection.socket.shutdown(socket.SHUT_WR)
+        wanted = select.EPOLLOUT if connection.rest else select.EPOLLIN
+        self._poll.modify(connection.socket.fileno(), wanted)
+
+    def _close(self, connection: _Connection, ending: str) -> None:
+        told, record, first = tcp_info.read(connection.socket), connection.record, connection.first
+        record.segments = told.segments
+        record.retransmitted_segments = told.retransmitted_segments - first.retransmitted_segments
+        if told.timeouts is not None and first.timeouts is not None:
+            record.timeouts = told.timeouts - first.timeouts
+        record.srtt_s, record.rto_s = told.srtt_s, told.rto_s
+        record.ending = ending
+        self._records.append(record)
+        self._poll.unregister(connection.socket.fileno())
+        del self._open[connection.socket.fileno()]
+        connection.socket.close()
+
+
+def listening(port: int, *, congestion: str) -> socket.socket:
+    """Make the socket that takes connections, with a congestion control by the kernel's name."""
+    one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
+    except OSError as error:
+        one.close()
+        raise TcpsfError(
+            f"cannot send with the kernel's `{congestion}`: {(error.strerror or str(error)).lower()}",
+            hint="`sysctl net.ipv4.tcp_available_congestion_control` names those that it has",
+        ) from None
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    one.setblocking(False)
+    one.bind(("", port))
+    one.listen(4096)
+    return one
+
+
+def settings() -> dict[str, Any]:
+    """The kernel's version, and how it is set here."""
+    folder = Path("/proc/sys/net/ipv4")
+    found = {name: (folder / name).read_text(encoding="ascii").strip() for name in SYSCTLS if (folder / name).exists()}
+    return {"kernel": platform.release(), "settings": found}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve, at the outer end of a link."""
+    serving = Serving(**json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
+    try:
+        Path("/proc/sys/net/ipv4/tcp_no_metrics_save").write_text("1", encoding="ascii")
+        set_initial_window(os.environ[OUTSIDE], os.environ[INSIDE], serving.initial_window)
+        raise_file_limit(serving.most)
+        server = Server(serving)
+    except TcpsfError as error:
+        sys.stderr.write(f"error: {error}\nhint: {error.hint}\n")
+        write(Path(serving.ready), FAILED.encode())
+        return 1
+    signal.signal(signal.SIGTERM, server.end)
+    Path(serving.told).write_text(json.dumps(settings()), encoding="utf-8")
+    write(Path(serving.ready), b"")  # nobody shall read half a word
+    records = server.run()
+    with Path(serving.records).open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(asdict(each)) + "\n" for each in records)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,210 @@
+"""The networks of Cohen and Hamo's paper: topologies A and B (Fig. 5), two connections of two kinds (Fig. 21), Fig. 3.
+
+Every connection has a host and an incoming link of its own and sends to the one node behind the gray switch's outgoing
+link, the ``switch`` link here, whose buffer is counted in cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tcpsf.papers import packet_discard as paper
+from tcpsf.scenario import Buffer, Discard, Greedy, Link, Samples, Scenario, Tcp
+
+SWITCH = "switch"
+"""The link that has the buffer."""
+RENO = "reno / full / iw=1"
+SACK = "reno+sack1 / full / iw=1"
+"""Section 6.1 describes the sender of Fall and Floyd 1996."""
+
+DURATION = f"{paper.TRACE_SECONDS:g}s"
+SPREAD = "100ms"
+"""Connections start at random within this time."""
+TICK, LEAST_TIMEOUT = "500ms", "1s"
+"""Section 2.1's coarse timer: two ticks at the least."""
+CLOSEST: dict[str, Any] = {"tcp.tick": "100ms", "tcp.rto_min": "200ms"}
+"""The timer that Fig. 17 shows, as values for `Scenario.with_value`.
+
+18 timeouts in 10 s leave each less than 0.56 s, and 0.28 s where half of the time is waited: two ticks of 100 ms, the
+default of the simulator that the paper used, and not two of 500 ms.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """Links of a rate that lead to the gray switch, and the one that leads on."""
+
+    key: str
+    label: str
+    connections: int
+    incoming_mbps: float
+    outgoing_mbps: float = 75.0
+    delay: str = "0.3ms"
+    """Propagation on every link."""
+    cells: int = paper.BUFFER_CELLS
+
+
+A = Topology(key="a", label="topology A", connections=10, incoming_mbps=75.0)
+B = Topology(key="b", label="topology B", connections=5, incoming_mbps=30.0)
+"""Fig. 5."""
+MIXED = Topology(key="mixed", label="Fig. 21", connections=2, incoming_mbps=45.0, cells=paper.MIXED_CELLS)
+"""Fig. 21; its delays are not given, so Fig. 5's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What the gray switch does when its buffer fills up."""
+
+    policy: Literal["plain", "ppd", "epd", "bpd"]
+    lower: float | None = None
+    """EPD-threshold, or BPD's lower threshold: share of the buffer."""
+    upper: float | None = None
+    gap: int | None = None
+    """BPD's recovery period in packets."""
+
+    def buffer(self, cells: int) -> Buffer:
+        """Return the switch's buffer."""
+        early = self.policy == "epd"
+        return Buffer(
+            cells=cells,
+            discard=Discard(
+                policy=self.policy,
+                threshold=self.lower if early else None,
+                lower=None if early else self.lower,
+                upper=self.upper,
+                gap=self.gap,
+            ),
+        )
+
+
+PLAIN, PPD = Policy(policy="plain"), Policy(policy="ppd")
+
+
+def epd(threshold: float) -> Policy:
+    """Early packet discard, with partial packet discard as in the paper."""
+    return Policy(policy="epd", lower=threshold)
+
+
+def bpd(lower: float, *, gap: int, upper: float = paper.UPPER) -> Policy:
+    """Balanced packet discard."""
+    return Policy(policy="bpd", lower=lower, upper=upper, gap=gap)
+
+
+def network(
+    topology: Topology,
+    policy: Policy,
+    *,
+    senders: Sequence[str] | None = None,
+    duration: str = DURATION,
+    spread: str = SPREAD,
+    segment: int = paper.SEGMENT,
+    delay: str | None = None,
+    sampled: Sequence[str] = (),
+    every: str = "2ms",
+) -> Scenario:
+    """Return the network with a greedy connection on each incoming link, Reno's where ``senders`` says nothing else.
+
+    ``sampled`` names what is recorded over time: connections (``connection-1``) and the `SWITCH`.
+
+    >>> scenario = network(B, PPD)
+    >>> len(scenario.link), len(scenario.workload), scenario.tcp.mss
+    (12, 5, 536)
+    """
+    delay = topology.delay if delay is None else delay
+    outgoing = f"{topology.outgoing_mbps:g}Mb/s"
+    links = [
+        Link(
+            name=SWITCH,
+            from_=SWITCH,
+            to="sink",
+            rate=outgoing,
+            delay=delay,
+            buffer=policy.buffer(topology.cells),
+        ),
+        Link(name="back", from_="sink", to=SWITCH, rate=outgoing, delay=delay, cells="aal5"),
+    ]
+    workloads = []
+    for number in range(1, topology.connections + 1):
+        host, incoming = f"host-{number}", f"{topology.incoming_mbps:g}Mb/s"
+        links += [
+            Link(name=f"in-{number}", from_=host, to=SWITCH, rate=incoming, delay=delay, cells="aal5"),
+            Link(name=f"back-{number}", from_=SWITCH, to=host, rate=incoming, delay=delay, cells="aal5"),
+        ]
+        workloads.append(
+            Greedy(
+                name=connection(number),
+                from_=host,
+                to="sink",
+                flows=1,
+                spread=spread,
+                sender=RENO if senders is None else senders[number - 1],
+            )
+        )
+    flows = tuple(name for name in sampled if name != SWITCH)
+    lines = (SWITCH,) if SWITCH in sampled else ()
+    return Scenario(
+        name=f"packet-discard-{topology.key}",
+        duration=duration,
+        link=tuple(links),
+        workload=tuple(workloads),
+        tcp=Tcp(
+            profile="ns2",
+            mss=segment,
+            header=f"{paper.HEADER}B",
+            ack_every=1,
+            tick=TICK,
+            rto_min=LEAST_TIMEOUT,
+            receive_buffer=paper.WINDOW,
+        ),
+        samples=Samples(every=every, workloads=flows, links=lines) if sampled else None,
+    )
+
+
+def connection(number: int) -> str:
+    """Return the name of a connection, from 1."""
+    return f"connection-{number}"
+
+
+def closest(scenario: Scenario) -> Scenario:
+    """Return the scenario with the timer that Fig. 17 shows.
+
+    >>> closest(network(A, PPD)).tcp.tick
+    '100ms'
+    """
+    tcp = replace(scenario.tcp, tick=CLOSEST["tcp.tick"], rto_min=CLOSEST["tcp.rto_min"])
+    return replace(scenario, tcp=tcp)
+
+
+ROUND_TRIPS_MS = (10, 20, 40, 70, 100, 150, 200, 300, 400, 500, 700, 1000, 1400, 2000, 3000)
+"""Fig. 3: propagation there and back, in steps of ours; the text speaks of several hundred connections."""
+SHARING = 20
+"""Connections of each, which share a line."""
+LINE_MBPS = 20.0
+
+
+def timer_scenario(*, tick: str, least: str, duration: str = "60s") -> Scenario:
+    """Return 300 connections over lines with round trips from 10 ms to 3 s, for Fig. 3.
+
+    >>> scenario = timer_scenario(tick="500ms", least="1s")
+    >>> sum(workload.flows for workload in scenario.workload if isinstance(workload, Greedy))
+    300
+    """
+    links: list[Link] = []
+    workloads = []
+    for trip in ROUND_TRIPS_MS:
+        here, there, delay, rate = f"from-{trip}", f"to-{trip}", f"{trip / 2:g}ms", f"{LINE_MBPS:g}Mb/s"
+        links += [
+            Link(name=f"line-{trip}", from_=here, to=there, rate=rate, delay=delay, buffer=Buffer(packets=200)),
+            Link(name=f"back-{trip}", from_=there, to=here, rate=rate, delay=delay),
+        ]
+        workloads.append(Greedy(name=f"rtt-{trip}", from_=here, to=there, flows=SHARING, spread="10s", sender=RENO))
+    return Scenario(
+        name="packet-discard-timers",
+        duration=duration,
+        warm_up="20s",
+        link=tuple(links),
+        workload=tuple(workloads),
+        tcp=Tcp(profile="ns2", mss=paper.SEGMENT, header=f"{paper.HEADER}B", ack_every=1, tick=tick, rto_min=least),
+    )

@@ -1,0 +1,139 @@
+"""A paper's whole evaluation: its exhibits, the runs that they need, and the report of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tcpsf import _core
+from tcpsf.errors import TcpsfError, nearest
+from tcpsf.report.evaluation import Report, ReportProvenance, Section
+from tcpsf.reproduce.exhibit import Exhibit
+from tcpsf.reproduce.plan import Plan, Runs, Scale, make, plan
+from tcpsf.reproduce.store import Store
+from tcpsf.runs import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What stands above a section's figures."""
+
+    key: str
+    title: str
+    text: tuple[str, ...]
+    items: tuple[str, ...] = ()
+    """What the papers leave open, as it is read here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What is to be made: which exhibits, at which scale, of which runs."""
+
+    title: str
+    subtitle: str
+    headings: tuple[Heading, ...]
+    scale: Scale
+    exhibits: tuple[Exhibit, ...]
+    plan: Plan
+    command: str
+    """The command line that repeats it."""
+
+
+def scale_of(scale: Scale | str, scales: Mapping[str, Scale]) -> Scale:
+    """Return the scale of this name, or the scale itself."""
+    if not isinstance(scale, str):
+        return scale
+    if scale not in scales:
+        raise TcpsfError(f"no scale is called `{scale}`", hint=f"scales: {', '.join(f'`{name}`' for name in scales)}")
+    return scales[scale]
+
+
+def seeds_of(seed: int, scale: Scale) -> tuple[int, ...]:
+    """Return the seeds of a point's runs, which follow each other."""
+    return tuple(range(seed, seed + scale.runs))
+
+
+def plan_of(exhibits: Sequence[Exhibit], *, seeds: Sequence[int]) -> Plan:
+    """Find the distinct runs of the exhibits."""
+    return plan([case for exhibit in exhibits for case in exhibit.cases], seeds=seeds)
+
+
+def command_of(name: str, *, scale: Scale, seed: int, words: Sequence[str] = (), only: Sequence[str] = ()) -> str:
+    """Return the command line that makes ``tcpsf reproduce name`` again; ``words`` are options of its own."""
+    some = (f"--only {','.join(only)}",) if only else ()
+    return " ".join((f"tcpsf reproduce {name}", f"--{scale.name}", f"--seed {seed}", *words, *some))
+
+
+def chosen(exhibits: tuple[Exhibit, ...], only: Sequence[str]) -> tuple[Exhibit, ...]:
+    """Return the exhibits that ``only`` names by their keys, or all; ``fig-14`` stands for both of its parts."""
+    keys = [exhibit.key for exhibit in exhibits]
+    for word in only:
+        if not any(_is(word, key) for key in keys):
+            near = nearest(word, keys)
+            hint = f"did you mean `{near}`?" if near else f"there are: {', '.join(f'`{key}`' for key in keys)}"
+            raise TcpsfError(f"no figure or table is called `{word}`", hint=hint)
+    return tuple(exhibit for exhibit in exhibits if not only or any(_is(word, exhibit.key) for word in only))
+
+
+def evaluate(
+    evaluation: Evaluation,
+    *,
+    store: Store | None = None,
+    workers: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    found: Callable[[int], None] | None = None,
+) -> Report:
+    """Make the runs that ``store`` does not have, and the report of all.
+
+    The same evaluation gives the same report but for its date and the time it took, on any number of ``workers`` and
+    after any interruption. ``found`` hears how many runs the store had.
+    """
+    started, began = datetime.now(UTC), time.monotonic()
+    runs = make(evaluation.plan, store=store, workers=workers, progress=progress, found=found)
+    sections = _sections(evaluation, runs)
+    scale = evaluation.scale
+    return Report(
+        title=evaluation.title,
+        subtitle=evaluation.subtitle,
+        sections=sections,
+        provenance=ReportProvenance(
+            version=_core.version,
+            command=evaluation.command,
+            scale=scale.name,
+            runs=scale.runs,
+            duration=scale.duration,
+            seeds=evaluation.plan.seeds,
+            scenarios={
+                what: scenario.to_dict() for exhibit in evaluation.exhibits for what, scenario in exhibit.shown.items()
+            },
+            started=started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - began, 1),
+            jobs=len(evaluation.plan.runs),
+        ),
+    )
+
+
+def _sections(evaluation: Evaluation, runs: Runs) -> tuple[Section, ...]:
+    sections = []
+    for heading in evaluation.headings:
+        parts = [exhibit.build(runs) for exhibit in evaluation.exhibits if exhibit.section == heading.key]
+        if parts:
+            sections.append(
+                Section(
+                    key=heading.key,
+                    title=heading.title,
+                    text=heading.text,
+                    items=heading.items,
+                    figures=tuple(figure for part in parts for figure in part.figures),
+                    tables=tuple(table for part in parts for table in part.tables),
+                    findings=tuple(finding for part in parts for finding in part.findings),
+                )
+            )
+    return tuple(sections)
+
+
+def _is(word: str, key: str) -> bool:
+    """``fig-14`` is both of its parts; ``fig-1`` is not ``fig-14``."""
+    return key == word or key.startswith(f"{word}-")

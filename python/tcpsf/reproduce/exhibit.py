@@ -1,0 +1,61 @@
+"""One figure or table of an evaluation: the cases it shows, and how it is made of their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tcpsf import stats
+from tcpsf.report.evaluation import Figure, Point, PublishedPoint, Series, Table
+from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What an exhibit adds to its section."""
+
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exhibit:
+    """A figure or a table with the claims that rest on it."""
+
+    key: str
+    section: str
+    """Key of the section it stands in."""
+    cases: tuple[Case, ...]
+    build: Callable[[Runs], Part]
+    shown: Mapping[str, Scenario] = field(default_factory=dict)
+    """Scenarios that stand for the others in the provenance, by what they show."""
+
+
+def series(
+    key: str,
+    label: str,
+    x: Sequence[float | str],
+    y: Sequence[stats.Estimate | None],
+    *,
+    published: tuple[PublishedPoint, ...] = (),
+    style: Literal["line", "step", "bar"] = "line",
+) -> Series:
+    """Points joined by a line."""
+    points = tuple(Point(x=at, y=value) for at, value in zip(x, y, strict=True))
+    return Series(key=key, label=label, points=points, published=published, style=style)
+
+
+def bars(
+    key: str,
+    label: str,
+    x: Sequence[str],
+    y: Sequence[stats.Estimate | None],
+    *,
+    published: tuple[PublishedPoint, ...] = (),
+) -> Series:
+    """Points that are categories."""
+    return series(key, label, x, y, published=published, style="bar")

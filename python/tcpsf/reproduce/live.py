@@ -1,0 +1,148 @@
+"""What experiments on live kernels have in common: they are made one after the other, kept, and told how they went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tcpsf import stats
+from tcpsf.report.evaluation import Row, Section, Table, TableCell
+from tcpsf.reproduce import judge
+from tcpsf.runs import Progress
+
+if TYPE_CHECKING:
+    from tcpsf.live.experiment import Experiment
+    from tcpsf.live.result import Live, LiveStore
+
+Told = Callable[[Progress], None]
+
+
+class Measure(Protocol):
+    """Makes an experiment, telling the share done as it goes."""
+
+    def __call__(self, experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
+        """Make it."""
+
+
+def measured(
+    experiments: Sequence[Experiment],
+    *,
+    measure: Measure,
+    store: LiveStore | None = None,
+    progress: Told | None = None,
+    found: Callable[[int], None] | None = None,
+) -> dict[str, Live]:
+    """Make the experiments that ``store`` does not have, and return all by their names.
+
+    Each is filed as soon as it ends. ``found`` hears how many the store had.
+    """
+    stored = {} if store is None else {each.name: store.load(each) for each in experiments}
+    lives: dict[str, Live] = {name: live for name, live in stored.items() if live is not None}
+    if found is not None:
+        found(len(lives))
+    missing = [each for each in experiments if each.name not in lives]
+    for number, experiment in enumerate(missing):
+        live = measure(experiment, progress=_told(progress, missing, number))
+        if store is not None:
+            store.save(live)
+        lives[experiment.name] = live
+    return {each.name: lives[each.name] for each in experiments}
+
+
+def _told(progress: Told | None, missing: Sequence[Experiment], number: int) -> Callable[[float], None]:
+    """Turn the share of one experiment into that of all."""
+    total = sum(each.duration_s for each in missing)
+    before = sum(each.duration_s for each in missing[:number])
+
+    def tell(share: float) -> None:
+        if progress is not None:
+            done = (before + share * missing[number].duration_s) / total
+            progress(Progress(done=done, finished=number, runs=len(missing)))
+
+    return tell
+
+
+def span(experiments: Sequence[Experiment]) -> str:
+    """For how long transfers are begun, in words."""
+    spans = sorted({each.duration_s for each in experiments})
+    return f"{spans[0]:g} s" if len(spans) == 1 else f"{spans[0]:g} to {spans[-1]:g} s"
+
+
+def counted(value: float) -> stats.Estimate:
+    """A number that is counted or read, and no estimate."""
+    return stats.Estimate(float(value), None, 1)
+
+
+def conditions(lives: Mapping[str, Live]) -> Section:
+    """Return what was fetched, what the emulator did, and what went wrong."""
+    import polars as pl
+
+    rows = []
+    fetches = failed = wrong = compared = unseen = offered = 0
+    for name, live in lives.items():
+        flows = live.flows
+        bad = flows.filter(pl.col("failure") != "")
+        reasons = bad["failure"].value_counts(sort=True).rows()
+        fetches += flows.height
+        failed += bad.height
+        wrong += bad.filter(pl.col("failure") == "wrong bytes").height
+        compared += int(flows["received_bytes"].sum())
+        down, up = live.link["down"], live.link["up"]
+        missed = down["missed_packets"] + up["missed_packets"]
+        unseen += missed
+        offered += down["offered_packets"] + up["offered_packets"]
+        rows.append(
+            Row(
+                label=name,
+                cells=(
+                    TableCell(ours=counted(flows.height), published=None),
+                    TableCell(ours=counted(int(live.answered["segments"].sum())), published=None),
+                    TableCell(ours=lost(down), published=None, unit="%"),
+                    _microseconds(down, "timing_error_median_s"),
+                    _microseconds(down, "timing_error_p99_s"),
+                    TableCell(ours=counted(missed), published=None),
+                    ", ".join(f"{count} × {why}" for why, count in reasons) or "none",
+                ),
+            )
+        )
+    table = Table(
+        key="conditions",
+        title="How the measurement went",
+        source="ours",
+        caption=(
+            "Lost: packets from the server that the emulator dropped, of those offered. Late: how much later than it "
+            "should the emulator delivered packets, median and 99th percentile. Missed: packets that it never saw."
+        ),
+        columns=("path", "fetches", "segments", "lost", "late, median", "late, 99 %", "missed", "failed fetches"),
+        rows=tuple(rows),
+    )
+    return Section(
+        key="conditions",
+        title="How the measurement went",
+        text=(f"{compared:,} bytes of {fetches:,} fetches were compared with the files.".replace(",", "\u00a0"),),
+        tables=(table,),
+        findings=tuple(
+            judge.finding(key=key, claim=claim, source="ours", published="none", judged=judge.is_none(bad, of))
+            for key, claim, bad, of in (
+                ("every-byte", "Every byte that a client was given is the file's", wrong, fetches),
+                ("no-failure", "Every fetch completed", failed, fetches),
+                (
+                    "no-packet-missed",
+                    "The emulator was fast enough: it missed no packet that was sent to it",
+                    unseen,
+                    unseen + offered,
+                ),
+            )
+        ),
+    )
+
+
+def lost(down: Mapping[str, Any]) -> stats.Estimate | None:
+    """Per cent of a direction's packets that the emulator dropped."""
+    offered = down["offered_packets"]
+    return counted(100.0 * down["dropped_loss_packets"] / offered) if offered else None
+
+
+def _microseconds(down: Mapping[str, Any], key: str) -> TableCell:
+    told = down[key]
+    return TableCell(ours=None if told is None else counted(1e6 * told), published=None, unit="µs")

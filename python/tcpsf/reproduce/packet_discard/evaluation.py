@@ -1,0 +1,100 @@
+"""The whole packet-discard evaluation: every simulated figure and table, and what the paper claims of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from tcpsf.papers import packet_discard as paper
+from tcpsf.papers import packet_discard_networks as networks
+from tcpsf.reproduce.evaluation import Evaluation, Heading, chosen, command_of, plan_of, scale_of, seeds_of
+from tcpsf.reproduce.exhibit import Exhibit
+from tcpsf.reproduce.packet_discard import balanced, kin, mixed, padding, sensitivity, thresholds, timers, traces
+from tcpsf.reproduce.packet_discard.exhibit import Readings, Setting
+from tcpsf.reproduce.plan import Scale
+
+SCALES = {
+    "quick": Scale("quick", 6, networks.DURATION),
+    "full": Scale("full", 48, networks.DURATION),
+}
+"""Runs of the length that the paper draws; each has start times of its own."""
+
+OURS = {"quick": "60s", "full": "200s"}
+"""Simulated time of a run of what is not in the paper, by scale."""
+
+READ: dict[Readings, str] = {
+    "text": "Read as the text has it.",
+    "closest": "Read with the timer that Fig. 17 shows: tick 100 ms, timeout from 200 ms.",
+}
+
+SECTIONS = (
+    Heading(
+        "a",
+        "Plain ATM, PPD and EPD: topology A",
+        ("Ten links of 75 Mb/s lead to one of 75 Mb/s with a buffer of 1200 cells. How the text is read:",),
+        paper.READINGS,
+    ),
+    Heading(
+        "b",
+        "Plain ATM, PPD and EPD: topology B",
+        ("Five links of 30 Mb/s lead to one of 75 Mb/s: with three connections idle at most 0.8 of it can be used.",),
+    ),
+    Heading(
+        "bpd",
+        "Balanced packet discard",
+        ("A connection that has just lost a packet is spared for the next Gap packets, up to a higher threshold.",),
+    ),
+    Heading("traces", "Windows and the buffer against time", ()),
+    Heading("mixed", "Beside selective acknowledgments", ()),
+    Heading("timers", "The timeout against the round trip", ()),
+    Heading("sensitivity", "What hangs on what is not said", ()),
+    Heading(
+        "kin",
+        "The same rule for packets",
+        ("Not in the paper: does it help to space losses before an ordinary line, which drops whole packets?",),
+    ),
+    Heading(
+        "padding",
+        "Framing over ATM",
+        ("Not in the paper: TCP Smart Framing cuts segments to a quarter, and a cell is not cut.",),
+    ),
+)
+
+
+def prepare(
+    *,
+    scale: Scale | Literal["quick", "full"] = "quick",
+    readings: Readings = "text",
+    seed: int = 1,
+    only: Sequence[str] = (),
+) -> Evaluation:
+    """Find out which runs are needed.
+
+    Runs use the seeds ``seed``, ``seed + 1``, … ``readings`` says which timer TCP has. ``only`` names figures and
+    tables by their keys, such as ``fig-12``.
+    """
+    scale = scale_of(scale, SCALES)
+    exhibits = chosen(_exhibits(Setting(duration=scale.duration, readings=readings), scale), only)
+    words = () if readings == "text" else (f"--readings {readings}",)
+    return Evaluation(
+        title="Balanced packet discard: the evaluation, made again",
+        subtitle=f"{paper.CITATION}. {READ[readings]}",
+        headings=SECTIONS,
+        scale=scale,
+        exhibits=exhibits,
+        plan=plan_of(exhibits, seeds=seeds_of(seed, scale)),
+        command=command_of("packet-discard", scale=scale, seed=seed, words=words, only=only),
+    )
+
+
+def _exhibits(setting: Setting, scale: Scale) -> tuple[Exhibit, ...]:
+    return (
+        *thresholds.exhibits(setting),
+        *balanced.exhibits(setting),
+        *traces.exhibits(setting),
+        *mixed.exhibits(setting),
+        *timers.exhibits(),
+        *sensitivity.exhibits(setting),
+        *kin.exhibits(setting, OURS[scale.name]),
+        *padding.exhibits(OURS[scale.name]),
+    )

@@ -1,0 +1,132 @@
+"""What the exhibits of the packet-discard evaluation share: settings, axes, and what is read from a run.
+
+Effective throughput, active time and fairness are defined in `READINGS` of the paper's module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tcpsf import stats
+from tcpsf.papers import packet_discard as paper
+from tcpsf.papers import packet_discard_networks as networks
+from tcpsf.papers.packet_discard_networks import Policy, Topology
+from tcpsf.report.evaluation import Axis
+from tcpsf.reproduce.plan import Case
+from tcpsf.reproduce.rows import Rows
+from tcpsf.scenario import Scenario
+from tcpsf.summary import RunSummary
+
+Readings = Literal["text", "closest"]
+"""The timer as the paper's text has it, or as Fig. 17 shows it."""
+
+CONNECTIONS = Rows(
+    table="flows",
+    columns=(
+        "workload",
+        "start_s",
+        "received_bytes",
+        "segments",
+        "retransmitted_segments",
+        "fast_retransmits",
+        "timeouts",
+        "waited_s",
+    ),
+)
+
+SHARE = Axis(label="effective throughput", unit="", scale="linear", low=0.0, high=1.0)
+NEAR_ONE = Axis(label="effective throughput", unit="", scale="linear")
+"""Of topology A, where all is close together."""
+ACTIVE = Axis(label="time in which connections are active", unit="", scale="linear", low=0.0, high=1.0)
+THRESHOLD = Axis(label="threshold, share of the buffer", unit="", scale="linear")
+SECONDS = Axis(label="time", unit="s", scale="linear")
+
+ABOUT = 0.05
+"""Shares of throughput and time that a number drawn in the figures may be away and still be about the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What holds for all scenarios."""
+
+    duration: str = networks.DURATION
+    readings: Readings = "text"
+
+    def case(self, topology: Topology, policy: Policy, **options: Any) -> Case:
+        """Return a case of `networks.network`, as it is to be read."""
+        return self.of(networks.network(topology, policy, duration=self.duration, **options))
+
+    def of(self, scenario: Scenario) -> Case:
+        """Return a case of a scenario, as it is to be read."""
+        read = scenario if self.readings == "text" else networks.closest(scenario)
+        return Case(scenario=read, watches=(CONNECTIONS,))
+
+
+Measure = Callable[[RunSummary], float]
+"""A value of a run."""
+
+
+def connections(run: RunSummary) -> list[dict[str, Any]]:
+    """The connections' rows, the first connection's first, whichever started first."""
+    rows = {row["workload"]: row for row in CONNECTIONS.of(run)}
+    return [rows[workload.name] for workload in run.provenance.scenario.workload]
+
+
+def goodput(topology: Topology) -> Measure:
+    """Effective throughput: payload in order, as a share of what the outgoing link can carry."""
+    return lambda run: math.fsum(rates(run)) / paper.capacity(topology.outgoing_mbps)
+
+
+def rates(run: RunSummary) -> list[float]:
+    """Payload in order of each connection, Mb/s."""
+    seconds = run.links[0]["duration_s"]
+    return [8e-6 * row["received_bytes"] / seconds for row in connections(run)]
+
+
+def active(run: RunSummary) -> float:
+    """Share of the connections' time in which they did not wait for a timer."""
+    seconds = run.links[0]["duration_s"]
+    rows = connections(run)
+    return 1.0 - math.fsum(row["waited_s"] for row in rows) / math.fsum(seconds - row["start_s"] for row in rows)
+
+
+def fairness(run: RunSummary) -> float:
+    """Jain's index of the connections' throughputs: (Σx)² / n Σx²; 1 where all have the same."""
+    found = rates(run)
+    squares = math.fsum(rate * rate for rate in found)
+    return math.fsum(found) ** 2 / (len(found) * squares) if squares else 1.0
+
+
+def timeouts(run: RunSummary) -> float:
+    """Expiries of the timer, for each connection."""
+    rows = connections(run)
+    return float(sum(row["timeouts"] for row in rows) / len(rows))
+
+
+def spacing(run: RunSummary) -> float:
+    """Segments sent for each that was sent again after a fast retransmit or a timeout."""
+    rows = connections(run)
+    return float(sum(row["segments"] for row in rows) / max(1, sum(row["retransmitted_segments"] for row in rows)))
+
+
+def each(runs: Sequence[RunSummary], measure: Measure) -> list[float]:
+    """A value of every run."""
+    return [measure(run) for run in runs]
+
+
+def mean(runs: Sequence[RunSummary], measure: Measure) -> stats.Estimate | None:
+    """Mean over runs."""
+    return stats.mean(each(runs, measure))
+
+
+def over(ours: Sequence[RunSummary], theirs: Sequence[RunSummary], measure: Measure) -> stats.Estimate | None:
+    """How much ``ours`` is above ``theirs``, runs in pairs."""
+    return stats.difference(each(ours, measure), each(theirs, measure))
+
+
+def best(runs: Mapping[float, Sequence[RunSummary]], measure: Measure) -> float:
+    """Where the mean over runs is highest."""
+    return max(runs, key=lambda at: math.fsum(each(runs[at], measure)))

@@ -1,0 +1,167 @@
+"""Ours: framing over ATM. Finer segments leave more of a cell empty, and what that does to their gain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from tcpsf.models import packet_discard as model
+from tcpsf.papers import packet_discard as paper
+from tcpsf.papers import smart_framing as framing
+from tcpsf.report.evaluation import Row, Table, TableCell
+from tcpsf.reproduce import judge, measure
+from tcpsf.reproduce.exhibit import Exhibit, Part
+from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce.plan import Case
+from tcpsf.scenario import Buffer, Discard, Link, Scenario
+from tcpsf.summary import RunSummary, fast_percent
+
+SEGMENTS = (1460, 536)
+"""Full segments: Ethernet's and the paper's."""
+LOAD = 0.5
+CELLS = 150_000 // paper.CELL
+"""As much memory as the Smart Framing paper's bottleneck has."""
+
+Frames = Literal["aal5"] | None
+LINES = {"packets": "line of packets", "cells": "line of cells (PPD)"}
+
+BySender = Mapping[str, Sequence[RunSummary]]
+
+
+def exhibits(duration: str) -> tuple[Exhibit, ...]:
+    """Return the section's exhibits, for runs of ``duration``."""
+    cases = {
+        line: {
+            variant.key: Case(scenario=_scenario(variant.sender, line=line, duration=duration))
+            for variant in framing.VARIANTS
+        }
+        for line in LINES
+    }
+    return (
+        Exhibit(key="padding", section="padding", cases=(), build=lambda _: Part(tables=(_padding(),))),
+        Exhibit(
+            key="framing-atm",
+            section="padding",
+            cases=tuple(case for each in cases.values() for case in each.values()),
+            build=lambda runs: _gains(
+                {line: {key: runs.of(case) for key, case in each.items()} for line, each in cases.items()}
+            ),
+            shown={"FS-TCP-SF over cells": cases["cells"]["fs"].scenario},
+        ),
+    )
+
+
+def _padding() -> Table:
+    rows = []
+    for full in SEGMENTS:
+        for parts in (1, 2, 4):
+            size = full // parts
+            cells = float(model.cells(size + paper.HEADER))
+            whole = float(model.cells(full + paper.HEADER))
+            empty = cells * paper.CELL_PAYLOAD - size - paper.HEADER - model.TRAILER
+            found = (
+                (cells, "cells"),
+                (empty, "bytes"),
+                (100.0 * size / (cells * paper.CELL), "%"),
+                (100.0 * size / (size + paper.HEADER), "%"),
+                (100.0 * (parts * cells / whole - 1.0), "%"),
+            )
+            rows.append(
+                Row(
+                    label=f"{full} / {parts} = {size} bytes",
+                    cells=tuple(TableCell(ours=judge.exact(value), published=None, unit=unit) for value, unit in found),
+                )
+            )
+    return Table(
+        key="padding",
+        title="What a segment takes in cells",
+        source="ours",
+        caption=(
+            "40 bytes of headers and AAL5's 8 fill one cell's payload exactly: a segment takes that cell and one for "
+            "every 48 bytes begun. Multiples of 48 leave nothing empty."
+        ),
+        columns=(
+            "segment",
+            "cells",
+            "empty in the last",
+            "payload on a line of cells",
+            "payload on a line of packets",
+            "more cells than in full segments",
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _scenario(sender: str, *, line: str, duration: str) -> Scenario:
+    """Section IV-A's network of the Smart Framing paper behind an access line, all of packets or all of cells."""
+    scenario = framing.web_scenario(sender=sender, load=LOAD, duration=duration)
+    there, back = scenario.link
+    frames: Frames = "aal5" if line == "cells" else None
+    port = Buffer(cells=CELLS, discard=Discard(policy="ppd")) if frames else there.buffer
+    links = (
+        replace(there, buffer=port),
+        replace(back, buffer=None, cells=frames),
+        Link(name="access", from_="hosts", to="servers", rate="100Mb/s", cells=frames),
+        Link(name="access-back", from_="servers", to="hosts", rate="100Mb/s", cells=frames),
+    )
+    workload = tuple(replace(each, from_="hosts") for each in scenario.workload)
+    return replace(scenario, name=f"smart-framing-{line}", link=links, workload=workload)
+
+
+def _gains(seen: Mapping[str, BySender]) -> Part:
+    rows = []
+    for line, name in LINES.items():
+        for variant in framing.VARIANTS:
+            runs = seen[line][variant.key]
+            gain = None if variant is framing.CLASSIC else measure.gain(runs, seen[line]["classic"])
+            found = (
+                (measure.mean(measure.times(runs)), "s"),
+                (gain, "%"),
+                (fast_percent(measure.each(runs)), "%"),
+                (measure.lost_percent(runs), "%"),
+                (measure.utilisation_percent(runs), "%"),
+                (measure.mean(measure.greedy_mbps(runs)), "Mb/s"),
+            )
+            cells = tuple(TableCell(ours=value, published=None, unit=unit) for value, unit in found)
+            rows.append(Row(label=f"{variant.label}, {name}", cells=cells))
+    table = Table(
+        key="framing-atm",
+        title="Framing over a line of packets and over one of cells",
+        source="ours",
+        caption=(
+            "The Smart Framing paper's flows at half load, over a bottleneck of 10 Mb/s, 50 ms and 150 kB: in packets, "
+            "or in 2830 cells that drop the rest of a damaged packet. An access line of 100 Mb/s leads there."
+        ),
+        columns=(
+            "sender, line",
+            "short flows: mean time",
+            "gain over Classic",
+            "repaired without timer",
+            "packets lost",
+            "line busy",
+            "greedy flows",
+        ),
+        rows=tuple(rows),
+    )
+    return Part(tables=(table,), findings=tuple(_claims(seen)))
+
+
+def _claims(seen: Mapping[str, BySender]) -> Iterator[Finding]:
+    for key in ("vs", "fs"):
+        label = next(variant.label for variant in framing.VARIANTS if variant.key == key)
+        gains = {line: measure.gains(seen[line][key], seen[line]["classic"]) for line in LINES}
+        yield judge.finding(
+            key=f"framing-gains-over-cells-{key}",
+            claim=f"{label} still shortens short flows where the line is one of cells",
+            source="ours",
+            published="–",
+            judged=judge.is_above(measure.mean(gains["cells"]), 0.0, "%"),
+        )
+        yield judge.finding(
+            key=f"framing-less-over-cells-{key}",
+            claim=f"{label} gains less over cells than over packets",
+            source="ours",
+            published="–",
+            judged=judge.is_below(measure.paired(gains["cells"], gains["packets"]), 0.0, "percent points"),
+        )

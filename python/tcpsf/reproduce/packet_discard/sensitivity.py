@@ -1,0 +1,153 @@
+"""What the paper does not say, varied: start times, the timer, the window, delays, the upper threshold, how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tcpsf.papers import packet_discard as paper
+from tcpsf.papers import packet_discard_networks as networks
+from tcpsf.papers.packet_discard_networks import MIXED, B
+from tcpsf.report.evaluation import Row, Table, TableCell
+from tcpsf.reproduce.exhibit import Exhibit, Part
+from tcpsf.reproduce.packet_discard.exhibit import (
+    CONNECTIONS,
+    Setting,
+    active,
+    connections,
+    fairness,
+    goodput,
+    mean,
+)
+from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.scenario import Scenario
+from tcpsf.summary import RunSummary
+
+EPD = networks.epd(paper.BEST_THRESHOLD)
+BPD = networks.bpd(paper.LOWER, gap=paper.GAP)
+UNLIKE = (networks.SACK, networks.RENO)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variation:
+    """One choice made otherwise."""
+
+    label: str
+    options: Mapping[str, Any]
+    """Of `networks.network`."""
+    values: Mapping[str, Any]
+    """Of `Scenario.with_value`."""
+    upper: float = paper.UPPER
+
+
+def _variation(
+    label: str, *, upper: float = paper.UPPER, options: Mapping[str, Any] | None = None, **tcp: Any
+) -> Variation:
+    values = {f"tcp.{key}": value for key, value in tcp.items()}
+    return Variation(label=label, options=options or {}, values=values, upper=upper)
+
+
+VARIATIONS = (
+    *(_variation(f"starts within {spread}", options={"spread": spread}) for spread in ("0s", "10ms", "100ms", "1s")),
+    _variation("tick 500 ms, timeout from 1 s", tick="500ms", rto_min="1s"),
+    _variation("tick 100 ms, timeout from 1 s", tick="100ms", rto_min="1s"),
+    *(
+        _variation(f"tick 100 ms, timeout from {least}", tick="100ms", rto_min=least)
+        for least in ("500ms", "300ms", "200ms")
+    ),
+    *(_variation(f"window of {kilo} KiB", receive_buffer=f"{kilo}KiB") for kilo in (16, 32, 128)),
+    *(_variation(f"delay of {delay} a link", options={"delay": delay}) for delay in ("0.03ms", "3ms")),
+    *(_variation(f"upper threshold {upper:g}", upper=upper) for upper in (0.8, 1.0)),
+    *(_variation(f"runs of {duration}", options={"duration": duration}) for duration in ("30s", "60s")),
+    _variation("delayed acknowledgments", ack_every=2),
+    _variation("a loss halves what is in flight", halving="flight"),
+    _variation("each packet leaves up to 0.1 ms late", send_jitter="100us"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cases:
+    """What is run of a variation."""
+
+    epd: Case
+    bpd: Case
+    unlike: Case
+    """SACK and Reno without BPD, Fig. 20."""
+
+
+def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
+    """Return the section's exhibit, for runs of ``setting``."""
+    rows = {each.label: _cases(setting, each) for each in VARIATIONS}
+    return (
+        Exhibit(
+            key="sensitivity",
+            section="sensitivity",
+            cases=tuple(case for row in rows.values() for case in (row.epd, row.bpd, row.unlike)),
+            build=lambda runs: _table(rows, runs),
+        ),
+    )
+
+
+def _cases(setting: Setting, variation: Variation) -> Cases:
+    changed = _changing(setting, variation)
+    bpd = networks.bpd(paper.LOWER, gap=paper.GAP, upper=variation.upper)
+    return Cases(epd=changed(B, EPD), bpd=changed(B, bpd), unlike=changed(MIXED, networks.PPD, senders=UNLIKE))
+
+
+def _changing(setting: Setting, variation: Variation) -> Callable[..., Case]:
+    """Return what makes a case of a network with the variation; it comes after the readings."""
+
+    def case(topology: networks.Topology, policy: networks.Policy, **more: Any) -> Case:
+        options = {"duration": setting.duration, **variation.options, **more}
+        scenario: Scenario = setting.of(networks.network(topology, policy, **options)).scenario
+        for key, value in variation.values.items():
+            scenario = scenario.with_value(key, value)
+        return Case(scenario=scenario, watches=(CONNECTIONS,))
+
+    return case
+
+
+def _table(rows: Mapping[str, Cases], runs: Runs) -> Part:
+    return Part(
+        tables=(
+            Table(
+                key="sensitivity",
+                title="What the unstated choices do",
+                source="ours",
+                caption=(
+                    "Topology B with EPD (threshold 0.7) and BPD (0.4, 0.9, Gap 25), and Fig. 20's SACK and Reno "
+                    "without BPD. Each row changes one thing."
+                ),
+                columns=(
+                    "choice",
+                    "EPD, throughput",
+                    "BPD, throughput",
+                    "EPD, active",
+                    "BPD, active",
+                    "SACK and Reno, fairness",
+                    "SACK and Reno, throughput",
+                    "timeouts of that Reno",
+                ),
+                rows=tuple(_row(label, cases, runs) for label, cases in rows.items()),
+            ),
+        )
+    )
+
+
+def _row(label: str, cases: Cases, runs: Runs) -> Row:
+    epd, bpd, unlike = runs.of(cases.epd), runs.of(cases.bpd), runs.of(cases.unlike)
+    found = (
+        mean(epd, goodput(B)),
+        mean(bpd, goodput(B)),
+        mean(epd, active),
+        mean(bpd, active),
+        mean(unlike, fairness),
+        mean(unlike, goodput(MIXED)),
+        mean(unlike, _of_reno),
+    )
+    return Row(label=label, cells=tuple(TableCell(ours=each, published=None) for each in found))
+
+
+def _of_reno(run: RunSummary) -> float:
+    return float(connections(run)[1]["timeouts"])

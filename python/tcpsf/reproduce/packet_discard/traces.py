@@ -1,0 +1,263 @@
+"""Section 5: a connection's window and the switch's buffer against time (Figs. 15 to 18), in topology B."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tcpsf import stats
+from tcpsf.papers import packet_discard as paper
+from tcpsf.papers import packet_discard_networks as networks
+from tcpsf.papers.packet_discard_networks import SWITCH, B, Policy
+from tcpsf.report.evaluation import Axis, Figure, Series
+from tcpsf.reproduce import judge
+from tcpsf.reproduce.exhibit import Exhibit, Part, series
+from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce.packet_discard.exhibit import SECONDS, Setting, connections, each, mean, over, spacing, timeouts
+from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.reproduce.rows import Rows
+from tcpsf.summary import RunSummary
+
+CURVES = Rows(
+    table="samples",
+    columns=("time_s", "object", "quantity", "value"),
+    where=(("quantity", ("cwnd_bytes", "queue_bytes")),),
+)
+EXPIRIES = Rows(table="recoveries", columns=("time_s",), where=(("cause", ("timeout",)),))
+EVERY = "5ms"
+FIRST = networks.connection(1)
+SETTLED_S = paper.TRACE_SECONDS / 2.0
+"""When a run counts as stable: the first losses of slow start may cost two expiries, of 1.5 and 3 s."""
+MOST = 65_535
+"""Bytes that the receiver lets be on their way."""
+SHORT_S = 1.0
+"""Length of the piece that Fig. 16 shows, from `SETTLED_S` on."""
+POINTS = 500
+"""Points of a curve that a figure shows."""
+COUNTED = 0.2
+"""Relative distance from a number of timeouts that was counted in a figure which is still about the same."""
+
+SAWTOOTH = (
+    "A window that swings between W/2 and W sends 3W²/8 segments from one loss to the next. 25 of them make a mean "
+    "window of 6 segments: too few for a fifth of the line with 0.4 of the buffer taken (11), so losses are rarer."
+)
+
+Curve = list[tuple[float, float]]
+"""Times in seconds, and values."""
+
+CWND = Axis(label="congestion window", unit="segments", scale="linear", low=0.0)
+OCCUPIED = Axis(label="occupied", unit="share of the buffer", scale="linear", low=0.0, high=1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """The runs with either policy."""
+
+    bpd: Sequence[RunSummary]
+    epd: Sequence[RunSummary]
+
+
+def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
+    """Return the section's exhibits, for runs of ``setting``."""
+    window = _case(setting, networks.bpd(paper.LOWER, gap=paper.GAP)), _case(setting, networks.epd(paper.TRACE_EPD))
+    half = paper.TRACE_BUFFER
+    buffer = _case(setting, networks.bpd(half, gap=paper.GAP)), _case(setting, networks.epd(half))
+
+    def of(runs: Runs, cases: tuple[Case, Case]) -> Pair:
+        return Pair(bpd=runs.of(cases[0]), epd=runs.of(cases[1]))
+
+    return (
+        Exhibit(key="fig-15", section="traces", cases=window, build=lambda runs: _figure_15(of(runs, window))),
+        Exhibit(key="fig-16", section="traces", cases=window, build=lambda runs: _figure_16(of(runs, window))),
+        Exhibit(key="fig-17", section="traces", cases=window, build=lambda runs: _figure_17(of(runs, window))),
+        Exhibit(
+            key="fig-18",
+            section="traces",
+            cases=buffer,
+            build=lambda runs: _figure_18(of(runs, buffer)),
+            shown={"Fig. 18, BPD": buffer[0].scenario},
+        ),
+    )
+
+
+def _case(setting: Setting, policy: Policy) -> Case:
+    case = setting.case(B, policy, sampled=(FIRST, SWITCH), every=EVERY)
+    return replace(case, watches=(*case.watches, CURVES, EXPIRIES))
+
+
+def _windows(run: RunSummary) -> Curve:
+    """The first connection's window in segments, as far as the receiver's lets it be used."""
+    curve = CURVES.curve(run, object=f"{FIRST}/0", quantity="cwnd_bytes")
+    return [(at, min(value, MOST) / paper.SEGMENT) for at, value in curve]
+
+
+def _occupied(run: RunSummary) -> Curve:
+    """The switch's buffer, as a share of its cells."""
+    curve = CURVES.curve(run, object=SWITCH, quantity="queue_bytes")
+    return [(at, value / paper.CELL / paper.BUFFER_CELLS) for at, value in curve]
+
+
+def _line(key: str, label: str, curve: Curve, *, begin: float = 0.0, end: float = math.inf) -> Series:
+    """Draw a piece of a curve; of a long one, points at equal distances."""
+    inside = [(at, value) for at, value in curve if begin <= at < end]
+    shown = inside[:: max(1, math.ceil(len(inside) / POINTS))]
+    return series(
+        key,
+        label,
+        [at for at, _ in shown],
+        [stats.Estimate(value, None, 1) for _, value in shown],
+        style="step",
+    )
+
+
+def _figure(number: int, title: str, caption: str, y: Axis, lines: tuple[Series, ...]) -> Figure:
+    return Figure(
+        key=f"fig-{number}",
+        title=title,
+        source=f"{paper.SHORT}, Fig. {number}",
+        caption=f"{caption} The run of the first seed.",
+        x=SECONDS,
+        y=y,
+        series=lines,
+    )
+
+
+def _figure_15(pair: Pair) -> Part:
+    figure = _figure(
+        15,
+        "Congestion window with BPD",
+        "Topology B, lower threshold 0.4, upper 0.9, Gap 25: the first connection.",
+        CWND,
+        (_line("bpd", "BPD", _windows(pair.bpd[0])),),
+    )
+    return Part(figures=(figure,), findings=tuple(_claims_15(pair)))
+
+
+def _claims_15(pair: Pair) -> Iterator[Finding]:
+    where = "section 5, Fig. 15"
+    rows = [row for run in pair.bpd for row in connections(run)]
+    yield judge.finding(
+        key="bpd-no-timeouts",
+        claim="With BPD a connection of topology B need not time out in 10 s (connections that did not)",
+        source=where,
+        published="the one drawn",
+        judged=judge.is_some(sum(row["timeouts"] == 0 for row in rows), len(rows)),
+    )
+    late = sum(row["time_s"] >= SETTLED_S for run in pair.bpd for row in EXPIRIES.of(run))
+    yield judge.finding(
+        key="bpd-settled",
+        claim="With BPD connections almost never time out once the system is stable (one in ten, after 5 s)",
+        source=where,
+        published="almost never",
+        judged=judge.is_below(judge.exact(late / len(rows)), 0.1, "timeouts a connection"),
+    )
+    yield judge.finding(
+        key="bpd-spacing",
+        claim="With BPD a connection loses one segment in 25 to 26, as many as Gap says (within one)",
+        source="section 5, Figs. 15 and 16",
+        published="25 to 26",
+        judged=judge.is_within(
+            mean(pair.bpd, spacing), paper.SPACING[0] - 1.0, paper.SPACING[1] + 1.0, "segments for each loss"
+        ),
+    )
+
+
+def _figure_16(pair: Pair) -> Part:
+    line = _line("bpd", "BPD", _windows(pair.bpd[0]), begin=SETTLED_S, end=SETTLED_S + SHORT_S)
+    figure = _figure(16, "Congestion window with BPD, a short time of it", "As Fig. 15, one second.", CWND, (line,))
+    return Part(figures=(replace(figure, notes=(SAWTOOTH,)),))
+
+
+def _figure_17(pair: Pair) -> Part:
+    figure = _figure(
+        17,
+        "Congestion window with EPD",
+        "Topology B, EPD-threshold 0.9: the first connection.",
+        CWND,
+        (_line("epd", "EPD", _windows(pair.epd[0])),),
+    )
+    return Part(figures=(figure,), findings=tuple(_claims_17(pair)))
+
+
+def _claims_17(pair: Pair) -> Iterator[Finding]:
+    where = "section 5, Fig. 17"
+    yield judge.finding(
+        key="epd-timeouts",
+        claim="With EPD (threshold 0.9) a connection of topology B times out 18 times in 10 s (within 20 %)",
+        source=where,
+        published=f"{paper.TIMEOUTS}",
+        judged=judge.is_within(
+            mean(pair.epd, timeouts),
+            paper.TIMEOUTS * (1.0 - COUNTED),
+            paper.TIMEOUTS * (1.0 + COUNTED),
+            "timeouts a connection",
+        ),
+    )
+    yield judge.finding(
+        key="bpd-mean-window",
+        claim="The mean congestion window is larger with BPD than with EPD",
+        source=where,
+        published="difference above 0",
+        judged=judge.is_above(over(pair.bpd, pair.epd, _mean_window), 0.0, "segments"),
+    )
+    yield judge.finding(
+        key="epd-peaks",
+        claim="With EPD the congestion window has higher peaks than with BPD (after 5 s)",
+        source=where,
+        published="difference above 0",
+        judged=judge.is_above(over(pair.epd, pair.bpd, _peak), 0.0, "segments"),
+    )
+
+
+def _mean_window(run: RunSummary) -> float:
+    values = [value for _, value in _windows(run)]
+    return math.fsum(values) / len(values)
+
+
+def _peak(run: RunSummary) -> float:
+    return max((value for at, value in _windows(run) if at >= SETTLED_S), default=0.0)
+
+
+def _figure_18(pair: Pair) -> Part:
+    lines = (_line("epd", "EPD", _occupied(pair.epd[0])), _line("bpd", "BPD", _occupied(pair.bpd[0])))
+    figure = _figure(
+        18,
+        "The switch's buffer with EPD and with BPD",
+        "Topology B; the EPD-threshold and BPD's lower threshold are half of the buffer, Gap 25, upper threshold 0.9.",
+        OCCUPIED,
+        lines,
+    )
+    return Part(figures=(figure,), findings=tuple(_claims_18(pair)))
+
+
+def _claims_18(pair: Pair) -> Iterator[Finding]:
+    where = "section 5, Fig. 18"
+    # One packet of each connection may have begun before the threshold was reached.
+    tails = paper.TRACE_BUFFER + B.connections * paper.CELLS / paper.BUFFER_CELLS
+    yield judge.finding(
+        key="epd-keeps-below",
+        claim="EPD lets no more than a packet of each connection into the space above its threshold",
+        source=where,
+        published="minor breaks",
+        judged=judge.is_below(
+            stats.mean([max(value for _, value in _occupied(run)) for run in pair.epd]), tails, "of the buffer"
+        ),
+    )
+    yield judge.finding(
+        key="bpd-uses-space",
+        claim="BPD uses the space above the lower threshold more of the time than EPD",
+        source=where,
+        published="difference above 0",
+        judged=judge.is_above(stats.difference(each(pair.bpd, _above), each(pair.epd, _above)), 0.0, "of the time"),
+    )
+
+
+def _fullest(run: RunSummary) -> float:
+    return max(value for _, value in _occupied(run))
+
+
+def _above(run: RunSummary) -> float:
+    """Share of the time in which more than the lower threshold is occupied."""
+    values = [value for _, value in _occupied(run)]
+    return sum(value > paper.TRACE_BUFFER for value in values) / len(values)

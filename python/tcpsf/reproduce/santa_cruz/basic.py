@@ -1,0 +1,197 @@
+"""Section 4.1: one flow over a bottleneck. Table 2, Figs. 8 and 9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tcpsf.papers import santa_cruz as paper
+from tcpsf.reproduce import judge
+from tcpsf.reproduce.exhibit import Exhibit, Part
+from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce.santa_cruz.exhibit import (
+    PACKETS,
+    WAITING,
+    BySender,
+    case,
+    delay,
+    exhibit,
+    less_percent,
+    more_percent,
+    over_time,
+    senders_table,
+    table_findings,
+    throughput,
+    times_less,
+    variance,
+)
+
+WHERE = "section 4.1, Table 2"
+SECTION = "basic"
+STEADY_S = 5.0
+"""From when on a window that settles has settled."""
+
+
+def exhibits() -> tuple[Exhibit, ...]:
+    """Return the section's exhibits."""
+    # Nothing is random in it.
+    cases = {each.key: case(paper.basic(sender=each.sender), once=True) for each in paper.SENDERS}
+    return tuple(
+        exhibit(key, SECTION, cases, build, rate_bps=paper.BOTTLENECK_BPS, what="basic bottleneck")
+        for key, build in (("table-2", _table_2), ("fig-8", _figure_8), ("fig-9", _figure_9))
+    )
+
+
+def _table_2(runs: BySender) -> Part:
+    table = senders_table(
+        key="table-2",
+        title="Throughput and delay over the basic bottleneck",
+        source=f"{paper.SHORT}, Table 2",
+        caption="One flow for 10 s. Nothing is random in it, so there is one run of each.",
+        runs=runs,
+        published=lambda sender: sender.basic,
+        ranges=False,
+        notes=paper.DIFFERENCES,
+    )
+    rows = table_findings(key="table-2", source=WHERE, runs=runs, published=lambda sender: sender.basic)
+    return Part(tables=(table,), findings=(*rows, *_claims(runs)))
+
+
+def _claims(runs: BySender) -> Iterator[Finding]:
+    most = max(throughput(run) for each in runs.values() for run in each)
+    lowest = {each.label: judge.exact(100.0 * throughput(runs[each.key][0]) / most) for each in paper.SENDERS}
+    yield judge.finding(
+        key="basic-similar-throughput",
+        claim="All protocols achieve similar throughput (above 90 % of the best)",
+        source=WHERE,
+        published="1.40 to 1.47 Mb/s",
+        judged=judge.all_above(lowest, 90.0, "% of the best"),
+    )
+    others = [each for each in paper.SENDERS if each is not paper.RENO]
+    for what, quantity in (("average delay", delay), ("delay variation", variance)):
+        yield judge.finding(
+            key=f"basic-reno-highest-{what.replace(' ', '-')}",
+            claim=f"Reno has the highest {what}",
+            source=WHERE,
+            published="99.4 ms" if quantity is delay else "2.06·10⁻³ s²",
+            judged=judge.all_above(
+                {each.label: less_percent(runs[each.key], runs["reno"], quantity) for each in others}, 0.0, "% less"
+            ),
+        )
+    for each in paper.SANTA_CRUZ:
+        yield from _claims_of(each, runs)
+
+
+def _claims_of(sender: paper.Sender, runs: BySender) -> Iterator[Finding]:
+    ours = runs[sender.key]
+    published = 100.0 * (1.0 - sender.basic.delay_ms / paper.RENO.basic.delay_ms)
+    yield judge.finding(
+        key=f"basic-{sender.key}-delay-gain",
+        claim=f"{sender.label}: 20 to 45 % less delay than Reno",
+        source="section 5",
+        published=f"{published:.0f} %",
+        judged=judge.is_within(less_percent(ours, runs["reno"], delay), 20.0, 45.0, "%"),
+    )
+    yield judge.finding(
+        key=f"basic-{sender.key}-variance-gain",
+        claim=f"{sender.label}: a delay variance two and a half orders of magnitude below Reno's, or more",
+        source='section 5, "three orders of magnitude"; Table 2 gives 280 to 500 times',
+        published=f"{paper.RENO.basic.variance_s2 / sender.basic.variance_s2:.0f} times",
+        judged=judge.is_above(times_less(ours, runs["reno"], variance), 280.0, "times"),
+    )
+    if sender.key == "sc-1.5":
+        yield judge.finding(
+            key="basic-sc-1.5-as-vegas",
+            claim="SC n=1.5: the same average delay as Vegas (within 2 %)",
+            source=WHERE,
+            published="55.1 and 55.2 ms",
+            judged=judge.is_within(less_percent(ours, runs["vegas"], delay), -2.0, 2.0, "%"),
+        )
+        yield judge.finding(
+            key="basic-sc-1.5-below-vegas",
+            claim="SC n=1.5: a lower delay deviation than Vegas",
+            source=WHERE,
+            published="0.0041 and 0.0077·10⁻³ s²",
+            judged=judge.is_above(less_percent(ours, runs["vegas"], variance), 0.0, "% less"),
+        )
+    if sender.key == "sc-5":
+        yield judge.finding(
+            key="basic-sc-5-above-reno",
+            claim="SC n=5: slightly more throughput than Reno",
+            source=WHERE,
+            published="1.47 and 1.45 Mb/s",
+            judged=judge.is_above(more_percent(ours, runs["reno"], throughput), 0.0, "% more"),
+        )
+        least, most = runs["sc-1.5"], ours
+        for what, quantity in (("delay", delay), ("throughput", throughput)):
+            steps = {
+                "n=3": more_percent(runs["sc-3"], least, quantity),
+                "n=5": more_percent(most, runs["sc-3"], quantity),
+            }
+            yield judge.finding(
+                key=f"basic-sc-{what}-grows",
+                claim=f"Santa Cruz: the {what} grows with the operating point",
+                source=WHERE,
+                published="55.1, 60.6, 79.2 ms" if quantity is delay else "1.42, 1.45, 1.47 Mb/s",
+                judged=judge.all_above(steps, 0.0, "% more"),
+            )
+
+
+def _figure_8(runs: BySender) -> Part:
+    figures = tuple(
+        over_time(
+            key=key,
+            title=f"Reno and Vegas: {what}",
+            source=f"{paper.SHORT}, Fig. 8; Vegas is ours",
+            caption="Sampled every 50 ms.",
+            runs=runs,
+            senders=(paper.RENO, paper.VEGAS),
+            y=y,
+        )
+        for key, what, y in (("fig-8", "congestion window", PACKETS), ("fig-8-queue", "bottleneck queue", WAITING))
+    )
+    reno = runs["reno"][0]
+    after = [queue for at, queue in zip(reno.times_s, reno.queue, strict=True) if at > STEADY_S]
+    swing = max(after) - min(after)
+    finding = judge.finding(
+        key="fig-8-oscillates",
+        claim="Reno: the queue swings between full and at most half full after the start",
+        source="section 4.1, Fig. 8",
+        published="0 to 17 packets",
+        judged=judge.is_above(judge.exact(swing), paper.BUFFER / 2, "packets"),
+    )
+    return Part(figures=figures, findings=(finding,))
+
+
+def _figure_9(runs: BySender) -> Part:
+    figures = tuple(
+        over_time(
+            key=key,
+            title=f"Santa Cruz: {what}",
+            source=f"{paper.SHORT}, Fig. 9 (n=1.5); the others are ours",
+            caption="Sampled every 50 ms.",
+            runs=runs,
+            senders=paper.SANTA_CRUZ,
+            y=y,
+        )
+        for key, what, y in (("fig-9", "congestion window", PACKETS), ("fig-9-queue", "bottleneck queue", WAITING))
+    )
+    run = runs["sc-1.5"][0]
+    steady = [index for index, at in enumerate(run.times_s) if at > STEADY_S]
+    waiting = sum(run.queue[index] for index in steady) / len(steady)
+    findings = (
+        judge.finding(
+            key="fig-9-queue",
+            claim="SC n=1.5: the queue comes to rest between one and two packets (its mean after 5 s)",
+            source="section 4.1, Fig. 9",
+            published="1 to 2 packets",
+            judged=judge.is_within(judge.exact(waiting), 1.0, 2.0, "packets"),
+        ),
+        judge.finding(
+            key="fig-9-window",
+            claim="SC n=1.5: the window comes to 18 packets and stays (its largest after 5 s, to the packet)",
+            source="section 4.1, Fig. 9",
+            published="18 packets",
+            judged=judge.is_within(judge.exact(max(run.cwnd[index] for index in steady)), 17.5, 18.5, "packets"),
+        ),
+    )
+    return Part(figures=figures, findings=findings)

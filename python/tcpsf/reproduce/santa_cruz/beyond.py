@@ -1,0 +1,306 @@
+"""What the paper left for later: fairness, other senders beside it, wireless loss, delayed ACKs, the small window."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tcpsf import stats
+from tcpsf.papers import santa_cruz as paper
+from tcpsf.report.evaluation import Row, Table, TableCell
+from tcpsf.reproduce.evaluation import Heading
+from tcpsf.reproduce.exhibit import Exhibit, Part
+from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.reproduce.santa_cruz.exhibit import (
+    BySender,
+    case,
+    columns,
+    exhibit,
+    mean,
+)
+from tcpsf.reproduce.watch import Received
+from tcpsf.scenario import Greedy, PacketLoss, Scenario, Transfers
+from tcpsf.summary import RunSummary, completion_s, total
+
+RECEIVED = Received()
+LONG = "60s"
+"""Simulated time where flows share a line."""
+FLOWS = (2, 4, 8)
+LOSSES = (0.0, 0.001, 0.01, 0.03)
+"""Share of packets that a wireless last hop loses."""
+SMALL_LOSS = 0.03
+SMALL_BYTES = 9600
+"""Ten segments."""
+TRANSFERS = 60
+"""A run, one after the other."""
+
+SC_3 = paper.SANTA_CRUZ[1]
+FRAMED = "/ fs(n=4) /"
+OTHER = "other"
+"""The workload beside the source."""
+
+SMALL_WINDOW = (
+    f"Not in the paper: transfers of {SMALL_BYTES} bytes, one at a time, over the basic bottleneck that loses "
+    f"{100 * SMALL_LOSS:g} % of the packets; with full-sized segments and with fixed-size Smart Framing."
+)
+
+HEADINGS = (
+    Heading(
+        "fairness",
+        "Ours: flows of one kind share the line",
+        ("Not in the paper: some flows of one sender, started within a second, share the basic bottleneck for 60 s.",),
+    ),
+    Heading(
+        "coexistence",
+        "Ours: beside other senders",
+        ("Not in the paper: one flow of the first sender and one of the second share the basic bottleneck for 60 s.",),
+    ),
+    Heading(
+        "wireless",
+        "Ours: wireless loss",
+        ("Not in the paper: the last hop of the basic network loses packets at random, acknowledgements not.",),
+    ),
+    Heading(
+        "delayed-acks",
+        "Ours: delayed acknowledgements",
+        ("Not in the paper: the receiver acknowledges every second packet, or after 200 ms.",),
+    ),
+    Heading(
+        "small-window",
+        "Ours: the small window, with framing",
+        (SMALL_WINDOW,),
+    ),
+)
+
+
+def exhibits() -> tuple[Exhibit, ...]:
+    """Return the sections' exhibits."""
+    return (_fairness(), _coexistence(), _wireless(), _delayed_acks(), _small_window())
+
+
+# ---- fairness --------------------------------------------------------------------------------------------------------
+
+
+def jain(shares: Sequence[float]) -> float:
+    """Jain's index: 1 if all have the same, 1/n if one has all.
+
+    >>> jain([1.0, 1.0]), jain([1.0, 0.0])
+    (1.0, 0.5)
+    """
+    return math.fsum(shares) ** 2 / (len(shares) * math.fsum(share * share for share in shares))
+
+
+def _shared(sender: str, *, flows: int) -> Case:
+    scenario = paper.basic(sender=sender, flows=flows, spread="1s", duration=LONG)
+    return Case(scenario=replace(scenario, samples=None, trace=()), watches=(RECEIVED,))
+
+
+def _fairness() -> Exhibit:
+    cases = {(each.key, flows): _shared(each.sender, flows=flows) for each in paper.SENDERS for flows in FLOWS}
+
+    def build(runs: Runs) -> Part:
+        rows = []
+        for each in paper.SENDERS:
+            cells = []
+            for flows in FLOWS:
+                made = runs.of(cases[each.key, flows])
+                indices = [jain(RECEIVED.read(run.watched, paper.SOURCE)) for run in made]
+                cells.append(TableCell(ours=stats.mean(indices), published=None))
+            rows.append(Row(label=each.label, cells=tuple(cells)))
+        table = Table(
+            key="fairness",
+            title="Jain's index among flows of one sender",
+            source="ours",
+            caption="1 if all received the same, 1/n if one received everything.",
+            columns=("sender", *(f"{flows} flows" for flows in FLOWS)),
+            rows=tuple(rows),
+        )
+        return Part(tables=(table,))
+
+    return Exhibit(key="fairness", section="fairness", cases=tuple(cases.values()), build=build)
+
+
+# ---- coexistence -----------------------------------------------------------------------------------------------------
+
+
+def _beside(ours: str, other: str) -> Case:
+    scenario = paper.basic(sender=ours, spread="1s", duration=LONG)
+    beside = Greedy(name=OTHER, from_="a", to="receiver", flows=1, spread="1s", sender=other, tcp=paper.own_tcp(other))
+    return Case(
+        scenario=replace(scenario, samples=None, trace=(), workload=(*scenario.workload, beside)),
+        watches=(RECEIVED,),
+    )
+
+
+def _share_percent(run: RunSummary) -> float:
+    (ours,), (theirs,) = (RECEIVED.read(run.watched, workload) for workload in (paper.SOURCE, OTHER))
+    return 100.0 * ours / (ours + theirs)
+
+
+def _coexistence() -> Exhibit:
+    others = (
+        ("Reno", paper.RENO.sender),
+        ("Reno, framed", paper.RENO.sender.replace("/ full /", FRAMED)),
+        ("SC n=3", SC_3.sender),
+    )
+    ours = (*paper.SANTA_CRUZ, paper.VEGAS)
+    cases = {(each.key, name): _beside(each.sender, sender) for each in ours for name, sender in others}
+
+    def build(runs: Runs) -> Part:
+        rows = tuple(
+            Row(
+                label=each.label,
+                cells=tuple(
+                    TableCell(
+                        ours=stats.mean([_share_percent(run) for run in runs.of(cases[each.key, name])]),
+                        published=None,
+                        unit="%",
+                    )
+                    for name, _ in others
+                ),
+            )
+            for each in ours
+        )
+        table = Table(
+            key="coexistence",
+            title="Share of the line beside another sender",
+            source="ours",
+            caption="Of what both received in 60 s, the share of the sender on the left.",
+            columns=("sender", *(f"beside {name}" for name, _ in others)),
+            rows=rows,
+        )
+        return Part(tables=(table,))
+
+    return Exhibit(key="coexistence", section="coexistence", cases=tuple(cases.values()), build=build)
+
+
+# ---- wireless loss ---------------------------------------------------------------------------------------------------
+
+
+def _lossy(scenario: Scenario, probability: float, *, link: str = "last") -> Scenario:
+    loss = PacketLoss(probability=probability) if probability else None
+    return replace(
+        scenario, link=tuple(replace(each, loss=loss) if each.name == link else each for each in scenario.link)
+    )
+
+
+def _wireless() -> Exhibit:
+    cases = {
+        (each.key, loss): Case(
+            scenario=replace(_lossy(paper.basic(sender=each.sender, duration=LONG), loss), samples=None, trace=()),
+            watches=(RECEIVED,),
+        )
+        for each in paper.SENDERS
+        for loss in LOSSES
+    }
+
+    def build(runs: Runs) -> Part:
+        rows = []
+        for each in paper.SENDERS:
+            cells = []
+            for loss in LOSSES:
+                rates = [
+                    8e-6 * sum(RECEIVED.read(run.watched, paper.SOURCE)) / run.links[0]["duration_s"]
+                    for run in runs.of(cases[each.key, loss])
+                ]
+                cells.append(TableCell(ours=stats.mean(rates), published=None, unit="Mb/s"))
+            rows.append(Row(label=each.label, cells=tuple(cells)))
+        table = Table(
+            key="wireless",
+            title="Payload delivered over a lossy last hop",
+            source="ours",
+            caption="One flow for 60 s; the line carries 1.44 Mb/s of payload.",
+            columns=("sender", *(f"{100 * loss:g} % lost" for loss in LOSSES)),
+            rows=tuple(rows),
+        )
+        return Part(tables=(table,))
+
+    return Exhibit(key="wireless", section="wireless", cases=tuple(cases.values()), build=build)
+
+
+# ---- delayed acknowledgements ----------------------------------------------------------------------------------------
+
+
+def _delayed_acks() -> Exhibit:
+    cases: dict[str, Case] = {}
+    for each in paper.SENDERS:
+        scenario = paper.basic(sender=each.sender)
+        tcp = replace(scenario.tcp, ack_every=2, ack_delay="200ms")
+        cases[each.key] = case(replace(scenario, tcp=tcp), once=True)
+    return exhibit(
+        "delayed-acks", "delayed-acks", cases, _delayed_table, rate_bps=paper.BOTTLENECK_BPS, what="delayed ACKs"
+    )
+
+
+def _delayed_table(runs: BySender) -> Part:
+    rows = tuple(
+        Row(
+            label=each.label,
+            cells=tuple(
+                TableCell(ours=mean(runs[each.key], ours), published=None, unit=unit)
+                for _, unit, ours, _ in columns(micro=False)
+            ),
+        )
+        for each in paper.SENDERS
+    )
+    table = Table(
+        key="delayed-acks",
+        title="The basic bottleneck with delayed acknowledgements",
+        source="ours, beside Table 2",
+        caption="One run of 10 s; nothing is random in it.",
+        columns=("protocol", *(name for name, *_ in columns(micro=False))),
+        rows=rows,
+    )
+    return Part(tables=(table,))
+
+
+# ---- the small window ------------------------------------------------------------------------------------------------
+
+
+def _transfers(sender: str) -> Case:
+    network = _lossy(paper.basic(sender=sender, duration=f"{3 * TRANSFERS}s"), SMALL_LOSS, link=paper.FORWARD)
+    transfers = Transfers(
+        name=paper.SOURCE,
+        from_="a",
+        to="receiver",
+        sizes=(SMALL_BYTES,) * TRANSFERS,
+        spacing="3s",
+        sender=sender,
+        tcp=paper.own_tcp(sender),
+    )
+    return Case(scenario=replace(network, workload=(transfers,), samples=None, trace=()))
+
+
+def _small_window() -> Exhibit:
+    senders = (paper.RENO, SC_3, paper.VEGAS)
+    cases = {
+        (each.key, framed): _transfers(each.sender.replace("/ full /", FRAMED) if framed else each.sender)
+        for each in senders
+        for framed in (False, True)
+    }
+
+    def build(runs: Runs) -> Part:
+        rows = []
+        for each in senders:
+            by_framing = [
+                [total(run.groups.values()) for run in runs.of(cases[each.key, framed])] for framed in (False, True)
+            ]
+            times = [completion_s(made) for made in by_framing]
+            plain, framed = ([1e-9 * made.sender_ns / max(made.completed, 1) for made in part] for part in by_framing)
+            cells = (
+                *(TableCell(ours=found, published=None, unit="s") for found in times),
+                TableCell(ours=stats.gain(framed, plain), published=None, unit="%"),
+            )
+            rows.append(Row(label=each.label, cells=cells))
+        table = Table(
+            key="small-window",
+            title="Completion time of short transfers under loss",
+            source="ours",
+            caption="Transfers on the same seeds; the gain is that of framing.",
+            columns=("sender", "full-sized", "framed", "gain"),
+            rows=tuple(rows),
+        )
+        return Part(tables=(table,))
+
+    return Exhibit(key="small-window", section="small-window", cases=tuple(cases.values()), build=build)

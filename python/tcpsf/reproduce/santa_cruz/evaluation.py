@@ -1,0 +1,67 @@
+"""The whole Santa Cruz evaluation: the paper's tables and figures, its claims, and what it left for later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from tcpsf.papers import santa_cruz as paper
+from tcpsf.reproduce.evaluation import Evaluation, Heading, chosen, command_of, plan_of, scale_of, seeds_of
+from tcpsf.reproduce.exhibit import Exhibit
+from tcpsf.reproduce.plan import Scale
+from tcpsf.reproduce.santa_cruz import asymmetric, basic, beyond, reverse
+
+SCALES = {
+    "quick": Scale("quick", 8, paper.DURATION),
+    "full": Scale("full", 40, paper.DURATION),
+}
+"""The paper made one run of each; what it leaves open is an ensemble here."""
+
+NETWORK = (
+    "A greedy flow of 1000-byte packets over a line of 1.5 Mb/s with room for 17 packets, 40 ms one way, for 10 s. How "
+    "the text is read:"
+)
+
+HEADINGS = (
+    Heading(
+        basic.SECTION,
+        "The basic bottleneck",
+        (NETWORK,),
+        paper.READINGS,
+    ),
+    Heading(
+        reverse.SECTION,
+        "Traffic on the way back",
+        ("The same network with a Reno source on the far side, whose data share the acknowledgements' way.",),
+    ),
+    Heading(
+        asymmetric.SECTION,
+        "Asymmetric links",
+        ("2.4 Mb/s forward with 9 packets of buffer, and a way back that carries one ACK for three packets.",),
+    ),
+    *beyond.HEADINGS,
+)
+
+
+def prepare(
+    *, scale: Scale | Literal["quick", "full"] = "quick", seed: int = 1, only: Sequence[str] = ()
+) -> Evaluation:
+    """Find out which runs are needed.
+
+    Runs use the seeds ``seed``, ``seed + 1``, … ``only`` names figures and tables by their keys, such as ``table-2``.
+    """
+    scale = scale_of(scale, SCALES)
+    exhibits = chosen(_exhibits(), only)
+    return Evaluation(
+        title="TCP Santa Cruz: the evaluation, made again",
+        subtitle=f"{paper.CITATION}.",
+        headings=HEADINGS,
+        scale=scale,
+        exhibits=exhibits,
+        plan=plan_of(exhibits, seeds=seeds_of(seed, scale)),
+        command=command_of("santa-cruz", scale=scale, seed=seed, only=only),
+    )
+
+
+def _exhibits() -> tuple[Exhibit, ...]:
+    return (*basic.exhibits(), *reverse.exhibits(), *asymmetric.exhibits(), *beyond.exhibits())

@@ -1,0 +1,250 @@
+"""What the exhibits of the Santa Cruz evaluation share: what is measured of a run, and how it is shown."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tcpsf import stats
+from tcpsf.papers import santa_cruz as paper
+from tcpsf.report.evaluation import Axis, Figure, Row, Table, TableCell
+from tcpsf.reproduce import judge
+from tcpsf.reproduce.exhibit import Exhibit, Part, series
+from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce.plan import Case
+from tcpsf.reproduce.watch import Delays, Received, Sampled
+from tcpsf.scenario import Scenario
+from tcpsf.summary import RunSummary, total
+
+DELAYS = Delays(workload=paper.SOURCE)
+CWND = Sampled(object=f"{paper.SOURCE}/0", quantity="cwnd_bytes")
+QUEUE = Sampled(object=paper.FORWARD, quantity="queue_packets")
+RECEIVED = Received()
+
+TIME = Axis(label="time", unit="s", scale="linear", low=0.0, high=10.0)
+PACKETS = Axis(label="congestion window", unit="packets", scale="linear", low=0.0)
+WAITING = Axis(label="bottleneck queue", unit="packets", scale="linear", low=0.0)
+
+FEW_PERCENT = 5.0
+"""How near a published number is met: a few per cent, as the printed ones are rounded to one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What the paper's tables give, of one run."""
+
+    throughput_mbps: float
+    """Whole packets that arrived, resent ones too."""
+    utilisation: float
+    """That over the bottleneck's rate."""
+    delay_ms: float
+    variance_s2: float
+    timeouts: int
+    fast_retransmits: int
+    cwnd: tuple[float, ...]
+    """Sampled congestion windows, in packets."""
+    queue: tuple[float, ...]
+    """Sampled queue of the bottleneck, in packets."""
+    times_s: tuple[float, ...]
+    """When they were sampled."""
+
+
+BySender = Mapping[str, Sequence[Measured]]
+"""By sender's key, a value a run."""
+
+
+def case(scenario: Scenario, *, once: bool = False) -> Case:
+    """Return a case of which everything in `Measured` is kept."""
+    return Case(scenario=scenario, watches=(DELAYS, CWND, QUEUE, RECEIVED), once=once)
+
+
+def measured(run: RunSummary, *, rate_bps: float) -> Measured:
+    """Read a case's run."""
+    delay = DELAYS.read(run.watched)
+    seconds = run.links[0]["duration_s"]
+    bits = 8 * (delay.arrived_bytes + paper.HEADER * delay.arrived_packets)
+    times, cwnd = CWND.read(run.watched)
+    queue = QUEUE.read(run.watched)[1]
+    source = total(totals for group, totals in run.groups.items() if group.workload == paper.SOURCE)
+    return Measured(
+        throughput_mbps=1e-6 * bits / seconds,
+        utilisation=bits / seconds / rate_bps,
+        delay_ms=1e3 * delay.mean_s,
+        variance_s2=delay.variance_s2,
+        timeouts=source.timeouts,
+        fast_retransmits=source.fast_retransmits,
+        cwnd=tuple(value / paper.MSS for value in cwnd),
+        queue=tuple(queue),
+        times_s=tuple(times),
+    )
+
+
+def exhibit(
+    key: str,
+    section: str,
+    cases: Mapping[str, Case],
+    build: Callable[[BySender], Part],
+    *,
+    rate_bps: float,
+    what: str,
+) -> Exhibit:
+    """Return an exhibit of cases by sender's key, or of others beside them; ``what`` is simulated."""
+    return Exhibit(
+        key=key,
+        section=section,
+        cases=tuple(cases.values()),
+        build=lambda runs: build(
+            {name: [measured(run, rate_bps=rate_bps) for run in runs.of(each)] for name, each in cases.items()}
+        ),
+        shown={f"{each.label}, {what}": cases[each.key].scenario for each in paper.SENDERS if each.key in cases},
+    )
+
+
+# ---- estimates -------------------------------------------------------------------------------------------------------
+
+Quantity = Callable[[Measured], float]
+
+
+def throughput(run: Measured) -> float:
+    """Mb/s."""
+    return run.throughput_mbps
+
+
+def utilisation_percent(run: Measured) -> float:
+    """Per cent of the bottleneck's rate."""
+    return 100.0 * run.utilisation
+
+
+def delay(run: Measured) -> float:
+    """Milliseconds."""
+    return run.delay_ms
+
+
+def settled_window(run: Measured) -> float:
+    """Mean congestion window of the run's later half, packets."""
+    later = run.cwnd[len(run.cwnd) // 2 :]
+    return sum(later) / len(later)
+
+
+def variance(run: Measured) -> float:
+    """10⁻³ s²."""
+    return 1e3 * run.variance_s2
+
+
+def mean(runs: Sequence[Measured], of: Quantity) -> stats.Estimate | None:
+    """Mean over the runs; of one run without chance in it, its value."""
+    values = [of(run) for run in runs]
+    return judge.exact(values[0]) if len(values) == 1 else stats.mean(values)
+
+
+def more_percent(ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity) -> stats.Estimate | None:
+    """By how many per cent ``ours`` is above ``theirs``, runs on the same seed in pairs."""
+    return _flipped(less_percent(ours, theirs, of))
+
+
+def less_percent(ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity) -> stats.Estimate | None:
+    """By how many per cent ``ours`` is below ``theirs``, runs on the same seed in pairs."""
+    a, b = [of(run) for run in ours], [of(run) for run in theirs]
+    if len(a) == 1 and len(b) == 1 and b[0]:
+        return judge.exact(100.0 * (1.0 - a[0] / b[0]))
+    return stats.gain(a, b)
+
+
+def times_less(ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity) -> stats.Estimate | None:
+    """How many times ``theirs`` is as much as ``ours``, runs on the same seed in pairs."""
+    a, b = [of(run) for run in ours], [of(run) for run in theirs]
+    if len(a) == 1 and len(b) == 1 and a[0]:
+        return judge.exact(b[0] / a[0])
+    return stats.ratio(b, a)
+
+
+def _flipped(found: stats.Estimate | None) -> stats.Estimate | None:
+    return None if found is None else found.scaled(-1.0)
+
+
+# ---- tables and figures ----------------------------------------------------------------------------------------------
+
+Column = tuple[str, str, Quantity, Callable[[paper.Published], float]]
+"""Head, unit, ours, the paper's."""
+
+
+def columns(*, micro: bool) -> tuple[Column, ...]:
+    """The tables' columns; the variance of Table 4 is ``micro``, in 10⁻⁶ s²."""
+    scale, unit = (1e6, "10⁻⁶ s²") if micro else (1e3, "10⁻³ s²")
+    return (
+        ("throughput", "Mb/s", throughput, lambda row: row.throughput_mbps),
+        ("utilisation", "", lambda run: run.utilisation, lambda row: row.utilisation),
+        ("delay", "ms", delay, lambda row: row.delay_ms),
+        ("delay variance", unit, lambda run: scale * run.variance_s2, lambda row: scale * row.variance_s2),
+    )
+
+
+def senders_table(
+    *,
+    key: str,
+    title: str,
+    source: str,
+    caption: str,
+    runs: BySender,
+    published: Callable[[paper.Sender], paper.Published],
+    micro: bool = False,
+    ranges: bool,
+    notes: tuple[str, ...] = (),
+) -> Table:
+    """Rows as the paper has them. With ``ranges``, each is an ensemble: its median, and from where to where it goes."""
+    shown = columns(micro=micro)
+    rows = []
+    for sender in paper.SENDERS:
+        cells: list[TableCell | str] = []
+        for _, unit, ours, theirs in shown:
+            values = sorted(ours(run) for run in runs[sender.key])
+            middle = stats.Estimate(statistics.median(values), None, len(values))
+            cells.append(TableCell(ours=middle, published=theirs(published(sender)), unit=unit))
+            if ranges:
+                cells.append(f"{values[0]:.3g} to {values[-1]:.3g}")
+        rows.append(Row(label=sender.label, cells=tuple(cells)))
+    heads = [head for name, *_ in shown for head in ((f"{name}, median", "range") if ranges else (name,))]
+    return Table(
+        key=key,
+        title=title,
+        source=source,
+        caption=caption,
+        columns=("protocol", *heads),
+        rows=tuple(rows),
+        notes=notes,
+    )
+
+
+def over_time(
+    *, key: str, title: str, source: str, caption: str, runs: BySender, senders: Sequence[paper.Sender], y: Axis
+) -> Figure:
+    """The first run's congestion window, or bottleneck queue, against time."""
+    lines = []
+    for sender in senders:
+        run = runs[sender.key][0]
+        values = run.cwnd if y is PACKETS else run.queue
+        points = [stats.Estimate(round(value, 4), None, 1) for value in values]
+        lines.append(series(sender.key, sender.label, [round(at, 6) for at in run.times_s], points, style="step"))
+    return Figure(key=key, title=title, source=source, caption=caption, x=TIME, y=y, series=tuple(lines))
+
+
+def table_findings(
+    *, key: str, source: str, runs: BySender, published: Callable[[paper.Sender], paper.Published]
+) -> Iterator[Finding]:
+    """Judge, row by row, whether throughput and delay are the published ones within a few per cent."""
+    quantities: tuple[tuple[str, str, Quantity, Callable[[paper.Published], float]], ...] = (
+        ("throughput", "Mb/s", throughput, lambda row: row.throughput_mbps),
+        ("delay", "ms", delay, lambda row: row.delay_ms),
+    )
+    for sender in paper.SENDERS:
+        for what, unit, ours, theirs in quantities:
+            value = theirs(published(sender))
+            margin = value * FEW_PERCENT / 100.0
+            yield judge.finding(
+                key=f"{key}-{sender.key}-{what}",
+                claim=f"{sender.label}: the row's {what}, within {FEW_PERCENT:g} %",
+                source=source,
+                published=f"{value:g} {unit}",
+                judged=judge.is_within(mean(runs[sender.key], ours), value - margin, value + margin, unit),
+            )

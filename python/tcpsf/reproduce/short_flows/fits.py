@@ -1,0 +1,253 @@
+"""How near the closed models come to measured transfers, with what the transfers themselves tell of their path."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpsf import stats
+from tcpsf.errors import TcpsfError
+from tcpsf.models import short_flows as sf
+from tcpsf.papers import short_flows as paper
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tcpsf.live.result import Live
+
+Array = NDArray[np.float64]
+
+SYN_TIMEOUT_S = 1.0
+"""After which Linux repeats a SYN: RFC 6298's first timeout."""
+LATE = 2.5
+"""Round trips: two are the least until the first byte, so past this the handshake or the request was lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path:
+    """What the models are told of a path, as measured."""
+
+    mss: float
+    """Bytes."""
+    rtt_s: float
+    rto_s: float
+    loss: float
+    """Share of the server's packets that were dropped."""
+    loss_back: float
+    """The same of the clients'."""
+    window: float
+    """Bytes."""
+
+
+def path(live: Live) -> Path:
+    """Read it from the sender's records, the clients' sockets and the emulator."""
+    flows = live.answered
+    windows = flows["window_bytes"].drop_nulls().to_list()
+    segments = flows["segment_bytes"].drop_nulls().to_list()
+    offered = live.experiment.receive_buffer
+    return Path(
+        mss=float(max(segments, default=paper.MSS)),
+        rtt_s=_mean(flows["srtt_s"]),
+        rto_s=_mean(flows["rto_s"]),
+        loss=_share(live.link["down"]),
+        loss_back=_share(live.link["up"]),
+        window=float(np.median(windows)) if windows else float(offered or sf.WINDOW_LIMIT),
+    )
+
+
+def _mean(column: pl.Series) -> float:
+    found = column.drop_nulls().to_list()
+    return math.fsum(found) / len(found) if found else math.nan
+
+
+def _share(direction: Mapping[str, float]) -> float:
+    return direction["dropped_loss_packets"] / max(direction["offered_packets"], 1)
+
+
+Curve = Callable[[Array, Path], Array]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A closed model with the parameters that a path does not tell."""
+
+    key: str
+    label: str
+    seconds: Curve
+    """Times of transfers of these sizes."""
+
+
+def _lossless(ack_every: float) -> Curve:
+    return lambda size, told: sf.lossless(
+        size, rtt=told.rtt_s, mss=told.mss, initial_window=paper.INITIAL_WINDOW, ack_every=ack_every, delayed_ack=0.0
+    )
+
+
+def _steady(form: Literal["approximate", "full"]) -> Curve:
+    return lambda size, told: sf.steady_state(
+        size,
+        told.loss,
+        rtt=told.rtt_s,
+        rto=told.rto_s,
+        mss=told.mss,
+        window_limit=told.window,
+        ack_every=paper.ACK_EVERY,
+        delayed_ack=0.0,
+        form=form,
+    )
+
+
+def _short(ack_every: float) -> Curve:
+    return lambda size, told: sf.short_flow(
+        size,
+        told.loss,
+        rtt=told.rtt_s,
+        rto=told.rto_s,
+        mss=told.mss,
+        initial_window=paper.INITIAL_WINDOW,
+        ack_every=ack_every,
+        delayed_ack=0.0,
+    )
+
+
+def _latency(ack_every: float) -> Curve:
+    return lambda size, told: (
+        sf.latency(
+            size,
+            told.loss,
+            rtt=told.rtt_s,
+            rto=told.rto_s,
+            mss=told.mss,
+            initial_window=paper.INITIAL_WINDOW,
+            ack_every=ack_every,
+            window_limit=told.window,
+            delayed_ack=0.0,
+            loss_back=told.loss_back,
+            syn_timeout=SYN_TIMEOUT_S,
+        ).total_s
+    )
+
+
+LOSSLESS = Model(key="lossless", label="(1), r = 1.5", seconds=_lossless(paper.ACK_EVERY))
+STEADY = Model(key="steady", label="(4)", seconds=_steady("approximate"))
+STEADY_FULL = Model(key="steady-full", label="(4), full form", seconds=_steady("full"))
+SHORT = Model(key="short", label="(14), r = 1.5", seconds=_short(paper.ACK_EVERY))
+LOSSLESS_2 = Model(key="lossless-2", label="(1), r = 2", seconds=_lossless(1.0))
+SHORT_2 = Model(key="short-2", label="(14), r = 2", seconds=_short(1.0))
+LATENCY_2 = Model(key="latency-2", label="of 2000, r = 2", seconds=_latency(1.0))
+MODELS = (LOSSLESS, STEADY, STEADY_FULL, SHORT, LOSSLESS_2, SHORT_2, LATENCY_2)
+"""The paper's three with its parameters; Padhye's full form in (4); a window that doubles; the refinement of 2000."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The transfers of a cell that completed."""
+
+    path: Path
+    bytes: Array
+    """With the answer's head."""
+    seconds: Array
+    resent: Array
+    """Segments that the sender sent again."""
+    clean: Array
+    """1.0 where nothing was lost that either end noticed: no segment sent again, and an answer in time."""
+
+    @property
+    def lossy(self) -> Array:
+        """1.0 where the sender sent a segment again."""
+        return np.asarray(self.resent > 0, dtype=np.float64)
+
+    def logs(self, model: Model) -> Array:
+        """ln(time/model) of each transfer."""
+        return np.asarray(np.log(self.seconds / model.seconds(self.bytes, self.path)))
+
+
+def seen(live: Live) -> Seen:
+    """Read a cell's transfers."""
+    import polars as pl
+
+    flows = live.answered.filter(pl.col("completion_s").is_not_null())
+    if flows.is_empty():
+        reasons = [each for each in live.flows["failure"].to_list() if each]
+        why = reasons[0] if reasons else "the server has no record of one"
+        raise TcpsfError(
+            f"cannot fit `{live.experiment.name}`: none of {live.flows.height} transfers completed: {why}",
+            hint="try again, or begin fewer at a time (`--rate`)",
+        )
+    told = path(live)
+    resent = _floats(flows["retransmitted_segments"])
+    early = (_floats(flows["first_byte_s"]) < LATE * told.rtt_s) & (_floats(flows["syn_timeouts"]) == 0.0)
+    return Seen(
+        path=told,
+        bytes=_floats(flows["size_bytes"]) + _floats(flows["head_bytes"]),
+        seconds=_floats(flows["completion_s"]),
+        resent=resent,
+        clean=np.asarray((resent == 0.0) & early, dtype=np.float64),
+    )
+
+
+def _floats(column: pl.Series) -> Array:
+    return np.asarray(column.to_numpy(), dtype=np.float64)
+
+
+def off(found: Seen, model: Model, *, where: Array | None = None) -> stats.Estimate | None:
+    """Mean |ln(time/model)| over the transfers, or over those for which ``where`` is not 0."""
+    return _over(np.abs(found.logs(model)), where)
+
+
+def bias(found: Seen, model: Model) -> stats.Estimate | None:
+    """Mean ln(time/model): above 0 where transfers take longer than the model says."""
+    return _over(found.logs(model), None)
+
+
+def nearer(found: Seen, ours: Model, theirs: Model) -> stats.Estimate | None:
+    """By how much ``ours`` is less off than ``theirs``, in pairs."""
+    return _over(np.abs(found.logs(theirs)) - np.abs(found.logs(ours)), None)
+
+
+def spread(found: Seen, where: Array) -> stats.Estimate | None:
+    """Mean |ln| of how far times are from what transfers without a loss take, size for size by the shape of (1)."""
+    logs = found.logs(LOSSLESS)
+    without = logs[found.clean > 0.0]
+    return _over(np.abs(logs - np.median(without)), where) if without.size else None
+
+
+def _over(values: Array, where: Array | None) -> stats.Estimate | None:
+    return stats.mean((values if where is None else values[where > 0.0]).tolist())
+
+
+def longer(found: Seen, model: Model) -> stats.Estimate | None:
+    """Geometric mean of time/model, by linearisation."""
+    told = bias(found, model)
+    if told is None:
+        return None
+    value = math.exp(told.value)
+    return stats.Estimate(value, None if told.half_width is None else value * told.half_width, told.runs)
+
+
+BIN_BYTES = 8000
+"""Of sizes that are put together: sixteen of them."""
+
+
+def by_size(found: Seen) -> list[tuple[float, list[float]]]:
+    """Times of the transfers by their size: the middle of each bin, and what is in it."""
+    edges = range(0, paper.SIZES[-1], BIN_BYTES)
+    inside = np.minimum(found.bytes // BIN_BYTES, len(edges) - 1)
+    return [
+        (edge + BIN_BYTES / 2.0, found.seconds[inside == number].tolist())
+        for number, edge in enumerate(edges)
+        if (inside == number).any()
+    ]
+
+
+def off_medians(found: Seen, model: Model) -> stats.Estimate | None:
+    """Mean |ln(median/model)| over the sizes that are put together: how off the model is, less how transfers differ."""
+    bins = by_size(found)
+    sizes = np.asarray([middle for middle, _ in bins])
+    medians = np.asarray([np.median(times) for _, times in bins])
+    return stats.mean(np.abs(np.log(medians / model.seconds(sizes, found.path))).tolist()) if bins else None
