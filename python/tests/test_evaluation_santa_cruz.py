@@ -24,7 +24,7 @@ from tcpsf.reproduce.plan import Case, Scale, make, plan
 from tcpsf.reproduce.santa_cruz import SCALES, beyond, prepare
 from tcpsf.reproduce.santa_cruz.exhibit import Measured, case, exhibit
 from tcpsf.reproduce.store import Store
-from tcpsf.reproduce.watch import Delay, Delays, Received, Sampled
+from tcpsf.reproduce.watch import Delay, Delays, Rows
 from tcpsf.scenario import Loss, MaskLoss
 from tcpsf.summary import RunSummary
 
@@ -59,14 +59,13 @@ def values(report: Report, table: str, row: str) -> list[float]:
 
 
 def only_run(scenario: Scenario, *, seed: int = 1) -> RunSummary:
-    (made,) = make(plan([Case(scenario=scenario, watches=(DELAYS, Received()))], seeds=[seed])).of(
-        Case(scenario=scenario, watches=(DELAYS, Received()))
-    )
+    wanted = Case(scenario=scenario, watches=(DELAYS,))
+    (made,) = make(plan([wanted], seeds=[seed])).of(wanted)
     return made
 
 
 def delay_of(scenario: Scenario) -> Delay:
-    return DELAYS.read(only_run(scenario).watched)
+    return DELAYS.of(only_run(scenario))
 
 
 # What it holds
@@ -187,17 +186,22 @@ def test_what_waits_for_a_lost_packet_is_delayed_with_it() -> None:
 
 def test_samples_and_bytes_are_kept() -> None:
     scenario = paper.basic(sender=paper.RENO.sender, flows=2, spread="1s", duration="3s")
-    queue = Sampled(object=paper.FORWARD, quantity="queue_packets")
-    wanted = Case(scenario=scenario, watches=(queue, Received()))
+    samples = Rows(
+        table="samples",
+        columns=("time_s", "object", "quantity", "value"),
+        where=(("object", (paper.FORWARD,)), ("quantity", ("queue_packets",))),
+    )
+    flows = Rows(table="flows", columns=("received_bytes",))
+    wanted = Case(scenario=scenario, watches=(samples, flows))
     (kept,) = make(plan([wanted], seeds=[4])).of(wanted)
     result = run(scenario, seed=4)
     rows = result.samples.filter(
         pl.col("object").cast(pl.String) == paper.FORWARD, pl.col("quantity").cast(pl.String) == "queue_packets"
     )
-    assert queue.read(kept.watched) == (rows["time_s"].to_list(), rows["value"].to_list())
-    assert len(queue.read(kept.watched)[0]) > 40
-    received = Received().read(kept.watched, paper.SOURCE)
-    assert sorted(received) == sorted(result.flows["received_bytes"].to_list())
+    curve = list(samples.curve(kept, object=paper.FORWARD, quantity="queue_packets"))
+    assert curve == list(zip(rows["time_s"], rows["value"], strict=True))
+    assert len(curve) > 40
+    assert [row["received_bytes"] for row in flows.of(kept)] == result.flows["received_bytes"].to_list()
 
 
 def test_measured_values_are_of_whole_packets() -> None:

@@ -1,14 +1,15 @@
-"""What can be kept of a run beside its sums: one-way delays, what is sampled over time, what each flow received."""
+"""What can be kept of a run beside its sums: one-way delays, and rows of its tables."""
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tcpsf.result import Batch, Provenance
+from tcpsf.summary import RunSummary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,9 +39,9 @@ class Delays:
         """Begin a run."""
         return _DelayFold(self.workload)
 
-    def read(self, watched: Mapping[str, Any]) -> Delay:
-        """Return what was kept."""
-        return Delay(**watched[self.name])
+    def of(self, run: RunSummary) -> Delay:
+        """Return what was kept of a run."""
+        return Delay(**run.watched[self.name])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,81 +122,60 @@ class _DelayFold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampled:
-    """One quantity of one object over time, which the scenario samples."""
+class Rows:
+    """Some columns of a table that grows during a run, all rows of it or those in which columns hold given texts.
 
-    object: str
-    """A flow such as ``source/0``, or a link."""
-    quantity: str
+    For runs of few connections, or of few samples.
+    """
+
+    table: Literal["flows", "recoveries", "samples"]
+    columns: tuple[str, ...]
+    where: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Columns of text, and what they may hold."""
 
     @property
     def name(self) -> str:
         """What it is found under."""
-        return f"{self.quantity} of {self.object}"
+        return f"rows of {self.table}"
 
     @property
     def version(self) -> str:
         """Says what the data are."""
-        return "1"
+        return repr((self.columns, self.where))
 
-    def fold(self) -> _SampleFold:
+    def fold(self) -> _RowsFold:
         """Begin a run."""
-        return _SampleFold(self)
+        return _RowsFold(self)
 
-    def read(self, watched: Mapping[str, Any]) -> tuple[list[float], list[float]]:
-        """Return the times in seconds and the values."""
-        kept = watched[self.name]
-        return kept["time_s"], kept["value"]
+    def of(self, run: RunSummary) -> list[dict[str, Any]]:
+        """Return a run's rows, in the order of the table."""
+        kept = run.watched[self.name]
+        return [
+            dict(zip(self.columns, row, strict=True))
+            for row in zip(*(kept[name] for name in self.columns), strict=True)
+        ]
+
+    def curve(self, run: RunSummary, *, object: str, quantity: str) -> Iterator[tuple[float, float]]:  # noqa: A002
+        """Yield times and values of one quantity of one object; of ``samples``."""
+        kept = run.watched[self.name]
+        for at, what, which, value in zip(kept["time_s"], kept["object"], kept["quantity"], kept["value"], strict=True):
+            if what == object and which == quantity:
+                yield at, value
 
 
-class _SampleFold:
-    def __init__(self, of: Sampled) -> None:
+class _RowsFold:
+    def __init__(self, of: Rows) -> None:
         self._of = of
-        self._times: list[float] = []
-        self._values: list[float] = []
+        self._kept: dict[str, list[Any]] = {name: [] for name in of.columns}
 
     def add(self, batch: Batch) -> None:
         import polars as pl
 
-        rows = batch.samples.filter(
-            pl.col("object").cast(pl.String) == self._of.object,
-            pl.col("quantity").cast(pl.String) == self._of.quantity,
-        )
-        self._times += rows["time_s"].to_list()
-        self._values += rows["value"].to_list()
+        frame: pl.DataFrame = getattr(batch, self._of.table)
+        for name, texts in self._of.where:
+            frame = frame.filter(pl.col(name).cast(pl.String).is_in(texts))
+        for name, values in self._kept.items():
+            values += frame[name].to_list()
 
-    def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, Any]:  # noqa: ARG002 (a fold's)
-        return {"time_s": self._times, "value": self._values}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Received:
-    """Payload bytes that each flow's receiver had in order at the end."""
-
-    name: str = "received"
-    version: str = "1"
-
-    def fold(self) -> _ReceivedFold:
-        """Begin a run."""
-        return _ReceivedFold()
-
-    def read(self, watched: Mapping[str, Any], workload: str) -> list[int]:
-        """Return the bytes of a workload's flows, in the order of their starting."""
-        kept: dict[str, list[int]] = watched[self.name]
-        return kept.get(workload, [])
-
-
-class _ReceivedFold:
-    def __init__(self) -> None:
-        self._rows: list[tuple[int, str, int]] = []
-
-    def add(self, batch: Batch) -> None:
-        import polars as pl
-
-        self._rows += batch.flows.select("flow", pl.col("workload").cast(pl.String), "received_bytes").rows()
-
-    def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, list[int]]:  # noqa: ARG002 (a fold's)
-        by_workload: dict[str, list[int]] = {}
-        for _, workload, received in sorted(self._rows):
-            by_workload.setdefault(workload, []).append(received)
-        return by_workload
+    def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, list[Any]]:  # noqa: ARG002
+        return self._kept

@@ -16,7 +16,7 @@ from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.papers.packet_discard_networks import Policy, Topology
 from tcpsf.report.evaluation import Axis
 from tcpsf.reproduce.plan import Case
-from tcpsf.reproduce.rows import Rows
+from tcpsf.reproduce.watch import Rows
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary
 

@@ -14,7 +14,7 @@ from tcpsf.reproduce import judge
 from tcpsf.reproduce.exhibit import Exhibit, Part, series
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Case
-from tcpsf.reproduce.rows import Rows
+from tcpsf.reproduce.watch import Rows
 from tcpsf.summary import RunSummary
 
 TIMERS = Rows(table="flows", columns=("workload", "rto_s"))

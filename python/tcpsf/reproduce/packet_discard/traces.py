@@ -16,7 +16,7 @@ from tcpsf.reproduce.exhibit import Exhibit, Part, series
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.packet_discard.exhibit import SECONDS, Setting, connections, each, mean, over, spacing, timeouts
 from tcpsf.reproduce.plan import Case, Runs
-from tcpsf.reproduce.rows import Rows
+from tcpsf.reproduce.watch import Rows
 from tcpsf.summary import RunSummary
 
 CURVES = Rows(

@@ -19,11 +19,11 @@ from tcpsf.reproduce.santa_cruz.exhibit import (
     exhibit,
     mean,
 )
-from tcpsf.reproduce.watch import Received
+from tcpsf.reproduce.watch import Rows
 from tcpsf.scenario import Greedy, PacketLoss, Scenario, Transfers
 from tcpsf.summary import RunSummary, completion_s, total
 
-RECEIVED = Received()
+RECEIVED = Rows(table="flows", columns=("flow", "workload", "received_bytes"))
 LONG = "60s"
 """Simulated time where flows share a line."""
 FLOWS = (2, 4, 8)
@@ -96,6 +96,12 @@ def _shared(sender: str, *, flows: int) -> Case:
     return Case(scenario=replace(scenario, samples=None, trace=()), watches=(RECEIVED,))
 
 
+def _received(run: RunSummary, workload: str) -> list[int]:
+    """Payload bytes that each flow of a workload delivered in order, in the order of their starting."""
+    rows = sorted((row["flow"], row["received_bytes"]) for row in RECEIVED.of(run) if row["workload"] == workload)
+    return [received for _, received in rows]
+
+
 def _fairness() -> Exhibit:
     cases = {(each.key, flows): _shared(each.sender, flows=flows) for each in paper.SENDERS for flows in FLOWS}
 
@@ -105,7 +111,7 @@ def _fairness() -> Exhibit:
             cells = []
             for flows in FLOWS:
                 made = runs.of(cases[each.key, flows])
-                indices = [jain(RECEIVED.read(run.watched, paper.SOURCE)) for run in made]
+                indices = [jain(_received(run, paper.SOURCE)) for run in made]
                 cells.append(TableCell(ours=stats.mean(indices), published=None))
             rows.append(Row(label=each.label, cells=tuple(cells)))
         table = Table(
@@ -134,7 +140,7 @@ def _beside(ours: str, other: str) -> Case:
 
 
 def _share_percent(run: RunSummary) -> float:
-    (ours,), (theirs,) = (RECEIVED.read(run.watched, workload) for workload in (paper.SOURCE, OTHER))
+    (ours,), (theirs,) = (_received(run, workload) for workload in (paper.SOURCE, OTHER))
     return 100.0 * ours / (ours + theirs)
 
 
@@ -201,7 +207,7 @@ def _wireless() -> Exhibit:
             cells = []
             for loss in LOSSES:
                 rates = [
-                    8e-6 * sum(RECEIVED.read(run.watched, paper.SOURCE)) / run.links[0]["duration_s"]
+                    8e-6 * sum(_received(run, paper.SOURCE)) / run.links[0]["duration_s"]
                     for run in runs.of(cases[each.key, loss])
                 ]
                 cells.append(TableCell(ours=stats.mean(rates), published=None, unit="Mb/s"))

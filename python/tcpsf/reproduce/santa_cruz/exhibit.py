@@ -13,14 +13,16 @@ from tcpsf.reproduce import judge
 from tcpsf.reproduce.exhibit import Exhibit, Part, series
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Case
-from tcpsf.reproduce.watch import Delays, Received, Sampled
+from tcpsf.reproduce.watch import Delays, Rows
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary, total
 
 DELAYS = Delays(workload=paper.SOURCE)
-CWND = Sampled(object=f"{paper.SOURCE}/0", quantity="cwnd_bytes")
-QUEUE = Sampled(object=paper.FORWARD, quantity="queue_packets")
-RECEIVED = Received()
+CURVES = Rows(
+    table="samples",
+    columns=("time_s", "object", "quantity", "value"),
+    where=(("object", (f"{paper.SOURCE}/0", paper.FORWARD)), ("quantity", ("cwnd_bytes", "queue_packets"))),
+)
 
 TIME = Axis(label="time", unit="s", scale="linear", low=0.0, high=10.0)
 PACKETS = Axis(label="congestion window", unit="packets", scale="linear", low=0.0)
@@ -56,16 +58,16 @@ BySender = Mapping[str, Sequence[Measured]]
 
 def case(scenario: Scenario, *, once: bool = False) -> Case:
     """Return a case of which everything in `Measured` is kept."""
-    return Case(scenario=scenario, watches=(DELAYS, CWND, QUEUE, RECEIVED), once=once)
+    return Case(scenario=scenario, watches=(DELAYS, CURVES), once=once)
 
 
 def measured(run: RunSummary, *, rate_bps: float) -> Measured:
     """Read a case's run."""
-    delay = DELAYS.read(run.watched)
+    delay = DELAYS.of(run)
     seconds = run.links[0]["duration_s"]
     bits = 8 * (delay.arrived_bytes + paper.HEADER * delay.arrived_packets)
-    times, cwnd = CWND.read(run.watched)
-    queue = QUEUE.read(run.watched)[1]
+    cwnd = list(CURVES.curve(run, object=f"{paper.SOURCE}/0", quantity="cwnd_bytes"))
+    queue = CURVES.curve(run, object=paper.FORWARD, quantity="queue_packets")
     source = total(totals for group, totals in run.groups.items() if group.workload == paper.SOURCE)
     return Measured(
         throughput_mbps=1e-6 * bits / seconds,
@@ -74,9 +76,9 @@ def measured(run: RunSummary, *, rate_bps: float) -> Measured:
         variance_s2=delay.variance_s2,
         timeouts=source.timeouts,
         fast_retransmits=source.fast_retransmits,
-        cwnd=tuple(value / paper.MSS for value in cwnd),
-        queue=tuple(queue),
-        times_s=tuple(times),
+        cwnd=tuple(value / paper.MSS for _, value in cwnd),
+        queue=tuple(value for _, value in queue),
+        times_s=tuple(at for at, _ in cwnd),
     )
 
 
