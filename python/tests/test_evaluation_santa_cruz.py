@@ -21,7 +21,7 @@ from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.evaluation import evaluate
 from tcpsf.reproduce.plan import Case, Scale, make, plan
-from tcpsf.reproduce.santa_cruz import SCALES, beyond, prepare
+from tcpsf.reproduce.santa_cruz import SCALES, beyond, paths, prepare
 from tcpsf.reproduce.santa_cruz.exhibit import Measured, case, exhibit
 from tcpsf.reproduce.store import Store
 from tcpsf.reproduce.watch import Delay, Delays, Rows
@@ -43,6 +43,11 @@ TABLES = {
     "wireless",
     "delayed-acks",
     "small-window",
+    "path-change",
+    "path-change-queue",
+    "path-change-timeouts",
+    "out-of-order",
+    "out-of-order-resent",
 }
 DELAYS = Delays(workload=paper.SOURCE)
 
@@ -221,6 +226,38 @@ def test_measured_values_are_of_whole_packets() -> None:
 @pytest.mark.parametrize(("shares", "index"), [([5.0, 5.0, 5.0], 1.0), ([1.0, 0.0, 0.0, 0.0], 0.25), ([3.0, 1.0], 0.8)])
 def test_jains_index(shares: list[float], index: float) -> None:
     assert beyond.jain(shares) == pytest.approx(index)
+
+
+# Paths that change or reorder
+
+
+def test_a_longer_path_is_a_queue_to_who_remembers_the_shortest(report: Report) -> None:
+    """Vegas and Santa Cruz take the 40 ms more for packets that wait: so many of them as they aim at are in flight."""
+    before, longer, after = values(report, "path-change", "Reno")
+    assert longer > 0.9 * before
+    waiting = {"Vegas (1,3)": 2.0, "SC n=1.5": 1.5, "SC n=3": 3.0, "SC n=5": 5.0}
+    for sender, packets in waiting.items():
+        before, longer, after = values(report, "path-change", sender)
+        assert min(before, after) > 1.3
+        # That many packets in 40 ms, or in 80 there and back where the round trip is looked at.
+        seconds = 0.08 if sender.startswith("Vegas") else 0.04
+        assert 0.8 * packets < 1e6 * longer * seconds / (8 * paper.MSS) < 2.0 * packets
+        assert values(report, "path-change-queue", sender)[1] < 1.0
+
+
+def test_packets_out_of_order_are_resent_in_vain(report: Report) -> None:
+    for sender in paper.SENDERS:
+        none, some, many = values(report, "out-of-order", sender.label)
+        assert none > some > many > 0.3
+        none, some, many = values(report, "out-of-order-resent", sender.label)
+        assert none == 0 < some < many < 6
+
+
+def test_a_longer_path_takes_longer() -> None:
+    """A fixed window of one packet turns once a round trip: 87.8 ms with its transmission, 80 more from 20 s on."""
+    one = paths.changing(sender="fixed(n=1) / full / iw=1", duration_s=40)
+    (flow,) = run(one, seed=1).flows.select("start_s", "segments").rows()
+    assert flow[1] == pytest.approx((paths.PERIOD_S - flow[0]) / 0.0878 + paths.PERIOD_S / 0.1678, abs=5)
 
 
 # The senders and their settings

@@ -125,6 +125,8 @@ def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> No
     [
         ("", [scenario.Scenario]),
         ("link[0]", [scenario.Link]),
+        ("link[0].delay_changes[0]", [scenario.DelayChange]),
+        ("link[0].reorder", [scenario.Reorder]),
         ("link[0].buffer", [scenario.Buffer]),
         ("link[0].buffer.red", [scenario.Red]),
         ("link[0].buffer.balanced", [scenario.Balanced]),

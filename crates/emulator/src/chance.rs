@@ -27,6 +27,7 @@ impl From<Chance> for Question {
         match chance {
             Chance::Loss => Self::Loss,
             Chance::Early => Self::Early,
+            Chance::Reorder => Self::Reorder,
         }
     }
 }

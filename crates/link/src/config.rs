@@ -7,6 +7,7 @@ use crate::balanced::Balanced;
 use crate::buffer::Buffer;
 use crate::codel::CoDel;
 use crate::loss::LossModel;
+use crate::path::{DelayChanges, Reorder};
 use crate::red::Red;
 
 /// The parts of a link. The default is a wire: infinitely fast, no delay, no loss.
@@ -16,6 +17,10 @@ pub struct LinkConfig {
     pub rate: Option<Rate>,
     /// How long the last bit travels after it has left.
     pub delay: Duration,
+    /// When that becomes another time.
+    pub delay_changes: DelayChanges,
+    /// Which packets take longer, so that others overtake them; with [`cut_through`](Self::cut_through) nothing may.
+    pub reorder: Option<Reorder>,
     /// What the link can store.
     pub buffer: Buffer,
     /// Whether the packet in transmission takes up room in the buffer.
@@ -46,6 +51,8 @@ impl Default for LinkConfig {
         Self {
             rate: None,
             delay: Duration::ZERO,
+            delay_changes: DelayChanges::default(),
+            reorder: None,
             buffer: Buffer::Unlimited,
             counts_in_service: true,
             discipline: Discipline::DropTail,

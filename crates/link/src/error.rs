@@ -1,7 +1,7 @@
 //! What can be wrong with a link's parts.
 
 use thiserror::Error;
-use units::Duration;
+use units::{Duration, Instant};
 
 /// A part that cannot be built.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
@@ -52,6 +52,16 @@ pub enum ConfigError {
         target: Duration,
         /// For how long they may wait longer.
         interval: Duration,
+    },
+    /// A path that changes back in time.
+    #[error(
+        "a change of delay at {at} after one at {before} is impossible: each must be later than the one before it"
+    )]
+    DelayChanges {
+        /// The change before.
+        before: Instant,
+        /// The one that is not later.
+        at: Instant,
     },
     /// Packets of nothing.
     #[error("a mean packet of 0 bytes is impossible: its size must be above zero")]

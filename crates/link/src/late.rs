@@ -27,8 +27,6 @@ pub(crate) struct Later<P> {
     pub(crate) contents: VecDeque<InFlight<P>>,
     /// What the driver has not been told yet.
     pub(crate) news: VecDeque<News<P>>,
-    /// How many packets have been accepted for delivery.
-    pub(crate) accepted: u64,
 }
 
 #[derive(Debug)]
@@ -67,13 +65,24 @@ pub(crate) struct News<P> {
 #[derive(Debug)]
 pub(crate) enum What<P> {
     Dropped(P, Drop),
-    /// The packet that was the n-th to be accepted for delivery, from 1.
-    Marked(u64),
+    /// The packet behind which so many come out.
+    Marked(usize),
 }
 
 impl<P> Later<P> {
     pub(crate) fn new(queue: LateQueue) -> Self {
-        Self { queue, contents: VecDeque::new(), news: VecDeque::new(), accepted: 0 }
+        Self { queue, contents: VecDeque::new(), news: VecDeque::new() }
+    }
+
+    /// A packet is on its way, and so many come out after it.
+    pub(crate) fn make_way(&mut self, behind: usize) {
+        for news in &mut self.news {
+            if let What::Marked(place) = &mut news.what
+                && *place >= behind
+            {
+                *place += 1;
+            }
+        }
     }
 
     /// When there is something to be told, or to be decided.

@@ -1,4 +1,4 @@
-//! A link without a clock: a buffer, a line that sends at a constant rate, a constant delay, and a loss process.
+//! A link without a clock: a buffer, a line that sends at a constant rate, a delay, and a loss process.
 //!
 //! | decision | type |
 //! | --- | --- |
@@ -6,6 +6,7 @@
 //! | is it dropped or marked all the same? | [`Discipline`]: drop-tail, random early detection ([`Red`]), controlled delay ([`CoDel`]), or one loss at a time ([`Balanced`]) |
 //! | does it travel in cells? | [`atm`]: AAL5, and a switch's port that discards cells |
 //! | when does its last bit leave, when does it arrive? | [`Link`], over [`units::Serializer`] |
+//! | does it keep its place? | [`DelayChanges`], [`Reorder`]: what comes after it may overtake it |
 //! | does it arrive at all? | [`LossModel`]: per packet, per byte, linear in size, bursts, an explicit mask |
 //! | where did every packet go? | [`Books`] and [`QueueStatistics`] |
 //!
@@ -45,6 +46,7 @@ mod late;
 mod link;
 mod loss;
 mod meter;
+mod path;
 mod probability;
 mod queue;
 mod red;
@@ -59,6 +61,7 @@ pub use error::ConfigError;
 pub use late::Late;
 pub use link::{Chance, Drop, Link, Offered, Outcome};
 pub use loss::{Burst, Linear, LossModel};
+pub use path::{DelayChange, DelayChanges, Reorder};
 pub use probability::Probability;
 pub use red::{Measure, Red};
 pub use statistics::QueueStatistics;

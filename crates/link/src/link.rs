@@ -1,6 +1,6 @@
 //! The link itself: a packet goes in with the time, and comes out at its delivery time or not at all.
 //!
-//! The discipline is first in, first out at a constant rate, so everything about a packet is known when it is
+//! The line is first in, first out at a constant rate, so everything about a packet is known when it is
 //! accepted: when its last bit leaves and when that bit arrives. A packet costs the driver one event, its delivery.
 //!
 //! Where a packet can still be dropped after it was taken (a port drops cells while a frame comes in), the link learns of it
@@ -17,6 +17,7 @@ use crate::codel::CoDelQueue;
 use crate::config::{Discipline, LinkConfig, LossPlace};
 use crate::late::{Fate, Late, LateQueue, Later, News, Settled, What};
 use crate::loss::Loss;
+use crate::path::Path;
 use crate::queue::Queue;
 use crate::red::{RedState, Verdict};
 use crate::statistics::QueueStatistics;
@@ -45,6 +46,8 @@ pub enum Chance {
     Loss,
     /// Whether the discipline chooses it.
     Early,
+    /// Whether it is late.
+    Reorder,
 }
 
 /// What becomes of a packet, known as soon as it is offered.
@@ -54,7 +57,8 @@ pub enum Outcome {
     Accepted,
     /// It will be delivered, and the driver marks it ([`Link::newest_mut`]): only it knows how.
     Marked,
-    /// That will be known later: it is delivered unless the driver is told otherwise ([`Link::take_late`]).
+    /// That will be known later: it is delivered unless the driver is told otherwise ([`Link::take_late`]). Perhaps before
+    /// others that were accepted earlier.
     Pending,
     /// It will not.
     Dropped(Drop),
@@ -78,7 +82,7 @@ pub enum Drop {
     Loss,
 }
 
-/// A buffer, a line and a delay, through which packets carrying a `P` go in order.
+/// A buffer, a line and a delay, through which packets carrying a `P` go: in order, unless the delay changes or some are late.
 ///
 /// # Driving
 /// Offer packets as they come; take one with [`deliver`](Self::deliver) when [`next_delivery`](Self::next_delivery)
@@ -101,7 +105,8 @@ pub struct Link<P> {
     queue: Queue,
     /// `None` is drop-tail, and packets on the line.
     special: Option<Box<Special<P>>>,
-    /// Everything that will be delivered, from acceptance on: packets still in the queue are here as well.
+    /// Everything that will be delivered, from acceptance on, in order of delivery: packets still in the queue are here as
+    /// well.
     in_flight: VecDeque<InFlight<P>>,
     now: Instant,
     offered: Tally,
@@ -120,6 +125,8 @@ struct Special<P> {
     later: Option<Later<P>>,
     framing: Framing,
     cut_through: bool,
+    /// `None` keeps packets in order.
+    path: Option<Path>,
 }
 
 /// What decides on a packet although there is room.
@@ -130,7 +137,7 @@ enum Early {
     Balanced(BalancedState),
 }
 
-/// A packet in the link; while it is pending its delivery stands for nothing.
+/// A packet in the link; while it is in a queue that decides later, its delivery is by how much it will be late.
 #[derive(Debug)]
 pub(crate) struct InFlight<P> {
     delivery: Instant,
@@ -186,14 +193,21 @@ impl<P> Link<P> {
             ring = &mut later.contents;
         }
         ring.push_back(InFlight { delivery, bytes: packet.bytes, content });
+        if outcome != Outcome::Accepted && self.later().is_none() {
+            self.put_in_order();
+        }
         outcome
     }
 
     /// The packet that was accepted last and hasn't been taken.
     pub fn newest_mut(&mut self) -> Option<&mut P> {
+        let path = self.special.as_deref().and_then(|special| special.path.as_ref());
+        let behind = path.map_or(0, |path| path.behind_newest);
         let later = self.special.as_deref_mut().and_then(|special| special.later.as_mut());
-        let pending = later.and_then(|later| later.contents.back_mut());
-        pending.or(self.in_flight.back_mut()).map(|newest| &mut newest.content)
+        match later.and_then(|later| later.contents.back_mut()) {
+            Some(pending) => Some(&mut pending.content),
+            None => packet_before(&mut self.in_flight, behind),
+        }
     }
 
     /// Tells the link the time. Then take what it says ([`take_late`](Self::take_late)).
@@ -208,11 +222,7 @@ impl<P> Link<P> {
         let later = self.special.as_deref_mut()?.later.as_mut()?;
         match later.news.pop_front()?.what {
             What::Dropped(content, why) => Some(Late::Dropped(content, why)),
-            What::Marked(number) => {
-                let behind = usize::try_from(later.accepted - number).ok()?;
-                let place = self.in_flight.len().checked_sub(behind + 1)?;
-                self.in_flight.get_mut(place).map(|packet| Late::Marked(&mut packet.content))
-            }
+            What::Marked(behind) => packet_before(&mut self.in_flight, behind).map(Late::Marked),
         }
     }
 
@@ -270,7 +280,7 @@ impl<P> Link<P> {
     }
 
     /// When the next packet arrives at the far end, or the link wants to be [told the time](Self::attend); `None` when
-    /// there is nothing to come. Taking or offering packets never makes it earlier, but for an offer that is pending.
+    /// there is nothing to come. Taking or offering packets never makes it earlier, but for an offer that is pending or marked.
     #[inline]
     pub fn next_delivery(&self) -> Option<Instant> {
         let delivery = self.in_flight.front().map(|head| head.delivery);
@@ -370,17 +380,18 @@ impl<P> Link<P> {
         let now = self.now;
         self.offered.count(packet.bytes);
         if let Some(room) = self.later().map(|later| later.queue.has_room(packet.bytes)) {
-            let (admission, lost) = self.admit(packet, room, draw);
+            let (admission, lost) = self.admit(packet, room, &draw);
             return match self.later().filter(|_| admission.is_accepted()) {
                 Some(later) => {
                     later.queue.offer(now, packet, lost);
-                    (Outcome::Pending, Instant::NEVER)
+                    let late = if lost { Duration::ZERO } else { self.late(draw) };
+                    (Outcome::Pending, Instant::ZERO + late)
                 }
                 None => (admission, Instant::NEVER),
             };
         }
         let room = self.queue.has_room(packet.bytes);
-        let (admission, lost) = self.admit_early(now, packet, room, draw);
+        let (admission, lost) = self.admit_early(now, packet, room, &draw);
         let Some(special) = self.special.as_deref().filter(|_| admission.is_accepted()) else {
             return (admission, Instant::NEVER);
         };
@@ -389,12 +400,44 @@ impl<P> Link<P> {
         if lost {
             return (Outcome::Dropped(Drop::Loss), Instant::NEVER);
         }
-        (admission, self.handed_over(departure, packet.bytes))
+        let delivery = self.handed_over(departure, packet.bytes) + self.late(draw);
+        match admission {
+            Outcome::Accepted if self.has_path() => (Outcome::Pending, delivery),
+            _ => (admission, delivery),
+        }
+    }
+
+    fn has_path(&self) -> bool {
+        self.special.as_ref().is_some_and(|special| special.path.is_some())
+    }
+
+    /// By how much a packet is late.
+    fn late(&self, draw: impl Fn(Chance) -> u64) -> Duration {
+        let path = self.special.as_deref().and_then(|special| special.path.as_ref());
+        path.map_or(Duration::ZERO, |path| path.late(|| draw(Chance::Reorder)))
+    }
+
+    /// Puts the packet that came last where its delivery belongs: behind all that are not later. Returns how many come out
+    /// after it.
+    #[inline(never)]
+    fn put_in_order(&mut self) -> usize {
+        if !self.has_path() {
+            return 0;
+        }
+        let Some(newest) = self.in_flight.pop_back() else { return 0 };
+        let place = self.in_flight.partition_point(|packet| packet.delivery <= newest.delivery);
+        let behind = self.in_flight.len() - place;
+        self.in_flight.insert(place, newest);
+        if let Some(path) = self.special.as_deref_mut().and_then(|special| special.path.as_mut()) {
+            path.behind_newest = behind;
+        }
+        behind
     }
 
     /// When a packet comes out that has left.
     fn handed_over(&self, departure: Instant, bytes: u32) -> Instant {
-        let delivery = departure + self.delay;
+        let path = self.special.as_deref().and_then(|special| special.path.as_ref());
+        let delivery = departure + path.map_or(self.delay, |path| path.delay(departure));
         if !self.special.as_ref().is_some_and(|special| special.cut_through) {
             return delivery;
         }
@@ -406,19 +449,19 @@ impl<P> Link<P> {
     /// Works off what a queue that decides later knows by now.
     fn settle(&mut self) {
         while let Some((settled, packet)) = self.next_settled() {
-            let InFlight { bytes, content, .. } = packet;
+            let InFlight { delivery: late, bytes, content } = packet;
             let news = match settled.fate {
                 Fate::Leaves(departure) | Fate::LeavesMarked(departure) => {
-                    let delivery = self.handed_over(departure, bytes);
+                    let delivery = self.handed_over(departure, bytes) + late.since(Instant::ZERO);
                     self.in_flight.push_back(InFlight { delivery, bytes, content });
+                    let behind = self.put_in_order();
                     let Some(later) = self.later() else { return };
-                    later.accepted += 1;
+                    later.make_way(behind);
                     if settled.fate == Fate::Leaves(departure) {
                         continue;
                     }
-                    let number = later.accepted;
                     self.marked.count(bytes);
-                    What::Marked(number)
+                    What::Marked(behind)
                 }
                 Fate::Dropped(why) => {
                     match why {
@@ -562,10 +605,14 @@ impl<P> Special<P> {
             _ => None,
         };
         let later = queue.map(Later::new);
+        let path = Path::new(config);
         let (framing, cut_through) = (config.framing, config.cut_through);
-        let ordinary =
-            matches!(early, Early::Nothing) && later.is_none() && framing == Framing::Packet && !cut_through;
-        (!ordinary).then_some(Self { early, later, framing, cut_through })
+        let ordinary = matches!(early, Early::Nothing)
+            && later.is_none()
+            && framing == Framing::Packet
+            && !cut_through
+            && path.is_none();
+        (!ordinary).then_some(Self { early, later, framing, cut_through, path })
     }
 
     #[inline(never)]
@@ -575,6 +622,12 @@ impl<P> Special<P> {
             (delivery, later) => delivery.or(later),
         }
     }
+}
+
+/// The packet behind which `behind` come out.
+fn packet_before<P>(in_flight: &mut VecDeque<InFlight<P>>, behind: usize) -> Option<&mut P> {
+    let place = in_flight.len().checked_sub(behind + 1)?;
+    in_flight.get_mut(place).map(|packet| &mut packet.content)
 }
 
 #[cfg(test)]

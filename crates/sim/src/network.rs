@@ -44,7 +44,8 @@ pub(crate) struct Way {
 
 /// Every link, and which of them delivers next.
 ///
-/// A link delivers in order, so its next delivery never gets earlier and stands for all of its packets.
+/// A link delivers in order of time, so its next delivery stands for all of its packets. It gets earlier only with an offer that
+/// is pending or marked.
 #[derive(Debug)]
 pub(crate) struct Network {
     links: Vec<Link<Packet>>,
@@ -60,6 +61,7 @@ pub(crate) struct Network {
 struct Draws {
     loss: LinkDraws,
     early: LinkDraws,
+    reorder: LinkDraws,
 }
 
 impl Network {
@@ -73,6 +75,7 @@ impl Network {
                 .map(|link| Draws {
                     loss: seed.link_draws(&link.loss_stream()),
                     early: seed.link_draws(&link.early_stream()),
+                    reorder: seed.link_draws(&link.reorder_stream()),
                 })
                 .collect(),
             ports: plan.links.iter().map(|link| link.config.port.is_some()).collect(),
@@ -125,6 +128,7 @@ impl Network {
             let draws = match chance {
                 Chance::Loss => draws.loss,
                 Chance::Early => draws.early,
+                Chance::Reorder => draws.reorder,
             };
             draws.draw(identity, serial)
         });
@@ -133,8 +137,8 @@ impl Network {
         {
             newest.mark();
         }
-        // What is pending may want to be looked at before anything else arrives.
-        if (outcome.is_accepted() && was_idle || outcome == Outcome::Pending)
+        // What is pending may want to be looked at before anything else arrives, or overtakes.
+        if (outcome.is_accepted() && was_idle || matches!(outcome, Outcome::Pending | Outcome::Marked))
             && let Some(at) = link.next_delivery()
         {
             self.deliveries.set(number, at);

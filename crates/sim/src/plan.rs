@@ -100,6 +100,10 @@ impl Plan {
 }
 
 impl PlannedLink {
+    fn streams(&self) -> [String; 3] {
+        [self.loss_stream(), self.early_stream(), self.reorder_stream()]
+    }
+
     /// The name of the stream that decides on losses.
     pub fn loss_stream(&self) -> String {
         format!("{}/loss", self.name)
@@ -108,6 +112,11 @@ impl PlannedLink {
     /// The name of the stream that decides on what the buffer's discipline drops or marks.
     pub fn early_stream(&self) -> String {
         format!("{}/early", self.name)
+    }
+
+    /// The name of the stream that decides on which packets are late.
+    pub fn reorder_stream(&self) -> String {
+        format!("{}/reorder", self.name)
     }
 }
 
@@ -174,8 +183,7 @@ fn first(names: &[&str], name: &str) -> usize {
 }
 
 fn check_streams(links: &[PlannedLink], workloads: &[PlannedWorkload]) -> Result<(), ScenarioError> {
-    let mut names: Vec<String> =
-        links.iter().flat_map(|link| [link.loss_stream(), link.early_stream()]).collect();
+    let mut names: Vec<String> = links.iter().flat_map(PlannedLink::streams).collect();
     for workload in workloads {
         names.extend(workload.stream_names());
     }

@@ -117,6 +117,17 @@ fn what_ports_cannot_do_is_refused() {
         format!(r#"{{"name": "p", "from": "m", "to": "d", "rate": "1Mb/s", "buffer": {{"cells": 9{more}}}}}"#)
     };
     let both = |buffer: &str, more: &str| refused(&format!("{}, {}", first(buffer), port(more)));
+    for (key, value) in [
+        ("delay_changes", r#"[{"at": "1s", "delay": "1ms"}]"#),
+        ("reorder", r#"{"probability": 0.1, "by": "1ms"}"#),
+    ] {
+        assert_eq!(
+            both(&format!(r#", "{key}": {value}"#), ""),
+            format!(
+                "link[0].{key}: does not go with cells that come in order: the link leads to the port `p` | -"
+            )
+        );
+    }
     assert_eq!(
         both(r#", "buffer": {"cells": 5}"#, ""),
         "link[0].buffer.cells: a port cannot lead to another port, `p`: its cells are interleaved | put a link without a \

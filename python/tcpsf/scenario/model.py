@@ -174,6 +174,22 @@ Loss = PacketLoss | ByteLoss | LinearLoss | BurstLoss | MaskLoss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DelayChange:
+    """Another path: what leaves the line from then on has another delay, and if it is shorter, overtakes."""
+
+    at: Annotated[Duration, Doc("From when on. Changes stand in order of time.")]
+    delay: Annotated[Duration, Doc("The new propagation delay.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reorder:
+    """Some packets fall behind, so that others overtake them; each with the same probability, independently."""
+
+    probability: Annotated[float, Doc("Probability that a packet that arrives is late, 0 to 1.")]
+    by: Annotated[Duration, Doc("By how much.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """A line in one direction: a buffer, then a rate, then a delay; then, perhaps, loss."""
 
@@ -182,6 +198,10 @@ class Link:
     to: Annotated[str, Doc("The node it ends at.")]
     rate: Annotated[Rate | None, Doc("Bits per second, headers included.", absent="infinitely fast")] = None
     delay: Annotated[Duration, Doc("Propagation delay.")] = "0s"
+    delay_changes: Annotated[tuple[DelayChange, ...], Doc("When it becomes another.")] = ()
+    reorder: Annotated[
+        Reorder | None, Doc("Which packets others overtake. Neither this nor `delay_changes` in front of a port.")
+    ] = None
     cells: Annotated[
         Literal["aal5"] | None,
         Doc(

@@ -85,6 +85,7 @@ fn drive(
         let outcome = link.offer(at(now), packet, seen.len(), |chance| match chance {
             Chance::Loss => step.draw,
             Chance::Early => step.draw.rotate_left(32),
+            Chance::Reorder => panic!("nothing here is late"),
         });
         let sent = match outcome {
             Outcome::Accepted | Outcome::Marked => true,

@@ -32,6 +32,14 @@ pub(super) fn connect(links: &mut [PlannedLink], workloads: &[PlannedWorkload]) 
                 format!("leads to the port `{port}` and to somewhere else, so to cells and to packets");
             return Err(place.error(&problem).with_hint("give what goes to the port a link of its own"));
         }
+        let config = &links[number].config;
+        for (key, given) in
+            [("delay_changes", !config.delay_changes.is_empty()), ("reorder", config.reorder.is_some())]
+        {
+            let problem =
+                format!("does not go with cells that come in order: the link leads to the port `{port}`");
+            place.key(key).require(!given, &problem)?;
+        }
         links[number].config.cut_through = true;
     }
     Ok(())

@@ -111,6 +111,19 @@ fn contradictions_are_refused_by_path() {
             json!({ "link": [{ "rate": null, "delay": "0s" }] }),
             "workload[0]: the way there and back takes no time: no link on it has a rate or a delay",
         ),
+        (
+            json!({ "link": [{ "delay_changes": [{ "at": "2s", "delay": "1ms" }, { "at": "1s", "delay": "2ms" }] }] }),
+            "link[0].delay_changes: a change of delay at 1s after one at 2s is impossible: each must be later than the one \
+             before it",
+        ),
+        (
+            json!({ "link": [{ "reorder": { "probability": 2.0, "by": "1ms" } }] }),
+            "link[0].reorder.probability: 2 is not a probability: it must lie between 0 and 1",
+        ),
+        (
+            json!({ "link": [{ "reorder": { "probability": 0.5, "by": "0s" } }] }),
+            "link[0].reorder.by: must be above zero",
+        ),
         (workload(json!({ "to": "a" })), "workload[0].to: must be another node than `from`"),
         (workload(json!({ "load": 0 })), "workload[0].load: 0.0 is not a number above zero"),
         (

@@ -1,9 +1,9 @@
 //! Links of a scenario: rate, delay, buffer and loss, as written.
 
 use ::link::atm::Framing;
-use ::link::{Burst, Discipline, Linear, LinkConfig, LossModel, Probability};
+use ::link::{Burst, DelayChanges, Discipline, Linear, LinkConfig, LossModel, Probability};
 use serde::{Deserialize, Serialize};
-use units::{Duration, Rate};
+use units::{Duration, Instant, Rate};
 
 use super::discard::{Balanced, CoDel, Discard};
 use super::keys::at;
@@ -27,6 +27,12 @@ pub struct Link {
     /// Propagation delay.
     #[serde(default, with = "text")]
     pub delay: Duration,
+    /// Other delays, from then on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delay_changes: Vec<DelayChange>,
+    /// Absent: packets that have left the line keep their order, but for a delay that becomes shorter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<Reorder>,
     /// Absent: packets go on the line as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells: Option<Cells>,
@@ -36,6 +42,29 @@ pub struct Link {
     /// Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
+}
+
+/// A path of another delay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { at = \"5s\", delay = \"80ms\" }")]
+pub struct DelayChange {
+    /// What leaves the line then or later takes it.
+    #[serde(with = "text")]
+    pub at: Duration,
+    /// Its propagation delay.
+    #[serde(with = "text")]
+    pub delay: Duration,
+}
+
+/// Packets that others overtake.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { probability = 0.01, by = \"20ms\" }")]
+pub struct Reorder {
+    /// How likely a packet is to be late.
+    pub probability: f64,
+    /// By how much.
+    #[serde(with = "text")]
+    pub by: Duration,
 }
 
 /// In which cells a line sends packets.
@@ -132,6 +161,12 @@ impl Link {
         if let Some(loss) = &self.loss {
             config.loss = loss.model(&place.key("loss"))?;
         }
+        let change =
+            |change: &DelayChange| ::link::DelayChange { at: Instant::ZERO + change.at, delay: change.delay };
+        let changes = self.delay_changes.iter().map(change).collect();
+        config.delay_changes = at(place, "delay_changes", DelayChanges::new(changes))?;
+        let reorder = self.reorder.as_ref();
+        config.reorder = reorder.map(|reorder| reorder.model(&place.key("reorder"))).transpose()?;
         Ok(config)
     }
 
@@ -212,6 +247,14 @@ impl Buffer {
                 at(place, "chunk", ::link::Buffer::chunks(bytes, chunk))
             }
         }
+    }
+}
+
+impl Reorder {
+    fn model(&self, place: &Place) -> Result<::link::Reorder, ScenarioError> {
+        let probability = at(place, "probability", Probability::new(self.probability))?;
+        place.key("by").require(!self.by.is_zero(), "must be above zero")?;
+        Ok(::link::Reorder { probability, by: self.by })
     }
 }
 

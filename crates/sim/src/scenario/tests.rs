@@ -17,7 +17,11 @@ fn full() -> Value {
                     "red": { "min_bytes": "30kB", "max_bytes": "90kB", "max_p": 0.05, "gentle": true } },
                 "loss": { "kind": "packet", "probability": 0.01 },
             },
-            { "name": "back", "from": "clients", "to": "servers", "delay": "50ms" },
+            {
+                "name": "back", "from": "clients", "to": "servers", "delay": "50ms",
+                "delay_changes": [{ "at": "5s", "delay": "80ms" }, { "at": "7s", "delay": "20ms" }],
+                "reorder": { "probability": 0.01, "by": "20ms" },
+            },
         ],
         "route": [{ "from": "servers", "to": "clients", "via": ["bottleneck"] }],
         "workload": [
@@ -105,6 +109,12 @@ fn unknown_names_are_refused_with_the_nearest_known_one() {
             json!(0.1),
             "link[0].loss.prob: unknown key | known: kind, probability, at, run, drops",
         ),
+        (
+            "/link/1/delay_changes/0/dely",
+            json!("1s"),
+            "link[1].delay_changes[0].dely: unknown key | did you mean `delay`?",
+        ),
+        ("/link/1/reorder/bye", json!("1s"), "link[1].reorder.bye: unknown key | did you mean `by`?"),
         ("/workload/1/lod", json!(0.8), "workload[1].lod: unknown key | did you mean `load`?"),
         (
             "/workload/1/sizes/clases",

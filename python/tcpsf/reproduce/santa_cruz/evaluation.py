@@ -9,7 +9,7 @@ from tcpsf.papers import santa_cruz as paper
 from tcpsf.reproduce.evaluation import Evaluation, Heading, chosen, command_of, plan_of, scale_of, seeds_of
 from tcpsf.reproduce.exhibit import Exhibit
 from tcpsf.reproduce.plan import Scale
-from tcpsf.reproduce.santa_cruz import asymmetric, basic, beyond, reverse
+from tcpsf.reproduce.santa_cruz import asymmetric, basic, beyond, paths, reverse
 
 SCALES = {
     "quick": Scale("quick", 8, paper.DURATION),
@@ -40,6 +40,7 @@ HEADINGS = (
         ("2.4 Mb/s forward with 9 packets of buffer, and a way back that carries one ACK for three packets.",),
     ),
     *beyond.HEADINGS,
+    *paths.HEADINGS,
 )
 
 
@@ -64,4 +65,5 @@ def prepare(
 
 
 def _exhibits() -> tuple[Exhibit, ...]:
-    return (*basic.exhibits(), *reverse.exhibits(), *asymmetric.exhibits(), *beyond.exhibits())
+    ours = (*beyond.exhibits(), *paths.exhibits())
+    return (*basic.exhibits(), *reverse.exhibits(), *asymmetric.exhibits(), *ours)

@@ -1,0 +1,230 @@
+"""What the paper left for later, about the way: a path whose delay changes, and packets that overtake each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+from tcpsf import stats
+from tcpsf.papers import santa_cruz as paper
+from tcpsf.report.evaluation import Row, Table, TableCell
+from tcpsf.reproduce.evaluation import Heading
+from tcpsf.reproduce.exhibit import Exhibit, Part
+from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.reproduce.watch import Rows
+from tcpsf.scenario import DelayChange, Reorder, Scenario
+from tcpsf.summary import RunSummary
+
+FLOW = Rows(table="flows", columns=("received_bytes", "segments", "retransmitted_segments", "timeouts"))
+QUEUE = Rows(
+    table="samples",
+    columns=("time_s", "value"),
+    where=(("object", (paper.FORWARD,)), ("quantity", ("queue_packets",))),
+)
+"""Of the bottleneck."""
+
+PERIOD_S = 20
+"""Seconds for which the path stays as it is."""
+ENDS_S = tuple(PERIOD_S * number for number in (1, 2, 3))
+PERIODS = (f"{paper.DELAY_MS} ms", f"{2 * paper.DELAY_MS} ms", f"{paper.DELAY_MS} ms again")
+"""One-way propagation in each."""
+
+SHARES = (0.0, 0.01, 0.05)
+"""Of the data packets, those that are late on the last hop."""
+LATE = "20ms"
+"""Nearly four packets of the bottleneck."""
+LONG_S = 60
+
+CHANGES = (
+    f"Not in the paper: one flow over the basic bottleneck for {ENDS_S[-1]} s, started within the first second. The "
+    f"propagation delay doubles after {ENDS_S[0]} s, both ways. After {ENDS_S[1]} s it is what it was, and packets on "
+    "the new path overtake those on the old one."
+)
+OVERTAKES = (
+    "Not in the paper: the last hop of the basic network delays some data packets by "
+    f"{LATE.removesuffix('ms')} ms more, so that others overtake them; it loses none."
+)
+
+HEADINGS = (
+    Heading(
+        "path-change",
+        "Ours: the path changes",
+        (CHANGES,),
+    ),
+    Heading(
+        "out-of-order",
+        "Ours: packets out of order",
+        (OVERTAKES,),
+    ),
+)
+
+
+def exhibits() -> tuple[Exhibit, ...]:
+    """Return the sections' exhibits."""
+    return (_path_change(), _out_of_order())
+
+
+def _table(
+    *,
+    key: str,
+    title: str,
+    caption: str,
+    columns: tuple[str, ...],
+    unit: str,
+    of: Callable[[paper.Sender], list[list[float]]],
+) -> Table:
+    """A row a sender; ``of`` gives the values of the runs, column by column."""
+    rows = tuple(
+        Row(
+            label=each.label,
+            cells=tuple(TableCell(ours=stats.mean(values), published=None, unit=unit) for values in of(each)),
+        )
+        for each in paper.SENDERS
+    )
+    return Table(
+        key=key, title=title, source="ours", caption=caption, columns=("sender", *columns), rows=rows, notes=()
+    )
+
+
+def _of_flow(run: RunSummary, column: str) -> int:
+    (row,) = FLOW.of(run)
+    return int(row[column])
+
+
+# ---- a path that changes ---------------------------------------------------------------------------------------------
+
+
+def changing(*, sender: str, duration_s: int) -> Scenario:
+    """Return the basic network whose delay doubles, and halves again, cut off after ``duration_s``.
+
+    >>> changing(sender=paper.RENO.sender, duration_s=60).link[2].delay_changes
+    (DelayChange(at='20s', delay='76ms'), DelayChange(at='40s', delay='36ms'))
+    """
+    network = paper.basic(sender=sender, spread="1s", duration=f"{duration_s}s")
+
+    def longer(middle: str) -> tuple[DelayChange, ...]:
+        return (
+            DelayChange(at=f"{ENDS_S[0]}s", delay=f"{int(middle.removesuffix('ms')) + paper.DELAY_MS}ms"),
+            DelayChange(at=f"{ENDS_S[1]}s", delay=middle),
+        )
+
+    links = tuple(
+        replace(each, delay_changes=longer(each.delay)) if each.name in (paper.FORWARD, paper.BACK) else each
+        for each in network.link
+    )
+    return replace(network, link=links, trace=())
+
+
+def _path_change() -> Exhibit:
+    """What a run delivered by the end of a period is what the same run, cut off there, delivered in all."""
+    cases = {
+        (each.key, end): Case(
+            scenario=changing(sender=each.sender, duration_s=end),
+            watches=(FLOW, QUEUE),
+        )
+        for each in paper.SENDERS
+        for end in ENDS_S
+    }
+
+    def build(runs: Runs) -> Part:
+        def in_periods(each: paper.Sender, column: str) -> list[list[float]]:
+            totals = [[_of_flow(run, column) for run in runs.of(cases[each.key, end])] for end in ENDS_S]
+            first = [0] * len(totals[0])
+            return [
+                [float(now - then) for then, now in zip(before, after, strict=True)]
+                for before, after in pairwise([first, *totals])
+            ]
+
+        def throughput(each: paper.Sender) -> list[list[float]]:
+            return [[8e-6 * value / PERIOD_S for value in values] for values in in_periods(each, "received_bytes")]
+
+        def queue(each: paper.Sender) -> list[list[float]]:
+            whole = runs.of(cases[each.key, ENDS_S[-1]])
+            return [[_mean_queue(run, end - PERIOD_S, end) for run in whole] for end in ENDS_S]
+
+        throughputs = _table(
+            key="path-change",
+            title="Payload delivered while the path changes",
+            caption=f"In each {PERIOD_S} s, slow start included; the line carries 1.44 Mb/s of payload.",
+            columns=PERIODS,
+            unit="Mb/s",
+            of=throughput,
+        )
+        queues = _table(
+            key="path-change-queue",
+            title="Bottleneck queue while the path changes",
+            caption="Mean of its samples.",
+            columns=PERIODS,
+            unit="packets",
+            of=queue,
+        )
+        timeouts = _table(
+            key="path-change-timeouts",
+            title="Timeouts while the path changes",
+            caption="Expiries of the retransmission timer.",
+            columns=PERIODS,
+            unit="",
+            of=lambda each: in_periods(each, "timeouts"),
+        )
+        return Part(tables=(throughputs, queues, timeouts))
+
+    return Exhibit(key="path-change", section="path-change", cases=tuple(cases.values()), build=build)
+
+
+def _mean_queue(run: RunSummary, begin_s: float, end_s: float) -> float:
+    seen = [float(row["value"]) for row in QUEUE.of(run) if begin_s < row["time_s"] <= end_s]
+    return sum(seen) / len(seen)
+
+
+# ---- out of order ----------------------------------------------------------------------------------------------------
+
+
+def reordering(*, sender: str, share: float) -> Scenario:
+    """Return the basic network with a last hop that delays this share of the data packets."""
+    network = paper.basic(sender=sender, duration=f"{LONG_S}s")
+    late = Reorder(probability=share, by=LATE)
+    links = tuple(replace(each, reorder=late) if each.name == "last" else each for each in network.link)
+    return replace(network, link=links, samples=None, trace=())
+
+
+def resent_in_vain_percent(run: RunSummary) -> float:
+    """Of the segments sent, those sent again that had not been dropped."""
+    dropped = sum(int(link["dropped_buffer_packets"]) for link in run.links if not link["link"].endswith("back"))
+    return 100.0 * max(_of_flow(run, "retransmitted_segments") - dropped, 0) / _of_flow(run, "segments")
+
+
+def _out_of_order() -> Exhibit:
+    cases = {
+        (each.key, share): Case(scenario=reordering(sender=each.sender, share=share), watches=(FLOW,))
+        for each in paper.SENDERS
+        for share in SHARES
+    }
+
+    def build(runs: Runs) -> Part:
+        def values(each: paper.Sender, of: Callable[[RunSummary], float]) -> list[list[float]]:
+            return [[of(run) for run in runs.of(cases[each.key, share])] for share in SHARES]
+
+        def rate(run: RunSummary) -> float:
+            return 8e-6 * _of_flow(run, "received_bytes") / LONG_S
+
+        heads = tuple(f"{100 * share:g} % late" for share in SHARES)
+        delivered = _table(
+            key="out-of-order",
+            title="Payload delivered out of order",
+            caption=f"One flow for {LONG_S} s; the line carries 1.44 Mb/s of payload.",
+            columns=heads,
+            unit="Mb/s",
+            of=lambda each: values(each, rate),
+        )
+        resent = _table(
+            key="out-of-order-resent",
+            title="Retransmissions in vain",
+            caption="Segments sent again beyond those that a full buffer dropped, of all segments sent.",
+            columns=heads,
+            unit="%",
+            of=lambda each: values(each, resent_in_vain_percent),
+        )
+        return Part(tables=(delivered, resent))
+
+    return Exhibit(key="out-of-order", section="out-of-order", cases=tuple(cases.values()), build=build)
