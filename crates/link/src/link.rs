@@ -178,25 +178,37 @@ impl<P> Link<P> {
         draw: impl Fn(Chance) -> u64,
     ) -> Outcome {
         let (outcome, delivery) = if self.special.is_some() {
-            self.decide_specially(now, packet, draw)
+            let decided = self.decide_specially(now, packet, draw);
+            if !decided.0.is_accepted() {
+                return decided.0;
+            }
+            decided
         } else {
-            self.decide(now, packet, draw)
+            match self.decide(now, packet, draw) {
+                Ok(delivery) => (Outcome::Accepted, delivery),
+                Err(why) => return Outcome::Dropped(why),
+            }
         };
-        if !outcome.is_accepted() {
-            return outcome;
-        }
         // One way in, so that the packet is not put together somewhere else first.
-        let mut ring = &mut self.in_flight;
-        if outcome == Outcome::Pending
-            && let Some(later) = self.special.as_deref_mut().and_then(|special| special.later.as_mut())
-        {
-            ring = &mut later.contents;
-        }
-        ring.push_back(InFlight { delivery, bytes: packet.bytes, content });
-        if outcome != Outcome::Accepted && self.later().is_none() {
-            self.put_in_order();
+        self.in_flight.push_back(InFlight { delivery, bytes: packet.bytes, content });
+        if outcome != Outcome::Accepted {
+            self.place_newest();
         }
         outcome
+    }
+
+    /// What was accepted last is pending, and waits to be decided on, or may overtake what was accepted before.
+    #[cold]
+    #[inline(never)]
+    fn place_newest(&mut self) {
+        if self.later().is_none() {
+            self.put_in_order();
+            return;
+        }
+        let newest = self.in_flight.pop_back();
+        if let (Some(newest), Some(later)) = (newest, self.later()) {
+            later.contents.push_back(newest);
+        }
     }
 
     /// The packet that was accepted last and hasn't been taken.
@@ -331,8 +343,8 @@ impl<P> Link<P> {
         self.now
     }
 
-    /// Whether drop-tail lets a packet into the queue, and whether it is lost on the line behind it.
-    fn admit(&mut self, packet: Offered, room: bool, draw: impl Fn(Chance) -> u64) -> (Outcome, bool) {
+    /// Whether drop-tail lets a packet into the queue; if so, whether it is lost on the line behind it.
+    fn admit(&mut self, packet: Offered, room: bool, draw: impl Fn(Chance) -> u64) -> Result<bool, Drop> {
         let lost = if room || self.loss_place == LossPlace::Entry {
             self.loss.takes(packet, || draw(Chance::Loss))
         } else {
@@ -341,34 +353,33 @@ impl<P> Link<P> {
         };
         if lost && self.loss_place == LossPlace::Entry {
             self.dropped_loss.count(packet.bytes);
-            return (Outcome::Dropped(Drop::Loss), true);
+            return Err(Drop::Loss);
         }
         if !room {
             self.dropped_buffer.count(packet.bytes);
-            return (Outcome::Dropped(Drop::Buffer), false);
+            return Err(Drop::Buffer);
         }
-        (Outcome::Accepted, lost)
+        Ok(lost)
     }
 
-    /// What becomes of a packet, and when it is delivered.
+    /// When a packet is delivered, unless it is dropped.
     #[expect(clippy::inline_always, reason = "the way of most packets")]
     #[inline(always)]
-    fn decide(&mut self, now: Instant, packet: Offered, draw: impl Fn(Chance) -> u64) -> (Outcome, Instant) {
+    fn decide(
+        &mut self,
+        now: Instant,
+        packet: Offered,
+        draw: impl Fn(Chance) -> u64,
+    ) -> Result<Instant, Drop> {
         let now = self.advance(now);
         self.offered.count(packet.bytes);
         let room = self.queue.has_room(packet.bytes);
-        let (admission, lost) = self.admit(packet, room, draw);
-        if !admission.is_accepted() {
-            return (admission, Instant::NEVER);
-        }
+        let lost = self.admit(packet, room, draw)?;
         let departure = self.transmit(now, packet.bytes, packet.bytes, lost);
-        if lost {
-            return (Outcome::Dropped(Drop::Loss), Instant::NEVER);
-        }
-        (admission, departure + self.delay)
+        if lost { Err(Drop::Loss) } else { Ok(departure + self.delay) }
     }
 
-    /// The same on a link that has something special. Apart, so that the way of the others stays short.
+    /// What becomes of it, and when it is delivered, on a link that has something special. Apart, so that the way of the others stays short.
     #[inline(never)]
     fn decide_specially(
         &mut self,
@@ -380,14 +391,15 @@ impl<P> Link<P> {
         let now = self.now;
         self.offered.count(packet.bytes);
         if let Some(room) = self.later().map(|later| later.queue.has_room(packet.bytes)) {
-            let (admission, lost) = self.admit(packet, room, &draw);
-            return match self.later().filter(|_| admission.is_accepted()) {
-                Some(later) => {
-                    later.queue.offer(now, packet, lost);
+            return match self.admit(packet, room, &draw) {
+                Ok(lost) => {
+                    if let Some(later) = self.later() {
+                        later.queue.offer(now, packet, lost);
+                    }
                     let late = if lost { Duration::ZERO } else { self.late(draw) };
                     (Outcome::Pending, Instant::ZERO + late)
                 }
-                None => (admission, Instant::NEVER),
+                Err(why) => (Outcome::Dropped(why), Instant::NEVER),
             };
         }
         let room = self.queue.has_room(packet.bytes);

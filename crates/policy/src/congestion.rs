@@ -105,7 +105,64 @@ pub enum AnyController {
     /// The window of Tahoe, Reno and NewReno, which differ in recovery only.
     Reno(Reno<Classic>),
     /// Another.
-    Other(Box<dyn CongestionController>),
+    Other(Box<Elsewhere<dyn CongestionController>>),
+}
+
+/// A controller that stands elsewhere, with its window at hand: asking for it must cost no call, and nothing where the answer
+/// isn't needed.
+#[derive(Debug)]
+pub struct Elsewhere<C: ?Sized> {
+    cwnd: u32,
+    controller: C,
+}
+
+impl<C: CongestionController> Elsewhere<C> {
+    fn new(controller: C) -> Self {
+        Self { cwnd: controller.cwnd(), controller }
+    }
+}
+
+impl<C: CongestionController + ?Sized> Elsewhere<C> {
+    /// Lets the controller do something, after which its window may be another.
+    fn after<T>(&mut self, act: impl FnOnce(&mut C) -> T) -> T {
+        let told = act(&mut self.controller);
+        self.cwnd = self.controller.cwnd();
+        told
+    }
+}
+
+impl<C: CongestionController + ?Sized> CongestionController for Elsewhere<C> {
+    fn cwnd(&self) -> u32 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.controller.ssthresh()
+    }
+
+    fn on_ack(&mut self, ack: &AckSample, growth: Growth) {
+        self.after(|c| c.on_ack(ack, growth));
+    }
+
+    fn observe(&mut self, ack: &AckSample) {
+        self.after(|c| c.observe(ack));
+    }
+
+    fn on_loss(&mut self, loss: &LossSample) {
+        self.after(|c| c.on_loss(loss));
+    }
+
+    fn on_mark(&mut self, loss: &LossSample) -> bool {
+        self.after(|c| c.on_mark(loss))
+    }
+
+    fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
+        self.after(|c| c.on_timeout(loss, repeated));
+    }
+
+    fn set_cwnd(&mut self, bytes: u32) {
+        self.after(|c| c.set_cwnd(bytes));
+    }
 }
 
 macro_rules! each {
@@ -118,11 +175,34 @@ macro_rules! each {
 }
 
 impl AnyController {
-    /// [`CongestionController::on_ack`], with the fact made for whoever looks at all of it: most do not, and it is told with
-    /// every acknowledgment.
+    /// This controller, of a kind that is not common.
+    pub fn other(controller: impl CongestionController + 'static) -> Self {
+        Self::Other(Box::new(Elsewhere::new(controller)))
+    }
+
+    /// Whether it looks at all of an [`AckSample`], and is to be told what gives it no reason to grow.
+    pub fn watches(&self) -> bool {
+        matches!(self, Self::Other(_))
+    }
+
+    /// New data was acknowledged outside of recovery, as in [`CongestionController::on_ack`]. Who [`watches`](Self::watches)
+    /// needs the `sample`; it isn't made for others, since this is told with every acknowledgment.
     #[inline]
-    pub fn acknowledged(&mut self, ack: impl FnOnce() -> AckSample, growth: Growth) {
-        each!(self, c => c.on_ack(&ack(), growth));
+    pub fn acknowledged(
+        &mut self,
+        acked: u32,
+        app_limited: bool,
+        growth: Growth,
+        sample: Option<&AckSample>,
+    ) {
+        match self {
+            Self::Reno(reno) => reno.grow(acked, app_limited, growth),
+            Self::Other(other) => {
+                if let Some(sample) = sample {
+                    other.on_ack(sample, growth);
+                }
+            }
+        }
     }
 }
 

@@ -115,11 +115,9 @@ macro_rules! each {
 }
 
 impl AnyDetector {
-    /// [`LossDetector::on_ack`], with the fact made for whoever looks at it, as in
-    /// [`AnyController::acknowledged`](crate::congestion::AnyController::acknowledged).
-    #[inline]
-    pub fn acknowledged(&mut self, ack: impl FnOnce() -> AckSample, board: &Scoreboard) -> bool {
-        each!(self, d => d.on_ack(&ack(), board))
+    /// Whether it looks at an acknowledgment of new data; others are [`reset`](LossDetector::reset) by it.
+    pub fn watches(&self) -> bool {
+        matches!(self, Self::Other(_))
     }
 }
 

@@ -131,15 +131,11 @@ impl SenderPolicy {
         let reno = || Reno::new(initial, rules, Classic);
         match self.congestion {
             Congestion::SantaCruz(target) if feedback == Feedback::AckWindow => {
-                AnyController::Other(Box::new(SantaCruz::new(target, reno())))
+                AnyController::other(SantaCruz::new(target, reno()))
             }
             Congestion::Reno | Congestion::SantaCruz(_) => AnyController::Reno(reno()),
-            Congestion::Vegas(thresholds) => {
-                AnyController::Other(Box::new(Vegas::new(initial, rules, thresholds)))
-            }
-            Congestion::Fixed(segments) => {
-                AnyController::Other(Box::new(Fixed::new(u32::from(segments) * smss)))
-            }
+            Congestion::Vegas(thresholds) => AnyController::other(Vegas::new(initial, rules, thresholds)),
+            Congestion::Fixed(segments) => AnyController::other(Fixed::new(u32::from(segments) * smss)),
         }
     }
 

@@ -316,8 +316,8 @@ impl Simulation {
     /// Lets a flow's sender send, now or a little later.
     fn serve_sender(&mut self, slot: usize) {
         let flow = &mut self.flows[slot];
-        flow.active_at = self.now;
         flow.write();
+        flow.active_at = self.now;
         flow.note_acknowledged(self.now);
         let Some((most, stream)) = &mut self.sources[usize::from(flow.workload)].jitter else {
             self.drain(slot, End::Sender);

@@ -132,18 +132,34 @@ impl Network {
             };
             draws.draw(identity, serial)
         });
+        if outcome == Outcome::Accepted {
+            if was_idle {
+                self.wake(number);
+            }
+        } else if outcome.is_accepted() {
+            self.note_special(number, outcome);
+        }
+        outcome
+    }
+
+    /// Accepted on this link, but not just so.
+    #[cold]
+    #[inline(never)]
+    fn note_special(&mut self, number: u32, outcome: Outcome) {
         if outcome == Outcome::Marked
-            && let Some(newest) = link.newest_mut()
+            && let Some(newest) = self.links[number as usize].newest_mut()
         {
             newest.mark();
         }
-        // What is pending may want to be looked at before anything else arrives, or overtakes.
-        if (outcome.is_accepted() && was_idle || matches!(outcome, Outcome::Pending | Outcome::Marked))
-            && let Some(at) = link.next_delivery()
-        {
+        // What is pending may want to be looked at before anything else arrives.
+        self.wake(number);
+    }
+
+    /// Something is to come on this link, perhaps before all that was to come.
+    fn wake(&mut self, number: u32) {
+        if let Some(at) = self.links[number as usize].next_delivery() {
             self.deliveries.set(number, at);
         }
-        outcome
     }
 
     /// When the next packet arrives at the end of a link, [`Instant::NEVER`] if none does.

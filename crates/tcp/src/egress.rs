@@ -44,23 +44,25 @@ impl Connection {
             _ => {}
         }
         let piece = if self.rcv.owes_duplicate() { None } else { self.next_piece(now) };
-        match piece {
-            Some(piece) => Some(self.data(now, piece)),
-            None if self.rcv.ack_is_due() => Some(self.pure_ack(now)),
-            None => None,
+        let mut segment = match piece {
+            Some(piece) => self.data(now, piece),
+            None if self.rcv.ack_is_due() => self.pure_ack(now),
+            None => return None,
+        };
+        if self.negotiated.speaks_santa_cruz() {
+            self.write_label(piece.map(|piece| piece.seq));
+            if let Some(label) = self.rcv.label() {
+                segment.options.reports = *label;
+            }
         }
+        Some(segment)
     }
 
     fn pure_ack(&mut self, now: Instant) -> Segment {
         let asks = self.guard.is_some() && self.take_keep_alive();
         // RFC 9293 §3.8.4: what lies before the peer's window must be answered.
         let mut segment = self.segment(now, self.snd.pure_seq() - u32::from(asks), 0, Control::None);
-        if self.negotiated.speaks_santa_cruz() {
-            self.write_label(None);
-            if let Some(label) = self.rcv.label() {
-                segment.options.reports = *label;
-            }
-        } else if self.rcv.has_reports() {
+        if self.rcv.has_reports() {
             // 40 bytes of options hold three blocks beside the timestamps, four without.
             let room = if self.negotiated.timestamps { 3 } else { 4 };
             let blocks = self.rcv.sack_blocks(room);
@@ -85,12 +87,6 @@ impl Connection {
         if self.negotiated.ecn && piece.new && payload_len > 0 && !self.snd.is_probing() {
             let reduced = self.snd.ecn.take_news();
             segment.flags = segment.flags.with_ecn(Ecn::Ect0).with(Flags::CWR, reduced);
-        }
-        if self.negotiated.speaks_santa_cruz() {
-            self.write_label(Some(piece.seq));
-            if let Some(label) = self.rcv.label() {
-                segment.options.reports = *label;
-            }
         }
         segment
     }
@@ -229,9 +225,12 @@ impl Connection {
     }
 
     fn note_dry(&mut self) {
-        let view = self.snd.view();
         // With nothing in flight there is nothing that the note would be about.
-        if view.flight > 0 && view.flight + self.snd.mss_c_at(&view) <= view.cwnd {
+        if self.snd.flight() == 0 {
+            return;
+        }
+        let view = self.snd.view();
+        if view.flight + self.snd.mss_c_at(&view) <= view.cwnd {
             self.snd.ran_dry();
         }
     }

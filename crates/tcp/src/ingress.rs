@@ -41,6 +41,7 @@ impl Connection {
             _ => accepted = self.segment_otherwise(segment, now),
         }
         if self.negotiated.speaks_santa_cruz() {
+            self.judge_report(now);
             self.note_arrival(segment, now);
         }
         if let Some(before) = guarded {
@@ -76,6 +77,15 @@ impl Connection {
         let accepted = self.take_text(segment, now);
         self.check_fin(segment, now);
         accepted
+    }
+
+    /// What the segment said of the transmission that caused it has been handled: does it give a loss away?
+    #[cold]
+    #[inline(never)]
+    fn judge_report(&mut self, now: Instant) {
+        if let Some(loss) = self.snd.judge(now, &mut self.timers.retransmit) {
+            self.begin_repair(loss);
+        }
     }
 
     /// TCP Santa Cruz, section 3.2.1: the next acknowledgment names the transmission that has arrived last, of what had

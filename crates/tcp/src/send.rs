@@ -117,6 +117,8 @@ pub(crate) struct Sender {
     sack: bool,
     /// Only with a peer that speaks TCP Santa Cruz.
     reported: Option<Box<Reported>>,
+    /// A policy looks at all that an acknowledgment says.
+    watched: bool,
     /// The one timed segment: the number past it, and when it left.
     timed: Option<(SeqNum, Instant)>,
     samples: RttSamples,
@@ -135,6 +137,10 @@ impl Sender {
         let sender = &config.sender;
         let feedback = negotiated.feedback;
         let sack = feedback != Feedback::Cumulative && sender.wants_sack();
+        let reported: Option<Box<Reported>> = (feedback == Feedback::AckWindow).then(Box::default);
+        let (controller, detector) =
+            (sender.controller(smss, config.window, feedback), sender.detector(feedback));
+        let watched = reported.is_some() || controller.watches() || detector.watches();
         Self {
             iss,
             una: iss,
@@ -153,14 +159,15 @@ impl Sender {
             ecn: Marks::default(),
             small_end: iss,
             last_sent: Instant::ZERO,
-            controller: sender.controller(smss, config.window, feedback),
+            controller,
             segmenter: sender.segmenter(),
-            detector: sender.detector(feedback),
+            detector,
             recovery: sender.recovery(feedback),
             loss_window: sender.loss_window_bytes(smss),
             limited_transmit: sender.limited_transmit,
             sack,
-            reported: (feedback == Feedback::AckWindow).then(Box::default),
+            reported,
+            watched,
             timed: None,
             samples: config.rtt_samples,
             app_limited_until: None,
@@ -180,6 +187,7 @@ impl Sender {
         self.controller = sender.controller(self.smss, config.window, feedback);
         self.segmenter = sender.segmenter();
         self.detector = sender.detector(feedback);
+        self.watched = self.reported.is_some() || self.controller.watches() || self.detector.watches();
         self.recovery = sender.recovery(feedback);
         self.loss_window = sender.loss_window_bytes(self.smss);
         if self.statistics.syn_timeouts > 0 {
@@ -424,7 +432,10 @@ impl Sender {
     ) -> Acknowledged {
         let acked = ack.distance_from(self.una);
         let app_limited = self.app_limited_until.is_some_and(|until| self.una.before(until));
-        let taken = self.board.ack(ack);
+        if self.watched {
+            self.note_delivered(ack);
+        }
+        let timed = self.board.ack(ack).timed;
         self.una = ack;
         self.nxt = self.nxt.latest(ack);
         self.probing &= self.nxt != ack;
@@ -435,39 +446,68 @@ impl Sender {
             self.app_limited_until = None;
         }
         self.ecn.acknowledged(ack);
-        let mut rtt = taken.timed.map(|at| now.since(at));
-        let mut forward = None;
-        if let Some(reported) = &mut self.reported {
-            reported.delivered += u64::from(taken.bytes - taken.reported);
-            forward = reported.show();
-            rtt = forward.map(|forward| now.since(forward.sent_at)).or(rtt);
-        } else {
-            self.measure(ack, now, rtt, echo);
+        if self.reported.is_none() {
+            self.measure(ack, now, timed, echo);
         }
         self.timeouts_in_a_row = 0;
-        let (smss, nxt) = (self.smss, self.nxt);
-        let sample = || AckSample { acked, smss, app_limited, now, rtt, una: ack, nxt, forward };
-        let lost = self.detector.acknowledged(sample, &self.board);
+        // Most policies look at no more of it than three facts, and it comes with every acknowledgment.
+        let (mut sample, mut lost) = (None, false);
+        if self.watched {
+            let sample = sample.insert(self.sample(acked, timed, app_limited, now));
+            lost = self.detector.on_ack(sample, &self.board);
+        } else {
+            self.detector.reset();
+        }
         self.repair.limited = 0;
         if let Some(point) = self.repair.point {
             if self.repair.grows {
-                let view = self.view();
-                self.controller.acknowledged(sample, self.segmenter.growth(&view));
-            } else {
-                self.controller.observe(&sample());
+                let growth = self.segmenter.growth(&self.view());
+                self.controller.acknowledged(acked, app_limited, growth, sample.as_ref());
+            } else if let Some(sample) = &sample {
+                self.controller.observe(sample);
             }
             return Acknowledged { restart_timer: self.repaired(acked, ack.at_or_after(point)), lost };
         }
         if marked {
             // RFC 3168 §6.1.2: an echo widens nothing, nor does it lengthen the segments of a small window.
-            self.controller.observe(&sample());
+            if let Some(sample) = &sample {
+                self.controller.observe(sample);
+            }
         } else {
             let view = self.view();
             self.segmenter.on_ack(&view);
             let growth = self.segmenter.growth(&view);
-            self.controller.acknowledged(sample, growth);
+            self.controller.acknowledged(acked, app_limited, growth, sample.as_ref());
         }
         Acknowledged { restart_timer: true, lost }
+    }
+
+    /// What `ack` is about to take off the scoreboard has arrived.
+    #[cold]
+    #[inline(never)]
+    fn note_delivered(&mut self, ack: SeqNum) {
+        if let Some(reported) = &mut self.reported {
+            reported.delivered += u64::from(self.board.unreported_before(ack));
+        }
+    }
+
+    /// All that there is to be said of an acknowledgment of new data. The newest segment that it acknowledges was sent at
+    /// `timed`.
+    #[cold]
+    #[inline(never)]
+    fn sample(&mut self, acked: u32, timed: Option<Instant>, app_limited: bool, now: Instant) -> AckSample {
+        let forward = self.reported.as_mut().and_then(|reported| reported.show());
+        let sent_at = forward.map(|forward| forward.sent_at).or(timed);
+        AckSample {
+            acked,
+            smss: self.smss,
+            app_limited,
+            now,
+            rtt: sent_at.map(|at| now.since(at)),
+            una: self.una,
+            nxt: self.nxt,
+            forward,
+        }
     }
 
     /// The SYN was acknowledged.
@@ -522,7 +562,7 @@ impl Sender {
         &mut self,
         ack: SeqNum,
         now: Instant,
-        rtt: Option<units::Duration>,
+        sent_at: Option<Instant>,
         echo: Option<units::Duration>,
     ) {
         let timed = self.timed.filter(|&(end, _)| ack.at_or_after(end));
@@ -530,7 +570,7 @@ impl Sender {
             self.timed = None;
         }
         let sample = match self.samples {
-            RttSamples::EveryAck => rtt.or(echo),
+            RttSamples::EveryAck => sent_at.map(|at| now.since(at)).or(echo),
             RttSamples::OnePerWindow => timed.map(|(_, at)| now.since(at)),
         };
         if let Some(rtt) = sample {

@@ -25,6 +25,35 @@ impl<S: SlowStart> Reno<S> {
         Self { cwnd: initial, ssthresh, earned: 0, counting, halving, slow_start }
     }
 
+    /// [`CongestionController::on_ack`], by all that this controller goes by.
+    #[inline]
+    pub fn grow(&mut self, acked: u32, app_limited: bool, growth: Growth) {
+        // RFC 5681 §3.1 has the window grow only while it is used; who counts acknowledgments doesn't look.
+        if app_limited && self.counting == Counting::Bytes {
+            return;
+        }
+        match growth {
+            Growth::Window(bytes) => self.widen_to(bytes),
+            Growth::Standard { step, per_rtt } => {
+                // RFC 5681 §3.1, eq. (2), and in congestion avoidance RFC 3465 §1: an ACK earns no more than for the bytes it
+                // covers, so that a peer gains nothing by splitting its ACKs.
+                let covered = match self.counting {
+                    Counting::Acks => step,
+                    Counting::Bytes => step.min(acked),
+                };
+                if self.slow_start.is_on(self.cwnd, self.ssthresh) {
+                    self.widen(covered);
+                } else {
+                    // RFC 5681 §3.1, eq. (3), with the fraction carried instead of dropped.
+                    self.earned += u64::from(covered) * u64::from(per_rtt);
+                    let whole = self.earned / u64::from(self.cwnd.max(1));
+                    self.earned -= whole * u64::from(self.cwnd);
+                    self.widen(u32::try_from(whole).unwrap_or(u32::MAX));
+                }
+            }
+        }
+    }
+
     pub(super) fn widen(&mut self, bytes: u32) {
         self.cwnd = self.cwnd.saturating_add(bytes).min(MAX_WINDOW);
     }
@@ -68,30 +97,7 @@ impl<S: SlowStart> CongestionController for Reno<S> {
     }
 
     fn on_ack(&mut self, ack: &AckSample, growth: Growth) {
-        // RFC 5681 §3.1 has the window grow only while it is used; who counts acknowledgments doesn't look.
-        if ack.app_limited && self.counting == Counting::Bytes {
-            return;
-        }
-        match growth {
-            Growth::Window(bytes) => self.widen_to(bytes),
-            Growth::Standard { step, per_rtt } => {
-                // RFC 5681 §3.1, eq. (2), and in congestion avoidance RFC 3465 §1: an ACK earns no more than for the bytes it
-                // covers, so that a peer gains nothing by splitting its ACKs.
-                let covered = match self.counting {
-                    Counting::Acks => step,
-                    Counting::Bytes => step.min(ack.acked),
-                };
-                if self.slow_start.is_on(self.cwnd, self.ssthresh) {
-                    self.widen(covered);
-                } else {
-                    // RFC 5681 §3.1, eq. (3), with the fraction carried instead of dropped.
-                    self.earned += u64::from(covered) * u64::from(per_rtt);
-                    let whole = self.earned / u64::from(self.cwnd.max(1));
-                    self.earned -= whole * u64::from(self.cwnd);
-                    self.widen(u32::try_from(whole).unwrap_or(u32::MAX));
-                }
-            }
-        }
+        self.grow(ack.acked, ack.app_limited, growth);
     }
 
     fn on_loss(&mut self, loss: &LossSample) {

@@ -83,8 +83,6 @@ impl Cut {
 pub struct Acked {
     /// Sequence numbers newly acknowledged.
     pub bytes: u32,
-    /// Those of them that had been reported before.
-    pub reported: u32,
     /// When the newest segment wholly acknowledged was sent, unless Karn's rule forbids to time it: that one
     /// was sent twice, or one before it, for whose copy the acknowledgment will have waited.
     pub timed: Option<Instant>,
@@ -151,13 +149,8 @@ impl Scoreboard {
                 break;
             }
             if cut.end().after(una) {
-                let part = una.distance_from(cut.seq);
-                acked.bytes += part;
-                acked.reported += if cut.sacked { part } else { 0 };
-                self.change(0, |cut| {
-                    cut.seq += part;
-                    cut.len -= part;
-                });
+                acked.bytes += una.distance_from(cut.seq);
+                self.shorten_first(una);
                 break;
             }
             acked.bytes += cut.len;
@@ -166,7 +159,6 @@ impl Scoreboard {
             self.cuts.pop_front();
             let copies = if let Some(marks) = &mut self.marks {
                 marks.popped(&cut);
-                acked.reported += if cut.sacked { cut.len } else { 0 };
                 cut.copies_in_pipe()
             } else {
                 1
@@ -178,6 +170,23 @@ impl Scoreboard {
             self.settle();
         }
         acked
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn shorten_first(&mut self, una: SeqNum) {
+        self.change(0, |cut| {
+            let part = una.distance_from(cut.seq);
+            cut.seq += part;
+            cut.len -= part;
+        });
+    }
+
+    /// How much of what `una` acknowledges has not been reported before, in sequence numbers.
+    #[cold]
+    pub fn unreported_before(&self, una: SeqNum) -> u32 {
+        let acked = self.cuts.iter().take_while(|cut| cut.seq.before(una));
+        acked.filter(|cut| !cut.sacked).map(|cut| una.distance_from(cut.seq).min(cut.len)).sum()
     }
 
     /// Marks what a SACK block reports and returns the bytes it reports for the first time. Numbers outside

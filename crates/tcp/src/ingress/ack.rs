@@ -46,11 +46,6 @@ impl Connection {
                 self.begin_repair(loss);
             }
         }
-        if self.negotiated.speaks_santa_cruz()
-            && let Some(loss) = self.snd.judge(now, &mut self.timers.retransmit)
-        {
-            self.begin_repair(loss);
-        }
         if self.state == State::TimeWait {
             // RFC 9293 §3.10.7.4: the peer sent its FIN again; acknowledge it and start the wait anew.
             if segment.control == Control::Fin {

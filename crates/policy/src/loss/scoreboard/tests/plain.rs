@@ -25,17 +25,23 @@ impl Plain {
             if cut.end().after(una) {
                 let part = una.distance_from(cut.seq);
                 acked.bytes += part;
-                acked.reported += if cut.sacked { part } else { 0 };
                 (cut.seq, cut.len) = (una, cut.len - part);
                 break;
             }
             let cut = self.cuts.remove(0);
             acked.bytes += cut.len;
-            acked.reported += if cut.sacked { cut.len } else { 0 };
             ambiguous |= cut.was_resent();
             acked.timed = if ambiguous { None } else { Some(cut.sent_at) };
         }
         acked
+    }
+
+    pub(super) fn unreported_before(&self, una: SeqNum) -> u32 {
+        let mut unreported = 0;
+        for cut in self.cuts.iter().filter(|cut| !cut.sacked && cut.seq.before(una)) {
+            unreported += if cut.end().after(una) { una.distance_from(cut.seq) } else { cut.len };
+        }
+        unreported
     }
 
     pub(super) fn sack(&mut self, block: SeqRange) -> u32 {
