@@ -167,3 +167,13 @@ def t_cdf(t: float, degrees: int) -> float:
             term *= square * (2 * k - 1) / (2 * k)
         both_sides = sine * total
     return (1.0 + both_sides) / 2.0
+
+
+def jain(shares: Sequence[float]) -> float:
+    """Jain's index of fairness, (Σx)² / n Σx²: 1 if all have the same, 1/n if one has all.
+
+    >>> jain([1.0, 1.0]), jain([1.0, 0.0])
+    (1.0, 0.5)
+    """
+    squares = math.fsum(share * share for share in shares)
+    return math.fsum(shares) ** 2 / (len(shares) * squares) if squares else 1.0

@@ -14,14 +14,14 @@ import pytest
 from conftest import Answer
 from test_cli import schema
 
-from tcpsf import Scenario, ScenarioError, TcpsfError, run
+from tcpsf import Scenario, ScenarioError, TcpsfError, run, stats
 from tcpsf.papers import santa_cruz as paper
 from tcpsf.report.evaluation import Report, TableCell
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.evaluation import evaluate
 from tcpsf.reproduce.plan import Case, Scale, make, plan
-from tcpsf.reproduce.santa_cruz import SCALES, beyond, paths, prepare
+from tcpsf.reproduce.santa_cruz import SCALES, paths, prepare
 from tcpsf.reproduce.santa_cruz.exhibit import Measured, case, exhibit
 from tcpsf.reproduce.store import Store
 from tcpsf.reproduce.watch import Delay, Delays, Rows
@@ -225,7 +225,7 @@ def test_measured_values_are_of_whole_packets() -> None:
 
 @pytest.mark.parametrize(("shares", "index"), [([5.0, 5.0, 5.0], 1.0), ([1.0, 0.0, 0.0, 0.0], 0.25), ([3.0, 1.0], 0.8)])
 def test_jains_index(shares: list[float], index: float) -> None:
-    assert beyond.jain(shares) == pytest.approx(index)
+    assert stats.jain(shares) == pytest.approx(index)
 
 
 # Paths that change or reorder

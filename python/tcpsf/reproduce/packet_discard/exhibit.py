@@ -94,10 +94,8 @@ def active(run: RunSummary) -> float:
 
 
 def fairness(run: RunSummary) -> float:
-    """Jain's index of the connections' throughputs: (Σx)² / n Σx²; 1 where all have the same."""
-    found = rates(run)
-    squares = math.fsum(rate * rate for rate in found)
-    return math.fsum(found) ** 2 / (len(found) * squares) if squares else 1.0
+    """Jain's index of the connections' throughputs."""
+    return stats.jain(rates(run))
 
 
 def timeouts(run: RunSummary) -> float:

@@ -9,8 +9,6 @@ from tcpsf.reproduce import judge
 from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.santa_cruz.exhibit import (
-    PACKETS,
-    WAITING,
     BySender,
     case,
     delay,
@@ -113,17 +111,14 @@ def _claims(runs: BySender) -> Iterator[Finding]:
 
 
 def _figure_13(runs: BySender) -> Part:
-    figures = tuple(
-        over_time(
-            key=key,
-            title=f"Over a thin line back: {what}",
-            source=f"{paper.SHORT}, Fig. 13; Vegas is ours",
-            caption="The first run. Sampled every 50 ms.",
-            runs=runs,
-            senders=(paper.RENO, *paper.SANTA_CRUZ[1:], paper.VEGAS),
-            y=y,
-        )
-        for key, what, y in (("fig-13", "congestion window", PACKETS), ("fig-13-queue", "forward queue", WAITING))
+    figures = over_time(
+        key="fig-13",
+        title="Over a thin line back",
+        queue="forward queue",
+        source=f"{paper.SHORT}, Fig. 13; Vegas is ours",
+        caption="The first run. Sampled every 50 ms.",
+        runs=runs,
+        senders=(paper.RENO, *paper.SANTA_CRUZ[1:], paper.VEGAS),
     )
     # A cycle begins with a fast retransmit, or with a timeout at once.
     cycles = sum(max(run.fast_retransmits, run.timeouts) for run in runs["reno"])

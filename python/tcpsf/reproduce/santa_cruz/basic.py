@@ -9,8 +9,6 @@ from tcpsf.reproduce import judge
 from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.santa_cruz.exhibit import (
-    PACKETS,
-    WAITING,
     BySender,
     case,
     delay,
@@ -137,17 +135,13 @@ def _claims_of(sender: paper.Sender, runs: BySender) -> Iterator[Finding]:
 
 
 def _figure_8(runs: BySender) -> Part:
-    figures = tuple(
-        over_time(
-            key=key,
-            title=f"Reno and Vegas: {what}",
-            source=f"{paper.SHORT}, Fig. 8; Vegas is ours",
-            caption="Sampled every 50 ms.",
-            runs=runs,
-            senders=(paper.RENO, paper.VEGAS),
-            y=y,
-        )
-        for key, what, y in (("fig-8", "congestion window", PACKETS), ("fig-8-queue", "bottleneck queue", WAITING))
+    figures = over_time(
+        key="fig-8",
+        title="Reno and Vegas",
+        source=f"{paper.SHORT}, Fig. 8; Vegas is ours",
+        caption="Sampled every 50 ms.",
+        runs=runs,
+        senders=(paper.RENO, paper.VEGAS),
     )
     reno = runs["reno"][0]
     after = [queue for at, queue in zip(reno.times_s, reno.queue, strict=True) if at > STEADY_S]
@@ -163,17 +157,13 @@ def _figure_8(runs: BySender) -> Part:
 
 
 def _figure_9(runs: BySender) -> Part:
-    figures = tuple(
-        over_time(
-            key=key,
-            title=f"Santa Cruz: {what}",
-            source=f"{paper.SHORT}, Fig. 9 (n=1.5); the others are ours",
-            caption="Sampled every 50 ms.",
-            runs=runs,
-            senders=paper.SANTA_CRUZ,
-            y=y,
-        )
-        for key, what, y in (("fig-9", "congestion window", PACKETS), ("fig-9-queue", "bottleneck queue", WAITING))
+    figures = over_time(
+        key="fig-9",
+        title="Santa Cruz",
+        source=f"{paper.SHORT}, Fig. 9 (n=1.5); the others are ours",
+        caption="Sampled every 50 ms.",
+        runs=runs,
+        senders=paper.SANTA_CRUZ,
     )
     run = runs["sc-1.5"][0]
     steady = [index for index, at in enumerate(run.times_s) if at > STEADY_S]

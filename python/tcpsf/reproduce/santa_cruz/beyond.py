@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 from tcpsf import stats
@@ -18,6 +16,8 @@ from tcpsf.reproduce.santa_cruz.exhibit import (
     columns,
     exhibit,
     mean,
+    means_table,
+    unwatched,
 )
 from tcpsf.reproduce.watch import Rows
 from tcpsf.scenario import Greedy, PacketLoss, Scenario, Transfers
@@ -82,18 +82,9 @@ def exhibits() -> tuple[Exhibit, ...]:
 # ---- fairness --------------------------------------------------------------------------------------------------------
 
 
-def jain(shares: Sequence[float]) -> float:
-    """Jain's index: 1 if all have the same, 1/n if one has all.
-
-    >>> jain([1.0, 1.0]), jain([1.0, 0.0])
-    (1.0, 0.5)
-    """
-    return math.fsum(shares) ** 2 / (len(shares) * math.fsum(share * share for share in shares))
-
-
 def _shared(sender: str, *, flows: int) -> Case:
     scenario = paper.basic(sender=sender, flows=flows, spread="1s", duration=LONG)
-    return Case(scenario=replace(scenario, samples=None, trace=()), watches=(RECEIVED,))
+    return Case(scenario=unwatched(scenario), watches=(RECEIVED,))
 
 
 def _received(run: RunSummary, workload: str) -> list[int]:
@@ -106,21 +97,14 @@ def _fairness() -> Exhibit:
     cases = {(each.key, flows): _shared(each.sender, flows=flows) for each in paper.SENDERS for flows in FLOWS}
 
     def build(runs: Runs) -> Part:
-        rows = []
-        for each in paper.SENDERS:
-            cells = []
-            for flows in FLOWS:
-                made = runs.of(cases[each.key, flows])
-                indices = [jain(_received(run, paper.SOURCE)) for run in made]
-                cells.append(TableCell(ours=stats.mean(indices), published=None))
-            rows.append(Row(label=each.label, cells=tuple(cells)))
-        table = Table(
+        table = means_table(
             key="fairness",
             title="Jain's index among flows of one sender",
-            source="ours",
             caption="1 if all received the same, 1/n if one received everything.",
-            columns=("sender", *(f"{flows} flows" for flows in FLOWS)),
-            rows=tuple(rows),
+            columns=[f"{flows} flows" for flows in FLOWS],
+            of=lambda each: [
+                [stats.jain(_received(run, paper.SOURCE)) for run in runs.of(cases[each.key, flows])] for flows in FLOWS
+            ],
         )
         return Part(tables=(table,))
 
@@ -134,7 +118,7 @@ def _beside(ours: str, other: str) -> Case:
     scenario = paper.basic(sender=ours, spread="1s", duration=LONG)
     beside = Greedy(name=OTHER, from_="a", to="receiver", flows=1, spread="1s", sender=other, tcp=paper.own_tcp(other))
     return Case(
-        scenario=replace(scenario, samples=None, trace=(), workload=(*scenario.workload, beside)),
+        scenario=unwatched(replace(scenario, workload=(*scenario.workload, beside))),
         watches=(RECEIVED,),
     )
 
@@ -154,27 +138,14 @@ def _coexistence() -> Exhibit:
     cases = {(each.key, name): _beside(each.sender, sender) for each in ours for name, sender in others}
 
     def build(runs: Runs) -> Part:
-        rows = tuple(
-            Row(
-                label=each.label,
-                cells=tuple(
-                    TableCell(
-                        ours=stats.mean([_share_percent(run) for run in runs.of(cases[each.key, name])]),
-                        published=None,
-                        unit="%",
-                    )
-                    for name, _ in others
-                ),
-            )
-            for each in ours
-        )
-        table = Table(
+        table = means_table(
             key="coexistence",
             title="Share of the line beside another sender",
-            source="ours",
             caption="Of what both received in 60 s, the share of the sender on the left.",
-            columns=("sender", *(f"beside {name}" for name, _ in others)),
-            rows=rows,
+            columns=[f"beside {name}" for name, _ in others],
+            unit="%",
+            senders=ours,
+            of=lambda each: [[_share_percent(run) for run in runs.of(cases[each.key, name])] for name, _ in others],
         )
         return Part(tables=(table,))
 
@@ -194,31 +165,24 @@ def _lossy(scenario: Scenario, probability: float, *, link: str = "last") -> Sce
 def _wireless() -> Exhibit:
     cases = {
         (each.key, loss): Case(
-            scenario=replace(_lossy(paper.basic(sender=each.sender, duration=LONG), loss), samples=None, trace=()),
+            scenario=unwatched(_lossy(paper.basic(sender=each.sender, duration=LONG), loss)),
             watches=(RECEIVED,),
         )
         for each in paper.SENDERS
         for loss in LOSSES
     }
 
+    def rate(run: RunSummary) -> float:
+        return 8e-6 * sum(_received(run, paper.SOURCE)) / float(run.links[0]["duration_s"])
+
     def build(runs: Runs) -> Part:
-        rows = []
-        for each in paper.SENDERS:
-            cells = []
-            for loss in LOSSES:
-                rates = [
-                    8e-6 * sum(_received(run, paper.SOURCE)) / run.links[0]["duration_s"]
-                    for run in runs.of(cases[each.key, loss])
-                ]
-                cells.append(TableCell(ours=stats.mean(rates), published=None, unit="Mb/s"))
-            rows.append(Row(label=each.label, cells=tuple(cells)))
-        table = Table(
+        table = means_table(
             key="wireless",
             title="Payload delivered over a lossy last hop",
-            source="ours",
             caption="One flow for 60 s; the line carries 1.44 Mb/s of payload.",
-            columns=("sender", *(f"{100 * loss:g} % lost" for loss in LOSSES)),
-            rows=tuple(rows),
+            columns=[f"{100 * loss:g} % lost" for loss in LOSSES],
+            unit="Mb/s",
+            of=lambda each: [[rate(run) for run in runs.of(cases[each.key, loss])] for loss in LOSSES],
         )
         return Part(tables=(table,))
 
@@ -275,7 +239,7 @@ def _transfers(sender: str) -> Case:
         sender=sender,
         tcp=paper.own_tcp(sender),
     )
-    return Case(scenario=replace(network, workload=(transfers,), samples=None, trace=()))
+    return Case(scenario=unwatched(replace(network, workload=(transfers,))))
 
 
 def _small_window() -> Exhibit:

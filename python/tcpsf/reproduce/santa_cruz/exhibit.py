@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tcpsf import stats
 from tcpsf.papers import santa_cruz as paper
@@ -59,6 +59,11 @@ BySender = Mapping[str, Sequence[Measured]]
 def case(scenario: Scenario, *, once: bool = False) -> Case:
     """Return a case of which everything in `Measured` is kept."""
     return Case(scenario=scenario, watches=(DELAYS, CURVES), once=once)
+
+
+def unwatched(scenario: Scenario) -> Scenario:
+    """Return a scenario that keeps no samples and traces no packets."""
+    return replace(scenario, samples=None, trace=())
 
 
 def measured(run: RunSummary, *, rate_bps: float) -> Measured:
@@ -218,27 +223,59 @@ def senders_table(
     )
 
 
+def means_table(
+    *,
+    key: str,
+    title: str,
+    caption: str,
+    columns: Sequence[str],
+    unit: str = "",
+    senders: Sequence[paper.Sender] = paper.SENDERS,
+    of: Callable[[paper.Sender], Sequence[Sequence[float]]],
+) -> Table:
+    """Ours: a row a sender, a mean over runs a column; ``of`` gives the values of the runs, column by column."""
+    rows = tuple(
+        Row(
+            label=each.label,
+            cells=tuple(TableCell(ours=stats.mean(values), published=None, unit=unit) for values in of(each)),
+        )
+        for each in senders
+    )
+    return Table(key=key, title=title, source="ours", caption=caption, columns=("sender", *columns), rows=rows)
+
+
 def over_time(
-    *, key: str, title: str, source: str, caption: str, runs: BySender, senders: Sequence[paper.Sender], y: Axis
-) -> Figure:
-    """The first run's congestion window, or bottleneck queue, against time."""
-    lines = []
-    for sender in senders:
-        run = runs[sender.key][0]
-        values = run.cwnd if y is PACKETS else run.queue
-        points = [stats.Estimate(round(value, 4), None, 1) for value in values]
-        lines.append(series(sender.key, sender.label, [round(at, 6) for at in run.times_s], points, style="step"))
-    return Figure(key=key, title=title, source=source, caption=caption, x=TIME, y=y, series=tuple(lines))
+    *,
+    key: str,
+    title: str,
+    queue: str = "bottleneck queue",
+    source: str,
+    caption: str,
+    runs: BySender,
+    senders: Sequence[paper.Sender],
+) -> tuple[Figure, Figure]:
+    """The first run's congestion window against time, and its queue, which is called ``queue``."""
+
+    def figure(key: str, what: str, y: Axis, of: Callable[[Measured], Sequence[float]]) -> Figure:
+        lines = []
+        for sender in senders:
+            run = runs[sender.key][0]
+            points = [stats.Estimate(round(value, 4), None, 1) for value in of(run)]
+            lines.append(series(sender.key, sender.label, [round(at, 6) for at in run.times_s], points, style="step"))
+        heading = f"{title}: {what}"
+        return Figure(key=key, title=heading, source=source, caption=caption, x=TIME, y=y, series=tuple(lines))
+
+    return (
+        figure(key, "congestion window", PACKETS, lambda run: run.cwnd),
+        figure(f"{key}-queue", queue, WAITING, lambda run: run.queue),
+    )
 
 
 def table_findings(
     *, key: str, source: str, runs: BySender, published: Callable[[paper.Sender], paper.Published]
 ) -> Iterator[Finding]:
     """Judge, row by row, whether throughput and delay are the published ones within a few per cent."""
-    quantities: tuple[tuple[str, str, Quantity, Callable[[paper.Published], float]], ...] = (
-        ("throughput", "Mb/s", throughput, lambda row: row.throughput_mbps),
-        ("delay", "ms", delay, lambda row: row.delay_ms),
-    )
+    quantities = [each for each in columns(micro=False) if each[0] in ("throughput", "delay")]
     for sender in paper.SENDERS:
         for what, unit, ours, theirs in quantities:
             value = theirs(published(sender))

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
-from tcpsf import stats
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report.evaluation import Row, Table, TableCell
 from tcpsf.reproduce.evaluation import Heading
 from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.reproduce.santa_cruz.exhibit import means_table, unwatched
 from tcpsf.reproduce.watch import Rows
 from tcpsf.scenario import DelayChange, Reorder, Scenario
 from tcpsf.summary import RunSummary
@@ -63,28 +62,6 @@ HEADINGS = (
 def exhibits() -> tuple[Exhibit, ...]:
     """Return the sections' exhibits."""
     return (_path_change(), _out_of_order())
-
-
-def _table(
-    *,
-    key: str,
-    title: str,
-    caption: str,
-    columns: tuple[str, ...],
-    unit: str,
-    of: Callable[[paper.Sender], list[list[float]]],
-) -> Table:
-    """A row a sender; ``of`` gives the values of the runs, column by column."""
-    rows = tuple(
-        Row(
-            label=each.label,
-            cells=tuple(TableCell(ours=stats.mean(values), published=None, unit=unit) for values in of(each)),
-        )
-        for each in paper.SENDERS
-    )
-    return Table(
-        key=key, title=title, source="ours", caption=caption, columns=("sender", *columns), rows=rows, notes=()
-    )
 
 
 def _of_flow(run: RunSummary, column: str) -> int:
@@ -143,7 +120,7 @@ def _path_change() -> Exhibit:
             whole = runs.of(cases[each.key, ENDS_S[-1]])
             return [[_mean_queue(run, end - PERIOD_S, end) for run in whole] for end in ENDS_S]
 
-        throughputs = _table(
+        throughputs = means_table(
             key="path-change",
             title="Payload delivered while the path changes",
             caption=f"In each {PERIOD_S} s, slow start included; the line carries 1.44 Mb/s of payload.",
@@ -151,7 +128,7 @@ def _path_change() -> Exhibit:
             unit="Mb/s",
             of=throughput,
         )
-        queues = _table(
+        queues = means_table(
             key="path-change-queue",
             title="Bottleneck queue while the path changes",
             caption="Mean of its samples.",
@@ -159,7 +136,7 @@ def _path_change() -> Exhibit:
             unit="packets",
             of=queue,
         )
-        timeouts = _table(
+        timeouts = means_table(
             key="path-change-timeouts",
             title="Timeouts while the path changes",
             caption="Expiries of the retransmission timer.",
@@ -185,7 +162,7 @@ def reordering(*, sender: str, share: float) -> Scenario:
     network = paper.basic(sender=sender, duration=f"{LONG_S}s")
     late = Reorder(probability=share, by=LATE)
     links = tuple(replace(each, reorder=late) if each.name == "last" else each for each in network.link)
-    return replace(network, link=links, samples=None, trace=())
+    return unwatched(replace(network, link=links))
 
 
 def resent_in_vain_percent(run: RunSummary) -> float:
@@ -209,7 +186,7 @@ def _out_of_order() -> Exhibit:
             return 8e-6 * _of_flow(run, "received_bytes") / LONG_S
 
         heads = tuple(f"{100 * share:g} % late" for share in SHARES)
-        delivered = _table(
+        delivered = means_table(
             key="out-of-order",
             title="Payload delivered out of order",
             caption=f"One flow for {LONG_S} s; the line carries 1.44 Mb/s of payload.",
@@ -217,7 +194,7 @@ def _out_of_order() -> Exhibit:
             unit="Mb/s",
             of=lambda each: values(each, rate),
         )
-        resent = _table(
+        resent = means_table(
             key="out-of-order-resent",
             title="Retransmissions in vain",
             caption="Segments sent again beyond those that a full buffer dropped, of all segments sent.",

@@ -13,8 +13,6 @@ from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.santa_cruz.exhibit import (
-    PACKETS,
-    WAITING,
     BySender,
     Measured,
     case,
@@ -164,17 +162,14 @@ def _claims(runs: BySender) -> Iterator[Finding]:
 def _figure_11(runs: BySender, by_split: BySplit) -> Part:
     shown = {each.key: by_split[each.key, SHOWN_MS] for each in paper.SENDERS}
     sc_5 = next(each for each in paper.SANTA_CRUZ if each.key == "sc-5")
-    figures = tuple(
-        over_time(
-            key=key,
-            title=f"With traffic on the way back: {what}",
-            source=f"{paper.SHORT}, Fig. 11; Vegas is ours",
-            caption=f"The first run with access lines of {SHOWN_MS} ms. Sampled every 50 ms.",
-            runs=shown,
-            senders=(paper.RENO, sc_5, paper.VEGAS),
-            y=y,
-        )
-        for key, what, y in (("fig-11", "congestion window", PACKETS), ("fig-11-queue", "forward queue", WAITING))
+    figures = over_time(
+        key="fig-11",
+        title="With traffic on the way back",
+        queue="forward queue",
+        source=f"{paper.SHORT}, Fig. 11; Vegas is ours",
+        caption=f"The first run with access lines of {SHOWN_MS} ms. Sampled every 50 ms.",
+        runs=shown,
+        senders=(paper.RENO, sc_5, paper.VEGAS),
     )
     findings = (
         judge.finding(
