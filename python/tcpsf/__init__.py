@@ -9,11 +9,13 @@ wait for the rest.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from tcpsf._core import version as __version__
 
+TYPE_CHECKING = False  # type checkers know the name; `typing` itself would take longer to load than the core
 if TYPE_CHECKING:
+    from typing import Any
+
     from tcpsf.errors import OutputError, ScenarioError, TcpsfError
     from tcpsf.pcap import Pcap
     from tcpsf.result import Batch, Provenance, RunResult

@@ -2,7 +2,8 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::flow::{Endpoints, Flow, Name};
+use crate::flow::{End, Endpoints, Flow, Name};
+use crate::prefetch::prefetch;
 use crate::workload::FlowStart;
 
 /// Flows by their place. A place that a flow has left is taken by the next one, with the memory of its queues.
@@ -37,6 +38,23 @@ impl Alive {
             // Memory ends before places do.
             self.free.extend(u32::try_from(place));
         }
+    }
+
+    /// Whether they are so many that a processor's own cache (1 MB, give or take) doesn't hold them beside all else.
+    #[inline]
+    pub(crate) const fn are_beyond_cache(&self) -> bool {
+        self.places.len() > (1 << 19) / size_of::<Flow>()
+    }
+
+    /// Has this end of the flow in this place fetched into the cache.
+    #[inline]
+    pub(crate) fn fetch(&self, place: usize, end: End) {
+        let Some(flow) = self.places.get(place) else { return };
+        prefetch(&flow.in_network);
+        prefetch(match end {
+            End::Sender => &flow.sender,
+            End::Receiver => &flow.receiver,
+        });
     }
 
     /// The flow in this place, if it is alive.

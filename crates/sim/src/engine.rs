@@ -204,14 +204,25 @@ impl Simulation {
         flow.in_network -= 1;
         flow.end(end).on_segment(&packet.segment, now);
         self.network.deliver();
+        self.fetch_next();
         if end == End::Sender {
             self.serve_sender(slot);
         } else {
-            flow.read(now);
+            self.flows[slot].read(now);
             self.drain(slot, End::Receiver);
         }
         let due = self.flows[slot].next_timeout_at(end);
         self.settle(slot, due);
+    }
+
+    /// Has what the next packet arrives at fetched while this one is served, where there is too much of it to be at hand.
+    #[inline]
+    fn fetch_next(&self) {
+        if self.flows.are_beyond_cache()
+            && let Some(next) = self.network.arriving()
+        {
+            self.flows.fetch(next.slot as usize, if next.way.back { End::Sender } else { End::Receiver });
+        }
     }
 
     /// A packet goes on to the next link of its way.

@@ -16,6 +16,7 @@ mod flow;
 mod network;
 pub mod pcap;
 mod plan;
+mod prefetch;
 mod record;
 mod routes;
 pub mod scenario;

@@ -85,42 +85,21 @@ impl SackBlocks {
         self.count as usize
     }
 
-    /// The number of blocks, as wide as sizes in bytes are.
-    pub(crate) const fn count(&self) -> u32 {
-        self.count as u32
-    }
-
-    /// Words that are no blocks, in the place of four.
-    pub(crate) fn of_words(words: [u32; 2 * Self::CAPACITY]) -> Self {
-        let mut edges = [(SeqNum::new(0), SeqNum::new(0)); Self::CAPACITY];
-        for (edge, &[start, end]) in edges.iter_mut().zip(words.as_chunks().0) {
-            *edge = (SeqNum::new(start), SeqNum::new(end));
-        }
-        Self { count: Self::NO_BLOCKS, edges }
-    }
-
-    /// Such words, if that is what they are.
-    pub(crate) const fn words(&self) -> Option<[u32; 2 * Self::CAPACITY]> {
-        if self.is_blocks() {
-            return None;
-        }
-        let mut words = [0; 2 * Self::CAPACITY];
-        let mut at = 0;
-        while at < Self::CAPACITY {
-            (words[2 * at], words[2 * at + 1]) = (self.edges[at].0.value(), self.edges[at].1.value());
-            at += 1;
-        }
-        Some(words)
-    }
-
-    /// Whether they are blocks, and not such words.
+    /// How many there are, and two edges a word in the places of four.
     #[inline]
-    pub(crate) const fn is_blocks(&self) -> bool {
-        self.count != Self::NO_BLOCKS
+    pub(crate) const fn to_words(self) -> (u8, [u64; Self::CAPACITY]) {
+        const fn word((start, end): (SeqNum, SeqNum)) -> u64 {
+            (start.value() as u64) << 32 | end.value() as u64
+        }
+        let [first, second, third, fourth] = self.edges;
+        (self.count, [word(first), word(second), word(third), word(fourth)])
     }
 
-    /// The count that says so.
-    const NO_BLOCKS: u8 = u8::MAX;
+    /// Of such words.
+    pub(crate) fn of_words(count: u8, words: [u64; Self::CAPACITY]) -> Self {
+        let edge = |word: u64| SeqNum::new(u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0));
+        Self { count, edges: words.map(|word| (edge(word >> 32), edge(word))) }
+    }
 
     /// Whether there are no blocks.
     pub const fn is_empty(&self) -> bool {

@@ -192,26 +192,31 @@ impl SantaCruz {
         AckWindow { granularity: self.granularity, len: self.len, bits: self.bits }
     }
 
-    /// The same in words, for a segment: four bytes of what is short, then the others.
-    pub(crate) fn to_words(self) -> [u32; 8] {
-        let mut bits = [0; 20];
-        bits[..AckWindow::MAX_LEN].copy_from_slice(&self.bits);
-        let short = [self.data_copy, self.ack_copy, self.granularity, self.len];
-        let mut words = [u32::from_be_bytes(short), self.ack_seq.value(), self.at, 0, 0, 0, 0, 0];
-        for (word, four) in words[3..].iter_mut().zip(bits.as_chunks().0) {
-            *word = u32::from_be_bytes(*four);
+    /// The same in words, for a segment: what is short, then the others.
+    pub(crate) fn to_words(self) -> [u64; 4] {
+        let mut bytes = [0; 32];
+        bytes[..4].copy_from_slice(&[self.data_copy, self.ack_copy, self.granularity, self.len]);
+        bytes[4..8].copy_from_slice(&self.ack_seq.value().to_be_bytes());
+        bytes[8..12].copy_from_slice(&self.at.to_be_bytes());
+        bytes[12..12 + AckWindow::MAX_LEN].copy_from_slice(&self.bits);
+        let mut words = [0; 4];
+        for (word, eight) in words.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u64::from_be_bytes(*eight);
         }
         words
     }
 
     /// Of such words.
-    pub(crate) fn of_words(words: [u32; 8]) -> Self {
-        let [data_copy, ack_copy, granularity, len] = words[0].to_be_bytes();
+    pub(crate) fn of_words(words: [u64; 4]) -> Self {
+        let [data_copy, ack_copy, granularity, len, seq @ ..] = words[0].to_be_bytes();
+        let [at @ .., b0, b1, b2, b3] = words[1].to_be_bytes();
         let mut bits = [0; AckWindow::MAX_LEN];
-        for (bit, byte) in bits.iter_mut().zip(words[3..].iter().flat_map(|word| word.to_be_bytes())) {
+        let rest = words[2..].iter().flat_map(|word| word.to_be_bytes());
+        for (bit, byte) in bits.iter_mut().zip([b0, b1, b2, b3].into_iter().chain(rest)) {
             *bit = byte;
         }
-        Self { data_copy, ack_copy, ack_seq: SeqNum::new(words[1]), at: words[2], granularity, len, bits }
+        let (ack_seq, at) = (SeqNum::new(u32::from_be_bytes(seq)), u32::from_be_bytes(at));
+        Self { data_copy, ack_copy, ack_seq, at, granularity, len, bits }
     }
 
     /// The bytes of the fields.
@@ -219,9 +224,9 @@ impl SantaCruz {
         Self::len_of(self.ack_copy, self.len)
     }
 
-    /// The same, of its words.
-    pub(crate) const fn fields_len_of(words: &[u32; 8]) -> u32 {
-        let [_, ack_copy, _, len] = words[0].to_be_bytes();
+    /// The same, of its first word.
+    pub(crate) const fn fields_len_of(word: u64) -> u32 {
+        let [_, ack_copy, _, len, ..] = word.to_be_bytes();
         Self::len_of(ack_copy, len)
     }
 

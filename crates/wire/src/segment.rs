@@ -120,10 +120,22 @@ pub struct Timestamps {
     pub ecr: u32,
 }
 
-/// What an acknowledgment says beyond its number, as it lies in a segment: SACK blocks, whose words may be something else.
-/// Written from what stands in a [`Report`], and read as one.
+/// What an acknowledgment says beyond its number, as it lies in a segment: written from what stands in a [`Report`], and
+/// read as one.
+///
+/// Four numbers and not an array of edges: they pass from hand to hand in registers. An array is copied in halves that
+/// overlap, and each such copy waits for the one before.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Reports(SackBlocks);
+#[repr(Rust, packed(4))] // as everything else in a segment: it stays as small
+pub struct Reports {
+    /// How many SACK blocks, or [`Self::SANTA_CRUZ`].
+    count: u32,
+    /// Two edges each, or what the option says.
+    first: u64,
+    second: u64,
+    third: u64,
+    fourth: u64,
+}
 
 /// What an acknowledgment says beyond its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,54 +150,69 @@ pub enum Report {
 
 impl Reports {
     /// Nothing.
-    pub const NONE: Self = Self(SackBlocks::EMPTY);
+    pub const NONE: Self = Self { count: 0, first: 0, second: 0, third: 0, fourth: 0 };
+
+    /// The count that says that the words are TCP Santa Cruz's.
+    const SANTA_CRUZ: u32 = u32::MAX;
 
     /// Whether nothing is said.
     #[inline]
     pub const fn is_none(&self) -> bool {
-        self.0.is_empty()
+        self.count == 0
     }
 
     /// What is said.
     pub fn read(&self) -> Report {
-        match self.0.words() {
-            Some(words) => Report::SantaCruz(SantaCruz::of_words(words)),
-            None if self.0.is_empty() => Report::None,
-            None => Report::Sack(self.0),
+        match self.santa_cruz() {
+            Some(option) => Report::SantaCruz(option),
+            None if self.is_none() => Report::None,
+            None => Report::Sack(self.sack()),
         }
     }
 
     /// The SACK blocks, if that is what stands here.
-    #[inline]
-    pub const fn sack(&self) -> &SackBlocks {
-        if self.0.is_blocks() { &self.0 } else { &SackBlocks::EMPTY }
+    pub fn sack(&self) -> SackBlocks {
+        match u8::try_from(self.count) {
+            Ok(count) => SackBlocks::of_words(count, self.words()),
+            Err(_) => SackBlocks::EMPTY,
+        }
     }
 
     /// The option of TCP Santa Cruz, if that is what stands here.
     pub fn santa_cruz(&self) -> Option<SantaCruz> {
-        self.0.words().map(SantaCruz::of_words)
+        (self.count == Self::SANTA_CRUZ).then(|| SantaCruz::of_words(self.words()))
     }
 
     const fn wire_len(&self) -> u32 {
-        match self.0.words() {
+        match self.count {
+            0 => 0,
             // Kind, length and ExID, then its fields.
-            Some(words) => (4 + SantaCruz::fields_len_of(&words)).next_multiple_of(4),
-            None if self.0.is_empty() => 0,
-            None => 4 + 8 * self.0.count(),
+            Self::SANTA_CRUZ => (4 + SantaCruz::fields_len_of(self.first)).next_multiple_of(4),
+            count => 4 + 8 * count,
         }
+    }
+
+    const fn words(&self) -> [u64; 4] {
+        [self.first, self.second, self.third, self.fourth]
+    }
+
+    #[inline]
+    const fn of(count: u32, [first, second, third, fourth]: [u64; 4]) -> Self {
+        Self { count, first, second, third, fourth }
     }
 }
 
 impl From<SackBlocks> for Reports {
     #[inline]
     fn from(blocks: SackBlocks) -> Self {
-        Self(blocks)
+        let (count, words) = blocks.to_words();
+        Self::of(u32::from(count), words)
     }
 }
 
 impl From<SantaCruz> for Reports {
     fn from(option: SantaCruz) -> Self {
-        Self(SackBlocks::of_words(option.to_words()))
+        Self::of(Self::SANTA_CRUZ, option.to_words())
     }
 }
 
