@@ -2,6 +2,8 @@
 
 use std::ops::{Add, AddAssign};
 
+use crate::link::Drop;
+
 /// A number of packets and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Tally {
@@ -28,6 +30,24 @@ impl Add for Tally {
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
+    }
+}
+
+/// What was dropped, by reason.
+#[derive(Debug, Default)]
+pub(crate) struct Dropped {
+    pub(crate) buffer: Tally,
+    pub(crate) early: Tally,
+    pub(crate) loss: Tally,
+}
+
+impl Dropped {
+    pub(crate) fn count(&mut self, why: Drop, bytes: u32) {
+        match why {
+            Drop::Buffer => self.buffer.count(bytes),
+            Drop::Early => self.early.count(bytes),
+            Drop::Loss => self.loss.count(bytes),
+        }
     }
 }
 

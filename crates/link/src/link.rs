@@ -10,17 +10,17 @@ use std::collections::VecDeque;
 
 use units::{Duration, Instant, Serializer};
 
-use crate::atm::{CellBooks, Framing, Port};
-use crate::balanced::BalancedState;
-use crate::books::{Books, Tally};
-use crate::codel::CoDelQueue;
-use crate::config::{Discipline, LinkConfig, LossPlace};
-use crate::late::{Fate, Late, LateQueue, Later, News, Settled, What};
+use crate::atm::{CellBooks, Framing};
+use crate::books::{Books, Dropped, Tally};
+use crate::config::{LinkConfig, LossPlace};
+use crate::late::{Late, LateQueue, What};
 use crate::loss::Loss;
-use crate::path::Path;
 use crate::queue::Queue;
-use crate::red::{RedState, Verdict};
 use crate::statistics::QueueStatistics;
+
+mod special;
+
+use special::Special;
 
 /// What a link needs to know of a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -111,30 +111,8 @@ pub struct Link<P> {
     now: Instant,
     offered: Tally,
     delivered: Tally,
-    dropped_buffer: Tally,
-    dropped_early: Tally,
-    dropped_loss: Tally,
+    dropped: Dropped,
     marked: Tally,
-}
-
-/// What only few links have.
-#[derive(Debug)]
-struct Special<P> {
-    early: Early,
-    /// Decides later; `queue` is not used then.
-    later: Option<Later<P>>,
-    framing: Framing,
-    cut_through: bool,
-    /// `None` keeps packets in order.
-    path: Option<Path>,
-}
-
-/// What decides on a packet although there is room.
-#[derive(Debug)]
-enum Early {
-    Nothing,
-    Red(RedState),
-    Balanced(BalancedState),
 }
 
 /// A packet in the link; while it is in a queue that decides later, its delivery is by how much it will be late.
@@ -159,9 +137,7 @@ impl<P> Link<P> {
             now: Instant::ZERO,
             offered: Tally::default(),
             delivered: Tally::default(),
-            dropped_buffer: Tally::default(),
-            dropped_early: Tally::default(),
-            dropped_loss: Tally::default(),
+            dropped: Dropped::default(),
             marked: Tally::default(),
         }
     }
@@ -195,20 +171,6 @@ impl<P> Link<P> {
             self.place_newest();
         }
         outcome
-    }
-
-    /// What was accepted last is pending, and waits to be decided on, or may overtake what was accepted before.
-    #[cold]
-    #[inline(never)]
-    fn place_newest(&mut self) {
-        if self.later().is_none() {
-            self.put_in_order();
-            return;
-        }
-        let newest = self.in_flight.pop_back();
-        if let (Some(newest), Some(later)) = (newest, self.later()) {
-            later.contents.push_back(newest);
-        }
     }
 
     /// The packet that was accepted last and hasn't been taken.
@@ -285,9 +247,7 @@ impl<P> Link<P> {
         }
         self.offered = self.held();
         self.delivered = Tally::default();
-        self.dropped_buffer = Tally::default();
-        self.dropped_early = Tally::default();
-        self.dropped_loss = Tally::default();
+        self.dropped = Dropped::default();
         self.marked = Tally::default();
     }
 
@@ -329,9 +289,9 @@ impl<P> Link<P> {
         Books {
             offered: self.offered,
             delivered: self.delivered,
-            dropped_buffer: self.dropped_buffer,
-            dropped_early: self.dropped_early,
-            dropped_loss: self.dropped_loss,
+            dropped_buffer: self.dropped.buffer,
+            dropped_early: self.dropped.early,
+            dropped_loss: self.dropped.loss,
             held: self.held(),
             marked: self.marked,
         }
@@ -339,7 +299,7 @@ impl<P> Link<P> {
 
     fn advance(&mut self, now: Instant) -> Instant {
         self.now = self.now.max(now);
-        self.queue.retire(self.now, &mut self.dropped_loss);
+        self.queue.retire(self.now, &mut self.dropped.loss);
         self.now
     }
 
@@ -352,11 +312,11 @@ impl<P> Link<P> {
             false
         };
         if lost && self.loss_place == LossPlace::Entry {
-            self.dropped_loss.count(packet.bytes);
+            self.dropped.loss.count(packet.bytes);
             return Err(Drop::Loss);
         }
         if !room {
-            self.dropped_buffer.count(packet.bytes);
+            self.dropped.buffer.count(packet.bytes);
             return Err(Drop::Buffer);
         }
         Ok(lost)
@@ -379,201 +339,6 @@ impl<P> Link<P> {
         if lost { Err(Drop::Loss) } else { Ok(departure + self.delay) }
     }
 
-    /// What becomes of it, and when it is delivered, on a link that has something special. Apart, so that the way of the others stays short.
-    #[inline(never)]
-    fn decide_specially(
-        &mut self,
-        now: Instant,
-        packet: Offered,
-        draw: impl Fn(Chance) -> u64,
-    ) -> (Outcome, Instant) {
-        self.attend(now);
-        let now = self.now;
-        self.offered.count(packet.bytes);
-        if let Some(room) = self.later().map(|later| later.queue.has_room(packet.bytes)) {
-            return match self.admit(packet, room, &draw) {
-                Ok(lost) => {
-                    if let Some(later) = self.later() {
-                        later.queue.offer(now, packet, lost);
-                    }
-                    let late = if lost { Duration::ZERO } else { self.late(draw) };
-                    (Outcome::Pending, Instant::ZERO + late)
-                }
-                Err(why) => (Outcome::Dropped(why), Instant::NEVER),
-            };
-        }
-        let room = self.queue.has_room(packet.bytes);
-        let (admission, lost) = self.admit_early(now, packet, room, &draw);
-        let Some(special) = self.special.as_deref().filter(|_| admission.is_accepted()) else {
-            return (admission, Instant::NEVER);
-        };
-        let line_bytes = special.framing.line_bytes(packet.bytes);
-        let departure = self.transmit(now, packet.bytes, line_bytes, lost);
-        if lost {
-            return (Outcome::Dropped(Drop::Loss), Instant::NEVER);
-        }
-        let delivery = self.handed_over(departure, packet.bytes) + self.late(draw);
-        match admission {
-            Outcome::Accepted if self.has_path() => (Outcome::Pending, delivery),
-            _ => (admission, delivery),
-        }
-    }
-
-    fn has_path(&self) -> bool {
-        self.special.as_ref().is_some_and(|special| special.path.is_some())
-    }
-
-    /// By how much a packet is late.
-    fn late(&self, draw: impl Fn(Chance) -> u64) -> Duration {
-        let path = self.special.as_deref().and_then(|special| special.path.as_ref());
-        path.map_or(Duration::ZERO, |path| path.late(|| draw(Chance::Reorder)))
-    }
-
-    /// Puts the packet that came last where its delivery belongs: behind all that are not later. Returns how many come out
-    /// after it.
-    #[inline(never)]
-    fn put_in_order(&mut self) -> usize {
-        if !self.has_path() {
-            return 0;
-        }
-        let Some(newest) = self.in_flight.pop_back() else { return 0 };
-        let place = self.in_flight.partition_point(|packet| packet.delivery <= newest.delivery);
-        let behind = self.in_flight.len() - place;
-        self.in_flight.insert(place, newest);
-        if let Some(path) = self.special.as_deref_mut().and_then(|special| special.path.as_mut()) {
-            path.behind_newest = behind;
-        }
-        behind
-    }
-
-    /// When a packet comes out that has left.
-    fn handed_over(&self, departure: Instant, bytes: u32) -> Instant {
-        let path = self.special.as_deref().and_then(|special| special.path.as_ref());
-        let delivery = departure + path.map_or(self.delay, |path| path.delay(departure));
-        if !self.special.as_ref().is_some_and(|special| special.cut_through) {
-            return delivery;
-        }
-        let first = Instant::from_nanos(delivery.as_nanos().saturating_sub(self.lag(bytes).as_nanos()));
-        // Cells of less than a nanosecond could be rounded into the packet before.
-        self.in_flight.back().map_or(first, |before| first.max(before.delivery))
-    }
-
-    /// Works off what a queue that decides later knows by now.
-    fn settle(&mut self) {
-        while let Some((settled, packet)) = self.next_settled() {
-            let InFlight { delivery: late, bytes, content } = packet;
-            let news = match settled.fate {
-                Fate::Leaves(departure) | Fate::LeavesMarked(departure) => {
-                    let delivery = self.handed_over(departure, bytes) + late.since(Instant::ZERO);
-                    self.in_flight.push_back(InFlight { delivery, bytes, content });
-                    let behind = self.put_in_order();
-                    let Some(later) = self.later() else { return };
-                    later.make_way(behind);
-                    if settled.fate == Fate::Leaves(departure) {
-                        continue;
-                    }
-                    self.marked.count(bytes);
-                    What::Marked(behind)
-                }
-                Fate::Dropped(why) => {
-                    match why {
-                        Drop::Buffer => self.dropped_buffer.count(bytes),
-                        Drop::Early => self.dropped_early.count(bytes),
-                        Drop::Loss => self.dropped_loss.count(bytes),
-                    }
-                    What::Dropped(content, why)
-                }
-            };
-            if let Some(later) = self.later() {
-                later.news.push_back(News { at: settled.at, what: news });
-            }
-        }
-    }
-
-    fn next_settled(&mut self) -> Option<(Settled, InFlight<P>)> {
-        let now = self.now;
-        let later = self.later()?;
-        let settled = later.queue.settle(now)?;
-        Some((settled, later.contents.remove(settled.place)?))
-    }
-
-    fn later(&mut self) -> Option<&mut Later<P>> {
-        self.special.as_deref_mut().and_then(|special| special.later.as_mut())
-    }
-
-    /// As `admit`, with what decides early: what is lost at the entry isn't seen by it, what it drops isn't put to the loss
-    /// model.
-    fn admit_early(
-        &mut self,
-        now: Instant,
-        packet: Offered,
-        room: bool,
-        draw: impl Fn(Chance) -> u64,
-    ) -> (Outcome, bool) {
-        let at_entry = self.loss_place == LossPlace::Entry;
-        if at_entry && self.loss.takes(packet, || draw(Chance::Loss)) {
-            self.dropped_loss.count(packet.bytes);
-            return (Outcome::Dropped(Drop::Loss), true);
-        }
-        let admission = self.detect_early(now, packet, room, &draw);
-        if admission.is_accepted() {
-            return (admission, !at_entry && self.loss.takes(packet, || draw(Chance::Loss)));
-        }
-        if !at_entry {
-            self.loss.pass_over(packet);
-        }
-        (admission, false)
-    }
-
-    fn detect_early(
-        &mut self,
-        now: Instant,
-        packet: Offered,
-        room: bool,
-        draw: impl Fn(Chance) -> u64,
-    ) -> Outcome {
-        let Some(special) = &mut self.special else { return Outcome::Accepted };
-        let red = match &mut special.early {
-            Early::Red(red) => red,
-            Early::Balanced(balanced) => {
-                let refused = balanced.refuses(packet.flow, self.queue.taken(), room);
-                return self.decided(packet, room, refused);
-            }
-            Early::Nothing => return self.decided(packet, room, false),
-        };
-        let (queue, idle_since) = self.queue.counted();
-        red.observe(now, queue, idle_since);
-        if !room {
-            red.overflowed();
-            self.dropped_buffer.count(packet.bytes);
-            return Outcome::Dropped(Drop::Buffer);
-        }
-        match red.decide(packet.bytes, || draw(Chance::Early)) {
-            Verdict::Pass => Outcome::Accepted,
-            // RFC 3168 §7: where every packet is chosen, those that could be marked are dropped as well.
-            Verdict::Chosen if packet.ecn_capable => {
-                self.marked.count(packet.bytes);
-                Outcome::Marked
-            }
-            Verdict::Chosen | Verdict::Forced => {
-                self.dropped_early.count(packet.bytes);
-                Outcome::Dropped(Drop::Early)
-            }
-        }
-    }
-
-    fn decided(&mut self, packet: Offered, room: bool, refused: bool) -> Outcome {
-        if !room {
-            self.dropped_buffer.count(packet.bytes);
-            return Outcome::Dropped(Drop::Buffer);
-        }
-        if refused {
-            self.dropped_early.count(packet.bytes);
-            return Outcome::Dropped(Drop::Early);
-        }
-        Outcome::Accepted
-    }
-
     /// Puts a packet in the queue, if the line takes any time, and returns when its last bit leaves.
     #[inline]
     fn transmit(&mut self, now: Instant, bytes: u32, line_bytes: u32, lost: bool) -> Instant {
@@ -584,7 +349,7 @@ impl<P> Link<P> {
         if departure > now {
             self.queue.push(now, departure, bytes, lost);
         } else if lost {
-            self.dropped_loss.count(bytes);
+            self.dropped.loss.count(bytes);
         }
         departure
     }
@@ -596,43 +361,6 @@ impl<P> Link<P> {
             held.count(packet.bytes);
         }
         held
-    }
-}
-
-impl<P> Special<P> {
-    fn new(config: &LinkConfig) -> Option<Self> {
-        let early = match config.discipline {
-            // CoDel looks at packets when they leave.
-            Discipline::DropTail | Discipline::CoDel(_) => Early::Nothing,
-            Discipline::Red(red) => Early::Red(RedState::new(red, config.rate)),
-            Discipline::Balanced(balanced) => {
-                Early::Balanced(BalancedState::new(balanced, config.buffer.capacity()))
-            }
-        };
-        let queue = match (config.rate, config.port, config.discipline) {
-            (Some(rate), Some(port), _) => Some(LateQueue::Port(Port::new(port, rate))),
-            (Some(rate), None, Discipline::CoDel(codel)) => {
-                Some(LateQueue::CoDel(CoDelQueue::new(codel, config, rate)))
-            }
-            _ => None,
-        };
-        let later = queue.map(Later::new);
-        let path = Path::new(config);
-        let (framing, cut_through) = (config.framing, config.cut_through);
-        let ordinary = matches!(early, Early::Nothing)
-            && later.is_none()
-            && framing == Framing::Packet
-            && !cut_through
-            && path.is_none();
-        (!ordinary).then_some(Self { early, later, framing, cut_through, path })
-    }
-
-    #[inline(never)]
-    fn next(&self, delivery: Option<Instant>) -> Option<Instant> {
-        match (delivery, self.later.as_ref().and_then(Later::next)) {
-            (Some(delivery), Some(later)) => Some(delivery.min(later)),
-            (delivery, later) => delivery.or(later),
-        }
     }
 }
 

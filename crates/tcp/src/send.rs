@@ -3,12 +3,10 @@
 //! Sequence space is `snd.una ≤ snd.nxt ≤ snd.max`. A timeout pulls `nxt` back to `una` and everything up to
 //! `max` is cut and sent again; otherwise `nxt = max`.
 
-use policy::congestion::AnyController;
-use policy::loss::{AnyDetector, LossDetector, Scoreboard};
-use policy::recovery::{AnyRecovery, Recovery};
+use policy::loss::{LossDetector, Scoreboard};
+use policy::recovery::Recovery;
 use policy::rtt::RttEstimator;
-use policy::segment::AnySegmenter;
-use policy::{AckSample, CongestionController, Feedback, Segmenter, SendView};
+use policy::{AckSample, CongestionController, Segmenter, SendView};
 use units::Instant;
 use wire::SeqNum;
 
@@ -16,13 +14,14 @@ use crate::config::{Config, Negotiated, RttSamples};
 use crate::event::{LossEvent, Repair};
 
 mod ecn;
+mod policies;
 mod repair;
 mod reports;
 
 use ecn::Marks;
+use policies::Policies;
 pub(crate) use repair::Expiry;
 use repair::RepairState;
-use reports::Reported;
 
 /// Counts of what has been sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -107,18 +106,8 @@ pub(crate) struct Sender {
     /// SND.SML: past the last segment shorter than `MSS_c`.
     pub(crate) small_end: SeqNum,
     pub(crate) last_sent: Instant,
-    controller: AnyController,
-    segmenter: AnySegmenter,
-    detector: AnyDetector,
-    recovery: Option<AnyRecovery>,
-    loss_window: u32,
+    policies: Policies,
     limited_transmit: bool,
-    /// Reports of what arrived out of order are used.
-    sack: bool,
-    /// Only with a peer that speaks TCP Santa Cruz.
-    reported: Option<Box<Reported>>,
-    /// A policy looks at all that an acknowledgment says.
-    watched: bool,
     /// The one timed segment: the number past it, and when it left.
     timed: Option<(SeqNum, Instant)>,
     samples: RttSamples,
@@ -133,14 +122,6 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(config: &Config, negotiated: &Negotiated, iss: SeqNum) -> Self {
-        let smss = negotiated.smss(config);
-        let sender = &config.sender;
-        let feedback = negotiated.feedback;
-        let sack = feedback != Feedback::Cumulative && sender.wants_sack();
-        let reported: Option<Box<Reported>> = (feedback == Feedback::AckWindow).then(Box::default);
-        let (controller, detector) =
-            (sender.controller(smss, config.window, feedback), sender.detector(feedback));
-        let watched = reported.is_some() || controller.watches() || detector.watches();
         Self {
             iss,
             una: iss,
@@ -151,7 +132,7 @@ impl Sender {
             wl: (SeqNum::default(), SeqNum::default()),
             data_end: iss + 1,
             fin: false,
-            smss,
+            smss: negotiated.smss(config),
             board: Scoreboard::default(),
             rtt: RttEstimator::new(config.rto),
             statistics: SendStatistics::default(),
@@ -159,15 +140,8 @@ impl Sender {
             ecn: Marks::default(),
             small_end: iss,
             last_sent: Instant::ZERO,
-            controller,
-            segmenter: sender.segmenter(),
-            detector,
-            recovery: sender.recovery(feedback),
-            loss_window: sender.loss_window_bytes(smss),
-            limited_transmit: sender.limited_transmit,
-            sack,
-            reported,
-            watched,
+            policies: Policies::agreed(config, negotiated),
+            limited_transmit: config.sender.limited_transmit,
             timed: None,
             samples: config.rtt_samples,
             app_limited_until: None,
@@ -179,27 +153,18 @@ impl Sender {
 
     /// The peer's options are known: what depends on them begins afresh, with a slow start.
     pub(crate) fn negotiated(&mut self, config: &Config, negotiated: &Negotiated) {
-        let sender = &config.sender;
         self.smss = negotiated.smss(config);
-        let feedback = negotiated.feedback;
-        self.sack = feedback != Feedback::Cumulative && sender.wants_sack();
-        self.reported = (feedback == Feedback::AckWindow).then(Box::default);
-        self.controller = sender.controller(self.smss, config.window, feedback);
-        self.segmenter = sender.segmenter();
-        self.detector = sender.detector(feedback);
-        self.watched = self.reported.is_some() || self.controller.watches() || self.detector.watches();
-        self.recovery = sender.recovery(feedback);
-        self.loss_window = sender.loss_window_bytes(self.smss);
+        self.policies = Policies::agreed(config, negotiated);
         if self.statistics.syn_timeouts > 0 {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
-            self.controller.set_cwnd(self.smss);
+            self.policies.controller.set_cwnd(self.smss);
         }
         self.begin_slow_start();
     }
 
     fn begin_slow_start(&mut self) {
         let view = self.view();
-        self.segmenter.on_slow_start(view.cwnd, &view);
+        self.policies.segmenter.on_slow_start(view.cwnd, &view);
     }
 
     /// Starts as if the SYN had been acknowledged by a peer with this initial sequence number and this window.
@@ -230,7 +195,7 @@ impl Sender {
             wnd: self.wnd,
             mss_c: self.mss_c(),
             segments: self.board.segments(),
-            duplicates: self.detector.duplicates(),
+            duplicates: self.policies.detector.duplicates(),
             recovering: self.repair.point.is_some(),
         }
     }
@@ -242,31 +207,31 @@ impl Sender {
 
     /// `MSS_c`, for whoever has a view already.
     pub(crate) fn mss_c_at(&self, view: &SendView) -> u32 {
-        self.segmenter.mss_c(view)
+        self.policies.segmenter.mss_c(view)
     }
 
     /// Whether the segmenter allows another segment in flight.
     pub(crate) fn may_add_segment(&self, view: &SendView) -> bool {
-        let Some(most) = self.segmenter.max_segments(view) else { return true };
+        let Some(most) = self.policies.segmenter.max_segments(view) else { return true };
         let in_flight = if self.pipe().is_some() {
             self.board.pipe_segments()
         } else {
             // A duplicate acknowledgment stands for a segment that has left the network.
-            self.board.segments().saturating_sub(self.detector.duplicates())
+            self.board.segments().saturating_sub(self.policies.detector.duplicates())
         };
         in_flight < most
     }
 
     /// The congestion window in force.
     pub(crate) fn window(&self) -> u32 {
-        match (&self.recovery, self.repair.point) {
-            (Some(recovery), Some(_)) => recovery.window(self.controller.cwnd()),
-            _ => self.controller.cwnd(),
+        match (&self.policies.recovery, self.repair.point) {
+            (Some(recovery), Some(_)) => recovery.window(self.policies.controller.cwnd()),
+            _ => self.policies.controller.cwnd(),
         }
     }
 
     pub(crate) fn ssthresh(&self) -> u32 {
-        self.controller.ssthresh()
+        self.policies.controller.ssthresh()
     }
 
     pub(crate) fn flight(&self) -> u32 {
@@ -368,7 +333,7 @@ impl Sender {
         let flight = self.flight() + len;
         if self.limited_transmit
             && self.repair.point.is_none()
-            && self.detector.duplicates() > 0
+            && self.policies.detector.duplicates() > 0
             && flight > self.window()
         {
             self.repair.limited += len;
@@ -384,7 +349,7 @@ impl Sender {
     /// Notes that the first `len` numbers of the segment at `seq` leave again.
     pub(crate) fn resent(&mut self, seq: SeqNum, len: u32, now: Instant) {
         self.leaves(len);
-        if self.reported.is_some() {
+        if self.policies.reported.is_some() {
             self.note_copy(seq, len, now);
         } else {
             self.board.resend(seq, len, now);
@@ -397,7 +362,7 @@ impl Sender {
     }
 
     fn leaves(&mut self, bytes: u32) {
-        if let (Some(recovery), Some(_)) = (&mut self.recovery, self.repair.point) {
+        if let (Some(recovery), Some(_)) = (&mut self.policies.recovery, self.repair.point) {
             recovery.on_sent(bytes);
         }
     }
@@ -415,10 +380,10 @@ impl Sender {
         if self.flight() > 0 || never_sent || repairing || now.since(self.last_sent) <= self.rtt.rto() {
             return;
         }
-        let restart = config.sender.initial_window.bytes(self.smss).min(self.controller.cwnd());
-        self.controller.set_cwnd(restart);
+        let restart = config.sender.initial_window.bytes(self.smss).min(self.policies.controller.cwnd());
+        self.policies.controller.set_cwnd(restart);
         let view = self.view();
-        self.segmenter.on_slow_start(restart, &view);
+        self.policies.segmenter.on_slow_start(restart, &view);
     }
 
     /// An acknowledgment advanced SND.UNA to `ack`. `echo` is the round-trip time by timestamps, if they are
@@ -432,7 +397,7 @@ impl Sender {
     ) -> Acknowledged {
         let acked = ack.distance_from(self.una);
         let app_limited = self.app_limited_until.is_some_and(|until| self.una.before(until));
-        if self.watched {
+        if self.policies.watched {
             self.note_delivered(ack);
         }
         let timed = self.board.ack(ack).timed;
@@ -446,38 +411,38 @@ impl Sender {
             self.app_limited_until = None;
         }
         self.ecn.acknowledged(ack);
-        if self.reported.is_none() {
+        if self.policies.reported.is_none() {
             self.measure(ack, now, timed, echo);
         }
         self.timeouts_in_a_row = 0;
         // Most policies look at no more of it than three facts, and it comes with every acknowledgment.
         let (mut sample, mut lost) = (None, false);
-        if self.watched {
+        if self.policies.watched {
             let sample = sample.insert(self.sample(acked, timed, app_limited, now));
-            lost = self.detector.on_ack(sample, &self.board);
+            lost = self.policies.detector.on_ack(sample, &self.board);
         } else {
-            self.detector.reset();
+            self.policies.detector.reset();
         }
         self.repair.limited = 0;
         if let Some(point) = self.repair.point {
             if self.repair.grows {
-                let growth = self.segmenter.growth(&self.view());
-                self.controller.acknowledged(acked, app_limited, growth, sample.as_ref());
+                let growth = self.policies.segmenter.growth(&self.view());
+                self.policies.controller.acknowledged(acked, app_limited, growth, sample.as_ref());
             } else if let Some(sample) = &sample {
-                self.controller.observe(sample);
+                self.policies.controller.observe(sample);
             }
             return Acknowledged { restart_timer: self.repaired(acked, ack.at_or_after(point)), lost };
         }
         if marked {
             // RFC 3168 §6.1.2: an echo widens nothing, nor does it lengthen the segments of a small window.
             if let Some(sample) = &sample {
-                self.controller.observe(sample);
+                self.policies.controller.observe(sample);
             }
         } else {
             let view = self.view();
-            self.segmenter.on_ack(&view);
-            let growth = self.segmenter.growth(&view);
-            self.controller.acknowledged(acked, app_limited, growth, sample.as_ref());
+            self.policies.segmenter.on_ack(&view);
+            let growth = self.policies.segmenter.growth(&view);
+            self.policies.controller.acknowledged(acked, app_limited, growth, sample.as_ref());
         }
         Acknowledged { restart_timer: true, lost }
     }
@@ -486,7 +451,7 @@ impl Sender {
     #[cold]
     #[inline(never)]
     fn note_delivered(&mut self, ack: SeqNum) {
-        if let Some(reported) = &mut self.reported {
+        if let Some(reported) = &mut self.policies.reported {
             reported.delivered += u64::from(self.board.unreported_before(ack));
         }
     }
@@ -496,7 +461,7 @@ impl Sender {
     #[cold]
     #[inline(never)]
     fn sample(&mut self, acked: u32, timed: Option<Instant>, app_limited: bool, now: Instant) -> AckSample {
-        let forward = self.reported.as_mut().and_then(|reported| reported.show());
+        let forward = self.policies.reported.as_mut().and_then(|reported| reported.show());
         let sent_at = forward.map(|forward| forward.sent_at).or(timed);
         AckSample {
             acked,

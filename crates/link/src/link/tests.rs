@@ -3,7 +3,9 @@ use units::Rate;
 
 use super::*;
 use crate::atm::Framing;
-use crate::{Balanced, Buffer, Burst, Linear, LossModel, Measure, Probability, QueueStatistics, Red};
+use crate::{
+    Balanced, Buffer, Burst, Discipline, Linear, LossModel, Measure, Probability, QueueStatistics, Red,
+};
 
 /// What happened to the n-th packet offered.
 #[derive(Debug, Clone, Copy)]

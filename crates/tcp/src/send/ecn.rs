@@ -69,11 +69,11 @@ impl Sender {
             return None;
         }
         let event = self.event(now, Repair::Mark);
-        let waits = self.controller.on_mark(&self.loss_at(now));
+        let waits = self.policies.controller.on_mark(&self.loss_at(now));
         self.ecn = Marks { reduced: Some(self.max), by_mark: true, news: true, waits };
         self.statistics.ecn_reductions += 1;
         let view = self.view();
-        self.segmenter.on_reduction(&view);
+        self.policies.segmenter.on_reduction(&view);
         Some(event)
     }
 }

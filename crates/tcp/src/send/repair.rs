@@ -49,7 +49,7 @@ impl Sender {
     /// when duplicates are echoes.
     pub(crate) fn limited_transmit(&self, mss_c: u32) -> u32 {
         if self.limited_transmit && self.repair.point.is_none() && self.nxt == self.max {
-            policy::loss::limited_transmit(self.detector.duplicates(), mss_c)
+            policy::loss::limited_transmit(self.policies.detector.duplicates(), mss_c)
         } else {
             0
         }
@@ -58,7 +58,7 @@ impl Sender {
     /// The bytes that count against the window while recovering by the scoreboard.
     pub(crate) fn pipe(&self) -> Option<u32> {
         self.repair.point?;
-        self.recovery.as_ref()?.pipe(&self.board)
+        self.policies.recovery.as_ref()?.pipe(&self.board)
     }
 
     /// The segment that recovery by the scoreboard wants sent again, if the window has room for it.
@@ -70,21 +70,21 @@ impl Sender {
             return None;
         }
         let new_data = self.nxt.before(self.data_end) && self.wnd > self.flight();
-        self.recovery.as_mut()?.next_repair(&self.board, new_data)
+        self.policies.recovery.as_mut()?.next_repair(&self.board, new_data)
     }
 
     /// An acknowledgment that doesn't advance SND.UNA. Returns the loss if it gives one away.
     pub(crate) fn duplicate(&mut self, duplicate: &Duplicate, now: Instant) -> Option<LossEvent> {
         let counts = duplicate.exact || duplicate.newly_sacked > 0;
         if self.repair.point.is_some() {
-            self.detector.mark(&mut self.board, false);
-            if counts && let (Some(recovery), Some(cut)) = (&mut self.recovery, self.board.first()) {
+            self.policies.detector.mark(&mut self.board, false);
+            if counts && let (Some(recovery), Some(cut)) = (&mut self.policies.recovery, self.board.first()) {
                 recovery.on_duplicate(cut.range().1);
             }
-            let again = self.detector.on_duplicate_in_repair(duplicate, &self.board);
+            let again = self.policies.detector.on_duplicate_in_repair(duplicate, &self.board);
             return again.then(|| self.lost_again(now));
         }
-        if !self.detector.on_duplicate(duplicate, &self.board) {
+        if !self.policies.detector.on_duplicate(duplicate, &self.board) {
             return None;
         }
         self.first_lost(now)
@@ -108,17 +108,17 @@ impl Sender {
     fn lost_again(&mut self, now: Instant) -> LossEvent {
         let event = self.event(now, Repair::FastRetransmit);
         self.statistics.fast_retransmits += 1;
-        self.controller.on_loss(&self.loss_at(now));
+        self.policies.controller.on_loss(&self.loss_at(now));
         self.repair.resend_first = true;
         let view = self.view();
-        self.segmenter.on_reduction(&view);
+        self.policies.segmenter.on_reduction(&view);
         event
     }
 
     /// Whether duplicates for `una` may come from what was sent twice.
     fn may_be_echo(&self) -> bool {
         let recover = self.repair.recover;
-        if self.sack {
+        if self.policies.sack {
             // RFC 6675 §5.1: not before `HighACK` has come to `RecoveryPoint`.
             self.una.before(recover)
         } else {
@@ -145,9 +145,9 @@ impl Sender {
         self.statistics.timeouts += 1;
         let event = self.event(now, Repair::Timeout);
         let loss = self.loss_at(now);
-        self.controller.on_timeout(&loss, repeated);
+        self.policies.controller.on_timeout(&loss, repeated);
         self.ecn.reduced_by_loss(self.max);
-        let survives = self.detector.survives_timeout() && self.recovery.is_some();
+        let survives = self.policies.detector.survives_timeout() && self.policies.recovery.is_some();
         // Unlike RFC 6298 §5.5, TCP Santa Cruz (section 3.2.1) doesn't back off, since it times the copy. Unlike there, it
         // does when nothing at all has come back since the timer last expired.
         if repeated || !survives {
@@ -169,33 +169,33 @@ impl Sender {
             flight: self.flight(),
             smss: self.smss,
             segment: self.first_len(),
-            ssthresh: self.controller.ssthresh(),
-            cwnd: self.controller.cwnd(),
+            ssthresh: self.policies.controller.ssthresh(),
+            cwnd: self.policies.controller.cwnd(),
         };
         let progress =
-            self.recovery.as_mut().map_or(Progress::Done { cwnd: ack.ssthresh }, |r| r.on_ack(&ack));
+            self.policies.recovery.as_mut().map_or(Progress::Done { cwnd: ack.ssthresh }, |r| r.on_ack(&ack));
         match progress {
             Progress::Done { cwnd } => {
-                self.controller.set_cwnd(cwnd);
-                if !self.recovery.as_ref().is_some_and(Recovery::guards_its_end) {
+                self.policies.controller.set_cwnd(cwnd);
+                if !self.policies.recovery.as_ref().is_some_and(Recovery::guards_its_end) {
                     // Reno's recovery may end before its point, and duplicates may then speak of the next loss
                     // (RFC 5681 §3.2 knows no `recover`).
                     self.repair.recover = self.una - 1;
                 }
                 self.repair.point = None;
                 self.repair.resend_first = false;
-                let keep = self.recovery.as_ref().is_none_or(Recovery::keeps_reports);
+                let keep = self.policies.recovery.as_ref().is_none_or(Recovery::keeps_reports);
                 self.board.end_recovery(keep);
                 let view = self.view();
-                self.segmenter.on_reduction(&view);
-                self.segmenter.on_ack(&view);
+                self.policies.segmenter.on_reduction(&view);
+                self.policies.segmenter.on_ack(&view);
                 true
             }
             Progress::Partial { resend, restart_timer } => {
                 self.repair.resend_first |= resend;
-                self.detector.mark(&mut self.board, false);
+                self.policies.detector.mark(&mut self.board, false);
                 let view = self.view();
-                self.segmenter.on_ack(&view);
+                self.policies.segmenter.on_ack(&view);
                 restart_timer
             }
         }
@@ -210,21 +210,21 @@ impl Sender {
         if !reduced {
             self.ecn.reduced_by_loss(self.max);
         }
-        let Some(recovery) = &mut self.recovery else {
+        let Some(recovery) = &mut self.policies.recovery else {
             // Tahoe: as after a timeout, but without the wait and the back-off.
-            self.controller.on_timeout(&loss, reduced);
+            self.policies.controller.on_timeout(&loss, reduced);
             self.go_back();
             return event;
         };
         if !reduced {
-            self.controller.on_loss(&loss);
+            self.policies.controller.on_loss(&loss);
         }
         recovery.enter(&loss);
         self.repair =
             RepairState { point: Some(self.max), resend_first: true, ..RepairState::at_rest(self.max) };
-        self.detector.mark(&mut self.board, true);
+        self.policies.detector.mark(&mut self.board, true);
         let view = self.view();
-        self.segmenter.on_reduction(&view);
+        self.policies.segmenter.on_reduction(&view);
         event
     }
 
@@ -233,7 +233,7 @@ impl Sender {
     /// is any.
     pub(crate) fn path_carries(&mut self, smss: u32, config: &Config) -> bool {
         self.smss = smss;
-        self.loss_window = config.sender.loss_window_bytes(smss);
+        self.policies.loss_window = config.sender.loss_window_bytes(smss);
         let Some(from) = self.board.cut_off(smss) else { return false };
         self.nxt = from;
         if self.small_end.after(from) {
@@ -241,7 +241,7 @@ impl Sender {
             self.small_end = self.una;
         }
         self.timed = None;
-        self.detector.reset();
+        self.policies.detector.reset();
         self.app_limited_until = None;
         self.forget_repair();
         true
@@ -252,7 +252,8 @@ impl Sender {
         // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes. RFC 6675 §5.1 wants that only of a
         // timeout during recovery: its duplicates bring new SACK information, which echoes do only where it was
         // known before the timeout.
-        let recover = if self.sack && self.repair.point.is_none() { self.repair.recover } else { self.max };
+        let recover =
+            if self.policies.sack && self.repair.point.is_none() { self.repair.recover } else { self.max };
         self.repair = RepairState::at_rest(recover);
     }
 
@@ -264,7 +265,7 @@ impl Sender {
         self.ecn.end_wait();
         self.forget_repair();
         let view = self.view();
-        self.segmenter.on_slow_start(self.loss_window, &view);
+        self.policies.segmenter.on_slow_start(self.policies.loss_window, &view);
     }
 
     /// Everything that the receiver hasn't reported is lost, and is sent again in a slow start from the loss window.
@@ -274,13 +275,13 @@ impl Sender {
         self.timed = None;
         self.app_limited_until = None;
         self.ecn.end_wait();
-        self.detector.reset();
-        if let Some(recovery) = &mut self.recovery {
+        self.policies.detector.reset();
+        if let Some(recovery) = &mut self.policies.recovery {
             recovery.enter(loss);
         }
         self.repair = RepairState { point: Some(self.max), grows: true, ..RepairState::at_rest(self.max) };
         let view = self.view();
-        self.segmenter.on_slow_start(self.loss_window, &view);
+        self.policies.segmenter.on_slow_start(self.policies.loss_window, &view);
     }
 
     /// What is in flight counts as not sent.
@@ -290,7 +291,7 @@ impl Sender {
         self.small_end = self.una;
         self.probing = false;
         self.timed = None;
-        self.detector.reset();
+        self.policies.detector.reset();
     }
 
     /// The size of the first unacknowledged segment.
@@ -304,8 +305,8 @@ impl Sender {
             smss: self.smss,
             flight: self.flight().saturating_sub(self.repair.limited),
             segment: self.first_len(),
-            duplicates: self.detector.duplicates(),
-            loss_window: self.loss_window,
+            duplicates: self.policies.detector.duplicates(),
+            loss_window: self.policies.loss_window,
             now,
             sent_at: first.map(|cut| cut.sent_at()),
             resent: first.is_some_and(|cut| cut.was_resent()),

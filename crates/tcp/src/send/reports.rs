@@ -103,7 +103,7 @@ impl Sender {
         let before = self.board.cut_at(seq);
         self.board.resend(seq, len, now);
         if let (Some(reported), Some(before), Some(after)) =
-            (&mut self.reported, before, self.board.cut_at(seq))
+            (&mut self.policies.reported, before, self.board.cut_at(seq))
         {
             reported.resent(&before, &after);
         }
@@ -111,13 +111,13 @@ impl Sender {
 
     /// The bytes of memory that this takes.
     pub(crate) fn reports_memory(&self) -> usize {
-        self.reported.as_ref().map_or(0, |reported| reported.memory())
+        self.policies.reported.as_ref().map_or(0, |reported| reported.memory())
     }
 
     /// Takes what came with an acknowledgment and returns the bytes it reports for the first time.
     #[inline(never)]
     pub(crate) fn take_reports(&mut self, reports: &Reports, ack: SeqNum, now: Instant) -> u32 {
-        match self.reported {
+        match self.policies.reported {
             None => self.sack(reports.sack().iter(), ack),
             Some(_) => self.take_option(reports, ack, now),
         }
@@ -125,7 +125,7 @@ impl Sender {
 
     /// Takes the SACK blocks.
     fn sack(&mut self, blocks: impl Iterator<Item = SeqRange>, ack: SeqNum) -> u32 {
-        if !self.sack {
+        if !self.policies.sack {
             return 0;
         }
         let mut news = 0;
@@ -146,7 +146,7 @@ impl Sender {
         let Some(arrival) = option.arrival() else { return 0 };
         self.time(&arrival, now);
         let mut news = 0;
-        if self.sack {
+        if self.policies.sack {
             let una = ack.latest(self.una);
             // What is acknowledged with it needs no report.
             if arrival.seq.at_or_after(una)
@@ -162,7 +162,7 @@ impl Sender {
                 news += within.map_or(0, |range| self.board.report(range, blind));
             }
         }
-        if let Some(reported) = &mut self.reported {
+        if let Some(reported) = &mut self.policies.reported {
             reported.delivered += u64::from(news);
         }
         news
@@ -170,7 +170,7 @@ impl Sender {
 
     /// Measures the round trip of the transmission that arrived, unless it can't be told from another.
     fn time(&mut self, arrival: &Arrival, now: Instant) {
-        let Some(reported) = &mut self.reported else { return };
+        let Some(reported) = &mut self.policies.reported else { return };
         reported.latest = None;
         let &Arrival { seq, copy, at } = arrival;
         if !copy.is_unique() {
@@ -194,7 +194,7 @@ impl Sender {
     #[cold]
     #[inline(never)]
     pub(crate) fn judge(&mut self, now: Instant, timer: &mut Instant) -> Option<LossEvent> {
-        let reported = self.reported.as_mut()?;
+        let reported = self.policies.reported.as_mut()?;
         let report = reported.forward()?;
         reported.latest = None;
         let this = (report.sent_at, report.seq);
@@ -209,7 +209,7 @@ impl Sender {
             let rtt = Some(now.since(report.sent_at));
             let (smss, una, nxt) = (self.smss, self.una, self.nxt);
             let forward = Some(report);
-            self.controller.observe(&AckSample {
+            self.policies.controller.observe(&AckSample {
                 acked: 0,
                 smss,
                 app_limited: false,
@@ -227,17 +227,17 @@ impl Sender {
     /// is to be seen is returned, if any, and when the timer would have come up.
     #[cold]
     pub(crate) fn look_again(&mut self, due: Instant, now: Instant) -> Option<(Option<LossEvent>, Instant)> {
-        let wait = self.reported.as_mut()?.waits.take().filter(|wait| wait.at == due)?;
+        let wait = self.policies.reported.as_mut()?.waits.take().filter(|wait| wait.at == due)?;
         let mut deadline = wait.deadline;
         let loss = self.look(ForwardSample { now, ..wait.report }, &mut deadline);
         Some((loss, deadline))
     }
 
     fn look(&mut self, report: ForwardSample, timer: &mut Instant) -> Option<LossEvent> {
-        let judged = self.detector.on_report(&report, &mut self.board);
+        let judged = self.policies.detector.on_report(&report, &mut self.board);
         if judged.look_again < *timer
             && *timer != Instant::NEVER
-            && let Some(reported) = &mut self.reported
+            && let Some(reported) = &mut self.policies.reported
         {
             reported.waits = Some(Wait { at: judged.look_again, report, deadline: *timer });
             *timer = judged.look_again;

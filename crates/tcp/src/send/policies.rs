@@ -1,0 +1,47 @@
+//! What decides for a sender.
+
+use policy::Feedback;
+use policy::congestion::AnyController;
+use policy::loss::AnyDetector;
+use policy::recovery::AnyRecovery;
+use policy::segment::AnySegmenter;
+
+use super::reports::Reported;
+use crate::config::{Config, Negotiated};
+
+/// The policies that a configuration names, as far as the peer goes along with them.
+#[derive(Debug)]
+pub(super) struct Policies {
+    pub(super) controller: AnyController,
+    pub(super) segmenter: AnySegmenter,
+    pub(super) detector: AnyDetector,
+    pub(super) recovery: Option<AnyRecovery>,
+    /// The window after a timeout, bytes.
+    pub(super) loss_window: u32,
+    /// Reports of what arrived out of order are used.
+    pub(super) sack: bool,
+    /// Only with a peer that speaks TCP Santa Cruz.
+    pub(super) reported: Option<Box<Reported>>,
+    /// A policy looks at all that an acknowledgment says.
+    pub(super) watched: bool,
+}
+
+impl Policies {
+    /// At the beginning, with what has been agreed so far.
+    pub(super) fn agreed(config: &Config, negotiated: &Negotiated) -> Self {
+        let (sender, feedback, smss) = (&config.sender, negotiated.feedback, negotiated.smss(config));
+        let controller = sender.controller(smss, config.window, feedback);
+        let detector = sender.detector(feedback);
+        let reported: Option<Box<Reported>> = (feedback == Feedback::AckWindow).then(Box::default);
+        Self {
+            watched: reported.is_some() || controller.watches() || detector.watches(),
+            controller,
+            segmenter: sender.segmenter(),
+            detector,
+            recovery: sender.recovery(feedback),
+            loss_window: sender.loss_window_bytes(smss),
+            sack: feedback != Feedback::Cumulative && sender.wants_sack(),
+            reported,
+        }
+    }
+}
