@@ -34,6 +34,7 @@ TINY = Scale("quick", 2, paper.DURATION)
 FIGURES = {f"fig-{number}{part}" for number in (8, 9, 11, 13) for part in ("", "-queue")}
 TABLES = {
     "table-2",
+    "delta",
     "table-3",
     "table-3-split",
     "table-4",

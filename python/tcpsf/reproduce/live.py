@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tcpsf import stats
-from tcpsf.report.evaluation import Row, Section, Table, TableCell
+from tcpsf import _core, stats
+from tcpsf.report.evaluation import ReportProvenance, Row, Section, Table, TableCell
 from tcpsf.reproduce import judge
 from tcpsf.runs import Progress
 
@@ -22,6 +25,30 @@ class Measure(Protocol):
 
     def __call__(self, experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
         """Make it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The moment at which measuring began."""
+
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    clock_s: float = field(default_factory=time.monotonic)
+
+    def provenance(self, experiments: Sequence[Experiment], *, command: str, scale: str) -> ReportProvenance:
+        """Say how the experiments were made, now that they are."""
+        return ReportProvenance(
+            version=_core.version,
+            command=command,
+            scale=scale,
+            kind="live",
+            runs=1,
+            duration=_span(experiments),
+            seeds=tuple(sorted({each.seed for each in experiments})),
+            scenarios={each.name: each.to_dict() for each in experiments},
+            started=self.at.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - self.clock_s, 1),
+            jobs=len(experiments),
+        )
 
 
 def measured(
@@ -62,7 +89,7 @@ def _told(progress: Told | None, missing: Sequence[Experiment], number: int) -> 
     return tell
 
 
-def span(experiments: Sequence[Experiment]) -> str:
+def _span(experiments: Sequence[Experiment]) -> str:
     """For how long transfers are begun, in words."""
     spans = sorted({each.duration_s for each in experiments})
     return f"{spans[0]:g} s" if len(spans) == 1 else f"{spans[0]:g} to {spans[-1]:g} s"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from tcpsf import _core
 from tcpsf.live.experiment import Acks, Experiment, Kernel
 from tcpsf.papers import short_flows as paper
-from tcpsf.report.evaluation import Report, ReportProvenance
-from tcpsf.reproduce.live import Measure, Told, conditions, measured, span
+from tcpsf.report.evaluation import Report
+from tcpsf.reproduce.live import Measure, Started, Told, conditions, measured
 from tcpsf.scenario import PacketLoss
 
 if TYPE_CHECKING:
@@ -136,27 +133,14 @@ def evaluate(
     """Make the experiments that ``store`` does not have, and report on all; see `live.measured`."""
     from tcpsf.reproduce.short_flows.sections import sections
 
-    started, began = datetime.now(UTC), time.monotonic()
+    started = Started()
     lives = measured(wanted.experiments, measure=measure, store=store, progress=progress, found=found)
     parts = (*sections({cell: lives[cell.name] for cell in CELLS}), conditions(lives))
-    provenance = ReportProvenance(
-        version=_core.version,
-        command=wanted.command,
-        scale=wanted.scale.name,
-        kind="live",
-        runs=1,
-        duration=span(wanted.experiments),
-        seeds=tuple(sorted({each.seed for each in wanted.experiments})),
-        scenarios={each.name: each.to_dict() for each in wanted.experiments},
-        started=started.isoformat(timespec="seconds"),
-        seconds=round(time.monotonic() - began, 1),
-        jobs=len(lives),
-    )
     report = Report(
         title="Short TCP transfers, Figs. 17 to 20, measured on live kernels",
         subtitle=f"{paper.CITATION}; this machine's kernel and our server as senders, its kernel as the clients, an "
         "emulated path between them.",
         sections=parts,
-        provenance=provenance,
+        provenance=started.provenance(wanted.experiments, command=wanted.command, scale=wanted.scale.name),
     )
     return report, lives

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from tcpsf import _core
 from tcpsf.live.experiment import Acks, Experiment, PathLoss
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
-from tcpsf.report.evaluation import Report, ReportProvenance, Section
-from tcpsf.reproduce.live import Measure, Told, conditions, measured, span
+from tcpsf.report.evaluation import Report
+from tcpsf.reproduce.live import Measure, Started, Told, conditions, measured
 from tcpsf.runs import run
 
 if TYPE_CHECKING:
@@ -154,12 +151,19 @@ def evaluate(
     from tcpsf.reproduce.smart_framing.testbed_checks import beside_simulator
     from tcpsf.reproduce.smart_framing.testbed_report import section
 
-    started, began = datetime.now(UTC), time.monotonic()
+    started = Started()
     lives = measured(wanted.experiments, measure=measure, store=store, progress=progress, found=found)
     cells = {name: Cell(live=live, simulated=_simulated(live, wanted.scale.simulated)) for name, live in lives.items()}
     compared = (beside_simulator(wanted.which, cells),) if all(cell.simulated for cell in cells.values()) else ()
     parts = (section(wanted.which, cells), *compared, conditions(lives))
-    return _report(wanted, parts, cells, started, time.monotonic() - began), cells
+    number = {"table-2": "II", "table-3": "III"}[wanted.which]
+    report = Report(
+        title=f"TCP Smart Framing, Table {number}, measured on live kernels",
+        subtitle=f"{paper.CITATION}; our server, the clients of this machine's kernel, an emulated path between them.",
+        sections=parts,
+        provenance=started.provenance(wanted.experiments, command=wanted.command, scale=wanted.scale.name),
+    )
+    return report, cells
 
 
 def _simulated(live: Live, count: int) -> dict[str, pl.DataFrame]:
@@ -185,27 +189,3 @@ def _simulated(live: Live, count: int) -> dict[str, pl.DataFrame]:
             rto_s=pl.lit(None, pl.Float64),
         )
     return frames
-
-
-def _report(
-    wanted: Testbed, parts: tuple[Section, ...], cells: Mapping[str, Cell], started: datetime, seconds: float
-) -> Report:
-    number = {"table-2": "II", "table-3": "III"}[wanted.which]
-    return Report(
-        title=f"TCP Smart Framing, Table {number}, measured on live kernels",
-        subtitle=f"{paper.CITATION}; our server, the clients of this machine's kernel, an emulated path between them.",
-        sections=parts,
-        provenance=ReportProvenance(
-            version=_core.version,
-            command=wanted.command,
-            scale=wanted.scale.name,
-            kind="live",
-            runs=1,
-            duration=span(wanted.experiments),
-            seeds=tuple(each.seed for each in wanted.experiments),
-            scenarios={name: cell.live.experiment.to_dict() for name, cell in cells.items()},
-            started=started.isoformat(timespec="seconds"),
-            seconds=round(seconds, 1),
-            jobs=len(cells),
-        ),
-    )
