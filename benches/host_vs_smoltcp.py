@@ -9,7 +9,7 @@ Each measurement is a server and a client in a network namespace of their own, g
 the ratio is taken within each.
 """
 
-# ruff: noqa: T201, S603, S607 (it prints what it finds; it starts ip, cargo, and what that compiled)
+# ruff: noqa: T201, S603 (it prints what it finds; it starts cargo, and what that compiled)
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
 from _measure import word
+from _network import BenchError, join, namespace, running
 
 CANNOT_RUN = 77
 TARGET = 2.0
@@ -35,10 +35,6 @@ HELD = 10_000
 
 PEERS = Path(__file__).with_name("peers")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-
-
-class BenchError(RuntimeError):
-    """Something that is needed is missing, or a program failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,55 +136,6 @@ def build() -> Path:
     except (OSError, subprocess.CalledProcessError) as error:
         raise BenchError(f"compile {PEERS}: {error}") from error
     return target / "release"
-
-
-def ip(*words: str) -> None:
-    """Run ip of iproute2."""
-    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise BenchError(f"ip {' '.join(words)}: {done.stderr.strip()} (it takes root, and Debian's iproute2)")
-
-
-@contextmanager
-def namespace(name: str) -> Iterator[list[str]]:
-    """A network namespace; yields the words before a command that is to run in it."""
-    full = f"tcpsf-bench-{os.getpid()}-{name}"
-    ip("netns", "add", full)
-    inside = ["ip", "netns", "exec", full]
-    try:
-        ip("-n", full, "link", "set", "lo", "up")
-        # What every kernel has, and more ports than connections.
-        settings = ("net.ipv4.tcp_congestion_control=reno", "net.ipv4.ip_local_port_range=1024 65000")
-        subprocess.run([*inside, "sysctl", "-qw", *settings], check=True)
-        yield inside
-    finally:
-        ip("netns", "del", full)
-
-
-def join(server: Sequence[str], client: Sequence[str]) -> None:
-    """Put a pair of Ethernet devices between two namespaces, with the addresses of peers/src/lib.rs."""
-    ends = ((client[-1], "10.77.0.1/24"), (server[-1], "10.77.0.2/24"))
-    ip("-n", ends[0][0], "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", ends[1][0])
-    for name, address in ends:
-        ip("-n", name, "address", "add", address, "dev", "veth0")
-        ip("-n", name, "link", "set", "veth0", "up")
-
-
-@contextmanager
-def running(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A program that has said its first word; killed at the end."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options) as process:
-        try:
-            if not line_of(process.stdout):
-                raise BenchError(f"run {' '.join(command)}: it ended at once")
-            yield process
-        finally:
-            process.kill()
-
-
-def line_of(output: IO[str] | None) -> str:
-    """The next line; empty at the end."""
-    return output.readline() if output else ""
 
 
 def cpu_s(process: subprocess.Popen[str]) -> tuple[float, float]:

@@ -66,8 +66,10 @@ def test_no_command(tcpsf: Command) -> None:
     assert answer.err.startswith("error: missing argument")
 
 
-def test_json_keeps_to_its_schema(tcpsf: Command) -> None:
+@pytest.mark.parametrize("offload", [True, False])
+def test_json_keeps_to_its_schema(tcpsf: Command, offload: bool) -> None:
     words = ["link", "--delay", "2ms", "--rate", "10mbit", "--up-queue", "9kB", "--seed", "7", "--json"]
+    words += [] if offload else ["--no-offload"]
     answer = tcpsf(*words, "--", "sh", "-c", "echo said; exit 3")
     found = json.loads(answer.out.splitlines()[-1])
     schema = resources.files("tcpsf.report").joinpath("schema", "link.json").read_text(encoding="utf-8")
@@ -77,6 +79,7 @@ def test_json_keeps_to_its_schema(tcpsf: Command) -> None:
     assert (answer.status, found["exit_status"], found["seed"]) == (3, 3, 7)
     assert found["settings"]["both"] == {"rate": "10mbit", "delay": "2ms"}
     assert found["settings"]["up"] == {"queue": "9kB"}
+    assert found["settings"]["offload"] is offload
 
 
 def test_text_is_talk(tcpsf: Command) -> None:

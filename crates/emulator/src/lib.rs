@@ -6,6 +6,7 @@
 //! | what does each direction do? | [`settings`]: quantities as people write them, each error naming its option |
 //! | what becomes of a packet? | [`mod@line`]: the link, then duplication, corruption and reordering; without a clock |
 //! | where are the two ends, and who has which address? | [`network`] |
+//! | what is cut on the way in, and joined on the way out? | [`mod@line`] sees neither: packets as a wire carries them |
 //! | when is what read, written, waited for, ended? | [`run`] |
 //! | what happened? | [`report`], [`trace`] |
 //!
@@ -25,6 +26,7 @@ mod chance;
 mod histogram;
 pub mod line;
 pub mod network;
+mod offload;
 mod packet;
 mod program;
 mod pump;

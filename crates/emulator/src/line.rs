@@ -51,6 +51,8 @@ pub struct Delivery {
     pub gap: u32,
     /// A router marked it.
     pub marked: bool,
+    /// It was offered as part of a longer one, and is intact.
+    pub is_part: bool,
 }
 
 /// What there is to count beside the link's books.
@@ -66,6 +68,9 @@ pub struct Extras {
 
 /// How many flows are told apart: state is kept for some of them.
 const FLOWS: u64 = 1024;
+
+/// How far ahead is looked for packets that belong together.
+const MOST_LOOKED_AT: usize = 64;
 
 /// One direction at work. Time never goes backwards.
 #[derive(Debug)]
@@ -99,6 +104,7 @@ struct Content {
     gap: u32,
     marked: bool,
     corrupted: bool,
+    is_part: bool,
     extra: Duration,
 }
 
@@ -133,16 +139,22 @@ impl Line {
 
     /// Offers a packet at `now`.
     pub fn offer(&mut self, now: Instant, bytes: &[u8]) -> Fate {
+        self.offer_part(now, bytes, false)
+    }
+
+    /// Offers a packet that may be part of a longer one, which is told when it is [delivered](Delivery::is_part): it changes
+    /// nothing about the packet's fate.
+    pub fn offer_part(&mut self, now: Instant, bytes: &[u8], is_part: bool) -> Fate {
         let twice = self.duplicate.hits(self.draws.draw(Question::Duplicate, self.next));
-        let mut fate = self.offer_one(now, bytes);
+        let mut fate = self.offer_one(now, bytes, is_part);
         if twice {
             count(&mut self.extras.duplicated, bytes.len());
-            fate.duplicate = Some(self.offer_one(now, bytes).outcome);
+            fate.duplicate = Some(self.offer_one(now, bytes, is_part).outcome);
         }
         fate
     }
 
-    fn offer_one(&mut self, now: Instant, bytes: &[u8]) -> Fate {
+    fn offer_one(&mut self, now: Instant, bytes: &[u8], is_part: bool) -> Fate {
         let number = self.next;
         self.next += 1;
         let draws = self.draws;
@@ -182,6 +194,7 @@ impl Line {
             fate.late = true;
             count(&mut self.extras.reordered, bytes.len());
         }
+        content.is_part = is_part && !fate.corrupted;
         content.number = number;
         content.gap = std::mem::take(&mut self.gap);
         content.bytes = buffer;
@@ -195,6 +208,20 @@ impl Line {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         }
+    }
+
+    /// The same for a driver that hands on together what belongs together: if the next packet is part of a longer one, when the
+    /// last of the parts is due that follow it directly, within `patience` of the first.
+    pub fn next_handing_on(&self, patience: Duration) -> Option<Instant> {
+        let next = self.next_delivery()?;
+        let until = next + patience;
+        let parts =
+            self.link.upcoming().take(MOST_LOOKED_AT).map_while(|(due, content)| {
+                (content.is_part && (next..=until).contains(&due)).then_some(due)
+            });
+        // What is late, or still to be decided on, waits for none.
+        let head = self.link.upcoming().next().map(|(due, _)| due);
+        Some(parts.last().filter(|_| head == Some(next)).unwrap_or(next))
     }
 
     /// Tells the link the time, and takes in what it says of packets that it had taken.
@@ -294,7 +321,8 @@ impl Line {
 }
 
 fn delivery(content: Content, due: Instant) -> Delivery {
-    Delivery { bytes: content.bytes, due, gap: content.gap, marked: content.marked }
+    let Content { bytes, gap, marked, is_part, .. } = content;
+    Delivery { bytes, due, gap, marked, is_part }
 }
 
 fn count(tally: &mut Tally, bytes: usize) {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tun::{Error, Handed, Interface, NetNamespace, Offload, Prefix, Tun, in_own_namespaces};
 
 use crate::addresses::{Block, ipv6};
+use crate::settings::Settings;
 
 /// The device of a command's namespace. By it a link knows that it runs inside another.
 const INSIDE: &str = "tcpsf";
@@ -60,9 +61,9 @@ pub(crate) struct Network {
 impl Network {
     /// In the caller's namespace and a new one; with `own`, and when the caller has no privilege, in two new ones of the
     /// caller's own.
-    pub(crate) fn new(mtu: u32, own: bool) -> Result<Self, Error> {
-        match Self::here(mtu) {
-            Err(error) if error.is_for_want_of_privilege() && own => Self::apart(mtu),
+    pub(crate) fn new(settings: &Settings, own: bool) -> Result<Self, Error> {
+        match Self::here(settings) {
+            Err(error) if error.is_for_want_of_privilege() && own => Self::apart(settings),
             Err(error) if error.is_for_want_of_privilege() => Err(Error::new(error.operation(), copy(error.source()))
                 .with_hint(
                     "run it as root; or give the program that the command talks to with `--outside`, then both run in \
@@ -72,18 +73,18 @@ impl Network {
         }
     }
 
-    fn here(mtu: u32) -> Result<Self, Error> {
-        let (outside, block, six) = outside(mtu)?;
+    fn here(settings: &Settings) -> Result<Self, Error> {
+        let (outside, block, six) = outside(settings)?;
         let namespace = NetNamespace::new()?;
-        let inside = namespace.run(|| inside(mtu, block, six))??;
+        let inside = namespace.run(|| inside(settings, block, six))??;
         let namespace = NetNamespace::from_fd(namespace.into_fd());
         Ok(Self { outside, inside: End { namespace, ..inside }, user: None, ends: ends(block, six) })
     }
 
     /// The same in a process that has gone to a user namespace; the ends come back as descriptors.
-    fn apart(mtu: u32) -> Result<Self, Error> {
+    fn apart(settings: &Settings) -> Result<Self, Error> {
         let (user, handed) = in_own_namespaces(|| {
-            let network = Self::here(mtu)?;
+            let network = Self::here(settings)?;
             let [outside, inside] = [network.outside, network.inside];
             let indexes = [outside.interface.index(), inside.interface.index()];
             let text = serde_json::to_string(&(&network.ends, indexes)).unwrap_or_default();
@@ -110,10 +111,10 @@ impl Network {
 }
 
 /// A device in the calling thread's namespace.
-fn device(name: &str, mtu: u32) -> Result<End, Error> {
-    let tun = Tun::open(name, Offload::None)?;
+fn device(name: &str, settings: &Settings) -> Result<End, Error> {
+    let tun = Tun::open(name, if settings.offload { Offload::Segmentation } else { Offload::None })?;
     let interface = tun.interface()?;
-    interface.set_mtu(mtu)?;
+    interface.set_mtu(settings.mtu)?;
     interface.set_queue_len(QUEUE_LEN)?;
     // Not a packet goes through the link that the two sides don't send. Without IPv6 there is none to begin with.
     optional(interface.set_no_link_local())?;
@@ -122,13 +123,13 @@ fn device(name: &str, mtu: u32) -> Result<End, Error> {
 }
 
 /// The end in the calling thread's namespace, with a free block, and whether there is IPv6.
-fn outside(mtu: u32) -> Result<(End, Block, bool), Error> {
+fn outside(settings: &Settings) -> Result<(End, Block, bool), Error> {
     let around = block_around()?;
     if around.is_some() {
         // The namespace was made for a command of ours: what comes from inside goes on, and the way back is there.
         NetNamespace::allow_forwarding()?;
     }
-    let end = device(OUTSIDE, mtu)?;
+    let end = device(OUTSIDE, settings)?;
     let taken = Interface::addresses()?;
     let free = |block: &Block| !taken.iter().any(|address| block.contains(address.prefix.address()));
     for block in Block::candidates(around).filter(free) {
@@ -155,8 +156,8 @@ fn outside(mtu: u32) -> Result<(End, Block, bool), Error> {
 }
 
 /// The end in the calling thread's namespace, which is new.
-fn inside(mtu: u32, block: Block, six: bool) -> Result<End, Error> {
-    let end = device(INSIDE, mtu)?;
+fn inside(settings: &Settings, block: Block, six: bool) -> Result<End, Error> {
+    let end = device(INSIDE, settings)?;
     let [four, own_six] = block.prefixes(block.inside());
     add(&end.interface, four)?;
     end.interface.add_route(Prefix::ALL_V4)?;

@@ -10,27 +10,39 @@ use units::{Duration, Instant};
 
 use crate::line::Line;
 use crate::network::{End, Network};
+use crate::offload::{self, Intake, Outlet};
 use crate::packet;
 use crate::report::{Driven, LineReport};
 use crate::settings::Settings;
 use crate::trace::{Trace, Way};
 
-/// How many packets are read from one device before the other has its turn, and what is due is written.
+/// After how many packets from one device the other has its turn, and what is due is written.
 const BATCH: usize = 32;
+
+/// How long parts of one packet wait for each other, so that on a fast line not each of them costs a wake-up: what network cards
+/// do by default, within a factor of two or three.
+const PATIENCE: Duration = Duration::from_micros(50);
 
 /// Both directions at work.
 pub(crate) struct Pump<'a> {
     clock: Clock,
     lanes: [Lane<'a>; 2],
-    /// The packet being read.
-    buffer: Vec<u8>,
-    /// What its source is told of it.
+    /// What is being read.
+    intake: Intake,
+    /// What the source of a packet is told of it.
     message: Vec<u8>,
     /// How long before a packet is due not to sleep any more.
     spin: Duration,
+    /// How long packets wait for what belongs to them.
+    patience: Duration,
+    record: Record,
+}
+
+/// The file, if there is to be one.
+struct Record {
     trace: Option<Trace>,
     /// Why there is no more of it.
-    trace_error: Option<io::Error>,
+    failed: Option<io::Error>,
 }
 
 struct Lane<'a> {
@@ -38,6 +50,7 @@ struct Lane<'a> {
     from: &'a End,
     to: &'a Tun,
     line: Line,
+    outlet: Outlet,
     driven: Driven,
     /// There may be more to read.
     readable: bool,
@@ -55,6 +68,7 @@ impl<'a> Pump<'a> {
             from,
             to: &to.tun,
             line,
+            outlet: Outlet::default(),
             driven: Driven::new(),
             readable: true,
             path_mtu,
@@ -81,9 +95,11 @@ impl<'a> Pump<'a> {
                 here,
             ),
         ];
-        // One byte more than the longest packet, which would show if there were a longer one.
-        let buffer = vec![0; settings.mtu as usize + 1];
-        Self { clock, lanes, buffer, message: Vec::new(), spin: settings.spin, trace, trace_error: None }
+        let intake = Intake::new(settings.mtu, settings.offload);
+        let record = Record { trace, failed: None };
+        // Who has a core spent on it wants each packet at its time.
+        let patience = if settings.offload && settings.spin.is_zero() { PATIENCE } else { Duration::ZERO };
+        Self { clock, lanes, intake, message: Vec::new(), spin: settings.spin, patience, record }
     }
 
     /// Hands on what is due and takes what has come, up to a batch each way.
@@ -105,7 +121,7 @@ impl<'a> Pump<'a> {
         others: [Option<&dyn AsFd>; 3],
         until: Instant,
     ) -> Result<[bool; 3], Error> {
-        let next = self.lanes.iter().filter_map(|lane| lane.line.next_delivery()).min();
+        let next = self.lanes.iter().filter_map(|lane| lane.line.next_handing_on(self.patience)).min();
         let until =
             if self.is_readable() { Instant::ZERO } else { until.min(next.unwrap_or(Instant::NEVER)) };
         let devices = self.lanes.each_ref().map(|lane| lane.from.tun.as_fd());
@@ -134,47 +150,53 @@ impl<'a> Pump<'a> {
         self.lanes.iter().any(|lane| lane.readable)
     }
 
+    /// Writes what is due by now.
     fn hand_on(&mut self, lane: usize) {
         let lane = &mut self.lanes[lane];
-        loop {
-            let now = self.clock.now();
-            if lane.line.next_delivery().is_none_or(|due| due > now) {
-                return;
-            }
-            let Some(delivery) = lane.line.deliver(now) else { return };
-            lane.driven.timing.add(now.since(delivery.due));
-            // A kernel that does not take it drops it, as a host does with what it cannot make out.
-            let taken = lane.to.write(&delivery.bytes).unwrap_or(false);
-            lane.driven.refused += u64::from(!taken);
-            let way = lane.way;
-            record(&mut self.trace, &mut self.trace_error, |trace| trace.left(way, now, &delivery));
-            lane.line.recycle(delivery.bytes);
+        let now = self.clock.now();
+        if lane.line.next_handing_on(self.patience).is_none_or(|at| at > now) {
+            return;
         }
+        while let Some(delivery) = lane.line.deliver(now) {
+            if let Err(delivery) = lane.outlet.push(delivery) {
+                lane.write(self.clock, &mut self.record);
+                // There is room for it now.
+                let _ = lane.outlet.push(delivery);
+            }
+        }
+        lane.write(self.clock, &mut self.record);
     }
 
     fn take(&mut self, lane: usize) -> Result<(), Error> {
-        let lane = &mut self.lanes[lane];
-        for _ in 0..BATCH {
-            let Some(len) = lane.from.tun.read(&mut self.buffer)? else {
-                lane.readable = false;
+        let Self { clock, lanes, intake, message, record, .. } = self;
+        let Lane { way, from, line, driven, readable, path_mtu, router, .. } = &mut lanes[lane];
+        let (way, mut count) = (*way, 0);
+        while count < BATCH {
+            let mut now = None;
+            let read = intake.read(&from.tun, |bytes, is_part| {
+                // What was handed over together came at one time.
+                let now = *now.get_or_insert_with(|| clock.now());
+                if let Some(mtu) = *path_mtu
+                    && packet::too_big(bytes, mtu, router, message)
+                {
+                    driven.too_big += 1;
+                    if !message.is_empty() {
+                        // As for any packet: a kernel that does not take it drops it.
+                        let _ = offload::write(&from.tun, message);
+                    }
+                    record.keep(|trace| trace.too_big(way, now, bytes, mtu));
+                    return;
+                }
+                let fate = line.offer_part(now, bytes, is_part);
+                record.keep(|trace| trace.entered(way, now, bytes, &fate));
+            })?;
+            let Some(packets) = read else {
+                *readable = false;
                 return Ok(());
             };
-            let now = self.clock.now();
-            let bytes = &self.buffer[..len];
-            let way = lane.way;
-            if let Some(mtu) = lane.path_mtu
-                && packet::too_big(bytes, mtu, &lane.router, &mut self.message)
-            {
-                lane.driven.too_big += 1;
-                if !self.message.is_empty() {
-                    // As for any packet: a kernel that does not take it drops it.
-                    let _ = lane.from.tun.write(&self.message);
-                }
-                record(&mut self.trace, &mut self.trace_error, |trace| trace.too_big(way, now, bytes, mtu));
-                continue;
-            }
-            let fate = lane.line.offer(now, bytes);
-            record(&mut self.trace, &mut self.trace_error, |trace| trace.entered(way, now, bytes, &fate));
+            // One that could not be made out does not come to the link.
+            driven.missed += u64::from(packets == 0);
+            count += packets.max(1);
         }
         Ok(())
     }
@@ -183,10 +205,11 @@ impl<'a> Pump<'a> {
     pub(crate) fn finish(mut self) -> Result<([LineReport; 2], io::Result<()>), Error> {
         let now = self.clock.now();
         for lane in &mut self.lanes {
-            lane.driven.missed = lane.from.interface.statistics()?.not_sent_packets;
+            lane.driven.missed += lane.from.interface.statistics()?.not_sent_packets;
         }
         let reports = self.lanes.each_mut().map(|lane| LineReport::new(&mut lane.line, &lane.driven, now));
-        let written = match (self.trace_error, self.trace) {
+        let Record { trace, failed } = self.record;
+        let written = match (failed, trace) {
             (Some(error), _) => Err(error),
             (None, Some(trace)) => trace.finish(),
             (None, None) => Ok(()),
@@ -195,16 +218,33 @@ impl<'a> Pump<'a> {
     }
 }
 
-/// A file that cannot be written ends, and not the run.
-fn record(
-    trace: &mut Option<Trace>,
-    failed: &mut Option<io::Error>,
-    write: impl FnOnce(&mut Trace) -> io::Result<()>,
-) {
-    if let Some(open) = trace
-        && let Err(error) = write(open)
-    {
-        *failed = Some(error);
-        *trace = None;
+impl Lane<'_> {
+    /// Writes the packets that are next.
+    fn write(&mut self, clock: Clock, record: &mut Record) {
+        if self.outlet.packets().is_empty() {
+            return;
+        }
+        let now = clock.now();
+        for packet in self.outlet.packets() {
+            self.driven.timing.add(now.since(packet.due));
+        }
+        let taken = self.outlet.write(self.to);
+        for delivery in self.outlet.drain() {
+            self.driven.refused += u64::from(!taken);
+            record.keep(|trace| trace.left(self.way, now, &delivery));
+            self.line.recycle(delivery.bytes);
+        }
+    }
+}
+
+impl Record {
+    /// A file that cannot be written ends, and not the run.
+    fn keep(&mut self, write: impl FnOnce(&mut Trace) -> io::Result<()>) {
+        if let Some(open) = &mut self.trace
+            && let Err(error) = write(open)
+        {
+            self.failed = Some(error);
+            self.trace = None;
+        }
     }
 }

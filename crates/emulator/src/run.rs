@@ -74,7 +74,7 @@ impl Emulation {
     /// # Errors
     /// When there are no TUN devices, no privilege or no free addresses.
     pub fn new(settings: &Settings, own: bool) -> Result<Self, EmulationError> {
-        let network = Network::new(settings.mtu, own)?;
+        let network = Network::new(settings, own)?;
         Ok(Self { settings: settings.clone(), network })
     }
 
@@ -100,8 +100,8 @@ impl Emulation {
             job.outside.as_deref().map(|words| Program::background(words, &place(&network.outside)));
         let mut outside = outside.transpose()?;
         let mut command = Program::foreground(&job.command, &place(&network.inside))?;
-        // Only now: what is started inherits it.
-        let _first = Priority::highest();
+        // Only now: what is started may inherit it. In real time a thread that never sleeps would leave no time to others.
+        let _first = if self.settings.spin.is_zero() { Priority::real_time() } else { Priority::highest() };
         let mut deadline = Instant::NEVER;
         let mut ended = clock.now();
         let exit_status = loop {

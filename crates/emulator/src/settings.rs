@@ -26,6 +26,8 @@ pub struct Settings {
     pub seed: u64,
     /// How long before a packet is due the emulator stays awake for it.
     pub spin: Duration,
+    /// Whether the kernel may hand over, and take, up to 64 kB of a TCP stream at once. On the link all are packets.
+    pub offload: bool,
 }
 
 /// A setting that makes no sense.
@@ -59,6 +61,7 @@ struct Written {
     mtu: Option<u32>,
     seed: Option<u64>,
     spin: Option<String>,
+    offload: Option<bool>,
 }
 
 /// The options of a direction, without their dashes. `none` takes back what stands under `both`.
@@ -100,7 +103,7 @@ impl Settings {
     pub const MOST_MTU: u32 = 65_535;
 
     /// Reads them from JSON: `both`, `up` and `down`, each with options by their names without dashes and values as
-    /// text; `mtu` and `seed`, numbers; `spin`, text.
+    /// text; `mtu` and `seed`, numbers; `spin`, text; `offload`, which is true by default.
     ///
     /// # Errors
     /// When an option is unknown or its value makes no sense.
@@ -133,7 +136,7 @@ impl Settings {
         let spin = written.spin.map(|text| Value { option: "--spin".to_owned(), text }.parsed());
         let (spin, seed) = (spin.transpose()?.unwrap_or_default(), written.seed.unwrap_or(1));
         let [up, down] = lines;
-        Ok(Self { up, down, mtu, seed, spin })
+        Ok(Self { up, down, mtu, seed, spin, offload: written.offload.unwrap_or(true) })
     }
 }
 

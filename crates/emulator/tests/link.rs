@@ -14,9 +14,11 @@ use units::{Duration, Instant};
 
 #[test]
 fn every_byte_arrives_whatever_happens_on_the_way() {
-    let settings = r#"{"both": {"delay": "2ms", "loss": "1%", "duplicate": "3%", "corrupt": "1%", "reorder": "3%,3ms"}}"#;
-    for host in [OUTSIDE, OUTSIDE_6] {
-        let run = Run::of(settings, &traffic(&["fetch", host, PORT, "1500000"])).served();
+    let both = r#"{"delay": "2ms", "loss": "1%", "duplicate": "3%", "corrupt": "1%", "reorder": "3%,3ms"}"#;
+    for (host, offload) in [(OUTSIDE, true), (OUTSIDE_6, true), (OUTSIDE, false), (OUTSIDE_6, false)] {
+        // Of what came joined, less is acknowledged.
+        let settings = format!(r#"{{"both": {both}, "up": {{"loss": "6%"}}, "offload": {offload}}}"#);
+        let run = Run::of(&settings, &traffic(&["fetch", host, PORT, "1500000"])).served();
         assert_eq!(run.status, 0, "{}", run.errors);
         for way in ["up", "down"] {
             assert!(run.count(way, "dropped_loss_packets") > 0, "{way}: {}", run.report);
@@ -32,19 +34,61 @@ fn every_byte_arrives_whatever_happens_on_the_way() {
 #[test]
 fn a_mask_drops_just_those_data_segments() {
     let file = scratch("mask.pcapng");
-    for (way, host, place) in [("down", OUTSIDE, "outside"), ("down", OUTSIDE_6, "outside")] {
-        let settings = format!(r#"{{"{way}": {{"loss-mask": "0,1,0,0,1,1"}}, "both": {{"delay": "5ms"}}}}"#);
+    for (host, offload) in [(OUTSIDE, true), (OUTSIDE_6, true), (OUTSIDE, false), (OUTSIDE_6, false)] {
+        let settings = format!(
+            r#"{{"down": {{"loss-mask": "0,1,0,0,1,1"}}, "both": {{"delay": "5ms"}}, "offload": {offload}}}"#
+        );
         let run = Run::of(&settings, &traffic(&["fetch", host, PORT, "60000"]))
-            .with(&["--pcap", file.to_str().unwrap(), "--pcap-at", place])
+            .with(&["--pcap", file.to_str().unwrap(), "--pcap-at", "outside"])
             .served();
         assert_eq!(run.status, 0, "{}", run.errors);
-        assert_eq!(run.count(way, "dropped_loss_packets"), 3);
+        assert_eq!(run.count("down", "dropped_loss_packets"), 3);
         let sent: Vec<_> =
             captured(&file).into_iter().filter(|packet| packet.outbound && packet.data).collect();
         assert!(sent.len() > 40, "{} data segments", sent.len());
         let dropped: Vec<usize> =
             (0..sent.len()).filter(|&number| sent[number].says("Dropped: the mask says so")).collect();
         assert_eq!(dropped, [1, 4, 5]);
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
+/// What the kernel hands over and takes is longer; what is on the link, in its statistics and in the file is not.
+#[test]
+fn offload_shows_nowhere_but_at_the_devices() {
+    let file = scratch("offload.pcapng");
+    for host in [OUTSIDE, OUTSIDE_6] {
+        let mut kernel = Vec::new();
+        for offload in [true, false] {
+            let fetch = traffic(&["fetch", host, PORT, "3000000"]).join(" ");
+            let settings = format!(r#"{{"both": {{"delay": "2ms"}}, "offload": {offload}}}"#);
+            let run = Run::of(&settings, &["sh", "-c", &format!("{fetch} && grep tcpsf: /proc/net/dev")])
+                .with(&["--pcap", file.to_str().unwrap(), "--pcap-at", "both"])
+                .served();
+            assert_eq!(run.status, 0, "{}", run.errors);
+            // In /proc/net/dev: bytes and packets received first.
+            let row = run.output.lines().find_map(|line| line.trim().strip_prefix("tcpsf:")).unwrap();
+            let taken: u64 = row.split_whitespace().nth(1).unwrap().parse().unwrap();
+            let packets = captured(&file);
+            assert!(packets.iter().all(|packet| packet.len <= 1500 && packet.checksums_are_good));
+            let [sent, came] = [true, false].map(|outbound| {
+                let these = packets.iter().filter(|packet| packet.outbound == outbound);
+                these.map(|packet| packet.len).collect::<Vec<_>>()
+            });
+            let whole = sent.iter().filter(|&&len| len == 1500).count();
+            assert!(whole >= 3_000_000 / 1500, "{whole} full-sized packets");
+            let delivered = run.count("up", "delivered_packets") + run.count("down", "delivered_packets");
+            assert_eq!((sent.len() as u64, came.len() as u64), (delivered, delivered));
+            for way in ["up", "down"] {
+                run.assert_balanced(way);
+                assert_eq!((run.count(way, "missed_packets"), run.count(way, "refused_packets")), (0, 0));
+            }
+            kernel.push((taken, run.count("down", "delivered_packets")));
+        }
+        let [(joined, of), (alone, all)] = kernel[..] else { panic!("{kernel:?}") };
+        // One packet, FIN or its acknowledgment, may come when the command has looked already.
+        assert!(all - alone <= 2, "{alone} of {all}");
+        assert!(joined < of / 4, "{joined} for {of}");
     }
     std::fs::remove_file(file).unwrap();
 }
@@ -167,9 +211,9 @@ fn other_disciplines_drop_and_mark() {
 
 #[test]
 fn path_mtu_discovery_finds_a_narrow_path() {
-    for host in [OUTSIDE, OUTSIDE_6] {
-        let run =
-            Run::of(r#"{"down": {"path-mtu": "1300"}}"#, &traffic(&["fetch", host, PORT, "100000"])).served();
+    for (host, offload) in [(OUTSIDE, true), (OUTSIDE_6, true), (OUTSIDE, false), (OUTSIDE_6, false)] {
+        let settings = format!(r#"{{"down": {{"path-mtu": "1300"}}, "offload": {offload}}}"#);
+        let run = Run::of(&settings, &traffic(&["fetch", host, PORT, "100000"])).served();
         assert_eq!(run.status, 0, "{}", run.errors);
         assert!(run.count("down", "too_big_packets") > 0, "{}", run.report);
         let (packets, bytes) = (run.count("down", "offered_packets"), run.count("down", "offered_bytes"));
@@ -255,6 +299,25 @@ fn links_run_inside_each_other() {
         assert_eq!(answers, "3");
         assert!(least.parse::<f64>().unwrap() >= 0.046, "{least} s there and back");
         assert!(run.output.contains(r#""inside":"100.64.4.66""#), "{}", run.output);
+    }
+}
+
+/// What one link hands on joined, the kernel between them hands to the next as it is, or refuses if its segments are too long.
+#[test]
+fn what_is_joined_goes_through_a_second_link() {
+    let me = example("link").display().to_string();
+    for (host, mtu) in [(OUTSIDE, 1500), (OUTSIDE_6, 1500), (OUTSIDE, 1300), (OUTSIDE_6, 1300)] {
+        let fetch = traffic(&["fetch", host, PORT, "1500000"]);
+        let mut words = vec![me.as_str(), r#"{"both": {"delay": "2ms", "loss": "1%"}}"#, "--"];
+        words.extend(fetch.iter().map(String::as_str));
+        let run = Run::of(&format!(r#"{{"both": {{"delay": "1ms"}}, "mtu": {mtu}}}"#), &words).served();
+        assert_eq!(run.status, 0, "{}", run.errors);
+        let (packets, bytes) = (run.count("down", "delivered_packets"), run.count("down", "delivered_bytes"));
+        assert!(packets >= 1_500_000 / mtu && bytes <= packets * mtu, "{}", run.report);
+        for way in ["up", "down"] {
+            run.assert_balanced(way);
+            assert_eq!((run.count(way, "missed_packets"), run.count(way, "refused_packets")), (0, 0));
+        }
     }
 }
 

@@ -206,6 +206,11 @@ impl<P> Link<P> {
         self.in_flight.front().filter(|head| head.delivery <= now).map(|head| &head.content)
     }
 
+    /// What is to be delivered and when, in order, as far as is known.
+    pub fn upcoming(&self) -> impl Iterator<Item = (Instant, &P)> {
+        self.in_flight.iter().map(|packet| (packet.delivery, &packet.content))
+    }
+
     /// Takes the packet at the head if it is due at `now`. Call until `None`: several may be due.
     #[expect(clippy::inline_always, reason = "who has looked at the packet in its place needs no copy")]
     #[inline(always)]

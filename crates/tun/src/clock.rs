@@ -10,6 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 use units::{Duration, Instant};
 
 use crate::Error;
+use crate::sys::Scheduling;
 
 /// A clock that began at zero when it was made and never goes backwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,28 +89,45 @@ impl Drop for TimerSlack {
 }
 
 /// The calling thread before all others of ordinary programs, if the system lets it: on a busy machine it is woken in time
-/// then. Ends with the value. Programs started meanwhile go first too.
+/// then. Ends with the value.
 #[derive(Debug)]
 pub struct Priority {
-    before: Option<i32>,
+    niceness: Option<i32>,
+    scheduling: Option<Scheduling>,
 }
 
 impl Priority {
-    /// The lowest niceness that there is.
+    /// In real time (`SCHED_RR`), for a thread that works little and is to do it at once: where there are groups of
+    /// processes, of sessions or containers, niceness counts within one only. The lowest niceness where the system does not
+    /// let it. Programs started meanwhile are ordinary ones.
+    pub fn real_time() -> Self {
+        match Scheduling::current() {
+            Ok(before) if Scheduling::FIRST.set().is_ok() => {
+                Self { niceness: None, scheduling: Some(before) }
+            }
+            _ => Self::highest(),
+        }
+    }
+
+    /// The lowest niceness that there is, for a thread that works much. Programs started meanwhile have it too.
     pub fn highest() -> Self {
         const NICENESS: i32 = -20;
         // Linux: a process is a thread here, and none is the calling one.
         let before = getpriority_process(None).ok();
         // Without CAP_SYS_NICE it stays where it was.
-        Self { before: before.filter(|_| setpriority_process(None, NICENESS).is_ok()) }
+        let niceness = before.filter(|_| setpriority_process(None, NICENESS).is_ok());
+        Self { niceness, scheduling: None }
     }
 }
 
 impl Drop for Priority {
     fn drop(&mut self) {
-        if let Some(before) = self.before {
-            // Going back needs no privilege.
+        // Going back needs no privilege.
+        if let Some(before) = self.niceness {
             let _ = setpriority_process(None, before);
+        }
+        if let Some(before) = self.scheduling {
+            let _ = before.set();
         }
     }
 }
@@ -163,6 +181,15 @@ mod tests {
         assert!(getpriority_process(None).unwrap() <= before);
         drop(highest);
         assert_eq!(getpriority_process(None).unwrap(), before);
+    }
+
+    #[test]
+    fn so_does_scheduling() {
+        let before = Scheduling::current().unwrap();
+        let first = Priority::real_time();
+        assert_eq!(Scheduling::current().unwrap() == Scheduling::FIRST, first.scheduling.is_some());
+        drop(first);
+        assert_eq!(Scheduling::current().unwrap(), before);
     }
 
     #[test]

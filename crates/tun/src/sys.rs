@@ -1,7 +1,7 @@
 //! The system calls that the type system cannot vouch for, each behind a function that can be called with anything.
 #![expect(
     unsafe_code,
-    reason = "ioctls of TUN devices, fork, unshare, signal handlers: no safe wrapper exists"
+    reason = "ioctls of TUN devices, fork, unshare, signal handlers, scheduling: no safe wrapper exists"
 )]
 
 use std::fs::File;
@@ -84,6 +84,41 @@ pub(crate) fn unshare_network() -> io::Result<()> {
 pub(crate) fn unshare_user_and_network() -> io::Result<()> {
     // SAFETY: without `FILES` the descriptors stay shared.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) }?)
+}
+
+/// How a thread is scheduled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Scheduling {
+    policy: libc::c_int,
+    priority: libc::c_int,
+}
+
+impl Scheduling {
+    /// Before all ordinary programs and those in real time that ask for the least; what is started is ordinary again.
+    pub(crate) const FIRST: Self = Self { policy: libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, priority: 2 };
+
+    /// That of the calling thread.
+    pub(crate) fn current() -> io::Result<Self> {
+        // SAFETY: `sched_param` is plain data for which all zeros is a value.
+        let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+        // SAFETY: 0 is the calling thread; the kernel writes one `sched_param`.
+        let (policy, result) =
+            unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, &raw mut parameters)) };
+        if policy < 0 || result < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { policy, priority: parameters.sched_priority })
+    }
+
+    /// Makes it that of the calling thread.
+    pub(crate) fn set(self) -> io::Result<()> {
+        // SAFETY: `sched_param` is plain data for which all zeros is a value.
+        let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+        parameters.sched_priority = self.priority;
+        // SAFETY: 0 is the calling thread; the kernel reads one `sched_param`.
+        let result = unsafe { libc::sched_setscheduler(0, self.policy, &raw const parameters) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
 }
 
 /// Runs `child` in a copy of this process, with its result as the exit status, and returns the copy's id.

@@ -3,7 +3,7 @@
 //! A packet comes from, or goes to, such a device with a header before it (virtio 1.2 §5.1.6; on Linux, a TUN device with
 //! `IFF_VNET_HDR`): [`Offload`]. It says that the TCP checksum holds the sum over the pseudo-header only and is to be
 //! [completed](complete), and that the packet is to be cut into segments, which [`Cutter`] does. To send such a packet,
-//! write its TCP header by [`tcp::Repr::partial_header`].
+//! write its TCP header by [`tcp::Repr::partial_header`], or let a [`Joiner`] make it of segments that are there.
 
 use std::num::NonZeroU16;
 
@@ -15,6 +15,10 @@ use crate::ipv6;
 use crate::segment::Flags;
 use crate::seq::SeqNum;
 use crate::tcp;
+
+mod join;
+
+pub use join::Joiner;
 
 // Virtio 1.2 §5.1.6: bits of the flags, and kinds of segmentation.
 const NEEDS_CHECKSUM: u8 = 1;

@@ -11,7 +11,7 @@
 //! | either | [`ip::Repr`] | [`ip::View`] |
 //! | TCP | [`tcp::Repr`], a [`Segment`] between two ports | [`tcp::View`], [`tcp::RawOption`] |
 //! | ICMP | [`icmp::Repr`], a [`icmp::Message`] of one version | [`icmp::View`], [`icmp::Quote`] |
-//! | packets that a device cuts and sums | [`gso::Offload`] | [`gso::Cutter`] |
+//! | packets that a device cuts and sums | [`gso::Offload`], [`gso::Joiner`] | [`gso::Cutter`] |
 //!
 //! A [`Segment`] is a small `Copy` value whose payload is a length; whoever holds the stream holds the bytes.
 //! Nothing is allocated for a header: [`Header`] is its bytes on the stack.

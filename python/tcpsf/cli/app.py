@@ -113,6 +113,12 @@ def _line_options(name: str, metavar: str, text: str) -> Option:
     help="Stay awake for so long before each packet is due, e.g. 200us: more exact, for up to a core's time.",
 )
 @click.option(
+    "--offload/--no-offload",
+    default=True,
+    show_default=True,
+    help="Take and give full-sized TCP segments up to 64 kB at a time. On the link they are packets either way.",
+)
+@click.option(
     "--outside",
     metavar="COMMAND",
     help="Run this at the other end while COMMAND runs, e.g. a server. Without root, nothing else can be reached.",

@@ -29,6 +29,7 @@ def command(
     mtu: int,
     seed: int,
     spin: str | None,
+    offload: bool,
     outside: str | None,
     pcap: Path | None,
     pcap_at: Literal["inside", "outside", "both"] | None,
@@ -43,7 +44,7 @@ def command(
             if value is not None:
                 named = option if value is True else f"{option} {value}"
                 raise TcpsfError(f"cannot capture: `{named}` without `--pcap`", hint="add `--pcap FILE`")
-    settings: dict[str, Any] = {**_directions(line), "mtu": mtu, "seed": seed, "spin": spin}
+    settings: dict[str, Any] = {**_directions(line), "mtu": mtu, "seed": seed, "spin": spin, "offload": offload}
     other_end = None if outside is None else _words(outside)
     with contextlib.ExitStack() as stack:
         capture = None

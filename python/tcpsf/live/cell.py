@@ -167,7 +167,8 @@ def _link(experiment: Experiment, folder: Path) -> list[str]:
         words += _loss("up", experiment.loss_up)
     if experiment.kernel is not None:
         words += ["--outside", shlex.join([sys.executable, "-m", "tcpsf.live.kernel", str(folder / SERVING)])]
-    words += ["--seed", str(experiment.seed), "--json", "--"]
+    # What a server sends in one go arrives as packets, each of which is answered.
+    words += ["--no-offload", "--seed", str(experiment.seed), "--json", "--"]
     return [*words, sys.executable, "-m", "tcpsf.live.clients", str(folder / PLAN), str(folder / FETCHED)]
 
 

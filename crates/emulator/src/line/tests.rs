@@ -65,6 +65,34 @@ fn rate_and_delay_add_up() {
     assert_eq!(drain(&mut line, at(99)), [(2, at(23))]);
 }
 
+/// Parts of one packet wait for those that follow them, and for nobody else; all others are handed on when they are due.
+#[test]
+fn parts_wait_for_each_other() {
+    // One leaves each millisecond, from the 21st on.
+    for (patience, expected) in [
+        (0, [21, 22, 23, 24, 25, 26, 27, 28]),
+        (1, [22, 23, 24, 24, 25, 26, 27, 28]),
+        (2, [23, 24, 24, 24, 25, 26, 27, 28]),
+        (9, [24, 24, 24, 24, 25, 26, 27, 28]),
+    ] {
+        let (rate, delay) = (Rate::from_bits_per_sec(8_000_000), MS * 20);
+        let mut line = only(LinkConfig { rate, delay, ..LinkConfig::default() });
+        assert_eq!(line.next_handing_on(MS), None);
+        for (number, is_part) in (0..).zip([true, true, true, true, false, true, false, true]) {
+            line.offer_part(at(0), &packet(number, 1000), is_part);
+        }
+        for (number, expected) in (0..).zip(expected) {
+            assert_eq!(line.next_delivery(), Some(at(21 + number)));
+            assert_eq!(
+                line.next_handing_on(MS * patience),
+                Some(at(expected)),
+                "packet {number}, {patience} ms"
+            );
+            line.deliver(at(21 + number)).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_copy_takes_up_the_line_too() {
     let parts = LinkConfig { rate: Rate::from_bits_per_sec(8_000_000), ..LinkConfig::default() };
@@ -245,16 +273,20 @@ proptest! {
     fn the_books_balance_and_the_same_packets_meet_the_same_fate(
         config in anything(),
         seed: u64,
-        packets in prop::collection::vec((0..3u64, 28..1500usize), 1..60),
+        packets in prop::collection::vec((0..3u64, 28..1500usize, any::<bool>()), 1..60),
+        patience in 0..4u64,
     ) {
         let mut lines = [Line::new(&config, seed, "up"), Line::new(&config, seed, "up")];
         let mut now = at(0);
         let mut seen = [Vec::new(), Vec::new()];
-        for (number, (wait, len)) in packets.iter().enumerate() {
+        for (number, (wait, len, is_part)) in packets.iter().enumerate() {
             now += MS * *wait;
             let packet = packet(u32::try_from(number).unwrap(), *len);
             for (line, seen) in lines.iter_mut().zip(&mut seen) {
-                seen.push((line.offer(now, &packet), drain(line, now)));
+                seen.push((line.offer_part(now, &packet, *is_part), drain(line, now)));
+                let [next, together] = [line.next_delivery(), line.next_handing_on(MS * patience)];
+                let latest = next.map(|next| next + MS * patience);
+                prop_assert!((next..=latest).contains(&together), "{:?} for {:?}", together, next);
                 let books = line.books(now);
                 prop_assert!(books.balance(), "{:?}", books);
             }

@@ -18,7 +18,8 @@ fn nothing_is_a_wire() {
             down: LineConfig::default(),
             mtu: 1500,
             seed: 1,
-            spin: Duration::ZERO
+            spin: Duration::ZERO,
+            offload: true,
         }
     );
 }
@@ -27,9 +28,10 @@ fn nothing_is_a_wire() {
 fn a_direction_of_its_own_goes_before_both() {
     let settings = read(
         r#"{"both": {"rate": "10mbit", "delay": "20ms", "queue": "150kB", "loss": "1%"},
-            "up": {"rate": "1Mb/s", "queue": "none"}, "down": {"loss-per-byte": "1e-5"}, "seed": 7, "mtu": 1400}"#,
+            "up": {"rate": "1Mb/s", "queue": "none"}, "down": {"loss-per-byte": "1e-5"}, "seed": 7, "mtu": 1400,
+            "offload": false}"#,
     );
-    assert_eq!((settings.seed, settings.mtu), (7, 1400));
+    assert_eq!((settings.seed, settings.mtu, settings.offload), (7, 1400, false));
     let [up, down] = [settings.up.link, settings.down.link];
     assert_eq!(up.rate, Rate::from_bits_per_sec(1_000_000));
     assert_eq!(down.rate, Rate::from_bits_per_sec(10_000_000));

@@ -119,6 +119,9 @@ impl Run {
 pub(crate) struct Captured {
     pub(crate) outbound: bool,
     pub(crate) data: bool,
+    pub(crate) len: usize,
+    /// Of IP and of TCP, if it is TCP.
+    pub(crate) checksums_are_good: bool,
     comments: Vec<String>,
 }
 
@@ -140,9 +143,12 @@ pub(crate) fn captured(file: &Path) -> Vec<Captured> {
         if kind == 6 {
             let kept = number(at + 20);
             let packet = wire::ip::View::new(&bytes[at + 28..at + 28 + kept]).unwrap();
-            let segment = wire::tcp::View::new(packet.payload());
-            let data = packet.protocol() == 6 && segment.is_ok_and(|segment| !segment.payload().is_empty());
-            let mut one = Captured { outbound: false, data, comments: vec![] };
+            let segment =
+                wire::tcp::View::new(packet.payload()).ok().filter(|_| packet.protocol() == wire::ip::TCP);
+            let data = segment.is_some_and(|segment| !segment.payload().is_empty());
+            let checksums_are_good = packet.checksum_is_good()
+                && segment.is_none_or(|segment| segment.checksum_is_good(packet.pseudo_header()));
+            let mut one = Captured { outbound: false, data, len: kept, checksums_are_good, comments: vec![] };
             let mut option = at + 28 + kept.next_multiple_of(4);
             while option < at + len - 4 && half(option) != 0 {
                 let value = &bytes[option + 4..option + 4 + usize::from(half(option + 2))];

@@ -7,6 +7,8 @@ use crate::segment::{Control, Ecn, Options, Segment, Timestamps};
 use crate::tcp::Ports;
 use crate::window::UnscaledWindow;
 
+mod join;
+
 const PORTS: Ports = Ports { source: 443, destination: 50_000 };
 
 fn size(size: u16) -> NonZeroU16 {

@@ -1,0 +1,67 @@
+"""What the programs here share that put servers and clients in network namespaces of their own."""
+
+# ruff: noqa: S603, S607 (it starts ip, sysctl and what it is given)
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+
+class BenchError(RuntimeError):
+    """Something that is needed is missing, or a program failed."""
+
+
+def ip(*words: str) -> None:
+    """Run ip of iproute2."""
+    try:
+        done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise BenchError(f"ip: {error} (Debian's iproute2)") from error
+    if done.returncode != 0:
+        raise BenchError(f"ip {' '.join(words)}: {done.stderr.strip()} (it takes root, and Debian's iproute2)")
+
+
+@contextmanager
+def namespace(name: str) -> Iterator[list[str]]:
+    """A network namespace; yields the words before a command that is to run in it."""
+    full = f"tcpsf-bench-{os.getpid()}-{name}"
+    ip("netns", "add", full)
+    inside = ["ip", "netns", "exec", full]
+    try:
+        ip("-n", full, "link", "set", "lo", "up")
+        # What every kernel has, and more ports than connections.
+        settings = ("net.ipv4.tcp_congestion_control=reno", "net.ipv4.ip_local_port_range=1024 65000")
+        subprocess.run([*inside, "sysctl", "-qw", *settings], check=True)
+        yield inside
+    finally:
+        ip("netns", "del", full)
+
+
+def join(server: Sequence[str], client: Sequence[str]) -> None:
+    """Put a pair of Ethernet devices between two namespaces, with the addresses of peers/src/lib.rs."""
+    ends = ((client[-1], "10.77.0.1/24"), (server[-1], "10.77.0.2/24"))
+    ip("-n", ends[0][0], "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", ends[1][0])
+    for name, address in ends:
+        ip("-n", name, "address", "add", address, "dev", "veth0")
+        ip("-n", name, "link", "set", "veth0", "up")
+
+
+@contextmanager
+def running(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """A program that has said its first word; killed at the end."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options) as process:
+        try:
+            if not line_of(process.stdout):
+                raise BenchError(f"run {' '.join(command)}: it ended at once")
+            yield process
+        finally:
+            process.kill()
+
+
+def line_of(output: IO[str] | None) -> str:
+    """The next line; empty at the end."""
+    return output.readline() if output else ""

@@ -1,0 +1,186 @@
+"""How fast `tcpsf link` is, and how exact: one TCP connection of this kernel (CUBIC) through it.
+
+The link has 1 ms of delay each way, and 1 Gb/s, 500 Mb/s or no rate towards the client; each with offload, which is the
+default, and without. The same connection over a pair of Ethernet devices shows what the machine has. Sides take turns.
+Each measurement is in network namespaces of its own, gone when it ends.
+"""
+
+# ruff: noqa: T201, S603 (it prints what it finds; it starts our own program)
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from _measure import word
+from _network import BenchError, join, namespace, running
+
+CANNOT_RUN = 77
+TARGET = 0.9
+
+BULK = Path(__file__).with_name("_bulk.py")
+PORT = 7009
+CONGESTION = "cubic"
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+ON_THE_LINE = 1500 / 1448
+"""A full-sized packet's bytes, IP header included, to those of the stream: what the link's rate counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A path for the connection."""
+
+    name: str
+    options: tuple[str, ...] | None
+    """Of the link; ``None`` where there is none."""
+    rate: float | None = None
+    """Gb/s."""
+
+
+DELAY = ("--delay", "1ms")
+
+
+def links(name: str, rate: float | None, *options: str) -> tuple[Side, Side]:
+    """With offload and without."""
+    words = (*DELAY, *options)
+    return (
+        Side(name=name, options=words, rate=rate),
+        Side(name=f"{name}, no offload", options=(*words, "--no-offload"), rate=rate),
+    )
+
+
+GIGABIT = links("1 Gb/s", 1.0, "--down-rate", "1gbit", "--down-queue", "1MB")
+SIDES = (
+    *GIGABIT,
+    *links("500 Mb/s", 0.5, "--down-rate", "500mbit", "--down-queue", "1MB"),
+    *links("no rate", None),
+    Side(name="no link: veth", options=None),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """What came of one measurement."""
+
+    line_gbps: float
+    """On the line, headers included."""
+    cpu_s_per_gb: float | None
+    """Of the emulator, for each gigabyte of the stream."""
+    late_us: tuple[float, float] | None
+    """Median and 99th percentile of how much later than due packets were handed on."""
+    missed: int
+    """Packets that the emulator did not read in time."""
+
+
+def fetching(host: str, seconds: float) -> list[str]:
+    """The command line of the client."""
+    return [sys.executable, str(BULK), "fetch", host, str(PORT), str(seconds)]
+
+
+def ended(command: Sequence[str]) -> list[Any]:
+    """The lines of JSON that a program prints."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BenchError(f"{shlex.join(command)}: {done.stderr.strip() or f'status {done.returncode}'}")
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def measure(side: Side, seconds: float) -> Score:
+    """Do it once."""
+    serve = [sys.executable, str(BULK), "serve", str(PORT), CONGESTION]
+    with ExitStack() as stack:
+        inside = stack.enter_context(namespace("client"))
+        if side.options is None:
+            where = stack.enter_context(namespace("server"))
+            join(where, inside)
+            stack.enter_context(running([*where, *serve]))
+            (told,) = ended([*inside, *fetching("10.77.0.2", seconds)])
+            report = None
+        else:
+            link = [
+                sys.executable,
+                "-m",
+                "tcpsf",
+                "link",
+                *side.options,
+                "--json",
+                "--outside",
+                shlex.join(serve),
+                "--",
+            ]
+            told, report = ended([*inside, *link, *fetching("-", seconds)])
+    way = report["down"] if report else None
+    return Score(
+        line_gbps=told["bytes"] * ON_THE_LINE * 8e-9 / told["seconds"],
+        cpu_s_per_gb=told["cpu_s"] / (told["bytes"] * 1e-9) if way else None,
+        late_us=(way["timing_error_median_s"] * 1e6, way["timing_error_p99_s"] * 1e6) if way else None,
+        missed=way["missed_packets"] if way else 0,
+    )
+
+
+def show(side: Side, scores: Sequence[Score]) -> None:
+    """Print the medians, and the least and most of the speeds."""
+    speeds = [score.line_gbps for score in scores]
+    speed = f"{statistics.median(speeds):.2f} ({min(speeds):.2f} to {max(speeds):.2f})"
+    share = f"{statistics.median(speeds) / side.rate:.3f}" if side.rate else ""
+    costs = [score.cpu_s_per_gb for score in scores if score.cpu_s_per_gb is not None]
+    late = [score.late_us for score in scores if score.late_us is not None]
+    cost = f"{statistics.median(costs):.2f}" if costs else ""
+    median, most = ([f"{statistics.median(column):.0f}" for column in zip(*late, strict=True)]) if late else ("", "")
+    print(f"  {side.name:22} {speed:21} {share:>11} {cost:>9} {median:>12} {most:>6}", flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure all sides in turns; status 1 if the target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of a measurement")
+    given = parser.parse_args(arguments)
+    if not Path("/dev/net/tun").exists():
+        print("could not run: the kernel offers no TUN devices here (no /dev/net/tun)", file=sys.stderr)
+        return CANNOT_RUN
+    if CONGESTION not in AVAILABLE.read_text().split():
+        print(f"could not run: this kernel has no {CONGESTION} (`modprobe tcp_{CONGESTION}`)", file=sys.stderr)
+        return CANNOT_RUN
+    try:
+        with namespace("probe"):
+            pass
+    except BenchError as error:
+        print(f"could not run: {error}", file=sys.stderr)
+        return CANNOT_RUN
+    scores: dict[Side, list[Score]] = {side: [] for side in SIDES}
+    try:
+        for turn in range(given.turns):
+            # Another side begins each time.
+            for place in range(len(SIDES)):
+                side = SIDES[(turn + place) % len(SIDES)]
+                scores[side].append(measure(side, given.seconds))
+    except BenchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"  {'':22} {'Gb/s on the line':21} {'of its rate':>11} {'CPU s/GB':>9} {'late by, µs':>12} {'99 %':>6}")
+    for side, those in scores.items():
+        show(side, those)
+    reached = statistics.median(score.line_gbps for score in scores[GIGABIT[0]])
+    missed = sum(score.missed for those in scores.values() for score in those)
+    verdicts = (
+        (f"a line of 1 Gb/s carries {reached:.3f} Gb/s (asked for {TARGET:g})", reached >= TARGET),
+        (f"{missed} packets missed by the emulator (asked for none)", missed == 0),
+    )
+    print()
+    for text, good in verdicts:
+        print(f"{text}: {word(good)}")
+    return 0 if all(good for _, good in verdicts) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
