@@ -1,12 +1,11 @@
 //! One direction, without a clock and without a device: a [`Link`], and what only an emulator needs behind it.
 //!
-//! A packet that comes may be doubled; each goes through the link (buffer, line, delay, loss, marks); one that will arrive
-//! may have a bit turned, and may be late by a fixed time while others pass it.
+//! A packet that comes may be doubled; each goes through the link (buffer, line, delay, loss, marks, reordering); one that will
+//! arrive may have a bit turned.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
-use link::{Books, Discipline, Link, LinkConfig, Outcome, Probability, QueueStatistics, Tally};
+use link::{Books, Discipline, Link, LinkConfig, Outcome, Probability, QueueStatistics, Reorder, Tally};
 use units::{Duration, Instant};
 
 use crate::chance::{Draws, Question};
@@ -15,14 +14,12 @@ use crate::packet;
 /// What a direction does. The default is a wire.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineConfig {
-    /// Buffer, rate, delay and loss.
+    /// Buffer, rate, delay, loss and reordering.
     pub link: LinkConfig,
     /// How likely a packet is to come twice.
     pub duplicate: Probability,
     /// How likely a packet that arrives is to have one bit turned.
     pub corrupt: Probability,
-    /// How likely a packet that arrives is to be late, and by how much.
-    pub reorder: Option<(Probability, Duration)>,
     /// The longest packet that passes, in bytes: a router's business, who drops longer ones before the link and says so.
     pub path_mtu: Option<u32>,
 }
@@ -80,24 +77,20 @@ pub struct Line {
     by_flow: bool,
     duplicate: Probability,
     corrupt: Probability,
-    reorder: Option<(Probability, Duration)>,
+    /// What the link does as well: here the packets are counted.
+    reorder: Option<Reorder>,
     draws: Draws,
     /// The number of the next packet.
     next: u64,
     gap: u32,
     /// What was dropped after it was taken: the numbers of the packets, and how many dropped ones each stands for.
     gaps: VecDeque<(u64, u32)>,
-    late: BinaryHeap<Reverse<Late>>,
-    /// How many ever were in `late`.
-    moved: u64,
-    /// What is in `late`.
-    waiting: Tally,
     extras: Extras,
     /// Buffers to be used again: nothing is allocated for a packet.
     spare: Vec<Vec<u8>>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Default)]
 struct Content {
     bytes: Vec<u8>,
     number: u64,
@@ -105,15 +98,6 @@ struct Content {
     marked: bool,
     corrupted: bool,
     is_part: bool,
-    extra: Duration,
-}
-
-/// Ordered by the time, then by the order of arrival.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Late {
-    due: Instant,
-    number: u64,
-    content: Content,
 }
 
 impl Line {
@@ -124,14 +108,11 @@ impl Line {
             by_flow: matches!(config.link.discipline, Discipline::Balanced(_)),
             duplicate: config.duplicate,
             corrupt: config.corrupt,
-            reorder: config.reorder,
+            reorder: config.link.reorder,
             draws: Draws::new(seed, name),
             next: 0,
             gap: 0,
             gaps: VecDeque::new(),
-            late: BinaryHeap::new(),
-            moved: 0,
-            waiting: Tally::default(),
             extras: Extras::default(),
             spare: Vec::new(),
         }
@@ -187,10 +168,9 @@ impl Line {
             content.corrupted = true;
             count(&mut self.extras.corrupted, bytes.len());
         }
-        if let Some((probability, extra)) = self.reorder
-            && probability.hits(draws.draw(Question::Reorder, number))
+        // The link has drawn the same.
+        if self.reorder.is_some_and(|reorder| reorder.probability.hits(draws.draw(Question::Reorder, number)))
         {
-            content.extra = extra;
             fate.late = true;
             count(&mut self.extras.reordered, bytes.len());
         }
@@ -201,13 +181,9 @@ impl Line {
         fate
     }
 
-    /// When the next packet is due at the far end, or moves on towards it.
+    /// When the next packet is due at the far end, or the line wants to be asked for it.
     pub fn next_delivery(&self) -> Option<Instant> {
-        let late = self.late.peek().map(|Reverse(late)| late.due);
-        match (self.link.next_delivery(), late) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        }
+        self.link.next_delivery()
     }
 
     /// The same for a driver that hands on together what belongs together: if the next packet is part of a longer one, when the
@@ -219,7 +195,7 @@ impl Line {
             self.link.upcoming().take(MOST_LOOKED_AT).map_while(|(due, content)| {
                 (content.is_part && (next..=until).contains(&due)).then_some(due)
             });
-        // What is late, or still to be decided on, waits for none.
+        // What is still to be decided on waits for none.
         let head = self.link.upcoming().next().map(|(due, _)| due);
         Some(parts.last().filter(|_| head == Some(next)).unwrap_or(next))
     }
@@ -241,7 +217,7 @@ impl Line {
             if content.corrupted {
                 self.extras.corrupted = less(self.extras.corrupted, bytes);
             }
-            if !content.extra.is_zero() {
+            if is_late(self.reorder, self.draws, content.number) {
                 self.extras.reordered = less(self.extras.reordered, bytes);
             }
             self.gaps.push_back((content.number, content.gap + 1));
@@ -261,29 +237,11 @@ impl Line {
     /// Takes the next packet that is due at `now`. Call until `None`.
     pub fn deliver(&mut self, now: Instant) -> Option<Delivery> {
         self.attend(now);
-        loop {
-            let on_time = self.link.next_delivery().unwrap_or(Instant::NEVER);
-            if let Some(Reverse(late)) = self.late.peek()
-                && late.due <= on_time
-            {
-                if late.due > now {
-                    return None;
-                }
-                let Reverse(late) = self.late.pop()?;
-                self.waiting = less(self.waiting, late.content.bytes.len());
-                return Some(delivery(late.content, late.due));
-            }
-            let mut content = self.link.deliver(now)?;
-            content.gap = self.gap_before(&content);
-            if content.extra.is_zero() {
-                return Some(delivery(content, on_time));
-            }
-            count(&mut self.waiting, content.bytes.len());
-            // Tells those apart that are due at one time.
-            let number = self.moved;
-            self.moved += 1;
-            self.late.push(Reverse(Late { due: on_time + content.extra, number, content }));
-        }
+        let due = self.link.next_delivery()?;
+        let content = self.link.deliver(now)?;
+        let gap = self.gap_before(&content);
+        let Content { bytes, marked, is_part, .. } = content;
+        Some(Delivery { bytes, due, gap, marked, is_part })
     }
 
     /// Takes a buffer back.
@@ -296,17 +254,11 @@ impl Line {
         self.next_delivery().is_none()
     }
 
-    /// Where every packet went: those that are late are held.
+    /// Where every packet went.
     pub fn books(&mut self, now: Instant) -> Books {
         // What has vanished on the line by now is dropped, not held.
         self.attend(now);
-        let mut books = self.link.books();
-        books.held += self.waiting;
-        books.delivered = Tally {
-            packets: books.delivered.packets - self.waiting.packets,
-            bytes: books.delivered.bytes - self.waiting.bytes,
-        };
-        books
+        self.link.books()
     }
 
     /// What there is to count beside the books.
@@ -320,9 +272,9 @@ impl Line {
     }
 }
 
-fn delivery(content: Content, due: Instant) -> Delivery {
-    let Content { bytes, gap, marked, is_part, .. } = content;
-    Delivery { bytes, due, gap, marked, is_part }
+/// Whether the link, which draws the same, has a packet fall behind.
+fn is_late(reorder: Option<Reorder>, draws: Draws, number: u64) -> bool {
+    reorder.is_some_and(|reorder| reorder.probability.hits(draws.draw(Question::Reorder, number)))
 }
 
 fn count(tally: &mut Tally, bytes: usize) {

@@ -5,7 +5,7 @@
 
 use link::{
     Balanced, Buffer, Burst, CoDel, ConfigError, Discipline, Linear, LinkConfig, LossModel, Measure,
-    Probability, Red,
+    Probability, Red, Reorder,
 };
 use serde::Deserialize;
 use thiserror::Error;
@@ -183,6 +183,7 @@ impl Direction<'_> {
             buffer: self.read("queue", Value::buffer)?.unwrap_or(Buffer::Unlimited),
             discipline: self.discipline()?,
             loss: self.loss()?,
+            reorder: self.read("reorder", Value::reorder)?,
             ..LinkConfig::default()
         };
         let chance = |name| Ok(self.read(name, |value| value.probability(&value.text))?.unwrap_or_default());
@@ -190,7 +191,6 @@ impl Direction<'_> {
             link,
             duplicate: chance("duplicate")?,
             corrupt: chance("corrupt")?,
-            reorder: self.read("reorder", Value::reorder)?,
             path_mtu: self.read("path-mtu", Value::path_mtu)?,
         })
     }
@@ -385,10 +385,10 @@ impl Value {
     }
 
     /// `0.01,5ms`.
-    fn reorder(&self) -> Result<(Probability, Duration), SettingsError> {
+    fn reorder(&self) -> Result<Reorder, SettingsError> {
         let (probability, extra) = self.pair(',', "a probability and an extra delay, such as `0.01,5ms`")?;
         let extra = extra.parse().map_err(|e: units::ParseError| self.error(&e.to_string()))?;
-        Ok((self.probability(probability)?, extra))
+        Ok(Reorder { probability: self.probability(probability)?, by: extra })
     }
 }
 

@@ -124,8 +124,8 @@ fn one_bit_is_turned() {
 
 #[test]
 fn the_late_are_passed() {
-    let reorder = Some((p(0.5), MS * 5));
-    let mut line = Line::new(&LineConfig { reorder, ..LineConfig::default() }, 1, "up");
+    let reorder = Some(Reorder { probability: p(0.5), by: MS * 5 });
+    let mut line = only(LinkConfig { reorder, ..LinkConfig::default() });
     let late: Vec<bool> =
         (0..20).map(|number| line.offer(at(u64::from(number)), &packet(number, 100)).late).collect();
     assert!(late.contains(&true) && late.contains(&false));
@@ -262,9 +262,10 @@ fn anything() -> impl Strategy<Value = LineConfig> {
             delay: MS * delay,
             buffer: link::Buffer::packets(room).unwrap(),
             loss,
+            reorder: Some(Reorder { probability: p(c), by: MS * 7 }),
             ..LinkConfig::default()
         };
-        LineConfig { link, duplicate: p(a), corrupt: p(b), reorder: Some((p(c), MS * 7)), path_mtu: None }
+        LineConfig { link, duplicate: p(a), corrupt: p(b), path_mtu: None }
     })
 }
 

@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
-use link::{Burst, LinkConfig, LossModel, Probability};
+use link::{Burst, LinkConfig, LossModel, Probability, Reorder};
 use proptest::prelude::*;
 use units::{Duration, Instant, Rate};
 use wire::{Checksum, Control, Ecn, Flags, Options, Segment, SeqNum, Timestamps, UnscaledWindow, ip, tcp};
@@ -87,10 +87,15 @@ fn anything() -> impl Strategy<Value = LineConfig> {
     ];
     let rate = prop_oneof![Just(None), (1_000_000..5_000_000_000u64).prop_map(Rate::from_bits_per_sec)];
     (loss, rate, 0.0..0.2, 0.0..0.2, 0.0..0.2, 0..3u64).prop_map(|(loss, rate, a, b, c, delay)| LineConfig {
-        link: LinkConfig { rate, delay: MS * delay, loss, ..LinkConfig::default() },
+        link: LinkConfig {
+            rate,
+            delay: MS * delay,
+            loss,
+            reorder: Some(Reorder { probability: p(c), by: MS }),
+            ..LinkConfig::default()
+        },
         duplicate: p(a),
         corrupt: p(b),
-        reorder: Some((p(c), MS)),
         path_mtu: None,
     })
 }

@@ -66,8 +66,8 @@ fn every_way_to_write_a_queue_and_a_loss_is_read() {
     assert_eq!(rated(r#""loss-mask": "1, 0,0""#).link.loss, LossModel::Mask(vec![true, false, false]));
     let line = rated(r#""duplicate": "10%", "corrupt": "0.1", "reorder": "0.1,5ms""#);
     assert_eq!(
-        (line.duplicate, line.corrupt, line.reorder),
-        (tenth, tenth, Some((tenth, Duration::from_millis(5))))
+        (line.duplicate, line.corrupt, line.link.reorder),
+        (tenth, tenth, Some(Reorder { probability: tenth, by: Duration::from_millis(5) }))
     );
 }
 
