@@ -4,17 +4,56 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 
 use wire::gso::Offload;
-use wire::{Checksum, Segment, SeqNum, icmp, ip, tcp};
+use wire::{Checksum, Header, Segment, SeqNum, icmp, ip, tcp};
 
 use crate::tuple::Tuple;
 
 /// A packet that is to be sent.
 #[derive(Debug, Clone, Default)]
 pub struct Outgoing {
-    /// Its bytes.
-    pub bytes: Vec<u8>,
+    /// Room for what stands before a packet on its way to a device that is asked to do something, and the packet.
+    frame: Vec<u8>,
     /// What the device is to do about it; nothing unless the stack was told that it can.
     pub offload: Offload,
+}
+
+impl Outgoing {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.frame.get(Offload::LEN..).unwrap_or_default()
+    }
+
+    /// Its bytes behind the header that says what the device is to do.
+    pub fn frame(&mut self) -> &[u8] {
+        if let Some(header) = self.frame.first_chunk_mut() {
+            *header = self.offload.to_bytes();
+        }
+        &self.frame
+    }
+
+    /// Empties it for a packet of about so many bytes, which are to be appended.
+    fn begin(&mut self, len: usize) -> &mut Vec<u8> {
+        self.frame.clear();
+        // One call for all that follows.
+        self.frame.reserve(Offload::LEN + len + Header::MAX_LEN);
+        self.frame.extend_from_slice(&[0; Offload::LEN]);
+        &mut self.frame
+    }
+
+    /// Makes it the packet that `write` appends.
+    pub(crate) fn write_with<E>(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.offload = Offload::NONE;
+        write(self.begin(0))
+    }
+
+    /// Appends to its payload.
+    pub(crate) fn append(&mut self, [first, second]: [&[u8]; 2]) {
+        self.frame.extend_from_slice(first);
+        self.frame.extend_from_slice(second);
+    }
 }
 
 /// A packet that arrived.
@@ -115,23 +154,22 @@ fn read_icmp(ip: ip::View<'_>) -> Result<Arrived<'_>, Ignored> {
 pub(crate) fn write(
     tuple: &Tuple,
     segment: &Segment,
-    [first, second]: [&[u8]; 2],
+    payload: [&[u8]; 2],
     offload: bool,
     out: &mut Outgoing,
 ) -> Option<()> {
     let (ip, repr) = headers(tuple, segment)?;
-    out.bytes.clear();
-    ip.write(&mut out.bytes);
-    if offload {
-        out.bytes.extend_from_slice(&repr.partial_header(ip.pseudo_header()));
+    let header = if offload {
         out.offload = Offload::of(&ip, &repr, NonZeroU16::MAX);
+        repr.partial_header(ip.pseudo_header())
     } else {
-        let payload = Checksum::of(first).with(second);
-        out.bytes.extend_from_slice(&repr.header(ip.pseudo_header(), payload));
         out.offload = Offload::NONE;
-    }
-    out.bytes.extend_from_slice(first);
-    out.bytes.extend_from_slice(second);
+        repr.header(ip.pseudo_header(), Checksum::of(payload[0]).with(payload[1]))
+    };
+    let bytes = out.begin(ip.packet_len());
+    ip.write(bytes);
+    header.write(bytes);
+    out.append(payload);
     Some(())
 }
 
@@ -141,9 +179,9 @@ pub(crate) fn lengthen(tuple: &Tuple, segment: &Segment, size: NonZeroU16, out: 
     let (ip, repr) = headers(tuple, segment)?;
     let (ip_header, tcp_header) = (ip.header(), repr.partial_header(ip.pseudo_header()));
     let split = ip_header.len();
-    out.bytes.get_mut(..split)?.copy_from_slice(&ip_header);
-
-    out.bytes.get_mut(split..split + tcp_header.len())?.copy_from_slice(&tcp_header);
+    let packet = out.frame.get_mut(Offload::LEN..)?;
+    packet.get_mut(..split)?.copy_from_slice(&ip_header);
+    packet.get_mut(split..split + tcp_header.len())?.copy_from_slice(&tcp_header);
     out.offload = Offload::of(&ip, &repr, size);
     Some(())
 }

@@ -147,7 +147,7 @@ impl Proxy {
         if relay.trying.is_none() {
             fate = self.down(stack, &mut relay, now);
             if fate == Fate::Goes {
-                fate = self.up(stack, &mut relay, now);
+                fate = self.up(stack, &mut relay);
             }
         }
         self.go_on(stack, relay, fate, now);
@@ -192,7 +192,7 @@ impl Proxy {
     }
 
     /// From the peer to the upstream.
-    fn up(&mut self, stack: &mut Stack, relay: &mut Relay, now: Instant) -> Fate {
+    fn up(&mut self, stack: &mut Stack, relay: &mut Relay) -> Fate {
         relay.upstream_is_full = false;
         loop {
             let [first, _] = stack.peek(relay.id);
@@ -202,7 +202,7 @@ impl Proxy {
             match send(&relay.socket, first, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
                 Ok(count) => {
                     self.counters.up_bytes += count as u64;
-                    stack.consume(relay.id, count, now);
+                    stack.consume(relay.id, count);
                 }
                 Err(Errno::AGAIN | Errno::INTR) => {
                     relay.upstream_is_full = true;

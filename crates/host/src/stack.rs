@@ -215,11 +215,8 @@ impl Stack {
     }
 
     /// Moves bytes that arrived in order into `into` and returns how many; 0 for a connection that is over.
-    pub fn read(&mut self, id: ConnectionId, into: &mut [u8], now: Instant) -> usize {
-        let Some(slot) = self.slot(id) else { return 0 };
-        let taken = slot.stream.read(into);
-        self.note_read(id, taken, now);
-        taken
+    pub fn read(&mut self, id: ConnectionId, into: &mut [u8]) -> usize {
+        self.take(id, |stream| stream.read(into))
     }
 
     /// What arrived in order and has not been read, in at most two pieces; the second is empty when the first is.
@@ -229,20 +226,28 @@ impl Stack {
     }
 
     /// Drops up to `bytes` that arrived in order, as if they had been read, and returns how many.
-    pub fn consume(&mut self, id: ConnectionId, bytes: usize, now: Instant) -> usize {
-        let Some(slot) = self.slot(id) else { return 0 };
-        let taken = slot.stream.consume(bytes);
-        self.note_read(id, taken, now);
-        taken
+    pub fn consume(&mut self, id: ConnectionId, bytes: usize) -> usize {
+        self.take(id, |stream| stream.consume(bytes))
     }
 
-    fn note_read(&mut self, id: ConnectionId, taken: usize, now: Instant) {
-        let Some(slot) = self.slot(id) else { return };
+    #[inline]
+    fn take(&mut self, id: ConnectionId, take: impl FnOnce(&mut ByteStream) -> usize) -> usize {
+        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return 0 };
+        let taken = take(&mut slot.stream);
         slot.read_bytes += taken as u64;
         slot.seen_readable = slot.stream.readable();
-        if taken > 0 {
-            self.settle(id, now);
+        if taken == 0 {
+            return 0;
         }
+        if slot.stream.owes_acknowledgment() {
+            // The window has opened, perhaps.
+            self.line_up(id);
+        } else {
+            slot.count(&mut self.buffered);
+            // What has run empty is given back when it has been quiet for long.
+            self.timers.set(id, &mut slot.timer, slot.active_at + QUIET);
+        }
+        taken
     }
 
     /// Queues bytes to be sent and returns how many fit. If that is not all, [`What::Writable`] says when to go on.
@@ -254,8 +259,10 @@ impl Stack {
         let Some(slot) = self.slot(id) else { return Err(CallError::Over { call: "write" }) };
         let taken = slot.stream.write(&bytes[..bytes.len().min(room)])?;
         slot.blocked = taken < bytes.len();
-        if taken > 0 {
+        if slot.blocked && taken > 0 {
             self.settle(id, now);
+        } else if taken > 0 {
+            self.line_up(id);
         }
         Ok(taken)
     }
@@ -272,6 +279,9 @@ impl Stack {
 
     fn room_to_write(&self, id: ConnectionId) -> usize {
         let free = self.config.limits.buffered_bytes.saturating_sub(self.buffered);
+        if free >= Limits::RESERVE {
+            return free;
+        }
         let held = self.slots.get(id.index()).map_or(0, |slot| slot.stream.unacknowledged());
         free.max(Limits::RESERVE.saturating_sub(usize::try_from(held).unwrap_or(usize::MAX)))
     }

@@ -38,7 +38,7 @@ fn exchanged_over<F: FnMut(usize, &[u8]) -> Fate>(
             What::Readable => {
                 let mut buffer = [0; 4096];
                 loop {
-                    let count = stack.read(event.id, &mut buffer, now);
+                    let count = stack.read(event.id, &mut buffer);
                     if count == 0 {
                         break;
                     }

@@ -30,7 +30,7 @@ impl Download {
             (_, What::Readable) => {
                 let mut buffer = [0; 4096];
                 loop {
-                    let count = stack.read(id, &mut buffer, now);
+                    let count = stack.read(id, &mut buffer);
                     if count == 0 {
                         break;
                     }
@@ -173,7 +173,7 @@ fn past_the_half_open_limit_cookies_let_the_good_in() {
         let tuple = host::Tuple { local: common::address(3), ..tuple(port + 1, 80) };
         flood.connect(tuple, world.now).unwrap();
         assert!(flood.poll_transmit(world.now, &mut packet));
-        world.inject(0, &packet.bytes);
+        world.inject(0, packet.bytes());
         while world.hosts[0].poll_transmit(world.now, &mut packet) {}
     }
     assert_eq!(world.server().connections(), 4);
@@ -212,7 +212,7 @@ fn a_cookie_survives_the_loss_of_what_shows_it_first() {
             stack.write(event.id, &[b'x'; 8000], now).unwrap();
         }
         if host == 0 {
-            heard += stack.read(event.id, &mut [0; 10_000], now);
+            heard += stack.read(event.id, &mut [0; 10_000]);
         }
     };
     let end = world.now + Duration::from_secs(20);
@@ -346,10 +346,10 @@ fn a_full_accept_queue_takes_nobody_in() {
         let mut packet = host::Outgoing::default();
         for _ in 0..3 {
             while world.hosts[1].poll_transmit(world.now, &mut packet) {
-                world.hosts[0].receive(&packet.bytes, host::Checksums::Verify, world.now);
+                world.hosts[0].receive(packet.bytes(), host::Checksums::Verify, world.now);
             }
             while world.hosts[0].poll_transmit(world.now, &mut packet) {
-                world.hosts[1].receive(&packet.bytes, host::Checksums::Verify, world.now);
+                world.hosts[1].receive(packet.bytes(), host::Checksums::Verify, world.now);
             }
         }
     }
@@ -397,17 +397,19 @@ fn offloaded_packets_are_cut_into_those_that_leave_without() {
         while world.now < end {
             let now = world.now;
             while world.hosts[0].poll_transmit(now, &mut packet) {
-                let offload = packet.offload;
-                if let Some(checksum) = offload.checksum {
-                    wire::gso::complete(&mut packet.bytes, checksum).unwrap();
+                let (header, bytes) = packet.frame().split_first_chunk().unwrap();
+                let (said, mut bytes) = (wire::gso::Offload::from_bytes(header).unwrap(), bytes.to_vec());
+                assert_eq!((said, &bytes[..]), (packet.offload, packet.bytes()));
+                if let Some(checksum) = said.checksum {
+                    wire::gso::complete(&mut bytes, checksum).unwrap();
                 }
-                let Some(segmentation) = offload.segmentation else {
-                    packets.push(packet.bytes.clone());
-                    inbound.push(packet.bytes.clone());
+                let Some(segmentation) = said.segmentation else {
+                    packets.push(bytes.clone());
+                    inbound.push(bytes);
                     continue;
                 };
                 long += 1;
-                let mut cutter = wire::gso::Cutter::new(&packet.bytes, segmentation.size).unwrap();
+                let mut cutter = wire::gso::Cutter::new(&bytes, segmentation.size).unwrap();
                 let mut piece = Vec::new();
                 while cutter.write_next(&mut piece) {
                     // IPv4's identification says nothing of what is no fragment.
@@ -429,7 +431,7 @@ fn offloaded_packets_are_cut_into_those_that_leave_without() {
             }
             let mut answers = Vec::new();
             while world.hosts[1].poll_transmit(now, &mut packet) {
-                answers.push(packet.bytes.clone());
+                answers.push(packet.bytes().to_vec());
             }
             while let Some(event) = world.hosts[1].poll_event() {
                 download.on_event(&mut world.hosts[1], 1, event, now);
@@ -551,9 +553,10 @@ fn ten_segments(world: &mut World) -> Vec<Vec<u8>> {
     let now = world.now;
     world.client().write(id, &vec![b'x'; 14_480], now).expect("it is open");
     let mut packet = host::Outgoing::default();
-    let packets: Vec<_> =
-        std::iter::from_fn(|| world.client().poll_transmit(now, &mut packet).then(|| packet.bytes.clone()))
-            .collect();
+    let packets: Vec<_> = std::iter::from_fn(|| {
+        world.client().poll_transmit(now, &mut packet).then(|| packet.bytes().to_vec())
+    })
+    .collect();
     assert_eq!(packets.len(), 10);
     packets
 }
@@ -577,7 +580,7 @@ fn one_acknowledgment_stands_for_packets_that_arrive_together() {
     }
     assert!(world.server().poll_transmit(now, &mut out));
     assert!(!world.server().poll_transmit(now, &mut out));
-    world.inject(1, &out.bytes);
+    world.inject(1, out.bytes());
     let id = world.client().living()[0];
     assert_eq!(world.client().connection(id).map(tcp::Connection::flight), Some(0));
 }
@@ -688,7 +691,7 @@ fn a_path_that_carries_less_is_heard_of() {
     assert!(other.poll_transmit(Instant::ZERO, &mut packet));
     let mut report = Vec::new();
     let said = wire::icmp::answer::Report::TooBig { mtu: 600 };
-    wire::icmp::answer::report(said, &packet.bytes, common::address(9), &mut report).unwrap();
+    wire::icmp::answer::report(said, packet.bytes(), common::address(9), &mut report).unwrap();
     world.inject(0, &report);
     assert_eq!(world.server().counters().icmp_believed, believed);
 }
@@ -710,8 +713,8 @@ fn a_ping_is_answered_by_whom_it_is_for() {
         let now = world.now;
         assert_eq!(world.server().poll_transmit(now, &mut answer), answered);
         if answered {
-            assert!(answer.bytes.ends_with(b"are you there"));
-            assert_eq!(answer.bytes[16..20], [192, 0, 2, 2]);
+            assert!(answer.bytes().ends_with(b"are you there"));
+            assert_eq!(answer.bytes()[16..20], [192, 0, 2, 2]);
         }
     }
 }

@@ -336,9 +336,9 @@ impl Service for Sink {
         debug_assert!(opened.is_ok());
     }
 
-    fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
+    fn on_event(&mut self, stack: &mut Stack, event: Event, _now: Instant) {
         let unread: usize = stack.peek(event.id).iter().map(|part| part.len()).sum();
-        stack.consume(event.id, unread, now);
+        stack.consume(event.id, unread);
         if stack.is_at_end(event.id) {
             self.closes = Some(event.id);
         }

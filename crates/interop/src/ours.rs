@@ -207,7 +207,7 @@ impl Ours {
             if used == 0 {
                 break;
             }
-            stack.consume(id, used, now);
+            stack.consume(id, used);
         }
         if stack.is_at_end(id) && (job.request.is_none() || job.read < job.wanted()) {
             job.wrong = Some("too few bytes");

@@ -111,6 +111,11 @@ impl ByteStream {
         Some((segment, payload))
     }
 
+    /// As [`Connection::runs_dry`].
+    pub fn runs_dry(&mut self) -> bool {
+        self.connection.runs_dry()
+    }
+
     /// As [`Connection::connect`].
     ///
     /// # Errors

@@ -230,6 +230,18 @@ impl Connection {
         self.events.pop()
     }
 
+    /// Whether [`poll_event`](Self::poll_event) has anything.
+    #[inline]
+    pub fn has_event(&self) -> bool {
+        self.events.any()
+    }
+
+    /// Whether an acknowledgment is due.
+    #[inline]
+    pub fn owes_acknowledgment(&self) -> bool {
+        self.rcv.ack_is_due()
+    }
+
     /// Whether [`poll_transmit`](Self::poll_transmit) has nothing for sure, because nothing is owed, unsent or in flight. If
     /// not, it may have nothing all the same; this is a cheaper question for whoever mostly receives.
     #[inline]

@@ -58,6 +58,20 @@ impl Connection {
         Some(segment)
     }
 
+    /// Whether [`poll_transmit`](Self::poll_transmit), which has just given a segment, has given all for now: then that is noted
+    /// as by the call that finds nothing, which need not be made. For whoever sends little at a time.
+    pub fn runs_dry(&mut self) -> bool {
+        let dry = self.state.can_send()
+            && self.snd.nxt == self.snd.end()
+            && self.snd.repair.point.is_none()
+            && !self.rcv.ack_is_due()
+            && self.reset.is_none();
+        if dry {
+            self.note_dry();
+        }
+        dry
+    }
+
     fn pure_ack(&mut self, now: Instant) -> Segment {
         let asks = self.guard.is_some() && self.take_keep_alive();
         // RFC 9293 §3.8.4: what lies before the peer's window must be answered.

@@ -115,6 +115,11 @@ impl Events {
         }
     }
 
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.first.is_some()
+    }
+
     /// Asked after everything that happens, and seldom has an answer.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Event> {

@@ -165,7 +165,9 @@ impl Connection {
         let Some(guard) = &mut self.guard else { return };
         if guard.owes_since == Instant::NEVER {
             guard.owes_since = now;
-            self.look_again(now);
+            // What else is due may come up too early: then it is looked at again.
+            let patience = self.config.patience.user_timeout;
+            self.timers.limit = self.timers.limit.min(patience.map_or(Instant::NEVER, |span| now + span));
         }
     }
 

@@ -286,12 +286,17 @@ impl Victim {
 
     fn drain(&mut self) -> Result<(), String> {
         let mut sent = 0;
+        let mut dry = false;
         loop {
             let at_rest = self.stream.is_at_rest();
             let Some(segment) = self.stream.poll_transmit(self.now, &mut self.payload) else { break };
-            if at_rest {
-                return Err(format!("sent at rest: {segment:?}"));
+            if at_rest || dry {
+                return Err(format!(
+                    "sent {}: {segment:?}",
+                    if dry { "when it had run dry" } else { "at rest" }
+                ));
             }
+            dry = self.stream.runs_dry();
             if segment.control != Control::Rst {
                 self.expects = segment.ack.unwrap_or(self.expects);
             }

@@ -35,6 +35,20 @@ impl Checksum {
         self
     }
 
+    /// Of so many bytes, whose number is known beforehand and even: without a loop for a header.
+    #[inline]
+    pub(crate) fn of_array<const LEN: usize>(bytes: &[u8; LEN]) -> Self {
+        const { assert!(LEN.is_multiple_of(2), "a word begins behind it") };
+        Self { sum: sum_of(bytes), odd: false }
+    }
+
+    /// Of words of 16 bits that were added as numbers: up to 2⁴⁸ of them.
+    #[inline]
+    pub(crate) fn of_words(sum: u64) -> Self {
+        let [low, high, ..] = fold(sum).to_le_bytes();
+        Self { sum: u16::from_le_bytes([low, high]), odd: false }
+    }
+
     /// What a field says that was written before.
     pub(crate) fn from_field(field: u16) -> Self {
         Self { sum: !field, odd: false }
@@ -44,12 +58,6 @@ impl Checksum {
     pub(crate) fn with_word(mut self, word: u16) -> Self {
         self.add(word);
         self
-    }
-
-    /// The same of 32 bits.
-    pub(crate) fn with_number(self, number: u32) -> Self {
-        let [a, b, c, d] = number.to_be_bytes();
-        self.with_word(u16::from_be_bytes([a, b])).with_word(u16::from_be_bytes([c, d]))
     }
 
     /// Without a number of 16 bits that was added. Only after an even number of bytes.
@@ -90,18 +98,27 @@ impl Checksum {
 }
 
 /// The sum over bytes that begin a word; a zero stands behind an odd number of them.
+#[inline]
 fn sum_of(bytes: &[u8]) -> u16 {
     // RFC 1071 §2 (C): words of 32 bits give the same sum, and a sum of 64 bits holds the carries of 2³² of them.
-    // Two sums, so that the halves of a wide load go their own ways.
-    let (wide, rest) = bytes.as_chunks::<8>();
-    let (mut low, mut high) = (0, 0);
-    for word in wide {
-        // (B): the order of bytes does not matter as long as the sum is read in the same.
-        let word = u64::from_ne_bytes(*word);
-        low += word & 0xffff_ffff;
-        high += word >> 32;
+    // Several sums, so that the parts of a wide load go their own ways.
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    let (mut low, mut high) = ([0; 4], [0; 4]);
+    for block in blocks {
+        let (wide, _) = block.as_chunks::<8>();
+        for ((low, high), word) in low.iter_mut().zip(&mut high).zip(wide) {
+            // (B): the order of bytes does not matter as long as the sum is read in the same.
+            let word = u64::from_ne_bytes(*word);
+            *low += word & 0xffff_ffff;
+            *high += word >> 32;
+        }
     }
-    let mut sum = fold(low) + fold(high);
+    let mut sum = low.iter().chain(&high).sum::<u64>();
+    let (wide, rest) = rest.as_chunks::<8>();
+    for word in wide {
+        let word = u64::from_ne_bytes(*word);
+        sum += (word & 0xffff_ffff) + (word >> 32);
+    }
     let (words, last) = rest.as_chunks::<2>();
     for &word in words {
         sum += u64::from(u16::from_ne_bytes(word));
@@ -114,6 +131,7 @@ fn sum_of(bytes: &[u8]) -> u16 {
 }
 
 /// The same in one's complement, below 2¹⁶.
+#[inline]
 fn fold(sum: u64) -> u64 {
     // Each step adds what is above to what is below, and leaves at most 33, 18, 17 and 16 bits.
     let sum = (sum & 0xffff_ffff) + (sum >> 32);

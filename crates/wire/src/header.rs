@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Deref;
 
+use crate::checksum::Checksum;
+
 /// The bytes of one header, of at most 60: what an IPv4 or TCP header can be. Nothing is allocated for it; copy it to
 /// where it is wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,6 +26,22 @@ impl Header {
             room.copy_from_slice(bytes);
             self.len = end;
         }
+    }
+
+    /// Appends it to a packet.
+    #[inline]
+    pub fn write(&self, out: &mut Vec<u8>) {
+        // All of its room and then less: a length that is known is no call.
+        let end = out.len() + self.len;
+        out.extend_from_slice(&self.bytes);
+        out.truncate(end);
+    }
+
+    /// The sum over its bytes.
+    #[inline]
+    pub(crate) fn sum(&self) -> Checksum {
+        // A header is whole words, and behind it there are zeros.
+        Checksum::of_array(&self.bytes)
     }
 
     /// Puts a number where there are two bytes already.

@@ -95,7 +95,7 @@ impl Repr {
         header[9] = self.protocol;
         header[12..16].copy_from_slice(&self.source.octets());
         header[16..20].copy_from_slice(&self.destination.octets());
-        let checksum = Checksum::of(&header).field();
+        let checksum = Checksum::of_array(&header).field();
         header[10..12].copy_from_slice(&checksum.to_be_bytes());
         header
     }
@@ -219,7 +219,10 @@ impl<'a> View<'a> {
 
     /// Whether the header is intact.
     pub fn checksum_is_good(&self) -> bool {
-        Checksum::of(self.header).is_good()
+        match self.header.first_chunk::<HEADER_LEN>() {
+            Some(header) if self.header.len() == HEADER_LEN => Checksum::of_array(header).is_good(),
+            _ => Checksum::of(self.header).is_good(),
+        }
     }
 
     /// The checksum's field.
@@ -265,11 +268,9 @@ impl<'a> View<'a> {
 }
 
 fn pseudo_header(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, payload_len: u16) -> Checksum {
-    Checksum::EMPTY
-        .with_number(source.to_bits())
-        .with_number(destination.to_bits())
-        .with_word(u16::from(protocol))
-        .with_word(payload_len)
+    // RFC 1071 §2 (C): an address is two words, and so is what holds both.
+    let addresses = u64::from(source.to_bits()) + u64::from(destination.to_bits());
+    Checksum::of_words(addresses + u64::from(protocol) + u64::from(payload_len))
 }
 
 #[cfg(test)]

@@ -174,7 +174,7 @@ impl Repr {
     /// The bytes of the header, with the checksum that belongs to these sums, as for [`write`](Self::write).
     pub fn header(&self, pseudo_header: Checksum, payload: Checksum) -> Header {
         let mut header = self.unsummed();
-        let checksum = pseudo_header.with(&header).and(payload).field();
+        let checksum = pseudo_header.and(header.sum()).and(payload).field();
         header.set_word(CHECKSUM_AT, checksum);
         header
     }
@@ -190,17 +190,17 @@ impl Repr {
     /// The header with a checksum of zero.
     fn unsummed(&self) -> Header {
         let segment = &self.segment;
-        let mut header = Header::EMPTY;
-        header.push(&self.ports.source.to_be_bytes());
-        header.push(&self.ports.destination.to_be_bytes());
-        header.push(&segment.seq.value().to_be_bytes());
-        header.push(&segment.ack.map_or(0, SeqNum::value).to_be_bytes());
         // The constructor has checked that there are at most ten words of options.
         let words = u8::try_from((Segment::TCP_HEADER + segment.options.wire_len()) / 4).unwrap_or(15);
-        header.push(&[words << 4, Flags::of(segment).0]);
-        header.push(&segment.window.value().to_be_bytes());
-        // Checksum, to be filled in, and an urgent pointer that means nothing.
-        header.push(&[0; 4]);
+        // Checksum, to be filled in, and an urgent pointer that means nothing, stay zero.
+        let mut fixed = [0; HEADER_LEN];
+        fixed[..2].copy_from_slice(&self.ports.source.to_be_bytes());
+        fixed[2..4].copy_from_slice(&self.ports.destination.to_be_bytes());
+        fixed[4..8].copy_from_slice(&segment.seq.value().to_be_bytes());
+        fixed[8..12].copy_from_slice(&segment.ack.map_or(0, SeqNum::value).to_be_bytes());
+        fixed[12..14].copy_from_slice(&[words << 4, Flags::of(segment).0]);
+        fixed[14..16].copy_from_slice(&segment.window.value().to_be_bytes());
+        let mut header = Header::from(fixed.as_slice());
         option::write(&segment.options, &mut header);
         header
     }
@@ -209,6 +209,7 @@ impl Repr {
 /// A segment's bytes, of which the header is known to be there. Everything else is as it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View<'a> {
+    bytes: &'a [u8],
     fixed: &'a [u8; HEADER_LEN],
     options: &'a [u8],
     payload: &'a [u8],
@@ -246,7 +247,7 @@ impl<'a> View<'a> {
         let offset = usize::from(fixed[12] >> 4) * 4;
         let split = offset.checked_sub(HEADER_LEN).and_then(|options| rest.split_at_checked(options));
         let Some((options, payload)) = split else { return Err(ViewError::Offset { offset, len }) };
-        Ok(Self { fixed, options, payload })
+        Ok(Self { bytes, fixed, options, payload })
     }
 
     /// The ports.
@@ -301,7 +302,7 @@ impl<'a> View<'a> {
 
     /// Whether the segment is intact, given the sum over its pseudo-header.
     pub fn checksum_is_good(&self, pseudo_header: Checksum) -> bool {
-        pseudo_header.with(self.fixed).with(self.options).with(self.payload).is_good()
+        pseudo_header.with(self.bytes).is_good()
     }
 
     /// What the stack believes of it, in a packet with this ECN field; `None` when the control bits exclude each other.
@@ -318,9 +319,10 @@ impl<'a> View<'a> {
             flags: flags.marks().with_ecn(ecn),
             window: self.window(),
             payload_len: u32::try_from(self.payload.len()).ok()?,
-            options: option::believed(self.options(), control == Control::Syn),
+            options: option::believed(self.options, control == Control::Syn),
         };
-        Repr::new(self.ports(), segment).ok()
+        // What is believed of the options fits, and those of a SYN stand on one.
+        Some(Repr { ports: self.ports(), segment })
     }
 
     fn word(&self, at: usize) -> u16 {

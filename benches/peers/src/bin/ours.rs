@@ -32,7 +32,7 @@ impl Bench {
 
     fn read(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         loop {
-            let taken = stack.read(id, &mut self.bytes, now);
+            let taken = stack.read(id, &mut self.bytes);
             let peer = &mut self.peers[id.index()];
             if peer.port == REQUESTS {
                 peer.asked += taken;

@@ -142,7 +142,7 @@ impl FileServer {
         match exchange.phase {
             Phase::Closing => {
                 // What still comes is of no use, but must not fill the window.
-                while stack.read(exchange.id, &mut self.chunk, now) > 0 {}
+                while stack.read(exchange.id, &mut self.chunk) > 0 {}
                 Step::Wait
             }
             Phase::Body(body) => match request::skip(body, &exchange.inbox) {
@@ -182,7 +182,7 @@ impl FileServer {
 
     /// Takes in more of what the peer says.
     fn fill(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) -> Step {
-        let count = stack.read(exchange.id, &mut self.chunk[..4096], now);
+        let count = stack.read(exchange.id, &mut self.chunk[..4096]);
         if count == 0 {
             if stack.is_at_end(exchange.id) {
                 self.hang_up(stack, exchange, now);

@@ -25,6 +25,17 @@ pub(super) struct Carried {
     payload: Vec<u8>,
 }
 
+/// What a connection has sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    /// Nothing: it has nothing to send.
+    Nothing,
+    /// A packet, and perhaps there is more.
+    Some,
+    /// A packet, and it has nothing more to send.
+    Last,
+}
+
 impl Stack {
     /// Writes the next packet to send into `out`, in place of what that holds; `false` when there is none just now.
     ///
@@ -48,7 +59,14 @@ impl Stack {
     /// As [`poll_transmit`](Self::poll_transmit), but without acknowledgments that may wait for what else has arrived:
     /// one of them may stand for what several packets bring, as it does behind a network card that joins segments. For
     /// whoever has many packets at hand, between one and the next.
+    #[inline]
     pub fn poll_pressing(&mut self, now: Instant, out: &mut Outgoing) -> bool {
+        // Asked after everything that happens.
+        let nothing = self.ready.is_empty() && self.replies.is_empty();
+        !nothing && self.next_packet(now, out)
+    }
+
+    fn next_packet(&mut self, now: Instant, out: &mut Outgoing) -> bool {
         if let Some(reply) = self.replies.pop_front() {
             *out = reply;
             self.counters.sent_packets += 1;
@@ -57,26 +75,34 @@ impl Stack {
         while let Some(&id) = self.ready.front() {
             // What has been cut goes before others have their turn: there is one place for it.
             let cut = self.carried.as_ref().is_some_and(|carried| carried.is_of(id));
-            if (self.burst < BURST || cut) && self.send(id, now, out) {
+            let sent = if self.burst < BURST || cut { self.send(id, now, out) } else { Sent::Nothing };
+            if sent == Sent::Some {
                 self.burst += 1;
                 self.counters.sent_packets += 1;
                 return true;
             }
             self.ready.pop_front();
-            if self.burst >= BURST {
+            if self.burst >= BURST && sent == Sent::Nothing {
                 self.ready.push_back(id);
             } else {
                 self.rest(id, now);
             }
             self.burst = 0;
+            if sent == Sent::Last {
+                self.counters.sent_packets += 1;
+                return true;
+            }
         }
         false
     }
 
     /// A connection's next segment, or several in one packet.
-    fn send(&mut self, id: ConnectionId, now: Instant, out: &mut Outgoing) -> bool {
+    #[inline]
+    fn send(&mut self, id: ConnectionId, now: Instant, out: &mut Outgoing) -> Sent {
         let offload = self.config.offload;
-        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return false };
+        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
+            return Sent::Nothing;
+        };
         let carried = match &self.carried {
             Some(carried) if carried.id == id => self.carried.take(),
             _ => None,
@@ -84,15 +110,17 @@ impl Stack {
         let first = if let Some(Carried { segment, payload, .. }) = carried {
             packet::write(&slot.tuple, &segment, [&payload, &[]], offload, out).map(|()| segment)
         } else {
-            let Some((segment, payload)) = slot.stream.poll_transmit_slices(now) else { return false };
+            let Some((segment, payload)) = slot.stream.poll_transmit_slices(now) else {
+                return Sent::Nothing;
+            };
             packet::write(&slot.tuple, &segment, payload, offload, out).map(|()| segment)
         };
-        let Some(first) = first else { return false };
+        let Some(first) = first else { return Sent::Nothing };
         slot.sent(&first, now);
         if offload && first.payload_len == slot.stream.smss() && first.control == Control::None {
             self.carried = slot.gather(first, now, out);
         }
-        true
+        if self.carried.is_none() && slot.stream.runs_dry() { Sent::Last } else { Sent::Some }
     }
 
     /// A connection has nothing to send just now.
@@ -149,8 +177,7 @@ impl Slot {
                 carried = Some(Carried { id: self.id, segment: next, payload: payload.concat() });
                 break;
             }
-            out.bytes.extend_from_slice(payload[0]);
-            out.bytes.extend_from_slice(payload[1]);
+            out.append(payload);
             all.payload_len += next.payload_len;
             all.flags = next.flags;
         }

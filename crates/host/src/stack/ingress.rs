@@ -38,30 +38,33 @@ impl Stack {
     }
 
     fn on_segment(&mut self, tuple: Tuple, segment: &Segment, payload: &[u8], now: Instant) {
-        let Some(id) = self.find(&tuple) else {
+        let Some(slot) = self.place(&tuple).and_then(|index| self.slots.get(index)) else {
             self.on_stray(tuple, segment, payload, now);
             return;
         };
-        if self.is_new_start(id, segment) {
+        let id = slot.id;
+        if slot.stream.state() == State::TimeWait && slot.stream.may_be_succeeded_by(segment) {
             // RFC 6191 §2, RFC 9293 §3.6.1: a new connection between the same ends, begun behind the old one.
-            let behind = self.slots[id.index()].stream.send_state().max;
+            let behind = slot.stream.send_state().max;
             self.cut_time_wait(id);
             self.on_syn(tuple, segment, Some(behind), now);
             return;
         }
-        // What holds nothing may go on, or nothing would ever be read and make room.
-        let holds = self.slots[id.index()].stream.held() > 0;
-        let full = self.buffered >= self.config.limits.buffered_bytes && holds;
-        if full && !payload.is_empty() {
+        if !payload.is_empty() && self.buffered >= self.config.limits.buffered_bytes && slot.stream.held() > 0
+        {
+            // What holds nothing may go on, or nothing would ever be read and make room.
             self.counters.over_budget += 1;
             return;
         }
         self.feed(id, segment, payload, now);
     }
 
+    fn place(&self, tuple: &Tuple) -> Option<usize> {
+        usize::try_from(*self.places.get(tuple)?).ok()
+    }
+
     pub(super) fn find(&self, tuple: &Tuple) -> Option<ConnectionId> {
-        let index = *self.places.get(tuple)?;
-        self.slots.get(usize::try_from(index).ok()?).map(|slot| slot.id)
+        self.slots.get(self.place(tuple)?).map(|slot| slot.id)
     }
 
     pub(super) fn feed(&mut self, id: ConnectionId, segment: &Segment, payload: &[u8], now: Instant) {
@@ -73,11 +76,6 @@ impl Stack {
             slot.last_acknowledged = Some(now);
         }
         self.settle(id, now);
-    }
-
-    fn is_new_start(&self, id: ConnectionId, segment: &Segment) -> bool {
-        let slot = &self.slots[id.index()];
-        slot.stream.state() == State::TimeWait && slot.stream.may_be_succeeded_by(segment)
     }
 
     /// A segment of no connection: a SYN, the end of a handshake that we don't remember, or a mistake.
@@ -131,7 +129,7 @@ impl Stack {
             return;
         }
         let mut reply = Outgoing::default();
-        if icmp::answer::echo_reply(request, &mut reply.bytes).is_ok() {
+        if reply.write_with(|bytes| icmp::answer::echo_reply(request, bytes)).is_ok() {
             self.counters.pings += 1;
             self.enqueue(reply);
         }

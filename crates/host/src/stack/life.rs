@@ -1,5 +1,7 @@
 //! A connection's way through the stack: what follows from a change of its state, until it is forgotten.
 
+use std::collections::hash_map::Entry;
+
 use tcp::{Pending, State};
 use units::Instant;
 
@@ -12,14 +14,10 @@ impl Stack {
     /// Brings everything up to date that depends on a connection's state, after it was fed.
     pub(super) fn settle(&mut self, id: ConnectionId, now: Instant) {
         self.take_connection_events(id, now);
-        let Limits { idle, lifetime, .. } = self.config.limits;
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return };
         if slot.stream.spare() > 0 && self.buffered > self.config.limits.buffered_bytes / 2 {
             slot.stream.release();
         }
-        let buffered = slot.stream.held() + slot.stream.spare();
-        self.buffered = self.buffered + buffered - slot.buffered;
-        slot.buffered = buffered;
         let readable = slot.stream.readable();
         slot.untold.readable |= readable > slot.seen_readable;
         slot.seen_readable = readable;
@@ -30,23 +28,47 @@ impl Stack {
                 slot.untold.writable = true;
             }
         }
-        match slot.stream.pending() {
-            Pending::Pressing if !slot.ready => {
-                slot.ready = true;
-                self.ready.push_back(id);
-            }
-            Pending::Patient if !slot.ready && !slot.patient => {
-                slot.patient = true;
-                self.patient.push_back(id);
-            }
-            Pending::Pressing | Pending::Patient | Pending::Nothing => {}
-        }
-        let deadline = slot.deadline(idle, lifetime);
-        self.timers.set(id, &mut slot.timer, deadline);
         slot.tell(&mut self.telling);
+        self.line_up(id);
+    }
+
+    /// What of it depends on the bytes that it holds, and on what it may have to send: all that a user changes who reads, or
+    /// writes what fits.
+    pub(super) fn line_up(&mut self, id: ConnectionId) {
+        let Some(slot) = self.slots.get_mut(id.index()) else { return };
+        slot.count(&mut self.buffered);
+        if slot.ready {
+            // Its deadline is looked at when it has sent.
+            return;
+        }
+        match slot.stream.pending() {
+            Pending::Pressing => {
+                slot.ready = true;
+                self.ready.push_back(slot.id);
+                return;
+            }
+            Pending::Patient if !slot.patient => {
+                slot.patient = true;
+                self.patient.push_back(slot.id);
+                return;
+            }
+            Pending::Patient => return,
+            Pending::Nothing => {}
+        }
+        let Limits { idle, lifetime, .. } = self.config.limits;
+        let deadline = slot.deadline(idle, lifetime);
+        self.timers.set(slot.id, &mut slot.timer, deadline);
     }
 
     pub(super) fn take_connection_events(&mut self, id: ConnectionId, now: Instant) {
+        let Some(slot) = self.slot(id) else { return };
+        if slot.stream.has_event() || slot.stream.state() == State::TimeWait && !slot.time_wait {
+            self.take_all_events(id, now);
+        }
+    }
+
+    #[cold]
+    fn take_all_events(&mut self, id: ConnectionId, now: Instant) {
         loop {
             let Some(slot) = self.slot(id) else { return };
             let Some(event) = slot.stream.poll_event() else { break };
@@ -153,8 +175,10 @@ impl Stack {
     fn remove(&mut self, id: ConnectionId) {
         self.carried.take_if(|carried| carried.is_of(id));
         let Some(slot) = self.slots.try_remove(id.index()) else { return };
-        if self.places.get(&slot.tuple) == Some(&id.index) {
-            self.places.remove(&slot.tuple);
+        if let Entry::Occupied(place) = self.places.entry(slot.tuple)
+            && *place.get() == id.index
+        {
+            place.remove();
         }
         self.half_open -= usize::from(slot.half_open);
         self.accept_queue -= usize::from(slot.known == Known::Waiting);

@@ -126,6 +126,14 @@ impl Slot {
         timeout.min(release).min(self.active_at + idle).min(self.start + lifetime)
     }
 
+    /// Counts its buffers among those of `all`.
+    #[inline]
+    pub(super) fn count(&mut self, all: &mut usize) {
+        let buffered = self.stream.held() + self.stream.spare();
+        *all = *all + buffered - self.buffered;
+        self.buffered = buffered;
+    }
+
     /// Puts it into the queue of those with something to tell, if it has anything.
     pub(super) fn tell(&mut self, telling: &mut VecDeque<ConnectionId>) {
         let untold = &mut self.untold;

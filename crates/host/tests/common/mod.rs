@@ -79,9 +79,9 @@ impl World {
                     busy = true;
                     let to = 1 - from;
                     self.sent += 1;
-                    if matches!(fate(to, &self.buffer.bytes), Fate::Arrives) {
+                    if matches!(fate(to, self.buffer.bytes()), Fate::Arrives) {
                         self.on_the_line
-                            .insert((self.now + DELAY, self.sent), (to, self.buffer.bytes.clone()));
+                            .insert((self.now + DELAY, self.sent), (to, self.buffer.bytes().to_vec()));
                     }
                 }
                 while let Some(event) = host.poll_event() {

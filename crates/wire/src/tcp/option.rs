@@ -253,9 +253,15 @@ pub(super) fn write(options: &Options, out: &mut Header) {
 }
 
 /// What the stack makes of the options. Of an option that comes twice, the last counts; what it has no use for is left.
-pub(super) fn believed(options: RawOptions<'_>, syn: bool) -> Options {
+pub(super) fn believed(bytes: &[u8], syn: bool) -> Options {
     let mut found = Options::default();
-    for option in options.map_while(Result::ok).filter_map(|option| option.known()) {
+    // RFC 7323, appendix A: as nearly every segment has them.
+    if let &[NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10, a, b, c, d, e, f, g, h] = bytes {
+        let (val, ecr) = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+        found.timestamps = Some(Timestamps { val, ecr });
+        return found;
+    }
+    for option in RawOptions::new(bytes).map_while(Result::ok).filter_map(|option| option.known()) {
         match option {
             KnownOption::Mss(mss) if syn => found.mss = Mss::new(mss),
             KnownOption::WindowScale(shift) if syn => found.window_scale = Some(WindowScale::clamped(shift)),
