@@ -8,6 +8,7 @@ python verification/_clients.py FOLDER [--quick]    what `clients` runs in that 
 from __future__ import annotations
 
 import contextlib
+import email
 import hashlib
 import json
 import re
@@ -106,7 +107,17 @@ def curl(place: Place) -> Iterator[tuple[str, bool]]:
         right.append(done.returncode == 0 and [out.read_bytes() for out in outs] == [content(11), content(3)])
         done = place.run("curl", "-sSf", "-g", "-r", "100-299", f"http://{host}/o11.bin")
         right.append(done.stdout == content(11)[100:300])
+        done = place.run("curl", "-sSf", "-i", "-g", "-r", "100-299,-1,1000-2000", f"http://{host}/o11.bin")
+        right.append(parts(done.stdout) == [content(11)[100:300], content(11)[-1:], content(11)[1000:2001]])
     yield f"IPv4 and IPv6, two files on a connection, ranges: {sum(right)} of {len(right)} right", all(right)
+
+
+def parts(answer: bytes) -> list[bytes]:
+    """What an answer of several parts holds, as who reads mail understands it."""
+    # Behind the status, it is a message like any other.
+    message = email.message_from_bytes(answer.partition(b"\r\n")[2])
+    held = [part.get_payload(decode=True) for part in message.walk() if not part.is_multipart()]
+    return [part for part in held if isinstance(part, bytes)]
 
 
 def wget(place: Place) -> Iterator[tuple[str, bool]]:

@@ -1,4 +1,4 @@
-"""A file server among hostile peers: a good client's speed with and without them, in one run; memory; bytes.
+"""A file server among hostile peers, over IPv4 and IPv6: a good client's speed with and without them, memory, bytes.
 
 The server is `host` on a TUN device, the good client the kernel's TCP on the same machine, and the others send from the
 same machine too: what they cost the server and what they cost the processor is not told apart, so the true ratios are
@@ -25,6 +25,9 @@ ATTACKS = {
     "scattered": 10_000,
     "overlaps": 500,
     "wraps": 20_000,
+    "too-big": 10_000,
+    "unreachable": 10_000,
+    "fragments": 20_000,
 }
 """Hostile packets a second. Where peers are sent what they asked for, each draws many others."""
 
@@ -38,16 +41,17 @@ def work(verdicts: Verdicts) -> None:
     seconds = "1" if quick else "6"
     # Whether a transfer crosses the end of the sequence space is a matter of luck: that takes many tries.
     calmly = {attack: rate // 4 if quick and attack != "wraps" else rate for attack, rate in ATTACKS.items()}
-    runs = [["hostile", seconds, str(rate), attack] for attack, rate in calmly.items()]
+    runs = [["hostile", ip, seconds, str(rate), attack] for attack, rate in calmly.items() for ip in ("4", "6")]
     # One at a time: speed is measured.
     for number, rows, complaint in run_each(build(), runs, at_once=1):
-        attack = runs[number][3]
+        ip, attack = runs[number][1], runs[number][4]
+        name = f"{attack} over IPv{ip}"
         if complaint or not rows:
-            verdicts.say(f"{attack}: {complaint or 'no result'}", holds=False)
+            verdicts.say(f"{name}: {complaint or 'no result'}", holds=False)
         for row in rows:
             ratio = row["attacked_files"] / max(1, row["quiet_files"])
             verdicts.say(
-                f"{attack}, {row['hostile_packets']:,} packets: speed {ratio:.2f} of {row['quiet_files']:,} files "
+                f"{name}, {row['hostile_packets']:,} packets: speed {ratio:.2f} of {row['quiet_files']:,} files "
                 f"in {seconds} s, {row['lost_files']} lost",
                 holds=ratio >= SPEED and row["lost_files"] == 0,
             )
@@ -58,7 +62,7 @@ def work(verdicts: Verdicts) -> None:
                 holds=row["most_buffered_bytes"] <= row["allowed_buffered_bytes"]
                 and row["grown_bytes"] <= 2 * row["allowed_buffered_bytes"] + (32 << 20),
             )
-            if attack in ("overlaps", "wraps"):
+            if attack in ("overlaps", "wraps", "too-big", "unreachable"):
                 verdicts.say(
                     f"  {row['right']:,} transfers right to the last byte, {row['wrong']} wrong",
                     holds=row["right"] > 0 and row["wrong"] == 0,

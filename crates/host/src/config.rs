@@ -115,7 +115,7 @@ pub struct Limits {
     pub lifetime: Duration,
     /// A connection that has been idle for so long makes room for a new one.
     pub evict_after: Duration,
-    /// Resets, and answers to pings, each second.
+    /// Resets, and answers to pings, each second: between half of these and all, drawn anew each time. Strangers share them.
     pub replies_per_second: u32,
 }
 

@@ -224,24 +224,20 @@ impl<S: Service> Driver<S> {
         self.stack.next_timeout().min(self.service.next_timeout())
     }
 
-    /// Waits for packets and for the service's descriptors; `false` when a signal came.
+    /// Waits for packets and for the service's descriptor; `false` when a signal came.
     fn wait(&mut self, until: Instant) -> Result<bool, Error> {
         let until = Instant::ZERO + until.since(Instant::ZERO + self.origin);
-        let mut wanted = Vec::new();
-        self.service.wanted(&mut wanted);
-        let mut fds = Vec::with_capacity(1 + wanted.len());
-        fds.push(PollFd::from_borrowed_fd(self.tun.as_fd(), PollFlags::IN));
-        for want in &wanted {
-            let mut flags = PollFlags::empty();
-            flags.set(PollFlags::IN, want.read);
-            flags.set(PollFlags::OUT, want.write);
-            fds.push(PollFd::from_borrowed_fd(want.fd, flags));
-        }
-        let count = self.clock.wait(&mut fds, until, Duration::ZERO)?;
-        let ready: Vec<bool> = fds[1..].iter().map(|fd| !fd.revents().is_empty()).collect();
-        let now = self.now();
-        if ready.contains(&true) {
-            self.service.on_ready(&mut self.stack, &ready, now);
+        let tun = PollFd::from_borrowed_fd(self.tun.as_fd(), PollFlags::IN);
+        let (count, ready) = match self.service.descriptor() {
+            Some(fd) => {
+                let mut fds = [tun, PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+                (self.clock.wait(&mut fds, until, Duration::ZERO)?, !fds[1].revents().is_empty())
+            }
+            None => (self.clock.wait(&mut [tun], until, Duration::ZERO)?, false),
+        };
+        if ready {
+            let now = self.now();
+            self.service.on_ready(&mut self.stack, now);
         }
         // Nothing ready and time left: a signal.
         Ok(count > 0 || self.clock.now() >= until)

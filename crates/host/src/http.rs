@@ -6,7 +6,8 @@
 //! | `request` | what a peer asks for, and where its request ends |
 //! | `path` | from a target to a place below the folder |
 //! | `files` | opening that place, and no other |
-//! | `select` | conditions and ranges: which part of a file, if any |
+//! | `select` | conditions and ranges: which parts of a file, if any |
+//! | `multipart` | several parts in one answer |
 //! | `response` | the head of an answer |
 //! | `date`, `mime` | formats |
 //! | `server` | many connections at once |
@@ -14,6 +15,7 @@
 mod date;
 mod files;
 mod mime;
+mod multipart;
 mod path;
 mod request;
 mod response;

@@ -43,6 +43,6 @@ pub use packet::Outgoing;
 pub use proxy::{Proxy, Relayed};
 pub use record::Record;
 pub use secret::Secret;
-pub use service::{Service, Wanted};
+pub use service::Service;
 pub use stack::{Checksums, Counters, OpenError, Stack};
 pub use tuple::Tuple;

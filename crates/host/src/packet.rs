@@ -8,6 +8,10 @@ use wire::{Checksum, Header, Segment, SeqNum, icmp, ip, tcp};
 
 use crate::tuple::Tuple;
 
+/// No path over IPv4 is believed to carry less, in bytes: what Linux keeps to. RFC 791 allows 68, which nobody has and
+/// everybody can forge; it would make a segment of every 28 bytes.
+const LEAST_PATH_V4: u32 = 552;
+
 /// A packet that is to be sent.
 #[derive(Debug, Clone, Default)]
 pub struct Outgoing {
@@ -133,13 +137,15 @@ fn read_icmp(ip: ip::View<'_>) -> Result<Arrived<'_>, Ignored> {
     };
     let report = match message {
         icmp::Message::TooBig { mtu, .. } => {
-            let (least, headers) = match ip.version() {
+            let (mtu, headers) = match ip.version() {
                 // RFC 1191 §5: a router of old says 0; and what every host takes is 576.
-                ip::Version::V4 => (if mtu == 0 { 576 } else { 0 }, 40),
-                // RFC 8200 §5: no path carries less.
-                ip::Version::V6 => (1280, 60),
+                ip::Version::V4 if mtu == 0 => (576, 40),
+                ip::Version::V4 => (mtu.max(LEAST_PATH_V4), 40),
+                // RFC 8201 §4: no path carries less than RFC 8200 §5 asks of every link, so this is none that tells the truth.
+                ip::Version::V6 if mtu < 1280 => return Err(Ignored::Damaged),
+                ip::Version::V6 => (mtu, 60),
             };
-            let mss = mtu.max(least).saturating_sub(headers);
+            let mss = mtu.saturating_sub(headers);
             let mss = wire::Mss::new(u16::try_from(mss).unwrap_or(u16::MAX)).ok_or(Ignored::Damaged)?;
             Report::TooBig(mss)
         }

@@ -4,19 +4,27 @@
 //!
 //! Nothing is kept in between. What the peer sends stays in its connection's buffer until the kernel takes it, and the
 //! kernel's socket is read only as far as the peer's connection has room; so each side slows the other down.
+//!
+//! All sockets stand behind one epoll descriptor, each from its beginning to its end. They are edge-triggered: what the kernel
+//! said is noted, and is true until a call says otherwise, so that nothing is asked again with every wait.
 
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, connect, recv, send, shutdown,
     socket_with, sockopt,
 };
+use tun::Error;
 use units::{Duration, Instant};
 
 use crate::event::{ConnectionId, Ending, Event, What};
-use crate::service::{Service, Wanted};
+use crate::service::Service;
 use crate::stack::Stack;
 use crate::timers::Timers;
 
@@ -25,6 +33,12 @@ const TURN: usize = 256 << 10;
 
 /// How much is moved at once.
 const CHUNK: usize = 64 << 10;
+
+/// How many sockets are heard of at once.
+const BATCH: usize = 256;
+
+/// What to hear of a socket, at the moment when it becomes true.
+const NEWS: EventFlags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
 /// Connects peers with an upstream.
 #[derive(Debug)]
@@ -36,6 +50,10 @@ pub struct Proxy {
     /// By [`ConnectionId::index`].
     relays: Vec<Option<Box<Relay>>>,
     deadlines: Timers,
+    /// Behind it are the sockets of all relays.
+    epoll: OwnedFd,
+    /// Those that have had their turn, and have more to pass on.
+    again: VecDeque<ConnectionId>,
     chunk: Vec<u8>,
     counters: Relayed,
 }
@@ -61,10 +79,12 @@ struct Relay {
     socket: OwnedFd,
     /// Which of the upstream's addresses is being connected to; `None` once one is.
     trying: Option<usize>,
-    /// There is no room on the way to the peer.
-    peer_is_full: bool,
+    /// There may be something to read from the upstream.
+    upstream_speaks: bool,
     /// There is no room on the way to the upstream.
     upstream_is_full: bool,
+    /// It stands among those that have more to pass on.
+    again: bool,
     /// The upstream sends no more.
     upstream_closed: bool,
     /// The upstream has been told that the peer sends no more.
@@ -84,16 +104,23 @@ enum Fate {
 impl Proxy {
     /// Takes peers in on this port; each is connected with the first address of the upstream that answers within
     /// `patience`.
-    pub fn new(port: u16, upstream: Vec<SocketAddr>, patience: Duration) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// When the system has no more descriptors.
+    pub fn new(port: u16, upstream: Vec<SocketAddr>, patience: Duration) -> Result<Self, Error> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)
+            .map_err(|errno| Error::new("make an epoll descriptor", errno))?;
+        Ok(Self {
             port,
             upstream,
             patience,
             relays: Vec::new(),
             deadlines: Timers::default(),
+            epoll,
+            again: VecDeque::new(),
             chunk: vec![0; CHUNK],
             counters: Relayed::default(),
-        }
+        })
     }
 
     /// What has been done so far.
@@ -106,10 +133,10 @@ impl Proxy {
     }
 
     /// Begins to connect to the upstream's address at `place`, or to the first behind it that can be tried.
-    fn dial(&self, mut place: usize) -> Option<(OwnedFd, usize)> {
+    fn dial(&self, id: ConnectionId, mut place: usize) -> Option<(OwnedFd, usize)> {
         loop {
             let address = *self.upstream.get(place)?;
-            match begin(address) {
+            match begin(address, &self.epoll, id) {
                 Ok(socket) => return Some((socket, place)),
                 Err(_) => place += 1,
             }
@@ -117,7 +144,7 @@ impl Proxy {
     }
 
     fn accept(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
-        let Some((socket, place)) = self.dial(0) else {
+        let Some((socket, place)) = self.dial(id, 0) else {
             self.counters.unconnected += 1;
             stack.abort(id, now);
             return;
@@ -129,8 +156,9 @@ impl Proxy {
             id,
             socket,
             trying: Some(place),
-            peer_is_full: false,
+            upstream_speaks: false,
             upstream_is_full: false,
+            again: false,
             upstream_closed: false,
             told_upstream: false,
             deadline: now + self.patience,
@@ -165,15 +193,25 @@ impl Proxy {
     /// From the upstream to the peer.
     fn down(&mut self, stack: &mut Stack, relay: &mut Relay, now: Instant) -> Fate {
         let mut turn = TURN;
-        while !relay.upstream_closed && turn > 0 {
+        while relay.upstream_speaks && !relay.upstream_closed {
+            if turn == 0 {
+                if !std::mem::replace(&mut relay.again, true) {
+                    self.again.push_back(relay.id);
+                }
+                break;
+            }
             let room = stack.writable(relay.id).min(CHUNK);
-            relay.peer_is_full = room == 0;
             if room == 0 {
                 break;
             }
             let count = match recv(&relay.socket, &mut self.chunk[..room], RecvFlags::DONTWAIT) {
                 Ok((count, _)) => count,
-                Err(Errno::AGAIN | Errno::INTR) => break,
+                Err(Errno::INTR) => continue,
+                // Only now will more be news. Less than there was room for proves nothing: urgent data ends a read, too.
+                Err(Errno::AGAIN) => {
+                    relay.upstream_speaks = false;
+                    break;
+                }
                 Err(_) => return Fate::Breaks,
             };
             if count == 0 {
@@ -193,8 +231,7 @@ impl Proxy {
 
     /// From the peer to the upstream.
     fn up(&mut self, stack: &mut Stack, relay: &mut Relay) -> Fate {
-        relay.upstream_is_full = false;
-        loop {
+        while !relay.upstream_is_full {
             let [first, _] = stack.peek(relay.id);
             if first.is_empty() {
                 break;
@@ -204,10 +241,8 @@ impl Proxy {
                     self.counters.up_bytes += count as u64;
                     stack.consume(relay.id, count);
                 }
-                Err(Errno::AGAIN | Errno::INTR) => {
-                    relay.upstream_is_full = true;
-                    return Fate::Goes;
-                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => relay.upstream_is_full = true,
                 Err(_) => return Fate::Breaks,
             }
         }
@@ -218,6 +253,22 @@ impl Proxy {
             }
         }
         Fate::Goes
+    }
+
+    /// There is news of the socket behind this token.
+    fn heard(&mut self, stack: &mut Stack, about: u64, news: EventFlags, now: Instant) {
+        let place = usize::try_from(about & u64::from(u32::MAX)).unwrap_or(usize::MAX);
+        // A relay may have ended since, and another have taken its place.
+        let relay = self.relays.get_mut(place).and_then(Option::as_mut);
+        let Some(relay) = relay.filter(|relay| token(relay.id) == about) else { return };
+        relay.upstream_speaks |= news.intersects(!EventFlags::OUT);
+        relay.upstream_is_full &= !news.intersects(EventFlags::OUT | EventFlags::ERR | EventFlags::HUP);
+        let id = relay.id;
+        if relay.trying.is_some() {
+            self.dialled(stack, id, now);
+        } else {
+            self.pump(stack, id, now);
+        }
     }
 
     /// The kernel's connection is open, or is not to be.
@@ -239,36 +290,35 @@ impl Proxy {
             self.pump(stack, id, now);
             return;
         }
-        let Some((socket, place)) = self.dial(place + 1) else {
+        let Some((socket, place)) = self.dial(id, place + 1) else {
             self.counters.unconnected += 1;
             stack.abort(id, now);
             return;
         };
         (relay.socket, relay.trying, relay.deadline) = (socket, Some(place), now + self.patience);
+        relay.upstream_speaks = false;
         self.deadlines.set(id, &mut relay.timer, relay.deadline);
         self.relays[id.index()] = Some(relay);
     }
 }
 
-/// Begins to connect, without waiting.
-fn begin(address: SocketAddr) -> Result<OwnedFd, Errno> {
+/// Begins to connect, without waiting, and has `epoll` say what becomes of it.
+fn begin(address: SocketAddr, epoll: &OwnedFd, id: ConnectionId) -> Result<OwnedFd, Errno> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
     match connect(&socket, &address) {
-        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
-        Err(errno) => Err(errno),
+        Ok(()) | Err(Errno::INPROGRESS) => {}
+        Err(errno) => return Err(errno),
     }
+    // Not before: a socket that is connected to nothing counts as hung up. What is true already is said, too.
+    epoll::add(epoll, &socket, EventData::new_u64(token(id)), NEWS)?;
+    Ok(socket)
 }
 
-impl Relay {
-    fn wants_read(&self) -> bool {
-        self.trying.is_none() && !self.upstream_closed && !self.peer_is_full
-    }
-
-    fn wants_write(&self) -> bool {
-        self.trying.is_some() || self.upstream_is_full
-    }
+/// What stands for a connection in the kernel's news: its place, and as much of its serial number as has room beside.
+fn token(id: ConnectionId) -> u64 {
+    id.serial << 32 | u64::from(id.index)
 }
 
 impl Service for Proxy {
@@ -303,35 +353,37 @@ impl Service for Proxy {
                 self.deadlines.set(id, &mut relay.timer, relay.deadline);
             }
         }
+        for _ in 0..self.again.len() {
+            let Some(id) = self.again.pop_front() else { break };
+            if let Some(mut relay) = self.take(id) {
+                relay.again = false;
+                self.relays[id.index()] = Some(relay);
+                self.pump(stack, id, now);
+            }
+        }
     }
 
     fn next_timeout(&self) -> Instant {
-        self.deadlines.next()
+        if self.again.is_empty() { self.deadlines.next() } else { Instant::ZERO }
     }
 
     fn stop(&mut self, stack: &mut Stack, _now: Instant) {
         stack.stop_listening(self.port);
     }
 
-    fn wanted<'a>(&'a self, wanted: &mut Vec<Wanted<'a>>) {
-        for relay in self.relays.iter().flatten() {
-            let (read, write) = (relay.wants_read(), relay.wants_write());
-            if read || write {
-                wanted.push(Wanted { fd: relay.socket.as_fd(), read, write });
-            }
-        }
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.epoll.as_fd())
     }
 
-    fn on_ready(&mut self, stack: &mut Stack, ready: &[bool], now: Instant) {
-        let waited = self.relays.iter().flatten().filter(|relay| relay.wants_read() || relay.wants_write());
-        let ids: Vec<_> =
-            waited.zip(ready).filter(|(_, ready)| **ready).map(|(r, _)| (r.id, r.trying.is_some())).collect();
-        for (id, dialling) in ids {
-            if dialling {
-                self.dialled(stack, id, now);
-            } else {
-                self.pump(stack, id, now);
-            }
+    fn on_ready(&mut self, stack: &mut Stack, now: Instant) {
+        const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut room = [MaybeUninit::uninit(); BATCH];
+        // A signal leaves the news for the next time.
+        let Ok((events, _)) = epoll::wait(&self.epoll, &mut room, Some(&AT_ONCE)) else { return };
+        for event in events {
+            // The fields are packed.
+            let (flags, data) = (event.flags, event.data);
+            self.heard(stack, data.u64(), flags, now);
         }
     }
 

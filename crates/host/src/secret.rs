@@ -1,5 +1,5 @@
 //! What must not be guessed: initial sequence numbers (RFC 6528), SYN cookies' seals, and places in the table of
-//! connections. All of it is `SipHash` under one key.
+//! connections, and how many answers strangers share. All of it is `SipHash` under one key.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -21,6 +21,7 @@ pub struct Secret {
 enum Purpose {
     InitialSequenceNumber,
     Cookie,
+    Share,
 }
 
 impl Secret {
@@ -40,6 +41,11 @@ impl Secret {
     /// The 24 bits that only we can have put on a cookie.
     pub(crate) fn seal(&self, tuple: &Tuple, irs: SeqNum, minute: u64, mss: u32) -> u32 {
         low_half(self.hash(&(Purpose::Cookie, tuple, irs, minute, mss))) & 0x00ff_ffff
+    }
+
+    /// A number that nobody else can know, for what is shared from `now` on.
+    pub(crate) fn share(&self, now: Instant) -> u32 {
+        low_half(self.hash(&(Purpose::Share, now.as_nanos())))
     }
 
     fn hash(&self, what: &impl Hash) -> u64 {

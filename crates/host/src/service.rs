@@ -7,17 +7,6 @@ use units::Instant;
 use crate::event::Event;
 use crate::stack::Stack;
 
-/// A descriptor of the kernel's to be waited for.
-#[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
-    /// Which.
-    pub fd: BorrowedFd<'a>,
-    /// Until it can be read.
-    pub read: bool,
-    /// Until it can be written.
-    pub write: bool,
-}
-
 /// Something that is done with connections.
 pub trait Service {
     /// It begins.
@@ -35,11 +24,14 @@ pub trait Service {
     /// No new work is taken on; what is under way is finished.
     fn stop(&mut self, stack: &mut Stack, now: Instant);
 
-    /// Descriptors to wait for beside the device. [`on_ready`](Self::on_ready) gets one answer for each.
-    fn wanted<'a>(&'a self, _wanted: &mut Vec<Wanted<'a>>) {}
+    /// A descriptor to wait for beside the device, until it can be read. Who has many keeps them behind one (epoll), so that
+    /// a wait costs the same however many there are.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
-    /// Which of them are ready, or broken.
-    fn on_ready(&mut self, _stack: &mut Stack, _ready: &[bool], _now: Instant) {}
+    /// It can be read.
+    fn on_ready(&mut self, _stack: &mut Stack, _now: Instant) {}
 
     /// What it has done so far, by name.
     fn counts(&self) -> Vec<(&'static str, u64)>;
@@ -66,12 +58,12 @@ impl<S: Service + ?Sized> Service for Box<S> {
         (**self).stop(stack, now);
     }
 
-    fn wanted<'a>(&'a self, wanted: &mut Vec<Wanted<'a>>) {
-        (**self).wanted(wanted);
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        (**self).descriptor()
     }
 
-    fn on_ready(&mut self, stack: &mut Stack, ready: &[bool], now: Instant) {
-        (**self).on_ready(stack, ready, now);
+    fn on_ready(&mut self, stack: &mut Stack, now: Instant) {
+        (**self).on_ready(stack, now);
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {

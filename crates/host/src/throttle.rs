@@ -2,29 +2,59 @@
 
 use units::{Duration, Instant};
 
+use crate::secret::Secret;
+
 const SECOND: Duration = Duration::from_secs(1);
 
-/// So many times in any second that begins with the first of them.
+/// A number of times in any second that begins with the first of them. Strangers share it, so whoever uses it up and counts
+/// what he gets of it would learn what others drew (CVE-2016-5696 did so with challenges, and CVE-2020-25705 with ICMP):
+/// the number is drawn anew every second, from half of what is allowed up to that.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Throttle {
     most: u32,
-    used: u32,
-    since: Instant,
+    left: u32,
+    since: Option<Instant>,
 }
 
 impl Throttle {
     pub(crate) fn new(per_second: u32) -> Self {
-        Self { most: per_second, used: 0, since: Instant::ZERO }
+        Self { most: per_second, left: 0, since: None }
     }
 
     /// Whether once more is allowed; then it counts.
-    pub(crate) fn allows(&mut self, now: Instant) -> bool {
-        if now.since(self.since) >= SECOND {
-            self.since = now;
-            self.used = 0;
+    pub(crate) fn allows(&mut self, secret: &Secret, now: Instant) -> bool {
+        if self.since.is_none_or(|since| now.since(since) >= SECOND) {
+            self.since = Some(now);
+            self.left = self.most - secret.share(now) % (self.most / 2 + 1);
         }
-        let allowed = self.used < self.most;
-        self.used += u32::from(allowed);
+        let allowed = self.left > 0;
+        self.left -= u32::from(allowed);
         allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn how_many_are_allowed_is_not_to_be_foretold() {
+        let secret = Secret::new([5; 16]);
+        for most in [0, 1, 2, 7, 1000] {
+            let mut throttle = Throttle::new(most);
+            let mut seen = BTreeSet::new();
+            for second in 0..50 {
+                let now = Instant::ZERO + SECOND * second;
+                let count = (0..2000).filter(|_| throttle.allows(&secret, now)).count();
+                assert!(
+                    (most.div_ceil(2)..=most).contains(&u32::try_from(count).unwrap()),
+                    "{count} of {most}"
+                );
+                seen.insert(count);
+            }
+            assert_eq!(seen.len() > 1, most > 1, "{seen:?}");
+        }
     }
 }

@@ -214,6 +214,68 @@ fn what_is_under_way_is_finished_and_nothing_new_begun() {
     drop(reader);
 }
 
+/// What a multipart answer holds: `Content-Range` and bytes of each part, read by its boundary (RFC 2046 §5.1.1).
+fn parts(content_type: &str, body: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let boundary = content_type.strip_prefix("multipart/byteranges; boundary=").expect("a multipart answer");
+    let find = |bytes: &[u8], what: &str| {
+        bytes.windows(what.len()).position(|at| at == what.as_bytes()).expect("a part is whole")
+    };
+    let (delimiter, mut rest) = (format!("\r\n--{boundary}"), [b"\r\n", body].concat());
+    let mut found = Vec::new();
+    rest.drain(..find(&rest, &delimiter) + delimiter.len());
+    while rest != b"--\r\n" {
+        let end = find(&rest, &delimiter);
+        let part: Vec<u8> = rest.drain(..end + delimiter.len()).take(end).collect();
+        let split = find(&part, "\r\n\r\n");
+        let head = std::str::from_utf8(&part[..split]).expect("a head of text");
+        assert!(head.contains("\r\nContent-Type: application/octet-stream"), "{head}");
+        let range = head.lines().find_map(|line| line.strip_prefix("Content-Range: ")).expect("a range");
+        found.push((range.to_owned(), part[split + 4..].to_vec()));
+    }
+    found
+}
+
+/// RFC 9110 §14
+#[test]
+fn several_ranges_are_several_parts() {
+    let scratch = Scratch::new("parts");
+    let file = bytes(1_000_000);
+    scratch.write("f", &file);
+    plainly(&scratch, || {
+        let mut client = Client::connect(OURS);
+        // Small, larger than what is sent in one turn, and out of order.
+        let fields = "Range: bytes=-10, 0-0,100000-799999\r\n";
+        let answer = client.get("/f", fields);
+        assert_eq!((answer.status, answer.field("content-range")), (206, None));
+        let expected = [(999_990, 1_000_000), (0, 1), (100_000, 800_000)]
+            .map(|(from, to)| (format!("bytes {from}-{}/1000000", to - 1), file[from..to].to_vec()));
+        let etag = answer.field("etag").unwrap();
+        assert!(parts(answer.field("content-type").unwrap(), &answer.body) == expected);
+        // The connection goes on, and so it does behind an answer of several parts among others that were asked for at once.
+        let again = format!("GET /f HTTP/1.1\r\nHost: x\r\nIf-Range: {etag}\r\n{fields}\r\n");
+        let one = "GET /f HTTP/1.1\r\nHost: x\r\nRange: bytes=5-5,1000000-\r\n\r\n";
+        client.send(&format!("{one}{again}{one}"));
+        for several in [false, true, false] {
+            let answer = client.answer(true);
+            assert_eq!(answer.status, 206);
+            if several {
+                assert!(parts(answer.field("content-type").unwrap(), &answer.body) == expected);
+            } else {
+                // One of the two is there.
+                assert_eq!(answer.field("content-range"), Some("bytes 5-5/1000000"));
+                assert_eq!(answer.body, file[5..6]);
+            }
+        }
+        let answer = client.get("/f", "If-Range: \"other\"\r\nRange: bytes=0-0,900-999\r\n");
+        assert!((answer.status, &answer.body) == (200, &file));
+        let answer = client.get("/f", "Range: bytes=1000000-,-0\r\n");
+        assert_eq!((answer.status, answer.field("content-range")), (416, Some("bytes */1000000")));
+        client.send(&format!("HEAD /f HTTP/1.1\r\nHost: x\r\n{fields}\r\n"));
+        let answer = client.answer(false);
+        assert_eq!((answer.status, answer.field("content-length")), (200, Some("1000000")));
+    });
+}
+
 #[test]
 fn curl_and_ping_are_content_if_they_are_here() {
     let scratch = Scratch::new("curl");

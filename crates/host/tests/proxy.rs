@@ -37,7 +37,7 @@ fn between(
     beside(
         offload,
         |_| {},
-        || Proxy::new(80, addresses, Duration::from_secs(2)),
+        || Proxy::new(80, addresses, Duration::from_secs(2)).expect("a descriptor"),
         || {
             let listeners: Vec<_> = if connections > 0 {
                 upstream
@@ -123,7 +123,7 @@ fn the_next_address_is_tried() {
     let driver = beside(
         Offload::None,
         |_| {},
-        || Proxy::new(80, addresses, Duration::from_millis(200)),
+        || Proxy::new(80, addresses, Duration::from_millis(200)).expect("a descriptor"),
         || {
             let listener = TcpListener::bind((KERNEL, UPSTREAM)).expect("a free port");
             let mut stream = connect(OURS);
@@ -176,4 +176,36 @@ fn hundreds_at_once() {
         }
     });
     assert_eq!(driver.service().relayed().connected, 300);
+}
+
+#[test]
+fn who_was_idle_is_heard_again() {
+    let (hand_over, handed) = std::sync::mpsc::channel();
+    let serve = |stream: TcpStream| hand_over.send(stream).expect("somebody who takes it");
+    between(Offload::None, &[KERNEL], 50, serve, move || {
+        let mut streams: Vec<_> = (0..50).map(|_| connect(OURS)).collect();
+        // The upstream's ends come in another order than the peers'.
+        for (number, stream) in streams.iter_mut().enumerate() {
+            stream.write_all(&[byte(number)]).expect("an open connection");
+        }
+        let mut upstream: Vec<_> = (0..50).map(|_| handed.recv().expect("the upstream's end")).collect();
+        for round in 0..3 {
+            for stream in &mut upstream {
+                let mut heard = [0];
+                stream.read_exact(&mut heard).expect("what the peer said");
+                // One byte, one byte, and then more than fits into a packet.
+                stream
+                    .write_all(&heard.repeat(if round == 2 { 100_000 } else { 1 }))
+                    .expect("an open connection");
+            }
+            for (number, stream) in streams.iter_mut().enumerate() {
+                let mut answer = vec![0; if round == 2 { 100_000 } else { 1 }];
+                stream.read_exact(&mut answer).expect("its echo");
+                assert!(answer.iter().all(|&heard| heard == byte(number)));
+                if round < 2 {
+                    stream.write_all(&[byte(number)]).expect("an open connection");
+                }
+            }
+        }
+    });
 }

@@ -19,6 +19,7 @@ use tun::NetNamespace;
 use units::Duration;
 
 use crate::Result;
+use crate::kernel::Done;
 use crate::ours::{Ours, Tally};
 pub use crate::request::Sizes;
 
@@ -102,6 +103,10 @@ pub struct Outcome {
     pub fast_retransmits: u64,
     /// Timeouts of ours.
     pub timeouts: u64,
+    /// Fast retransmissions of the kernel's.
+    pub kernel_fast_retransmits: u64,
+    /// Timeouts of the kernel's.
+    pub kernel_timeouts: u64,
     /// Packets that came to us damaged.
     pub damaged: u64,
     /// Connections of ours that came out of a cookie.
@@ -174,15 +179,18 @@ fn in_a_network(case: &Case, program: &Path) -> Result<Outcome> {
     }
     let &Counters { fast_retransmits, timeouts, damaged, cookies_taken: cookies, .. } =
         driver.stack().counters();
+    let kernel: Done = serde_json::from_str(&fs::read_to_string(notes.out())?)?;
     Ok(Outcome {
         ours: driver.service().tally().clone(),
-        kernel: serde_json::from_str(&fs::read_to_string(notes.out())?)?,
+        kernel: kernel.tally,
         open: driver.service().open(),
         seconds: begin.elapsed().as_secs_f64(),
         up: report.up,
         down: report.down,
         fast_retransmits,
         timeouts,
+        kernel_fast_retransmits: kernel.fast_retransmits,
+        kernel_timeouts: kernel.timeouts,
         damaged,
         cookies,
     })

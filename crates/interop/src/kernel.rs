@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use rustix::net::sockopt::{set_tcp_congestion, set_tcp_nodelay, set_tcp_quickack};
 
+use serde::{Deserialize, Serialize};
+
 use crate::Result;
 use crate::exchange::{Case, OURS, OURS_6, PORT, Role};
 use crate::ours::Tally;
@@ -43,8 +45,34 @@ pub fn kernel(case: &Case, out: &Path) -> Result<()> {
         }
         Role::Client => server(case, out)?,
     };
-    fs::write(out, serde_json::to_string(&tally)?)?;
+    let (fast_retransmits, timeouts) = repairs()?;
+    fs::write(out, serde_json::to_string(&Done { tally, fast_retransmits, timeouts })?)?;
     Ok(())
+}
+
+/// What the kernel's end leaves.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Done {
+    pub(crate) tally: Tally,
+    /// Times that fast recovery was entered.
+    pub(crate) fast_retransmits: u64,
+    /// Expiries of retransmission timers.
+    pub(crate) timeouts: u64,
+}
+
+/// What has repaired losses in this namespace.
+fn repairs() -> Result<(u64, u64)> {
+    let text = fs::read_to_string("/proc/self/net/netstat")?;
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("TcpExt:")?.split_whitespace().collect()))
+        .collect();
+    let [names, values] = &rows[..] else { return Err("no TcpExt in netstat".into()) };
+    let count = |name: &str| -> Result<u64> {
+        let found = names.iter().zip(values).find(|(other, _)| **other == name);
+        Ok(found.ok_or_else(|| format!("no {name} in netstat"))?.1.parse()?)
+    };
+    Ok((count("TCPRenoRecovery")? + count("TCPSackRecovery")?, count("TCPTimeouts")?))
 }
 
 fn clients(case: &Case) -> Result<Tally> {

@@ -3,7 +3,8 @@
 //! ```text
 //! interop exchange CASE…                  our endpoint against the kernel's
 //! interop one-tcp SENDER SIZE MASK …      a real transfer beside the simulated one
-//! interop hostile SECONDS RATE [ATTACK]…  a good client's speed among bad ones
+//! interop hostile 4|6 SECONDS RATE [ATTACK]…
+//!                                         a good client's speed among bad ones
 //! interop kernel CASE FILE                the kernel's end of an exchange
 //! interop fetch SENDER FILE               the client of a transfer
 //! ```
@@ -20,6 +21,7 @@ use interop::exchange::{self, Case};
 use interop::hostile::{self, Attack};
 use interop::one_tcp::{Comparison, Transfer};
 use serde_json::json;
+use wire::ip::Version;
 
 fn main() -> ExitCode {
     match run() {
@@ -51,14 +53,15 @@ fn run() -> Result<()> {
             }
             Ok(())
         }
-        ["hostile", seconds, rate, ref names @ ..] => {
+        ["hostile", version @ ("4" | "6"), seconds, rate, ref names @ ..] => {
+            let version = if version == "4" { Version::V4 } else { Version::V6 };
             let attacks = if names.is_empty() {
                 Attack::ALL.to_vec()
             } else {
                 names.iter().map(|name| name.parse()).collect::<Result<Vec<_>>>()?
             };
             for attack in attacks {
-                println!("{}", json!(hostile::run(attack, seconds.parse()?, rate.parse()?)?));
+                println!("{}", json!(hostile::run(attack, version, seconds.parse()?, rate.parse()?)?));
             }
             Ok(())
         }

@@ -1,10 +1,13 @@
 //! Packets as somebody writes them who keeps no rule: a TUN device as the way in, and any source address.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use host::Tuple;
 use tun::{Offload, Prefix, Tun};
-use wire::{Checksum, Control, Ecn, Mss, Options, SackBlocks, Segment, SeqNum, UnscaledWindow, ip, tcp};
+use wire::icmp::answer::Report;
+use wire::{
+    Checksum, Control, Ecn, Mss, Options, SackBlocks, Segment, SeqNum, UnscaledWindow, icmp, ip, tcp,
+};
 
 use crate::Result;
 use crate::request::mixed;
@@ -15,7 +18,9 @@ pub(crate) struct Air {
     buffer: Vec<u8>,
     out: Vec<u8>,
     random: u64,
+    home: IpAddr,
     pub(crate) sent: u64,
+    pub(crate) heard: u64,
 }
 
 /// A segment as it came.
@@ -28,7 +33,7 @@ pub(crate) struct Heard {
 }
 
 impl Air {
-    /// A device in the calling thread's namespace; what is for `home` goes to it.
+    /// A device in the calling thread's namespace; what is for `home`, a prefix of 2²⁴ addresses, goes to it.
     pub(crate) fn new(home: Prefix) -> Result<Self> {
         let tun = Tun::open("hostile%d", Offload::None)?;
         let interface = tun.interface()?;
@@ -36,7 +41,8 @@ impl Air {
         interface.set_queue_len(4096)?;
         interface.set_up()?;
         interface.add_route(home)?;
-        Ok(Self { tun, buffer: vec![0; 65_536], out: Vec::new(), random: 1, sent: 0 })
+        let buffer = vec![0; 65_536];
+        Ok(Self { tun, buffer, out: Vec::new(), random: 1, home: home.address(), sent: 0, heard: 0 })
     }
 
     /// A number out of 2³².
@@ -47,9 +53,13 @@ impl Air {
 
     /// One of 2²⁴ addresses and 60 000 ports of nobody's.
     pub(crate) fn somebody(&mut self) -> SocketAddr {
-        let [_, b, c, d] = self.draw().to_be_bytes();
+        let host = self.draw() >> 8;
+        let address = match self.home {
+            IpAddr::V4(net) => Ipv4Addr::from_bits(net.to_bits() | host).into(),
+            IpAddr::V6(net) => Ipv6Addr::from_bits(net.to_bits() | u128::from(host)).into(),
+        };
         let port = 1024 + u16::try_from(self.draw() % 60_000).unwrap_or(0);
-        SocketAddr::new(IpAddr::from([10, b, c, d]), port)
+        SocketAddr::new(address, port)
     }
 
     /// Puts a segment into `out`, from `tuple.local` to `tuple.remote`.
@@ -68,6 +78,67 @@ impl Air {
     /// Sends a segment.
     pub(crate) fn send(&mut self, tuple: &Tuple, segment: &Segment, payload: &[u8]) -> Result<()> {
         self.write(tuple, segment, payload)?;
+        self.dispatch()
+    }
+
+    /// Tells the far end of `tuple`, in some router's name, what became of a segment of its own, with this number.
+    pub(crate) fn report(&mut self, tuple: &Tuple, seq: SeqNum, report: Report) -> Result<()> {
+        let Tuple { local, remote, local_port, remote_port } = *tuple;
+        let back = Tuple { local: remote, remote: local, local_port: remote_port, remote_port: local_port };
+        self.write(&back, &plain(seq, SeqNum::new(0), 65_535), &[])?;
+        let about = std::mem::take(&mut self.out);
+        let router = self.somebody().ip();
+        icmp::answer::report(report, &about, router, &mut self.out)?;
+        self.dispatch()
+    }
+
+    /// Sends a segment that says that it is part of a packet: the one at `offset`, in units of eight bytes, with more to come
+    /// or not.
+    pub(crate) fn send_part(
+        &mut self,
+        tuple: &Tuple,
+        segment: &Segment,
+        payload: &[u8],
+        offset: u16,
+        more: bool,
+    ) -> Result<()> {
+        self.write(tuple, segment, payload)?;
+        let identification = self.draw();
+        if tuple.remote.is_ipv4() {
+            let [.., high, low] = identification.to_be_bytes();
+            self.out[4..6].copy_from_slice(&[high, low]);
+            // RFC 791 §3.1: more fragments, and the offset.
+            let field = u16::from(more) << 13 | offset;
+            self.out[6..8].copy_from_slice(&field.to_be_bytes());
+        } else {
+            // RFC 8200 §4.5.
+            let [high, low] = (offset << 3 | u16::from(more)).to_be_bytes();
+            let [a, b, c, d] = identification.to_be_bytes();
+            let header = [self.out[6], 0, high, low, a, b, c, d];
+            self.out.splice(40..40, header);
+            self.out[6] = 44;
+        }
+        self.settle_lengths()?;
+        self.dispatch()
+    }
+
+    /// Makes IP's length and checksum right, or the kernel in between would drop the packet.
+    fn settle_lengths(&mut self) -> Result<()> {
+        let out = &mut self.out;
+        if out[0] >> 4 == 4 {
+            let len = u16::try_from(out.len())?;
+            out[2..4].copy_from_slice(&len.to_be_bytes());
+            out[10..12].fill(0);
+            let field = Checksum::of(&out[..20]).field();
+            out[10..12].copy_from_slice(&field.to_be_bytes());
+        } else {
+            let len = u16::try_from(out.len() - 40)?;
+            out[4..6].copy_from_slice(&len.to_be_bytes());
+        }
+        Ok(())
+    }
+
+    fn dispatch(&mut self) -> Result<()> {
         self.sent += 1;
         // A full queue loses it, as any other.
         self.tun.write(&self.out)?;
@@ -88,28 +159,21 @@ impl Air {
             let kept = header + usize::try_from(self.draw() % most)?;
             self.out.truncate(kept);
         }
-        // Lengths and IP's checksum are made right, or the kernel in between would drop it; TCP's as often as not.
-        let len = u16::try_from(self.out.len())?;
-        if tuple.remote.is_ipv4() {
-            self.out[2..4].copy_from_slice(&len.to_be_bytes());
-            self.out[10..12].fill(0);
-            let field = Checksum::of(&self.out[..20]).field();
-            self.out[10..12].copy_from_slice(&field.to_be_bytes());
-        }
+        // TCP's checksum is made right as often as not.
+        self.settle_lengths()?;
         if self.out.len() >= header + 18 && !self.draw().is_multiple_of(4) {
             self.out[header + 16..header + 18].fill(0);
             let pseudo = ip::View::new(&self.out)?.pseudo_header();
             let field = pseudo.with(&self.out[header..]).field();
             self.out[header + 16..header + 18].copy_from_slice(&field.to_be_bytes());
         }
-        self.sent += 1;
-        self.tun.write(&self.out)?;
-        Ok(())
+        self.dispatch()
     }
 
     /// The next segment that came.
     pub(crate) fn hear(&mut self) -> Result<Option<Heard>> {
         while let Some(len) = self.tun.read(&mut self.buffer)? {
+            self.heard += 1;
             let Ok(view) = ip::View::new(&self.buffer[..len]) else { continue };
             let Some(tcp) = tcp::View::new(view.payload()).ok().filter(|_| view.protocol() == ip::TCP) else {
                 continue;

@@ -45,3 +45,24 @@ fn every_byte_arrives_between_us_and_the_kernel() {
         assert_eq!(found["open"], 0, "{case}: {found}");
     }
 }
+
+/// RFC 5681 §2 (e), §4.2: the kernel without SACK needs three duplicates, and of seven segments three follow the one that is
+/// lost. Those before it arrive with them, and are acknowledged by themselves.
+#[test]
+fn the_kernel_without_sack_counts_our_duplicates() {
+    let case = json!({
+        "ours": "server", "ip": 4, "sender": "reno+sack / full / iw=rfc6928",
+        "link": {"both": {"delay": "10ms"}, "up": {"loss-mask": "0,0,0,0,1"}},
+        "sysctls": {"tcp_sack": "0", "tcp_timestamps": "1"}, "congestion": "reno",
+        "connections": 1, "concurrency": 1, "up": [8000, 8000], "down": [1, 1],
+    });
+    for _ in 0..3 {
+        let found = &results(start(&["exchange", &case.to_string()]))[0];
+        assert_eq!(found["kernel"]["good"], 1, "{found}");
+        assert_eq!(
+            (&found["kernel_fast_retransmits"], &found["kernel_timeouts"]),
+            (&json!(1), &json!(0)),
+            "{found}"
+        );
+    }
+}

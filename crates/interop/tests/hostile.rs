@@ -7,8 +7,9 @@ use common::{results, start};
 #[test]
 fn the_good_are_served_whatever_the_bad_do() {
     let (mut quiet, mut attacked) = (0, 0);
-    let found = results(start(&["hostile", "0.6", "2000"]));
-    assert_eq!(found.len(), interop::hostile::Attack::ALL.len());
+    let over = |version| results(start(&["hostile", version, "0.6", "2000"]));
+    let found = [over("4"), over("6")].concat();
+    assert_eq!(found.len(), 2 * interop::hostile::Attack::ALL.len());
     for one in found {
         let number = |name: &str| one[name].as_u64().unwrap_or_else(|| panic!("no {name} in {one}"));
         assert_eq!((number("lost_files"), number("wrong")), (0, 0), "{one}");
@@ -25,12 +26,17 @@ fn the_good_are_served_whatever_the_bad_do() {
 }
 
 #[test]
-fn the_end_of_the_sequence_space_and_overlaps_are_nothing_special() {
-    for (attack, rate) in [("wraps", "10000"), ("overlaps", "2000")] {
+fn who_is_to_get_a_file_gets_it_right() {
+    for (attack, rate, version) in [
+        ("wraps", "10000", "4"),
+        ("overlaps", "2000", "4"),
+        ("too-big", "2000", "4"),
+        ("too-big", "2000", "6"),
+    ] {
         // Whose initial sequence number is close enough to the end is a matter of luck.
         let mut right = 0;
         for _ in 0..5 {
-            let found = results(start(&["hostile", "1", rate, attack]));
+            let found = results(start(&["hostile", version, "1", rate, attack]));
             assert_eq!(found[0]["wrong"], 0, "{}", found[0]);
             right += found[0]["right"].as_u64().unwrap_or(0);
             if right > 0 {

@@ -91,7 +91,7 @@ impl Host {
                     .map(|text| text.parse().map_err(|_| refusal(format!("`{text}` is no address"), None)))
                     .collect::<PyResult<Vec<SocketAddr>>>()?;
                 config.limits.idle = idle;
-                Box::new(Proxy::new(port, upstream, connect))
+                Box::new(Proxy::new(port, upstream, connect).map_err(|e| refused(&e))?)
             }
             (None, None) => return Err(refusal("nothing to do".to_owned(), None)),
         };

@@ -151,8 +151,8 @@ impl ByteStream {
     }
 
     /// As [`Connection::on_packet_too_big`].
-    pub fn on_packet_too_big(&mut self, mss: Mss, seq: SeqNum) -> bool {
-        self.connection.on_packet_too_big(mss, seq)
+    pub fn on_packet_too_big(&mut self, mss: Mss, seq: SeqNum, now: Instant) -> bool {
+        self.connection.on_packet_too_big(mss, seq, now)
     }
 
     /// As [`Connection::on_icmp_error`].

@@ -85,7 +85,12 @@ impl Default for Config {
 }
 
 /// RFC 5961 §7: a limit for challenge ACKs, and for the other answers that a stranger can draw by guessing, so that a
-/// flood of guesses costs little. It holds for a connection; one for all connections is a matter for the host.
+/// flood of guesses costs little.
+///
+/// Unlike there, it holds for a connection, and there is none for all connections of a host: whoever draws the rest of a
+/// shared number on a connection of his own and counts what he gets of it learns whether his guesses about another's drew
+/// any (CVE-2016-5696), which is more than the guesses themselves were worth. What a host sends is bounded without it: a
+/// stranger draws one small packet with each of his, and ten a second from each connection whose ends and ports he knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Challenges {
     /// So many at most …

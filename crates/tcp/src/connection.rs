@@ -402,8 +402,9 @@ impl Connection {
         if self.negotiated.timestamps {
             options.timestamps = Some(self.timestamps(now));
         }
+        let counted = self.negotiated.feedback == Feedback::Cumulative;
+        let window = self.rcv.advertise(self.negotiated.receive_scale, self.snd.smss, counted);
         let ack = self.rcv.acknowledge(&mut self.timers.delayed_ack);
-        let window = self.rcv.advertise(self.negotiated.receive_scale, self.snd.smss);
         // RFC 3168 §6.1.3: on every acknowledgment until the peer says that it has heard.
         let flags = Flags::NONE.with(Flags::ECE, self.rcv.echoes_mark());
         Segment { seq, ack: Some(ack), control, flags, window, payload_len, options }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use units::Instant;
+use units::{Duration, Instant};
 use wire::{Control, Segment, SeqNum};
 
 use crate::config::{Challenges, Config, KeepAlive};
@@ -29,6 +29,8 @@ pub(crate) struct Guard {
     /// Since when the peer has owed progress to what is queued; [`Instant::NEVER`] when nothing is.
     owes_since: Instant,
     pub(crate) icmp: Option<IcmpError>,
+    /// How many reports of packets that were too big have been believed in the period that began then.
+    narrowed: (Instant, u8),
 }
 
 /// How a connection stands before it handles a segment, and whether the segment is one that only the peer could have sent.
@@ -53,6 +55,7 @@ impl Guard {
             asks: false,
             owes_since: Instant::NEVER,
             icmp: None,
+            narrowed: (now, 0),
         }
     }
 
@@ -80,6 +83,16 @@ impl Guard {
         self.challenges.pop_back();
         self.challenges.push_back(now);
         true
+    }
+
+    /// Whether one more report of a packet that was too big may be believed, of those that come within `period`; then it
+    /// counts.
+    pub(crate) fn may_narrow(&mut self, period: Duration, now: Instant) -> bool {
+        /// A path of tunnels in tunnels has so many narrow places, one behind the other.
+        const MOST: u8 = 4;
+        let (since, count) = self.narrowed;
+        self.narrowed = if now >= since + period { (now, 1) } else { (since, count.saturating_add(1)) };
+        self.narrowed.1 <= MOST
     }
 
     /// When a peer that owes nothing is asked next, or given up.

@@ -26,10 +26,12 @@ impl Connection {
     /// included as in the MSS option; `seq` the sequence number of the packet that is quoted. Returns whether the report is
     /// believed and segments are smaller now.
     ///
-    /// They become no smaller than [`Config::min_mss`](crate::Config::min_mss), and never larger again. What is in flight
+    /// They become no smaller than [`Config::min_mss`](crate::Config::min_mss), never larger again, and smaller four times
+    /// in a retransmission timeout at most: each time all that is in flight may leave again, and whoever knows of one number
+    /// in flight could go down byte by byte. What is in flight
     /// and too long is sent again at once, in smaller segments and without a smaller window: a packet's size says nothing
     /// of congestion.
-    pub fn on_packet_too_big(&mut self, mss: Mss, seq: SeqNum) -> bool {
+    pub fn on_packet_too_big(&mut self, mss: Mss, seq: SeqNum, now: Instant) -> bool {
         // A SYN that is too long for a path would find no path at all.
         if !self.state.is_synchronized() || !self.is_in_flight(seq) {
             return false;
@@ -37,6 +39,10 @@ impl Connection {
         let smss = self.negotiated.payload_of(mss.max(self.config.min_mss));
         // RFC 5927 §7.1: never more than before.
         if smss >= self.snd.smss {
+            return false;
+        }
+        let period = self.rto();
+        if !self.guard_at(now).may_narrow(period, now) {
             return false;
         }
         let cut = self.snd.path_carries(smss, &self.config);

@@ -24,7 +24,8 @@ pub(crate) struct Receiver {
     pub(crate) fin: Option<SeqNum>,
     delayed_ack: DelayedAck,
     unacknowledged_segments: u8,
-    ack_due: bool,
+    /// So many acknowledgments.
+    acks_due: u8,
     /// A segment that arrived twice (RFC 2883).
     duplicate: Option<SeqRange>,
     timestamps: PeerClock,
@@ -65,7 +66,7 @@ impl Receiver {
             fin: None,
             delayed_ack: config.delayed_ack,
             unacknowledged_segments: 0,
-            ack_due: false,
+            acks_due: 0,
             duplicate: None,
             timestamps: PeerClock::default(),
             peer_scales: false,
@@ -155,7 +156,7 @@ impl Receiver {
             // RFC 5681 §4.2: a segment that brings nothing is answered at once, so that a sender whose
             // acknowledgment was lost learns where it stands.
             self.note_duplicate(seq, len);
-            self.ack_due = true;
+            self.acks_due = 1;
             return None;
         };
         let accepted = Accepted {
@@ -165,7 +166,7 @@ impl Receiver {
         };
         if start != self.nxt {
             // RFC 5681 §4.2: data out of order is acknowledged at once, each segment with its own duplicate.
-            self.ack_due = true;
+            self.ack_now();
             return self.keep(fresh).then_some(accepted);
         }
         self.advance(stop);
@@ -173,7 +174,7 @@ impl Receiver {
         self.absorb();
         if gap_before {
             // RFC 5681 §4.2: so is a segment that fills a gap, in whole or in part.
-            self.ack_due = true;
+            self.acks_due = 1;
         } else {
             self.delay_ack(now, timer);
         }
@@ -206,7 +207,7 @@ impl Receiver {
         self.fin = None;
         self.nxt += 1;
         self.islands = Vec::new();
-        self.ack_due = true;
+        self.acks_due = 1;
     }
 
     /// RFC 2883 §4: the next acknowledgment says that these bytes had arrived before, if they had.
@@ -230,22 +231,37 @@ impl Receiver {
     /// RFC 9293 §3.8.6.2.2: the window is reopened in steps worth a segment.
     pub(crate) fn owes_window_update(&self, smss: u32) -> bool {
         // Without this bound each read of an application that keeps up would cost an acknowledgment.
-        let small = self.window() < 2 * smss.min(self.capacity / 4);
-        small && self.reopening(smss).is_some()
+        self.is_small(smss) && self.reopening(smss).is_some()
+    }
+
+    /// Whether the window holds a sender up.
+    fn is_small(&self, smss: u32) -> bool {
+        self.window() < 2 * smss.min(self.capacity / 4)
     }
 
     pub(crate) fn ack_now(&mut self) {
-        self.ack_due = true;
+        self.acks_due = self.acks_due.max(1);
     }
 
     pub(crate) fn ack_is_due(&self) -> bool {
-        self.ack_due
+        self.acks_due > 0
+    }
+
+    /// RFC 5681 §4.2: what has arrived out of order is owed an acknowledgment beside the one that was due before and has not
+    /// left, if that would have said as much. For a peer that counts duplicates, one cannot stand for both.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn owe_another(&mut self) {
+        // One that would have left for fewer segments would be no duplicate of this.
+        if self.unacknowledged_segments.is_multiple_of(self.delayed_ack.every) {
+            self.acks_due = self.acks_due.saturating_add(1);
+        }
     }
 
     /// Whether the acknowledgment that is due must not ride on data: there, it would be no duplicate
     /// (RFC 5681 §2), and a full-sized segment has no room for SACK blocks.
     pub(crate) fn owes_duplicate(&self) -> bool {
-        self.ack_due && self.has_reports()
+        self.ack_is_due() && self.has_reports()
     }
 
     /// Whether there is anything for SACK blocks to say.
@@ -255,19 +271,32 @@ impl Receiver {
 
     /// Notes that an acknowledgment is leaving and returns it.
     pub(crate) fn acknowledge(&mut self, timer: &mut Instant) -> SeqNum {
-        self.ack_due = false;
+        self.acks_due = self.acks_due.saturating_sub(1);
         self.unacknowledged_segments = 0;
         self.timestamps.last_ack_sent = self.nxt;
         *timer = Instant::NEVER;
         self.nxt
     }
 
-    /// The window to advertise.
-    pub(crate) fn advertise(&mut self, scale: WindowScale, smss: u32) -> UnscaledWindow {
-        if let Some(edge) = self.reopening(smss) {
+    /// The window to advertise, before the acknowledgment beside it is noted as leaving. `counted` says that the peer knows a
+    /// duplicate by what stands in it.
+    pub(crate) fn advertise(&mut self, scale: WindowScale, smss: u32, counted: bool) -> UnscaledWindow {
+        if let Some(edge) = self.reopening(smss)
+            && (self.islands.is_empty() || !counted || !self.keeps_window(edge, smss))
+        {
             self.edge = edge;
         }
         UnscaledWindow::from_bytes(self.window(), scale)
+    }
+
+    /// RFC 5681 §2 (e): a duplicate has the window of the one before. What has been read since waits for an acknowledgment that
+    /// says more; unless it is so much that the sender may be waiting for it, as far as RFC 9293 §3.8.6.2.2 lets it wait.
+    #[cold]
+    #[inline(never)]
+    fn keeps_window(&self, edge: SeqNum, smss: u32) -> bool {
+        self.nxt == self.timestamps.last_ack_sent
+            && !self.is_small(smss)
+            && edge.distance_from(self.edge) < self.capacity / 2
     }
 
     /// Up to `room` blocks: what arrived twice first (RFC 2883 §4), then what grew last (RFC 2018 §4). A FIN that is kept
@@ -356,7 +385,7 @@ impl Receiver {
     fn delay_ack(&mut self, now: Instant, timer: &mut Instant) {
         self.unacknowledged_segments = self.unacknowledged_segments.saturating_add(1);
         if self.unacknowledged_segments >= self.delayed_ack.every {
-            self.ack_due = true;
+            self.acks_due = 1;
         } else if *timer == Instant::NEVER {
             *timer = now + self.delayed_ack.timeout;
         }

@@ -1,10 +1,11 @@
 //! What a driver may put off: a connection that says it is patient sends the same whether or not it is drained between
 //! segments that have arrived together.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tcp::{Config, Connection, Negotiated, Pending};
+use tcp::{Config, Connection, DelayedAck, Negotiated, Pending};
 use units::{Duration, Instant};
 use wire::{Control, Flags, Mss, Options, Segment, SeqNum, UnscaledWindow, WindowScale};
 
@@ -75,6 +76,49 @@ fn run(name: &str, groups: &[Vec<u32>], at_once: bool) -> (Vec<Vec<Sent>>, usize
     (all, patient)
 }
 
+/// Hands so many segments of 1000 bytes to a receiver without SACK, in groups that arrive together and are read then, and
+/// drains after each segment, or else where the connection is not patient and at the end of a group. Returns how many
+/// duplicates were sent of each acknowledgment, as RFC 5681 §2 counts them, and how often it was patient. One segment of
+/// `every` is acknowledged.
+fn duplicates(groups: &[Vec<u32>], every: u8, at_once: bool) -> (BTreeMap<u32, u32>, usize) {
+    let config = Config {
+        mss: Mss::new(1000).expect("a segment size"),
+        sack: false,
+        timestamps: false,
+        delayed_ack: DelayedAck { every, ..DelayedAck::RFC },
+        ..Config::default()
+    };
+    let config = Arc::new(config);
+    let negotiated = Negotiated::between_equals(&config);
+    let mut connection = Connection::established(config, ISS, IRS, negotiated, 1 << 16);
+    let mut found = BTreeMap::new();
+    let (mut now, mut patient, mut last) = (Instant::ZERO, 0, None);
+    let mut drain = |connection: &mut Connection, now| {
+        while let Some(segment) = connection.poll_transmit(now) {
+            let said = segment.ack.map(|ack| (ack, segment.window));
+            if said == last {
+                *found.entry(segment.ack.expect("an acknowledgment").distance_from(IRS)).or_default() += 1;
+            }
+            last = said;
+        }
+    };
+    for group in groups {
+        now += Duration::from_millis(20);
+        for number in group {
+            let segment = Segment { seq: IRS + 1 + number * 1000, payload_len: 1000, ..acknowledgment(0) };
+            connection.on_segment(&segment, now);
+            let may_wait = connection.pending() == Pending::Patient;
+            patient += usize::from(may_wait);
+            if at_once || !may_wait {
+                drain(&mut connection, now);
+            }
+        }
+        connection.read(u32::MAX);
+        drain(&mut connection, now);
+    }
+    (found, patient)
+}
+
 const SENDERS: [&str; 3] = ["reno+sack / full / iw=1", "reno+sack / fs(n=4) / iw=1", "reno+sack / vs / iw=1"];
 
 proptest! {
@@ -87,6 +131,50 @@ proptest! {
         let (later, _) = run(name, &groups, false);
         prop_assert_eq!(at_once, later);
     }
+
+    /// Some are lost and come again behind others.
+    #[test]
+    fn who_counts_duplicates_gets_all_of_them(
+        lost in proptest::collection::vec((0..40u32, 1..8u32), 0..4),
+        sizes in proptest::collection::vec(1..12usize, 50),
+    ) {
+        let mut order: Vec<u32> = (0..40).collect();
+        for (number, later) in lost {
+            let at = order.iter().position(|&other| other == number).expect("all are there");
+            let moved = order.remove(at);
+            order.insert((at + later as usize).min(order.len()), moved);
+        }
+        let mut groups = Vec::new();
+        for size in sizes {
+            groups.push(order.drain(..size.min(order.len())).collect());
+        }
+        let [at_once, later] = [true, false].map(|at_once| duplicates(&groups, 1, at_once).0);
+        prop_assert_eq!(at_once, later);
+        // Where an acknowledgment may be delayed, the first for what is out of order may bring it, and is no duplicate then;
+        // whether it does depends on where the groups end.
+        let [at_once, later] = [true, false].map(|at_once| duplicates(&groups, 2, at_once).0);
+        let of = |all: &BTreeMap<u32, u32>, ack| all.get(ack).copied().unwrap_or(0);
+        for ack in at_once.keys().chain(later.keys()) {
+            prop_assert!(of(&at_once, ack).abs_diff(of(&later, ack)) <= 1, "{:?} and {:?}", at_once, later);
+        }
+    }
+}
+
+/// The third of six is lost, and its sender counts to three.
+#[test]
+fn an_acknowledgment_that_is_due_is_no_duplicate() {
+    for at_once in [true, false] {
+        let (found, patient) = duplicates(&[vec![0, 1, 3, 4, 5]], 2, at_once);
+        assert!(patient > 0);
+        assert_eq!(found, BTreeMap::from([(2001, 3)]));
+    }
+}
+
+/// What was read between them does not make them different.
+#[test]
+fn duplicates_are_equal_whatever_is_read() {
+    let (found, _) = duplicates(&[vec![0, 1, 2, 3, 5], vec![6], vec![7, 8]], 2, false);
+    assert_eq!(found, BTreeMap::from([(4001, 4)]));
 }
 
 #[test]

@@ -223,7 +223,7 @@ impl Victim {
             Stimulus::TooBig(mss, seq) => {
                 let (before, window) = (self.stream.smss(), self.stream.cwnd());
                 let mss = Mss::new(*mss).unwrap_or(Mss::LEAST);
-                let believed = self.stream.on_packet_too_big(mss, seq.resolve(una));
+                let believed = self.stream.on_packet_too_big(mss, seq.resolve(una), self.now);
                 let smss = self.stream.smss();
                 if believed != (smss < before) || smss > before {
                     return Err(format!("a packet too big for {} made {smss} of {before}", mss.get()));

@@ -264,7 +264,7 @@ impl Pair {
                 && let Some(mss) = side.path.fits()
             {
                 // What the router reports is there before the next segment leaves.
-                side.stream.on_packet_too_big(mss, segment.seq);
+                side.stream.on_packet_too_big(mss, segment.seq, self.now);
             }
             self.trace.note(self.now, end, segment, side.origins, fate);
             self.segments += 1;

@@ -88,11 +88,12 @@ def _run(
 
 def _until_stopped(host: _core.Host, grace: float, writer: _Writer | None, line: _StatusLine) -> None:
     """Run the host, and on Ctrl-C or SIGTERM let it finish; on another one, or when that takes too long, reset."""
+    asked = 0
 
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
+    def ask(_number: int, _frame: FrameType | None) -> None:
+        # No exception: between taking rows from the host and keeping them, it would lose them.
+        nonlocal asked
+        asked += 1
 
     def work() -> None:
         host.run(milliseconds=SLICE_MS)
@@ -100,20 +101,20 @@ def _until_stopped(host: _core.Host, grace: float, writer: _Writer | None, line:
             writer.take(host)
         line.show(host)
 
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with contextlib.suppress(KeyboardInterrupt):
-            while True:
-                work()
+        while asked == 0:
+            work()
         host.stop()
         end = host.now_s + grace
-        with contextlib.suppress(KeyboardInterrupt):
-            while not host.is_stopped and host.now_s < end:
-                work()
+        while asked == 1 and not host.is_stopped and host.now_s < end:
+            work()
         host.abort()
         if writer is not None:
             writer.take(host)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _announce(host: _core.Host, task: str, port: int, *, json: bool) -> None:

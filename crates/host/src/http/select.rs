@@ -1,4 +1,6 @@
-//! Conditions and ranges (RFC 9110 §13, §14): which part of a file is sent, if any.
+//! Conditions and ranges (RFC 9110 §13, §14): which parts of a file are sent, if any.
+
+use std::ops::Range;
 
 use super::date;
 use super::request::{Fields, Method};
@@ -12,12 +14,22 @@ pub(super) struct Validators {
     pub(super) modified: u64,
 }
 
+/// More ranges in one request are not looked at: nobody needs them, and each costs.
+const MOST_ASKED: usize = 256;
+
+/// The most parts of one answer.
+const MOST_PARTS: usize = 64;
+
+/// Parts that are no further from each other than this are sent as one: what would stand between them takes as much.
+const GAP: u64 = 128;
+
 /// What is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Selection {
     All,
-    /// From this byte up to and without that one.
-    Part(u64, u64),
+    Part(Range<u64>),
+    /// Two or more, in the order in which they were asked for.
+    Parts(Vec<Range<u64>>),
     NotModified,
     PreconditionFailed,
     NotSatisfiable,
@@ -59,31 +71,67 @@ pub(super) fn select(
             return Selection::All;
         }
     }
-    part(range, len)
+    parts(range, len)
 }
 
 fn lists(tags: &str, matches: impl Fn(&str) -> bool) -> bool {
     tags.trim() == "*" || tags.split(',').any(|tag| matches(tag.trim()))
 }
 
-/// RFC 9110 §14.1.2. What makes no sense, another unit and several ranges at once are as good as none, as §14.2 allows.
-fn part(range: &str, len: u64) -> Selection {
+/// RFC 9110 §14.1.2. What makes no sense, another unit, and too many ranges are as good as none, as §14.2 allows.
+fn parts(range: &str, len: u64) -> Selection {
+    let unit = range.trim().split_once('=').filter(|(unit, _)| unit.eq_ignore_ascii_case("bytes"));
+    let Some((_, set)) = unit else { return Selection::All };
+    let mut found: Vec<Range<u64>> = Vec::new();
+    // RFC 9110 §5.6.1.2: elements of a list may be empty.
+    let asked = set.split(',').map(str::trim).filter(|one| !one.is_empty());
+    let mut count = 0;
+    for one in asked {
+        count += 1;
+        let Some(range) = part(one, len).filter(|_| count <= MOST_ASKED) else { return Selection::All };
+        if !range.is_empty() {
+            join(&mut found, range);
+        }
+    }
+    match &found[..] {
+        [] if count == 0 => Selection::All,
+        // RFC 9110 §15.5.17: nothing of what was asked for is there.
+        [] => Selection::NotSatisfiable,
+        // RFC 9110 §15.3.7.1: who asked for one must not get several, and who gets one needs no multipart.
+        [only] => Selection::Part(only.clone()),
+        all if all.len() > MOST_PARTS => Selection::All,
+        _ => Selection::Parts(found),
+    }
+}
+
+/// RFC 9110 §15.3.7.2: ranges that overlap, or almost touch, may become one, in the place of the first of them. So no byte is
+/// sent twice, however often it was asked for, and an answer is hardly longer than the file.
+fn join(found: &mut Vec<Range<u64>>, mut range: Range<u64>) {
+    let near = |one: &Range<u64>, other: &Range<u64>| one.start <= other.end.saturating_add(GAP);
+    let mut place = found.len();
+    // What the union touches may stand anywhere.
+    while let Some(at) = found.iter().position(|other| near(&range, other) && near(other, &range)) {
+        let other = found.remove(at);
+        range = range.start.min(other.start)..range.end.max(other.end);
+        place = place.min(at);
+    }
+    found.insert(place.min(found.len()), range);
+}
+
+/// One of the ranges, as far as it lies in the file; `None` for what is no range.
+fn part(one: &str, len: u64) -> Option<Range<u64>> {
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         // A number that no file is as long as stands for its end.
         digits.then(|| text.parse().unwrap_or(u64::MAX))
     };
-    let ends = range.trim().split_once('=').filter(|(unit, _)| unit.eq_ignore_ascii_case("bytes"));
-    let Some((first, last)) = ends.and_then(|(_, ends)| ends.trim().split_once('-')) else {
-        return Selection::All;
-    };
-    let (start, end) = match (first, number(first), last, number(last)) {
-        ("", None, _, Some(suffix)) => (if suffix == 0 { len } else { len.saturating_sub(suffix) }, len),
-        (_, Some(start), "", None) => (start, len),
-        (_, Some(start), _, Some(last)) if start <= last => (start, last.saturating_add(1).min(len)),
-        _ => return Selection::All,
-    };
-    if start < end { Selection::Part(start, end) } else { Selection::NotSatisfiable }
+    let (first, last) = one.split_once('-')?;
+    match (first, number(first), last, number(last)) {
+        ("", None, _, Some(suffix)) => Some(len.saturating_sub(suffix)..len),
+        (_, Some(start), "", None) => Some(start..len),
+        (_, Some(start), _, Some(last)) if start <= last => Some(start..last.saturating_add(1).min(len)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -105,19 +153,20 @@ mod tests {
     #[test]
     fn ranges_of_one_part() {
         for (range, expected) in [
-            ("bytes=0-0", Selection::Part(0, 1)),
-            ("bytes=10-", Selection::Part(10, 1000)),
-            ("bytes=990-2000", Selection::Part(990, 1000)),
-            ("bytes=-5", Selection::Part(995, 1000)),
-            ("bytes=-5000", Selection::Part(0, 1000)),
-            ("bytes=0-99999999999999999999999", Selection::Part(0, 1000)),
+            ("bytes=0-0", Selection::Part(0..1)),
+            ("bytes=10-", Selection::Part(10..1000)),
+            ("bytes=990-2000", Selection::Part(990..1000)),
+            ("bytes=-5", Selection::Part(995..1000)),
+            ("bytes=-5000", Selection::Part(0..1000)),
+            ("bytes=0-99999999999999999999999", Selection::Part(0..1000)),
             ("bytes=1000-", Selection::NotSatisfiable),
             ("bytes=-0", Selection::NotSatisfiable),
             ("bytes=5-4", Selection::All),
             ("bytes=-", Selection::All),
             ("bytes=a-b", Selection::All),
             ("lines=0-1", Selection::All),
-            ("bytes=0-1,5-6", Selection::All),
+            ("bytes=", Selection::All),
+            ("bytes=,", Selection::All),
         ] {
             let fields = Fields { range: Some(range.to_owned()), ..Fields::default() };
             assert_eq!(selected(&fields), expected, "{range}");
@@ -152,10 +201,10 @@ mod tests {
             assert_eq!(selected(&fields), expected, "{fields:?}");
         }
         for (condition, expected) in [
-            ("\"a1\"", Selection::Part(0, 2)),
+            ("\"a1\"", Selection::Part(0..2)),
             ("W/\"a1\"", Selection::All),
             ("\"b\"", Selection::All),
-            (at, Selection::Part(0, 2)),
+            (at, Selection::Part(0..2)),
             (before, Selection::All),
         ] {
             let fields = Fields { range: some("bytes=0-1"), if_range: some(condition), ..none.clone() };
@@ -163,14 +212,88 @@ mod tests {
         }
     }
 
+    /// RFC 9110 §14.1.1, §14.2, §15.3.7.2, §15.5.17
+    #[test]
+    fn several_ranges() {
+        let long = |step: u64, count: u64| {
+            let asked: Vec<_> = (0..count).map(|n| format!("{}-{}", n * step, n * step)).collect();
+            format!("bytes={}", asked.join(","))
+        };
+        for (range, expected) in [
+            ("bytes=0-499, 9500-".to_owned(), Selection::Parts(vec![0..500, 9_500..10_000])),
+            // In the order asked for, also where the file would be read backwards.
+            ("bytes=-1,0-0".to_owned(), Selection::Parts(vec![9_999..10_000, 0..1])),
+            ("bytes=5000-5001 ,, 0-1,".to_owned(), Selection::Parts(vec![5_000..5_002, 0..2])),
+            // What overlaps, touches or almost touches becomes one, where the first stood.
+            ("bytes=0-1,5-6".to_owned(), Selection::Part(0..7)),
+            ("bytes=5000-6000,0-9,5500-7000".to_owned(), Selection::Parts(vec![5_000..7_001, 0..10])),
+            ("bytes=0-99,200-299,100-199".to_owned(), Selection::Part(0..300)),
+            (
+                "bytes=9000-9099,0-99,8000-8999,50-200".to_owned(),
+                Selection::Parts(vec![8_000..9_100, 0..201]),
+            ),
+            ("bytes=0-99,228-299".to_owned(), Selection::Part(0..300)),
+            ("bytes=0-99,229-299".to_owned(), Selection::Parts(vec![0..100, 229..300])),
+            // Of those that are there only one, or none.
+            ("bytes=10000-,0-4".to_owned(), Selection::Part(0..5)),
+            ("bytes=-0,10000-".to_owned(), Selection::NotSatisfiable),
+            // One that makes no sense spoils all.
+            ("bytes=0-0,5-4".to_owned(), Selection::All),
+            ("bytes=0-0,x".to_owned(), Selection::All),
+            // Many small ones, and very many.
+            (long(140, 64), Selection::Parts((0..64).map(|n| n * 140..n * 140 + 1).collect())),
+            (long(140, 65), Selection::All),
+            (long(1, 256), Selection::Part(0..256)),
+            (long(1, 257), Selection::All),
+        ] {
+            assert_eq!(parts(&range, 10_000), expected, "{range}");
+        }
+        let none = Fields { range: Some("bytes=0-0,9000-".to_owned()), ..Fields::default() };
+        assert_eq!(select(Method::Head, &none, &validators(), 10_000, NOW), Selection::All);
+        let other = Fields { if_range: Some("\"b\"".to_owned()), ..none.clone() };
+        assert_eq!(select(Method::Get, &other, &validators(), 10_000, NOW), Selection::All);
+        let same = Fields { if_range: Some("\"a1\"".to_owned()), ..none };
+        let expected = Selection::Parts(vec![0..1, 9_000..10_000]);
+        assert_eq!(select(Method::Get, &same, &validators(), 10_000, NOW), expected);
+    }
+
     proptest! {
         #[test]
-        fn a_part_lies_within_the_file(range: String, len: u64, from: u64, to: u64) {
-            for range in [range, format!("bytes={from}-{to}"), format!("bytes=-{to}")] {
-                if let Selection::Part(start, end) = part(&range, len) {
-                    prop_assert!(start < end && end <= len);
+        fn parts_lie_within_the_file(range: String, len: u64, from: u64, to: u64) {
+            for range in [range.clone(), format!("bytes={range}"), format!("bytes={from}-{to},-{to},{from}-")] {
+                match parts(&range, len) {
+                    Selection::Part(part) => prop_assert!(!part.is_empty() && part.end <= len),
+                    Selection::Parts(all) => {
+                        prop_assert!(all.iter().all(|part| !part.is_empty() && part.end <= len));
+                    }
+                    _ => {}
                 }
             }
+        }
+
+        #[test]
+        fn every_byte_that_is_asked_for_is_sent_once(
+            asked in prop::collection::vec((0..3_000u64, 1..200u64), 1..20),
+        ) {
+            const LEN: u64 = 2_500;
+            let set: Vec<_> = asked.iter().map(|(at, len)| format!("{at}-{}", at + len - 1)).collect();
+            let sent = match parts(&format!("bytes={}", set.join(",")), LEN) {
+                Selection::Part(part) => vec![part],
+                Selection::Parts(all) => all,
+                other => {
+                    prop_assert_eq!(other, Selection::NotSatisfiable);
+                    vec![]
+                }
+            };
+            for byte in 0..LEN {
+                let wanted = asked.iter().any(|&(at, len)| (at..at + len).contains(&byte));
+                let count = sent.iter().filter(|part| part.contains(&byte)).count();
+                prop_assert!(count <= 1 && (count == 1 || !wanted), "byte {} {} times", byte, count);
+            }
+            // What lies between two is worth what stands between them.
+            let mut sorted = sent;
+            sorted.sort_by_key(|part| part.start);
+            prop_assert!(sorted.windows(2).all(|pair| pair[0].end + GAP < pair[1].start));
         }
     }
 }

@@ -4,11 +4,13 @@ mod answer;
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::hash::RandomState;
 use std::os::unix::fs::FileExt;
 
 use units::{Duration, Instant};
 
 use super::files::Folder;
+use super::multipart::Multipart;
 use super::request::{self, Body, Method, Refusal};
 use super::response::Status;
 use crate::event::{ConnectionId, Event, What};
@@ -59,6 +61,8 @@ pub struct FileServer {
     again: VecDeque<ConnectionId>,
     chunk: Vec<u8>,
     served: Served,
+    /// What stands between parts is drawn from it: keys that nobody knows.
+    marks: RandomState,
     stopping: bool,
 }
 
@@ -73,8 +77,10 @@ struct Exchange {
     text: Vec<u8>,
     /// How much of it has been written.
     sent: usize,
-    /// The file that follows: what is left of it.
+    /// The file that follows: what is left of it, or of the part that is being sent …
     file: Option<(File, u64, u64)>,
+    /// … and those that come then.
+    parts: Option<Box<Multipart>>,
     /// Another request may follow.
     persistent: bool,
     deadline: Instant,
@@ -110,6 +116,7 @@ impl FileServer {
             again: VecDeque::new(),
             chunk: vec![0; CHUNK],
             served: Served::default(),
+            marks: RandomState::new(),
             stopping: false,
         }
     }
@@ -224,14 +231,12 @@ impl FileServer {
                 let Ok(taken) = stack.write(id, &self.chunk[..count], now) else { return Step::Wait };
                 *at += taken as u64;
                 *turn -= taken;
-                if *at == *end {
-                    exchange.file = None;
-                }
+                exchange.go_on();
                 Step::More
             }
             // It is shorter than it was, or cannot be read: no end would be the right one.
             _ => {
-                exchange.file = None;
+                (exchange.file, exchange.parts) = (None, None);
                 exchange.phase = Phase::Closing;
                 stack.abort(id, now);
                 Step::Wait
@@ -278,6 +283,25 @@ impl FileServer {
 }
 
 impl Exchange {
+    /// If the file, or the part of it that was being sent, is out: what comes next.
+    fn go_on(&mut self) {
+        let Some((_, at, end)) = &mut self.file else { return };
+        if at < end {
+            return;
+        }
+        let Some(parts) = &mut self.parts else {
+            self.file = None;
+            return;
+        };
+        let (text, next) = parts.advance();
+        self.text.extend_from_slice(&text);
+        if let Some(range) = next {
+            (*at, *end) = (range.start, range.end);
+        } else {
+            (self.file, self.parts) = (None, None);
+        }
+    }
+
     fn is_answering(&self) -> bool {
         !self.text.is_empty() || self.file.is_some()
     }
@@ -302,6 +326,7 @@ impl Service for FileServer {
                     text: Vec::new(),
                     sent: 0,
                     file: None,
+                    parts: None,
                     persistent: true,
                     deadline: now + self.limits.head,
                     timer: Instant::NEVER,

@@ -110,7 +110,7 @@ impl Stack {
             payload_len: 0,
             options: Options::default(),
         };
-        if self.throttle.allows(now) {
+        if self.throttle.allows(&self.secret, now) {
             self.counters.resets_sent += 1;
             self.reply(tuple, &reset);
         } else {
@@ -124,7 +124,7 @@ impl Stack {
             self.counters.unknown += 1;
             return;
         }
-        if !self.throttle.allows(now) {
+        if !self.throttle.allows(&self.secret, now) {
             self.counters.replies_withheld += 1;
             return;
         }
@@ -140,7 +140,7 @@ impl Stack {
         let Some(slot) = self.find(tuple).and_then(|id| self.slot(id)) else { return };
         let id = slot.id;
         let believed = match report {
-            Report::TooBig(mss) => slot.stream.on_packet_too_big(mss, seq),
+            Report::TooBig(mss) => slot.stream.on_packet_too_big(mss, seq, now),
             Report::Undelivered(error) => slot.stream.on_icmp_error(error, seq, now),
         };
         if believed {

@@ -1,5 +1,6 @@
 //! Seventh step: the payload (RFC 9293 §3.10.7.4).
 
+use policy::Feedback;
 use units::Instant;
 use wire::Segment;
 
@@ -15,6 +16,11 @@ impl Connection {
         if self.negotiated.ecn {
             self.rcv.note_marks(segment.flags);
         }
-        self.rcv.text(segment.seq, segment.payload_len, now, &mut self.timers.delayed_ack)
+        let due = self.rcv.ack_is_due();
+        let accepted = self.rcv.text(segment.seq, segment.payload_len, now, &mut self.timers.delayed_ack);
+        if due && self.negotiated.feedback == Feedback::Cumulative && segment.seq.after(self.rcv.nxt) {
+            self.rcv.owe_another();
+        }
+        accepted
     }
 }

@@ -100,7 +100,7 @@ impl<'a> Player<'a> {
             Action::Icmp { report, seq, ignored } => {
                 let seq = self.setup.iss + *seq;
                 let believed = match report {
-                    Report::TooBig(mss) => self.connection.on_packet_too_big(*mss, seq),
+                    Report::TooBig(mss) => self.connection.on_packet_too_big(*mss, seq, self.now),
                     Report::Error(error) => self.connection.on_icmp_error(*error, seq, self.now),
                 };
                 if believed == *ignored {

@@ -1,9 +1,12 @@
 //! What is answered: a file, a part of it, a list, or why not.
 
+use std::hash::BuildHasher;
+
 use units::Instant;
 
 use super::{Exchange, FileServer};
 use crate::http::files::{Found, Opened, listing};
+use crate::http::multipart::Multipart;
 use crate::http::request::{Method, Refusal, Request};
 use crate::http::response::{Head, Status, page};
 use crate::http::select::{Selection, select};
@@ -43,7 +46,7 @@ impl FileServer {
         }
     }
 
-    /// A file, or the part of it that is asked for.
+    /// A file, or the parts of it that are asked for.
     fn give(
         &mut self,
         exchange: &mut Exchange,
@@ -56,19 +59,25 @@ impl FileServer {
         let selection = select(request.method, &request.fields, &validators, len, seconds(now));
         let status = match selection {
             Selection::All => Status::Ok,
-            Selection::Part(..) => Status::PartialContent,
+            Selection::Part(_) | Selection::Parts(_) => Status::PartialContent,
             Selection::NotModified => Status::NotModified,
             Selection::PreconditionFailed => Status::PreconditionFailed,
             Selection::NotSatisfiable => Status::RangeNotSatisfiable,
         };
         let mut head = Head::new(status, seconds(now));
-        let (start, end) = match selection {
-            Selection::All => (0, len),
-            Selection::Part(start, end) => {
-                head.field("Content-Range", format_args!("bytes {start}-{}/{len}", end - 1));
-                (start, end)
+        let media_type = mime::of(name);
+        let range = match selection {
+            Selection::All => 0..len,
+            Selection::Part(range) => {
+                head.field("Content-Range", format_args!("bytes {}-{}/{len}", range.start, range.end - 1));
+                range
             }
-            Selection::NotModified => (0, 0),
+            Selection::Parts(ranges) => {
+                let mark = self.marks.hash_one((now.as_nanos(), exchange.id));
+                exchange.parts = Some(Box::new(Multipart::new(ranges, mark, media_type, len)));
+                0..0
+            }
+            Selection::NotModified => 0..0,
             Selection::PreconditionFailed | Selection::NotSatisfiable => {
                 if selection == Selection::NotSatisfiable {
                     head.field("Content-Range", format_args!("bytes */{len}"));
@@ -81,11 +90,17 @@ impl FileServer {
         // RFC 9110 §15.4.5: what is not modified has no length to tell.
         if status != Status::NotModified {
             head.field("Accept-Ranges", "bytes");
-            head.field("Content-Type", mime::of(name));
-            head.field("Content-Length", end - start);
+            if let Some(parts) = &exchange.parts {
+                head.field("Content-Type", parts.media_type());
+                head.field("Content-Length", parts.content_len());
+            } else {
+                head.field("Content-Type", media_type);
+                head.field("Content-Length", range.end - range.start);
+            }
         }
         self.begin(exchange, status, head.finish(exchange.persistent));
-        exchange.file = (request.method == Method::Get && start < end).then_some((file, start, end));
+        exchange.file = (request.method == Method::Get).then_some((file, range.start, range.end));
+        exchange.go_on();
     }
 
     fn redirect(&mut self, exchange: &mut Exchange, request: &Request, path: &[u8], now: Instant) {

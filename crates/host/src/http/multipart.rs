@@ -1,0 +1,96 @@
+//! Several parts of a file in one answer (RFC 9110 §14.6, RFC 2046 §5.1): what stands before, between and behind them.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::ops::Range;
+
+/// What is left to be sent of such an answer.
+#[derive(Debug)]
+pub(super) struct Multipart {
+    boundary: String,
+    /// Of the file.
+    media_type: &'static str,
+    /// Of the whole file, in bytes.
+    len: u64,
+    ranges: VecDeque<Range<u64>>,
+    begun: bool,
+}
+
+impl Multipart {
+    /// These parts of a file of `len` bytes. `mark` tells their boundary from what may stand in the file, so it should be
+    /// known to nobody who writes there.
+    pub(super) fn new(ranges: Vec<Range<u64>>, mark: u64, media_type: &'static str, len: u64) -> Self {
+        Self { boundary: format!("part-{mark:016x}"), media_type, len, ranges: ranges.into(), begun: false }
+    }
+
+    /// The media type of all of it.
+    pub(super) fn media_type(&self) -> String {
+        format!("multipart/byteranges; boundary={}", self.boundary)
+    }
+
+    /// The bytes of all of it. To be asked before the first part is taken.
+    pub(super) fn content_len(&self) -> u64 {
+        let part = |(place, range): (usize, &Range<u64>)| {
+            self.delimiter(place > 0, Some(range)).len() as u64 + (range.end - range.start)
+        };
+        let parts: u64 = self.ranges.iter().enumerate().map(part).sum();
+        parts + self.delimiter(true, None).len() as u64
+    }
+
+    /// What stands before the next part, and which it is; at the end, what stands behind the last.
+    pub(super) fn advance(&mut self) -> (Vec<u8>, Option<Range<u64>>) {
+        let next = self.ranges.pop_front();
+        let text = self.delimiter(self.begun, next.as_ref());
+        self.begun = true;
+        (text.into_bytes(), next)
+    }
+
+    /// RFC 2046 §5.1.1: a line end before each delimiter belongs to that, and what closes ends in two more hyphens.
+    fn delimiter(&self, behind: bool, part: Option<&Range<u64>>) -> String {
+        let Self { boundary, media_type, len, .. } = self;
+        let mut text = String::with_capacity(160);
+        if behind {
+            text.push_str("\r\n");
+        }
+        // A string takes everything.
+        let _ = match part {
+            Some(Range { start, end }) => write!(
+                text,
+                "--{boundary}\r\nContent-Type: {media_type}\r\nContent-Range: bytes {start}-{last}/{len}\r\n\r\n",
+                last = end - 1
+            ),
+            None => write!(text, "--{boundary}--\r\n"),
+        };
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9110 §14.6
+    #[test]
+    fn the_example_of_the_rfc() {
+        let mut parts = Multipart::new(vec![500..1000, 7000..8000], 1, "application/pdf", 8000);
+        assert_eq!(parts.media_type(), "multipart/byteranges; boundary=part-0000000000000001");
+        let promised = parts.content_len();
+        let mut written = 0;
+        let mut text = String::new();
+        loop {
+            let (delimiter, part) = parts.advance();
+            written += delimiter.len() as u64;
+            text.push_str(std::str::from_utf8(&delimiter).unwrap());
+            let Some(part) = part else { break };
+            written += part.end - part.start;
+            text.push('…');
+        }
+        assert_eq!(written, promised);
+        assert_eq!(
+            text,
+            "--part-0000000000000001\r\nContent-Type: application/pdf\r\nContent-Range: bytes 500-999/8000\r\n\r\n…\r\n\
+             --part-0000000000000001\r\nContent-Type: application/pdf\r\nContent-Range: bytes 7000-7999/8000\r\n\r\n…\r\n\
+             --part-0000000000000001--\r\n"
+        );
+    }
+}
