@@ -391,6 +391,8 @@ impl Connection {
     }
 
     /// A segment with the acknowledgment, window and options that every segment of this connection carries.
+    #[expect(clippy::inline_always, reason = "the segment goes on in registers")]
+    #[inline(always)]
     pub(crate) fn segment(
         &mut self,
         now: Instant,

@@ -438,8 +438,8 @@ impl Receiver {
         // RFC 9293 §3.8.6.2.2: by steps, so that no small window arises. While half of the buffer is open none can, and a
         // window that says the same every time lets the peer take its short way through a segment (Linux: prediction of the
         // header).
-        let wide = self.window() >= self.capacity / 2;
-        (gain > 0 && (wide || gain >= smss.min(self.capacity / 2))).then_some(candidate)
+        let wide = || self.window() >= self.capacity / 2;
+        (gain > 0 && (gain >= smss.min(self.capacity / 2) || wide())).then_some(candidate)
     }
 }
 
