@@ -74,7 +74,7 @@ pub trait Store {
     fn push(&mut self, item: Self::Item);
     /// The number of values.
     fn len(&self) -> usize;
-    /// An empty column of the same kind, with the same names.
+    /// An empty column of the same kind, with the same names and room for as many values.
     fn emptied(&self) -> Self;
     /// Hands the values over.
     fn into_column(self) -> Column;
@@ -83,6 +83,15 @@ pub trait Store {
 }
 
 impl<T: Copy + Default> Nullable<T> {
+    /// An empty column with room for so many values.
+    fn with_capacity(values: usize) -> Self {
+        Self {
+            values: Vec::with_capacity(values),
+            validity: Vec::with_capacity(values.div_ceil(8)),
+            nulls: 0,
+        }
+    }
+
     /// Adds a value or its absence.
     pub fn push(&mut self, value: Option<T>) {
         let (byte, bit) = (self.values.len() / 8, self.values.len() % 8);
@@ -191,7 +200,7 @@ macro_rules! plain {
                 Vec::len(self)
             }
             fn emptied(&self) -> Self {
-                Self::new()
+                Self::with_capacity(self.len())
             }
             fn into_column(self) -> Column {
                 Column::$column(self)
@@ -210,7 +219,7 @@ macro_rules! plain {
                 Nullable::len(self)
             }
             fn emptied(&self) -> Self {
-                Self::default()
+                Self::with_capacity(self.values.len())
             }
             fn into_column(self) -> Column {
                 Column::$nullable(self)
@@ -241,7 +250,7 @@ impl Store for Coded {
         self.codes.len()
     }
     fn emptied(&self) -> Self {
-        Self::new(&self.names)
+        Self { codes: Vec::with_capacity(self.codes.len()), names: Names::clone(&self.names) }
     }
     fn into_column(self) -> Column {
         Column::Text { codes: self.codes, names: self.names }
