@@ -47,6 +47,9 @@ pub(crate) struct Timers {
     buckets: Vec<Vec<Timer>>,
     /// How many entries the buckets hold.
     waiting: usize,
+    /// Memory of buckets that have come, for those that have none: it is at hand, and there is no more of it than buckets that
+    /// were full at one time.
+    spare: Vec<Vec<Timer>>,
     /// Those of slices after these.
     later: BinaryHeap<Reverse<Timer>>,
 }
@@ -64,6 +67,7 @@ impl Timers {
             slice: 0,
             buckets: (0..SLICES).map(|_| Vec::new()).collect(),
             waiting: 0,
+            spare: Vec::new(),
             later: BinaryHeap::new(),
         }
     }
@@ -85,8 +89,7 @@ impl Timers {
         if slice <= self.slice {
             self.due.push(Reverse(timer));
         } else if slice - self.slice < SLICES {
-            self.bucket(slice).push(timer);
-            self.waiting += 1;
+            self.wait(slice, timer);
         } else {
             self.later.push(Reverse(timer));
         }
@@ -112,29 +115,43 @@ impl Timers {
                 && slice(first.at) - self.slice < SLICES
                 && let Some(Reverse(timer)) = self.later.pop()
             {
-                self.bucket(slice(timer.at)).push(timer);
-                self.waiting += 1;
+                self.wait(slice(timer.at), timer);
             }
-            let mut come = std::mem::take(self.bucket(self.slice));
+            let mut come = std::mem::take(&mut self.buckets[place(self.slice)]);
+            if come.is_empty() {
+                continue;
+            }
             self.waiting -= come.len();
             for timer in come.drain(..) {
                 if let Some(at) = still_due(&timer) {
                     self.push(Timer { at, ..timer });
                 }
             }
-            // Nothing came to this bucket meanwhile: its next turn is beyond the buckets.
-            *self.bucket(self.slice) = come;
+            self.spare.push(come);
         }
     }
 
-    fn bucket(&mut self, slice: u64) -> &mut Vec<Timer> {
-        // Less than 256.
-        &mut self.buckets[usize::try_from(slice % SLICES).unwrap_or(0)]
+    /// Puts an entry into the bucket of a slice to come.
+    fn wait(&mut self, slice: u64, timer: Timer) {
+        let bucket = &mut self.buckets[place(slice)];
+        if bucket.capacity() == 0
+            && let Some(spare) = self.spare.pop()
+        {
+            *bucket = spare;
+        }
+        bucket.push(timer);
+        self.waiting += 1;
     }
 }
 
 fn slice(at: Instant) -> u64 {
     at.as_nanos() >> SLICE_BITS
+}
+
+/// Which bucket a slice has.
+fn place(slice: u64) -> usize {
+    // Less than 256.
+    usize::try_from(slice % SLICES).unwrap_or(0)
 }
 
 #[cfg(test)]
