@@ -9,7 +9,7 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,3 +112,12 @@ def take_turns(*, peer: str, theirs: Work, ours: Work, turns: int) -> Turns:
 def word(good: bool) -> str:
     """A target's verdict."""
     return "met" if good else "MISSED"
+
+
+def conclude(verdicts: Iterable[tuple[str, bool]]) -> int:
+    """Print what was asked for and whether it was met; return the exit status."""
+    found = list(verdicts)
+    print()
+    for text, good in found:
+        print(f"{text}: {word(good)}")
+    return 0 if all(good for _, good in found) else 1

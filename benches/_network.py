@@ -8,7 +8,11 @@ import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
+
+CANNOT_RUN = 77
+"""The exit status where something is missing."""
 
 
 class BenchError(RuntimeError):
@@ -39,6 +43,14 @@ def namespace(name: str) -> Iterator[list[str]]:
         yield inside
     finally:
         ip("netns", "del", full)
+
+
+def check_machine() -> None:
+    """Make sure that there can be TUN devices, and namespaces for them."""
+    if not Path("/dev/net/tun").exists():
+        raise BenchError("the kernel offers no TUN devices here (no /dev/net/tun)")
+    with namespace("probe"):
+        pass
 
 
 def join(server: Sequence[str], client: Sequence[str]) -> None:

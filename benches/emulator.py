@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from _measure import word
-from _network import BenchError, join, namespace, running
+from _measure import conclude
+from _network import CANNOT_RUN, BenchError, check_machine, join, namespace, running
 
-CANNOT_RUN = 77
 TARGET = 0.9
 
 BULK = Path(__file__).with_name("_bulk.py")
@@ -145,15 +144,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="length of a measurement")
     given = parser.parse_args(arguments)
-    if not Path("/dev/net/tun").exists():
-        print("could not run: the kernel offers no TUN devices here (no /dev/net/tun)", file=sys.stderr)
-        return CANNOT_RUN
     if CONGESTION not in AVAILABLE.read_text().split():
         print(f"could not run: this kernel has no {CONGESTION} (`modprobe tcp_{CONGESTION}`)", file=sys.stderr)
         return CANNOT_RUN
     try:
-        with namespace("probe"):
-            pass
+        check_machine()
     except BenchError as error:
         print(f"could not run: {error}", file=sys.stderr)
         return CANNOT_RUN
@@ -176,10 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (f"a line of 1 Gb/s carries {reached:.3f} Gb/s (asked for {TARGET:g})", reached >= TARGET),
         (f"{missed} packets missed by the emulator (asked for none)", missed == 0),
     )
-    print()
-    for text, good in verdicts:
-        print(f"{text}: {word(good)}")
-    return 0 if all(good for _, good in verdicts) else 1
+    return conclude(verdicts)
 
 
 if __name__ == "__main__":

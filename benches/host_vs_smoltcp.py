@@ -25,10 +25,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from _measure import word
-from _network import BenchError, join, namespace, running
+from _measure import conclude
+from _network import CANNOT_RUN, BenchError, check_machine, join, namespace, running
 
-CANNOT_RUN = 77
 TARGET = 2.0
 MOST_BYTES_IDLE = 4096
 HELD = 10_000
@@ -247,13 +246,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=2.0, help="length of a measurement")
     parser.add_argument("--task", type=int, choices=range(len(TASKS)), help="only this one")
     given = parser.parse_args(arguments)
-    if not Path("/dev/net/tun").exists():
-        print("could not run: the kernel offers no TUN devices here (no /dev/net/tun)", file=sys.stderr)
-        return CANNOT_RUN
     try:
+        check_machine()
         bench = Bench(build(), given.seconds)
-        with namespace("probe"):
-            pass
     except BenchError as error:
         print(f"could not run: {error}", file=sys.stderr)
         return CANNOT_RUN
@@ -273,10 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BenchError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print()
-    for text, good in verdicts:
-        print(f"{text}: {word(good)}")
-    return 0 if all(good for _, good in verdicts) else 1
+    return conclude(verdicts)
 
 
 if __name__ == "__main__":

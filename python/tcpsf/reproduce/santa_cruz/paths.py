@@ -141,7 +141,6 @@ def _path_change() -> Exhibit:
             title="Timeouts while the path changes",
             caption="Expiries of the retransmission timer.",
             columns=PERIODS,
-            unit="",
             of=lambda each: in_periods(each, "timeouts"),
         )
         return Part(tables=(throughputs, queues, timeouts))
