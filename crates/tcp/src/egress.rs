@@ -132,8 +132,8 @@ impl Connection {
     }
 
     pub(crate) fn restart_retransmit_timer(&mut self, now: Instant) {
-        let tick = self.snd.rtt.expiry_tick();
-        self.timers.retransmit = (now + self.snd.rtt.rto()).ceil_to(tick);
+        let config = &self.config.rto;
+        self.timers.retransmit = (now + self.snd.rtt.rto(config)).ceil_to(config.expiry_tick());
     }
 
     /// Decides what leaves next and notes that it has.
@@ -221,7 +221,7 @@ impl Connection {
         let silly = len < wanted && len < snd.max_wnd / 2;
         if !probe && (nothing || silly) {
             if flight == 0 && self.timers.persist == Instant::NEVER {
-                self.timers.persist = now + snd.rtt.rto();
+                self.timers.persist = now + snd.rtt.rto(&self.config.rto);
                 if self.guard.is_some() {
                     self.note_owed(now);
                 }

@@ -9,8 +9,9 @@ use wire::{
 use crate::config::{Config, DelayedAck};
 use crate::event::Accepted;
 
-/// What has been received of the peer's stream.
+/// What has been received of the peer's stream. In this order: see [`Connection`](crate::Connection).
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Receiver {
     /// RCV.NXT.
     pub(crate) nxt: SeqNum,
@@ -18,20 +19,23 @@ pub(crate) struct Receiver {
     edge: SeqNum,
     capacity: u32,
     unread: u32,
+    unacknowledged_segments: u8,
+    /// So many acknowledgments.
+    acks_due: u8,
+    peer_scales: bool,
+    /// A marked segment has arrived, and the peer hasn't said yet that it knows.
+    echoes_mark: bool,
+    /// RFC 7323 §4.3, Last.ACK.sent.
+    last_ack_sent: SeqNum,
     /// What arrived beyond `nxt`; what grew last stands last.
     islands: Vec<SeqRange>,
     /// The sequence number of the peer's FIN, once it has been seen.
     pub(crate) fin: Option<SeqNum>,
-    delayed_ack: DelayedAck,
-    unacknowledged_segments: u8,
-    /// So many acknowledgments.
-    acks_due: u8,
     /// A segment that arrived twice (RFC 2883).
     duplicate: Option<SeqRange>,
-    timestamps: PeerClock,
-    peer_scales: bool,
-    /// A marked segment has arrived, and the peer hasn't said yet that it knows.
-    echoes_mark: bool,
+    /// TS.Recent, and when it was taken; [`Instant::NEVER`] before there is one.
+    ts_recent: u32,
+    ts_recent_at: Instant,
     /// Only with a peer that says which transmission a segment is.
     answers: Option<Box<Answers>>,
 }
@@ -43,13 +47,6 @@ struct Answers {
     unnamed: Option<Arrival>,
     /// What the segment that leaves now says.
     label: Reports,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct PeerClock {
-    /// TS.Recent, once there was one, and when it was taken.
-    recent: Option<(u32, Instant)>,
-    last_ack_sent: SeqNum,
 }
 
 impl Receiver {
@@ -64,11 +61,12 @@ impl Receiver {
             unread: 0,
             islands: Vec::new(),
             fin: None,
-            delayed_ack: config.delayed_ack,
             unacknowledged_segments: 0,
             acks_due: 0,
             duplicate: None,
-            timestamps: PeerClock::default(),
+            ts_recent: 0,
+            ts_recent_at: Instant::NEVER,
+            last_ack_sent: SeqNum::default(),
             peer_scales: false,
             echoes_mark: false,
             answers: None,
@@ -98,7 +96,7 @@ impl Receiver {
     pub(crate) fn synchronize(&mut self, irs: SeqNum) {
         self.nxt = irs + 1;
         self.edge = self.nxt + self.capacity;
-        self.timestamps.last_ack_sent = self.nxt;
+        self.last_ack_sent = self.nxt;
     }
 
     pub(crate) fn note_peer_scales(&mut self, scales: bool) {
@@ -145,6 +143,7 @@ impl Receiver {
         seq: SeqNum,
         len: u32,
         now: Instant,
+        delayed_ack: &DelayedAck,
         timer: &mut Instant,
     ) -> Option<Accepted> {
         let start = seq.latest(self.nxt);
@@ -176,7 +175,7 @@ impl Receiver {
             // RFC 5681 §4.2: so is a segment that fills a gap, in whole or in part.
             self.acks_due = 1;
         } else {
-            self.delay_ack(now, timer);
+            self.delay_ack(now, delayed_ack, timer);
         }
         Some(accepted)
     }
@@ -251,9 +250,9 @@ impl Receiver {
     /// left, if that would have said as much. For a peer that counts duplicates, one cannot stand for both.
     #[cold]
     #[inline(never)]
-    pub(crate) fn owe_another(&mut self) {
+    pub(crate) fn owe_another(&mut self, delayed_ack: &DelayedAck) {
         // One that would have left for fewer segments would be no duplicate of this.
-        if self.unacknowledged_segments.is_multiple_of(self.delayed_ack.every) {
+        if self.unacknowledged_segments.is_multiple_of(delayed_ack.every) {
             self.acks_due = self.acks_due.saturating_add(1);
         }
     }
@@ -273,7 +272,7 @@ impl Receiver {
     pub(crate) fn acknowledge(&mut self, timer: &mut Instant) -> SeqNum {
         self.acks_due = self.acks_due.saturating_sub(1);
         self.unacknowledged_segments = 0;
-        self.timestamps.last_ack_sent = self.nxt;
+        self.last_ack_sent = self.nxt;
         *timer = Instant::NEVER;
         self.nxt
     }
@@ -294,7 +293,7 @@ impl Receiver {
     #[cold]
     #[inline(never)]
     fn keeps_window(&self, edge: SeqNum, smss: u32) -> bool {
-        self.nxt == self.timestamps.last_ack_sent
+        self.nxt == self.last_ack_sent
             && !self.is_small(smss)
             && edge.distance_from(self.edge) < self.capacity / 2
     }
@@ -362,32 +361,32 @@ impl Receiver {
     /// is so old that the clock may have gone round.
     pub(crate) fn is_stale(&self, timestamp: u32, now: Instant) -> bool {
         const DAY: Duration = Duration::from_secs(86_400);
-        self.timestamps.recent.is_some_and(|(recent, at)| {
-            now.since(at) <= DAY * 24 && SeqNum::new(timestamp).before(SeqNum::new(recent))
-        })
+        self.ts_recent_at != Instant::NEVER
+            && now.since(self.ts_recent_at) <= DAY * 24
+            && SeqNum::new(timestamp).before(SeqNum::new(self.ts_recent))
     }
 
     /// RFC 7323 §4.3: which timestamp to echo.
     pub(crate) fn note_timestamp(&mut self, timestamp: u32, seq: SeqNum, now: Instant) {
-        if seq.at_or_before(self.timestamps.last_ack_sent) && !self.is_stale(timestamp, now) {
+        if seq.at_or_before(self.last_ack_sent) && !self.is_stale(timestamp, now) {
             self.first_timestamp(timestamp, now);
         }
     }
 
     pub(crate) fn first_timestamp(&mut self, timestamp: u32, now: Instant) {
-        self.timestamps.recent = Some((timestamp, now));
+        (self.ts_recent, self.ts_recent_at) = (timestamp, now);
     }
 
     pub(crate) fn timestamp_echo(&self) -> u32 {
-        self.timestamps.recent.map_or(0, |(recent, _)| recent)
+        self.ts_recent
     }
 
-    fn delay_ack(&mut self, now: Instant, timer: &mut Instant) {
+    fn delay_ack(&mut self, now: Instant, delayed_ack: &DelayedAck, timer: &mut Instant) {
         self.unacknowledged_segments = self.unacknowledged_segments.saturating_add(1);
-        if self.unacknowledged_segments >= self.delayed_ack.every {
+        if self.unacknowledged_segments >= delayed_ack.every {
             self.acks_due = 1;
         } else if *timer == Instant::NEVER {
-            *timer = now + self.delayed_ack.timeout;
+            *timer = now + delayed_ack.timeout;
         }
     }
 
@@ -455,9 +454,8 @@ mod tests {
 
     use super::*;
 
-    fn receiver(every: u8) -> Receiver {
-        let config = Config { delayed_ack: DelayedAck { every, ..DelayedAck::RFC }, ..Config::default() };
-        let mut receiver = Receiver::new(&config);
+    fn receiver() -> Receiver {
+        let mut receiver = Receiver::new(&Config::default());
         receiver.synchronize(SeqNum::new(0));
         receiver
     }
@@ -469,10 +467,11 @@ mod tests {
     /// RFC 2018 §4, with the segments of its §7 example 3.
     #[test]
     fn the_block_that_grew_last_is_reported_first() {
-        let mut rcv = receiver(1);
+        let mut rcv = receiver();
+        let delays = DelayedAck::OFF;
         let mut timer = Instant::NEVER;
         let mut arrive = |rcv: &mut Receiver, seq: u32| {
-            rcv.text(SeqNum::new(seq), 500, Instant::ZERO, &mut timer);
+            rcv.text(SeqNum::new(seq), 500, Instant::ZERO, &delays, &mut timer);
         };
         arrive(&mut rcv, 501);
         arrive(&mut rcv, 1501);
@@ -487,11 +486,12 @@ mod tests {
     /// RFC 2883 §4.1.1
     #[test]
     fn a_segment_that_arrives_twice_is_reported_once() {
-        let mut rcv = receiver(2);
+        let mut rcv = receiver();
+        let delays = DelayedAck::RFC;
         let mut timer = Instant::NEVER;
-        rcv.text(SeqNum::new(1), 500, Instant::ZERO, &mut timer);
+        rcv.text(SeqNum::new(1), 500, Instant::ZERO, &delays, &mut timer);
         assert!(!rcv.ack_is_due());
-        rcv.text(SeqNum::new(1), 500, Instant::ZERO, &mut timer);
+        rcv.text(SeqNum::new(1), 500, Instant::ZERO, &delays, &mut timer);
         assert!(rcv.ack_is_due());
         assert_eq!(blocks(&mut rcv), [(1, 501)]);
         assert_eq!(blocks(&mut rcv), []);
@@ -500,21 +500,23 @@ mod tests {
     /// RFC 5681 §4.2
     #[test]
     fn every_second_segment_in_order_is_acknowledged_at_once() {
-        let mut rcv = receiver(2);
+        let mut rcv = receiver();
+        let delays = DelayedAck::RFC;
         let mut timer = Instant::NEVER;
-        rcv.text(SeqNum::new(1), 100, Instant::ZERO, &mut timer);
+        rcv.text(SeqNum::new(1), 100, Instant::ZERO, &delays, &mut timer);
         assert_eq!((rcv.ack_is_due(), timer), (false, Instant::ZERO + DelayedAck::RFC.timeout));
-        rcv.text(SeqNum::new(101), 100, Instant::ZERO, &mut timer);
+        rcv.text(SeqNum::new(101), 100, Instant::ZERO, &delays, &mut timer);
         assert!(rcv.ack_is_due());
     }
 
     #[test]
     fn a_peer_that_leaves_too_many_holes_is_not_followed() {
-        let mut rcv = receiver(2);
+        let mut rcv = receiver();
+        let delays = DelayedAck::RFC;
         let mut timer = Instant::NEVER;
         let mut taken = 0;
         for hole in 1..=1000 {
-            let accepted = rcv.text(SeqNum::new(1 + 2 * hole), 1, Instant::ZERO, &mut timer);
+            let accepted = rcv.text(SeqNum::new(1 + 2 * hole), 1, Instant::ZERO, &delays, &mut timer);
             taken += usize::from(accepted.is_some());
         }
         assert_eq!((taken, rcv.islands.len()), (Receiver::MAX_ISLANDS, Receiver::MAX_ISLANDS));
@@ -526,7 +528,8 @@ mod tests {
             start in prop_oneof![Just(0u32), Just(u32::MAX - 700)],
             order in prop::collection::vec((0..20u32, 1..5u32), 1..200),
         ) {
-            let mut rcv = receiver(2);
+            let mut rcv = receiver();
+        let delays = DelayedAck::RFC;
             rcv.synchronize(SeqNum::new(start));
             let base = rcv.nxt;
             let mut timer = Instant::NEVER;
@@ -534,7 +537,7 @@ mod tests {
             for (block, count) in order.into_iter().chain((0..20).map(|block| (block, 5))) {
                 let (first, len) = (block * 5, count);
                 let offset_before = rcv.nxt.distance_from(base);
-                if let Some(taken) = rcv.text(base + first, len, Instant::ZERO, &mut timer) {
+                if let Some(taken) = rcv.text(base + first, len, Instant::ZERO, &delays, &mut timer) {
                     // The offset counts from the first unread byte; nothing is read here, so from the base.
                     prop_assert_eq!(taken.offset, (first + taken.skip).max(offset_before));
                 }

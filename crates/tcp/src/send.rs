@@ -7,7 +7,7 @@ use policy::loss::{LossDetector, Scoreboard};
 use policy::recovery::Recovery;
 use policy::rtt::RttEstimator;
 use policy::{AckSample, CongestionController, Segmenter, SendView};
-use units::Instant;
+use units::{Duration, Instant};
 use wire::SeqNum;
 
 use crate::config::{Config, Negotiated, RttSamples};
@@ -74,14 +74,28 @@ pub(crate) struct Acknowledged {
     pub(crate) lost: bool,
 }
 
-/// What has been sent, and what may be.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts: FIN queued, SACK and limited transmit in use, probing"
-)]
+/// What has been sent, and what may be. In this order: see [`Connection`](crate::Connection).
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Sender {
+    pub(crate) statistics: SendStatistics,
+    pub(crate) rtt: RttEstimator,
+    policies: Policies,
+    pub(crate) board: Scoreboard,
+    /// The one timed segment: when it left, [`Instant::NEVER`] if there is none, and the number past it.
+    timed_at: Instant,
+    pub(crate) last_sent: Instant,
+    timed_end: SeqNum,
+    /// SND.SML: past the last segment shorter than `MSS_c`.
+    pub(crate) small_end: SeqNum,
+    /// The acknowledgment up to which the window wasn't what held the sender back.
+    app_limited_until: SeqNum,
     pub(crate) iss: SeqNum,
+    /// From here on, what a receiver uses, too.
+    pub(crate) repair: RepairState,
+    pub(crate) ecn: Marks,
+    /// SND.WL1 and SND.WL2: the segment that `wnd` was taken from.
+    wl: (SeqNum, SeqNum),
     /// SND.UNA.
     pub(crate) una: SeqNum,
     /// SND.NXT.
@@ -91,33 +105,16 @@ pub(crate) struct Sender {
     /// SND.WND in bytes, and the widest it has been.
     pub(crate) wnd: u32,
     pub(crate) max_wnd: u32,
-    /// SND.WL1 and SND.WL2: the segment that `wnd` was taken from.
-    wl: (SeqNum, SeqNum),
     /// Past the last byte written.
     pub(crate) data_end: SeqNum,
+    pub(crate) smss: u32,
     /// Whether a FIN follows the data.
     pub(crate) fin: bool,
-    pub(crate) smss: u32,
-    pub(crate) board: Scoreboard,
-    pub(crate) rtt: RttEstimator,
-    pub(crate) statistics: SendStatistics,
-    pub(crate) repair: RepairState,
-    pub(crate) ecn: Marks,
-    /// SND.SML: past the last segment shorter than `MSS_c`.
-    pub(crate) small_end: SeqNum,
-    pub(crate) last_sent: Instant,
-    policies: Policies,
-    limited_transmit: bool,
-    /// The one timed segment: the number past it, and when it left.
-    timed: Option<(SeqNum, Instant)>,
-    samples: RttSamples,
-    /// The acknowledgment up to which the window wasn't what held the sender back.
-    app_limited_until: Option<SeqNum>,
-    timeouts_in_a_row: u8,
     /// A byte may leave although the peer's window is closed (RFC 9293 §3.8.6.1).
     pub(crate) probe: bool,
     /// What is in flight is such a byte, or a FIN that went like one.
     probing: bool,
+    timeouts_in_a_row: u8,
 }
 
 impl Sender {
@@ -134,17 +131,16 @@ impl Sender {
             fin: false,
             smss: negotiated.smss(config),
             board: Scoreboard::default(),
-            rtt: RttEstimator::new(config.rto),
+            rtt: RttEstimator::new(&config.rto),
             statistics: SendStatistics::default(),
             repair: RepairState::at_rest(iss),
             ecn: Marks::default(),
             small_end: iss,
             last_sent: Instant::ZERO,
             policies: Policies::agreed(config, negotiated),
-            limited_transmit: config.sender.limited_transmit,
-            timed: None,
-            samples: config.rtt_samples,
-            app_limited_until: None,
+            timed_end: iss,
+            timed_at: Instant::NEVER,
+            app_limited_until: iss,
             timeouts_in_a_row: 0,
             probe: false,
             probing: false,
@@ -327,11 +323,11 @@ impl Sender {
     pub(crate) fn sent(&mut self, len: u32, now: Instant) {
         let again = self.nxt.before(self.max);
         self.board.push(self.nxt, len, now, again);
-        if !again && self.timed.is_none() {
-            self.timed = Some((self.nxt + len, now));
+        if !again && self.timed().is_none() {
+            self.start_timing(self.nxt + len, now);
         }
         let flight = self.flight() + len;
-        if self.limited_transmit
+        if self.policies.limited_transmit
             && self.repair.point.is_none()
             && self.policies.detector.duplicates() > 0
             && flight > self.window()
@@ -354,9 +350,9 @@ impl Sender {
         } else {
             self.board.resend(seq, len, now);
         }
-        if self.timed.is_some_and(|(end, _)| seq.before(end)) {
+        if self.timed().is_some_and(|(end, _)| seq.before(end)) {
             // Karn's rule (RFC 6298 §3): the timed segment can't be told from its copy.
-            self.timed = None;
+            self.stop_timing();
         }
         self.last_sent = now;
     }
@@ -369,7 +365,7 @@ impl Sender {
 
     /// Notes that there was nothing more to send although the window had room.
     pub(crate) fn ran_dry(&mut self) {
-        self.app_limited_until = Some(self.nxt);
+        self.app_limited_until = self.nxt;
     }
 
     /// RFC 5681 §4.1: after an idle time of one RTO the acknowledgment clock has stopped.
@@ -377,7 +373,11 @@ impl Sender {
         let never_sent = self.max == self.iss + 1;
         // After a timeout nothing is in flight either, but that isn't idleness.
         let repairing = self.timeouts_in_a_row > 0;
-        if self.flight() > 0 || never_sent || repairing || now.since(self.last_sent) <= self.rtt.rto() {
+        if self.flight() > 0
+            || never_sent
+            || repairing
+            || now.since(self.last_sent) <= self.rtt.rto(&config.rto)
+        {
             return;
         }
         let restart = config.sender.initial_window.bytes(self.smss).min(self.policies.controller.cwnd());
@@ -388,15 +388,18 @@ impl Sender {
 
     /// An acknowledgment advanced SND.UNA to `ack`. `echo` is the round-trip time by timestamps, if they are
     /// in use; `marked`, that the acknowledgment echoes a mark.
+    // Out of line: what handles a segment has more to keep at hand than there are registers.
+    #[inline(never)]
     pub(crate) fn acknowledged(
         &mut self,
         ack: SeqNum,
         now: Instant,
-        echo: Option<units::Duration>,
+        echo: Option<Duration>,
         marked: bool,
+        config: &Config,
     ) -> Acknowledged {
         let acked = ack.distance_from(self.una);
-        let app_limited = self.app_limited_until.is_some_and(|until| self.una.before(until));
+        let app_limited = self.una.before(self.app_limited_until);
         if self.policies.watched {
             self.note_delivered(ack);
         }
@@ -406,13 +409,11 @@ impl Sender {
         self.probing &= self.nxt != ack;
         // Numbers that stay behind would be ahead again 2³¹ bytes later.
         self.small_end = self.small_end.latest(ack);
+        self.app_limited_until = self.app_limited_until.latest(ack);
         self.repair.recover = self.repair.recover.latest(ack - 1);
-        if self.app_limited_until.is_some_and(|until| ack.at_or_after(until)) {
-            self.app_limited_until = None;
-        }
         self.ecn.acknowledged(ack);
         if self.policies.reported.is_none() {
-            self.measure(ack, now, timed, echo);
+            self.measure(ack, now, timed.map(|at| now.since(at)).or(echo), config);
         }
         self.timeouts_in_a_row = 0;
         // Most policies look at no more of it than three facts, and it comes with every acknowledgment.
@@ -476,31 +477,36 @@ impl Sender {
     }
 
     /// The SYN was acknowledged.
-    pub(crate) fn syn_acknowledged(&mut self, now: Instant) {
+    pub(crate) fn syn_acknowledged(&mut self, now: Instant, config: &Config) {
         self.una = self.iss + 1;
         self.nxt = self.una;
         self.max = self.max.latest(self.una);
         self.small_end = self.una;
         self.timeouts_in_a_row = 0;
-        let sent = self.timed.take().map(|(_, at)| at);
+        let timed = self.timed();
+        self.stop_timing();
         if self.statistics.syn_timeouts > 0 {
-            self.rtt.after_syn_timeout();
-        } else if let Some(at) = sent {
-            self.rtt.sample(now.since(at));
+            self.rtt.after_syn_timeout(&config.rto);
+        } else if let Some((_, at)) = timed {
+            self.rtt.sample(now.since(at), &config.rto);
         }
     }
 
     /// The handshake came to nothing, and another may follow.
     pub(crate) fn listen_again(&mut self) {
         self.nxt = self.iss;
-        self.timed = None;
+        self.stop_timing();
         self.timeouts_in_a_row = 0;
     }
 
     /// A SYN leaves.
     pub(crate) fn syn_sent(&mut self, now: Instant) {
         // Karn's rule: when both ends open at once, the SYN goes out a second time with an acknowledgment.
-        self.timed = (self.max == self.iss).then_some((self.iss + 1, now));
+        if self.max == self.iss {
+            self.start_timing(self.iss + 1, now);
+        } else {
+            self.stop_timing();
+        }
         self.nxt = self.iss + 1;
         self.max = self.nxt;
         self.last_sent = now;
@@ -514,7 +520,7 @@ impl Sender {
         self.timeouts_in_a_row += 1;
         self.statistics.syn_timeouts += 1;
         self.rtt.back_off();
-        self.timed = None;
+        self.stop_timing();
         self.nxt = self.iss;
         true
     }
@@ -523,23 +529,31 @@ impl Sender {
         LossEvent { at, repair, cwnd: self.window(), flight: self.flight() }
     }
 
-    fn measure(
-        &mut self,
-        ack: SeqNum,
-        now: Instant,
-        sent_at: Option<Instant>,
-        echo: Option<units::Duration>,
-    ) {
-        let timed = self.timed.filter(|&(end, _)| ack.at_or_after(end));
+    /// Takes the measurement that `ack` completes: `each` is the one that every acknowledgment gives.
+    fn measure(&mut self, ack: SeqNum, now: Instant, each: Option<Duration>, config: &Config) {
+        let timed = self.timed().filter(|&(end, _)| ack.at_or_after(end));
         if timed.is_some() {
-            self.timed = None;
+            self.stop_timing();
         }
-        let sample = match self.samples {
-            RttSamples::EveryAck => sent_at.map(|at| now.since(at)).or(echo),
+        let sample = match config.rtt_samples {
+            RttSamples::EveryAck => each,
             RttSamples::OnePerWindow => timed.map(|(_, at)| now.since(at)),
         };
         if let Some(rtt) = sample {
-            self.rtt.sample(rtt);
+            self.rtt.sample(rtt, &config.rto);
         }
+    }
+
+    /// The one timed segment: the number past it, and when it left.
+    fn timed(&self) -> Option<(SeqNum, Instant)> {
+        (self.timed_at != Instant::NEVER).then_some((self.timed_end, self.timed_at))
+    }
+
+    fn start_timing(&mut self, end: SeqNum, now: Instant) {
+        (self.timed_end, self.timed_at) = (end, now);
+    }
+
+    fn stop_timing(&mut self) {
+        self.timed_at = Instant::NEVER;
     }
 }

@@ -367,6 +367,12 @@ impl Scoreboard {
         self.cuts.iter().rev().find(|cut| !cut.sacked).filter(|cut| !cut.resent).copied()
     }
 
+    /// The first segment in the queue, in its place.
+    #[inline]
+    pub fn front(&self) -> Option<&Cut> {
+        self.cuts.front()
+    }
+
     /// The first segment in the queue.
     pub fn first(&self) -> Option<Cut> {
         self.cuts.front().copied()

@@ -26,7 +26,8 @@ impl Connection {
         let window_changed = self.take_window(segment, ack, window);
         let recovering = self.snd.repair.point.is_some();
         let reports = &segment.options.reports;
-        let newly_sacked = if reports.is_none() { 0 } else { self.snd.take_reports(reports, ack, now) };
+        let newly_sacked =
+            if reports.is_none() { 0 } else { self.snd.take_reports(reports, ack, now, &self.config) };
         let echo = self.negotiated.ecn && segment.flags.has(Flags::ECE) && segment.control != Control::Syn;
         if echo {
             self.take_echo(ack, now);
@@ -64,7 +65,7 @@ impl Connection {
             return Step::Stop;
         }
         self.state = State::Established;
-        self.snd.syn_acknowledged(now);
+        self.snd.syn_acknowledged(now, &self.config);
         self.snd.negotiated(&self.config, &self.negotiated);
         self.timers.retransmit = Instant::NEVER;
         let window = segment.window.bytes(self.negotiated.send_scale);
@@ -117,7 +118,7 @@ impl Connection {
             // An echo of what is yet to come is nonsense.
             .filter(|&ticks| ticks <= u32::MAX / 2)
             .map(|ticks| Duration::from_millis(u64::from(ticks)));
-        let taken = self.snd.acknowledged(ack, now, stamped, echo);
+        let taken = self.snd.acknowledged(ack, now, stamped, echo, &self.config);
         if self.snd.flight() == 0 && !self.snd.ecn.waits() {
             // RFC 6298 §5.2.
             self.timers.retransmit = Instant::NEVER;

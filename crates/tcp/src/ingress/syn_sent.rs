@@ -38,7 +38,7 @@ impl Connection {
             return;
         };
         self.state = if self.snd.fin { State::FinWait1 } else { State::Established };
-        self.snd.syn_acknowledged(now);
+        self.snd.syn_acknowledged(now, &self.config);
         self.snd.negotiated(&self.config, &self.negotiated);
         self.timers.retransmit = Instant::NEVER;
         // RFC 7323 §2.2: the window of a SYN is never scaled.

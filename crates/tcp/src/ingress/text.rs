@@ -17,9 +17,11 @@ impl Connection {
             self.rcv.note_marks(segment.flags);
         }
         let due = self.rcv.ack_is_due();
-        let accepted = self.rcv.text(segment.seq, segment.payload_len, now, &mut self.timers.delayed_ack);
+        let delayed_ack = &self.config.delayed_ack;
+        let timer = &mut self.timers.delayed_ack;
+        let accepted = self.rcv.text(segment.seq, segment.payload_len, now, delayed_ack, timer);
         if due && self.negotiated.feedback == Feedback::Cumulative && segment.seq.after(self.rcv.nxt) {
-            self.rcv.owe_another();
+            self.rcv.owe_another(delayed_ack);
         }
         accepted
     }

@@ -18,6 +18,7 @@ pub(super) struct Policies {
     pub(super) recovery: Option<AnyRecovery>,
     /// The window after a timeout, bytes.
     pub(super) loss_window: u32,
+    pub(super) limited_transmit: bool,
     /// Reports of what arrived out of order are used.
     pub(super) sack: bool,
     /// Only with a peer that speaks TCP Santa Cruz.
@@ -40,6 +41,7 @@ impl Policies {
             detector,
             recovery: sender.recovery(feedback),
             loss_window: sender.loss_window_bytes(smss),
+            limited_transmit: sender.limited_transmit,
             sack: feedback != Feedback::Cumulative && sender.wants_sack(),
             reported,
         }

@@ -23,18 +23,19 @@ pub(crate) enum Expiry {
 
 /// Where the repair of a loss stands.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)]
 pub(crate) struct RepairState {
-    /// While recovering: where it ends (RFC 6582 `recover`, RFC 6675 `RecoveryPoint`).
-    pub(crate) point: Option<SeqNum>,
-    /// The first segment that is lost is to be sent again, whatever the window says.
-    pub(crate) resend_first: bool,
-    /// A timeout began it, and the window grows on the way.
-    pub(super) grows: bool,
     /// RFC 6582 §3.2, `recover` outside of recovery, but past the highest number sent: duplicates that don't reach
     /// beyond it may be echoes of an earlier loss.
     pub(super) recover: SeqNum,
     /// Bytes let out by limited transmit, which RFC 5681 §3.2 leaves out of `FlightSize`.
     pub(super) limited: u32,
+    /// The first segment that is lost is to be sent again, whatever the window says.
+    pub(crate) resend_first: bool,
+    /// A timeout began it, and the window grows on the way.
+    pub(super) grows: bool,
+    /// While recovering: where it ends (RFC 6582 `recover`, RFC 6675 `RecoveryPoint`). A receiver looks at it, too.
+    pub(crate) point: Option<SeqNum>,
 }
 
 impl RepairState {
@@ -48,7 +49,7 @@ impl Sender {
     /// What RFC 3042 allows beyond the window just now: for data never sent before, and not after a timeout,
     /// when duplicates are echoes.
     pub(crate) fn limited_transmit(&self, mss_c: u32) -> u32 {
-        if self.limited_transmit && self.repair.point.is_none() && self.nxt == self.max {
+        if self.policies.limited_transmit && self.repair.point.is_none() && self.nxt == self.max {
             policy::loss::limited_transmit(self.policies.detector.duplicates(), mss_c)
         } else {
             0
@@ -240,9 +241,9 @@ impl Sender {
             // There was no other small segment in flight.
             self.small_end = self.una;
         }
-        self.timed = None;
+        self.stop_timing();
         self.policies.detector.reset();
-        self.app_limited_until = None;
+        self.app_limited_until = self.una;
         self.forget_repair();
         true
     }
@@ -260,7 +261,7 @@ impl Sender {
     /// Everything from `una` on is cut and sent anew in a slow start from the loss window.
     fn go_back(&mut self) {
         self.send_again();
-        self.app_limited_until = None;
+        self.app_limited_until = self.una;
         // What is waiting is no longer new.
         self.ecn.end_wait();
         self.forget_repair();
@@ -272,8 +273,8 @@ impl Sender {
     fn repair_all(&mut self, loss: &LossSample) {
         self.board.mark_all_lost();
         self.probing = false;
-        self.timed = None;
-        self.app_limited_until = None;
+        self.stop_timing();
+        self.app_limited_until = self.una;
         self.ecn.end_wait();
         self.policies.detector.reset();
         if let Some(recovery) = &mut self.policies.recovery {
@@ -290,7 +291,7 @@ impl Sender {
         self.nxt = self.una;
         self.small_end = self.una;
         self.probing = false;
-        self.timed = None;
+        self.stop_timing();
         self.policies.detector.reset();
     }
 

@@ -11,6 +11,7 @@ use units::{Duration, Instant};
 use wire::{Arrival, CopyNumber, Reports, SeqNum, SeqRange};
 
 use super::Sender;
+use crate::config::Config;
 use crate::event::LossEvent;
 
 /// What a sender keeps whose peer says which transmission caused an acknowledgment.
@@ -116,10 +117,16 @@ impl Sender {
 
     /// Takes what came with an acknowledgment and returns the bytes it reports for the first time.
     #[inline(never)]
-    pub(crate) fn take_reports(&mut self, reports: &Reports, ack: SeqNum, now: Instant) -> u32 {
+    pub(crate) fn take_reports(
+        &mut self,
+        reports: &Reports,
+        ack: SeqNum,
+        now: Instant,
+        config: &Config,
+    ) -> u32 {
         match self.policies.reported {
             None => self.sack(reports.sack().iter(), ack),
-            Some(_) => self.take_option(reports, ack, now),
+            Some(_) => self.take_option(reports, ack, now, config),
         }
     }
 
@@ -141,10 +148,10 @@ impl Sender {
 
     #[cold]
     #[inline(never)]
-    fn take_option(&mut self, reports: &Reports, ack: SeqNum, now: Instant) -> u32 {
+    fn take_option(&mut self, reports: &Reports, ack: SeqNum, now: Instant, config: &Config) -> u32 {
         let Some(option) = reports.santa_cruz() else { return 0 };
         let Some(arrival) = option.arrival() else { return 0 };
-        self.time(&arrival, now);
+        self.time(&arrival, now, config);
         let mut news = 0;
         if self.policies.sack {
             let una = ack.latest(self.una);
@@ -169,7 +176,7 @@ impl Sender {
     }
 
     /// Measures the round trip of the transmission that arrived, unless it can't be told from another.
-    fn time(&mut self, arrival: &Arrival, now: Instant) {
+    fn time(&mut self, arrival: &Arrival, now: Instant, config: &Config) {
         let Some(reported) = &mut self.policies.reported else { return };
         reported.latest = None;
         let &Arrival { seq, copy, at } = arrival;
@@ -182,7 +189,7 @@ impl Sender {
         };
         let Some(sent_at) = sent_at else { return };
         let rtt = now.since(sent_at);
-        self.rtt.sample(rtt);
+        self.rtt.sample(rtt, &config.rto);
         let srtt = reported.smooth(rtt);
         let delivered = reported.delivered;
         reported.latest = Some(ForwardSample { now, seq, sent_at, arrived_us: at, delivered, srtt });
