@@ -206,6 +206,12 @@ impl<P> Link<P> {
         self.in_flight.front().filter(|head| head.delivery <= now).map(|head| &head.content)
     }
 
+    /// What is delivered so many packets after the head, as far as is known.
+    #[inline]
+    pub fn upcoming_at(&self, place: usize) -> Option<&P> {
+        self.in_flight.get(place).map(|packet| &packet.content)
+    }
+
     /// What is to be delivered and when, in order, as far as is known.
     pub fn upcoming(&self) -> impl Iterator<Item = (Instant, &P)> {
         self.in_flight.iter().map(|packet| (packet.delivery, &packet.content))

@@ -2,6 +2,8 @@
 
 use std::ops::{Index, IndexMut};
 
+use tcp::Connection;
+
 use crate::flow::{End, Endpoints, Flow, Name};
 use crate::prefetch::prefetch;
 use crate::workload::FlowStart;
@@ -50,11 +52,32 @@ impl Alive {
     #[inline]
     pub(crate) fn fetch(&self, place: usize, end: End) {
         let Some(flow) = self.places.get(place) else { return };
-        prefetch(&flow.in_network);
-        prefetch(match end {
-            End::Sender => &flow.sender,
-            End::Receiver => &flow.receiver,
-        });
+        prefetch(&flow.identity, 0);
+        match end {
+            End::Sender => prefetch(&flow.sender, 0),
+            End::Receiver => prefetch(&flow.receiver, Connection::RECEIVING_FROM),
+        }
+    }
+
+    /// Has what a timer of the flow in this place asks for fetched.
+    #[inline]
+    pub(crate) fn fetch_timers(&self, place: usize) {
+        let Some(flow) = self.places.get(place) else { return };
+        prefetch(&flow.identity, 0);
+        prefetch(&flow.sender, Connection::RECEIVING_FROM);
+        prefetch(&flow.receiver, Connection::RECEIVING_FROM);
+        prefetch(&flow.serial, 0);
+    }
+
+    /// Has the segments in flight from this end fetched, of which the next acknowledgment takes off the first.
+    #[inline]
+    pub(crate) fn fetch_queue(&self, place: usize, end: End) {
+        if end == End::Sender
+            && let Some(flow) = self.places.get(place)
+            && let Some(first) = flow.sender.first_in_flight()
+        {
+            prefetch(first, 0);
+        }
     }
 
     /// The flow in this place, if it is alive.

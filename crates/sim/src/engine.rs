@@ -15,6 +15,7 @@ use crate::alive::Alive;
 use crate::flow::{End, Endpoints, Flow, Name};
 use crate::network::{Network, Packet, Way, share, wire_bytes};
 use crate::plan::Plan;
+use crate::prefetch::prefetch;
 use crate::record::Recorded;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::streams::{Seed, Stream, flow_identity};
@@ -197,14 +198,17 @@ impl Simulation {
             return self.forward();
         }
         let slot = packet.slot as usize;
-        let end = if packet.way.back { End::Sender } else { End::Receiver };
+        let end = packet.end();
         let now = self.now;
         let flow = &mut self.flows[slot];
         self.recorded.packet(now, flow, packet, PacketEvent::Arrived);
         flow.in_network -= 1;
         flow.end(end).on_segment(&packet.segment, now);
+        let link = self.network.arriving_on();
         self.network.deliver();
-        self.fetch_next();
+        if self.flows.are_beyond_cache() {
+            self.fetch_ahead(link);
+        }
         if end == End::Sender {
             self.serve_sender(slot);
         } else {
@@ -215,13 +219,21 @@ impl Simulation {
         self.settle(slot, due);
     }
 
-    /// Has what the next packet arrives at fetched while this one is served, where there is too much of it to be at hand.
+    /// Has what the next packets of this link need fetched, where there is too much of it to be at hand: first the packet, which
+    /// says where it arrives, then that end, which says where its queue is, then the queue.
     #[inline]
-    fn fetch_next(&self) {
-        if self.flows.are_beyond_cache()
-            && let Some(next) = self.network.arriving()
-        {
-            self.flows.fetch(next.slot as usize, if next.way.back { End::Sender } else { End::Receiver });
+    fn fetch_ahead(&self, link: u32) {
+        const PACKET: usize = 8;
+        const END: usize = 4;
+        const QUEUE: usize = 2;
+        if let Some(packet) = self.network.upcoming(link, PACKET) {
+            prefetch(packet, 0);
+        }
+        if let Some(packet) = self.network.upcoming(link, END) {
+            self.flows.fetch(packet.slot as usize, packet.end());
+        }
+        if let Some(packet) = self.network.upcoming(link, QUEUE) {
+            self.flows.fetch_queue(packet.slot as usize, packet.end());
         }
     }
 
@@ -269,8 +281,14 @@ impl Simulation {
     /// Looks at the entries that come next, and puts off those of deadlines that have moved on.
     #[inline(never)]
     fn refill_timers(&mut self) {
+        const AHEAD: usize = 4;
         let flows = &mut self.flows;
-        self.timers.refill(|timer| {
+        self.timers.refill(|timer, behind| {
+            if flows.are_beyond_cache()
+                && let Some(soon) = behind.get(AHEAD)
+            {
+                flows.fetch_timers(soon.slot as usize);
+            }
             if timer.class != Class::Flow {
                 return Some(timer.at);
             }
@@ -453,7 +471,7 @@ impl Simulation {
         let mut left: Vec<&Flow> = self.flows.iter().filter(|flow| !flow.recorded).collect();
         left.sort_unstable_by_key(|flow| flow.serial);
         for flow in left {
-            if flow.start.at >= self.plan.warm_up || flow.start.size.is_none() {
+            if flow.start.at >= self.plan.warm_up || flow.start.size().is_none() {
                 self.recorded.flow(self.now, flow);
             }
         }

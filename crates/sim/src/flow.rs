@@ -15,41 +15,87 @@ use crate::timers::Timer;
 use crate::workload::FlowStart;
 
 /// The two ends of a connection.
+///
+/// Of many flows none is in the processor's cache when a packet of it arrives. So they are in whole lines of it, in this order:
+/// a line of what every packet needs, the two ends, and what is seldom asked for.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Flow {
-    /// Its number in the run, in order of starting.
-    pub(crate) serial: u64,
-    /// Its number in its workload.
-    pub(crate) index: u32,
-    pub(crate) workload: u16,
-    pub(crate) start: FlowStart,
     pub(crate) identity: u64,
-    /// The end that sends data.
-    pub(crate) sender: Connection,
-    /// The end that receives them.
-    pub(crate) receiver: Connection,
     /// Bytes not yet written to the sender.
     to_write: u64,
-    /// Bytes that arrived in order.
-    pub(crate) received: u64,
-    /// When the sender last heard or sent something, and how long it was silent before its timer expired.
+    /// Bytes that have not yet arrived in order.
+    to_receive: u64,
+    /// When the sender last heard or sent something.
     pub(crate) active_at: Instant,
-    waited: Duration,
-    /// Packets put on the network so far, which number the next.
-    pub(crate) packets: u32,
-    /// Packets on the network: the flow can't be forgotten before they have arrived.
-    pub(crate) in_network: u32,
-    /// When everything had arrived, and when it had been acknowledged; [`Instant::NEVER`] before.
-    pub(crate) all_received: Instant,
-    pub(crate) all_acknowledged: Instant,
     /// The time of the flow's entry among the timers; entries with other times are void.
     pub(crate) scheduled: Instant,
     /// When an opportunity to send that was put off comes.
     pub(crate) send_at: Instant,
+    /// Packets put on the network so far, which number the next.
+    pub(crate) packets: u32,
+    /// Packets on the network: the flow can't be forgotten before they have arrived.
+    pub(crate) in_network: u32,
+    pub(crate) workload: u16,
     closes: bool,
+    /// Everything has been acknowledged.
+    acknowledged: bool,
     pub(crate) recorded: bool,
     /// It is over, and its place waits for another.
     pub(crate) forgotten: bool,
+    /// The end that sends data.
+    pub(crate) sender: Connection,
+    /// The end that receives them.
+    pub(crate) receiver: Connection,
+    /// Its number in the run, in order of starting.
+    pub(crate) serial: u64,
+    /// Its number in its workload.
+    pub(crate) index: u32,
+    pub(crate) start: Start,
+    /// When everything had arrived, and when it had been acknowledged; [`Instant::NEVER`] before.
+    pub(crate) all_received: Instant,
+    pub(crate) all_acknowledged: Instant,
+    /// How long the sender was silent before its timer expired.
+    waited: Duration,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Flow>() <= 18 * 64);
+
+/// A [`FlowStart`] in little memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start {
+    pub(crate) at: Instant,
+    /// [`ENDLESS`](Self::ENDLESS) is `None`.
+    size: u64,
+    /// Zero is `None`.
+    class: u32,
+    /// Index in [`crate::Plan::senders`].
+    pub(crate) sender: u32,
+}
+
+impl Start {
+    /// What an endless flow has to send: more than any run takes.
+    const ENDLESS: u64 = u64::MAX;
+
+    fn new(start: &FlowStart) -> Self {
+        Self {
+            at: start.at,
+            size: start.size.unwrap_or(Self::ENDLESS),
+            class: start.class.unwrap_or(0),
+            sender: u32::try_from(start.sender).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Its bytes; `None` for an endless flow.
+    pub(crate) fn size(&self) -> Option<u64> {
+        (self.size != Self::ENDLESS).then_some(self.size)
+    }
+
+    /// The size's number from 1 among the workload's classes or transfers.
+    pub(crate) fn class(&self) -> Option<u32> {
+        (self.class != 0).then_some(self.class)
+    }
 }
 
 /// What tells a flow from every other.
@@ -104,33 +150,32 @@ impl Endpoints {
 }
 
 impl Flow {
-    /// What an endless flow has to send: more than any run takes.
-    const ENDLESS: u64 = u64::MAX;
-
     /// A flow that begins at once, as soon as it [`write`](Self::write)s.
     pub(crate) fn new(endpoints: &Endpoints, name: Name, start: FlowStart) -> Self {
         let Name { serial, index, workload, identity } = name;
+        let start = Start::new(&start);
         Self {
-            serial,
-            index,
-            workload,
-            start,
             identity,
-            sender: endpoints.sender(identity),
-            receiver: endpoints.receiver(identity),
-            to_write: start.size.unwrap_or(Self::ENDLESS),
-            received: 0,
+            to_write: start.size,
+            to_receive: start.size,
             active_at: start.at,
-            waited: Duration::ZERO,
-            packets: 0,
-            in_network: 0,
-            all_received: Instant::NEVER,
-            all_acknowledged: Instant::NEVER,
             scheduled: Instant::NEVER,
             send_at: Instant::NEVER,
+            packets: 0,
+            in_network: 0,
+            workload,
             closes: endpoints.opener.is_some(),
+            acknowledged: false,
             recorded: false,
             forgotten: false,
+            sender: endpoints.sender(identity),
+            receiver: endpoints.receiver(identity),
+            serial,
+            index,
+            start,
+            all_received: Instant::NEVER,
+            all_acknowledged: Instant::NEVER,
+            waited: Duration::ZERO,
         }
     }
 
@@ -152,9 +197,7 @@ impl Flow {
         }
         let wanted = u32::try_from(self.to_write).unwrap_or(u32::MAX);
         let taken = self.sender.write(wanted).unwrap_or(0);
-        if self.start.size.is_some() {
-            self.to_write -= u64::from(taken);
-        }
+        self.to_write -= u64::from(taken);
         if self.to_write == 0 && self.closes {
             let _ = self.sender.close();
         }
@@ -166,8 +209,8 @@ impl Flow {
         if taken == 0 {
             return;
         }
-        self.received += u64::from(taken);
-        if self.start.size == Some(self.received) {
+        self.to_receive -= u64::from(taken);
+        if self.to_receive == 0 {
             self.all_received = now;
         }
     }
@@ -186,14 +229,20 @@ impl Flow {
         if self.sender.unacknowledged() == 0 { self.waited } else { self.waited + now.since(self.active_at) }
     }
 
+    /// Bytes that arrived in order.
+    pub(crate) fn received(&self) -> u64 {
+        self.start.size - self.to_receive
+    }
+
     /// Whether everything has been acknowledged.
     pub(crate) fn is_acknowledged(&self) -> bool {
-        self.all_acknowledged != Instant::NEVER
+        self.acknowledged
     }
 
     /// Notes the moment in which everything has been acknowledged.
     pub(crate) fn note_acknowledged(&mut self, now: Instant) {
         if !self.is_acknowledged() && self.to_write == 0 && self.sender.unacknowledged() == 0 {
+            self.acknowledged = true;
             self.all_acknowledged = now;
         }
     }

@@ -4,6 +4,7 @@ use link::{Chance, Late, Link, Offered, Outcome};
 use units::{Duration, Instant};
 use wire::{Ecn, Segment};
 
+use crate::flow::End;
 use crate::plan::Plan;
 use crate::streams::{LinkDraws, Seed};
 use crate::tables::{LinkRow, Links, Names};
@@ -29,6 +30,12 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
+    /// The end of its flow that it is for.
+    #[inline]
+    pub(crate) fn end(&self) -> End {
+        if self.way.back { End::Sender } else { End::Receiver }
+    }
+
     /// RFC 3168 §5: it has experienced congestion.
     fn mark(&mut self) {
         self.segment.flags = self.segment.flags.with_ecn(Ecn::Ce);
@@ -173,6 +180,18 @@ impl Network {
     pub(crate) fn arriving(&self) -> Option<&Packet> {
         let (at, number) = self.deliveries.first();
         self.links.get(number as usize)?.head(at)
+    }
+
+    /// The link that it is on.
+    #[inline]
+    pub(crate) fn arriving_on(&self) -> u32 {
+        self.deliveries.first().1
+    }
+
+    /// The packet that arrives at the end of this link so many packets after the next.
+    #[inline]
+    pub(crate) fn upcoming(&self, link: u32, place: usize) -> Option<&Packet> {
+        self.links.get(link as usize)?.upcoming_at(place)
     }
 
     /// Takes that packet off its link.

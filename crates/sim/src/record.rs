@@ -122,8 +122,8 @@ fn flow_row(now: Instant, flow: &Flow) -> FlowRow {
         flow: flow.serial,
         workload: u32::from(flow.workload),
         variant: variant(flow),
-        class: flow.start.class,
-        size_bytes: flow.start.size,
+        class: flow.start.class(),
+        size_bytes: flow.start.size(),
         start_s: time_s(flow.start.at),
         sender_s: since_start(flow.all_acknowledged),
         receiver_s: since_start(flow.all_received),
@@ -134,7 +134,7 @@ fn flow_row(now: Instant, flow: &Flow) -> FlowRow {
         fast_retransmits: statistics.fast_retransmits,
         timeouts: statistics.timeouts,
         syn_timeouts: statistics.syn_timeouts + flow.receiver.statistics().syn_timeouts,
-        received_bytes: flow.received,
+        received_bytes: flow.received(),
         waited_s: span_s(flow.waited(now)),
         srtt_s: flow.sender.srtt().map(span_s),
         rto_s: span_s(flow.sender.rto()),
@@ -153,7 +153,7 @@ fn recovery_row(flow: &Flow, loss: &LossEvent) -> RecoveryRow {
         flow: flow.serial,
         workload: u32::from(flow.workload),
         variant: variant(flow),
-        class: flow.start.class,
+        class: flow.start.class(),
         cause: cause.code(),
         cwnd_bytes: u64::from(loss.cwnd),
         flight_bytes: u64::from(loss.flight),
@@ -186,5 +186,5 @@ fn packet_row(now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) ->
 }
 
 fn variant(flow: &Flow) -> u32 {
-    u32::try_from(flow.start.sender).unwrap_or(u32::MAX)
+    flow.start.sender
 }

@@ -101,8 +101,9 @@ impl Timers {
     }
 
     /// Goes on to the next slice that has anything, if this one has nothing left: then the first entry is among those that
-    /// are due. `still_due` says when an entry is due by now, no earlier than it was; `None` when it is void.
-    pub(crate) fn refill(&mut self, mut still_due: impl FnMut(&Timer) -> Option<Instant>) {
+    /// are due. `still_due` says when an entry is due by now, no earlier than it was; `None` when it is void. It is told which
+    /// ones it will be asked for next.
+    pub(crate) fn refill(&mut self, mut still_due: impl FnMut(&Timer, &[Timer]) -> Option<Instant>) {
         while self.due.is_empty() {
             if self.waiting > 0 {
                 self.slice += 1;
@@ -122,11 +123,14 @@ impl Timers {
                 continue;
             }
             self.waiting -= come.len();
-            for timer in come.drain(..) {
-                if let Some(at) = still_due(&timer) {
+            let mut left = come.as_slice();
+            while let Some((&timer, behind)) = left.split_first() {
+                if let Some(at) = still_due(&timer, behind) {
                     self.push(Timer { at, ..timer });
                 }
+                left = behind;
             }
+            come.clear();
             self.spare.push(come);
         }
     }
@@ -171,9 +175,9 @@ mod tests {
     }
 
     /// Fills up what is due, as a driver does before every look.
-    fn fill(timers: &mut Timers, still_due: impl FnMut(&Timer) -> Option<Instant>) {
+    fn fill(timers: &mut Timers, mut still_due: impl FnMut(&Timer) -> Option<Instant>) {
         if timers.is_dry() {
-            timers.refill(still_due);
+            timers.refill(|timer, _| still_due(timer));
         }
         assert!(!timers.is_dry());
     }

@@ -125,7 +125,7 @@ impl Trace {
 
 fn started(flow: &Flow) -> Started {
     let start = &flow.start;
-    Started { workload: flow.workload, index: flow.index, size: start.size, sender: start.sender }
+    Started { workload: flow.workload, index: flow.index, size: start.size(), sender: start.sender as usize }
 }
 
 fn history(flow: &Flow, packet: &Packet) -> History {
