@@ -2,10 +2,8 @@
 
 use std::ops::{Index, IndexMut};
 
-use tcp::Connection;
-
 use crate::flow::{End, Endpoints, Flow, Name};
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_line};
 use crate::workload::FlowStart;
 
 /// Flows by their place. A place that a flow has left is taken by the next one, with the memory of its queues.
@@ -48,35 +46,30 @@ impl Alive {
         self.places.len() > (1 << 19) / size_of::<Flow>()
     }
 
-    /// Has this end of the flow in this place fetched into the cache.
+    /// Has what a packet for this end of the flow in this place needs fetched into the cache.
     #[inline]
     pub(crate) fn fetch(&self, place: usize, end: End) {
         let Some(flow) = self.places.get(place) else { return };
-        prefetch(&flow.identity, 0);
-        match end {
-            End::Sender => prefetch(&flow.sender, 0),
-            End::Receiver => prefetch(&flow.receiver, Connection::RECEIVING_FROM),
-        }
+        prefetch(flow, Flow::USUAL);
+        prefetch(flow, if end == End::Sender { Flow::SENDING } else { Flow::RECEIVING });
     }
 
     /// Has what a timer of the flow in this place asks for fetched.
     #[inline]
     pub(crate) fn fetch_timers(&self, place: usize) {
         let Some(flow) = self.places.get(place) else { return };
-        prefetch(&flow.identity, 0);
-        prefetch(&flow.sender, Connection::RECEIVING_FROM);
-        prefetch(&flow.receiver, Connection::RECEIVING_FROM);
-        prefetch(&flow.serial, 0);
+        for bytes in [Flow::USUAL, Flow::SENDING, Flow::RECEIVING, Flow::SELDOM] {
+            prefetch(flow, bytes);
+        }
     }
 
-    /// Has the segments in flight from this end fetched, of which the next acknowledgment takes off the first.
+    /// Has the queues of this end of the flow in this place fetched.
     #[inline]
-    pub(crate) fn fetch_queue(&self, place: usize, end: End) {
-        if end == End::Sender
-            && let Some(flow) = self.places.get(place)
-            && let Some(first) = flow.sender.first_in_flight()
-        {
-            prefetch(first, 0);
+    pub(crate) fn fetch_queues(&self, place: usize, end: End) {
+        let Some(flow) = self.places.get(place) else { return };
+        match end {
+            End::Sender => flow.sender.sending_queues().into_iter().for_each(prefetch_line),
+            End::Receiver => prefetch_line(flow.receiver.receiving_queue()),
         }
     }
 

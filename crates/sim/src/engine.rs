@@ -220,21 +220,30 @@ impl Simulation {
     }
 
     /// Has what the next packets of this link need fetched, where there is too much of it to be at hand: first the packet, which
-    /// says where it arrives, then that end, which says where its queue is, then the queue.
+    /// says where it arrives, then that end, which says where its queues are, then the queues.
     #[inline]
     fn fetch_ahead(&self, link: u32) {
         const PACKET: usize = 8;
         const END: usize = 4;
-        const QUEUE: usize = 2;
+        const QUEUES: usize = 2;
         if let Some(packet) = self.network.upcoming(link, PACKET) {
-            prefetch(packet, 0);
+            prefetch(packet, 0..size_of::<Packet>());
         }
         if let Some(packet) = self.network.upcoming(link, END) {
             self.flows.fetch(packet.slot as usize, packet.end());
         }
-        if let Some(packet) = self.network.upcoming(link, QUEUE) {
-            self.flows.fetch_queue(packet.slot as usize, packet.end());
+        if let Some(packet) = self.network.upcoming(link, QUEUES) {
+            self.flows.fetch_queues(packet.slot as usize, packet.end());
         }
+    }
+
+    /// The same for the timers that are due next: the flow, and when it is the next one, its queue.
+    fn fetch_timers(&self) {
+        let mut next = self.timers.foremost();
+        if let Some(first) = next.next() {
+            self.flows.fetch_queues(first.slot as usize, End::Sender);
+        }
+        next.take(2).for_each(|timer| self.flows.fetch_timers(timer.slot as usize));
     }
 
     /// A packet goes on to the next link of its way.
@@ -270,6 +279,9 @@ impl Simulation {
 
     fn fire(&mut self) {
         let Some(timer) = self.timers.pop() else { return };
+        if self.flows.are_beyond_cache() {
+            self.fetch_timers();
+        }
         match timer.class {
             Class::Flow => self.flow_due(&timer),
             Class::Start => self.start(timer.slot as usize),

@@ -1,5 +1,7 @@
 //! A simulated flow: the two ends of one connection, and what has been noted of it.
 
+use std::mem::offset_of;
+use std::ops::Range;
 use std::sync::Arc;
 
 use policy::SenderPolicy;
@@ -147,6 +149,19 @@ impl Endpoints {
         let _ = if opener == role { end.connect() } else { end.listen() };
         end
     }
+}
+
+/// Where things are.
+impl Flow {
+    /// What every packet needs.
+    pub(crate) const USUAL: Range<usize> = 0..offset_of!(Self, sender);
+    /// The end that sends data, as far as it is used.
+    pub(crate) const SENDING: Range<usize> = offset_of!(Self, sender)..offset_of!(Self, receiver);
+    /// The end that receives them, as far as it is used.
+    pub(crate) const RECEIVING: Range<usize> =
+        offset_of!(Self, receiver) + Connection::RECEIVING_FROM..offset_of!(Self, serial);
+    /// What is seldom asked for.
+    pub(crate) const SELDOM: Range<usize> = offset_of!(Self, serial)..size_of::<Self>();
 }
 
 impl Flow {

@@ -1,24 +1,38 @@
 //! Memory asked for before it is needed.
 
-#![expect(unsafe_code, reason = "the instruction takes an address")]
+#![expect(unsafe_code, reason = "the instruction is not a safe function everywhere")]
 
-/// Has the processor fetch a value, from this byte of it on, into its cache, and waits for nothing.
-#[cfg(target_arch = "x86_64")]
+use std::ops::Range;
+
+/// What a processor fetches at once, in bytes.
+const LINE: usize = 64;
+
+/// Has the processor fetch these bytes of a value into its cache, and waits for nothing.
 #[inline]
-pub(crate) fn prefetch<T>(value: &T, from: usize) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-
-    const LINE: usize = 64;
-    let start = std::ptr::from_ref(value).cast::<i8>();
-    let mut at = from;
-    while at < size_of::<T>() {
-        // SAFETY: the address lies within `value`, and fetching changes nothing that a program can see.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(start.add(at)) };
+pub(crate) fn prefetch<T>(value: &T, bytes: Range<usize>) {
+    let start = std::ptr::from_ref(value).cast::<u8>();
+    let mut at = bytes.start;
+    while at < bytes.end {
+        prefetch_line(start.wrapping_add(at));
         at += LINE;
     }
+    // What doesn't begin with a line may end in one more.
+    if align_of::<T>() < LINE {
+        prefetch_line(start.wrapping_add(bytes.end - 1));
+    }
+}
+
+/// Has the processor fetch the line at this address. Where there is no memory, nothing happens.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(crate) fn prefetch_line(address: *const u8) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+
+    // SAFETY: any address will do, and fetching changes nothing that a program can see.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
 }
 
 /// Nothing: what there is for other processors is not stable Rust.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
-pub(crate) fn prefetch<T>(_: &T, _: usize) {}
+pub(crate) fn prefetch_line(_: *const u8) {}

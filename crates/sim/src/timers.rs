@@ -84,6 +84,12 @@ impl Timers {
         self.due.peek().map_or(Instant::NEVER, |Reverse(timer)| timer.at)
     }
 
+    /// Entries in the order that the heap keeps them in: the first, then most likely the next two. Not to be asked while dry.
+    #[inline]
+    pub(crate) fn foremost(&self) -> impl Iterator<Item = &Timer> {
+        self.due.iter().map(|Reverse(timer)| timer)
+    }
+
     pub(crate) fn push(&mut self, timer: Timer) {
         let slice = slice(timer.at);
         if slice <= self.slice {

@@ -4,7 +4,6 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use policy::Feedback;
-use policy::loss::Cut;
 use units::{Duration, Instant};
 use wire::{
     Control, Flags, Mss, Options, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
@@ -294,10 +293,17 @@ impl Connection {
         if self.state.accepts_writes() { self.snd.free(self.config.send_buffer) } else { 0 }
     }
 
-    /// The first segment in flight, in its place.
+    /// Where that lies which the next acknowledgment makes this end look at in memory of its own: for those who have it fetched
+    /// ahead. Null is nothing.
     #[inline]
-    pub fn first_in_flight(&self) -> Option<&Cut> {
-        self.snd.board.front()
+    pub fn sending_queues(&self) -> [*const u8; 2] {
+        self.snd.board.addresses()
+    }
+
+    /// The same for the next data.
+    #[inline]
+    pub fn receiving_queue(&self) -> *const u8 {
+        self.rcv.islands_address()
     }
 
     /// Bytes written and not yet acknowledged.

@@ -79,6 +79,12 @@ impl Receiver {
         std::mem::swap(&mut self.islands, &mut old.islands);
     }
 
+    /// Where the islands lie, if there are any.
+    #[inline]
+    pub(crate) fn islands_address(&self) -> *const u8 {
+        if self.islands.is_empty() { std::ptr::null() } else { self.islands.as_ptr().cast() }
+    }
+
     /// Gives back memory that is not in use.
     pub(crate) fn release(&mut self) {
         if self.islands.is_empty() {

@@ -117,6 +117,14 @@ impl Scoreboard {
         }
     }
 
+    /// Where the first segment lies, and what is known of marks: for those who have it fetched ahead. Null is nothing.
+    #[inline]
+    pub fn addresses(&self) -> [*const u8; 2] {
+        let first = self.cuts.front().map_or(std::ptr::null(), |first| std::ptr::from_ref(first).cast());
+        let marks = self.marks.as_deref().map_or(std::ptr::null(), |marks| std::ptr::from_ref(marks).cast());
+        [first, marks]
+    }
+
     /// The bytes of memory behind this value.
     pub fn memory(&self) -> usize {
         self.cuts.capacity() * size_of::<Cut>() + self.marks.as_ref().map_or(0, |_| size_of::<Marks>())
@@ -365,12 +373,6 @@ impl Scoreboard {
             self.next_hole()?;
         }
         self.cuts.iter().rev().find(|cut| !cut.sacked).filter(|cut| !cut.resent).copied()
-    }
-
-    /// The first segment in the queue, in its place.
-    #[inline]
-    pub fn front(&self) -> Option<&Cut> {
-        self.cuts.front()
     }
 
     /// The first segment in the queue.
