@@ -6,7 +6,8 @@ Four questions, each with a target:
   one bandwidth-delay product, handshakes and SACK on. CPU time of the simulating process from ``WARM_UP_S`` on, over
   the data packets that the bottleneck took in meanwhile. Slow start and its losses lie before; what they cost is in a
   column of its own. The number of flows changes the work too: the more flows, the smaller their windows and the more
-  of them wait for timeouts, so losses and events per packet stand beside the cost.
+  of them wait for timeouts, so losses and events per packet stand beside the cost; and below it the cost of the same
+  work with a hundredth of the line, the buffer and the 10 000 flows, which a processor's own cache holds.
 * how much memory a flow takes: peak resident memory less that with ten flows, over the flows. The packets in flight,
   which the buffer and the line bound, are the same in both.
 * whether a million short flows can be open at once: Poisson arrivals of the paper's sizes over a line of one second
@@ -48,8 +49,12 @@ RATES_GBPS = (1, 10)
 FLOWS = (10, 100, 1_000, 10_000, 100_000)
 ROUND_TRIP_S = 0.04
 WARM_UP_S = 5.0
-# Simulated seconds after the warm-up, by rate: 3.3 million packets each.
-MEASURED_S = {1: 40.0, 10: 4.0}
+# Line seconds after the warm-up at 1 Gb/s: 3.3 million packets.
+MEASURED_GBPS_S = 40.0
+
+# A line and flows so many times fewer have the same windows and losses.
+SMALLER = 100
+JUDGED_FLOWS = 10_000
 
 # With fewer flows, what differs is the windows that slow start reaches, not what a flow takes.
 FEWEST_FOR_MEMORY = 10_000
@@ -72,7 +77,7 @@ HTSIM = {10: 2.3e6, 10_000: 3.7e5}
 class Cell:
     """One number of flows at one rate, over all turns."""
 
-    rate_gbps: int
+    rate_gbps: float
     flows: int
     ns_per_packet: tuple[float, ...]
     """CPU nanoseconds for a data packet through the bottleneck, each turn."""
@@ -113,12 +118,13 @@ class Target:
 # ---- greedy flows ----------------------------------------------------------------------------------------------------
 
 
-def greedy(*, rate_gbps: int, flows: int, measured_s: float) -> dict[str, Any]:
-    """The scenario: ``flows`` senders that start within a second and never end."""
-    description = scenario(load=0.0, duration_s=WARM_UP_S + measured_s)
+def greedy(*, rate_gbps: float, flows: int, share: float) -> dict[str, Any]:
+    """The scenario: ``flows`` senders that start within a second and never end, ``share`` of the usual packets long."""
+    description = scenario(load=0.0, duration_s=WARM_UP_S + share * MEASURED_GBPS_S / rate_gbps)
     product_bytes = round(rate_gbps * 1e9 / 8 * ROUND_TRIP_S)
     there, back = description["link"]
-    there |= {"rate": f"{rate_gbps}Gb/s", "delay": f"{ROUND_TRIP_S / 2}s", "buffer": {"bytes": f"{product_bytes}B"}}
+    there |= {"rate": f"{1000 * rate_gbps:g}Mb/s", "delay": f"{ROUND_TRIP_S / 2}s"}
+    there |= {"buffer": {"bytes": f"{product_bytes}B"}}
     back |= {"delay": f"{ROUND_TRIP_S / 2}s"}
     description["workload"][0] |= {"flows": flows, "handshake": True}
     # No sender ever waits for its receiver: the line and the buffer hold less.
@@ -127,18 +133,20 @@ def greedy(*, rate_gbps: int, flows: int, measured_s: float) -> dict[str, Any]:
 
 
 def measure_greedy(*, turns: int, share: float) -> list[Cell]:
-    """Every rate with every number of flows, ``turns`` times; prints a line for each as its last turn ends."""
-    found: dict[tuple[int, int], list[dict[str, Any]]] = {(rate, flows): [] for rate in RATES_GBPS for flows in FLOWS}
+    """Every rate with every number of flows, and what is smaller, ``turns`` times; says what it is at."""
+    wanted = [(float(rate), flows) for rate in RATES_GBPS for flows in FLOWS]
+    wanted += [(rate / SMALLER, JUDGED_FLOWS // SMALLER) for rate in RATES_GBPS]
+    found: dict[tuple[float, int], list[dict[str, Any]]] = {key: [] for key in wanted}
     for turn in range(turns):
         for (rate, flows), runs in found.items():
-            description = greedy(rate_gbps=rate, flows=flows, measured_s=share * MEASURED_S[rate])
+            description = greedy(rate_gbps=rate, flows=flows, share=share)
             runs.append(our_counts(description, "steady", str(WARM_UP_S)))
-            _progress(f"turn {turn + 1} of {turns}: {rate} Gb/s, {flows} flows")
+            _progress(f"turn {turn + 1} of {turns}: {rate:g} Gb/s, {flows} flows")
     _progress("")
     return [_cell(rate, flows, runs) for (rate, flows), runs in found.items()]
 
 
-def _cell(rate: int, flows: int, runs: Sequence[Mapping[str, Any]]) -> Cell:
+def _cell(rate: float, flows: int, runs: Sequence[Mapping[str, Any]]) -> Cell:
     last = runs[-1]
     return Cell(
         rate_gbps=rate,
@@ -159,9 +167,9 @@ def bytes_per_flow(cell: Cell, ten: Cell) -> float:
     return 1024**2 * (cell.peak_mb - ten.peak_mb) / (cell.flows - ten.flows)
 
 
-def growth(cell: Cell, ten: Cell) -> float:
-    """How many times a packet costs what it costs with ten flows: the median over the turns."""
-    return statistics.median(many / few for many, few in zip(cell.ns_per_packet, ten.ns_per_packet, strict=True))
+def growth(cell: Cell, other: Cell) -> float:
+    """How many times a packet costs what it costs there: the median over the turns."""
+    return statistics.median(here / there for here, there in zip(cell.ns_per_packet, other.ns_per_packet, strict=True))
 
 
 def print_greedy(cells: Sequence[Cell]) -> list[Target]:
@@ -180,7 +188,13 @@ def print_greedy(cells: Sequence[Cell]) -> list[Target]:
                 f" {cell.events_per_packet:14.2f} {cell.dropped_percent:10.2f} {cell.utilisation:6.3f}"
                 f" {cell.warm_up_ns_per_packet:11.0f} {memory}"
             )
-        many, most = of[rate, 10_000], of[rate, FLOWS[-1]]
+        many, most = of[rate, JUDGED_FLOWS], of[rate, FLOWS[-1]]
+        small = of[rate / SMALLER, JUDGED_FLOWS // SMALLER]
+        print(
+            f"  the work of {many.flows} flows, done for {small.flows} of them on {1000 * small.rate_gbps:g} Mb/s:"
+            f" {small.median_ns:.0f} ns, × {growth(small, ten):.2f}; memory: × {growth(many, small):.2f}"
+            f" (dropped {small.dropped_percent:.2f} %, events/packet {small.events_per_packet:.2f})"
+        )
         targets += [
             Target(
                 what=f"{rate} Gb/s: a packet with 10 000 flows, × ten", found=growth(many, ten), limit=GROWTH_TARGET
@@ -325,7 +339,7 @@ def _progress(text: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the table, the numbers and the plot; status 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--share", type=float, default=1.0, help="simulated time, as a share of what is usual")
     parser.add_argument("--out", type=Path, default=HERE, help="folder for scaling.json and scaling.svg")
     given = parser.parse_args(arguments)

@@ -62,7 +62,13 @@ pub(crate) struct Flow {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Flow>() <= 18 * 64);
+const _: () = assert!(
+    size_of::<Flow>() == 18 * 64
+        && Flow::USUAL.end == 64
+        && Flow::RECEIVING.end.is_multiple_of(64)
+        && (Flow::RECEIVING.start - offset_of!(Flow, receiver)) / 64 == 4,
+    "a part of a flow has left its lines"
+);
 
 /// A [`FlowStart`] in little memory.
 #[derive(Debug, Clone, Copy)]

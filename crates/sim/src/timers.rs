@@ -202,6 +202,7 @@ mod tests {
                 for _ in 0..takes {
                     fill(&mut timers, same);
                     prop_assert_eq!(timers.next(), heap.peek().map_or(Instant::NEVER, |Reverse(t)| t.at));
+                    prop_assert_eq!(timers.foremost().next(), heap.peek().map(|Reverse(timer)| timer));
                     let first = timers.pop();
                     prop_assert_eq!(first, heap.pop().map(|Reverse(timer)| timer));
                     now = first.map_or(now, |timer| timer.at.as_nanos().min(1 << 60));
