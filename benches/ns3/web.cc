@@ -88,12 +88,15 @@ class Web
     void Fill(Ptr<Socket> sender, uint32_t free);
     void Accepted(Ptr<Socket> receiver, const Address& from);
     void Receive(Ptr<Socket> receiver);
+    void CountBytes();
     void Report();
 
     Options m_options;
     Ptr<Node> m_servers = CreateObject<Node>();
     Ptr<Node> m_clients = CreateObject<Node>();
     Ptr<Queue<Packet>> m_queue;
+    uint64_t m_receivedBytes = 0;
+    uint32_t m_countedBytes = 0;
     Ptr<Socket> m_listener;
     Ptr<ExponentialRandomVariable> m_gaps = CreateObject<ExponentialRandomVariable>();
     Ptr<UniformRandomVariable> m_draws = CreateObject<UniformRandomVariable>();
@@ -235,9 +238,22 @@ void
 Web::Run()
 {
     Simulator::Stop(Seconds(m_options.duration));
+    CountBytes();
     Simulator::Run();
+    CountBytes();
     Report();
     Simulator::Destroy();
+}
+
+// The queue's own count has 32 bits, so it is read at least twice a round.
+void
+Web::CountBytes()
+{
+    const uint32_t counted = m_queue->GetTotalReceivedBytes();
+    m_receivedBytes += static_cast<uint32_t>(counted - m_countedBytes);
+    m_countedBytes = counted;
+    const double bytesPerSecond = DataRate(m_options.rate).GetBitRate() / 8.0;
+    Simulator::Schedule(Seconds(0x40000000 / bytesPerSecond), &Web::CountBytes, this);
 }
 
 void
@@ -247,7 +263,7 @@ Web::Report()
     const uint64_t taken = m_queue->GetTotalReceivedPackets();
     const uint64_t dropped = m_queue->GetTotalDroppedPackets();
     const uint64_t through = taken - m_queue->GetNPackets();
-    const double bytes = m_queue->GetTotalReceivedBytes() - m_queue->GetNBytes() - static_cast<double>(through) * PPP;
+    const double bytes = m_receivedBytes - m_queue->GetNBytes() - static_cast<double>(through) * PPP;
     std::printf("{\"offered_packets\":%llu,\"dropped_packets\":%llu,\"through_packets\":%llu,\"utilisation\":%.6f,"
                 "\"events\":%llu,\"classes\":[",
                 static_cast<unsigned long long>(taken + dropped),
