@@ -48,6 +48,10 @@ def our_scenario(*, load: float, duration_s: float) -> dict[str, Any]:
     return description
 
 
+def _is_near(ratio: float, tolerance: float) -> bool:
+    return abs(math.log(ratio)) <= math.log1p(tolerance)
+
+
 def same_work(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
     """Print both sides of a run and say whether they are near enough."""
     their_loss, our_loss = (100 * side["dropped_packets"] / side["offered_packets"] for side in (theirs, ours))
@@ -60,9 +64,11 @@ def same_work(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
         print(f"  {f'mean completion, {size} B, s':34} {their_s:9.3f} {our_s:9.3f}")
     ratio = statistics.geometric_mean(their_s / our_s for their_s, our_s in pairs)
     print(f"  {'completion time, ns-3 ÷ ours':34} {ratio:9.2f}  (geometric mean over the classes)")
-    same = abs(math.log(ratio)) <= math.log1p(TIME_TOLERANCE)
-    same &= abs(math.log(their_loss / our_loss)) <= math.log1p(LOSS_TOLERANCE)
-    same &= abs(math.log(their_use / our_use)) <= math.log1p(UTILISATION_TOLERANCE)
+    same = (
+        _is_near(ratio, TIME_TOLERANCE)
+        and _is_near(their_loss / our_loss, LOSS_TOLERANCE)
+        and _is_near(their_use / our_use, UTILISATION_TOLERANCE)
+    )
     print(f"  the same work: {'yes' if same else 'NO'}")
     return same
 
