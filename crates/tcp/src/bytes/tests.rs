@@ -8,6 +8,9 @@ use crate::config::{Config, Negotiated};
 
 const ISS: SeqNum = SeqNum::new(u32::MAX - 100);
 const WINDOW: u32 = 500;
+/// The last place of a stream at which a piece begins, and the most bytes of one.
+const LAST_PLACE: u32 = 1500;
+const LONGEST: u32 = 150;
 
 fn stream(irs: SeqNum) -> ByteStream {
     let config =
@@ -63,16 +66,16 @@ proptest! {
     #[test]
     fn of_bytes_that_overlap_the_first_stay(
         irs in prop_oneof![Just(7u32), Just(u32::MAX - 250)],
-        pieces in prop::collection::vec((0..600u32, 1..150u32, any::<u8>(), 0..100u32), 1..60),
+        pieces in prop::collection::vec((0..600u32, 1..=LONGEST, any::<u8>(), 0..100u32), 1..60),
     ) {
         let irs = SeqNum::new(irs);
         let mut stream = stream(irs);
-        let mut expected: Vec<Option<u8>> = vec![None; 2000];
+        let mut expected: Vec<Option<u8>> = vec![None; (LAST_PLACE + LONGEST + WINDOW) as usize];
         let mut next = 0;
         let mut read: Vec<u8> = Vec::new();
         for (place, len, fill, taken) in pieces {
             // Around what is expected, sometimes before it.
-            let first = (next + place).saturating_sub(50).min(1500);
+            let first = (next + place).saturating_sub(50).min(LAST_PLACE);
             let bytes: Vec<u8> = (0..len).map(|at| fill.wrapping_add(u8::try_from(at % 7).unwrap())).collect();
             // RFC 9293 §3.10.7.4, first step: the first or the last byte of a segment lies in the window.
             let edge = next + stream.rcv.window();
