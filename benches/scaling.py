@@ -188,7 +188,7 @@ def print_greedy(cells: Sequence[Cell]) -> list[Target]:
                 f" {cell.events_per_packet:14.2f} {cell.dropped_percent:10.2f} {cell.utilisation:6.3f}"
                 f" {cell.warm_up_ns_per_packet:11.0f} {memory}"
             )
-        many, most = of[rate, JUDGED_FLOWS], of[rate, FLOWS[-1]]
+        many = of[rate, JUDGED_FLOWS]
         small = of[rate / SMALLER, JUDGED_FLOWS // SMALLER]
         print(
             f"  the work of {many.flows} flows, done for {small.flows} of them on {1000 * small.rate_gbps:g} Mb/s:"
@@ -199,11 +199,14 @@ def print_greedy(cells: Sequence[Cell]) -> list[Target]:
             Target(
                 what=f"{rate} Gb/s: a packet with 10 000 flows, × ten", found=growth(many, ten), limit=GROWTH_TARGET
             ),
-            Target(
-                what=f"{rate} Gb/s: memory a flow, {most.flows} flows",
-                found=bytes_per_flow(most, ten),
-                limit=FLOW_TARGET_BYTES,
-                unit=" B",
+            *(
+                Target(
+                    what=f"{rate} Gb/s: memory a flow, {cell.flows} flows",
+                    found=bytes_per_flow(cell, ten),
+                    limit=FLOW_TARGET_BYTES,
+                    unit=" B",
+                )
+                for cell in (of[rate, flows] for flows in FLOWS if flows >= FEWEST_FOR_MEMORY)
             ),
             *(
                 Target(

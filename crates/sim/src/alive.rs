@@ -7,7 +7,7 @@ use crate::prefetch::{prefetch, prefetch_line};
 use crate::workload::FlowStart;
 
 /// Flows by their place. A place that a flow has left is taken by the next one, with the memory of its queues.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Alive {
     places: Vec<Flow>,
     /// Places that flows have left.
@@ -15,6 +15,14 @@ pub(crate) struct Alive {
 }
 
 impl Alive {
+    /// None yet, with memory for so many if it can be had: to grow into it would take what it needs twice.
+    pub(crate) fn with_room_for(flows: usize) -> Self {
+        let mut places = Vec::new();
+        // If not, it grows as flows come.
+        let _ = places.try_reserve_exact(flows);
+        Self { places, free: Vec::new() }
+    }
+
     /// Begins a flow and returns its place.
     pub(crate) fn start(&mut self, endpoints: &Endpoints, name: Name, start: FlowStart) -> usize {
         let mut flow = Flow::new(endpoints, name, start);
@@ -52,6 +60,16 @@ impl Alive {
         let Some(flow) = self.places.get(place) else { return };
         prefetch(flow, Flow::USUAL);
         prefetch(flow, if end == End::Sender { Flow::SENDING } else { Flow::RECEIVING });
+    }
+
+    /// Has what says when the flow in this place is due fetched.
+    #[inline]
+    pub(crate) fn fetch_deadlines(&self, place: usize) {
+        let Some(flow) = self.places.get(place) else { return };
+        prefetch(flow, Flow::USUAL);
+        for bytes in Flow::DEADLINES {
+            prefetch(flow, bytes);
+        }
     }
 
     /// Has what a timer of the flow in this place asks for fetched.

@@ -80,11 +80,12 @@ impl Simulation {
         let seed = Seed(seed);
         let network = Network::new(&plan, seed);
         let link_names = names(plan.links.iter().map(|link| link.name.as_str()));
+        let endless = plan.workloads.iter().map(|workload| workload.demand.endless() as usize).sum();
         let mut simulation = Self {
             end: plan.end(),
             now: Instant::ZERO,
             events: 0,
-            flows: Alive::default(),
+            flows: Alive::with_room_for(endless),
             started: 0,
             timers: Timers::new(),
             sources: sources(&plan, &network, seed),
@@ -293,13 +294,12 @@ impl Simulation {
     /// Looks at the entries that come next, and puts off those of deadlines that have moved on.
     #[inline(never)]
     fn refill_timers(&mut self) {
-        const AHEAD: usize = 4;
         let flows = &mut self.flows;
-        self.timers.refill(|timer, behind| {
+        self.timers.refill(|timer, soon| {
             if flows.are_beyond_cache()
-                && let Some(soon) = behind.get(AHEAD)
+                && let Some(soon) = soon
             {
-                flows.fetch_timers(soon.slot as usize);
+                flows.fetch_deadlines(soon.slot as usize);
             }
             if timer.class != Class::Flow {
                 return Some(timer.at);
@@ -481,11 +481,11 @@ impl Simulation {
             return;
         }
         let mut left: Vec<&Flow> = self.flows.iter().filter(|flow| !flow.recorded).collect();
+        left.retain(|flow| flow.start.at >= self.plan.warm_up || flow.start.size().is_none());
         left.sort_unstable_by_key(|flow| flow.serial);
+        self.recorded.flows.reserve(left.len());
         for flow in left {
-            if flow.start.at >= self.plan.warm_up || flow.start.size().is_none() {
-                self.recorded.flow(self.now, flow);
-            }
+            self.recorded.flow(self.now, flow);
         }
     }
 }

@@ -166,8 +166,19 @@ impl Flow {
     /// The end that receives them, as far as it is used.
     pub(crate) const RECEIVING: Range<usize> =
         offset_of!(Self, receiver) + Connection::RECEIVING_FROM..offset_of!(Self, serial);
+    /// What says when the flow next has something to do by itself, beside what is usual.
+    pub(crate) const DEADLINES: [Range<usize>; 3] = [
+        of(Connection::DEADLINES, offset_of!(Self, sender)),
+        of(Connection::DEADLINES, offset_of!(Self, receiver)),
+        offset_of!(Self, serial)..offset_of!(Self, index),
+    ];
     /// What is seldom asked for.
     pub(crate) const SELDOM: Range<usize> = offset_of!(Self, serial)..size_of::<Self>();
+}
+
+/// Bytes of a part that begins there.
+const fn of(part: Range<usize>, start: usize) -> Range<usize> {
+    part.start + start..part.end + start
 }
 
 impl Flow {

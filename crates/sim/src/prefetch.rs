@@ -11,7 +11,7 @@ const LINE: usize = 64;
 #[inline]
 pub(crate) fn prefetch<T>(value: &T, bytes: Range<usize>) {
     let start = std::ptr::from_ref(value).cast::<u8>();
-    let mut at = bytes.start;
+    let mut at = if align_of::<T>() < LINE { bytes.start } else { bytes.start / LINE * LINE };
     while at < bytes.end {
         prefetch_line(start.wrapping_add(at));
         at += LINE;

@@ -47,6 +47,11 @@ macro_rules! table {
                 $(Store::push(&mut self.$column, row.$column);)*
             }
 
+            /// Takes memory for so many more rows, and no more: for whoever knows how many there will be.
+            pub fn reserve(&mut self, rows: usize) {
+                $(Store::reserve(&mut self.$column, rows);)*
+            }
+
             /// The number of rows.
             pub fn len(&self) -> usize {
                 [$(Store::len(&self.$column)),*].into_iter().max().unwrap_or(0)

@@ -43,16 +43,31 @@ pub(crate) struct Timers {
     due: BinaryHeap<Reverse<Timer>>,
     /// The slice that has come.
     slice: u64,
-    /// Those of the slices after it, by the slice's number modulo [`SLICES`].
-    buckets: Vec<Vec<Timer>>,
+    /// Those of the slices after it: the last chunk of each, by the slice's number modulo [`SLICES`].
+    buckets: Vec<Option<Place>>,
     /// How many entries the buckets hold.
     waiting: usize,
-    /// Memory of buckets that have come, for those that have none: it is at hand, and there is no more of it than buckets that
-    /// were full at one time.
-    spare: Vec<Vec<Timer>>,
+    chunks: Vec<Chunk>,
+    /// Of those without entries the one that had them last, for it is at hand.
+    spare: Option<Place>,
     /// Those of slices after these.
     later: BinaryHeap<Reverse<Timer>>,
 }
+
+/// A part of a bucket, in no order.
+#[derive(Debug)]
+struct Chunk {
+    /// Up to [`CHUNK`], and memory for as many.
+    entries: Vec<Timer>,
+    /// The part before it, which is full; of a spare chunk, the next one.
+    before: Option<Place>,
+}
+
+/// Where a chunk is among all.
+type Place = usize;
+
+/// Half of the last chunk of each bucket holds nothing, on average.
+const CHUNK: usize = 32;
 
 /// A slice is 2²⁶ ns, 67 ms.
 const SLICE_BITS: u32 = 26;
@@ -65,9 +80,10 @@ impl Timers {
         Self {
             due: BinaryHeap::new(),
             slice: 0,
-            buckets: (0..SLICES).map(|_| Vec::new()).collect(),
+            buckets: (0..SLICES).map(|_| None).collect(),
             waiting: 0,
-            spare: Vec::new(),
+            chunks: Vec::new(),
+            spare: None,
             later: BinaryHeap::new(),
         }
     }
@@ -107,9 +123,10 @@ impl Timers {
     }
 
     /// Goes on to the next slice that has anything, if this one has nothing left: then the first entry is among those that
-    /// are due. `still_due` says when an entry is due by now, no earlier than it was; `None` when it is void. It is told which
-    /// ones it will be asked for next.
-    pub(crate) fn refill(&mut self, mut still_due: impl FnMut(&Timer, &[Timer]) -> Option<Instant>) {
+    /// are due. `still_due` says when an entry is due by now, no earlier than it was; `None` when it is void. It is told of
+    /// the one that it will be asked for as its fourth from there, too.
+    pub(crate) fn refill(&mut self, mut still_due: impl FnMut(&Timer, Option<&Timer>) -> Option<Instant>) {
+        const AHEAD: usize = 4;
         while self.due.is_empty() {
             if self.waiting > 0 {
                 self.slice += 1;
@@ -124,33 +141,44 @@ impl Timers {
             {
                 self.wait(slice(timer.at), timer);
             }
-            let mut come = std::mem::take(&mut self.buckets[place(self.slice)]);
-            if come.is_empty() {
-                continue;
-            }
-            self.waiting -= come.len();
-            let mut left = come.as_slice();
-            while let Some((&timer, behind)) = left.split_first() {
-                if let Some(at) = still_due(&timer, behind) {
-                    self.push(Timer { at, ..timer });
+            let mut come = self.buckets[bucket(self.slice)].take();
+            while let Some(place) = come {
+                let mut entries = std::mem::take(&mut self.chunks[place].entries);
+                let before = self.chunks[place].before;
+                self.waiting -= entries.len();
+                for (at, timer) in entries.iter().enumerate() {
+                    let soon = entries
+                        .get(at + AHEAD)
+                        .or_else(|| self.chunks[before?].entries.get(at + AHEAD - entries.len()));
+                    if let Some(at) = still_due(timer, soon) {
+                        self.push(Timer { at, ..*timer });
+                    }
                 }
-                left = behind;
+                entries.clear();
+                self.chunks[place] = Chunk { entries, before: self.spare.replace(place) };
+                come = before;
             }
-            come.clear();
-            self.spare.push(come);
         }
     }
 
     /// Puts an entry into the bucket of a slice to come.
     fn wait(&mut self, slice: u64, timer: Timer) {
-        let bucket = &mut self.buckets[place(slice)];
-        if bucket.capacity() == 0
-            && let Some(spare) = self.spare.pop()
-        {
-            *bucket = spare;
-        }
-        bucket.push(timer);
         self.waiting += 1;
+        let bucket = &mut self.buckets[bucket(slice)];
+        if let Some(last) = *bucket
+            && self.chunks[last].entries.len() < CHUNK
+        {
+            self.chunks[last].entries.push(timer);
+            return;
+        }
+        let place = self.spare.unwrap_or(self.chunks.len());
+        if self.spare.is_none() {
+            self.chunks.push(Chunk { entries: Vec::with_capacity(CHUNK), before: None });
+        }
+        let chunk = &mut self.chunks[place];
+        self.spare = chunk.before.take();
+        chunk.before = bucket.replace(place);
+        chunk.entries.push(timer);
     }
 }
 
@@ -159,7 +187,7 @@ fn slice(at: Instant) -> u64 {
 }
 
 /// Which bucket a slice has.
-fn place(slice: u64) -> usize {
+fn bucket(slice: u64) -> usize {
     // Less than 256.
     usize::try_from(slice % SLICES).unwrap_or(0)
 }
@@ -242,6 +270,26 @@ mod tests {
             }
             prop_assert_eq!(seen, expected);
         }
+    }
+
+    /// However unevenly entries come, what waits takes little more memory than it needs.
+    #[test]
+    fn memory_goes_from_bucket_to_bucket() {
+        const ENTRIES: u64 = 10_000;
+        let mut timers = Timers::new();
+        for slice in 0..1000 {
+            let at = (slice + 1 + slice % 7) << SLICE_BITS;
+            for number in 0..ENTRIES / 10 {
+                timers.push(timer(at, number));
+            }
+            while timers.waiting > usize::try_from(ENTRIES).unwrap() / 2 {
+                fill(&mut timers, |timer| Some(timer.at));
+                timers.due.clear();
+            }
+        }
+        let chunks = &timers.chunks;
+        assert!(chunks.len() * CHUNK <= usize::try_from(ENTRIES).unwrap(), "{}", chunks.len());
+        assert!(chunks.iter().all(|chunk| chunk.entries.capacity() == CHUNK));
     }
 
     #[test]

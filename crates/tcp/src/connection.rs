@@ -1,6 +1,7 @@
 //! One TCP connection.
 
 use std::mem::offset_of;
+use std::ops::Range;
 use std::sync::Arc;
 
 use policy::Feedback;
@@ -100,6 +101,10 @@ pub enum Pending {
 impl Connection {
     /// A connection that only receives data, and acknowledges them in order, uses what lies from this byte of it on.
     pub const RECEIVING_FROM: usize = offset_of!(Self, snd.repair.point);
+
+    /// The bytes that [`next_timeout`](Self::next_timeout) looks at.
+    pub const DEADLINES: Range<usize> =
+        offset_of!(Self, timers)..offset_of!(Self, timers) + size_of::<Timers>();
 
     /// A closed connection whose initial sequence number will be `iss`.
     pub fn new(config: Arc<Config>, iss: SeqNum) -> Self {

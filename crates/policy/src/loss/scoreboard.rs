@@ -101,6 +101,8 @@ pub struct Scoreboard {
 impl Scoreboard {
     /// More cuts than this are not worth keeping memory for.
     const KEPT: usize = 64;
+    /// Nor more than this for a window that begins anew.
+    const SMALL: usize = 8;
 
     /// Takes over the memory of a queue that is no longer needed, unless it has grown large.
     pub fn inherit(&mut self, old: &mut Self) {
@@ -173,6 +175,10 @@ impl Scoreboard {
             };
             self.pipe -= copies * cut.len;
             self.pipe_segments -= copies;
+        }
+        if self.cuts.is_empty() {
+            // Begins again where it is at hand.
+            self.cuts.clear();
         }
         if self.marks.is_some() {
             self.settle();
@@ -439,8 +445,12 @@ impl Scoreboard {
     }
 
     /// Forgets everything in flight. RFC 2018 §8: after a timeout prior SACK information must not decide what
-    /// is resent, because the receiver may have dropped it.
+    /// is resent, because the receiver may have dropped it. What begins then is small, and so is its memory: a queue goes
+    /// round in all that it has.
     pub fn clear(&mut self) {
+        if self.cuts.capacity() > Self::SMALL {
+            self.cuts = VecDeque::new();
+        }
         self.cuts.clear();
         *self = Self { cuts: std::mem::take(&mut self.cuts), ..Self::default() };
     }

@@ -74,6 +74,16 @@ pub enum Demand {
     },
 }
 
+impl Demand {
+    /// Flows that never end, and so are all alive at one time.
+    pub(crate) fn endless(&self) -> u32 {
+        match self {
+            Self::Greedy { flows, .. } => *flows,
+            Self::Poisson { .. } | Self::Transfers { .. } => 0,
+        }
+    }
+}
+
 impl PlannedWorkload {
     pub(super) fn new(
         scenario: &Scenario,

@@ -74,6 +74,8 @@ pub trait Store {
     fn push(&mut self, item: Self::Item);
     /// The number of values.
     fn len(&self) -> usize;
+    /// Takes memory for so many more values, and no more.
+    fn reserve(&mut self, values: usize);
     /// An empty column of the same kind, with the same names and room for as many values.
     fn emptied(&self) -> Self;
     /// Hands the values over.
@@ -199,6 +201,9 @@ macro_rules! plain {
             fn len(&self) -> usize {
                 Vec::len(self)
             }
+            fn reserve(&mut self, values: usize) {
+                self.reserve_exact(values);
+            }
             fn emptied(&self) -> Self {
                 Self::with_capacity(self.len())
             }
@@ -217,6 +222,10 @@ macro_rules! plain {
             }
             fn len(&self) -> usize {
                 Nullable::len(self)
+            }
+            fn reserve(&mut self, values: usize) {
+                self.validity.reserve_exact((self.values.len() + values).div_ceil(8) - self.validity.len());
+                self.values.reserve_exact(values);
             }
             fn emptied(&self) -> Self {
                 Self::with_capacity(self.values.len())
@@ -249,6 +258,9 @@ impl Store for Coded {
     fn len(&self) -> usize {
         self.codes.len()
     }
+    fn reserve(&mut self, values: usize) {
+        self.codes.reserve_exact(values);
+    }
     fn emptied(&self) -> Self {
         Self { codes: Vec::with_capacity(self.codes.len()), names: Names::clone(&self.names) }
     }
@@ -268,6 +280,9 @@ impl Store for Objects {
     }
     fn len(&self) -> usize {
         self.values.len()
+    }
+    fn reserve(&mut self, values: usize) {
+        self.values.reserve_exact(values);
     }
     fn emptied(&self) -> Self {
         Self::new(&self.workloads, &self.links)

@@ -130,8 +130,10 @@ fn transfers_follow_their_list_until_the_end() {
 
 proptest! {
     #[test]
-    fn senders_in_turn_are_never_a_flow_off_their_share(weights in prop::collection::vec(0u32..5, 1..5), flows in 1u32..60) {
-        prop_assume!(weights.iter().sum::<u32>() > 0);
+    fn senders_in_turn_are_never_a_flow_off_their_share(mut weights in prop::collection::vec(0u32..5, 1..5), flows in 1u32..60) {
+        if weights.iter().all(|&weight| weight == 0) {
+            weights[0] = 1;
+        }
         let names = ["tahoe / full / iw=1", "reno / full / iw=1", "reno+sack / full / iw=1", "reno+newreno / full / iw=1"];
         let senders: Vec<Value> =
             names.iter().zip(&weights).map(|(name, share)| json!({ "sender": name, "share": share })).collect();
