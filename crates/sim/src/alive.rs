@@ -76,7 +76,8 @@ impl Alive {
     #[inline]
     pub(crate) fn fetch_timers(&self, place: usize) {
         let Some(flow) = self.places.get(place) else { return };
-        for bytes in [Flow::USUAL, Flow::SENDING, Flow::RECEIVING, Flow::SELDOM] {
+        prefetch(flow, Flow::USUAL);
+        for bytes in Flow::EXPIRING {
             prefetch(flow, bytes);
         }
     }

@@ -19,7 +19,7 @@ use crate::workload::FlowStart;
 /// The two ends of a connection.
 ///
 /// Of many flows none is in the processor's cache when a packet of it arrives. So they are in whole lines of it, in this order:
-/// a line of what every packet needs, the two ends, and what is seldom asked for.
+/// a line of what every packet needs, the two ends, each from the beginning of a line, and what is seldom asked for.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Flow {
@@ -47,10 +47,10 @@ pub(crate) struct Flow {
     pub(crate) forgotten: bool,
     /// The end that sends data.
     pub(crate) sender: Connection,
-    /// The end that receives them.
-    pub(crate) receiver: Connection,
     /// Its number in the run, in order of starting.
     pub(crate) serial: u64,
+    /// The end that receives them.
+    pub(crate) receiver: Connection,
     /// Its number in its workload.
     pub(crate) index: u32,
     pub(crate) start: Start,
@@ -63,10 +63,7 @@ pub(crate) struct Flow {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(
-    size_of::<Flow>() == 18 * 64
-        && Flow::USUAL.end == 64
-        && Flow::RECEIVING.end.is_multiple_of(64)
-        && (Flow::RECEIVING.start - offset_of!(Flow, receiver)) / 64 == 4,
+    size_of::<Flow>() == 18 * 64 && Flow::USUAL.end == 64 && offset_of!(Flow, receiver).is_multiple_of(64),
     "a part of a flow has left its lines"
 );
 
@@ -161,19 +158,22 @@ impl Endpoints {
 impl Flow {
     /// What every packet needs.
     pub(crate) const USUAL: Range<usize> = 0..offset_of!(Self, sender);
-    /// The end that sends data, as far as it is used.
-    pub(crate) const SENDING: Range<usize> = offset_of!(Self, sender)..offset_of!(Self, receiver);
-    /// The end that receives them, as far as it is used.
-    pub(crate) const RECEIVING: Range<usize> =
-        offset_of!(Self, receiver) + Connection::RECEIVING_FROM..offset_of!(Self, serial);
-    /// What says when the flow next has something to do by itself, beside what is usual.
+    /// What a packet for the end that sends data needs beside that.
+    pub(crate) const SENDING: Range<usize> = of(Connection::SENDING, offset_of!(Self, sender));
+    /// What a packet for the end that receives them does.
+    pub(crate) const RECEIVING: Range<usize> = of(Connection::RECEIVING, offset_of!(Self, receiver));
+    /// What says when the flow next has something to do by itself.
     pub(crate) const DEADLINES: [Range<usize>; 3] = [
         of(Connection::DEADLINES, offset_of!(Self, sender)),
+        offset_of!(Self, serial)..offset_of!(Self, receiver),
         of(Connection::DEADLINES, offset_of!(Self, receiver)),
-        offset_of!(Self, serial)..offset_of!(Self, index),
     ];
-    /// What is seldom asked for.
-    pub(crate) const SELDOM: Range<usize> = offset_of!(Self, serial)..size_of::<Self>();
+    /// What is asked for when it has.
+    pub(crate) const EXPIRING: [Range<usize>; 3] = [
+        offset_of!(Self, sender)..offset_of!(Self, receiver),
+        of(Connection::DEADLINES, offset_of!(Self, receiver)),
+        offset_of!(Self, index)..size_of::<Self>(),
+    ];
 }
 
 /// Bytes of a part that begins there.

@@ -33,8 +33,8 @@ use crate::state::State;
 /// # Memory
 ///
 /// A driver with many connections finds none of them in its processor's cache, and waits for each line of it. So what is used
-/// together lies together: first what only a sender of data uses, then what both do, last what a receiver does. Where that
-/// begins, [`RECEIVING_FROM`](Self::RECEIVING_FROM) says.
+/// together lies together: first what only a sender of data uses ([`SENDING`](Self::SENDING)), then what both do, then what a
+/// receiver does ([`RECEIVING`](Self::RECEIVING)), last what hardly any packet asks for.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Connection {
@@ -49,13 +49,19 @@ pub struct Connection {
     pub(crate) opening: Opening,
     /// It has come to its end, and can't be opened again.
     over: bool,
+    /// Asked for after everything that happens, and so kept where that has looked anyway.
+    has_event: bool,
     pub(crate) rcv: Receiver,
     events: Events,
 }
 
-// What all are kept in, for those who have a great many.
+// For those who have a great many: of a processor's lines, all are kept in eight; of data, senders look at seven, receivers at three.
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Connection>() <= 512);
+const _: () = assert!(
+    size_of::<Connection>() <= 8 * 64
+        && Connection::SENDING.end <= 7 * 64
+        && Connection::RECEIVING.start / 64 == Connection::SENDING.end / 64 - 2
+);
 
 /// Deadlines; a timer that is off is at [`Instant::NEVER`].
 #[derive(Debug, Clone, Copy)]
@@ -99,8 +105,11 @@ pub enum Pending {
 }
 
 impl Connection {
-    /// A connection that only receives data, and acknowledges them in order, uses what lies from this byte of it on.
-    pub const RECEIVING_FROM: usize = offset_of!(Self, snd.repair.point);
+    /// The bytes of it that are used where it only sends data.
+    pub const SENDING: Range<usize> = 0..Receiver::USUAL + offset_of!(Self, rcv);
+
+    /// The bytes of it that are used where it only receives data.
+    pub const RECEIVING: Range<usize> = offset_of!(Self, snd.repair.is_on)..Self::SENDING.end;
 
     /// The bytes that [`next_timeout`](Self::next_timeout) looks at.
     pub const DEADLINES: Range<usize> =
@@ -126,6 +135,7 @@ impl Connection {
             reset: None,
             opening: Opening::Active,
             over: false,
+            has_event: false,
             events: Events::default(),
             guard: Guard::of(&config),
             negotiated,
@@ -247,13 +257,18 @@ impl Connection {
 
     /// The next thing that happened, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop()
+        if !self.has_event {
+            return None;
+        }
+        let event = self.events.pop();
+        self.has_event = self.events.any();
+        event
     }
 
     /// Whether [`poll_event`](Self::poll_event) has anything.
     #[inline]
     pub fn has_event(&self) -> bool {
-        self.events.any()
+        self.has_event
     }
 
     /// Whether an acknowledgment is due.
@@ -320,7 +335,7 @@ impl Connection {
     pub fn pending(&self) -> Pending {
         const MANY: u32 = 16;
         let open = matches!(self.state, State::Established | State::CloseWait);
-        if !open || self.reset.is_some() || self.rcv.has_reports() || self.snd.repair.point.is_some() {
+        if !open || self.reset.is_some() || self.rcv.has_reports() || self.snd.repair.is_on {
             Pending::Pressing
         } else if self.snd.unacknowledged() > 0 {
             // While cuts are full-sized, they don't depend on what is fed first.
@@ -401,6 +416,7 @@ impl Connection {
 
     pub(crate) fn emit(&mut self, event: Event) {
         self.events.push(event);
+        self.has_event = true;
     }
 
     /// The connection is over: no timer runs and nothing more is sent, but for a reset that is owed.

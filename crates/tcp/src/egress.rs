@@ -63,7 +63,7 @@ impl Connection {
     pub fn runs_dry(&mut self) -> bool {
         let dry = self.state.can_send()
             && self.snd.nxt == self.snd.end()
-            && self.snd.repair.point.is_none()
+            && !self.snd.repair.is_on
             && !self.rcv.ack_is_due()
             && self.reset.is_none();
         if dry {
@@ -141,7 +141,7 @@ impl Connection {
         if !self.state.can_send() {
             return None;
         }
-        if self.snd.repair.point.is_some()
+        if self.snd.repair.is_on
             && let Some(piece) = self.repair_piece()
         {
             self.count(piece, true);

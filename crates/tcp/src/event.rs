@@ -115,19 +115,12 @@ impl Events {
         }
     }
 
-    #[inline]
     pub(crate) fn any(&self) -> bool {
         self.first.is_some()
     }
 
-    /// Asked after everything that happens, and seldom has an answer.
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Event> {
-        if self.first.is_some() { self.take() } else { None }
-    }
-
     #[cold]
-    fn take(&mut self) -> Option<Event> {
+    pub(crate) fn pop(&mut self) -> Option<Event> {
         let event = self.first.take();
         self.first = self.later.as_mut().and_then(|later| later.pop_front());
         if self.first.is_none() {

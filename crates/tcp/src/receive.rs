@@ -1,5 +1,7 @@
 //! The receiving half: reassembly, acknowledgment, the advertised window.
 
+use std::mem::offset_of;
+
 use units::{Duration, Instant};
 use wire::{
     AckWindow, Arrival, CopyNumber, Ecn, Flags, Reports, SackBlocks, SantaCruz, SeqNum, SeqRange,
@@ -50,6 +52,9 @@ struct Answers {
 }
 
 impl Receiver {
+    /// What lies behind is for timestamps, and for what arrives twice.
+    pub(crate) const USUAL: usize = offset_of!(Self, duplicate) + 1;
+
     /// More islands than this are not kept: a peer that leaves so many holes is not worth the memory.
     const MAX_ISLANDS: usize = 256;
 

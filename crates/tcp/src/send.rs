@@ -192,7 +192,7 @@ impl Sender {
             mss_c: self.mss_c(),
             segments: self.board.segments(),
             duplicates: self.policies.detector.duplicates(),
-            recovering: self.repair.point.is_some(),
+            recovering: self.repair.is_on,
         }
     }
 
@@ -220,8 +220,8 @@ impl Sender {
 
     /// The congestion window in force.
     pub(crate) fn window(&self) -> u32 {
-        match (&self.policies.recovery, self.repair.point) {
-            (Some(recovery), Some(_)) => recovery.window(self.policies.controller.cwnd()),
+        match &self.policies.recovery {
+            Some(recovery) if self.repair.is_on => recovery.window(self.policies.controller.cwnd()),
             _ => self.policies.controller.cwnd(),
         }
     }
@@ -328,7 +328,7 @@ impl Sender {
         }
         let flight = self.flight() + len;
         if self.policies.limited_transmit
-            && self.repair.point.is_none()
+            && !self.repair.is_on
             && self.policies.detector.duplicates() > 0
             && flight > self.window()
         {
@@ -358,7 +358,9 @@ impl Sender {
     }
 
     fn leaves(&mut self, bytes: u32) {
-        if let (Some(recovery), Some(_)) = (&mut self.policies.recovery, self.repair.point) {
+        if self.repair.is_on
+            && let Some(recovery) = &mut self.policies.recovery
+        {
             recovery.on_sent(bytes);
         }
     }
@@ -425,14 +427,17 @@ impl Sender {
             self.policies.detector.reset();
         }
         self.repair.limited = 0;
-        if let Some(point) = self.repair.point {
+        if self.repair.is_on {
             if self.repair.grows {
                 let growth = self.policies.segmenter.growth(&self.view());
                 self.policies.controller.acknowledged(acked, app_limited, growth, sample.as_ref());
             } else if let Some(sample) = &sample {
                 self.policies.controller.observe(sample);
             }
-            return Acknowledged { restart_timer: self.repaired(acked, ack.at_or_after(point)), lost };
+            return Acknowledged {
+                restart_timer: self.repaired(acked, ack.at_or_after(self.repair.point)),
+                lost,
+            };
         }
         if marked {
             // RFC 3168 §6.1.2: an echo widens nothing, nor does it lengthen the segments of a small window.

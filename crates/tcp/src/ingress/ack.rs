@@ -24,7 +24,7 @@ impl Connection {
         let window = segment.window.bytes(self.negotiated.send_scale);
         let advances = ack.after(self.snd.una);
         let window_changed = self.take_window(segment, ack, window);
-        let recovering = self.snd.repair.point.is_some();
+        let recovering = self.snd.repair.is_on;
         let reports = &segment.options.reports;
         let newly_sacked =
             if reports.is_none() { 0 } else { self.snd.take_reports(reports, ack, now, &self.config) };

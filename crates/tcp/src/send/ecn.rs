@@ -14,10 +14,12 @@ use crate::event::{LossEvent, Repair};
 /// Where the response to marks stands.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Marks {
-    /// The window has been reduced, and this is past what had been sent by then: an echo up to here is of the same
-    /// congestion. It goes on until the peer has the first segment from here on, which says CWR.
-    reduced: Option<SeqNum>,
-    /// A mark did that, so a loss before `reduced` is of the same congestion too.
+    /// Past what had been sent when the window was reduced.
+    until: SeqNum,
+    /// It has been reduced: an echo up to `until` is of the same congestion. It goes on until the peer has the first segment
+    /// from there on, which says CWR.
+    reduced: bool,
+    /// A mark did that, so a loss before `until` is of the same congestion too.
     by_mark: bool,
     /// The peer is yet to be told.
     news: bool,
@@ -28,19 +30,17 @@ pub(crate) struct Marks {
 impl Marks {
     /// A loss reduced the window when everything before `max` had been sent.
     pub(super) fn reduced_by_loss(&mut self, max: SeqNum) {
-        *self = Self { reduced: Some(max), by_mark: false, news: true, waits: self.waits };
+        *self = Self { until: max, reduced: true, by_mark: false, news: true, waits: self.waits };
     }
 
     /// Whether a mark has reduced the window since what is at `seq` was sent.
     pub(super) fn has_reduced_for(&self, seq: SeqNum) -> bool {
-        self.by_mark && self.reduced.is_some_and(|until| seq.before(until))
+        self.by_mark && self.reduced && seq.before(self.until)
     }
 
     /// SND.UNA advanced to `ack`.
     pub(super) fn acknowledged(&mut self, ack: SeqNum) {
-        if self.reduced.is_some_and(|until| ack.after(until)) {
-            self.reduced = None;
-        }
+        self.reduced &= !ack.after(self.until);
     }
 
     /// Whether the next new segment says CWR, which is said once.
@@ -63,14 +63,14 @@ impl Sender {
     /// An acknowledgment of everything before `ack` echoes a mark; SND.UNA is where it was before. Returns the reduction
     /// of the window, unless it has been reduced for that.
     pub(crate) fn echoed(&mut self, ack: SeqNum, now: Instant) -> Option<LossEvent> {
-        let known = self.ecn.reduced.is_some_and(|until| !ack.after(until));
+        let known = self.ecn.reduced && !ack.after(self.ecn.until);
         // With nothing in flight there is nothing to halve; the echo goes on, and comes with the next data.
-        if known || ack.before(self.una) || self.flight() == 0 || self.repair.point.is_some() {
+        if known || ack.before(self.una) || self.flight() == 0 || self.repair.is_on {
             return None;
         }
         let event = self.event(now, Repair::Mark);
         let waits = self.policies.controller.on_mark(&self.loss_at(now));
-        self.ecn = Marks { reduced: Some(self.max), by_mark: true, news: true, waits };
+        self.ecn = Marks { until: self.max, reduced: true, by_mark: true, news: true, waits };
         self.statistics.ecn_reductions += 1;
         let view = self.view();
         self.policies.segmenter.on_reduction(&view);

@@ -30,18 +30,25 @@ pub(crate) struct RepairState {
     pub(super) recover: SeqNum,
     /// Bytes let out by limited transmit, which RFC 5681 §3.2 leaves out of `FlightSize`.
     pub(super) limited: u32,
+    /// Where it ends, while it is on (RFC 6582 `recover`, RFC 6675 `RecoveryPoint`).
+    pub(super) point: SeqNum,
+    /// A loss is being repaired. A receiver asks for this, too.
+    pub(crate) is_on: bool,
     /// The first segment that is lost is to be sent again, whatever the window says.
     pub(crate) resend_first: bool,
     /// A timeout began it, and the window grows on the way.
     pub(super) grows: bool,
-    /// While recovering: where it ends (RFC 6582 `recover`, RFC 6675 `RecoveryPoint`). A receiver looks at it, too.
-    pub(crate) point: Option<SeqNum>,
 }
 
 impl RepairState {
     /// Nothing is being repaired.
     pub(super) fn at_rest(recover: SeqNum) -> Self {
-        Self { point: None, resend_first: false, grows: false, recover, limited: 0 }
+        Self { recover, limited: 0, point: recover, is_on: false, resend_first: false, grows: false }
+    }
+
+    /// A repair of everything before `point` begins.
+    fn until(point: SeqNum) -> Self {
+        Self { is_on: true, ..Self::at_rest(point) }
     }
 }
 
@@ -49,7 +56,7 @@ impl Sender {
     /// What RFC 3042 allows beyond the window just now: for data never sent before, and not after a timeout,
     /// when duplicates are echoes.
     pub(crate) fn limited_transmit(&self, mss_c: u32) -> u32 {
-        if self.policies.limited_transmit && self.repair.point.is_none() && self.nxt == self.max {
+        if self.policies.limited_transmit && !self.repair.is_on && self.nxt == self.max {
             policy::loss::limited_transmit(self.policies.detector.duplicates(), mss_c)
         } else {
             0
@@ -58,7 +65,9 @@ impl Sender {
 
     /// The bytes that count against the window while recovering by the scoreboard.
     pub(crate) fn pipe(&self) -> Option<u32> {
-        self.repair.point?;
+        if !self.repair.is_on {
+            return None;
+        }
         self.policies.recovery.as_ref()?.pipe(&self.board)
     }
 
@@ -77,7 +86,7 @@ impl Sender {
     /// An acknowledgment that doesn't advance SND.UNA. Returns the loss if it gives one away.
     pub(crate) fn duplicate(&mut self, duplicate: &Duplicate, now: Instant) -> Option<LossEvent> {
         let counts = duplicate.exact || duplicate.newly_sacked > 0;
-        if self.repair.point.is_some() {
+        if self.repair.is_on {
             self.policies.detector.mark(&mut self.board, false);
             if counts && let (Some(recovery), Some(cut)) = (&mut self.policies.recovery, self.board.first()) {
                 recovery.on_duplicate(cut.range().1);
@@ -96,7 +105,7 @@ impl Sender {
         if self.board.is_empty() {
             return None;
         }
-        if self.repair.point.is_some() {
+        if self.repair.is_on {
             return Some(self.lost_again(now));
         }
         if self.may_be_echo() {
@@ -183,7 +192,7 @@ impl Sender {
                     // (RFC 5681 §3.2 knows no `recover`).
                     self.repair.recover = self.una - 1;
                 }
-                self.repair.point = None;
+                self.repair.is_on = false;
                 self.repair.resend_first = false;
                 let keep = self.policies.recovery.as_ref().is_none_or(Recovery::keeps_reports);
                 self.board.end_recovery(keep);
@@ -221,8 +230,7 @@ impl Sender {
             self.policies.controller.on_loss(&loss);
         }
         recovery.enter(&loss);
-        self.repair =
-            RepairState { point: Some(self.max), resend_first: true, ..RepairState::at_rest(self.max) };
+        self.repair = RepairState { resend_first: true, ..RepairState::until(self.max) };
         self.policies.detector.mark(&mut self.board, true);
         let view = self.view();
         self.policies.segmenter.on_reduction(&view);
@@ -253,8 +261,7 @@ impl Sender {
         // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes. RFC 6675 §5.1 wants that only of a
         // timeout during recovery: its duplicates bring new SACK information, which echoes do only where it was
         // known before the timeout.
-        let recover =
-            if self.policies.sack && self.repair.point.is_none() { self.repair.recover } else { self.max };
+        let recover = if self.policies.sack && !self.repair.is_on { self.repair.recover } else { self.max };
         self.repair = RepairState::at_rest(recover);
     }
 
@@ -280,7 +287,7 @@ impl Sender {
         if let Some(recovery) = &mut self.policies.recovery {
             recovery.enter(loss);
         }
-        self.repair = RepairState { point: Some(self.max), grows: true, ..RepairState::at_rest(self.max) };
+        self.repair = RepairState { grows: true, ..RepairState::until(self.max) };
         let view = self.view();
         self.policies.segmenter.on_slow_start(self.policies.loss_window, &view);
     }
