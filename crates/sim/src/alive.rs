@@ -1,6 +1,6 @@
 //! The flows alive, each in a place of its own.
 
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 
 use crate::flow::{End, Endpoints, Flow, Name};
 use crate::prefetch::{prefetch, prefetch_line};
@@ -57,27 +57,27 @@ impl Alive {
     /// Has what a packet for this end of the flow in this place needs fetched into the cache.
     #[inline]
     pub(crate) fn fetch(&self, place: usize, end: End) {
-        let Some(flow) = self.places.get(place) else { return };
-        prefetch(flow, Flow::USUAL);
-        prefetch(flow, if end == End::Sender { Flow::SENDING } else { Flow::RECEIVING });
+        self.fetch_parts(place, [if end == End::Sender { Flow::SENDING } else { Flow::RECEIVING }]);
     }
 
     /// Has what says when the flow in this place is due fetched.
     #[inline]
     pub(crate) fn fetch_deadlines(&self, place: usize) {
-        let Some(flow) = self.places.get(place) else { return };
-        prefetch(flow, Flow::USUAL);
-        for bytes in Flow::DEADLINES {
-            prefetch(flow, bytes);
-        }
+        self.fetch_parts(place, Flow::DEADLINES);
     }
 
     /// Has what a timer of the flow in this place asks for fetched.
     #[inline]
     pub(crate) fn fetch_timers(&self, place: usize) {
+        self.fetch_parts(place, Flow::EXPIRING);
+    }
+
+    /// Has these parts of the flow in this place fetched, and what is usual.
+    #[inline]
+    fn fetch_parts<const PARTS: usize>(&self, place: usize, parts: [Range<usize>; PARTS]) {
         let Some(flow) = self.places.get(place) else { return };
         prefetch(flow, Flow::USUAL);
-        for bytes in Flow::EXPIRING {
+        for bytes in parts {
             prefetch(flow, bytes);
         }
     }

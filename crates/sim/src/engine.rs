@@ -480,8 +480,8 @@ impl Simulation {
         if std::mem::replace(&mut self.done, true) {
             return;
         }
-        let mut left: Vec<&Flow> = self.flows.iter().filter(|flow| !flow.recorded).collect();
-        left.retain(|flow| flow.start.at >= self.plan.warm_up || flow.start.size().is_none());
+        let counts = |flow: &Flow| flow.start.at >= self.plan.warm_up || flow.start.size().is_none();
+        let mut left: Vec<&Flow> = self.flows.iter().filter(|flow| !flow.recorded && counts(flow)).collect();
         left.sort_unstable_by_key(|flow| flow.serial);
         self.recorded.flows.reserve(left.len());
         for flow in left {

@@ -159,26 +159,26 @@ impl Flow {
     /// What every packet needs.
     pub(crate) const USUAL: Range<usize> = 0..offset_of!(Self, sender);
     /// What a packet for the end that sends data needs beside that.
-    pub(crate) const SENDING: Range<usize> = of(Connection::SENDING, offset_of!(Self, sender));
+    pub(crate) const SENDING: Range<usize> = within(offset_of!(Self, sender), Connection::SENDING);
     /// What a packet for the end that receives them does.
-    pub(crate) const RECEIVING: Range<usize> = of(Connection::RECEIVING, offset_of!(Self, receiver));
+    pub(crate) const RECEIVING: Range<usize> = within(offset_of!(Self, receiver), Connection::RECEIVING);
     /// What says when the flow next has something to do by itself.
     pub(crate) const DEADLINES: [Range<usize>; 3] = [
-        of(Connection::DEADLINES, offset_of!(Self, sender)),
+        within(offset_of!(Self, sender), Connection::DEADLINES),
         offset_of!(Self, serial)..offset_of!(Self, receiver),
-        of(Connection::DEADLINES, offset_of!(Self, receiver)),
+        within(offset_of!(Self, receiver), Connection::DEADLINES),
     ];
-    /// What is asked for when it has.
+    /// What is asked for when that has come.
     pub(crate) const EXPIRING: [Range<usize>; 3] = [
         offset_of!(Self, sender)..offset_of!(Self, receiver),
-        of(Connection::DEADLINES, offset_of!(Self, receiver)),
+        within(offset_of!(Self, receiver), Connection::DEADLINES),
         offset_of!(Self, index)..size_of::<Self>(),
     ];
 }
 
-/// Bytes of a part that begins there.
-const fn of(part: Range<usize>, start: usize) -> Range<usize> {
-    part.start + start..part.end + start
+/// Bytes of a value that begins there, counted from where that is counted from.
+const fn within(value: usize, bytes: Range<usize>) -> Range<usize> {
+    value + bytes.start..value + bytes.end
 }
 
 impl Flow {

@@ -171,10 +171,10 @@ impl Timers {
             self.chunks[last].entries.push(timer);
             return;
         }
-        let place = self.spare.unwrap_or(self.chunks.len());
-        if self.spare.is_none() {
+        let place = self.spare.unwrap_or_else(|| {
             self.chunks.push(Chunk { entries: Vec::with_capacity(CHUNK), before: None });
-        }
+            self.chunks.len() - 1
+        });
         let chunk = &mut self.chunks[place];
         self.spare = chunk.before.take();
         chunk.before = bucket.replace(place);

@@ -448,11 +448,11 @@ impl Scoreboard {
     /// is resent, because the receiver may have dropped it. What begins then is small, and so is its memory: a queue goes
     /// round in all that it has.
     pub fn clear(&mut self) {
-        if self.cuts.capacity() > Self::SMALL {
-            self.cuts = VecDeque::new();
+        let Self { mut cuts, .. } = std::mem::take(self);
+        if cuts.capacity() <= Self::SMALL {
+            cuts.clear();
+            self.cuts = cuts;
         }
-        self.cuts.clear();
-        *self = Self { cuts: std::mem::take(&mut self.cuts), ..Self::default() };
     }
 
     /// RFC 6675 §4, `SetPipe`: the sender's estimate of the bytes in the network.
