@@ -212,11 +212,13 @@ impl Negotiated {
         self.payload_of(config.mss.min(self.peer_mss.max(config.min_mss)))
     }
 
-    /// What a segment of this size carries beside the options.
+    /// What a segment of this size carries beside the options. With a FIN it stays below 2¹⁶ sequence numbers: RFC 2675 §5,
+    /// the largest MSS says no more than that there is no bound.
     pub(crate) fn payload_of(self, mss: Mss) -> u32 {
         let timestamps = if self.timestamps { 12 } else { 0 };
         let santa_cruz = if self.speaks_santa_cruz() { SantaCruz::DATA_LEN } else { 0 };
-        mss.bytes().saturating_sub(timestamps + santa_cruz).max(1)
+        let bytes = mss.bytes().min(u32::from(u16::MAX) - 1);
+        bytes.saturating_sub(timestamps + santa_cruz).max(1)
     }
 
     /// Whether both ends speak TCP Santa Cruz.

@@ -13,70 +13,15 @@
 use std::collections::VecDeque;
 
 use units::{Duration, Instant};
-use wire::{CopyNumber, SeqNum, SeqRange};
+use wire::{SeqNum, SeqRange};
 
+mod cut;
 mod marks;
 
 use super::Judged;
+pub use cut::Cut;
+use cut::Mark;
 use marks::Marks;
-
-/// A run of sequence numbers that left as one segment. Its marks are independent; all combinations occur.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
-    seq: SeqNum,
-    len: u32,
-    sent_at: Instant,
-    sacked: bool,
-    lost: bool,
-    resent: bool,
-    /// Which transmission of it was the last. That of what was cut anew is not known.
-    copy: CopyNumber,
-    /// Of a sacked cut: so many from this one on are sacked, if not more. What was reported once is reported again with
-    /// every acknowledgment, and this leads past it.
-    run: u32,
-}
-
-impl Cut {
-    /// The sequence numbers of the cut.
-    pub fn range(&self) -> (SeqNum, u32) {
-        (self.seq, self.len)
-    }
-
-    /// When it was last sent.
-    pub fn sent_at(&self) -> Instant {
-        self.sent_at
-    }
-
-    /// Whether any of it was sent more than once.
-    pub fn was_resent(&self) -> bool {
-        self.copy != CopyNumber::FIRST
-    }
-
-    /// Which transmission of it was the last.
-    pub fn copy(&self) -> CopyNumber {
-        self.copy
-    }
-
-    fn end(&self) -> SeqNum {
-        self.seq + self.len
-    }
-
-    /// In the network as far as the sender knows (RFC 6675 §4, `SetPipe`).
-    fn copies_in_pipe(&self) -> u32 {
-        match (self.sacked, self.lost) {
-            (true, _) => 0,
-            (false, lost) => u32::from(!lost) + u32::from(self.resent),
-        }
-    }
-
-    fn awaits_repair(&self) -> bool {
-        self.lost && !self.resent && !self.sacked
-    }
-
-    fn is_marked(&self) -> bool {
-        self.sacked || self.lost || self.resent
-    }
-}
 
 /// What a cumulative acknowledgment took out of the queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -136,18 +81,19 @@ impl Scoreboard {
     /// it can't be timed).
     pub fn push(&mut self, seq: SeqNum, len: u32, now: Instant, again: bool) {
         debug_assert!(self.cuts.back().is_none_or(|last| last.end() == seq), "a gap in the queue");
-        self.cuts.push_back(Cut {
-            seq,
-            len,
-            sent_at: now,
-            sacked: false,
-            lost: false,
-            resent: false,
-            copy: if again { CopyNumber::LAST } else { CopyNumber::FIRST },
-            run: 0,
-        });
+        if self.cuts.len() == self.cuts.capacity() {
+            self.grow();
+        }
+        self.cuts.push_back(Cut::new(seq, len, now, again));
         self.pipe += len;
         self.pipe_segments += 1;
+    }
+
+    /// Makes room for half as many cuts more: of a great many windows most are not much wider than a power of two.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.cuts.reserve_exact((self.cuts.len() / 2).max(4));
     }
 
     /// Removes what `una` acknowledges; a cut acknowledged in part keeps the rest.
@@ -155,17 +101,17 @@ impl Scoreboard {
         let mut acked = Acked::default();
         let mut ambiguous = false;
         while let Some(&cut) = self.cuts.front() {
-            if !cut.seq.before(una) {
+            if !cut.seq().before(una) {
                 break;
             }
             if cut.end().after(una) {
-                acked.bytes += una.distance_from(cut.seq);
+                acked.bytes += una.distance_from(cut.seq());
                 self.shorten_first(una);
                 break;
             }
-            acked.bytes += cut.len;
+            acked.bytes += cut.len();
             ambiguous |= cut.was_resent();
-            acked.timed = (!ambiguous).then_some(cut.sent_at);
+            acked.timed = (!ambiguous).then_some(cut.sent_at());
             self.cuts.pop_front();
             let copies = if let Some(marks) = &mut self.marks {
                 marks.popped(&cut);
@@ -173,7 +119,7 @@ impl Scoreboard {
             } else {
                 1
             };
-            self.pipe -= copies * cut.len;
+            self.pipe -= copies * cut.len();
             self.pipe_segments -= copies;
         }
         if self.cuts.is_empty() {
@@ -189,18 +135,14 @@ impl Scoreboard {
     #[cold]
     #[inline(never)]
     fn shorten_first(&mut self, una: SeqNum) {
-        self.change(0, |cut| {
-            let part = una.distance_from(cut.seq);
-            cut.seq += part;
-            cut.len -= part;
-        });
+        self.change(0, |cut| *cut = cut.split(una.distance_from(cut.seq())).1);
     }
 
     /// How much of what `una` acknowledges has not been reported before, in sequence numbers.
     #[cold]
     pub fn unreported_before(&self, una: SeqNum) -> u32 {
-        let acked = self.cuts.iter().take_while(|cut| cut.seq.before(una));
-        acked.filter(|cut| !cut.sacked).map(|cut| una.distance_from(cut.seq).min(cut.len)).sum()
+        let acked = self.cuts.iter().take_while(|cut| cut.seq().before(una));
+        acked.filter(|cut| !cut.is(Mark::Sacked)).map(|cut| una.distance_from(cut.seq()).min(cut.len())).sum()
     }
 
     /// Marks what a SACK block reports and returns the bytes it reports for the first time. Numbers outside
@@ -212,21 +154,21 @@ impl Scoreboard {
         let mut index = first;
         let mut steps = 0;
         while let Some(cut) = self.cuts.get(index) {
-            if cut.sacked {
-                index += cut.run.max(1) as usize;
+            if cut.is(Mark::Sacked) {
+                index += cut.step();
                 steps += 1;
             } else if cut.end().after(block.end()) {
                 break;
             } else {
-                news += cut.len;
-                self.change(index, |cut| cut.sacked = true);
+                news += cut.len();
+                self.change(index, |cut| cut.set(Mark::Sacked));
                 index += 1;
             }
         }
         if steps > 2 {
             self.shorten(first, index);
-        } else if let Some(cut) = self.cuts.get_mut(first).filter(|cut| cut.sacked) {
-            cut.run = u32::try_from(index - first).unwrap_or(u32::MAX);
+        } else if let Some(cut) = self.cuts.get_mut(first).filter(|cut| cut.is(Mark::Sacked)) {
+            cut.lead_past(index - first);
         }
         if news > 0 {
             self.settle();
@@ -236,7 +178,7 @@ impl Scoreboard {
 
     /// The cut that begins here.
     pub fn cut_at(&self, seq: SeqNum) -> Option<Cut> {
-        self.cuts.get(self.place_of(seq)).filter(|cut| cut.seq == seq).copied()
+        self.cuts.get(self.place_of(seq)).filter(|cut| cut.seq() == seq).copied()
     }
 
     /// Marks what a range of an ACK window reports and returns the bytes it reports for the first time. Up to `blind`
@@ -247,9 +189,9 @@ impl Scoreboard {
     pub fn report(&mut self, range: SeqRange, blind: u32) -> u32 {
         let at = self.place_of(range.start());
         let reaches_in =
-            |cut: &&Cut| cut.end().after(range.start()) && (cut.seq + blind).at_or_after(range.start());
+            |cut: &&Cut| cut.end().after(range.start()) && (cut.seq() + blind).at_or_after(range.start());
         let before = at.checked_sub(1).and_then(|index| self.cuts.get(index)).filter(reaches_in);
-        let start = before.map_or(range.start(), |cut| cut.seq);
+        let start = before.map_or(range.start(), Cut::seq);
         let Some(first) = self.cuts.front() else { return 0 };
         let start = start.latest(first.end());
         // The last that begins in the range.
@@ -265,9 +207,9 @@ impl Scoreboard {
     #[cold]
     fn shorten(&mut self, first: usize, end: usize) {
         let mut at = first;
-        while let Some(cut) = self.cuts.get_mut(at).filter(|cut| cut.sacked && at < end) {
-            let step = cut.run.max(1) as usize;
-            cut.run = u32::try_from(end - at).unwrap_or(u32::MAX);
+        while let Some(cut) = self.cuts.get_mut(at).filter(|cut| cut.is(Mark::Sacked) && at < end) {
+            let step = cut.step();
+            cut.lead_past(end - at);
             at += step;
         }
     }
@@ -280,8 +222,8 @@ impl Scoreboard {
     /// Marks every hole with at least `threshold` (one or more) reported segments above it as lost, and the first
     /// segment in any case when `first` is set (recovery begins with it).
     pub fn mark_lost(&mut self, threshold: u32, first: bool) {
-        if first && self.cuts.front().is_some_and(|cut| !cut.lost && !cut.sacked) {
-            self.change(0, |cut| cut.lost = true);
+        if first && self.cuts.front().is_some_and(|cut| !cut.is(Mark::Lost) && !cut.is(Mark::Sacked)) {
+            self.change(0, |cut| cut.set(Mark::Lost));
         }
         let mut marked = first;
         while let Some(marks) = &mut self.marks
@@ -289,15 +231,15 @@ impl Scoreboard {
             && let Some(cut) = self.cuts.get(marks.frontier)
         {
             let index = marks.frontier;
-            if cut.sacked {
+            if cut.is(Mark::Sacked) {
                 if marks.sacked_above == threshold {
                     break;
                 }
                 marks.sacked_above -= 1;
             }
             marks.frontier += 1;
-            if !cut.sacked && !cut.lost {
-                self.change(index, |cut| cut.lost = true);
+            if !cut.is(Mark::Sacked) && !cut.is(Mark::Lost) {
+                self.change(index, |cut| cut.set(Mark::Lost));
                 marked = true;
             }
         }
@@ -315,18 +257,22 @@ impl Scoreboard {
         now: Instant,
         waited: Duration,
     ) -> Judged {
-        let earlier = |cut: &Cut| cut.sent_at < sent_at || cut.sent_at == sent_at && cut.seq.before(seq);
+        let earlier =
+            |cut: &Cut| cut.sent_at() < sent_at || cut.sent_at() == sent_at && cut.seq().before(seq);
         let mut judged = Judged::NOTHING;
         let mut index = 0;
         while let Some(cut) = self.cuts.get(index) {
-            if cut.sacked {
-                index += cut.run.max(1) as usize;
+            if cut.is(Mark::Sacked) {
+                index += cut.step();
                 continue;
             }
             if earlier(cut) && !cut.awaits_repair() {
-                let due = cut.sent_at + waited;
+                let due = cut.sent_at() + waited;
                 if due <= now {
-                    self.change(index, |cut| (cut.lost, cut.resent) = (true, false));
+                    self.change(index, |cut| {
+                        cut.set(Mark::Lost);
+                        cut.unset(Mark::Resent);
+                    });
                     judged.lost = true;
                 } else {
                     judged.look_again = judged.look_again.min(due);
@@ -347,8 +293,12 @@ impl Scoreboard {
     pub fn mark_all_lost(&mut self) {
         for index in 0..self.cuts.len() {
             let cut = &self.cuts[index];
-            if index == 0 || !cut.sacked {
-                self.change(index, |cut| (cut.sacked, cut.lost, cut.resent) = (false, true, false));
+            if index == 0 || !cut.is(Mark::Sacked) {
+                self.change(index, |cut| {
+                    cut.unset(Mark::Sacked);
+                    cut.unset(Mark::Resent);
+                    cut.set(Mark::Lost);
+                });
             }
         }
         if let Some(marks) = &mut self.marks {
@@ -374,11 +324,11 @@ impl Scoreboard {
     /// RFC 6675 §4, `NextSeg` rule (4): the last segment that hasn't been reported. Unlike there, not if it has
     /// just been resent: a flow that has nothing more to send would resend each of its losses twice at once.
     pub fn last_hole(&self) -> Option<Cut> {
-        if self.cuts.back()?.sacked {
+        if self.cuts.back()?.is(Mark::Sacked) {
             // All holes are below a report; if each has been resent, so has the last.
             self.next_hole()?;
         }
-        self.cuts.iter().rev().find(|cut| !cut.sacked).filter(|cut| !cut.resent).copied()
+        self.cuts.iter().rev().find(|cut| !cut.is(Mark::Sacked)).filter(|cut| !cut.is(Mark::Resent)).copied()
     }
 
     /// The first segment in the queue.
@@ -389,33 +339,30 @@ impl Scoreboard {
     /// Notes that the first `len` numbers of the cut at `seq` were sent again; a longer cut is split there.
     pub fn resend(&mut self, seq: SeqNum, len: u32, now: Instant) {
         let index = self.place_of(seq);
-        let Some(&cut) = self.cuts.get(index).filter(|cut| cut.seq == seq) else { return };
-        if len < cut.len {
+        let Some(&cut) = self.cuts.get(index).filter(|cut| cut.seq() == seq) else { return };
+        if len < cut.len() {
             // The bytes in the pipe stay the same; one segment becomes two.
-            self.cuts[index].len = len;
-            self.cuts.insert(index + 1, Cut { seq: seq + len, len: cut.len - len, ..cut });
+            let (head, tail) = cut.split(len);
+            self.cuts[index] = head;
+            self.cuts.insert(index + 1, tail);
             self.pipe_segments += cut.copies_in_pipe();
             if let Some(marks) = &mut self.marks {
                 marks.split(index, &cut);
             }
         }
-        self.change(index, |cut| {
-            cut.resent = true;
-            cut.copy = cut.copy.next();
-            cut.sent_at = now;
-        });
+        self.change(index, |cut| cut.resend(now));
         self.settle();
     }
 
     /// Takes the first segment longer than `longest`, and everything behind it, out of the queue: it counts as not sent.
     /// Returns where that begins. What is left is neither lost nor resent nor reported.
     pub fn cut_off(&mut self, longest: u32) -> Option<SeqNum> {
-        let at = self.cuts.iter().position(|cut| cut.len > longest)?;
-        let from = self.cuts[at].seq;
+        let at = self.cuts.iter().position(|cut| cut.len() > longest)?;
+        let from = self.cuts[at].seq();
         self.end_recovery(false);
         // Without marks each is in the pipe once.
         for cut in self.cuts.drain(at..) {
-            self.pipe -= cut.len;
+            self.pipe -= cut.len();
             self.pipe_segments -= 1;
         }
         Some(from)
@@ -432,9 +379,11 @@ impl Scoreboard {
             if self.cuts[index].is_marked() {
                 marked -= 1;
                 self.change(index, |cut| {
-                    (cut.lost, cut.resent) = (false, false);
-                    cut.sacked &= keep_reports;
-                    cut.run = if keep_reports { cut.run } else { 0 };
+                    cut.unset(Mark::Lost);
+                    cut.unset(Mark::Resent);
+                    if !keep_reports {
+                        cut.unset(Mark::Sacked);
+                    }
                 });
             }
         }
@@ -479,11 +428,11 @@ impl Scoreboard {
     fn place_of(&self, seq: SeqNum) -> usize {
         // Cuts are mostly as long as the first of them; and a search through a long queue is a cache miss at every step.
         let guess =
-            self.cuts.front().map_or(0, |first| seq.distance_from(first.seq) / first.len.max(1)) as usize;
-        if self.cuts.get(guess).is_some_and(|cut| cut.seq == seq) {
+            self.cuts.front().map_or(0, |first| seq.distance_from(first.seq()) / first.len().max(1)) as usize;
+        if self.cuts.get(guess).is_some_and(|cut| cut.seq() == seq) {
             return guess;
         }
-        self.cuts.partition_point(|cut| cut.seq.before(seq))
+        self.cuts.partition_point(|cut| cut.seq().before(seq))
     }
 
     fn change(&mut self, index: usize, edit: impl FnOnce(&mut Cut)) {
@@ -491,7 +440,7 @@ impl Scoreboard {
         let before = *cut;
         edit(cut);
         let (left, joined) = (before.copies_in_pipe(), cut.copies_in_pipe());
-        self.pipe = self.pipe - left * before.len + joined * cut.len;
+        self.pipe = self.pipe - left * before.len() + joined * cut.len();
         self.pipe_segments = self.pipe_segments - left + joined;
         if let Some(marks) = &mut self.marks {
             marks.changed(index, &before, cut);

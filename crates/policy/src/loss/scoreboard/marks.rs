@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::Cut;
+use super::{Cut, Mark};
 
 /// Sums of marks, and where to look next. Places are counted from the front of the queue.
 #[derive(Debug, Clone)]
@@ -29,14 +29,14 @@ pub(super) struct Marks {
 impl Marks {
     /// Those of the cut at `index`, the only one that has any.
     pub(super) fn of_one(index: usize, cut: &Cut) -> Self {
-        let sacked = u32::from(cut.sacked);
+        let sacked = u32::from(cut.is(Mark::Sacked));
         Self {
             cuts: 1,
             sacked,
             awaiting_repair: u32::from(cut.awaits_repair()),
             sacked_above: sacked,
             frontier: 0,
-            highest: if cut.sacked { index } else { 0 },
+            highest: if cut.is(Mark::Sacked) { index } else { 0 },
             next_lost: index,
             next_hole: 0,
         }
@@ -45,7 +45,7 @@ impl Marks {
     /// The first cut left the queue.
     pub(super) fn popped(&mut self, cut: &Cut) {
         if self.frontier == 0 {
-            self.sacked_above -= u32::from(cut.sacked);
+            self.sacked_above -= u32::from(cut.is(Mark::Sacked));
         }
         self.forget(cut);
         for place in self.places() {
@@ -56,13 +56,13 @@ impl Marks {
     /// The cut at `index` became two, both as `cut` was but for their lengths.
     pub(super) fn split(&mut self, index: usize, cut: &Cut) {
         if self.frontier <= index {
-            self.sacked_above += u32::from(cut.sacked);
+            self.sacked_above += u32::from(cut.is(Mark::Sacked));
         }
         self.remember(cut);
         for place in self.places() {
             *place += usize::from(*place > index);
         }
-        if cut.sacked {
+        if cut.is(Mark::Sacked) {
             self.highest = self.highest.max(index + 1);
         }
     }
@@ -71,7 +71,7 @@ impl Marks {
     pub(super) fn changed(&mut self, index: usize, before: &Cut, after: &Cut) {
         self.forget(before);
         self.remember(after);
-        if after.sacked && !before.sacked {
+        if after.is(Mark::Sacked) && !before.is(Mark::Sacked) {
             self.highest = self.highest.max(index);
             self.sacked_above += u32::from(index >= self.frontier);
         }
@@ -95,7 +95,7 @@ impl Marks {
         }
         if self.sacked > 0 {
             while self.next_hole < self.highest
-                && cuts.get(self.next_hole).is_some_and(|cut| cut.sacked || cut.resent)
+                && cuts.get(self.next_hole).is_some_and(|cut| cut.is(Mark::Sacked) || cut.is(Mark::Resent))
             {
                 self.next_hole += 1;
             }
@@ -104,13 +104,13 @@ impl Marks {
 
     fn remember(&mut self, cut: &Cut) {
         self.cuts += u32::from(cut.is_marked());
-        self.sacked += u32::from(cut.sacked);
+        self.sacked += u32::from(cut.is(Mark::Sacked));
         self.awaiting_repair += u32::from(cut.awaits_repair());
     }
 
     fn forget(&mut self, cut: &Cut) {
         self.cuts -= u32::from(cut.is_marked());
-        self.sacked -= u32::from(cut.sacked);
+        self.sacked -= u32::from(cut.is(Mark::Sacked));
         self.awaiting_repair -= u32::from(cut.awaits_repair());
     }
 

@@ -4,7 +4,7 @@ use super::*;
 
 mod plain;
 
-use plain::Plain;
+use plain::{Plain, PlainCut};
 
 const NOW: Instant = Instant::ZERO;
 
@@ -74,21 +74,30 @@ fn karn_forbids_to_time_what_was_resent() {
     assert_eq!(board.ack(SeqNum::new(20)), Acked { bytes: 10, timed: Some(Instant::from_nanos(8)) });
 }
 
+/// The places that a walk over sacked cuts comes by, from this one on.
+fn steps(board: &Scoreboard, from: usize) -> Vec<usize> {
+    let sacked = |at: &usize| board.cuts.get(*at).filter(|cut| cut.is(Mark::Sacked));
+    std::iter::successors(Some(from), |at| sacked(at).map(|cut| at + cut.step()))
+        .take_while(|at| sacked(at).is_some())
+        .collect()
+}
+
 /// Each acknowledgment of a recovery reports everything anew.
 #[test]
-fn what_was_reported_before_is_passed_in_one_step() {
+fn what_was_reported_before_is_passed_in_few_steps() {
     let mut board = board(&[10; 50]);
     for end in 2..=40 {
         assert_eq!(board.sack(range(10, 10 * end)), 10);
     }
-    assert_eq!(board.cuts[1].run, 39);
+    // 32 + 4 + 2 + 1 cuts.
+    assert_eq!(steps(&board, 1), [1, 33, 37, 39]);
     assert_eq!(board.sack(range(10, 200)), 0, "an older acknowledgment");
-    assert_eq!((board.cuts[1].run, board.cuts[1].sacked), (39, true));
+    assert_eq!(steps(&board, 1), [1, 33, 37, 39]);
     assert_eq!(board.sack(range(0, 450)), 60);
-    assert_eq!(board.cuts[0].run, 45);
+    assert_eq!(steps(&board, 0).len(), 4, "32 + 8 + 4 + 1 cuts");
 }
 
-/// However a peer repeats itself, a report that brings no news is a step or two.
+/// However a peer repeats itself, a report that brings no news is a few steps.
 #[test]
 fn reports_from_ever_other_places_are_short_walks() {
     let mut board = board(&[10; 1000]);
@@ -96,7 +105,7 @@ fn reports_from_ever_other_places_are_short_walks() {
         assert_eq!(board.sack(range(10 * cut, 10 * cut + 10)), 10);
     }
     assert_eq!(board.sack(range(10, 10_000)), 0);
-    assert!((1..1000).all(|cut| board.cuts[cut].run as usize == 1000 - cut));
+    assert!((1..1000).all(|cut| steps(&board, cut).len() <= 10));
 }
 
 #[test]
@@ -162,18 +171,18 @@ fn op() -> impl Strategy<Value = Op> {
 fn assert_places(board: &Scoreboard) {
     let count = |holds: &dyn Fn(&Cut) -> bool| board.cuts.iter().filter(|cut| holds(cut)).count();
     let Some(marks) = &board.marks else {
-        assert_eq!(count(&|cut| cut.is_marked() || cut.run > 0), 0);
+        assert_eq!(count(&Cut::is_marked), 0);
         return;
     };
     assert_eq!(marks.cuts as usize, count(&Cut::is_marked));
     assert!(marks.cuts > 0);
-    assert_eq!(marks.sacked as usize, count(&|cut| cut.sacked));
+    assert_eq!(marks.sacked as usize, count(&|cut| cut.is(Mark::Sacked)));
     assert_eq!(marks.awaiting_repair as usize, count(&Cut::awaits_repair));
-    let above = board.cuts.iter().skip(marks.frontier).filter(|cut| cut.sacked).count();
+    let above = board.cuts.iter().skip(marks.frontier).filter(|cut| cut.is(Mark::Sacked)).count();
     assert_eq!(marks.sacked_above as usize, above);
-    assert!(board.cuts.iter().take(marks.frontier).all(|cut| cut.sacked || cut.lost));
-    for (index, cut) in board.cuts.iter().enumerate().filter(|(_, cut)| cut.run > 0) {
-        assert!(board.cuts.range(index..index + cut.run as usize).all(|cut| cut.sacked));
+    assert!(board.cuts.iter().take(marks.frontier).all(|cut| cut.is(Mark::Sacked) || cut.is(Mark::Lost)));
+    for (index, cut) in board.cuts.iter().enumerate().filter(|(_, cut)| cut.is(Mark::Sacked)) {
+        assert!(board.cuts.range(index..index + cut.step()).all(|cut| cut.is(Mark::Sacked)));
     }
 }
 
@@ -206,7 +215,7 @@ proptest! {
                     una = ack;
                 }
                 Op::SackCuts { first, count } => {
-                    let reported: Vec<Cut> = plain.cuts.iter().skip(first).take(count).copied().collect();
+                    let reported: Vec<PlainCut> = plain.cuts.iter().skip(first).take(count).copied().collect();
                     if let (Some(from), Some(to)) = (reported.first(), reported.last()) {
                         let block = SeqRange::new(from.seq, to.end()).unwrap();
                         prop_assert_eq!(board.sack(block), plain.sack(block));
@@ -250,12 +259,11 @@ proptest! {
                 }
             }
             assert_places(&board);
-            // The plain one doesn't keep runs.
-            let cuts: Vec<Cut> = board.cuts.iter().map(|cut| Cut { run: 0, ..*cut }).collect();
+            let cuts: Vec<PlainCut> = board.cuts.iter().map(|&cut| cut.into()).collect();
             prop_assert_eq!(&cuts, &plain.cuts);
             let answers = [board.next_lost(), board.next_hole(), board.last_hole(), board.first()];
             let expected = [plain.next_lost(), plain.next_hole(), plain.last_hole(), plain.cuts.first().copied()];
-            prop_assert_eq!(answers.map(|cut| cut.map(|cut| Cut { run: 0, ..cut })), expected);
+            prop_assert_eq!(answers.map(|cut| cut.map(PlainCut::from)), expected);
             prop_assert_eq!((board.pipe(), board.pipe_segments()), plain.pipe());
             prop_assert_eq!((board.segments() as usize, board.is_empty()), (plain.cuts.len(), plain.cuts.is_empty()));
             for threshold in 0..6 {

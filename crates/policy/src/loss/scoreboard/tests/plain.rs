@@ -3,19 +3,45 @@
 use units::Instant;
 use wire::{CopyNumber, SeqNum, SeqRange};
 
-use super::super::{Acked, Cut};
+use super::super::{Acked, Cut, Mark};
+
+/// A cut as it would be written down if memory did not matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PlainCut {
+    pub(super) seq: SeqNum,
+    pub(super) len: u32,
+    sent_at: Instant,
+    sacked: bool,
+    lost: bool,
+    resent: bool,
+    copy: CopyNumber,
+}
+
+impl PlainCut {
+    pub(super) fn end(&self) -> SeqNum {
+        self.seq + self.len
+    }
+}
+
+impl From<Cut> for PlainCut {
+    fn from(cut: Cut) -> Self {
+        let (seq, len) = cut.range();
+        let [sacked, lost, resent] = [Mark::Sacked, Mark::Lost, Mark::Resent].map(|mark| cut.is(mark));
+        Self { seq, len, sent_at: cut.sent_at(), sacked, lost, resent, copy: cut.copy() }
+    }
+}
 
 /// The cuts in flight, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Plain {
-    pub(super) cuts: Vec<Cut>,
+    pub(super) cuts: Vec<PlainCut>,
 }
 
 impl Plain {
     pub(super) fn push(&mut self, seq: SeqNum, len: u32, now: Instant, again: bool) {
         let (sacked, lost, resent) = (false, false, false);
         let copy = if again { CopyNumber::LAST } else { CopyNumber::FIRST };
-        self.cuts.push(Cut { seq, len, sent_at: now, sacked, lost, resent, copy, run: 0 });
+        self.cuts.push(PlainCut { seq, len, sent_at: now, sacked, lost, resent, copy });
     }
 
     pub(super) fn ack(&mut self, una: SeqNum) -> Acked {
@@ -30,7 +56,7 @@ impl Plain {
             }
             let cut = self.cuts.remove(0);
             acked.bytes += cut.len;
-            ambiguous |= cut.was_resent();
+            ambiguous |= cut.copy != CopyNumber::FIRST;
             acked.timed = if ambiguous { None } else { Some(cut.sent_at) };
         }
         acked
@@ -45,7 +71,7 @@ impl Plain {
     }
 
     pub(super) fn sack(&mut self, block: SeqRange) -> u32 {
-        let within = |cut: &&mut Cut| {
+        let within = |cut: &&mut PlainCut| {
             cut.seq.at_or_after(block.start()) && cut.end().at_or_before(block.end()) && !cut.sacked
         };
         let mut news = 0;
@@ -67,16 +93,16 @@ impl Plain {
         }
     }
 
-    pub(super) fn next_lost(&self) -> Option<Cut> {
+    pub(super) fn next_lost(&self) -> Option<PlainCut> {
         self.cuts.iter().find(|cut| cut.lost && !cut.resent && !cut.sacked).copied()
     }
 
-    pub(super) fn next_hole(&self) -> Option<Cut> {
+    pub(super) fn next_hole(&self) -> Option<PlainCut> {
         let highest = self.cuts.iter().rposition(|cut| cut.sacked)?;
         self.cuts[..highest].iter().find(|cut| !cut.sacked && !cut.resent).copied()
     }
 
-    pub(super) fn last_hole(&self) -> Option<Cut> {
+    pub(super) fn last_hole(&self) -> Option<PlainCut> {
         self.cuts.iter().rfind(|cut| !cut.sacked).filter(|cut| !cut.resent).copied()
     }
 
@@ -84,9 +110,9 @@ impl Plain {
         let Some(index) = self.cuts.iter().position(|cut| cut.seq == seq) else { return };
         let whole = self.cuts[index];
         if len < whole.len {
-            self.cuts.insert(index + 1, Cut { seq: seq + len, len: whole.len - len, ..whole });
+            self.cuts.insert(index + 1, PlainCut { seq: seq + len, len: whole.len - len, ..whole });
         }
-        self.cuts[index] = Cut { len, resent: true, copy: whole.copy.next(), sent_at: now, ..whole };
+        self.cuts[index] = PlainCut { len, resent: true, copy: whole.copy.next(), sent_at: now, ..whole };
     }
 
     pub(super) fn end_recovery(&mut self, keep_reports: bool) {
@@ -106,9 +132,9 @@ impl Plain {
 
     /// Bytes in the network, and the segments they are in.
     pub(super) fn pipe(&self) -> (u32, u32) {
-        let copies = |cut: &Cut| match cut {
-            Cut { sacked: true, .. } | Cut { lost: true, resent: false, .. } => 0,
-            Cut { lost: false, resent: true, .. } => 2,
+        let copies = |cut: &PlainCut| match cut {
+            PlainCut { sacked: true, .. } | PlainCut { lost: true, resent: false, .. } => 0,
+            PlainCut { lost: false, resent: true, .. } => 2,
             _ => 1,
         };
         let bytes = self.cuts.iter().map(|cut| copies(cut) * cut.len).sum();
