@@ -100,8 +100,10 @@ pub enum AnyDetector {
     DupAck(DupAck),
     /// The scoreboard.
     Sack(Sack),
-    /// Another.
-    Other(Box<dyn LossDetector>),
+    /// Acknowledgments that are asked for the time.
+    Vegas(Box<Vegas>),
+    /// The ACK window.
+    AckWindow(AckWindow),
 }
 
 macro_rules! each {
@@ -109,7 +111,8 @@ macro_rules! each {
         match $self {
             Self::DupAck($inner) => $call,
             Self::Sack($inner) => $call,
-            Self::Other($inner) => $call,
+            Self::Vegas($inner) => $call,
+            Self::AckWindow($inner) => $call,
         }
     };
 }
@@ -117,7 +120,7 @@ macro_rules! each {
 impl AnyDetector {
     /// Whether it looks at an acknowledgment of new data; others are [`reset`](LossDetector::reset) by it.
     pub fn watches(&self) -> bool {
-        matches!(self, Self::Other(_))
+        matches!(self, Self::Vegas(_) | Self::AckWindow(_))
     }
 }
 

@@ -145,10 +145,10 @@ impl SenderPolicy {
     pub fn detector(&self, feedback: Feedback) -> AnyDetector {
         match (self.loss, feedback) {
             (LossResponse::Reno, _) if matches!(self.congestion, Congestion::Vegas(_)) => {
-                AnyDetector::Other(Box::new(loss::Vegas::new()))
+                AnyDetector::Vegas(Box::new(loss::Vegas::new()))
             }
             (_, Feedback::Cumulative) => AnyDetector::DupAck(DupAck::default()),
-            (LossResponse::AckWindow, Feedback::AckWindow) => AnyDetector::Other(Box::new(loss::AckWindow)),
+            (LossResponse::AckWindow, Feedback::AckWindow) => AnyDetector::AckWindow(loss::AckWindow),
             (LossResponse::Sack | LossResponse::AckWindow, _) => AnyDetector::Sack(Sack::RFC),
             (LossResponse::Sack1, _) => AnyDetector::Sack(Sack::COUNTING),
             _ => AnyDetector::DupAck(DupAck::default()),
@@ -183,11 +183,6 @@ impl SenderPolicy {
     pub fn wants_santa_cruz(&self) -> bool {
         self.loss == LossResponse::AckWindow
     }
-
-    /// The loss window in bytes.
-    pub fn loss_window_bytes(&self, smss: u32) -> u32 {
-        u32::from(self.loss_window) * smss
-    }
 }
 
 #[cfg(test)]
@@ -198,7 +193,7 @@ mod tests {
     fn vegas_brings_a_detector_of_its_own() {
         let alone: SenderPolicy = "vegas(alpha=1, beta=4) / full / iw=1".parse().unwrap();
         assert_eq!(alone.to_string(), "vegas(beta=4) / full / iw=1");
-        assert!(matches!(alone.detector(Feedback::Cumulative), AnyDetector::Other(_)));
+        assert!(matches!(alone.detector(Feedback::Cumulative), AnyDetector::Vegas(_)));
         assert!(matches!(alone.recovery(Feedback::Cumulative), Some(AnyRecovery::Reno(_))));
         let newreno: SenderPolicy = "vegas+newreno / full / iw=1".parse().unwrap();
         assert!(matches!(newreno.detector(Feedback::Sack), AnyDetector::DupAck(_)));

@@ -87,7 +87,7 @@ impl Alive {
     pub(crate) fn fetch_queues(&self, place: usize, end: End) {
         let Some(flow) = self.places.get(place) else { return };
         match end {
-            End::Sender => flow.sender.sending_queues().into_iter().for_each(prefetch_line),
+            End::Sender => prefetch_line(flow.sender.sending_queue()),
             End::Receiver => prefetch_line(flow.receiver.receiving_queue()),
         }
     }

@@ -47,10 +47,10 @@ pub(crate) struct Flow {
     pub(crate) forgotten: bool,
     /// The end that sends data.
     pub(crate) sender: Connection,
-    /// Its number in the run, in order of starting.
-    pub(crate) serial: u64,
     /// The end that receives them.
     pub(crate) receiver: Connection,
+    /// Its number in the run, in order of starting.
+    pub(crate) serial: u64,
     /// Its number in its workload.
     pub(crate) index: u32,
     pub(crate) start: Start,
@@ -165,14 +165,14 @@ impl Flow {
     /// What says when the flow next has something to do by itself.
     pub(crate) const DEADLINES: [Range<usize>; 3] = [
         within(offset_of!(Self, sender), Connection::DEADLINES),
-        offset_of!(Self, serial)..offset_of!(Self, receiver),
+        offset_of!(Self, serial)..offset_of!(Self, index),
         within(offset_of!(Self, receiver), Connection::DEADLINES),
     ];
     /// What is asked for when that has come.
     pub(crate) const EXPIRING: [Range<usize>; 3] = [
         offset_of!(Self, sender)..offset_of!(Self, receiver),
         within(offset_of!(Self, receiver), Connection::DEADLINES),
-        offset_of!(Self, index)..size_of::<Self>(),
+        offset_of!(Self, serial)..size_of::<Self>(),
     ];
 }
 

@@ -44,15 +44,18 @@ pub struct Connection {
     /// None, or made when it is first needed: what happens to most segments asks no more than whether it is there.
     pub(crate) guard: Option<Box<Guard>>,
     pub(crate) negotiated: Negotiated,
-    pub(crate) reset: Option<Reset>,
     pub(crate) state: State,
     pub(crate) opening: Opening,
     /// It has come to its end, and can't be opened again.
     over: bool,
     /// Asked for after everything that happens, and so kept where that has looked anyway.
     has_event: bool,
+    /// Whether a reset is owed to the peer: for the same reason.
+    reset: OwedReset,
     pub(crate) rcv: Receiver,
     events: Events,
+    /// What an owed reset says, and what it acknowledges if it acknowledges anything.
+    reset_numbers: [SeqNum; 2],
 }
 
 // For those who have a great many: of a processor's lines, all are kept in eight; of data, senders look at seven, receivers at three.
@@ -85,11 +88,12 @@ impl Timers {
     };
 }
 
-/// A reset that is owed to the peer.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Reset {
-    pub(crate) seq: SeqNum,
-    pub(crate) ack: Option<SeqNum>,
+/// Whether a reset is owed to the peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OwedReset {
+    None,
+    Bare,
+    WithAcknowledgment,
 }
 
 /// What a connection may have to send.
@@ -132,7 +136,8 @@ impl Connection {
             snd: Sender::new(&config, &negotiated, iss),
             rcv: Receiver::new(&config),
             timers: Timers::OFF,
-            reset: None,
+            reset: OwedReset::None,
+            reset_numbers: [SeqNum::default(); 2],
             opening: Opening::Active,
             over: false,
             has_event: false,
@@ -248,7 +253,7 @@ impl Connection {
     /// Ends the connection at once with a reset (RFC 9293 §3.10.5).
     pub fn abort(&mut self) {
         if self.state.is_reset_by_abort() {
-            self.reset = Some(Reset { seq: self.snd.pure_seq(), ack: Some(self.rcv.nxt) });
+            self.owe_reset(self.snd.pure_seq(), Some(self.rcv.nxt));
         }
         if self.state != State::Closed {
             self.over(CloseReason::Aborted);
@@ -281,7 +286,7 @@ impl Connection {
     /// not, it may have nothing all the same; this is a cheaper question for whoever mostly receives.
     #[inline]
     pub fn is_at_rest(&self) -> bool {
-        self.reset.is_none()
+        !self.owes_reset()
             && !self.rcv.ack_is_due()
             && self.snd.una == self.snd.end()
             && self.state.is_synchronized()
@@ -314,10 +319,10 @@ impl Connection {
     }
 
     /// Where that lies which the next acknowledgment makes this end look at in memory of its own: for those who have it fetched
-    /// ahead. Null is nothing.
+    /// ahead. Null is nowhere.
     #[inline]
-    pub fn sending_queues(&self) -> [*const u8; 2] {
-        self.snd.board.addresses()
+    pub fn sending_queue(&self) -> *const u8 {
+        self.snd.board.address()
     }
 
     /// The same for the next data.
@@ -335,7 +340,7 @@ impl Connection {
     pub fn pending(&self) -> Pending {
         const MANY: u32 = 16;
         let open = matches!(self.state, State::Established | State::CloseWait);
-        if !open || self.reset.is_some() || self.rcv.has_reports() || self.snd.repair.is_on {
+        if !open || self.owes_reset() || self.rcv.has_reports() || self.snd.repair.is_on {
             Pending::Pressing
         } else if self.snd.unacknowledged() > 0 {
             // While cuts are full-sized, they don't depend on what is fed first.
@@ -412,6 +417,26 @@ impl Connection {
     pub fn memory(&self) -> usize {
         let guard = self.guard.as_ref().map_or(0, |guard| guard.memory());
         self.snd.board.memory() + self.snd.reports_memory() + self.rcv.memory() + guard
+    }
+
+    /// A segment with these numbers and RST leaves before anything else.
+    pub(crate) fn owe_reset(&mut self, seq: SeqNum, ack: Option<SeqNum>) {
+        self.reset = if ack.is_some() { OwedReset::WithAcknowledgment } else { OwedReset::Bare };
+        self.reset_numbers = [seq, ack.unwrap_or_default()];
+    }
+
+    pub(crate) fn owes_reset(&self) -> bool {
+        self.reset != OwedReset::None
+    }
+
+    /// The numbers of the reset that is owed; it is owed no longer.
+    pub(crate) fn take_reset(&mut self) -> Option<(SeqNum, Option<SeqNum>)> {
+        let [seq, ack] = self.reset_numbers;
+        match std::mem::replace(&mut self.reset, OwedReset::None) {
+            OwedReset::None => None,
+            OwedReset::Bare => Some((seq, None)),
+            OwedReset::WithAcknowledgment => Some((seq, Some(ack))),
+        }
     }
 
     pub(crate) fn emit(&mut self, event: Event) {

@@ -5,7 +5,7 @@ use policy::loss::Cut;
 use units::Instant;
 use wire::{AckWindow, Control, Ecn, Flags, Segment, SeqNum};
 
-use crate::connection::{Connection, Reset};
+use crate::connection::Connection;
 use crate::state::State;
 
 /// A run of sequence numbers to send as one segment.
@@ -23,8 +23,8 @@ impl Connection {
     /// The next segment to send, `None` when there is none just now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         // Looked at before it is taken: that would write at every call.
-        if self.reset.is_some() {
-            return self.reset.take().map(|Reset { seq, ack }| Segment {
+        if self.owes_reset() {
+            return self.take_reset().map(|(seq, ack)| Segment {
                 seq,
                 ack,
                 control: Control::Rst,
@@ -65,7 +65,7 @@ impl Connection {
             && self.snd.nxt == self.snd.end()
             && !self.snd.repair.is_on
             && !self.rcv.ack_is_due()
-            && self.reset.is_none();
+            && !self.owes_reset();
         if dry {
             self.note_dry();
         }

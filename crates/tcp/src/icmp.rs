@@ -45,7 +45,7 @@ impl Connection {
         if !self.guard_at(now).may_narrow(period, now) {
             return false;
         }
-        let cut = self.snd.path_carries(smss, &self.config);
+        let cut = self.snd.path_carries(smss);
         if cut && self.snd.flight() == 0 && !self.snd.ecn.waits() {
             // RFC 6298 §5.1: it runs again from what leaves now.
             self.timers.retransmit = Instant::NEVER;

@@ -15,7 +15,7 @@ mod text;
 use units::Instant;
 use wire::{Control, Flags, Segment, UnscaledWindow, WindowScale};
 
-use crate::connection::{Connection, Reset};
+use crate::connection::Connection;
 use crate::event::Accepted;
 use crate::opening::Opening;
 use crate::state::State;
@@ -126,9 +126,9 @@ impl Connection {
         if segment.control == Control::Rst {
             return;
         }
-        self.reset = Some(match segment.ack {
-            Some(ack) => Reset { seq: ack, ack: None },
-            None => Reset { seq: wire::SeqNum::new(0), ack: Some(segment.seq_end()) },
-        });
+        match segment.ack {
+            Some(ack) => self.owe_reset(ack, None),
+            None => self.owe_reset(wire::SeqNum::new(0), Some(segment.seq_end())),
+        }
     }
 }

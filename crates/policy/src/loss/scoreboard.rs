@@ -8,7 +8,7 @@
 //! bytes: three reduced segments of Smart Framing are fewer bytes than that, and the sender knows its cuts.
 //!
 //! Sums and the places where to look next are kept as marks change, so that an acknowledgment costs what it changes,
-//! however long the queue is. Most of the time there are no marks, and then nothing is kept of them.
+//! however long the queue is. Most of the time there are no marks, and then nothing of that is looked at.
 
 use std::collections::VecDeque;
 
@@ -39,8 +39,7 @@ pub struct Scoreboard {
     cuts: VecDeque<Cut>,
     pipe: u32,
     pipe_segments: u32,
-    /// As long as a cut is sacked, lost or resent.
-    marks: Option<Box<Marks>>,
+    marks: Marks,
 }
 
 impl Scoreboard {
@@ -64,17 +63,15 @@ impl Scoreboard {
         }
     }
 
-    /// Where the first segment lies, and what is known of marks: for those who have it fetched ahead. Null is nothing.
+    /// Where the first segment lies: for those who have it fetched ahead. Null is nowhere.
     #[inline]
-    pub fn addresses(&self) -> [*const u8; 2] {
-        let first = self.cuts.front().map_or(std::ptr::null(), |first| std::ptr::from_ref(first).cast());
-        let marks = self.marks.as_deref().map_or(std::ptr::null(), |marks| std::ptr::from_ref(marks).cast());
-        [first, marks]
+    pub fn address(&self) -> *const u8 {
+        self.cuts.front().map_or(std::ptr::null(), |first| std::ptr::from_ref(first).cast())
     }
 
     /// The bytes of memory behind this value.
     pub fn memory(&self) -> usize {
-        self.cuts.capacity() * size_of::<Cut>() + self.marks.as_ref().map_or(0, |_| size_of::<Marks>())
+        self.cuts.capacity() * size_of::<Cut>()
     }
 
     /// Appends a segment that has just been sent. `again` when any of it had been sent before (Karn's rule:
@@ -113,8 +110,8 @@ impl Scoreboard {
             ambiguous |= cut.was_resent();
             acked.timed = (!ambiguous).then_some(cut.sent_at());
             self.cuts.pop_front();
-            let copies = if let Some(marks) = &mut self.marks {
-                marks.popped(&cut);
+            let copies = if self.marks.any() {
+                self.marks.popped(&cut);
                 cut.copies_in_pipe()
             } else {
                 1
@@ -126,9 +123,7 @@ impl Scoreboard {
             // Begins again where it is at hand.
             self.cuts.clear();
         }
-        if self.marks.is_some() {
-            self.settle();
-        }
+        self.settle();
         acked
     }
 
@@ -216,7 +211,7 @@ impl Scoreboard {
 
     /// RFC 6675 §4, `IsLost(HighACK + 1)`: whether `threshold` segments arrived above the first one.
     pub fn first_is_lost(&self, threshold: u32) -> bool {
-        self.marks.as_ref().map_or(0, |marks| marks.sacked) >= threshold
+        self.marks.sacked >= threshold
     }
 
     /// Marks every hole with at least `threshold` (one or more) reported segments above it as lost, and the first
@@ -226,11 +221,11 @@ impl Scoreboard {
             self.change(0, |cut| cut.set(Mark::Lost));
         }
         let mut marked = first;
-        while let Some(marks) = &mut self.marks
-            && marks.sacked_above >= threshold
-            && let Some(cut) = self.cuts.get(marks.frontier)
+        while self.marks.sacked_above >= threshold
+            && let Some(cut) = self.cuts.get(self.marks.frontier as usize)
         {
-            let index = marks.frontier;
+            let marks = &mut self.marks;
+            let index = marks.frontier as usize;
             if cut.is(Mark::Sacked) {
                 if marks.sacked_above == threshold {
                     break;
@@ -301,24 +296,21 @@ impl Scoreboard {
                 });
             }
         }
-        if let Some(marks) = &mut self.marks {
-            marks.look_again();
-        }
+        self.marks.look_again();
         self.settle();
     }
 
     /// RFC 6675 §4, `NextSeg` rule (1): the first lost segment that hasn't been resent.
     pub fn next_lost(&self) -> Option<Cut> {
-        let marks = self.marks.as_ref().filter(|marks| marks.awaiting_repair > 0)?;
-        self.cuts.get(marks.next_lost).copied()
+        (self.marks.awaiting_repair > 0).then(|| self.cuts.get(self.marks.next_lost as usize).copied())?
     }
 
     /// RFC 6675 §4, `NextSeg` rule (3): the first hole below the highest reported segment that hasn't been
     /// resent, lost or not.
     pub fn next_hole(&self) -> Option<Cut> {
-        let marks =
-            self.marks.as_ref().filter(|marks| marks.sacked > 0 && marks.next_hole < marks.highest)?;
-        self.cuts.get(marks.next_hole).copied()
+        let marks = &self.marks;
+        let is_below = marks.sacked > 0 && marks.next_hole < marks.highest;
+        is_below.then(|| self.cuts.get(marks.next_hole as usize).copied())?
     }
 
     /// RFC 6675 §4, `NextSeg` rule (4): the last segment that hasn't been reported. Unlike there, not if it has
@@ -346,9 +338,7 @@ impl Scoreboard {
             self.cuts[index] = head;
             self.cuts.insert(index + 1, tail);
             self.pipe_segments += cut.copies_in_pipe();
-            if let Some(marks) = &mut self.marks {
-                marks.split(index, &cut);
-            }
+            self.marks.split(index, &cut);
         }
         self.change(index, |cut| cut.resend(now));
         self.settle();
@@ -371,7 +361,7 @@ impl Scoreboard {
     /// Recovery is over: what is still in flight is neither lost nor resent, and still reported only if
     /// `keep_reports`.
     pub fn end_recovery(&mut self, keep_reports: bool) {
-        let mut marked = self.marks.as_ref().map_or(0, |marks| marks.cuts);
+        let mut marked = self.marks.cuts;
         for index in 0..self.cuts.len() {
             if marked == 0 {
                 break;
@@ -387,9 +377,7 @@ impl Scoreboard {
                 });
             }
         }
-        if let Some(marks) = &mut self.marks {
-            marks.look_again();
-        }
+        self.marks.look_again();
         self.settle();
     }
 
@@ -442,21 +430,18 @@ impl Scoreboard {
         let (left, joined) = (before.copies_in_pipe(), cut.copies_in_pipe());
         self.pipe = self.pipe - left * before.len() + joined * cut.len();
         self.pipe_segments = self.pipe_segments - left + joined;
-        if let Some(marks) = &mut self.marks {
-            marks.changed(index, &before, cut);
+        if self.marks.any() {
+            self.marks.changed(index, &before, cut);
         } else if cut.is_marked() {
-            self.marks = Some(Box::new(Marks::of_one(index, cut)));
+            self.marks = Marks::of_one(index, cut);
         }
     }
 
     /// After marks have changed: moves on to where to look next.
+    #[inline]
     fn settle(&mut self) {
-        if let Some(marks) = &mut self.marks {
-            if marks.cuts == 0 {
-                self.marks = None;
-            } else {
-                marks.settle(&self.cuts);
-            }
+        if self.marks.any() {
+            self.marks.settle(&self.cuts);
         }
     }
 }

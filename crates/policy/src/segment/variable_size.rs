@@ -29,8 +29,8 @@ impl Alpha {
 pub struct VariableSize {
     regime: Regime,
     alpha: Alpha,
-    /// `MSS_c` in 1/65536 bytes, so that rounding doesn't accumulate: the ninth segment must be full-sized.
-    size: u64,
+    /// `MSS_c` in 1/65536 bytes, so that rounding doesn't accumulate: the ninth segment must be full-sized. No segment has 65536.
+    size: u32,
     /// Whether the last look found a small window.
     small: bool,
 }
@@ -44,11 +44,11 @@ impl VariableSize {
     }
 
     fn set_size(&mut self, bytes: u32) {
-        self.size = u64::from(bytes) << Self::FRACTION_BITS;
+        self.size = bytes.min(u32::from(u16::MAX)) << Self::FRACTION_BITS;
     }
 
     fn size(&self, smss: u32) -> u32 {
-        u32::try_from(self.size >> Self::FRACTION_BITS).unwrap_or(u32::MAX).clamp(1, smss)
+        (self.size >> Self::FRACTION_BITS).clamp(1, smss)
     }
 }
 
@@ -63,7 +63,8 @@ impl Segmenter for VariableSize {
         if self.small {
             // Journal §III: MSS_c grows by α after every in-sequence ACK until it equals MSS.
             let limit = u64::from(view.smss) << Self::FRACTION_BITS;
-            self.size = (self.size * u64::from(self.alpha.0) / Alpha::ONE).min(limit);
+            let grown = (u64::from(self.size) * u64::from(self.alpha.0) / Alpha::ONE).min(limit);
+            self.size = u32::try_from(grown).unwrap_or(u32::MAX);
         }
     }
 

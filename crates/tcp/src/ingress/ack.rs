@@ -5,7 +5,7 @@ use units::{Duration, Instant};
 use wire::{Control, Flags, Segment, SeqNum};
 
 use super::Step;
-use crate::connection::{Connection, Reset, timestamp_clock};
+use crate::connection::{Connection, timestamp_clock};
 use crate::event::{CloseReason, Event, LossEvent};
 use crate::state::State;
 
@@ -61,7 +61,7 @@ impl Connection {
     /// SYN-RECEIVED: does it acknowledge our SYN?
     fn complete_handshake(&mut self, segment: &Segment, ack: SeqNum, now: Instant) -> Step {
         if !ack.after(self.snd.una) || ack.after(self.snd.max) {
-            self.reset = Some(Reset { seq: ack, ack: None });
+            self.owe_reset(ack, None);
             return Step::Stop;
         }
         self.state = State::Established;

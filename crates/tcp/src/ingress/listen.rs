@@ -3,7 +3,7 @@
 use units::Instant;
 use wire::{Control, Segment};
 
-use crate::connection::{Connection, Reset};
+use crate::connection::Connection;
 
 impl Connection {
     pub(super) fn segment_in_listen(&mut self, segment: &Segment, now: Instant) {
@@ -12,7 +12,7 @@ impl Connection {
         }
         if let Some(ack) = segment.ack {
             // Nothing has been sent that could be acknowledged.
-            self.reset = Some(Reset { seq: ack, ack: None });
+            self.owe_reset(ack, None);
             return;
         }
         if segment.control == Control::Syn {

@@ -4,7 +4,7 @@ use units::Instant;
 use wire::{Control, Mss, Segment, WindowScale};
 
 use crate::config::Negotiated;
-use crate::connection::{Connection, Reset};
+use crate::connection::Connection;
 use crate::event::{CloseReason, Event};
 use crate::state::State;
 
@@ -13,7 +13,7 @@ impl Connection {
         let acknowledges = match segment.ack {
             Some(ack) if !ack.after(self.snd.iss) || ack.after(self.snd.max) => {
                 if segment.control != Control::Rst {
-                    self.reset = Some(Reset { seq: ack, ack: None });
+                    self.owe_reset(ack, None);
                 }
                 return;
             }

@@ -16,8 +16,8 @@ pub(super) struct Policies {
     pub(super) segmenter: AnySegmenter,
     pub(super) detector: AnyDetector,
     pub(super) recovery: Option<AnyRecovery>,
-    /// The window after a timeout, bytes.
-    pub(super) loss_window: u32,
+    /// The window after a timeout, in full-sized segments.
+    pub(super) loss_window: u8,
     pub(super) limited_transmit: bool,
     /// Reports of what arrived out of order are used.
     pub(super) sack: bool,
@@ -40,7 +40,7 @@ impl Policies {
             segmenter: sender.segmenter(),
             detector,
             recovery: sender.recovery(feedback),
-            loss_window: sender.loss_window_bytes(smss),
+            loss_window: sender.loss_window,
             limited_transmit: sender.limited_transmit,
             sack: feedback != Feedback::Cumulative && sender.wants_sack(),
             reported,

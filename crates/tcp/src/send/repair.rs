@@ -240,9 +240,8 @@ impl Sender {
     /// The path carries segments of `smss` bytes and no more. What is in flight from the first on that is longer counts as
     /// not sent; the windows stay as they are (RFC 1191 §6.4). Returns whether there
     /// is any.
-    pub(crate) fn path_carries(&mut self, smss: u32, config: &Config) -> bool {
+    pub(crate) fn path_carries(&mut self, smss: u32) -> bool {
         self.smss = smss;
-        self.policies.loss_window = config.sender.loss_window_bytes(smss);
         let Some(from) = self.board.cut_off(smss) else { return false };
         self.nxt = from;
         if self.small_end.after(from) {
@@ -272,8 +271,8 @@ impl Sender {
         // What is waiting is no longer new.
         self.ecn.end_wait();
         self.forget_repair();
-        let view = self.view();
-        self.policies.segmenter.on_slow_start(self.policies.loss_window, &view);
+        let (window, view) = (self.loss_window(), self.view());
+        self.policies.segmenter.on_slow_start(window, &view);
     }
 
     /// Everything that the receiver hasn't reported is lost, and is sent again in a slow start from the loss window.
@@ -288,8 +287,13 @@ impl Sender {
             recovery.enter(loss);
         }
         self.repair = RepairState { grows: true, ..RepairState::until(self.max) };
-        let view = self.view();
-        self.policies.segmenter.on_slow_start(self.policies.loss_window, &view);
+        let (window, view) = (self.loss_window(), self.view());
+        self.policies.segmenter.on_slow_start(window, &view);
+    }
+
+    /// The window after a timeout, bytes.
+    fn loss_window(&self) -> u32 {
+        u32::from(self.policies.loss_window) * self.smss
     }
 
     /// What is in flight counts as not sent.
@@ -314,7 +318,7 @@ impl Sender {
             flight: self.flight().saturating_sub(self.repair.limited),
             segment: self.first_len(),
             duplicates: self.policies.detector.duplicates(),
-            loss_window: self.policies.loss_window,
+            loss_window: self.loss_window(),
             now,
             sent_at: first.map(|cut| cut.sent_at()),
             resent: first.is_some_and(|cut| cut.was_resent()),

@@ -184,7 +184,7 @@ impl Watch {
                 _ => 0,
             };
             let initial = self.policy.initial_window.bytes(smss).max(fixed);
-            let cwnd0 = initial.max(self.policy.loss_window_bytes(smss));
+            let cwnd0 = initial.max(u32::from(self.policy.loss_window) * smss);
             let reduced = (cwnd0 / regime.segments()).max(1);
             let wrong = small && segment.payload_len > reduced;
             return if wrong { Err(format!("more than {reduced} bytes in a small window")) } else { Ok(()) };

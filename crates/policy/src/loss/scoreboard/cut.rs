@@ -35,7 +35,7 @@ const MARKS: u8 = Mark::Sacked as u8 | Mark::Lost as u8 | Mark::Resent as u8;
 const COPY_SHIFT: u32 = 4;
 
 impl Cut {
-    /// One of up to 65 535 sequence numbers, more than any segment has, that leaves. `again` when any of it had been sent before.
+    /// One that leaves, of up to 65 535 sequence numbers: no segment has more. `again` when any of it had been sent before.
     pub(super) fn new(seq: SeqNum, len: u32, now: Instant, again: bool) -> Self {
         let copy = if again { CopyNumber::LAST } else { CopyNumber::FIRST };
         debug_assert!(u16::try_from(len).is_ok(), "no segment has {len} sequence numbers");

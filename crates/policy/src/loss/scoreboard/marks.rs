@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 
 use super::{Cut, Mark};
 
-/// Sums of marks, and where to look next. Places are counted from the front of the queue.
-#[derive(Debug, Clone)]
+/// Sums of marks, and where to look next. Places are counted from the front of the queue; they say nothing while no cut has
+/// [any](Self::any). They stand beside the queue, however seldom they are needed: what is allocated for a loss lies where
+/// nobody has looked for long.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
     /// Cuts that are sacked, lost or resent.
     pub(super) cuts: u32,
@@ -17,19 +19,19 @@ pub(super) struct Marks {
     /// Cuts that are sacked, at `frontier` and above.
     pub(super) sacked_above: u32,
     /// All below are sacked or lost.
-    pub(super) frontier: usize,
+    pub(super) frontier: u32,
     /// The last cut that is sacked, if any is.
-    pub(super) highest: usize,
+    pub(super) highest: u32,
     /// None below awaits repair. That one does, if any.
-    pub(super) next_lost: usize,
+    pub(super) next_lost: u32,
     /// All below are sacked or resent. That one isn't, or it isn't below `highest`.
-    pub(super) next_hole: usize,
+    pub(super) next_hole: u32,
 }
 
 impl Marks {
     /// Those of the cut at `index`, the only one that has any.
     pub(super) fn of_one(index: usize, cut: &Cut) -> Self {
-        let sacked = u32::from(cut.is(Mark::Sacked));
+        let (index, sacked) = (place(index), u32::from(cut.is(Mark::Sacked)));
         Self {
             cuts: 1,
             sacked,
@@ -40,6 +42,11 @@ impl Marks {
             next_lost: index,
             next_hole: 0,
         }
+    }
+
+    /// Whether any cut has any.
+    pub(super) fn any(&self) -> bool {
+        self.cuts > 0
     }
 
     /// The first cut left the queue.
@@ -55,12 +62,13 @@ impl Marks {
 
     /// The cut at `index` became two, both as `cut` was but for their lengths.
     pub(super) fn split(&mut self, index: usize, cut: &Cut) {
+        let index = place(index);
         if self.frontier <= index {
             self.sacked_above += u32::from(cut.is(Mark::Sacked));
         }
         self.remember(cut);
         for place in self.places() {
-            *place += usize::from(*place > index);
+            *place += u32::from(*place > index);
         }
         if cut.is(Mark::Sacked) {
             self.highest = self.highest.max(index + 1);
@@ -69,6 +77,7 @@ impl Marks {
 
     /// The marks of the cut at `index` are others now.
     pub(super) fn changed(&mut self, index: usize, before: &Cut, after: &Cut) {
+        let index = place(index);
         self.forget(before);
         self.remember(after);
         if after.is(Mark::Sacked) && !before.is(Mark::Sacked) {
@@ -89,13 +98,15 @@ impl Marks {
     /// Moves on from where there is nothing any more.
     pub(super) fn settle(&mut self, cuts: &VecDeque<Cut>) {
         if self.awaiting_repair > 0 {
-            while cuts.get(self.next_lost).is_some_and(|cut| !cut.awaits_repair()) {
+            while cuts.get(self.next_lost as usize).is_some_and(|cut| !cut.awaits_repair()) {
                 self.next_lost += 1;
             }
         }
         if self.sacked > 0 {
             while self.next_hole < self.highest
-                && cuts.get(self.next_hole).is_some_and(|cut| cut.is(Mark::Sacked) || cut.is(Mark::Resent))
+                && cuts
+                    .get(self.next_hole as usize)
+                    .is_some_and(|cut| cut.is(Mark::Sacked) || cut.is(Mark::Resent))
             {
                 self.next_hole += 1;
             }
@@ -114,7 +125,12 @@ impl Marks {
         self.awaiting_repair -= u32::from(cut.awaits_repair());
     }
 
-    fn places(&mut self) -> [&mut usize; 4] {
+    fn places(&mut self) -> [&mut u32; 4] {
         [&mut self.frontier, &mut self.highest, &mut self.next_lost, &mut self.next_hole]
     }
+}
+
+/// There are fewer cuts than sequence numbers.
+fn place(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
 }
