@@ -45,8 +45,6 @@ pub struct Scoreboard {
 impl Scoreboard {
     /// More cuts than this are not worth keeping memory for.
     const KEPT: usize = 64;
-    /// Nor more than this for a window that begins anew.
-    const SMALL: usize = 8;
 
     /// Takes over the memory of a queue that is no longer needed, unless it has grown large.
     pub fn inherit(&mut self, old: &mut Self) {
@@ -382,14 +380,11 @@ impl Scoreboard {
     }
 
     /// Forgets everything in flight. RFC 2018 §8: after a timeout prior SACK information must not decide what
-    /// is resent, because the receiver may have dropped it. What begins then is small, and so is its memory: a queue goes
-    /// round in all that it has.
+    /// is resent, because the receiver may have dropped it.
     pub fn clear(&mut self) {
-        let Self { mut cuts, .. } = std::mem::take(self);
-        if cuts.capacity() <= Self::SMALL {
-            cuts.clear();
-            self.cuts = cuts;
-        }
+        self.cuts.clear();
+        (self.pipe, self.pipe_segments) = (0, 0);
+        self.marks = Marks::default();
     }
 
     /// RFC 6675 §4, `SetPipe`: the sender's estimate of the bytes in the network.
@@ -414,9 +409,13 @@ impl Scoreboard {
 
     /// The place of the first cut at `seq` or behind it.
     fn place_of(&self, seq: SeqNum) -> usize {
+        let Some(first) = self.cuts.front() else { return 0 };
+        if seq == first.end() {
+            // Behind the first hole: where most reports begin.
+            return 1;
+        }
         // Cuts are mostly as long as the first of them; and a search through a long queue is a cache miss at every step.
-        let guess =
-            self.cuts.front().map_or(0, |first| seq.distance_from(first.seq()) / first.len().max(1)) as usize;
+        let guess = (seq.distance_from(first.seq()) / first.len().max(1)) as usize;
         if self.cuts.get(guess).is_some_and(|cut| cut.seq() == seq) {
             return guess;
         }
