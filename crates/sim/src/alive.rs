@@ -82,9 +82,9 @@ impl Alive {
         }
     }
 
-    /// Has the queues of this end of the flow in this place fetched.
+    /// Has the queue of this end of the flow in this place fetched.
     #[inline]
-    pub(crate) fn fetch_queues(&self, place: usize, end: End) {
+    pub(crate) fn fetch_queue(&self, place: usize, end: End) {
         let Some(flow) = self.places.get(place) else { return };
         match end {
             End::Sender => prefetch_line(flow.sender.sending_queue()),

@@ -221,20 +221,20 @@ impl Simulation {
     }
 
     /// Has what the next packets of this link need fetched, where there is too much of it to be at hand: first the packet, which
-    /// says where it arrives, then that end, which says where its queues are, then the queues.
+    /// says where it arrives, then that end, which says where its queue is, then the queue.
     #[inline]
     fn fetch_ahead(&self, link: u32) {
         const PACKET: usize = 8;
         const END: usize = 4;
-        const QUEUES: usize = 2;
+        const QUEUE: usize = 2;
         if let Some(packet) = self.network.upcoming(link, PACKET) {
             prefetch(packet, 0..size_of::<Packet>());
         }
         if let Some(packet) = self.network.upcoming(link, END) {
             self.flows.fetch(packet.slot as usize, packet.end());
         }
-        if let Some(packet) = self.network.upcoming(link, QUEUES) {
-            self.flows.fetch_queues(packet.slot as usize, packet.end());
+        if let Some(packet) = self.network.upcoming(link, QUEUE) {
+            self.flows.fetch_queue(packet.slot as usize, packet.end());
         }
     }
 
@@ -242,7 +242,7 @@ impl Simulation {
     fn fetch_timers(&self) {
         let mut next = self.timers.foremost();
         if let Some(first) = next.next() {
-            self.flows.fetch_queues(first.slot as usize, End::Sender);
+            self.flows.fetch_queue(first.slot as usize, End::Sender);
         }
         next.take(2).for_each(|timer| self.flows.fetch_timers(timer.slot as usize));
     }

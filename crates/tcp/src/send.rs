@@ -155,17 +155,18 @@ impl Sender {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
             self.policies.controller.set_cwnd(self.smss);
         }
-        self.begin_slow_start();
+        self.begin_slow_start(self.window());
     }
 
-    fn begin_slow_start(&mut self) {
+    /// Cuts begin anew with this window, in bytes.
+    fn begin_slow_start(&mut self, window: u32) {
         let view = self.view();
-        self.policies.segmenter.on_slow_start(view.cwnd, &view);
+        self.policies.segmenter.on_slow_start(window, &view);
     }
 
     /// Starts as if the SYN had been acknowledged by a peer with this initial sequence number and this window.
     pub(crate) fn syn_skipped(&mut self, irs: SeqNum, window: u32) {
-        self.begin_slow_start();
+        self.begin_slow_start(self.window());
         self.una = self.iss + 1;
         self.nxt = self.una;
         self.max = self.una;
@@ -384,8 +385,7 @@ impl Sender {
         }
         let restart = config.sender.initial_window.bytes(self.smss).min(self.policies.controller.cwnd());
         self.policies.controller.set_cwnd(restart);
-        let view = self.view();
-        self.policies.segmenter.on_slow_start(restart, &view);
+        self.begin_slow_start(restart);
     }
 
     /// An acknowledgment advanced SND.UNA to `ack`. `echo` is the round-trip time by timestamps, if they are

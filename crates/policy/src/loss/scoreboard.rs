@@ -84,7 +84,7 @@ impl Scoreboard {
         self.pipe_segments += 1;
     }
 
-    /// Makes room for half as many cuts more: of a great many windows most are not much wider than a power of two.
+    /// Makes room for half as many cuts more. A queue doubles by itself; of a great many, much of that is never used.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
@@ -410,10 +410,6 @@ impl Scoreboard {
     /// The place of the first cut at `seq` or behind it.
     fn place_of(&self, seq: SeqNum) -> usize {
         let Some(first) = self.cuts.front() else { return 0 };
-        if seq == first.end() {
-            // Behind the first hole: where most reports begin.
-            return 1;
-        }
         // Cuts are mostly as long as the first of them; and a search through a long queue is a cache miss at every step.
         let guess = (seq.distance_from(first.seq()) / first.len().max(1)) as usize;
         if self.cuts.get(guess).is_some_and(|cut| cut.seq() == seq) {

@@ -271,8 +271,7 @@ impl Sender {
         // What is waiting is no longer new.
         self.ecn.end_wait();
         self.forget_repair();
-        let (window, view) = (self.loss_window(), self.view());
-        self.policies.segmenter.on_slow_start(window, &view);
+        self.begin_slow_start(self.loss_window());
     }
 
     /// Everything that the receiver hasn't reported is lost, and is sent again in a slow start from the loss window.
@@ -287,8 +286,7 @@ impl Sender {
             recovery.enter(loss);
         }
         self.repair = RepairState { grows: true, ..RepairState::until(self.max) };
-        let (window, view) = (self.loss_window(), self.view());
-        self.policies.segmenter.on_slow_start(window, &view);
+        self.begin_slow_start(self.loss_window());
     }
 
     /// The window after a timeout, bytes.
