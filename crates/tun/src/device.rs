@@ -176,9 +176,13 @@ fn hint(source: &io::Error) -> Option<&'static str> {
         libc::ENOENT | libc::ENODEV | libc::ENXIO => Some(
             "the kernel offers no TUN devices here: `modprobe tun`, or for a container `--device /dev/net/tun`",
         ),
-        libc::EPERM | libc::EACCES => Some(
+        libc::EPERM => Some(
             "it takes CAP_NET_ADMIN in this network namespace: run it as root, or in a namespace of your own with \
              `unshare --user --map-root-user --net`",
+        ),
+        libc::EACCES => Some(
+            "only root may open `/dev/net/tun` here: run it as root, or let everybody open it, as most systems do: \
+             `chmod 666 /dev/net/tun`",
         ),
         libc::EBUSY => Some("the name is in use: take another"),
         _ => None,

@@ -40,8 +40,9 @@ impl Error {
         &self.source
     }
 
-    /// Whether the system wants more privilege for it.
+    /// Whether the system wants a capability for it, as one has in a namespace of one's own. A file that one may not open
+    /// is something else: that may be so there, too.
     pub fn is_for_want_of_privilege(&self) -> bool {
-        self.source.kind() == io::ErrorKind::PermissionDenied
+        self.source.raw_os_error() == Some(libc::EPERM)
     }
 }

@@ -41,6 +41,11 @@ def enter() -> None:
         ) from None
     try:
         os.close(os.open(TUN, os.O_RDWR))
+    except PermissionError as error:
+        raise TcpsfError(
+            f"cannot open `{TUN}`: {_reason(error)}",
+            hint=f"run it as root, or let everybody open it, as most systems do: `chmod 666 {TUN}`",
+        ) from None
     except OSError as error:
         raise TcpsfError(
             f"cannot open `{TUN}`: {_reason(error)}",
