@@ -391,7 +391,7 @@ impl Simulation {
                 self.recorded.link_did(now, flow, &packet(), outcome);
             }
             flow.in_network += u32::from(outcome.is_accepted());
-            if flow.end(end).is_at_rest() {
+            if flow.end(end).has_nothing_to_send() {
                 break;
             }
         }

@@ -282,13 +282,14 @@ impl Connection {
         self.rcv.ack_is_due()
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit) has nothing for sure, because nothing is owed, unsent or in flight. If
-    /// not, it may have nothing all the same; this is a cheaper question for whoever mostly receives.
+    /// Whether [`poll_transmit`](Self::poll_transmit) has nothing for sure: nothing is owed, and either nothing is unsent or in
+    /// flight, or what is in flight fills the congestion window. If not, it may have nothing all the same; this is a cheaper
+    /// question.
     #[inline]
-    pub fn is_at_rest(&self) -> bool {
+    pub fn has_nothing_to_send(&self) -> bool {
         !self.owes_reset()
             && !self.rcv.ack_is_due()
-            && self.snd.una == self.snd.end()
+            && (self.snd.una == self.snd.end() || self.snd.is_held_back())
             && self.state.is_synchronized()
     }
 

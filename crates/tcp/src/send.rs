@@ -235,6 +235,16 @@ impl Sender {
         self.nxt.distance_from(self.una)
     }
 
+    /// Whether for sure what is unsent waits for room in the congestion window. Recovery and RFC 3042 have other rules.
+    pub(crate) fn is_held_back(&self) -> bool {
+        let (flight, left) = (self.flight(), self.data_end.distance_from(self.nxt));
+        if flight == 0 || left == 0 || self.repair.is_on || self.policies.limited_transmit {
+            return false;
+        }
+        let next = flight + left.min(self.mss_c());
+        next > self.policies.controller.cwnd() && next <= self.wnd
+    }
+
     /// Past everything that is to be sent, the FIN included.
     pub(crate) fn end(&self) -> SeqNum {
         self.data_end + u32::from(self.fin)

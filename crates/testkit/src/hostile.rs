@@ -288,12 +288,12 @@ impl Victim {
         let mut sent = 0;
         let mut dry = false;
         loop {
-            let at_rest = self.stream.is_at_rest();
+            let silent = self.stream.has_nothing_to_send();
             let Some(segment) = self.stream.poll_transmit(self.now, &mut self.payload) else { break };
-            if at_rest || dry {
+            if silent || dry {
                 return Err(format!(
                     "sent {}: {segment:?}",
-                    if dry { "when it had run dry" } else { "at rest" }
+                    if dry { "when it had run dry" } else { "what it did not have" }
                 ));
             }
             dry = self.stream.runs_dry();

@@ -246,10 +246,10 @@ impl Pair {
     fn drain(&mut self, end: End) -> Result<(), String> {
         let side = &mut self.sides[end.index()];
         loop {
-            let (before, at_rest) = (side.stream.send_state(), side.stream.is_at_rest());
+            let (before, silent) = (side.stream.send_state(), side.stream.has_nothing_to_send());
             let Some(segment) = side.stream.poll_transmit(self.now, &mut self.payload) else { break };
-            if at_rest {
-                return Err(format!("{end:?} sent `{}` at rest", side.origins.show(&segment)));
+            if silent {
+                return Err(format!("{end:?} sent `{}`, which it did not have", side.origins.show(&segment)));
             }
             side.watch
                 .sent(&side.stream, &before, &segment)
