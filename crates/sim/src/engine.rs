@@ -8,23 +8,21 @@
 //! deadline moves; and nothing is allocated for a packet.
 
 use link::Outcome;
-use tcp::{Event, Repair};
 use units::{Duration, Instant};
 
 use crate::alive::Alive;
-use crate::flow::{End, Endpoints, Flow, Name};
-use crate::network::{Network, Packet, Way, share, wire_bytes};
+use crate::flow::{End, Flow, Name};
+use crate::network::Packet;
 use crate::plan::Plan;
 use crate::prefetch::prefetch;
-use crate::record::Recorded;
 use crate::scenario::{Scenario, ScenarioError};
-use crate::streams::{Seed, Stream, flow_identity};
+use crate::streams::{Seed, flow_identity};
 use crate::tables::{
     Flows, Links, Names, Object, PacketEvent, Packets, Quantity, Recoveries, Samples, names,
 };
-use crate::timers::{Class, Timer, Timers};
+use crate::timers::{Class, Timer};
 use crate::trace::Entry;
-use crate::workload::{FlowStart, Starts};
+use crate::world::World;
 
 /// Whether there is more to simulate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,32 +40,13 @@ pub enum Status {
 /// rows are the same however the run is divided.
 #[derive(Debug)]
 pub struct Simulation {
-    plan: Plan,
-    end: Instant,
-    now: Instant,
-    events: u64,
-    network: Network,
+    world: World,
     flows: Alive,
     started: u64,
-    timers: Timers,
-    sources: Vec<Source>,
+    events: u64,
+    end: Instant,
     link_names: Names,
-    recorded: Recorded,
     done: bool,
-}
-
-/// Where the flows of a workload come from.
-#[derive(Debug)]
-struct Source {
-    starts: Starts,
-    next: Option<FlowStart>,
-    count: u32,
-    /// By sender; `None` for those that the workload doesn't use.
-    endpoints: Vec<Option<Endpoints>>,
-    header: Option<u16>,
-    /// Where the way of its data begins, and that of its acknowledgments: the link, and whether it is the only one.
-    first_links: [(u32, bool); 2],
-    jitter: Option<(Duration, Stream)>,
 }
 
 impl Simulation {
@@ -77,34 +56,17 @@ impl Simulation {
     /// The first thing wrong with the scenario.
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Self, ScenarioError> {
         let plan = Plan::new(scenario)?;
-        let seed = Seed(seed);
-        let network = Network::new(&plan, seed);
         let link_names = names(plan.links.iter().map(|link| link.name.as_str()));
         let endless = plan.workloads.iter().map(|workload| workload.demand.endless() as usize).sum();
-        let mut simulation = Self {
+        Ok(Self {
             end: plan.end(),
-            now: Instant::ZERO,
-            events: 0,
+            world: World::new(plan, Seed(seed), &link_names),
             flows: Alive::with_room_for(endless),
             started: 0,
-            timers: Timers::new(),
-            sources: sources(&plan, &network, seed),
-            network,
-            recorded: Recorded::new(&plan, &link_names),
+            events: 0,
             link_names,
             done: false,
-            plan,
-        };
-        for number in 0..simulation.sources.len() {
-            simulation.schedule_start(number);
-        }
-        if simulation.plan.warm_up > Instant::ZERO {
-            simulation.schedule(simulation.plan.warm_up, Class::WarmUp);
-        }
-        if let Some(samples) = &simulation.plan.samples {
-            simulation.schedule(Instant::ZERO + samples.every, Class::Sample);
-        }
-        Ok(simulation)
+        })
     }
 
     /// Handles up to `max_events` events.
@@ -112,17 +74,17 @@ impl Simulation {
     #[inline(never)]
     pub fn advance(&mut self, max_events: u64) -> Status {
         for _ in 0..max_events {
-            if self.timers.is_dry() {
+            if self.world.timers.is_dry() {
                 self.refill_timers();
             }
-            let delivery = self.network.next_delivery();
-            let timer = self.timers.next();
+            let delivery = self.world.network.next_delivery();
+            let timer = self.world.timers.next();
             let next = delivery.min(timer);
             if next > self.end || next == Instant::NEVER {
                 self.finish();
                 return Status::Done;
             }
-            self.now = next;
+            self.world.now = next;
             self.events += 1;
             if delivery <= timer {
                 self.deliver();
@@ -135,12 +97,12 @@ impl Simulation {
 
     /// The simulated time reached.
     pub fn now(&self) -> Instant {
-        self.now
+        self.world.now
     }
 
     /// The simulated time of the whole run.
     pub fn duration(&self) -> Duration {
-        self.plan.duration
+        self.world.plan.duration
     }
 
     /// Events handled so far.
@@ -150,7 +112,7 @@ impl Simulation {
 
     /// Rows that wait to be taken.
     pub fn buffered_rows(&self) -> usize {
-        self.recorded.rows()
+        self.world.recorded.rows()
     }
 
     /// Flows that are alive.
@@ -160,64 +122,67 @@ impl Simulation {
 
     /// Takes the rows about flows recorded since the last call.
     pub fn take_flows(&mut self) -> Flows {
-        self.recorded.flows.take()
+        self.world.recorded.flows.take()
     }
 
     /// Takes the rows about recoveries recorded since the last call.
     pub fn take_recoveries(&mut self) -> Recoveries {
-        self.recorded.recoveries.take()
+        self.world.recorded.recoveries.take()
     }
 
     /// Takes the samples recorded since the last call.
     pub fn take_samples(&mut self) -> Samples {
-        self.recorded.samples.take()
+        self.world.recorded.samples.take()
     }
 
     /// Takes the packets of traced workloads recorded since the last call.
     pub fn take_packets(&mut self) -> Packets {
-        self.recorded.packets.take()
+        self.world.recorded.packets.take()
     }
 
     /// Records every packet from now on, for [`crate::pcap::Capture`].
     pub(crate) fn start_trace(&mut self) {
-        self.recorded.start_trace(&self.plan);
+        self.world.recorded.start_trace(&self.world.plan);
     }
 
     /// Takes what a capture is made of, recorded since the last call.
     pub(crate) fn take_trace(&mut self) -> Vec<Entry> {
-        self.recorded.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
+        self.world.recorded.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
     }
 
     /// What happened on the links from the end of the warm-up up to now.
     pub fn links(&mut self) -> Links {
-        self.network.table(&self.link_names, self.now)
+        self.world.network.table(&self.link_names, self.world.now)
     }
 
     fn deliver(&mut self) {
-        let Some(packet) = self.network.arriving() else { return self.attend() };
+        let Some(packet) = self.world.network.arriving() else { return self.attend() };
         if !packet.at_last {
             return self.forward();
         }
         let slot = packet.slot as usize;
         let end = packet.end();
-        let now = self.now;
+        let now = self.world.now;
         let flow = &mut self.flows[slot];
-        self.recorded.packet(now, flow, packet, PacketEvent::Arrived);
+        self.world.recorded.packet(now, flow, packet, PacketEvent::Arrived);
         flow.in_network -= 1;
         flow.end(end).on_segment(&packet.segment, now);
-        let link = self.network.arriving_on();
-        self.network.deliver();
+        let link = self.world.network.arriving_on();
+        self.world.network.deliver();
         if self.flows.are_beyond_cache() {
             self.fetch_ahead(link);
         }
+        let flow = &mut self.flows[slot];
         if end == End::Sender {
-            self.serve_sender(slot);
+            self.world.serve_sender(slot, flow);
         } else {
-            self.flows[slot].read(now);
-            self.drain(slot, End::Receiver);
+            flow.read(now);
+            self.world.drain(slot, flow, End::Receiver);
         }
-        let due = self.flows[slot].next_timeout_at(end);
-        self.settle(slot, due);
+        let due = flow.next_timeout_at(end);
+        if self.world.settle(slot, flow, due) {
+            self.flows.forget(slot);
+        }
     }
 
     /// Has what the next packets of this link need fetched, where there is too much of it to be at hand: first the packet, which
@@ -227,20 +192,20 @@ impl Simulation {
         const PACKET: usize = 8;
         const END: usize = 4;
         const QUEUE: usize = 2;
-        if let Some(packet) = self.network.upcoming(link, PACKET) {
+        if let Some(packet) = self.world.network.upcoming(link, PACKET) {
             prefetch(packet, 0..size_of::<Packet>());
         }
-        if let Some(packet) = self.network.upcoming(link, END) {
+        if let Some(packet) = self.world.network.upcoming(link, END) {
             self.flows.fetch(packet.slot as usize, packet.end());
         }
-        if let Some(packet) = self.network.upcoming(link, QUEUE) {
+        if let Some(packet) = self.world.network.upcoming(link, QUEUE) {
             self.flows.fetch_queue(packet.slot as usize, packet.end());
         }
     }
 
     /// The same for the timers that are due next: the flow, and when it is the next one, its queue.
     fn fetch_timers(&self) {
-        let mut next = self.timers.foremost();
+        let mut next = self.world.timers.foremost();
         if let Some(first) = next.next() {
             self.flows.fetch_queue(first.slot as usize, End::Sender);
         }
@@ -250,9 +215,9 @@ impl Simulation {
     /// A packet goes on to the next link of its way.
     #[inline(never)]
     fn forward(&mut self) {
-        let Some(mut packet) = self.network.deliver() else { return };
+        let Some(mut packet) = self.world.network.deliver() else { return };
         packet.hop += 1;
-        let outcome = self.network.forward(self.now, &packet);
+        let outcome = self.world.network.forward(self.world.now, &packet);
         if outcome != Outcome::Accepted {
             self.link_did(&packet, outcome);
         }
@@ -262,31 +227,39 @@ impl Simulation {
     fn link_did(&mut self, packet: &Packet, outcome: Outcome) {
         let slot = packet.slot as usize;
         let flow = &mut self.flows[slot];
-        self.recorded.link_did(self.now, flow, packet, outcome);
+        self.world.recorded.link_did(self.world.now, flow, packet, outcome);
         if !outcome.is_accepted() {
             flow.in_network -= 1;
-            let due = flow.next_timeout();
-            self.settle(slot, due);
+            self.settle(slot);
+        }
+    }
+
+    /// Something happened to a flow that may have changed any of its deadlines, or have been its end.
+    fn settle(&mut self, slot: usize) {
+        let flow = &mut self.flows[slot];
+        let due = flow.next_timeout();
+        if self.world.settle(slot, flow, due) {
+            self.flows.forget(slot);
         }
     }
 
     /// A link that decides late has decided.
     #[cold]
     fn attend(&mut self) {
-        while let Some((packet, outcome)) = self.network.attend(self.now) {
+        while let Some((packet, outcome)) = self.world.network.attend(self.world.now) {
             self.link_did(&packet, outcome);
         }
     }
 
     fn fire(&mut self) {
-        let Some(timer) = self.timers.pop() else { return };
+        let Some(timer) = self.world.timers.pop() else { return };
         if self.flows.are_beyond_cache() {
             self.fetch_timers();
         }
         match timer.class {
             Class::Flow => self.flow_due(&timer),
             Class::Start => self.start(timer.slot as usize),
-            Class::WarmUp => self.network.reset_statistics(self.now),
+            Class::WarmUp => self.world.network.reset_statistics(self.world.now),
             Class::Sample => self.sample(),
         }
     }
@@ -295,7 +268,7 @@ impl Simulation {
     #[inline(never)]
     fn refill_timers(&mut self) {
         let flows = &mut self.flows;
-        self.timers.refill(|timer, soon| {
+        self.world.timers.refill(|timer, soon| {
             if flows.are_beyond_cache()
                 && let Some(soon) = soon
             {
@@ -313,14 +286,13 @@ impl Simulation {
     /// A flow's entry has come up; its deadline may have moved on in the meantime.
     fn flow_due(&mut self, timer: &Timer) {
         let slot = timer.slot as usize;
-        let now = self.now;
+        let now = self.world.now;
         let Some(flow) = self.flows.get_mut(slot).filter(|flow| flow.awaits(timer)) else { return };
         flow.scheduled = Instant::NEVER;
         if flow.receiver.next_timeout() <= now {
             flow.receiver.on_timeout(now);
-            self.drain(slot, End::Receiver);
+            self.world.drain(slot, flow, End::Receiver);
         }
-        let flow = &mut self.flows[slot];
         let timed_out = flow.sender.next_timeout() <= now;
         if timed_out {
             flow.expire(now);
@@ -328,134 +300,42 @@ impl Simulation {
         if flow.send_at <= now {
             flow.send_at = Instant::NEVER;
             flow.active_at = now;
-            self.drain(slot, End::Sender);
+            self.world.drain(slot, flow, End::Sender);
         } else if timed_out {
-            self.serve_sender(slot);
+            self.world.serve_sender(slot, flow);
         }
-        let due = self.flows[slot].next_timeout();
-        self.settle(slot, due);
+        self.settle(slot);
     }
 
     fn start(&mut self, number: usize) {
-        let serial = self.started;
-        let source = &mut self.sources[number];
+        let world = &mut self.world;
+        let source = &mut world.sources[number];
         let Some(start) = source.next.take() else { return };
         let index = source.count;
         source.count += 1;
-        self.schedule_start(number);
-        let identity = flow_identity(&self.plan.workloads[number].name, u64::from(index));
-        let Some(endpoints) = &self.sources[number].endpoints[start.sender] else { return };
-        let workload = u16::try_from(number).unwrap_or(u16::MAX);
-        let slot = self.flows.start(endpoints, Name { serial, index, workload, identity }, start);
-        self.started += 1;
-        self.drain(slot, End::Receiver);
-        self.serve_sender(slot);
-        let due = self.flows[slot].next_timeout();
-        self.settle(slot, due);
-    }
-
-    /// Lets a flow's sender send, now or a little later.
-    fn serve_sender(&mut self, slot: usize) {
-        let flow = &mut self.flows[slot];
-        flow.write();
-        flow.active_at = self.now;
-        flow.note_acknowledged(self.now);
-        let Some((most, stream)) = &mut self.sources[usize::from(flow.workload)].jitter else {
-            self.drain(slot, End::Sender);
-            return;
+        world.schedule_start(number);
+        let identity = flow_identity(&world.plan.workloads[number].name, u64::from(index));
+        let Some(endpoints) = &world.sources[number].endpoints[start.sender] else { return };
+        let name = Name {
+            serial: self.started,
+            index,
+            workload: u16::try_from(number).unwrap_or(u16::MAX),
+            identity,
         };
-        if flow.send_at == Instant::NEVER {
-            flow.send_at = self.now + share(*most, stream.u64());
-        }
-    }
-
-    /// Puts everything that an end has to send on the network, and notes what happened to it.
-    fn drain(&mut self, slot: usize, end: End) {
-        let now = self.now;
+        let slot = self.flows.start(endpoints, name, start);
+        self.started += 1;
         let flow = &mut self.flows[slot];
-        let way = Way { workload: flow.workload, back: end == End::Receiver };
-        let source = &self.sources[usize::from(flow.workload)];
-        let (header, (link, at_last)) = (source.header, source.first_links[usize::from(way.back)]);
-        while let Some(segment) = flow.end(end).poll_transmit(now) {
-            let (slot, bytes) = (place(slot), wire_bytes(&segment, header));
-            let (identity, serial) = (flow.identity, flow.packets);
-            // Made anew for each who asks, so that the one that is sent has no address before it has its place in the
-            // link, and goes there from registers.
-            let packet = || Packet { segment, bytes, slot, identity, serial, way, hop: 0, at_last };
-            flow.packets = flow.packets.wrapping_add(1);
-            if self.recorded.is_tracing() {
-                self.recorded.packet(now, flow, &packet(), PacketEvent::Sent);
-            }
-            let outcome = self.network.send(now, link, packet(), Duration::ZERO);
-            if outcome != Outcome::Accepted {
-                self.recorded.link_did(now, flow, &packet(), outcome);
-            }
-            flow.in_network += u32::from(outcome.is_accepted());
-            if flow.end(end).has_nothing_to_send() {
-                break;
-            }
-        }
-        while let Some(event) = flow.end(end).poll_event() {
-            match event {
-                // Of the end that only receives, a lost SYN is what matters.
-                Event::Loss(loss) if end == End::Sender || loss.repair == Repair::SynTimeout => {
-                    if loss.at >= self.plan.warm_up {
-                        self.recorded.recovery(flow, &loss);
-                    }
-                }
-                Event::PeerClosed => {
-                    // The receiver has nothing to say: it closes as soon as the sender has.
-                    let _ = flow.end(end).close();
-                    return self.drain(slot, end);
-                }
-                Event::Loss(_) | Event::Connected | Event::Closed(_) => {}
-            }
-        }
-    }
-
-    /// Brings the flow's timer entry up to date, or forgets the flow if it is over. `due` is the earliest of its deadlines
-    /// that may have changed: the entry is no later than any other.
-    fn settle(&mut self, slot: usize, due: Instant) {
-        let flow = &mut self.flows[slot];
-        if flow.is_acknowledged() && !flow.recorded {
-            flow.recorded = true;
-            if flow.start.at >= self.plan.warm_up {
-                self.recorded.flow(self.now, flow);
-            }
-        }
-        if flow.is_over() {
-            self.recorded.over(self.now, flow);
-            self.flows.forget(slot);
-            return;
-        }
-        // A deadline that moved back is left to be found when the old entry fires.
-        if due < flow.scheduled {
-            flow.scheduled = due;
-            let number = flow.serial;
-            let slot = place(slot);
-            self.timers.push(Timer { at: due, class: Class::Flow, number, slot });
-        }
-    }
-
-    fn schedule(&mut self, at: Instant, class: Class) {
-        self.timers.push(Timer { at, class, number: 0, slot: 0 });
-    }
-
-    fn schedule_start(&mut self, number: usize) {
-        let source = &mut self.sources[number];
-        source.next = source.starts.next();
-        if let Some(start) = &source.next {
-            let (at, slot) = (start.at, place(number));
-            self.timers.push(Timer { at, class: Class::Start, number: number as u64, slot });
-        }
+        world.drain(slot, flow, End::Receiver);
+        world.serve_sender(slot, flow);
+        self.settle(slot);
     }
 
     fn sample(&mut self) {
-        let Some(plan) = &self.plan.samples else { return };
-        let now = self.now;
-        let mut push = |object, quantity, value| self.recorded.sample(now, object, quantity, value);
+        let Some(plan) = &self.world.plan.samples else { return };
+        let now = self.world.now;
+        let mut push = |object, quantity, value| self.world.recorded.sample(now, object, quantity, value);
         for &link in &plan.links {
-            let queue = self.network.queue(link, self.now);
+            let queue = self.world.network.queue(link, self.world.now);
             let object = Object::Link(u32::try_from(link).unwrap_or(u32::MAX));
             push(object, Quantity::QueueBytes, queue.bytes);
             push(object, Quantity::QueuePackets, queue.packets);
@@ -470,49 +350,22 @@ impl Simulation {
             push(object, Quantity::SsthreshBytes, u64::from(flow.sender.ssthresh()));
             push(object, Quantity::FlightBytes, u64::from(flow.sender.flight()));
         }
-        let next = self.now + plan.every;
-        self.schedule(next, Class::Sample);
+        let next = self.world.now + plan.every;
+        self.world.schedule(next, Class::Sample);
     }
 
     /// Records what is unfinished when the time is up.
     fn finish(&mut self) {
-        self.now = self.end;
+        self.world.now = self.end;
         if std::mem::replace(&mut self.done, true) {
             return;
         }
-        let counts = |flow: &Flow| flow.start.at >= self.plan.warm_up || flow.start.size().is_none();
+        let counts = |flow: &Flow| flow.start.at >= self.world.plan.warm_up || flow.start.size().is_none();
         let mut left: Vec<&Flow> = self.flows.iter().filter(|flow| !flow.recorded && counts(flow)).collect();
         left.sort_unstable_by_key(|flow| flow.serial);
-        self.recorded.flows.reserve(left.len());
+        self.world.recorded.flows.reserve(left.len());
         for flow in left {
-            self.recorded.flow(self.now, flow);
+            self.world.recorded.flow(self.world.now, flow);
         }
     }
-}
-
-/// Memory ends before places do.
-fn place(slot: usize) -> u32 {
-    u32::try_from(slot).unwrap_or(u32::MAX)
-}
-
-fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<Source> {
-    (0..)
-        .zip(&plan.workloads)
-        .map(|(number, workload)| {
-            let mut endpoints = vec![None; plan.senders.len()];
-            for choice in &workload.choices {
-                endpoints[choice.sender] = Some(Endpoints::new(workload, plan.senders[choice.sender]));
-            }
-            let jitter = workload.tcp.send_jitter;
-            Source {
-                starts: Starts::new(workload, seed, plan.end()),
-                next: None,
-                count: 0,
-                endpoints,
-                header: workload.tcp.header,
-                first_links: [false, true].map(|back| network.link_of(Way { workload: number, back }, 0)),
-                jitter: (!jitter.is_zero()).then(|| (jitter, seed.stream(&workload.jitter_stream()))),
-            }
-        })
-        .collect()
 }

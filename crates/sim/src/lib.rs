@@ -27,6 +27,7 @@ mod timers;
 mod tournament;
 mod trace;
 mod workload;
+mod world;
 
 pub use engine::{Simulation, Status};
 pub use plan::{Choice, Demand, Plan, PlannedLink, PlannedSamples, PlannedWorkload};
