@@ -307,20 +307,15 @@ impl Simulation {
         self.settle(slot);
     }
 
-    fn start(&mut self, number: usize) {
+    fn start(&mut self, workload: usize) {
         let world = &mut self.world;
-        let source = &mut world.sources[number];
-        let Some(start) = source.next.take() else { return };
-        let index = source.count;
-        source.count += 1;
-        world.schedule_start(number);
-        let identity = flow_identity(&world.plan.workloads[number].name, u64::from(index));
-        let Some(endpoints) = &world.sources[number].endpoints[start.sender] else { return };
+        let Some((start, index)) = world.take_start(workload) else { return };
+        let Some(endpoints) = world.endpoints(workload, start.sender) else { return };
         let name = Name {
             serial: self.started,
             index,
-            workload: u16::try_from(number).unwrap_or(u16::MAX),
-            identity,
+            workload: u16::try_from(workload).unwrap_or(u16::MAX),
+            identity: flow_identity(&world.plan.workloads[workload].name, u64::from(index)),
         };
         let slot = self.flows.start(endpoints, name, start);
         self.started += 1;

@@ -22,18 +22,18 @@ pub(crate) struct World {
     pub(crate) now: Instant,
     pub(crate) network: Network,
     pub(crate) timers: Timers,
-    pub(crate) sources: Vec<Source>,
+    sources: Vec<Source>,
     pub(crate) recorded: Recorded,
 }
 
 /// Where the flows of a workload come from.
 #[derive(Debug)]
-pub(crate) struct Source {
+struct Source {
     starts: Starts,
-    pub(crate) next: Option<FlowStart>,
-    pub(crate) count: u32,
+    next: Option<FlowStart>,
+    count: u32,
     /// By sender; `None` for those that the workload doesn't use.
-    pub(crate) endpoints: Vec<Option<Endpoints>>,
+    endpoints: Vec<Option<Endpoints>>,
     header: Option<u16>,
     /// Where the way of its data begins, and that of its acknowledgments: the link, and whether it is the only one.
     first_links: [(u32, bool); 2],
@@ -62,6 +62,31 @@ impl World {
             world.schedule(Instant::ZERO + samples.every, Class::Sample);
         }
         world
+    }
+
+    /// The next flow of a workload, if it has one, is due when it starts.
+    fn schedule_start(&mut self, workload: usize) {
+        let source = &mut self.sources[workload];
+        source.next = source.starts.next();
+        if let Some(start) = &source.next {
+            let (at, slot) = (start.at, place(workload));
+            self.timers.push(Timer { at, class: Class::Start, number: workload as u64, slot });
+        }
+    }
+
+    /// The flow of a workload that starts now, and its number there; the one after it is scheduled.
+    pub(crate) fn take_start(&mut self, workload: usize) -> Option<(FlowStart, u32)> {
+        let source = &mut self.sources[workload];
+        let start = source.next.take()?;
+        let index = source.count;
+        source.count += 1;
+        self.schedule_start(workload);
+        Some((start, index))
+    }
+
+    /// What the flows of a workload with this sender are made with.
+    pub(crate) fn endpoints(&self, workload: usize, sender: usize) -> Option<&Endpoints> {
+        self.sources[workload].endpoints[sender].as_ref()
     }
 
     /// Lets a flow's sender send, now or a little later.
@@ -148,16 +173,6 @@ impl World {
     /// Something that is no flow's is due then.
     pub(crate) fn schedule(&mut self, at: Instant, class: Class) {
         self.timers.push(Timer { at, class, number: 0, slot: 0 });
-    }
-
-    /// The next flow of a workload, if it has one, is due when it starts.
-    pub(crate) fn schedule_start(&mut self, number: usize) {
-        let source = &mut self.sources[number];
-        source.next = source.starts.next();
-        if let Some(start) = &source.next {
-            let (at, slot) = (start.at, place(number));
-            self.timers.push(Timer { at, class: Class::Start, number: number as u64, slot });
-        }
     }
 }
 
