@@ -149,8 +149,8 @@ def exchanges(verdicts: Verdicts, *, connections: int) -> None:
 def counted(link: str, case: Row, row: Row) -> tuple[int, int, int]:
     """Connections asked for, good at both ends, and given up for want of an answer where that is no wonder."""
     asked, good = case["connections"], min(row["ours"]["good"], row["kernel"]["good"])
-    # Who has sent everything waits a minute for what the peer sends. Without timestamps a kernel whose SYN-ACK was lost
-    # begins with a timeout of 3 s and doubles it: when five of its attempts in a row are lost, it is silent for 93 s.
+    # Who has sent everything waits a minute for what the peer sends. Without timestamps a timeout that has been
+    # doubled stays so while what follows is sent twice, too (RFC 6298 §3): a kernel's FIN was seen 74 s after its data.
     reasons = ("timed-out", "fin-wait-2")
     given_up = max(sum(row[end]["bad"].get(reason, 0) for reason in reasons) for end in ("ours", "kernel"))
     return asked, good, min(given_up + row["open"], asked - good) if link in HEAVY else 0
