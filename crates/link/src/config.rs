@@ -46,6 +46,20 @@ pub struct LinkConfig {
     pub port: Option<PortConfig>,
 }
 
+impl LinkConfig {
+    /// Whether what becomes of a packet is known when it is offered, and depends on nothing but room.
+    pub fn is_plain(&self) -> bool {
+        self.is_ordinary() && self.loss == LossModel::None
+    }
+
+    /// Whether packets are whole, in order, equally long on their way, and only refused for want of room.
+    pub(crate) fn is_ordinary(&self) -> bool {
+        let decides_at_once = self.port.is_none() && self.discipline == Discipline::DropTail;
+        let in_order = self.delay_changes.is_empty() && self.reorder.is_none();
+        decides_at_once && in_order && self.framing == Framing::Packet && !self.cut_through
+    }
+}
+
 impl Default for LinkConfig {
     fn default() -> Self {
         Self {

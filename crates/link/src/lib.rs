@@ -59,7 +59,7 @@ pub use codel::CoDel;
 pub use config::{Discipline, LinkConfig, LossPlace};
 pub use error::ConfigError;
 pub use late::Late;
-pub use link::{Chance, Drop, Link, Offered, Outcome};
+pub use link::{Accepted, Chance, Drop, Link, Offered, Outcome};
 pub use loss::{Burst, Linear, LossModel};
 pub use path::{DelayChange, DelayChanges, Reorder};
 pub use probability::Probability;

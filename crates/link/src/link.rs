@@ -108,6 +108,8 @@ pub struct Link<P> {
     /// Everything that will be delivered, from acceptance on, in order of delivery: packets still in the queue are here as
     /// well.
     in_flight: VecDeque<InFlight<P>>,
+    /// When packets that the driver keeps are delivered, and their bytes.
+    passing: VecDeque<(Instant, u32)>,
     now: Instant,
     offered: Tally,
     delivered: Tally,
@@ -123,6 +125,22 @@ pub(crate) struct InFlight<P> {
     content: P,
 }
 
+/// What has been decided on a packet that a link has [accepted](Link::accept).
+#[derive(Debug)]
+#[must_use = "the packet is to be carried or to pass"]
+pub struct Accepted {
+    delivery: Instant,
+    bytes: u32,
+}
+
+impl Accepted {
+    /// When it is delivered.
+    #[inline]
+    pub fn delivery(&self) -> Instant {
+        self.delivery
+    }
+}
+
 impl<P> Link<P> {
     /// An idle link at the start of a run.
     pub fn new(config: LinkConfig) -> Self {
@@ -134,6 +152,7 @@ impl<P> Link<P> {
             loss_place: config.loss_place,
             queue: Queue::new(config.buffer, config.counts_in_service),
             in_flight: VecDeque::new(),
+            passing: VecDeque::new(),
             now: Instant::ZERO,
             offered: Tally::default(),
             delivered: Tally::default(),
@@ -171,6 +190,51 @@ impl<P> Link<P> {
             self.place_newest();
         }
         outcome
+    }
+
+    /// Offers a packet to a [plain](LinkConfig::is_plain) link without handing it over. If it is accepted, it is to be put on the
+    /// link ([`carry`](Self::carry)), or to be kept by the driver ([`pass`](Self::pass)).
+    ///
+    /// # Errors
+    /// Why it will not be delivered.
+    #[inline]
+    pub fn accept(&mut self, now: Instant, packet: Offered) -> Result<Accepted, Drop> {
+        // A plain link draws nothing.
+        self.decide(now, packet, |_| 0).map(|delivery| Accepted { delivery, bytes: packet.bytes })
+    }
+
+    /// Puts a packet that was accepted on the link.
+    #[expect(clippy::needless_pass_by_value, reason = "what has been decided is done once")]
+    pub fn carry(&mut self, accepted: Accepted, content: P) {
+        let Accepted { delivery, bytes } = accepted;
+        self.in_flight.push_back(InFlight { delivery, bytes, content });
+    }
+
+    /// The driver keeps a packet that was accepted, and sees to its delivery. The link keeps the books: the packet is held until
+    /// the link is told of the time of its delivery, or a later one.
+    #[expect(clippy::needless_pass_by_value, reason = "what has been decided is done once")]
+    #[inline]
+    pub fn pass(&mut self, accepted: Accepted) {
+        self.passing.push_back((accepted.delivery, accepted.bytes));
+    }
+
+    /// Whether its line takes time.
+    #[inline]
+    pub fn has_rate(&self) -> bool {
+        self.line.is_some()
+    }
+
+    /// Offers a packet at a time that may lie ahead to a [plain](LinkConfig::is_plain) link without rate and bounds, where nothing
+    /// depends on what was offered before. The books count it at once. Returns whether it is now the first to be delivered.
+    #[expect(clippy::inline_always, reason = "the packet goes from registers to its place in the ring")]
+    #[inline(always)]
+    pub fn offer_ahead(&mut self, at: Instant, bytes: u32, content: P) -> bool {
+        let delivery = at + self.delay;
+        self.offered.count(bytes);
+        let is_last = self.in_flight.back().is_none_or(|last| last.delivery <= delivery);
+        self.in_flight.push_back(InFlight { delivery, bytes, content });
+        let behind = if is_last { 0 } else { self.put_in_order() };
+        behind + 1 == self.in_flight.len()
     }
 
     /// The packet that was accepted last and hasn't been taken.
@@ -311,6 +375,9 @@ impl<P> Link<P> {
     fn advance(&mut self, now: Instant) -> Instant {
         self.now = self.now.max(now);
         self.queue.retire(self.now, &mut self.dropped.loss);
+        while let Some((_, bytes)) = self.passing.pop_front_if(|(delivery, _)| *delivery <= self.now) {
+            self.delivered.count(bytes);
+        }
         self.now
     }
 
@@ -370,6 +437,9 @@ impl<P> Link<P> {
         let later = self.special.as_ref().and_then(|special| special.later.as_ref());
         for packet in later.iter().flat_map(|later| &later.contents).chain(&self.in_flight) {
             held.count(packet.bytes);
+        }
+        for &(_, bytes) in &self.passing {
+            held.count(bytes);
         }
         held
     }

@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut, Range};
 
-use crate::flow::{End, Endpoints, Flow, Name};
+use crate::flow::{Endpoints, Flow, Name};
 use crate::prefetch::{prefetch, prefetch_line};
 use crate::workload::FlowStart;
 
@@ -12,6 +12,14 @@ pub(crate) struct Alive {
     places: Vec<Flow>,
     /// Places that flows have left.
     free: Vec<u32>,
+}
+
+/// Which ends of a flow are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    Sender,
+    Receiver,
+    Both,
 }
 
 impl Alive {
@@ -54,10 +62,14 @@ impl Alive {
         self.places.len() > (1 << 19) / size_of::<Flow>()
     }
 
-    /// Has what a packet for this end of the flow in this place needs fetched into the cache.
+    /// Has what these ends of the flow in this place need for a packet fetched into the cache.
     #[inline]
-    pub(crate) fn fetch(&self, place: usize, end: End) {
-        self.fetch_parts(place, [if end == End::Sender { Flow::SENDING } else { Flow::RECEIVING }]);
+    pub(crate) fn fetch(&self, place: usize, ends: Ends) {
+        match ends {
+            Ends::Sender => self.fetch_parts(place, [Flow::SENDING]),
+            Ends::Receiver => self.fetch_parts(place, [Flow::RECEIVING]),
+            Ends::Both => self.fetch_parts(place, [Flow::SENDING, Flow::RECEIVING]),
+        }
     }
 
     /// Has what says when the flow in this place is due fetched.
@@ -82,13 +94,15 @@ impl Alive {
         }
     }
 
-    /// Has the queue of this end of the flow in this place fetched.
+    /// Has the queues of these ends of the flow in this place fetched.
     #[inline]
-    pub(crate) fn fetch_queue(&self, place: usize, end: End) {
+    pub(crate) fn fetch_queues(&self, place: usize, ends: Ends) {
         let Some(flow) = self.places.get(place) else { return };
-        match end {
-            End::Sender => prefetch_line(flow.sender.sending_queue()),
-            End::Receiver => prefetch_line(flow.receiver.receiving_queue()),
+        if ends != Ends::Receiver {
+            prefetch_line(flow.sender.sending_queue());
+        }
+        if ends != Ends::Sender {
+            prefetch_line(flow.receiver.receiving_queue());
         }
     }
 

@@ -10,7 +10,7 @@
 use link::Outcome;
 use units::{Duration, Instant};
 
-use crate::alive::Alive;
+use crate::alive::{Alive, Ends};
 use crate::flow::{End, Flow, Name};
 use crate::network::Packet;
 use crate::plan::Plan;
@@ -44,7 +44,6 @@ pub struct Simulation {
     flows: Alive,
     started: u64,
     events: u64,
-    end: Instant,
     link_names: Names,
     done: bool,
 }
@@ -59,7 +58,6 @@ impl Simulation {
         let link_names = names(plan.links.iter().map(|link| link.name.as_str()));
         let endless = plan.workloads.iter().map(|workload| workload.demand.endless() as usize).sum();
         Ok(Self {
-            end: plan.end(),
             world: World::new(plan, Seed(seed), &link_names),
             flows: Alive::with_room_for(endless),
             started: 0,
@@ -80,7 +78,7 @@ impl Simulation {
             let delivery = self.world.network.next_delivery();
             let timer = self.world.timers.next();
             let next = delivery.min(timer);
-            if next > self.end || next == Instant::NEVER {
+            if next > self.world.end || next == Instant::NEVER {
                 self.finish();
                 return Status::Done;
             }
@@ -140,8 +138,14 @@ impl Simulation {
         self.world.recorded.packets.take()
     }
 
+    /// Has every packet arrive when its time has come.
+    pub(crate) fn stop_looking_ahead(&mut self) {
+        self.world.stop_looking_ahead();
+    }
+
     /// Records every packet from now on, for [`crate::pcap::Capture`].
     pub(crate) fn start_trace(&mut self) {
+        self.stop_looking_ahead();
         self.world.recorded.start_trace(&self.world.plan);
     }
 
@@ -173,13 +177,14 @@ impl Simulation {
             self.fetch_ahead(link);
         }
         let flow = &mut self.flows[slot];
+        let both_act = flow.is_ahead;
         if end == End::Sender {
             self.world.serve_sender(slot, flow);
         } else {
             flow.read(now);
             self.world.drain(slot, flow, End::Receiver);
         }
-        let due = flow.next_timeout_at(end);
+        let due = if both_act { flow.next_timeout() } else { flow.next_timeout_at(end) };
         if self.world.settle(slot, flow, due) {
             self.flows.forget(slot);
         }
@@ -196,10 +201,21 @@ impl Simulation {
             prefetch(packet, 0..size_of::<Packet>());
         }
         if let Some(packet) = self.world.network.upcoming(link, END) {
-            self.flows.fetch(packet.slot as usize, packet.end());
+            self.flows.fetch(packet.slot as usize, self.ends_of(packet));
         }
         if let Some(packet) = self.world.network.upcoming(link, QUEUE) {
-            self.flows.fetch_queue(packet.slot as usize, packet.end());
+            self.flows.fetch_queues(packet.slot as usize, self.ends_of(packet));
+        }
+    }
+
+    /// Which ends of its flow a packet that arrives asks for.
+    fn ends_of(&self, packet: &Packet) -> Ends {
+        if !packet.way.back {
+            Ends::Receiver
+        } else if self.world.looks_ahead(packet.way.workload) {
+            Ends::Both
+        } else {
+            Ends::Sender
         }
     }
 
@@ -207,7 +223,7 @@ impl Simulation {
     fn fetch_timers(&self) {
         let mut next = self.world.timers.foremost();
         if let Some(first) = next.next() {
-            self.flows.fetch_queue(first.slot as usize, End::Sender);
+            self.flows.fetch_queues(first.slot as usize, Ends::Sender);
         }
         next.take(2).for_each(|timer| self.flows.fetch_timers(timer.slot as usize));
     }
@@ -320,6 +336,7 @@ impl Simulation {
         let slot = self.flows.start(endpoints, name, start);
         self.started += 1;
         let flow = &mut self.flows[slot];
+        flow.is_ahead = world.looks_ahead(flow.workload);
         world.drain(slot, flow, End::Receiver);
         world.serve_sender(slot, flow);
         self.settle(slot);
@@ -351,7 +368,7 @@ impl Simulation {
 
     /// Records what is unfinished when the time is up.
     fn finish(&mut self) {
-        self.world.now = self.end;
+        self.world.now = self.world.end;
         if std::mem::replace(&mut self.done, true) {
             return;
         }

@@ -45,6 +45,8 @@ pub(crate) struct Flow {
     pub(crate) recorded: bool,
     /// It is over, and its place waits for another.
     pub(crate) forgotten: bool,
+    /// Its receiver acts [ahead of time](crate::lookahead), and has always done so: nothing is on its way to it.
+    pub(crate) is_ahead: bool,
     /// The end that sends data.
     pub(crate) sender: Connection,
     /// The end that receives them.
@@ -110,6 +112,13 @@ pub(crate) struct Name {
     pub(crate) index: u32,
     pub(crate) workload: u16,
     pub(crate) identity: u64,
+}
+
+/// What tells a packet from every other in the links' draws.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PacketName {
+    pub(crate) identity: u64,
+    pub(crate) serial: u32,
 }
 
 /// One of the two ends.
@@ -200,6 +209,7 @@ impl Flow {
             acknowledged: false,
             recorded: false,
             forgotten: false,
+            is_ahead: false,
             sender: endpoints.sender(identity),
             receiver: endpoints.receiver(identity),
             serial,
@@ -215,6 +225,14 @@ impl Flow {
     pub(crate) fn inherit(&mut self, old: &mut Self) {
         self.sender.inherit(&mut old.sender);
         self.receiver.inherit(&mut old.receiver);
+    }
+
+    /// The name of the packet that is sent now.
+    #[inline]
+    pub(crate) fn name_packet(&mut self) -> PacketName {
+        let name = PacketName { identity: self.identity, serial: self.packets };
+        self.packets = self.packets.wrapping_add(1);
+        name
     }
 
     /// Keeps the sender supplied, and closes it behind the last byte.

@@ -12,6 +12,7 @@ mod alive;
 mod convert;
 mod engine;
 mod flow;
+mod lookahead;
 
 mod network;
 pub mod pcap;

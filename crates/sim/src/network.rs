@@ -1,6 +1,6 @@
 //! Links and the packets on them: what has been sent arrives, later, somewhere else, or not at all.
 
-use link::{Chance, Late, Link, Offered, Outcome};
+use link::{Accepted, Chance, Drop, Late, Link, Offered, Outcome};
 use units::{Duration, Instant};
 use wire::{Ecn, Segment};
 
@@ -147,6 +147,40 @@ impl Network {
             self.note_special(number, outcome);
         }
         outcome
+    }
+
+    /// Offers so many bytes to this link, which is plain, and the only one of their way.
+    #[inline]
+    pub(crate) fn accept(&mut self, now: Instant, number: u32, bytes: u32) -> Result<Accepted, Drop> {
+        self.links[number as usize].accept(now, Offered { bytes, ..Offered::default() })
+    }
+
+    /// The receiver has been told of a packet that was accepted.
+    #[inline]
+    pub(crate) fn pass(&mut self, number: u32, accepted: Accepted) {
+        self.links[number as usize].pass(accepted);
+    }
+
+    /// The receiver will be told when it arrives.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn carry(&mut self, number: u32, accepted: Accepted, packet: Packet) {
+        self.links[number as usize].carry(accepted, packet);
+        self.wake(number);
+    }
+
+    /// As [`send`](Self::send), at a time that may lie ahead, on a link that is plain. With a rate, packets come in order.
+    #[expect(clippy::inline_always, reason = "the packet goes from registers to its place on the link")]
+    #[inline(always)]
+    pub(crate) fn send_ahead(&mut self, at: Instant, number: u32, packet: Packet) -> Outcome {
+        let link = &mut self.links[number as usize];
+        if link.has_rate() {
+            return self.send(at, number, packet, Duration::ZERO);
+        }
+        if link.offer_ahead(at, packet.bytes, packet) {
+            self.wake(number);
+        }
+        Outcome::Accepted
     }
 
     /// Accepted on this link, but not just so.

@@ -3,10 +3,12 @@
 use link::Outcome;
 use tcp::{Event, Repair};
 use units::{Duration, Instant};
+use wire::Segment;
 
-use crate::flow::{End, Endpoints, Flow};
+use crate::flow::{End, Endpoints, Flow, PacketName};
+use crate::lookahead;
 use crate::network::{Network, Packet, Way, share, wire_bytes};
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedWorkload};
 use crate::record::Recorded;
 use crate::streams::{Seed, Stream};
 use crate::tables::{Names, PacketEvent};
@@ -20,6 +22,8 @@ use crate::workload::{FlowStart, Starts};
 pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) now: Instant,
+    /// When the run ends.
+    pub(crate) end: Instant,
     pub(crate) network: Network,
     pub(crate) timers: Timers,
     sources: Vec<Source>,
@@ -34,10 +38,51 @@ struct Source {
     count: u32,
     /// By sender; `None` for those that the workload doesn't use.
     endpoints: Vec<Option<Endpoints>>,
-    header: Option<u16>,
-    /// Where the way of its data begins, and that of its acknowledgments: the link, and whether it is the only one.
-    first_links: [(u32, bool); 2],
+    /// Where the way of its data begins, and that of its acknowledgments.
+    first_hops: [FirstHop; 2],
+    looks_ahead: bool,
     jitter: Option<(Duration, Stream)>,
+}
+
+/// Where packets of a workload begin their way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FirstHop {
+    pub(crate) link: u32,
+    /// Whether there is no other.
+    at_last: bool,
+    way: Way,
+    header: Option<u16>,
+}
+
+impl FirstHop {
+    fn new(workload: &PlannedWorkload, way: Way, network: &Network) -> Self {
+        let (link, at_last) = network.link_of(way, 0);
+        Self { link, at_last, way, header: workload.tcp.header }
+    }
+
+    /// A packet of the flow in this place.
+    #[expect(clippy::inline_always, reason = "the packet goes from registers to its place on the link")]
+    #[inline(always)]
+    pub(crate) fn packet(&self, slot: usize, name: PacketName, segment: Segment) -> Packet {
+        let Self { at_last, way, .. } = *self;
+        let PacketName { identity, serial } = name;
+        Packet {
+            segment,
+            bytes: self.bytes(&segment),
+            slot: place(slot),
+            identity,
+            serial,
+            way,
+            hop: 0,
+            at_last,
+        }
+    }
+
+    /// A segment's size on the wire.
+    #[inline]
+    pub(crate) fn bytes(&self, segment: &Segment) -> u32 {
+        wire_bytes(segment, self.header)
+    }
 }
 
 impl World {
@@ -46,6 +91,7 @@ impl World {
         let network = Network::new(&plan, seed);
         let mut world = Self {
             now: Instant::ZERO,
+            end: plan.end(),
             timers: Timers::new(),
             sources: sources(&plan, &network, seed),
             network,
@@ -105,21 +151,33 @@ impl World {
 
     /// Puts everything that an end has to send on the network, and notes what happened to it.
     pub(crate) fn drain(&mut self, slot: usize, flow: &mut Flow, end: End) {
+        loop {
+            match end {
+                End::Sender if flow.is_ahead => self.send_and_tell(slot, flow),
+                End::Receiver if self.looks_ahead(flow.workload) => self.answer(self.now, slot, flow),
+                _ => self.send(slot, flow, end),
+            }
+            if !self.note_events(flow, end) {
+                return;
+            }
+        }
+    }
+
+    /// Puts everything that an end has to send on the network.
+    // The same code for both ends, in one place.
+    #[inline(never)]
+    pub(crate) fn send(&mut self, slot: usize, flow: &mut Flow, end: End) {
         let now = self.now;
-        let way = Way { workload: flow.workload, back: end == End::Receiver };
-        let source = &self.sources[usize::from(flow.workload)];
-        let (header, (link, at_last)) = (source.header, source.first_links[usize::from(way.back)]);
+        let hop = self.first_hop(flow.workload, end);
         while let Some(segment) = flow.end(end).poll_transmit(now) {
-            let (slot, bytes) = (place(slot), wire_bytes(&segment, header));
-            let (identity, serial) = (flow.identity, flow.packets);
+            let name = flow.name_packet();
             // Made anew for each who asks, so that the one that is sent has no address before it has its place in the
             // link, and goes there from registers.
-            let packet = || Packet { segment, bytes, slot, identity, serial, way, hop: 0, at_last };
-            flow.packets = flow.packets.wrapping_add(1);
+            let packet = || hop.packet(slot, name, segment);
             if self.recorded.is_tracing() {
                 self.recorded.packet(now, flow, &packet(), PacketEvent::Sent);
             }
-            let outcome = self.network.send(now, link, packet(), Duration::ZERO);
+            let outcome = self.network.send(now, hop.link, packet(), Duration::ZERO);
             if outcome != Outcome::Accepted {
                 self.recorded.link_did(now, flow, &packet(), outcome);
             }
@@ -128,6 +186,10 @@ impl World {
                 break;
             }
         }
+    }
+
+    /// Notes what happened to an end. Returns whether it may have something to send because of that.
+    pub(crate) fn note_events(&mut self, flow: &mut Flow, end: End) -> bool {
         while let Some(event) = flow.end(end).poll_event() {
             match event {
                 // Of the end that only receives, a lost SYN is what matters.
@@ -139,11 +201,29 @@ impl World {
                 Event::PeerClosed => {
                     // The receiver has nothing to say: it closes as soon as the sender has.
                     let _ = flow.end(end).close();
-                    return self.drain(slot, flow, end);
+                    return true;
                 }
                 Event::Loss(_) | Event::Connected | Event::Closed(_) => {}
             }
         }
+        false
+    }
+
+    /// Where what an end of a flow sends begins its way.
+    #[inline]
+    pub(crate) fn first_hop(&self, workload: u16, end: End) -> FirstHop {
+        self.sources[usize::from(workload)].first_hops[usize::from(end == End::Receiver)]
+    }
+
+    /// Whether the receivers of a workload may act [ahead of time](crate::lookahead).
+    #[inline]
+    pub(crate) fn looks_ahead(&self, workload: u16) -> bool {
+        self.sources[usize::from(workload)].looks_ahead
+    }
+
+    /// From now on, before the run has begun, everything is done when its time has come.
+    pub(crate) fn stop_looking_ahead(&mut self) {
+        self.sources.iter_mut().for_each(|source| source.looks_ahead = false);
     }
 
     /// Brings the flow's timer entry up to date, unless the flow is over: then it returns `true`, and the flow is
@@ -184,7 +264,8 @@ fn place(slot: usize) -> u32 {
 fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<Source> {
     (0..)
         .zip(&plan.workloads)
-        .map(|(number, workload)| {
+        .zip(lookahead::workloads(plan))
+        .map(|((number, workload), looks_ahead)| {
             let mut endpoints = vec![None; plan.senders.len()];
             for choice in &workload.choices {
                 endpoints[choice.sender] = Some(Endpoints::new(workload, plan.senders[choice.sender]));
@@ -195,8 +276,9 @@ fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<Source> {
                 next: None,
                 count: 0,
                 endpoints,
-                header: workload.tcp.header,
-                first_links: [false, true].map(|back| network.link_of(Way { workload: number, back }, 0)),
+                first_hops: [false, true]
+                    .map(|back| FirstHop::new(workload, Way { workload: number, back }, network)),
+                looks_ahead,
                 jitter: (!jitter.is_zero()).then(|| (jitter, seed.stream(&workload.jitter_stream()))),
             }
         })

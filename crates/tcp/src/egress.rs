@@ -58,6 +58,18 @@ impl Connection {
         Some(segment)
     }
 
+    /// As [`poll_transmit`](Self::poll_transmit), if what it would give is no more than an acknowledgment: for an end that only
+    /// receives, this is quicker.
+    #[inline]
+    pub fn poll_acknowledgment(&mut self, now: Instant) -> Option<Segment> {
+        let alone = self.rcv.ack_is_due()
+            && self.snd.una == self.snd.end()
+            && self.state.is_synchronized()
+            && !self.owes_reset()
+            && !self.negotiated.speaks_santa_cruz();
+        alone.then(|| self.pure_ack(now))
+    }
+
     /// Whether [`poll_transmit`](Self::poll_transmit), which has just given a segment, has given all for now: then that is noted
     /// as by the call that finds nothing, which need not be made. For whoever sends little at a time.
     pub fn runs_dry(&mut self) -> bool {

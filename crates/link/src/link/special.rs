@@ -51,12 +51,7 @@ impl<P> Special<P> {
         let later = queue.map(Later::new);
         let path = Path::new(config);
         let (framing, cut_through) = (config.framing, config.cut_through);
-        let ordinary = matches!(early, Early::Nothing)
-            && later.is_none()
-            && framing == Framing::Packet
-            && !cut_through
-            && path.is_none();
-        (!ordinary).then_some(Self { early, later, framing, cut_through, path })
+        (!config.is_ordinary()).then_some(Self { early, later, framing, cut_through, path })
     }
 
     #[inline(never)]
@@ -123,10 +118,7 @@ impl<P> Link<P> {
     /// Puts the packet that came last where its delivery belongs: behind all that are not later. Returns how many come out
     /// after it.
     #[inline(never)]
-    fn put_in_order(&mut self) -> usize {
-        if !self.has_path() {
-            return 0;
-        }
+    pub(super) fn put_in_order(&mut self) -> usize {
         let Some(newest) = self.in_flight.pop_back() else { return 0 };
         let place = self.in_flight.partition_point(|packet| packet.delivery <= newest.delivery);
         let behind = self.in_flight.len() - place;
@@ -157,7 +149,7 @@ impl<P> Link<P> {
                 Fate::Leaves(departure) | Fate::LeavesMarked(departure) => {
                     let delivery = self.handed_over(departure, bytes) + late.since(Instant::ZERO);
                     self.in_flight.push_back(InFlight { delivery, bytes, content });
-                    let behind = self.put_in_order();
+                    let behind = if self.has_path() { self.put_in_order() } else { 0 };
                     let Some(later) = self.later() else { return };
                     later.make_way(behind);
                     if settled.fate == Fate::Leaves(departure) {
@@ -193,7 +185,9 @@ impl<P> Link<P> {
     #[inline(never)]
     pub(super) fn place_newest(&mut self) {
         if self.later().is_none() {
-            self.put_in_order();
+            if self.has_path() {
+                self.put_in_order();
+            }
             return;
         }
         let newest = self.in_flight.pop_back();

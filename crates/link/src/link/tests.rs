@@ -246,6 +246,71 @@ proptest! {
         }
     }
 
+    /// Twins: one carries every packet, of the other the driver keeps some.
+    #[test]
+    fn what_the_driver_keeps_changes_nothing(
+        config in any_config(), steps in any_steps(0..2000, 60), reset_after in 0..60usize, kept in any::<u64>()
+    ) {
+        let config = LinkConfig {
+            discipline: Discipline::DropTail, loss: LossModel::None, framing: Framing::Packet, ..config
+        };
+        prop_assert!(config.is_plain());
+        let (mut whole, mut parted) = (Link::new(config.clone()), Link::new(config));
+        let mut now = 0;
+        for (serial, step) in steps.iter().enumerate() {
+            now += step.gap;
+            let offered = data(step.bytes);
+            let before = whole.next_delivery();
+            let outcome = whole.offer(at(now), offered, serial, no_chance);
+            match parted.accept(at(now), offered) {
+                Ok(accepted) if kept >> (serial % 64) & 1 == 1 => {
+                    prop_assert!(before.is_none_or(|before| before <= accepted.delivery()));
+                    parted.pass(accepted);
+                }
+                Ok(accepted) => parted.carry(accepted, serial),
+                Err(why) => prop_assert_eq!(outcome, Outcome::Dropped(why)),
+            }
+            for link in [&mut whole, &mut parted] {
+                while link.deliver(at(now)).is_some() {}
+                if serial == reset_after {
+                    link.reset_statistics(at(now));
+                }
+            }
+            prop_assert_eq!(whole.queue_statistics(at(now)), parted.queue_statistics(at(now)));
+            prop_assert_eq!(whole.books(), parted.books());
+        }
+        while whole.deliver(Instant::NEVER).is_some() {}
+        while parted.deliver(Instant::NEVER).is_some() {}
+        prop_assert_eq!(whole.queue(Instant::NEVER), parted.queue(Instant::NEVER));
+        prop_assert_eq!(whole.books(), parted.books());
+    }
+
+    #[test]
+    fn what_is_offered_ahead_of_time_is_delivered_in_its_turn(
+        offers in prop::collection::vec((0..50u64, any::<bool>()), 1..100)
+    ) {
+        let mut link = Link::new(LinkConfig { delay: Duration::from_nanos(7), ..LinkConfig::default() });
+        let mut expected = Vec::new();
+        let mut delivered = Vec::new();
+        let mut due = 0;
+        for (serial, (ahead, take)) in offers.into_iter().enumerate() {
+            // Never before what has been delivered.
+            let when = due + ahead;
+            let first = link.next_delivery().is_none_or(|next| at(when + 7) < next);
+            prop_assert_eq!(link.offer_ahead(at(when), 40, serial), first);
+            expected.push((when + 7, serial));
+            prop_assert!(link.books().balance());
+            if take && let Some(next) = link.next_delivery() {
+                due = next.as_nanos();
+                delivered.extend(link.deliver(next));
+            }
+        }
+        delivered.extend(std::iter::from_fn(|| link.deliver(Instant::NEVER)));
+        expected.sort_unstable();
+        prop_assert_eq!(delivered, expected.into_iter().map(|(_, serial)| serial).collect::<Vec<_>>());
+        prop_assert_eq!(link.books().offered, link.books().delivered);
+    }
+
     #[test]
     fn packets_arrive_in_order_one_delay_after_they_left(
         config in any_config(), steps in any_steps(0..2000, 60)

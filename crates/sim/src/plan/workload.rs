@@ -35,6 +35,18 @@ pub struct PlannedWorkload {
     pub opener: Opener,
 }
 
+impl PlannedWorkload {
+    /// Whether its data or its acknowledgments take this link.
+    pub(crate) fn uses(&self, link: usize) -> bool {
+        self.forward.contains(&link) || self.back.contains(&link)
+    }
+
+    /// Whether its data and its acknowledgments take the same links as those of the other.
+    pub(crate) fn takes_the_way_of(&self, other: &Self) -> bool {
+        (&self.forward, &self.back) == (&other.forward, &other.back)
+    }
+}
+
 /// A sender and its share of the flows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Choice {

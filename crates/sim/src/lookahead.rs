@@ -1,0 +1,108 @@
+//! Receivers that act ahead of time.
+//!
+//! Where a packet's arrival is known when it is sent, and nothing else can come to its receiver before, the receiver is told
+//! at once: its answer is put on the way back for the time at which it is given. That spares an event for every packet of
+//! data, and looking for its flow once more. Whoever looks at the run from outside cannot tell.
+//!
+//! Packets that chance may take are left out: the numbers that decide on them would belong to others.
+
+use link::Buffer;
+use units::Instant;
+
+use crate::flow::{End, Flow};
+use crate::plan::{Plan, PlannedWorkload};
+use crate::scenario::Opener;
+use crate::world::World;
+
+/// Whether the receivers of each workload may: where data takes one link and acknowledgments another, which no others take,
+/// and on both only room decides.
+pub(crate) fn workloads(plan: &Plan) -> Vec<bool> {
+    let follows_flows = plan.samples.as_ref().is_some_and(|samples| !samples.workloads.is_empty());
+    let may = |workload: &PlannedWorkload| {
+        let mut beside = plan.workloads.iter().filter(|other| other.uses(workload.back[0]));
+        plan.traced.is_empty()
+            && !follows_flows
+            && beside.all(|other| other.takes_the_way_of(workload) && suits(plan, other))
+    };
+    plan.workloads.iter().map(may).collect()
+}
+
+fn suits(plan: &Plan, workload: &PlannedWorkload) -> bool {
+    let ([there], [back]) = (workload.forward.as_slice(), workload.back.as_slice()) else { return false };
+    let [data, answers] = [there, back].map(|&link| &plan.links[link].config);
+    let opens = workload.handshake && workload.opener == Opener::Receiver;
+    // At the timeouts of a handshake a receiver sends what may come before what it has answered ahead of time.
+    let keeps_order = !workload.handshake;
+    let delays_only = answers.rate.is_none() && answers.buffer == Buffer::Unlimited;
+    // The link's own time is ahead of the run's, in which its statistics are taken.
+    let is_sampled = plan.samples.as_ref().is_some_and(|samples| samples.links.contains(back));
+    let is_left_alone = plan.warm_up == Instant::ZERO && !is_sampled;
+    // With a rate, no two packets arrive at once: then those that are ahead and those that are not keep their order.
+    data.is_plain()
+        && data.rate.is_some()
+        && answers.is_plain()
+        && workload.tcp.ack_every == 1
+        && !opens
+        && (delays_only || answers.rate.is_some() && keeps_order && is_left_alone)
+}
+
+impl World {
+    /// Puts everything that a sender has to send on the network, and tells its receiver, which answers.
+    pub(crate) fn send_and_tell(&mut self, slot: usize, flow: &mut Flow) {
+        let now = self.now;
+        let hop = self.first_hop(flow.workload, End::Sender);
+        loop {
+            // Read where it has been written: a copy would have to wait for that.
+            let sent = flow.sender.poll_transmit(now);
+            let Some(segment) = &sent else { return };
+            let name = flow.name_packet();
+            if let Ok(accepted) = self.network.accept(now, hop.link, hop.bytes(segment)) {
+                let arrival = accepted.delivery();
+                if arrival > self.end || flow.receiver.next_timeout() < arrival {
+                    flow.is_ahead = false;
+                    self.network.carry(hop.link, accepted, hop.packet(slot, name, *segment));
+                    flow.in_network += 1;
+                    return self.send(slot, flow, End::Sender);
+                }
+                self.network.pass(hop.link, accepted);
+                flow.receiver.on_segment(segment, arrival);
+                flow.read(arrival);
+                self.answer(arrival, slot, flow);
+            }
+            if flow.sender.has_nothing_to_send() {
+                return;
+            }
+        }
+    }
+
+    /// Puts everything that a receiver has to send at this time, which may lie ahead, on its way, and notes what happened to it.
+    pub(crate) fn answer(&mut self, at: Instant, slot: usize, flow: &mut Flow) {
+        let hop = self.first_hop(flow.workload, End::Receiver);
+        if let Some(acknowledgment) = flow.receiver.poll_acknowledgment(at) {
+            let packet = hop.packet(slot, flow.name_packet(), acknowledgment);
+            flow.in_network += u32::from(self.network.send_ahead(at, hop.link, packet).is_accepted());
+        }
+        if !flow.receiver.has_nothing_to_send() || flow.receiver.has_event() {
+            self.answer_at_length(at, slot, flow);
+        }
+    }
+
+    /// What is more than an acknowledgment.
+    #[cold]
+    #[inline(never)]
+    fn answer_at_length(&mut self, at: Instant, slot: usize, flow: &mut Flow) {
+        let hop = self.first_hop(flow.workload, End::Receiver);
+        loop {
+            while let Some(segment) = flow.receiver.poll_transmit(at) {
+                let packet = hop.packet(slot, flow.name_packet(), segment);
+                flow.in_network += u32::from(self.network.send_ahead(at, hop.link, packet).is_accepted());
+            }
+            if !self.note_events(flow, End::Receiver) {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
