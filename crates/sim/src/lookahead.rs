@@ -79,8 +79,9 @@ impl World {
     pub(crate) fn answer(&mut self, at: Instant, slot: usize, flow: &mut Flow) {
         let hop = self.first_hop(flow.workload, End::Receiver);
         if let Some(acknowledgment) = flow.receiver.poll_acknowledgment(at) {
-            let packet = hop.packet(slot, flow.name_packet(), acknowledgment);
-            flow.in_network += u32::from(self.network.send_ahead(at, hop.link, packet).is_accepted());
+            let name = flow.name_packet();
+            let outcome = self.network.send_ahead(at, hop.link, || hop.packet(slot, name, acknowledgment));
+            flow.in_network += u32::from(outcome.is_accepted());
         }
         if !flow.receiver.has_nothing_to_send() || flow.receiver.has_event() {
             self.answer_at_length(at, slot, flow);
@@ -94,8 +95,9 @@ impl World {
         let hop = self.first_hop(flow.workload, End::Receiver);
         loop {
             while let Some(segment) = flow.receiver.poll_transmit(at) {
-                let packet = hop.packet(slot, flow.name_packet(), segment);
-                flow.in_network += u32::from(self.network.send_ahead(at, hop.link, packet).is_accepted());
+                let name = flow.name_packet();
+                let outcome = self.network.send_ahead(at, hop.link, || hop.packet(slot, name, segment));
+                flow.in_network += u32::from(outcome.is_accepted());
             }
             if !self.note_events(flow, End::Receiver) {
                 return;

@@ -170,14 +170,15 @@ impl Network {
     }
 
     /// As [`send`](Self::send), at a time that may lie ahead, on a link that is plain. With a rate, packets come in order.
-    #[expect(clippy::inline_always, reason = "the packet goes from registers to its place on the link")]
+    /// The packet is made where it is needed, so that it goes from registers to its place on the link.
+    #[expect(clippy::inline_always, reason = "see above")]
     #[inline(always)]
-    pub(crate) fn send_ahead(&mut self, at: Instant, number: u32, packet: Packet) -> Outcome {
+    pub(crate) fn send_ahead(&mut self, at: Instant, number: u32, packet: impl Fn() -> Packet) -> Outcome {
         let link = &mut self.links[number as usize];
         if link.has_rate() {
-            return self.send(at, number, packet, Duration::ZERO);
+            return self.send(at, number, packet(), Duration::ZERO);
         }
-        if link.offer_ahead(at, packet.bytes, packet) {
+        if link.offer_ahead(at, packet().bytes, packet()) {
             self.wake(number);
         }
         Outcome::Accepted
@@ -289,7 +290,11 @@ impl Network {
 pub(crate) fn wire_bytes(segment: &Segment, header: Option<u16>) -> u32 {
     match header {
         Some(bytes) => u32::from(bytes) + segment.payload_len,
-        None => segment.ipv4_len(),
+        None => {
+            // Of a copy, for what is looked at by address is kept in memory wherever else it is used.
+            let segment = *segment;
+            segment.ipv4_len()
+        }
     }
 }
 
