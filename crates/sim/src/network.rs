@@ -288,14 +288,12 @@ impl Network {
 
 /// The size of a segment's packet: with headers of a fixed size, or with those that its options need.
 pub(crate) fn wire_bytes(segment: &Segment, header: Option<u16>) -> u32 {
-    match header {
-        Some(bytes) => u32::from(bytes) + segment.payload_len,
-        None => {
-            // Of a copy, for what is looked at by address is kept in memory wherever else it is used.
-            let segment = *segment;
-            segment.ipv4_len()
-        }
-    }
+    let Some(bytes) = header else {
+        // Of a copy, for what is looked at by address is kept in memory wherever else it is used.
+        let segment = *segment;
+        return segment.ipv4_len();
+    };
+    u32::from(bytes) + segment.payload_len
 }
 
 /// A uniform share of `most`, from a uniform draw.
