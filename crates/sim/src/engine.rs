@@ -154,7 +154,8 @@ impl Simulation {
         self.world.recorded.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
     }
 
-    /// What happened on the links from the end of the warm-up up to now.
+    /// What happened on the links from the end of the warm-up up to now. Before the end of the run, a link that only takes
+    /// acknowledgments may be ahead of it: then it counts those that have been sent ahead of time, too.
     pub fn links(&mut self) -> Links {
         self.world.network.table(&self.link_names, self.world.now)
     }

@@ -13,7 +13,6 @@ mod convert;
 mod engine;
 mod flow;
 mod lookahead;
-
 mod network;
 pub mod pcap;
 mod plan;
