@@ -233,7 +233,7 @@ impl<P> Link<P> {
         self.offered.count(bytes);
         let is_last = self.in_flight.back().is_none_or(|last| last.delivery <= delivery);
         self.in_flight.push_back(InFlight { delivery, bytes, content });
-        let behind = if is_last { 0 } else { self.put_in_order() };
+        let behind = if is_last { 0 } else { self.put_by_delivery() };
         behind + 1 == self.in_flight.len()
     }
 

@@ -211,12 +211,10 @@ impl Simulation {
 
     /// Which ends of its flow a packet that arrives asks for.
     fn ends_of(&self, packet: &Packet) -> Ends {
-        if !packet.way.back {
-            Ends::Receiver
-        } else if self.world.looks_ahead(packet.way.workload) {
-            Ends::Both
-        } else {
-            Ends::Sender
+        match packet.end() {
+            End::Receiver => Ends::Receiver,
+            End::Sender if self.world.looks_ahead(packet.way.workload) => Ends::Both,
+            End::Sender => Ends::Sender,
         }
     }
 

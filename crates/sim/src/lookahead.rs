@@ -8,11 +8,12 @@
 
 use link::Buffer;
 use units::Instant;
+use wire::Segment;
 
 use crate::flow::{End, Flow};
 use crate::plan::{Plan, PlannedWorkload};
 use crate::scenario::Opener;
-use crate::world::World;
+use crate::world::{FirstHop, World};
 
 /// Whether the receivers of each workload may: where data takes one link and acknowledgments another, which no others take,
 /// and on both only room decides.
@@ -79,9 +80,7 @@ impl World {
     pub(crate) fn answer(&mut self, at: Instant, slot: usize, flow: &mut Flow) {
         let hop = self.first_hop(flow.workload, End::Receiver);
         if let Some(acknowledgment) = flow.receiver.poll_acknowledgment(at) {
-            let name = flow.name_packet();
-            let outcome = self.network.send_ahead(at, hop.link, || hop.packet(slot, name, acknowledgment));
-            flow.in_network += u32::from(outcome.is_accepted());
+            self.send_answer(at, hop, slot, flow, acknowledgment);
         }
         if !flow.receiver.has_nothing_to_send() || flow.receiver.has_event() {
             self.answer_at_length(at, slot, flow);
@@ -95,14 +94,20 @@ impl World {
         let hop = self.first_hop(flow.workload, End::Receiver);
         loop {
             while let Some(segment) = flow.receiver.poll_transmit(at) {
-                let name = flow.name_packet();
-                let outcome = self.network.send_ahead(at, hop.link, || hop.packet(slot, name, segment));
-                flow.in_network += u32::from(outcome.is_accepted());
+                self.send_answer(at, hop, slot, flow, segment);
             }
             if !self.note_events(flow, End::Receiver) {
                 return;
             }
         }
+    }
+
+    #[expect(clippy::inline_always, reason = "the segment goes from registers to its place on the link")]
+    #[inline(always)]
+    fn send_answer(&mut self, at: Instant, hop: FirstHop, slot: usize, flow: &mut Flow, segment: Segment) {
+        let name = flow.name_packet();
+        let outcome = self.network.send_ahead(at, hop.link, || hop.packet(slot, name, segment));
+        flow.in_network += u32::from(outcome.is_accepted());
     }
 }
 

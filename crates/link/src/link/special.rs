@@ -115,17 +115,27 @@ impl<P> Link<P> {
         path.map_or(Duration::ZERO, |path| path.late(|| draw(Chance::Reorder)))
     }
 
+    /// Puts the packet that came last in order, if the path may not have kept it. Returns how many come out after it.
+    #[inline(never)]
+    fn put_in_order(&mut self) -> usize {
+        if !self.has_path() {
+            return 0;
+        }
+        let behind = self.put_by_delivery();
+        if let Some(path) = self.special.as_deref_mut().and_then(|special| special.path.as_mut()) {
+            path.behind_newest = behind;
+        }
+        behind
+    }
+
     /// Puts the packet that came last where its delivery belongs: behind all that are not later. Returns how many come out
     /// after it.
     #[inline(never)]
-    pub(super) fn put_in_order(&mut self) -> usize {
+    pub(super) fn put_by_delivery(&mut self) -> usize {
         let Some(newest) = self.in_flight.pop_back() else { return 0 };
         let place = self.in_flight.partition_point(|packet| packet.delivery <= newest.delivery);
         let behind = self.in_flight.len() - place;
         self.in_flight.insert(place, newest);
-        if let Some(path) = self.special.as_deref_mut().and_then(|special| special.path.as_mut()) {
-            path.behind_newest = behind;
-        }
         behind
     }
 
@@ -149,7 +159,7 @@ impl<P> Link<P> {
                 Fate::Leaves(departure) | Fate::LeavesMarked(departure) => {
                     let delivery = self.handed_over(departure, bytes) + late.since(Instant::ZERO);
                     self.in_flight.push_back(InFlight { delivery, bytes, content });
-                    let behind = if self.has_path() { self.put_in_order() } else { 0 };
+                    let behind = self.put_in_order();
                     let Some(later) = self.later() else { return };
                     later.make_way(behind);
                     if settled.fate == Fate::Leaves(departure) {
@@ -185,9 +195,7 @@ impl<P> Link<P> {
     #[inline(never)]
     pub(super) fn place_newest(&mut self) {
         if self.later().is_none() {
-            if self.has_path() {
-                self.put_in_order();
-            }
+            self.put_in_order();
             return;
         }
         let newest = self.in_flight.pop_back();
