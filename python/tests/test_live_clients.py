@@ -209,6 +209,22 @@ def test_files_are_what_clients_expect(tmp_path: Path) -> None:
     assert (tmp_path / file_name(600)).read_bytes() == content(600)
 
 
+FIN_WAIT_2 = "05"
+"""As ``/proc/net/tcp`` writes it."""
+
+
+def wait_for_fins(port: int) -> None:
+    """Wait until no connection of the server lacks only its client's FIN: a kernel may deliver it late."""
+    until = time.monotonic() + 10.0
+    waiting = f":{port:04X}"
+    while time.monotonic() < until:
+        sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+        if not any(local.endswith(waiting) and state == FIN_WAIT_2 for _, local, _, state, *_ in sockets):
+            return
+        time.sleep(0.01)
+    pytest.fail("a client's FIN has not come within 10 s")
+
+
 @contextmanager
 def kernel_serving(folder: Path) -> Iterator[tuple[int, list[Record]]]:
     """The server of the live measurements; its records are there when the block is over."""
@@ -235,6 +251,7 @@ def test_the_kernel_serves_and_tells(tmp_path: Path) -> None:
     write_files([size for each in sizes for size in each], tmp_path)
     with kernel_serving(tmp_path) as (port, records):
         ended = fetch(port, sizes, tmp_path)
+        wait_for_fins(port)
     assert [each.failure for each in ended] == [""] * len(sizes)
     assert [each.received_bytes for each in ended] == [sum(each) for each in sizes]
     assert {each.client_port for each in ended} == {each.client_port for each in records}

@@ -127,16 +127,21 @@ class Server:
     def run(self) -> list[Record]:
         """Serve until `end`, and return what there was to tell of each connection."""
         while not self._ending:
-            for handle, _ in self._poll.poll(LOOKED_EVERY_S):
-                if handle == self._socket.fileno():
-                    self._accept()
-                else:
-                    self._serve(self._open[handle])
+            self._look(LOOKED_EVERY_S)
+        self._look(0.0)  # a FIN that has come by now has come in time
         for each in list(self._open.values()):
             self._close(each, "open")
         self._socket.close()
         self._poll.close()
         return self._records
+
+    def _look(self, patience_s: float) -> None:
+        """Do what there is to do for every connection, once."""
+        for handle, _ in self._poll.poll(patience_s, len(self._open) + 1):
+            if handle == self._socket.fileno():
+                self._accept()
+            else:
+                self._serve(self._open[handle])
 
     def _accept(self) -> None:
         while True:
