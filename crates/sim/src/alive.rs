@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut, Range};
 
-use crate::flow::{Endpoints, Flow, Name};
+use crate::flow::{End, Endpoints, Flow, Name};
 use crate::prefetch::{prefetch, prefetch_line};
 use crate::workload::FlowStart;
 
@@ -94,14 +94,15 @@ impl Alive {
         }
     }
 
-    /// Has the queues of these ends of the flow in this place fetched.
+    /// Has the queues that a packet for this end of the flow in this place asks for fetched: that of a receiver who acts ahead of
+    /// time, too.
     #[inline]
-    pub(crate) fn fetch_queues(&self, place: usize, ends: Ends) {
+    pub(crate) fn fetch_queues(&self, place: usize, end: End) {
         let Some(flow) = self.places.get(place) else { return };
-        if ends != Ends::Receiver {
-            prefetch_line(flow.sender.sending_queue());
+        if end == End::Sender {
+            flow.sender.sending_queue().into_iter().for_each(prefetch_line);
         }
-        if ends != Ends::Sender {
+        if end == End::Receiver || flow.is_ahead {
             prefetch_line(flow.receiver.receiving_queue());
         }
     }

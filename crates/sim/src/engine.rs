@@ -14,7 +14,6 @@ use crate::alive::{Alive, Ends};
 use crate::flow::{End, Flow, Name};
 use crate::network::Packet;
 use crate::plan::Plan;
-use crate::prefetch::prefetch;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::streams::{Seed, flow_identity};
 use crate::tables::{
@@ -191,21 +190,18 @@ impl Simulation {
         }
     }
 
-    /// Has what the next packets of this link need fetched, where there is too much of it to be at hand: first the packet, which
-    /// says where it arrives, then that end, which says where its queue is, then the queue.
+    /// Has what the next packets of this link need fetched, where there is too much of it to be at hand: the end where it
+    /// arrives, which says where its queue is, then the queue. Packets lie one behind the other: a processor sees by itself which
+    /// comes next.
     #[inline]
     fn fetch_ahead(&self, link: u32) {
-        const PACKET: usize = 8;
         const END: usize = 4;
         const QUEUE: usize = 2;
-        if let Some(packet) = self.world.network.upcoming(link, PACKET) {
-            prefetch(packet, 0..size_of::<Packet>());
-        }
         if let Some(packet) = self.world.network.upcoming(link, END) {
             self.flows.fetch(packet.slot as usize, self.ends_of(packet));
         }
         if let Some(packet) = self.world.network.upcoming(link, QUEUE) {
-            self.flows.fetch_queues(packet.slot as usize, self.ends_of(packet));
+            self.flows.fetch_queues(packet.slot as usize, packet.end());
         }
     }
 
@@ -222,7 +218,7 @@ impl Simulation {
     fn fetch_timers(&self) {
         let mut next = self.world.timers.foremost();
         if let Some(first) = next.next() {
-            self.flows.fetch_queues(first.slot as usize, Ends::Sender);
+            self.flows.fetch_queues(first.slot as usize, End::Sender);
         }
         next.take(2).for_each(|timer| self.flows.fetch_timers(timer.slot as usize));
     }
@@ -312,8 +308,7 @@ impl Simulation {
         if timed_out {
             flow.expire(now);
         }
-        if flow.send_at <= now {
-            flow.send_at = Instant::NEVER;
+        if flow.take_put_off(now) {
             flow.active_at = now;
             self.world.drain(slot, flow, End::Sender);
         } else if timed_out {

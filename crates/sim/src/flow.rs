@@ -32,8 +32,8 @@ pub(crate) struct Flow {
     pub(crate) active_at: Instant,
     /// The time of the flow's entry among the timers; entries with other times are void.
     pub(crate) scheduled: Instant,
-    /// When an opportunity to send that was put off comes.
-    pub(crate) send_at: Instant,
+    /// Its number in the run, in order of starting.
+    pub(crate) serial: u64,
     /// Packets put on the network so far, which number the next.
     pub(crate) packets: u32,
     /// Packets on the network: the flow can't be forgotten before they have arrived.
@@ -47,12 +47,10 @@ pub(crate) struct Flow {
     pub(crate) forgotten: bool,
     /// Its receiver acts [ahead of time](crate::lookahead), and has always done so: nothing is on its way to it.
     pub(crate) is_ahead: bool,
+    /// An opportunity to send has been put off until `puts_off_until`.
+    puts_off: bool,
     /// The end that sends data.
     pub(crate) sender: Connection,
-    /// The end that receives them.
-    pub(crate) receiver: Connection,
-    /// Its number in the run, in order of starting.
-    pub(crate) serial: u64,
     /// Its number in its workload.
     pub(crate) index: u32,
     pub(crate) start: Start,
@@ -61,11 +59,19 @@ pub(crate) struct Flow {
     pub(crate) all_acknowledged: Instant,
     /// How long the sender was silent before its timer expired.
     waited: Duration,
+    /// The end that receives data.
+    pub(crate) receiver: Connection,
+    puts_off_until: Instant,
 }
 
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(
-    size_of::<Flow>() == 18 * 64 && Flow::USUAL.end == 64 && offset_of!(Flow, receiver).is_multiple_of(64),
+    size_of::<Flow>() == 18 * 64
+        && Flow::USUAL.end == 64
+        && lines(&Flow::SENDING) == 7
+        && lines(&Flow::RECEIVING) == 3
+        && lines(&Flow::DEADLINES[0]) == 1
+        && lines(&Flow::DEADLINES[1]) == 1,
     "a part of a flow has left its lines"
 );
 
@@ -172,17 +178,18 @@ impl Flow {
     /// What a packet for the end that receives them does.
     pub(crate) const RECEIVING: Range<usize> = within(offset_of!(Self, receiver), Connection::RECEIVING);
     /// What says when the flow next has something to do by itself.
-    pub(crate) const DEADLINES: [Range<usize>; 3] = [
+    pub(crate) const DEADLINES: [Range<usize>; 2] = [
         within(offset_of!(Self, sender), Connection::DEADLINES),
-        offset_of!(Self, serial)..offset_of!(Self, index),
         within(offset_of!(Self, receiver), Connection::DEADLINES),
     ];
-    /// What is asked for when that has come.
-    pub(crate) const EXPIRING: [Range<usize>; 3] = [
-        offset_of!(Self, sender)..offset_of!(Self, receiver),
-        within(offset_of!(Self, receiver), Connection::DEADLINES),
-        offset_of!(Self, serial)..size_of::<Self>(),
-    ];
+    /// What is asked for when that has come, and what is sent then is told a receiver at once.
+    pub(crate) const EXPIRING: [Range<usize>; 2] =
+        [offset_of!(Self, sender)..offset_of!(Self, receiver), Self::RECEIVING];
+}
+
+/// How many lines these bytes are in.
+const fn lines(bytes: &Range<usize>) -> usize {
+    bytes.end.div_ceil(64) - bytes.start / 64
 }
 
 /// Bytes of a value that begins there, counted from where that is counted from.
@@ -201,7 +208,7 @@ impl Flow {
             to_receive: start.size,
             active_at: start.at,
             scheduled: Instant::NEVER,
-            send_at: Instant::NEVER,
+            serial,
             packets: 0,
             in_network: 0,
             workload,
@@ -210,14 +217,15 @@ impl Flow {
             recorded: false,
             forgotten: false,
             is_ahead: false,
+            puts_off: false,
             sender: endpoints.sender(identity),
-            receiver: endpoints.receiver(identity),
-            serial,
             index,
             start,
             all_received: Instant::NEVER,
             all_acknowledged: Instant::NEVER,
             waited: Duration::ZERO,
+            receiver: endpoints.receiver(identity),
+            puts_off_until: Instant::NEVER,
         }
     }
 
@@ -314,6 +322,32 @@ impl Flow {
         }
     }
 
+    /// Puts off an opportunity to send, unless one has been put off before: then that will be for both.
+    pub(crate) fn put_off(&mut self, until: impl FnOnce() -> Instant) {
+        if !self.puts_off {
+            (self.puts_off, self.puts_off_until) = (true, until());
+        }
+    }
+
+    /// Whether an opportunity to send that was put off has come; it comes once.
+    pub(crate) fn take_put_off(&mut self, now: Instant) -> bool {
+        let come = self.puts_off && self.puts_off_until <= now;
+        self.puts_off &= !come;
+        come
+    }
+
+    /// When an opportunity to send that was put off comes.
+    fn sends_at(&self) -> Instant {
+        if self.puts_off { self.has_put_off_until() } else { Instant::NEVER }
+    }
+
+    /// Out of line, or its cold line would be read in any case, to be chosen from.
+    #[cold]
+    #[inline(never)]
+    fn has_put_off_until(&self) -> Instant {
+        self.puts_off_until
+    }
+
     /// Whether this is the flow's entry among the timers, and not one that is void.
     pub(crate) fn awaits(&self, timer: &Timer) -> bool {
         self.serial == timer.number && self.scheduled == timer.at
@@ -321,12 +355,12 @@ impl Flow {
 
     /// When the flow next has something to do by itself.
     pub(crate) fn next_timeout(&self) -> Instant {
-        self.sender.next_timeout().min(self.receiver.next_timeout()).min(self.send_at)
+        self.sender.next_timeout().min(self.receiver.next_timeout()).min(self.sends_at())
     }
 
     /// When it has, as far as that can have changed by something that happened to this end.
     pub(crate) fn next_timeout_at(&mut self, end: End) -> Instant {
-        self.end(end).next_timeout().min(self.send_at)
+        self.end(end).next_timeout().min(self.sends_at())
     }
 
     /// Nothing more can come of the flow: it is complete, its ends are at rest and nothing of it is on the

@@ -144,9 +144,7 @@ impl World {
             self.drain(slot, flow, End::Sender);
             return;
         };
-        if flow.send_at == Instant::NEVER {
-            flow.send_at = self.now + share(*most, stream.u64());
-        }
+        flow.put_off(|| self.now + share(*most, stream.u64()));
     }
 
     /// Puts everything that an end has to send on the network, and notes what happened to it.

@@ -39,8 +39,8 @@ use crate::state::State;
 #[repr(C)]
 pub struct Connection {
     pub(crate) snd: Sender,
-    pub(crate) timers: Timers,
     pub(crate) config: Arc<Config>,
+    pub(crate) timers: Timers,
     /// None, or made when it is first needed: what happens to most segments asks no more than whether it is there.
     pub(crate) guard: Option<Box<Guard>>,
     pub(crate) negotiated: Negotiated,
@@ -63,7 +63,7 @@ pub struct Connection {
 const _: () = assert!(
     size_of::<Connection>() <= 8 * 64
         && Connection::SENDING.end <= 7 * 64
-        && Connection::RECEIVING.start / 64 == Connection::SENDING.end / 64 - 2
+        && Connection::RECEIVING.end - Connection::RECEIVING.start <= 3 * 64
 );
 
 /// Deadlines; a timer that is off is at [`Instant::NEVER`].
@@ -110,10 +110,11 @@ pub enum Pending {
 
 impl Connection {
     /// The bytes of it that are used where it only sends data.
-    pub const SENDING: Range<usize> = 0..Receiver::USUAL + offset_of!(Self, rcv);
+    pub const SENDING: Range<usize> = 0..offset_of!(Self, rcv) + Receiver::OF_A_SENDER;
 
     /// The bytes of it that are used where it only receives data.
-    pub const RECEIVING: Range<usize> = offset_of!(Self, snd.repair.is_on)..Self::SENDING.end;
+    pub const RECEIVING: Range<usize> =
+        offset_of!(Self, snd.repair.is_on)..offset_of!(Self, rcv) + Receiver::USUAL;
 
     /// The bytes that [`next_timeout`](Self::next_timeout) looks at.
     pub const DEADLINES: Range<usize> =
@@ -320,15 +321,15 @@ impl Connection {
     }
 
     /// Where that lies which the next acknowledgment makes this end look at in memory of its own: for those who have it fetched
-    /// ahead. Null is nowhere.
+    /// ahead. There may be nothing there.
     #[inline]
-    pub fn sending_queue(&self) -> *const u8 {
-        self.snd.board.address()
+    pub fn sending_queue(&self) -> [*const u8; 2] {
+        self.snd.board.addresses()
     }
 
     /// The same for the next data.
     #[inline]
-    pub fn receiving_queue(&self) -> *const u8 {
+    pub const fn receiving_queue(&self) -> *const u8 {
         self.rcv.islands_address()
     }
 

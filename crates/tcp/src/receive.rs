@@ -52,8 +52,11 @@ struct Answers {
 }
 
 impl Receiver {
-    /// What lies behind is for timestamps, and for what arrives twice.
-    pub(crate) const USUAL: usize = offset_of!(Self, duplicate) + 1;
+    /// What lies behind is for timestamps and labels.
+    pub(crate) const USUAL: usize = offset_of!(Self, ts_recent);
+
+    /// Who only sends data has nothing to say of data that arrived twice either.
+    pub(crate) const OF_A_SENDER: usize = offset_of!(Self, duplicate);
 
     /// More islands than this are not kept: a peer that leaves so many holes is not worth the memory.
     const MAX_ISLANDS: usize = 256;
@@ -84,10 +87,10 @@ impl Receiver {
         std::mem::swap(&mut self.islands, &mut old.islands);
     }
 
-    /// Where the islands lie, if there are any.
+    /// Where the islands lie, or will as soon as there are any; nowhere if there have never been any.
     #[inline]
-    pub(crate) fn islands_address(&self) -> *const u8 {
-        if self.islands.is_empty() { std::ptr::null() } else { self.islands.as_ptr().cast() }
+    pub(crate) const fn islands_address(&self) -> *const u8 {
+        self.islands.as_ptr().cast()
     }
 
     /// Gives back memory that is not in use.

@@ -61,10 +61,14 @@ impl Scoreboard {
         }
     }
 
-    /// Where the first segment lies: for those who have it fetched ahead. Null is nowhere.
+    /// Where the first segment lies, and most likely the next one will: for those who have that fetched ahead. Null is
+    /// nowhere.
     #[inline]
-    pub fn address(&self) -> *const u8 {
-        self.cuts.front().map_or(std::ptr::null(), |first| std::ptr::from_ref(first).cast())
+    pub fn addresses(&self) -> [*const u8; 2] {
+        let Some((first, last)) = self.cuts.front().zip(self.cuts.back()) else {
+            return [std::ptr::null(); 2];
+        };
+        [std::ptr::from_ref(first).cast(), std::ptr::from_ref(last).wrapping_add(1).cast()]
     }
 
     /// The bytes of memory behind this value.
