@@ -32,12 +32,10 @@ impl StackConfig {
             // What Linux has: long enough for a path, and a busy server keeps fewer closed connections.
             msl: Duration::from_secs(30),
             receive_buffer: 1 << 18,
-            // RFC 9293 §3.8.3 lets the user choose. A peer that takes nothing for so long has no use for it any more.
-            patience: Patience {
-                user_timeout: Some(Duration::from_secs(120)),
-                fin_wait_2: Some(Duration::from_secs(60)),
-                ..Patience::ENDLESS
-            },
+            // RFC 9293 §3.8.3 lets the user choose. A peer that takes nothing for so long has no use for it any more. There is
+            // no limit for FIN-WAIT-2: whoever has closed may still read (RFC 9293 §3.6), and a peer that has lost a few
+            // segments in a row may well be silent for minutes. Nobody for good: see `Limits::idle`.
+            patience: Patience { user_timeout: Some(Duration::from_secs(120)), ..Patience::ENDLESS },
             ..Config::default()
         };
         Self {

@@ -119,6 +119,31 @@ fn what_is_lost_is_sent_again_and_recorded_with_its_cause() {
     assert_eq!(world.server().counters().fast_retransmits, 1);
 }
 
+/// RFC 9293 §3.6: whoever has closed may go on receiving, for as long as the peer takes.
+#[test]
+fn whoever_has_closed_may_still_read() {
+    let mut world = world();
+    let id = world.connect(1000);
+    let (mut heard, mut endings) = (Vec::new(), Vec::new());
+    let mut user = |stack: &mut Stack, host: usize, event: Event, now| match (host, event.what) {
+        (0, What::Accepted(80)) => stack.close(event.id, now),
+        (0, What::Readable) => {
+            let mut buffer = [0; 100];
+            let count = stack.read(event.id, &mut buffer);
+            heard.extend_from_slice(&buffer[..count]);
+        }
+        (_, What::Closed(ending)) => endings.push(ending),
+        _ => {}
+    };
+    let later = world.now + Duration::from_secs(300);
+    world.run(later, clean, &mut user);
+    assert_eq!(world.client().write(id, b"at last", later), Ok(7));
+    world.client().close(id, later);
+    world.run(later + Duration::from_secs(10), clean, &mut user);
+    assert_eq!(heard, b"at last");
+    assert_eq!(endings, [Ending::Finished, Ending::Finished]);
+}
+
 #[test]
 fn senders_take_turns() {
     let both: Vec<_> =

@@ -27,8 +27,9 @@ pub(crate) const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 127, 0, 2));
 pub(crate) const OURS_6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd74, 0x6370, 0x7366, 1, 0, 0, 0, 2));
 pub(crate) const PORT: u16 = 7;
 
-/// How long our end may take for its connections when the other has ended its own.
-const PATIENCE: std::time::Duration = std::time::Duration::from_mins(1);
+/// How long our end may take for its connections when the other has ended its own. The kernel may still have FINs to send
+/// then, and have doubled its timeout more than once for each.
+const PATIENCE: std::time::Duration = std::time::Duration::from_mins(5);
 
 /// Which end is ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
