@@ -5,7 +5,7 @@ Every byte of every connection is compared at both ends; then the clients that p
 A case is a link, a role and an IP version. The kernel's options (SACK, timestamps, scaling), its congestion control,
 how it acknowledges, our sender and whether our device has offloads change from case to case. A connection is good when
 both ends say so: all bytes right, and closed by both. What a link that loses a fifth of everything lets time out, or
-has waiting for the last acknowledgment a minute after all else, is the link's doing and counted apart; nothing else is.
+leaves unfinished five minutes after all else, is the link's doing and counted apart; nothing else is.
 
     python verification/interop.py [--quick]
 """

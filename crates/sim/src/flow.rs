@@ -19,7 +19,8 @@ use crate::workload::FlowStart;
 /// The two ends of a connection.
 ///
 /// Of many flows none is in the processor's cache when a packet of it arrives. So they are in whole lines of it, in this order:
-/// a line of what every packet needs, the two ends, each from the beginning of a line, and what is seldom asked for.
+/// a line of what every packet needs, the end that sends, what is seldom asked for, and the end that receives, so that what data
+/// ask of that begins with a line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Flow {
