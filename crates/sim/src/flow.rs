@@ -332,7 +332,7 @@ impl Flow {
 
     /// Whether an opportunity to send that was put off has come; it comes once.
     pub(crate) fn take_put_off(&mut self, now: Instant) -> bool {
-        let come = self.puts_off && self.puts_off_until <= now;
+        let come = self.sends_at() <= now;
         self.puts_off &= !come;
         come
     }

@@ -7,18 +7,15 @@ use std::ops::Range;
 /// What a processor fetches at once, in bytes.
 const LINE: usize = 64;
 
-/// Has the processor fetch these bytes of a value into its cache, and waits for nothing.
+/// Has the processor fetch these bytes of a value, which lies in whole lines, into its cache, and waits for nothing.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T, bytes: Range<usize>) {
+    const { assert!(align_of::<T>() >= LINE, "it may end in one line more") };
     let start = std::ptr::from_ref(value).cast::<u8>();
-    let mut at = if align_of::<T>() < LINE { bytes.start } else { bytes.start / LINE * LINE };
+    let mut at = bytes.start / LINE * LINE;
     while at < bytes.end {
         prefetch_line(start.wrapping_add(at));
         at += LINE;
-    }
-    // What doesn't begin with a line may end in one more.
-    if align_of::<T>() < LINE {
-        prefetch_line(start.wrapping_add(bytes.end - 1));
     }
 }
 
