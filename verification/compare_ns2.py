@@ -124,6 +124,8 @@ def scenario(*, load: float, duration_s: float, starts_s: Sequence[float] | None
     return {
         "name": "compare-ns2",
         "duration": f"{duration_s:g}s",
+        # The script stops then, whatever is unfinished.
+        "drain": "0s",
         "link": [
             {
                 "name": "bottleneck",

@@ -66,6 +66,11 @@ impl Buffer {
         }
     }
 
+    /// Whether a packet of `bytes` fits into the empty buffer.
+    pub const fn holds(self, bytes: u32) -> bool {
+        self.units(bytes) as u64 <= self.capacity()
+    }
+
     /// How many units (bytes, packets, chunks) the buffer has.
     pub(crate) const fn capacity(self) -> u64 {
         match self {
@@ -99,6 +104,7 @@ mod tests {
             (buffer.units(1500), buffer.units(375), buffer.units(256), buffer.units(257)),
             (6, 2, 1, 2)
         );
+        assert!(buffer.holds(149_760) && !buffer.holds(149_761));
     }
 
     #[test]

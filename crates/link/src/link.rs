@@ -326,6 +326,14 @@ impl<P> Link<P> {
         self.marked = Tally::default();
     }
 
+    /// Takes what has been delivered since the last reset out of the books: where statistics were reset for a time that lay
+    /// ahead, once that time has come.
+    pub fn discount_delivered(&mut self) {
+        let Tally { packets, bytes } = std::mem::take(&mut self.delivered);
+        self.offered.packets -= packets;
+        self.offered.bytes -= bytes;
+    }
+
     /// When the next packet arrives at the far end, or the link wants to be [told the time](Self::attend); `None` when
     /// there is nothing to come. Taking or offering packets never makes it earlier, but for an offer that is pending or marked.
     #[inline]

@@ -80,7 +80,7 @@ pub trait LossDetector: fmt::Debug + Send + Sync {
     /// any case): marks what is lost.
     fn mark(&self, _board: &mut Scoreboard, _first: bool) {}
 
-    /// Whether what the receiver reported is still believed after a timeout, and what it didn't report is all that is
+    /// Whether reports of the receiver are kept after a timeout, so that only what it has not reported is
     /// sent again.
     fn survives_timeout(&self) -> bool {
         false

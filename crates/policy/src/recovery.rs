@@ -62,6 +62,10 @@ pub trait Recovery {
     /// A loss was detected and the window has been reduced.
     fn enter(&mut self, loss: &LossSample);
 
+    /// The retransmission timer expired. Everything that the receiver has not reported is lost, and is sent
+    /// again in a slow start.
+    fn enter_after_timeout(&mut self) {}
+
     /// Another duplicate acknowledgment; `segment` is the size of the first unacknowledged segment.
     fn on_duplicate(&mut self, segment: u32);
 
@@ -123,6 +127,10 @@ macro_rules! each {
 impl Recovery for AnyRecovery {
     fn enter(&mut self, loss: &LossSample) {
         each!(self, r => r.enter(loss));
+    }
+
+    fn enter_after_timeout(&mut self) {
+        each!(self, r => r.enter_after_timeout());
     }
 
     fn on_duplicate(&mut self, segment: u32) {

@@ -64,12 +64,27 @@ impl RttEstimator {
         Self { srtt: Self::NONE, rttvar: 0, base: config.initial, backoff: 0 }
     }
 
-    /// Takes a measurement. RFC 6298 §2.2, §2.3; Karn's rule (§3) is the caller's.
+    /// Takes the one measurement of a round trip. RFC 6298 §2.2, §2.3; Karn's rule (§3) is the caller's.
     pub fn sample(&mut self, rtt: Duration, config: &RtoConfig) {
+        self.take(rtt, 8, 4, config);
+    }
+
+    /// Takes one of `expected` measurements of a round trip, at least one. RFC 7323 §4.2 and appendix G: each
+    /// has a share of the weight, so that the history is as long as with one.
+    pub fn sample_of(&mut self, rtt: Duration, expected: u32, config: &RtoConfig) {
+        let expected = u64::from(expected.max(1));
+        self.take(rtt, 8 * expected, 4 * expected, config);
+    }
+
+    #[inline]
+    fn take(&mut self, rtt: Duration, alpha: u64, beta: u64, config: &RtoConfig) {
         let rtt = rtt.round_to(config.tick).as_nanos();
         (self.srtt, self.rttvar) = match self.srtt {
             Self::NONE => (rtt, rtt / 2),
-            srtt => (srtt - srtt / 8 + rtt / 8, self.rttvar - self.rttvar / 4 + srtt.abs_diff(rtt) / 4),
+            srtt => (
+                srtt - srtt / alpha + rtt / alpha,
+                self.rttvar - self.rttvar / beta + srtt.abs_diff(rtt) / beta,
+            ),
         };
         // RFC 6298 §2.3: RTO = SRTT + max(G, 4 · RTTVAR), on a clock that knows whole ticks only.
         let tick = config.tick.as_nanos();

@@ -117,6 +117,16 @@ impl Alive {
         self.places.iter().filter(|flow| !flow.forgotten)
     }
 
+    /// The same, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
+        self.places.iter_mut().filter(|flow| !flow.forgotten)
+    }
+
+    /// The same with their places.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (usize, &Flow)> {
+        self.places.iter().enumerate().filter(|(_, flow)| !flow.forgotten)
+    }
+
     /// How many are alive.
     pub(crate) fn len(&self) -> usize {
         self.places.len() - self.free.len()

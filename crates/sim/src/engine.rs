@@ -44,7 +44,18 @@ pub struct Simulation {
     started: u64,
     events: u64,
     link_names: Names,
-    done: bool,
+    stage: Stage,
+}
+
+/// How far a run is.
+#[derive(Debug)]
+enum Stage {
+    /// The statistics go on.
+    Counting,
+    /// They have ended, with these books of the links; flows that count are still to be completed.
+    Draining(Links),
+    /// All is over. The books are those of the end of the statistics.
+    Done(Links),
 }
 
 impl Simulation {
@@ -62,7 +73,7 @@ impl Simulation {
             started: 0,
             events: 0,
             link_names,
-            done: false,
+            stage: Stage::Counting,
         })
     }
 
@@ -78,7 +89,9 @@ impl Simulation {
             let timer = self.world.timers.next();
             let next = delivery.min(timer);
             if next > self.world.end || next == Instant::NEVER {
-                self.finish();
+                if self.drains_on() {
+                    continue;
+                }
                 return Status::Done;
             }
             self.world.now = next;
@@ -97,7 +110,7 @@ impl Simulation {
         self.world.now
     }
 
-    /// The simulated time of the whole run.
+    /// The simulated time over which statistics are taken; a run that drains goes on for a while.
     pub fn duration(&self) -> Duration {
         self.world.plan.duration
     }
@@ -140,6 +153,7 @@ impl Simulation {
     /// Has every packet arrive when its time has come.
     pub(crate) fn stop_looking_ahead(&mut self) {
         self.world.stop_looking_ahead();
+        self.flows.iter_mut().for_each(|flow| flow.is_ahead = false);
     }
 
     /// Records every packet from now on, for [`crate::pcap::Capture`].
@@ -153,10 +167,13 @@ impl Simulation {
         self.world.recorded.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
     }
 
-    /// What happened on the links from the end of the warm-up up to now. Before the end of the run, a link that only takes
-    /// acknowledgments may be ahead of it: then it counts those that have been sent ahead of time, too.
+    /// What happened on the links from the end of the warm-up up to now, or up to the scenario's `duration`. Before that, a link
+    /// that only takes acknowledgments may be ahead of it: then it counts those that have been sent ahead of time, too.
     pub fn links(&mut self) -> Links {
-        self.world.network.table(&self.link_names, self.world.now)
+        match &self.stage {
+            Stage::Counting => self.world.network.table(&self.link_names, self.world.now),
+            Stage::Draining(links) | Stage::Done(links) => links.clone(),
+        }
     }
 
     fn deliver(&mut self) {
@@ -270,7 +287,7 @@ impl Simulation {
         match timer.class {
             Class::Flow => self.flow_due(&timer),
             Class::Start => self.start(timer.slot as usize),
-            Class::WarmUp => self.world.network.reset_statistics(self.world.now),
+            Class::WarmUp => self.world.end_warm_up(self.flows.iter()),
             Class::Sample => self.sample(),
         }
     }
@@ -357,20 +374,59 @@ impl Simulation {
             push(object, Quantity::FlightBytes, u64::from(flow.sender.flight()));
         }
         let next = self.world.now + plan.every;
-        self.world.schedule(next, Class::Sample);
+        if next <= self.world.plan.end() {
+            self.world.schedule(next, Class::Sample);
+        }
     }
 
-    /// Records what is unfinished when the time is up.
-    fn finish(&mut self) {
-        self.world.now = self.world.end;
-        if std::mem::replace(&mut self.done, true) {
-            return;
+    /// The time is up, or nothing more will happen. Returns whether the run goes on, to complete the flows that count.
+    #[cold]
+    fn drains_on(&mut self) -> bool {
+        match &mut self.stage {
+            Stage::Counting => {
+                self.world.now = self.world.end;
+                let links = self.links();
+                self.world.awaited = self.unfinished(|flow| flow.start.size().is_some()).len();
+                if self.world.awaited == 0 || self.world.plan.drain.is_zero() {
+                    self.record_unfinished(|_| true);
+                    self.stage = Stage::Done(links);
+                    return false;
+                }
+                self.record_unfinished(|flow| flow.start.size().is_none());
+                // Nothing is ahead of this moment. From now on everything happens when its time has come: were only some flows
+                // ahead, their acknowledgments would come out of order.
+                self.stop_looking_ahead();
+                self.world.end = self.world.plan.limit();
+                self.stage = Stage::Draining(links);
+                true
+            }
+            Stage::Draining(links) => {
+                let links = std::mem::replace(links, Links::new(&self.link_names));
+                self.world.now = self.world.end;
+                self.record_unfinished(|_| true);
+                self.stage = Stage::Done(links);
+                false
+            }
+            Stage::Done(_) => false,
         }
-        let counts = |flow: &Flow| flow.start.at >= self.world.plan.warm_up || flow.start.size().is_none();
-        let mut left: Vec<&Flow> = self.flows.iter().filter(|flow| !flow.recorded && counts(flow)).collect();
-        left.sort_unstable_by_key(|flow| flow.serial);
+    }
+
+    /// The places of the flows that have no row yet and shall have one, in order of their starting.
+    fn unfinished(&self, wanted: impl Fn(&Flow) -> bool) -> Vec<usize> {
+        let counts = |flow: &Flow| self.world.plan.counts(flow.start.at) || flow.start.size().is_none();
+        let left = self.flows.places().filter(|(_, flow)| !flow.recorded && counts(flow) && wanted(flow));
+        let mut left: Vec<_> = left.map(|(place, flow)| (flow.serial, place)).collect();
+        left.sort_unstable();
+        left.into_iter().map(|(_, place)| place).collect()
+    }
+
+    /// Records those of them that are `wanted` as they are now.
+    fn record_unfinished(&mut self, wanted: impl Fn(&Flow) -> bool) {
+        let left = self.unfinished(wanted);
         self.world.recorded.flows.reserve(left.len());
-        for flow in left {
+        for place in left {
+            let flow = &mut self.flows[place];
+            flow.recorded = true;
             self.world.recorded.flow(self.world.now, flow);
         }
     }

@@ -35,16 +35,15 @@ fn suits(plan: &Plan, workload: &PlannedWorkload) -> bool {
     // At the timeouts of a handshake a receiver sends what may come before what it has answered ahead of time.
     let keeps_order = !workload.handshake;
     let delays_only = answers.rate.is_none() && answers.buffer == Buffer::Unlimited;
-    // The link's own time is ahead of the run's, in which its statistics are taken.
+    // The link's own time is ahead of the run's, in which samples are taken.
     let is_sampled = plan.samples.as_ref().is_some_and(|samples| samples.links.contains(back));
-    let is_left_alone = plan.warm_up == Instant::ZERO && !is_sampled;
     // With a rate, no two packets arrive at once: then those that are ahead and those that are not keep their order.
     data.is_plain()
         && data.rate.is_some()
         && answers.is_plain()
         && workload.tcp.ack_every == 1
         && !opens
-        && (delays_only || answers.rate.is_some() && keeps_order && is_left_alone)
+        && (delays_only || answers.rate.is_some() && keeps_order && !is_sampled)
 }
 
 impl World {
@@ -59,7 +58,9 @@ impl World {
             let name = flow.name_packet();
             if let Ok(accepted) = self.network.accept(now, hop.link, hop.bytes(segment)) {
                 let arrival = accepted.delivery();
-                if arrival > self.end || flow.receiver.next_timeout() < arrival {
+                if arrival > self.end && self.ends_before(arrival, flow)
+                    || flow.receiver.next_timeout() < arrival
+                {
                     flow.is_ahead = false;
                     self.network.carry(hop.link, accepted, hop.packet(slot, name, *segment));
                     flow.in_network += 1;
@@ -74,6 +75,18 @@ impl World {
                 return;
             }
         }
+    }
+
+    /// Whether what arrives beyond `end` has to wait until then. Not for the end of the warm-up: there it is enough to note
+    /// what an endless flow had received by then.
+    #[cold]
+    #[inline(never)]
+    fn ends_before(&mut self, arrival: Instant, flow: &Flow) -> bool {
+        let is_warming_up = self.end < self.plan.end() && arrival <= self.plan.end();
+        if is_warming_up && flow.start.size().is_none() {
+            self.recorded.note_received(flow);
+        }
+        !is_warming_up
     }
 
     /// Puts everything that a receiver has to send at this time, which may lie ahead, on its way, and notes what happened to it.

@@ -59,6 +59,8 @@ pub(crate) struct Network {
     draws: Vec<Draws>,
     /// Which links are ports of cells.
     ports: Vec<bool>,
+    /// By link: the end of the warm-up, as long as its statistics still include it.
+    warm_up: Vec<Instant>,
     paths: Vec<[Vec<u32>; 2]>,
     deliveries: Tournament,
 }
@@ -74,6 +76,7 @@ struct Draws {
 impl Network {
     pub(crate) fn new(plan: &Plan, seed: Seed) -> Self {
         let indexes = |path: &[usize]| path.iter().map(|&link| index(link)).collect();
+        let warm_up = if plan.warm_up == Instant::ZERO { Instant::NEVER } else { plan.warm_up };
         Self {
             links: plan.links.iter().map(|link| Link::new(link.config.clone())).collect(),
             draws: plan
@@ -86,6 +89,7 @@ impl Network {
                 })
                 .collect(),
             ports: plan.links.iter().map(|link| link.config.port.is_some()).collect(),
+            warm_up: vec![warm_up; plan.links.len()],
             paths: plan.workloads.iter().map(|w| [indexes(&w.forward), indexes(&w.back)]).collect(),
             deliveries: Tournament::new(plan.links.len()),
         }
@@ -176,6 +180,9 @@ impl Network {
     pub(crate) fn send_ahead(&mut self, at: Instant, number: u32, packet: impl Fn() -> Packet) -> Outcome {
         let link = &mut self.links[number as usize];
         if link.has_rate() {
+            if at > self.warm_up[number as usize] {
+                self.end_warm_up_ahead(number);
+            }
             return self.send(at, number, packet(), Duration::ZERO);
         }
         if link.offer_ahead(at, packet().bytes, packet()) {
@@ -265,10 +272,23 @@ impl Network {
         self.links[link].queue(now)
     }
 
-    pub(crate) fn reset_statistics(&mut self, now: Instant) {
-        for link in &mut self.links {
-            link.reset_statistics(now);
+    /// The warm-up ends now: statistics start anew.
+    pub(crate) fn end_warm_up(&mut self, now: Instant) {
+        for (link, warm_up) in self.links.iter_mut().zip(&mut self.warm_up) {
+            if std::mem::replace(warm_up, Instant::NEVER) == Instant::NEVER {
+                link.discount_delivered();
+            } else {
+                link.reset_statistics(now);
+            }
         }
+    }
+
+    /// The warm-up has ended by the time of a link that is ahead of the run's.
+    #[cold]
+    #[inline(never)]
+    fn end_warm_up_ahead(&mut self, number: u32) {
+        let now = std::mem::replace(&mut self.warm_up[number as usize], Instant::NEVER);
+        self.links[number as usize].reset_statistics(now);
     }
 
     pub(crate) fn table(&mut self, names: &Names, now: Instant) -> Links {

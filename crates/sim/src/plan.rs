@@ -15,15 +15,20 @@ use crate::routes::Routes;
 use crate::scenario::{Place, Scenario, ScenarioError};
 use crate::streams::shared_stream;
 
+/// How long a run with random arrivals may go on until its flows are complete, unless the scenario says otherwise.
+const DRAIN: Duration = Duration::from_secs(1000);
+
 /// A scenario ready to run.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// What the results are filed under.
     pub name: String,
-    /// When the run ends.
+    /// When the statistics end, and with them the run, unless it drains.
     pub duration: Duration,
     /// From when on flows are recorded and links counted.
     pub warm_up: Instant,
+    /// For how long the run may go on until the finite flows that began before its `duration` are complete.
+    pub drain: Duration,
     /// The links, in the scenario's order.
     pub links: Vec<PlannedLink>,
     /// The workloads, in the scenario's order.
@@ -64,6 +69,8 @@ impl Plan {
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let root = Place::default();
         root.key("name").require(!scenario.name.is_empty(), "must not be empty")?;
+        let printable = !scenario.name.contains(char::is_control);
+        root.key("name").require(printable, "must not contain control characters")?;
         root.key("duration").require(!scenario.duration.is_zero(), "must be above zero")?;
         let problem = format!("{} is not before the end, {}", scenario.warm_up, scenario.duration);
         root.key("warm_up").require(scenario.warm_up < scenario.duration, &problem)?;
@@ -81,10 +88,14 @@ impl Plan {
         let trace = root.key("trace");
         let traced = scenario.trace.iter().enumerate();
         let traced = traced.map(|(i, name)| trace.index(i).find(name, &workload_names, "workload"));
+        let arrives_at_random =
+            |workload: &PlannedWorkload| matches!(workload.demand, Demand::Poisson { .. });
+        let default_drain = if workloads.iter().any(arrives_at_random) { DRAIN } else { Duration::ZERO };
         Ok(Self {
             name: scenario.name.clone(),
             duration: scenario.duration,
             warm_up: Instant::ZERO + scenario.warm_up,
+            drain: scenario.drain.unwrap_or(default_drain),
             samples: samples(scenario, &workload_names)?,
             traced: traced.collect::<Result<_, _>>()?,
             links,
@@ -93,9 +104,28 @@ impl Plan {
         })
     }
 
-    /// When the run ends.
+    /// When the statistics end.
     pub fn end(&self) -> Instant {
         Instant::ZERO + self.duration
+    }
+
+    /// When the run ends at the latest.
+    pub fn limit(&self) -> Instant {
+        self.end() + self.drain
+    }
+
+    /// Before when the flows of a workload start. Those that arrive at random go on arriving while the run drains, so that the
+    /// load stays as it was.
+    pub fn end_of_starts(&self, workload: &PlannedWorkload) -> Instant {
+        match workload.demand {
+            Demand::Poisson { .. } => self.limit(),
+            Demand::Greedy { .. } | Demand::Transfers { .. } => self.end(),
+        }
+    }
+
+    /// Whether a flow that starts then has a row of its own.
+    pub fn counts(&self, start: Instant) -> bool {
+        self.warm_up <= start && start < self.end()
     }
 }
 

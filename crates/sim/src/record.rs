@@ -1,5 +1,7 @@
 //! What a run writes down: rows as things happen, kept until somebody takes them.
 
+use std::collections::BTreeMap;
+
 use link::{Drop, Outcome};
 use tcp::{LossEvent, Repair};
 use units::Instant;
@@ -22,6 +24,10 @@ pub(crate) struct Recorded {
     pub(crate) recoveries: Recoveries,
     pub(crate) samples: Samples,
     pub(crate) packets: Packets,
+    /// What endless flows had done by the end of the warm-up, in order of their numbers.
+    before: Vec<FlowRow>,
+    /// By number, what those of them had received by then whose receivers were ahead.
+    received: BTreeMap<u64, u64>,
     /// Whether a workload's packets are recorded, by its index.
     traced: Vec<bool>,
     /// Every packet, for a capture.
@@ -39,6 +45,8 @@ impl Recorded {
             recoveries: Recoveries::new(&workloads, &senders),
             samples: Samples::new(&workloads, links),
             packets: Packets::new(&workloads),
+            before: Vec::new(),
+            received: BTreeMap::new(),
             traced: (0..plan.workloads.len()).map(|number| plan.traced.contains(&number)).collect(),
             trace: None,
             tracing: !plan.traced.is_empty(),
@@ -58,7 +66,24 @@ impl Recorded {
 
     #[inline(never)]
     pub(crate) fn flow(&mut self, now: Instant, flow: &Flow) {
-        self.flows.push(flow_row(now, flow));
+        let row = flow_row(now, flow);
+        let before = self.before.binary_search_by_key(&row.flow, |before| before.flow);
+        self.flows.push(before.map_or(row, |place| since(&self.before[place], row)));
+    }
+
+    /// The warm-up ends now: the counts of endless flows, which go on, start anew.
+    pub(crate) fn end_warm_up<'a>(&mut self, now: Instant, flows: impl Iterator<Item = &'a Flow>) {
+        self.before =
+            flows.filter(|flow| flow.start.size().is_none()).map(|flow| flow_row(now, flow)).collect();
+        self.before.sort_unstable_by_key(|before| before.flow);
+        for before in &mut self.before {
+            before.received_bytes = self.received.remove(&before.flow).unwrap_or(before.received_bytes);
+        }
+    }
+
+    /// The receiver of an endless flow is about to be told of what arrives after the end of the warm-up.
+    pub(crate) fn note_received(&mut self, flow: &Flow) {
+        self.received.entry(flow.serial).or_insert_with(|| flow.received());
     }
 
     #[inline(never)]
@@ -138,6 +163,22 @@ fn flow_row(now: Instant, flow: &Flow) -> FlowRow {
         waited_s: span_s(flow.waited(now)),
         srtt_s: flow.sender.srtt().map(span_s),
         rto_s: span_s(flow.sender.rto()),
+    }
+}
+
+/// What a flow has done since an earlier row of it.
+fn since(before: &FlowRow, row: FlowRow) -> FlowRow {
+    FlowRow {
+        segments: row.segments - before.segments,
+        sent_bytes: row.sent_bytes - before.sent_bytes,
+        retransmitted_segments: row.retransmitted_segments - before.retransmitted_segments,
+        retransmitted_bytes: row.retransmitted_bytes - before.retransmitted_bytes,
+        fast_retransmits: row.fast_retransmits - before.fast_retransmits,
+        timeouts: row.timeouts - before.timeouts,
+        syn_timeouts: row.syn_timeouts - before.syn_timeouts,
+        received_bytes: row.received_bytes - before.received_bytes,
+        waited_s: row.waited_s - before.waited_s,
+        ..row
     }
 }
 

@@ -38,6 +38,9 @@ pub struct Scenario {
     /// Flows that start earlier are not recorded, and link statistics begin here.
     #[serde(default, with = "text")]
     pub warm_up: Duration,
+    /// For how long after `duration` the run may go on until the flows that began before are complete.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
+    pub drain: Option<Duration>,
     /// What to sample at regular intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<Sampling>,

@@ -23,7 +23,7 @@ pub struct FlowStart {
     pub sender: usize,
 }
 
-/// The starts of a workload's flows in order of time, up to the end of the run.
+/// The starts of a workload's flows in order of time, up to an end.
 #[derive(Debug, Clone)]
 pub struct Starts {
     source: Source,

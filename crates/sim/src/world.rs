@@ -1,7 +1,7 @@
 //! What flows have in common, and what is done to one of them there.
 
 use link::Outcome;
-use tcp::{Event, Repair};
+use tcp::{Event, LossEvent, Repair};
 use units::{Duration, Instant};
 use wire::Segment;
 
@@ -22,8 +22,10 @@ use crate::workload::{FlowStart, Starts};
 pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) now: Instant,
-    /// When the run ends.
+    /// What comes next: the end of the warm-up, of the statistics, or of the run. Receivers act no further ahead than that.
     pub(crate) end: Instant,
+    /// Flows that have to be complete before a run that drains is over.
+    pub(crate) awaited: usize,
     pub(crate) network: Network,
     pub(crate) timers: Timers,
     sources: Vec<Source>,
@@ -91,7 +93,8 @@ impl World {
         let network = Network::new(&plan, seed);
         let mut world = Self {
             now: Instant::ZERO,
-            end: plan.end(),
+            end: if plan.warm_up == Instant::ZERO { plan.end() } else { plan.warm_up },
+            awaited: 0,
             timers: Timers::new(),
             sources: sources(&plan, &network, seed),
             network,
@@ -192,7 +195,7 @@ impl World {
             match event {
                 // Of the end that only receives, a lost SYN is what matters.
                 Event::Loss(loss) if end == End::Sender || loss.repair == Repair::SynTimeout => {
-                    if loss.at >= self.plan.warm_up {
+                    if self.counts_recovery(flow, &loss) {
                         self.recorded.recovery(flow, &loss);
                     }
                 }
@@ -207,6 +210,13 @@ impl World {
         false
     }
 
+    /// Whether a recovery has a row: up to the end of the statistics every one, after it those of flows that have none yet
+    /// and will have one.
+    fn counts_recovery(&self, flow: &Flow, loss: &LossEvent) -> bool {
+        let is_late = || loss.at > self.plan.end();
+        loss.at >= self.plan.warm_up && (!is_late() || self.plan.counts(flow.start.at) && !flow.recorded)
+    }
+
     /// Where what an end of a flow sends begins its way.
     #[inline]
     pub(crate) fn first_hop(&self, workload: u16, end: End) -> FirstHop {
@@ -219,7 +229,7 @@ impl World {
         self.sources[usize::from(workload)].looks_ahead
     }
 
-    /// From now on, before the run has begun, everything is done when its time has come.
+    /// From now on, when nothing has been done ahead of its time, everything is done when its time has come.
     pub(crate) fn stop_looking_ahead(&mut self) {
         self.sources.iter_mut().for_each(|source| source.looks_ahead = false);
     }
@@ -230,8 +240,9 @@ impl World {
     pub(crate) fn settle(&mut self, slot: usize, flow: &mut Flow, due: Instant) -> bool {
         if flow.is_acknowledged() && !flow.recorded {
             flow.recorded = true;
-            if flow.start.at >= self.plan.warm_up {
+            if self.plan.counts(flow.start.at) {
                 self.recorded.flow(self.now, flow);
+                self.await_one_less();
             }
         }
         if flow.is_over() {
@@ -246,6 +257,23 @@ impl World {
             self.timers.push(Timer { at: due, class: Class::Flow, number, slot });
         }
         false
+    }
+
+    /// The warm-up ends now.
+    pub(crate) fn end_warm_up<'a>(&mut self, flows: impl Iterator<Item = &'a Flow>) {
+        self.end = self.plan.end();
+        self.network.end_warm_up(self.now);
+        self.recorded.end_warm_up(self.now, flows);
+    }
+
+    /// A flow that counts is complete. With the last one that a draining run waits for, the run is over.
+    fn await_one_less(&mut self) {
+        if self.awaited > 0 {
+            self.awaited -= 1;
+            if self.awaited == 0 {
+                self.end = self.now;
+            }
+        }
     }
 
     /// Something that is no flow's is due then.
@@ -270,7 +298,7 @@ fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<Source> {
             }
             let jitter = workload.tcp.send_jitter;
             Source {
-                starts: Starts::new(workload, seed, plan.end()),
+                starts: Starts::new(workload, seed, plan.end_of_starts(workload)),
                 next: None,
                 count: 0,
                 endpoints,

@@ -92,6 +92,7 @@ fn every_packet_meets_one_fate() {
     for mut scenario in scenarios {
         scenario.trace = scenario.workloads.iter().map(|workload| workload.name.clone()).collect();
         scenario.warm_up = units::Duration::ZERO;
+        scenario.drain = Some(units::Duration::ZERO);
         let mut simulation = Simulation::new(&scenario, 1).unwrap();
         while simulation.advance(100_000) == Status::Running {}
         let (packets, links) = (simulation.take_packets(), simulation.links());

@@ -1,11 +1,14 @@
 //! A connection together with the bytes it carries.
 
+mod out_of_order;
+
 use std::collections::VecDeque;
 use std::ops::{Deref, Range};
 
 use units::Instant;
-use wire::{Mss, Segment, SeqNum, SeqRange};
+use wire::{Mss, Segment, SeqNum};
 
+use self::out_of_order::OutOfOrder;
 use crate::connection::Connection;
 use crate::event::{Accepted, CallError, Event};
 use crate::icmp::IcmpError;
@@ -23,14 +26,21 @@ pub struct ByteStream {
     connection: Connection,
     /// Bytes written and not yet acknowledged.
     outgoing: VecDeque<u8>,
-    /// Bytes received and not yet read, with room left for those that are missing.
+    /// Bytes received in order and not yet read.
     incoming: VecDeque<u8>,
+    /// Bytes received beyond the first one that is missing.
+    out_of_order: OutOfOrder,
 }
 
 impl ByteStream {
     /// Wraps a connection on which nothing has been written or received.
     pub fn new(connection: Connection) -> Self {
-        Self { connection, outgoing: VecDeque::new(), incoming: VecDeque::new() }
+        Self {
+            connection,
+            outgoing: VecDeque::new(),
+            incoming: VecDeque::new(),
+            out_of_order: OutOfOrder::default(),
+        }
     }
 
     /// Queues bytes to be sent and returns how many fit.
@@ -40,6 +50,7 @@ impl ByteStream {
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, CallError> {
         let wanted = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let taken = self.connection.write(wanted)? as usize;
+        make_room(&mut self.outgoing, taken);
         self.outgoing.extend(&bytes[..taken]);
         Ok(taken)
     }
@@ -75,17 +86,22 @@ impl ByteStream {
         if u32::try_from(payload.len()) != Ok(segment.payload_len) {
             return;
         }
-        // Where the segment overlaps what came before it out of order, what came first stays.
-        let mut held = self.connection.overlaps(segment);
         let unread = self.connection.readable();
-        let base = self.connection.rcv.nxt;
+        let next = self.connection.rcv.nxt;
         if let Some(Accepted { skip, offset, len }) = self.connection.on_segment(segment, now) {
             let taken = &payload[skip as usize..(skip + len) as usize];
-            if held.is_empty() {
-                self.place(offset, taken);
+            if offset > unread {
+                self.out_of_order.insert(next + (offset - unread), taken);
+            } else if self.out_of_order.is_empty() {
+                make_room(&mut self.incoming, taken.len());
+                self.incoming.extend(taken);
             } else {
-                self.place_around(&mut held, base - unread, offset, taken);
+                self.out_of_order.fill(next, taken, &mut self.incoming);
             }
+        }
+        if !self.out_of_order.is_empty() && !self.connection.rcv.has_islands() {
+            // The stream ends before them.
+            self.out_of_order.clear();
         }
         self.forget_acknowledged();
     }
@@ -109,6 +125,11 @@ impl ByteStream {
         let start = self.connection.buffer_offset(&segment) as usize;
         let payload = slices(&self.outgoing, start..start + segment.payload_len as usize);
         Some((segment, payload))
+    }
+
+    /// As [`Connection::offset_timestamps`].
+    pub fn offset_timestamps(&mut self, offset: u32, now: Instant) {
+        self.connection.offset_timestamps(offset, now);
     }
 
     /// As [`Connection::runs_dry`].
@@ -165,21 +186,42 @@ impl ByteStream {
         self.connection.poll_event()
     }
 
-    /// The bytes it holds for its user: written and not acknowledged, received and not read, gaps in between included.
-    pub fn held(&self) -> usize {
-        self.outgoing.len() + self.incoming.len()
+    /// Gives up what has arrived out of order, although the peer has been told that it is here. RFC 2018 §8 allows that
+    /// when memory is short: the peer sends it again after a timeout.
+    ///
+    /// Unlike there, the next acknowledgment does not report the newest segment if that was given up too: a receiver
+    /// that reports only what it holds is easier to reason about, and the sender loses nothing by it.
+    pub fn renege(&mut self) {
+        self.connection.rcv.renege();
+        self.out_of_order.clear();
+    }
+
+    /// Whether a segment with this number brings the next byte, or one that is here already.
+    pub fn is_in_order(&self, seq: SeqNum) -> bool {
+        seq.at_or_before(self.connection.rcv.nxt)
+    }
+
+    /// The bytes of memory that hold what has arrived out of order.
+    pub fn out_of_order(&self) -> usize {
+        self.out_of_order.memory()
+    }
+
+    /// What has arrived in order and has not been read, in one piece.
+    pub fn peek_whole(&mut self) -> &[u8] {
+        self.incoming.make_contiguous()
     }
 
     /// The bytes of memory that [`release`](Self::release) would give back, queues not counted.
     pub fn spare(&self) -> usize {
-        [&self.outgoing, &self.incoming].iter().filter(|buffer| buffer.is_empty()).map(|b| b.capacity()).sum()
+        [&self.outgoing, &self.incoming].iter().map(|buffer| buffer.capacity() - room_for(buffer)).sum()
     }
 
-    /// Gives back the buffers of directions without bytes, and the memory of queues that are empty.
+    /// Gives back the memory of buffers and queues that is not in use.
     pub fn release(&mut self) {
         for buffer in [&mut self.outgoing, &mut self.incoming] {
-            if buffer.is_empty() {
-                *buffer = VecDeque::new();
+            let kept = room_for(buffer);
+            if kept < buffer.capacity() {
+                buffer.shrink_to(kept);
             }
         }
         self.connection.release();
@@ -187,48 +229,8 @@ impl ByteStream {
 
     /// The bytes of memory behind this value: buffers and queues. The value itself is `size_of::<ByteStream>()`.
     pub fn memory(&self) -> usize {
-        self.outgoing.capacity() + self.incoming.capacity() + self.connection.memory()
-    }
-
-    /// Writes bytes to their place, counted from the first unread one.
-    fn place(&mut self, offset: u32, bytes: &[u8]) {
-        let start = offset as usize;
-        if start == self.incoming.len() {
-            self.incoming.extend(bytes);
-            return;
-        }
-        let end = start + bytes.len();
-        if self.incoming.len() < end {
-            self.incoming.resize(end, 0);
-        }
-        let (first, second) = self.incoming.as_mut_slices();
-        let in_first = first.len().clamp(start, end) - start;
-        let (head, tail) = bytes.split_at(in_first);
-        if !head.is_empty() {
-            first[start..start + in_first].copy_from_slice(head);
-        }
-        if !tail.is_empty() {
-            let at = start + in_first - first.len();
-            second[at..at + tail.len()].copy_from_slice(tail);
-        }
-    }
-
-    /// The same, but not where `held` has arrived before; `base` is the first unread number.
-    #[cold]
-    fn place_around(&mut self, held: &mut [SeqRange], base: SeqNum, offset: u32, bytes: &[u8]) {
-        held.sort_unstable_by_key(|range| range.start().distance_from(base));
-        let start = base + offset;
-        let (mut at, len) = (0, bytes.len());
-        for range in held {
-            let until = (range.start().distance_from(start) as usize).min(len);
-            if at < until {
-                self.place(offset + count(at), &bytes[at..until]);
-            }
-            at = at.max(range.end().distance_from(start) as usize);
-        }
-        if at < len {
-            self.place(offset + count(at), &bytes[at..]);
-        }
+        let buffers = self.outgoing.capacity() + self.incoming.capacity() + self.out_of_order.memory();
+        buffers + self.connection.memory()
     }
 
     fn forget_read(&mut self, bytes: usize) {
@@ -254,9 +256,22 @@ fn slices(ring: &VecDeque<u8>, range: Range<usize>) -> [&[u8]; 2] {
     [&first[start..end], &second[..range.end - end]]
 }
 
-/// Lengths are those of windows and payloads, which fit.
-fn count(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
+/// Makes room in a buffer for so many more bytes. A buffer that grows becomes a power of two, so that its memory is at
+/// most twice what it holds, and a limit on what it holds that is a power of two is a limit on its memory.
+fn make_room(buffer: &mut VecDeque<u8>, more: usize) {
+    let len = buffer.len() + more;
+    if len > buffer.capacity() {
+        buffer.reserve_exact(enough(len) - buffer.len());
+    }
+}
+
+/// The memory that a buffer with these bytes would have been given.
+fn room_for(buffer: &VecDeque<u8>) -> usize {
+    if buffer.is_empty() { 0 } else { enough(buffer.len()).min(buffer.capacity()) }
+}
+
+fn enough(len: usize) -> usize {
+    len.next_power_of_two().max(32)
 }
 
 impl Deref for ByteStream {

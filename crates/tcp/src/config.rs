@@ -212,6 +212,12 @@ impl Negotiated {
         self.payload_of(config.mss.min(self.peer_mss.max(config.min_mss)))
     }
 
+    /// The largest payload that the peer may send, in bytes: what was announced to it. Windows are opened in
+    /// steps of it. What the peer takes, by which this end sends, may be less.
+    pub(crate) fn peer_smss(self, config: &Config) -> u32 {
+        self.payload_of(config.mss)
+    }
+
     /// What a segment of this size carries beside the options. With a FIN it stays below 2¹⁶ sequence numbers: RFC 2675 §5,
     /// the largest MSS says no more than that there is no bound.
     pub(crate) fn payload_of(self, mss: Mss) -> u32 {

@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use policy::Feedback;
 use units::{Duration, Instant};
-use wire::{
-    Control, Flags, Mss, Options, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
-};
+use wire::{Control, Flags, Mss, Options, Segment, SeqNum, Timestamps, UnscaledWindow, WindowScale};
 
 use crate::config::{Config, Negotiated};
 use crate::event::{CallError, CloseReason, Event, Events};
@@ -221,7 +219,10 @@ impl Connection {
     /// Takes up to `bytes` that arrived in order, which lets the peer send more; returns how many.
     pub fn read(&mut self, bytes: u32) -> u32 {
         let taken = self.rcv.read(bytes);
-        if taken > 0 && self.state.can_receive() && self.rcv.owes_window_update(self.snd.smss) {
+        if taken > 0
+            && self.state.can_receive()
+            && self.rcv.owes_window_update(self.negotiated.peer_smss(&self.config))
+        {
             self.rcv.ack_now();
         }
         taken
@@ -404,11 +405,6 @@ impl Connection {
         segment.seq.distance_from(self.snd.first_unacknowledged_byte())
     }
 
-    /// What of a segment's payload has arrived before, out of order.
-    pub(crate) fn overlaps(&self, segment: &Segment) -> Vec<SeqRange> {
-        self.rcv.overlaps(segment.seq, segment.payload_len)
-    }
-
     /// Gives back the memory of queues that are empty.
     pub(crate) fn release(&mut self) {
         self.snd.board.release();
@@ -481,7 +477,9 @@ impl Connection {
             options.timestamps = Some(self.timestamps(now));
         }
         let counted = self.negotiated.feedback == Feedback::Cumulative;
-        let window = self.rcv.advertise(self.negotiated.receive_scale, self.snd.smss, counted);
+        let (negotiated, config) = (&self.negotiated, &self.config);
+        let smss = || negotiated.peer_smss(config);
+        let window = self.rcv.advertise(negotiated.receive_scale, smss, counted);
         let ack = self.rcv.acknowledge(&mut self.timers.delayed_ack);
         // RFC 3168 §6.1.3: on every acknowledgment until the peer says that it has heard.
         let flags = Flags::NONE.with(Flags::ECE, self.rcv.echoes_mark());
@@ -491,7 +489,7 @@ impl Connection {
     // Out of line: the clock is a division, which would be done ahead for every segment, stamped or not.
     #[inline(never)]
     fn timestamps(&self, now: Instant) -> Timestamps {
-        Timestamps { val: timestamp_clock(now), ecr: self.rcv.timestamp_echo() }
+        Timestamps { val: self.timestamp_clock(now), ecr: self.rcv.timestamp_echo() }
     }
 
     /// The segment that opens: a SYN, or a SYN that also acknowledges one.

@@ -10,7 +10,7 @@ use units::{Duration, Instant};
 use wire::{Control, Segment, SeqNum};
 
 use crate::config::{Challenges, Config, KeepAlive};
-use crate::connection::Connection;
+use crate::connection::{Connection, timestamp_clock};
 use crate::event::CloseReason;
 use crate::icmp::IcmpError;
 use crate::state::State;
@@ -31,6 +31,8 @@ pub(crate) struct Guard {
     pub(crate) icmp: Option<IcmpError>,
     /// How many reports of packets that were too big have been believed in the period that began then.
     narrowed: (Instant, u8),
+    /// By how much the timestamps of this connection are ahead of the clock.
+    timestamp_offset: u32,
 }
 
 /// How a connection stands before it handles a segment, and whether the segment is one that only the peer could have sent.
@@ -56,6 +58,7 @@ impl Guard {
             owes_since: Instant::NEVER,
             icmp: None,
             narrowed: (now, 0),
+            timestamp_offset: 0,
         }
     }
 
@@ -122,6 +125,24 @@ impl Connection {
             guard.owes_since = Instant::NEVER;
             self.look_again(now);
         }
+    }
+
+    /// RFC 7323 §7.1: adds a number to all timestamps of this connection, so that they do not tell the clock to the peer.
+    /// To be called before the first segment leaves.
+    pub fn offset_timestamps(&mut self, offset: u32, now: Instant) {
+        self.guard_at(now).timestamp_offset = offset;
+    }
+
+    /// The clock of this connection's timestamps.
+    pub(crate) fn timestamp_clock(&self, now: Instant) -> u32 {
+        let offset = self.guard.as_ref().map_or(0, |guard| guard.timestamp_offset);
+        timestamp_clock(now).wrapping_add(offset)
+    }
+
+    /// When the peer last sent a segment that only it could have sent: acceptable in sequence number, acknowledgment and
+    /// timestamp. `None` for a connection without limits to its patience, which does not note it.
+    pub fn last_heard(&self) -> Option<Instant> {
+        Some(self.guard.as_ref()?.heard)
     }
 
     /// How things stand before a segment is handled, for [`note_handled`](Self::note_handled).

@@ -177,6 +177,10 @@ impl Receiver {
             offset: self.unread + start.distance_from(self.nxt),
             len: fresh.len(),
         };
+        if seq.before(start) {
+            // RFC 2883 §4.2: the part that had arrived before.
+            self.note_duplicate(seq, start.distance_from(seq));
+        }
         if start != self.nxt {
             // RFC 5681 §4.2: data out of order is acknowledged at once, each segment with its own duplicate.
             self.ack_now();
@@ -194,10 +198,14 @@ impl Receiver {
         Some(accepted)
     }
 
-    /// What has arrived out of order of these numbers.
-    pub(crate) fn overlaps(&self, seq: SeqNum, len: u32) -> Vec<SeqRange> {
-        let shared = |island: &&SeqRange| island.start().before(seq + len) && island.end().after(seq);
-        self.islands.iter().filter(shared).copied().collect()
+    /// Whether anything has arrived out of order.
+    pub(crate) fn has_islands(&self) -> bool {
+        !self.islands.is_empty()
+    }
+
+    /// RFC 2018 §8: forgets what has arrived out of order.
+    pub(crate) fn renege(&mut self) {
+        self.islands = Vec::new();
     }
 
     /// The peer's FIN stands at `at`, unless one stood elsewhere first, or more than that has arrived: then it is a lie.
@@ -225,8 +233,10 @@ impl Receiver {
 
     /// RFC 2883 §4: the next acknowledgment says that these bytes had arrived before, if they had.
     pub(crate) fn note_duplicate(&mut self, seq: SeqNum, len: u32) {
-        if (seq + len).at_or_before(self.nxt) {
-            self.duplicate = SeqRange::new(seq, seq + len);
+        if (seq + len).at_or_before(self.nxt)
+            && let Some(twice) = SeqRange::new(seq, seq + len)
+        {
+            self.duplicate = Some(twice);
         }
     }
 
@@ -244,7 +254,7 @@ impl Receiver {
     /// RFC 9293 §3.8.6.2.2: the window is reopened in steps worth a segment.
     pub(crate) fn owes_window_update(&self, smss: u32) -> bool {
         // Without this bound each read of an application that keeps up would cost an acknowledgment.
-        self.is_small(smss) && self.reopening(smss).is_some()
+        self.is_small(smss) && self.reopening(|| smss).is_some()
     }
 
     /// Whether the window holds a sender up.
@@ -293,9 +303,17 @@ impl Receiver {
 
     /// The window to advertise, before the acknowledgment beside it is noted as leaving. `counted` says that the peer knows a
     /// duplicate by what stands in it.
-    pub(crate) fn advertise(&mut self, scale: WindowScale, smss: u32, counted: bool) -> UnscaledWindow {
-        if let Some(edge) = self.reopening(smss)
-            && (self.islands.is_empty() || !counted || !self.keeps_window(edge, smss))
+    /// `smss`, the largest segment of the peer, is asked for only when it matters.
+    #[expect(clippy::inline_always, reason = "every segment carries a window: 2 % of all instructions")]
+    #[inline(always)]
+    pub(crate) fn advertise(
+        &mut self,
+        scale: WindowScale,
+        smss: impl Fn() -> u32,
+        counted: bool,
+    ) -> UnscaledWindow {
+        if let Some(edge) = self.reopening(&smss)
+            && (self.islands.is_empty() || !counted || !self.keeps_window(edge, smss()))
         {
             self.edge = edge;
         }
@@ -445,14 +463,14 @@ impl Receiver {
     }
 
     /// The new right edge, if it is worth announcing.
-    fn reopening(&self, smss: u32) -> Option<SeqNum> {
+    fn reopening(&self, smss: impl Fn() -> u32) -> Option<SeqNum> {
         let candidate = self.nxt + self.capacity.saturating_sub(self.unread);
         let gain = candidate.distance_from(self.edge);
         // RFC 9293 §3.8.6.2.2: by steps, so that no small window arises. While half of the buffer is open none can, and a
         // window that says the same every time lets the peer take its short way through a segment (Linux: prediction of the
         // header).
         let wide = || self.window() >= self.capacity / 2;
-        (gain > 0 && (gain >= smss.min(self.capacity / 2) || wide())).then_some(candidate)
+        (gain > 0 && (wide() || gain >= smss().min(self.capacity / 2))).then_some(candidate)
     }
 }
 
@@ -509,6 +527,18 @@ mod tests {
         assert!(rcv.ack_is_due());
         assert_eq!(blocks(&mut rcv), [(1, 501)]);
         assert_eq!(blocks(&mut rcv), []);
+    }
+
+    /// RFC 2883 §4: an empty segment is no duplicate, and takes the place of none.
+    #[test]
+    fn an_empty_segment_erases_no_report_of_a_duplicate() {
+        let mut rcv = receiver();
+        let delays = DelayedAck::RFC;
+        let mut timer = Instant::NEVER;
+        rcv.text(SeqNum::new(1), 500, Instant::ZERO, &delays, &mut timer);
+        rcv.note_duplicate(SeqNum::new(1), 500);
+        rcv.note_duplicate(SeqNum::new(500), 0);
+        assert_eq!(blocks(&mut rcv), [(1, 501)]);
     }
 
     /// RFC 5681 §4.2

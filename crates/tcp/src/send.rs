@@ -3,7 +3,7 @@
 //! Sequence space is `snd.una ≤ snd.nxt ≤ snd.max`. A timeout pulls `nxt` back to `una` and everything up to
 //! `max` is cut and sent again; otherwise `nxt = max`.
 
-use policy::loss::{LossDetector, Scoreboard};
+use policy::loss::{DUP_THRESH, LossDetector, Scoreboard};
 use policy::recovery::Recovery;
 use policy::rtt::RttEstimator;
 use policy::{AckSample, CongestionController, Segmenter, SendView};
@@ -57,8 +57,11 @@ pub struct SendState {
     pub wnd: u32,
     /// `MSS_c`: the largest payload of the next segment, in bytes.
     pub mss_c: u32,
-    /// Segments in flight.
+    /// Segments in flight. After a timeout, those that have been sent since.
     pub segments: u32,
+    /// The bytes that count against the congestion window: the pipe (RFC 6675 §4) while recovering by the
+    /// scoreboard, otherwise everything in flight.
+    pub in_network: u32,
     /// Duplicate acknowledgments since `una` last advanced.
     pub duplicates: u32,
     /// Whether a loss is being repaired without the timer.
@@ -184,6 +187,16 @@ impl Sender {
         }
     }
 
+    /// The same after a timeout, when what was in flight is lost: what counts is what has been sent since.
+    #[cold]
+    fn network_view(&self) -> SendView {
+        let view = self.view();
+        match self.pipe() {
+            Some(flight) => SendView { flight, flight_segments: self.board.pipe_segments(), ..view },
+            None => view,
+        }
+    }
+
     pub(crate) fn state(&self) -> SendState {
         SendState {
             una: self.una,
@@ -191,9 +204,10 @@ impl Sender {
             max: self.max,
             wnd: self.wnd,
             mss_c: self.mss_c(),
-            segments: self.board.segments(),
+            segments: if self.repair.grows { self.board.pipe_segments() } else { self.board.segments() },
+            in_network: self.pipe().unwrap_or_else(|| self.flight()),
             duplicates: self.policies.detector.duplicates(),
-            recovering: self.repair.is_on,
+            recovering: self.repair.is_on && !self.repair.grows,
         }
     }
 
@@ -210,13 +224,18 @@ impl Sender {
     /// Whether the segmenter allows another segment in flight.
     pub(crate) fn may_add_segment(&self, view: &SendView) -> bool {
         let Some(most) = self.policies.segmenter.max_segments(view) else { return true };
-        let in_flight = if self.pipe().is_some() {
-            self.board.pipe_segments()
-        } else {
-            // A duplicate acknowledgment stands for a segment that has left the network.
-            self.board.segments().saturating_sub(self.policies.detector.duplicates())
+        if self.pipe().is_some() {
+            return self.board.pipe_segments() < most;
+        }
+        // A duplicate acknowledgment stands for a segment that has left the network. Outside recovery only
+        // Limited Transmit (RFC 3042) sends another one for it, for the first two.
+        let duplicates = self.policies.detector.duplicates();
+        let left = match (self.repair.is_on, self.policies.limited_transmit) {
+            (true, _) => duplicates,
+            (false, true) => duplicates.min(DUP_THRESH - 1),
+            (false, false) => 0,
         };
-        in_flight < most
+        self.board.segments().saturating_sub(left) < most
     }
 
     /// The congestion window in force.
@@ -415,6 +434,7 @@ impl Sender {
         if self.policies.watched {
             self.note_delivered(ack);
         }
+        let segments = self.board.segments();
         let timed = self.board.ack(ack).timed;
         self.una = ack;
         self.nxt = self.nxt.latest(ack);
@@ -425,7 +445,7 @@ impl Sender {
         self.repair.recover = self.repair.recover.latest(ack - 1);
         self.ecn.acknowledged(ack);
         if self.policies.reported.is_none() {
-            self.measure(ack, now, timed.map(|at| now.since(at)).or(echo), config);
+            self.measure(ack, now, timed.map(|at| now.since(at)).or(echo), segments, config);
         }
         self.timeouts_in_a_row = 0;
         // Most policies look at no more of it than three facts, and it comes with every acknowledgment.
@@ -439,7 +459,9 @@ impl Sender {
         self.repair.limited = 0;
         if self.repair.is_on {
             if self.repair.grows {
-                let growth = self.policies.segmenter.growth(&self.view());
+                let view = self.network_view();
+                self.policies.segmenter.on_ack(&view);
+                let growth = self.policies.segmenter.growth(&view);
                 self.policies.controller.acknowledged(acked, app_limited, growth, sample.as_ref());
             } else if let Some(sample) = &sample {
                 self.policies.controller.observe(sample);
@@ -545,17 +567,25 @@ impl Sender {
     }
 
     /// Takes the measurement that `ack` completes: `each` is the one that every acknowledgment gives.
-    fn measure(&mut self, ack: SeqNum, now: Instant, each: Option<Duration>, config: &Config) {
+    /// `segments` were in flight before it.
+    fn measure(&mut self, ack: SeqNum, now: Instant, each: Option<Duration>, segments: u32, config: &Config) {
         let timed = self.timed().filter(|&(end, _)| ack.at_or_after(end));
         if timed.is_some() {
             self.stop_timing();
         }
-        let sample = match config.rtt_samples {
-            RttSamples::EveryAck => each,
-            RttSamples::OnePerWindow => timed.map(|(_, at)| now.since(at)),
-        };
-        if let Some(rtt) = sample {
-            self.rtt.sample(rtt, &config.rto);
+        match config.rtt_samples {
+            RttSamples::EveryAck => {
+                if let Some(rtt) = each {
+                    // RFC 7323, appendix G: an acknowledgment for two segments. Unlike there, the segments
+                    // are counted, because with framing they are smaller than SMSS.
+                    self.rtt.sample_of(rtt, segments.div_ceil(2), &config.rto);
+                }
+            }
+            RttSamples::OnePerWindow => {
+                if let Some((_, at)) = timed {
+                    self.rtt.sample(now.since(at), &config.rto);
+                }
+            }
         }
     }
 

@@ -13,7 +13,9 @@ impl Connection {
             return false;
         }
         let later = syn.seq.after(self.rcv.nxt);
-        match syn.options.timestamps.filter(|_| self.negotiated.timestamps) {
+        match syn.options.timestamps {
+            // RFC 6191 §2: segments of the old connection, without timestamps, are no part of the new one.
+            Some(_) if !self.negotiated.timestamps => later || self.config.timestamps,
             // RFC 6191 §2: a later timestamp is enough, with the same one the sequence number decides. The question is
             // not put to a clock that has been idle for 24 days: TIME-WAIT is shorter.
             Some(stamp) => match stamp.val.wrapping_sub(self.rcv.timestamp_echo()) {
@@ -49,10 +51,11 @@ mod tests {
         }
     }
 
-    /// In TIME-WAIT, with RCV.NXT at 1002 and, if there are timestamps, TS.Recent at 500.
-    fn waiting(timestamps: bool) -> Connection {
-        let config = Arc::new(Config { timestamps, ..Config::default() });
-        let negotiated = Negotiated::between_equals(&config);
+    /// In TIME-WAIT, with RCV.NXT at 1002 and, if there are timestamps, TS.Recent at 500. This end offers
+    /// timestamps, or not.
+    fn waiting(timestamps: bool, offered: bool) -> Connection {
+        let config = Arc::new(Config { timestamps: offered, ..Config::default() });
+        let negotiated = Negotiated { timestamps, ..Negotiated::between_equals(&config) };
         let iss = SeqNum::new(9);
         let mut connection = Connection::established(config, iss, SeqNum::new(1000), negotiated, 1000);
         connection.close().unwrap();
@@ -77,7 +80,7 @@ mod tests {
             (false, 1003, Some(1), true),
             (false, 1002, Some(501), false),
         ] {
-            let connection = waiting(timestamps);
+            let connection = waiting(timestamps, timestamps);
             let syn = segment(seq, None, Control::Syn, stamp);
             assert_eq!(connection.may_be_succeeded_by(&syn), begins, "{timestamps} {seq} {stamp:?}");
             for other in [
@@ -88,6 +91,9 @@ mod tests {
                 assert!(!connection.may_be_succeeded_by(&other));
             }
         }
+        // The old connection had no timestamps, and the new one will: its number may be any.
+        assert!(waiting(false, true).may_be_succeeded_by(&segment(7, None, Control::Syn, Some(1))));
+        assert!(!waiting(false, true).may_be_succeeded_by(&segment(7, None, Control::Syn, None)));
         let open = Connection::new(Arc::new(Config::default()), SeqNum::new(9));
         assert!(!open.may_be_succeeded_by(&segment(1003, None, Control::Syn, None)));
     }

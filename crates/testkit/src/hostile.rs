@@ -319,9 +319,10 @@ impl Victim {
         let (stream, config) = (&self.stream, &self.config);
         let snd = stream.send_state();
         self.segments = self.segments.max(snd.segments as usize);
-        // Rings double; a cut takes less than 64 bytes, and the islands, of which there are 256 at most, 4 kB.
+        // Rings double; a cut takes less than 64 bytes. There are 256 islands at most, 4 kB, and as many pieces of data
+        // out of order: 20 kB for their places, and 32 bytes at least for each.
         let buffers = 2 * (config.receive_buffer as usize + config.send_buffer as usize);
-        let most = buffers + 2 * 64 * self.segments + 10_000;
+        let most = buffers + 2 * 64 * self.segments + 40_000;
         let claims = [
             (snd.una.at_or_before(snd.nxt) && snd.nxt.at_or_before(snd.max), "una <= nxt <= max"),
             (stream.readable() <= config.receive_buffer, "what can be read fits the buffer"),

@@ -43,7 +43,10 @@ impl Tun {
     pub fn open(name: &str, offload: Offload) -> Result<Self, Error> {
         let fail = |source: io::Error| {
             let hint = hint(&source);
-            let error = Error::new(format!("make TUN device `{name}`"), source);
+            // A name with `%d` is a template, and nobody has seen it.
+            let template = name.is_empty() || name.contains('%');
+            let device = if template { "a TUN device".to_owned() } else { format!("TUN device `{name}`") };
+            let error = Error::new(format!("make {device}"), source);
             match hint {
                 Some(hint) => error.with_hint(hint),
                 None => error,
@@ -184,6 +187,9 @@ fn hint(source: &io::Error) -> Option<&'static str> {
             "only root may open `/dev/net/tun` here: run it as root, or let everybody open it, as most systems do: \
              `chmod 666 /dev/net/tun`",
         ),
+        libc::ENOTTY => {
+            Some("`/dev/net/tun` is not the TUN device here: `mknod /dev/net/tun c 10 200` makes it")
+        }
         libc::EBUSY => Some("the name is in use: take another"),
         _ => None,
     }

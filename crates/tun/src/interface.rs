@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use rustix::net::netdevice::{index_to_name, name_to_index};
 use units::{Duration, Instant};
 
-use crate::netlink::{self, Request, attributes, number};
+use crate::netlink::{self, Request, attributes, half, number};
 use crate::{Clock, Error};
 
 /// The addresses that begin with the same bits.
@@ -40,6 +40,21 @@ impl Prefix {
         self.len
     }
 
+    /// Whether `address` is one of them.
+    pub const fn contains(self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(one), IpAddr::V4(other)) => {
+                let apart = one.to_bits() ^ other.to_bits();
+                apart.leading_zeros() >= self.len as u32
+            }
+            (IpAddr::V6(one), IpAddr::V6(other)) => {
+                let apart = one.to_bits() ^ other.to_bits();
+                apart.leading_zeros() >= self.len as u32
+            }
+            _ => false,
+        }
+    }
+
     /// Whether they share nothing.
     pub const fn is_empty(self) -> bool {
         self.len == 0
@@ -59,6 +74,19 @@ pub struct Address {
     pub prefix: Prefix,
     /// The interface, by number.
     pub interface: u32,
+}
+
+/// A route of the namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// Where it leads.
+    pub destination: Prefix,
+    /// Whether its destination is this machine.
+    pub is_local: bool,
+    /// Whether its destination is every machine of a network.
+    pub is_broadcast: bool,
+    /// The routers that it goes through.
+    pub gateways: Vec<IpAddr>,
 }
 
 /// What an interface counts, since it was made.
@@ -272,17 +300,23 @@ impl Interface {
     /// # Errors
     /// When the system refuses.
     pub fn addresses() -> Result<Vec<Address>, Error> {
-        let mut found = Vec::new();
-        let request = Request::new(libc::RTM_GETADDR, libc::NLM_F_DUMP, &[0; 8]);
-        let result = netlink::open().and_then(|socket| {
-            request.answer(&socket, |kind, body| {
-                if kind == libc::RTM_NEWADDR {
-                    found.extend(address(body));
-                }
-            })
-        });
-        result.map_err(|e| Error::new("list the addresses of this network namespace", e))?;
-        Ok(found)
+        list("addresses", libc::RTM_GETADDR, libc::RTM_NEWADDR, &[0; 8], address)
+    }
+
+    /// Every route of the namespace, those that the kernel keeps for itself included.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn routes() -> Result<Vec<Route>, Error> {
+        list("routes", libc::RTM_GETROUTE, libc::RTM_NEWROUTE, &[0; 12], route)
+    }
+
+    /// The neighbours of the namespace that have answered: who has been seen on the networks of its interfaces.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn neighbours() -> Result<Vec<IpAddr>, Error> {
+        list("neighbours", libc::RTM_GETNEIGH, libc::RTM_NEWNEIGH, &[0; 12], neighbour)
     }
 
     /// What it has counted.
@@ -351,16 +385,90 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
+/// Asks for a list of the calling thread's namespace and reads each entry of the kind `entry`.
+fn list<T>(
+    what: &str,
+    request: u16,
+    entry: u16,
+    fixed: &[u8],
+    read: impl Fn(&[u8]) -> Option<T>,
+) -> Result<Vec<T>, Error> {
+    let mut found = Vec::new();
+    let request = Request::new(request, libc::NLM_F_DUMP, fixed);
+    let result = netlink::open().and_then(|socket| {
+        request.answer(&socket, |kind, body| {
+            if kind == entry {
+                found.extend(read(body));
+            }
+        })
+    });
+    result.map_err(|e| Error::new(format!("list the {what} of this network namespace"), e))?;
+    Ok(found)
+}
+
+/// What an `RTM_NEWROUTE` says.
+fn route(body: &[u8]) -> Option<Route> {
+    /// `struct rtnexthop` without its attributes.
+    const NEXT_HOP_BYTES: usize = 8;
+    let (family, len, kind) = (i32::from(*body.first()?), *body.get(1)?, *body.get(7)?);
+    let (mut address, mut gateways) = (
+        match family {
+            libc::AF_INET => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            libc::AF_INET6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+            _ => return None,
+        },
+        Vec::new(),
+    );
+    for (kind, value) in attributes(body.get(12..)?) {
+        match kind {
+            libc::RTA_DST => address = ip(value)?,
+            libc::RTA_GATEWAY => gateways.extend(ip(value)),
+            // A gateway of the other family: the family, then the address.
+            libc::RTA_VIA => gateways.extend(value.get(2..).and_then(ip)),
+            libc::RTA_MULTIPATH => {
+                let mut rest = value;
+                while let Some(len) = half(rest, 0).map(usize::from).filter(|&len| len >= NEXT_HOP_BYTES) {
+                    let hop = attributes(rest.get(NEXT_HOP_BYTES..len).unwrap_or_default());
+                    let to = hop.filter(|&(kind, _)| kind == libc::RTA_GATEWAY);
+                    gateways.extend(to.filter_map(|(_, value)| ip(value)));
+                    rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(Route {
+        destination: Prefix::new(address, len)?,
+        is_local: kind == libc::RTN_LOCAL,
+        is_broadcast: kind == libc::RTN_BROADCAST,
+        gateways,
+    })
+}
+
+/// What an `RTM_NEWNEIGH` says, when the neighbour has answered.
+fn neighbour(body: &[u8]) -> Option<IpAddr> {
+    const STATE_AT: usize = 8;
+    let silent = libc::NUD_INCOMPLETE | libc::NUD_FAILED | libc::NUD_NOARP;
+    if half(body, STATE_AT)? & silent != 0 {
+        return None;
+    }
+    let (_, value) = attributes(body.get(12..)?).find(|&(kind, _)| kind == libc::NDA_DST)?;
+    ip(value)
+}
+
+/// An address as the kernel writes it.
+fn ip(octets: &[u8]) -> Option<IpAddr> {
+    match <[u8; 4]>::try_from(octets) {
+        Ok(octets) => Some(octets.into()),
+        Err(_) => <[u8; 16]>::try_from(octets).ok().map(IpAddr::from),
+    }
+}
+
 /// What an `RTM_NEWADDR` says.
 fn address(body: &[u8]) -> Option<Address> {
     let (len, interface) = (*body.get(1)?, number(body, 4)?);
     // The interface's own is the local one; IPv6 gives it as the address when there is no peer.
     let of = |wanted: u16| attributes(body.get(8..)?).find(|&(kind, _)| kind == wanted);
     let (_, value) = of(libc::IFA_LOCAL).or_else(|| of(libc::IFA_ADDRESS))?;
-    let address = if let Ok(octets) = <[u8; 4]>::try_from(value) {
-        IpAddr::from(octets)
-    } else {
-        IpAddr::from(<[u8; 16]>::try_from(value).ok()?)
-    };
-    Some(Address { prefix: Prefix::new(address, len)?, interface })
+    Some(Address { prefix: Prefix::new(ip(value)?, len)?, interface })
 }

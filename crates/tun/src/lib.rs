@@ -25,7 +25,7 @@ mod sys;
 pub use clock::{Clock, Priority, TimerSlack};
 pub use device::{Offload, Tun};
 pub use error::Error;
-pub use interface::{Address, Interface, Prefix, Statistics};
+pub use interface::{Address, Interface, Prefix, Route, Statistics};
 pub use namespace::NetNamespace;
 pub use own::{Handed, in_own_namespaces};
 pub use rustix::event::{PollFd, PollFlags};

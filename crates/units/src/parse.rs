@@ -4,16 +4,42 @@ use thiserror::Error;
 
 /// A quantity that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{text}` is not {wanted}")]
+#[error("`{text}` {problem}")]
 pub struct ParseError {
     text: String,
-    wanted: &'static str,
+    problem: String,
 }
 
 impl ParseError {
-    pub(crate) fn new(text: &str, wanted: &'static str) -> Self {
-        Self { text: text.to_owned(), wanted }
+    /// The text is not a quantity of this kind.
+    pub(crate) fn new(text: &str, wanted: &str) -> Self {
+        Self::because(text, format!("is not {wanted}"))
     }
+
+    /// The text is a quantity that does not fit.
+    pub(crate) fn too_large(text: &str, units: &Units) -> Self {
+        Self::because(text, format!("is too large: the most is {}", units.most))
+    }
+
+    /// The same problem of another text.
+    pub(crate) fn about(self, text: &str) -> Self {
+        Self { text: text.to_owned(), ..self }
+    }
+
+    /// The text is refused for another reason; `problem` continues the sentence.
+    pub(crate) fn because(text: &str, problem: String) -> Self {
+        Self { text: text.to_owned(), problem }
+    }
+}
+
+/// The units of one kind of quantity, and the words for its errors.
+pub(crate) struct Units {
+    /// Each unit's name, and how many of the smallest unit it is.
+    pub(crate) names: &'static [(&'static str, u64)],
+    /// Completes the sentence "... is not ...".
+    pub(crate) wanted: &'static str,
+    /// The largest value that fits, as a person writes it.
+    pub(crate) most: &'static str,
 }
 
 /// Reads a size in bytes: `"150kB"`, `"1.5MB"`, `"576B"` (powers of ten), `"64KiB"`, `"1MiB"` (powers of two).
@@ -21,37 +47,47 @@ impl ParseError {
 /// # Errors
 /// When the text has no unit, an unknown one, is negative or does not fit.
 pub fn parse_bytes(text: &str) -> Result<u64, ParseError> {
-    const UNITS: &[(&str, u64)] = &[
-        ("B", 1),
-        ("kB", 1_000),
-        ("KiB", 1 << 10),
-        ("MB", 1_000_000),
-        ("MiB", 1 << 20),
-        ("GB", 1_000_000_000),
-    ];
-    scaled(text, UNITS, "a size such as `150kB` or `64KiB`")
+    const UNITS: Units = Units {
+        names: &[
+            ("B", 1),
+            ("kB", 1_000),
+            ("KiB", 1 << 10),
+            ("MB", 1_000_000),
+            ("MiB", 1 << 20),
+            ("GB", 1_000_000_000),
+        ],
+        wanted: "a size such as `150kB` or `64KiB`",
+        most: "18446744073GB",
+    };
+    scaled(text, &UNITS)
+}
+
+/// Splits a quantity into its number and its unit; `None` without a unit.
+pub(crate) fn number_and_unit(text: &str) -> Option<(&str, &str)> {
+    let trimmed = text.trim();
+    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+    Some((&trimmed[..split], trimmed[split..].trim()))
 }
 
 /// A decimal number and a unit, as a whole number of the smallest unit. Exact: no floating point.
-pub(crate) fn scaled(text: &str, units: &[(&str, u64)], wanted: &'static str) -> Result<u64, ParseError> {
-    let error = || ParseError::new(text, wanted);
-    let trimmed = text.trim();
-    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).ok_or_else(error)?;
-    let (number, unit) = (&trimmed[..split], trimmed[split..].trim());
-    let &(_, scale) = units.iter().find(|(name, _)| *name == unit).ok_or_else(error)?;
+pub(crate) fn scaled(text: &str, units: &Units) -> Result<u64, ParseError> {
+    let error = || ParseError::new(text, units.wanted);
+    let too_large = || ParseError::too_large(text, units);
+    let (number, unit) = number_and_unit(text).ok_or_else(error)?;
+    let &(_, scale) = units.names.iter().find(|(name, _)| *name == unit).ok_or_else(error)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() || fraction.len() > 18 {
         return Err(error());
     }
     let digits = |part: &str| if part.is_empty() { Ok(0) } else { part.parse::<u128>() };
-    let whole = digits(whole).map_err(|_| error())?;
+    let whole = digits(whole).map_err(|_| too_large())?; // only digits are left in front of the point
     let denominator = 10u128.pow(u32::try_from(fraction.len()).map_err(|_| error())?);
     let fraction = digits(fraction).map_err(|_| error())?;
     let value = whole
         .checked_mul(u128::from(scale))
         .and_then(|v| v.checked_add(fraction * u128::from(scale) / denominator))
-        .ok_or_else(error)?;
-    u64::try_from(value).map_err(|_| error())
+        .ok_or_else(too_large)?;
+    u64::try_from(value).map_err(|_| too_large())
 }
 
 #[cfg(test)]
@@ -66,6 +102,11 @@ mod tests {
         for bad in ["150", "kB", "-1kB", ".B", "1e3B", "99999999999999999999GB"] {
             assert!(parse_bytes(bad).is_err(), "{bad} parsed");
         }
+        assert_eq!(
+            parse_bytes("99999999999999999999GB").unwrap_err().to_string(),
+            "`99999999999999999999GB` is too large: the most is 18446744073GB"
+        );
+        assert_eq!(parse_bytes("18446744073GB"), Ok(18_446_744_073_000_000_000));
         assert_eq!(
             parse_bytes("3 furlongs").unwrap_err().to_string(),
             "`3 furlongs` is not a size such as `150kB` or `64KiB`"

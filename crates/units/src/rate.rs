@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::parse::{ParseError, scaled};
+use crate::parse::{ParseError, Units, number_and_unit, scaled};
 use crate::time::{Duration, Instant};
 
 const NANOS_PER_SEC: u128 = 1_000_000_000;
@@ -45,24 +45,49 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Accepts `bit`, `b/s`, `kbit`, `kb/s`, `Mbit`, `Mb/s`, `Gbit`, `Gb/s` (powers of ten; case of `k`/`M`/`G` free).
+/// Accepts `b/s`, `bps`, `bit` and `bit/s`, each with `k`, `M` or `G` (powers of ten) before it. Capital and small letters
+/// mean the same but for `b`: `B` is a byte, and a number of bytes per second is refused, with the rate in bits beside it.
 impl FromStr for Rate {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        const UNITS: &[(&str, u64)] = &[
-            ("bit", 1),
-            ("b/s", 1),
-            ("kbit", 1_000),
-            ("kb/s", 1_000),
-            ("mbit", 1_000_000),
-            ("mb/s", 1_000_000),
-            ("gbit", 1_000_000_000),
-            ("gb/s", 1_000_000_000),
-        ];
-        const WANTED: &str = "a rate above zero such as `10Mb/s` or `32kbit`";
-        let bits =
-            scaled(&text.to_ascii_lowercase(), UNITS, WANTED).map_err(|_| ParseError::new(text, WANTED))?;
-        Self::from_bits_per_sec(bits).ok_or_else(|| ParseError::new(text, WANTED))
+        const UNITS: Units = Units {
+            names: &[("b/s", 1), ("kb/s", 1_000), ("Mb/s", 1_000_000), ("Gb/s", 1_000_000_000)],
+            wanted: "a rate above zero such as `10Mb/s` or `32kbit`",
+            most: "1000000Gb/s",
+        };
+        let error = || ParseError::new(text, UNITS.wanted);
+        let (number, unit) = number_and_unit(text).ok_or_else(error)?;
+        let (bytes, unit) = in_bits(unit).ok_or_else(error)?;
+        let rate = scaled(&format!("{number}{unit}"), &UNITS).map_err(|e| e.about(text))?;
+        if rate > Self::MAX.0 {
+            return Err(ParseError::too_large(text, &UNITS));
+        }
+        if bytes {
+            let eightfold = Self::from_bits_per_sec(rate.saturating_mul(8));
+            let meant = eightfold.map(|bits| format!(": did you mean `{bits}` or `{number}{unit}`?"));
+            let problem =
+                format!("is in bytes per second, and a rate is in bits{}", meant.unwrap_or_default());
+            return Err(ParseError::because(text, problem));
+        }
+        Self::from_bits_per_sec(rate).ok_or_else(error)
+    }
+}
+
+/// Whether a unit counts bytes, and the unit of bits with the same prefix; `None` for what is no unit of a rate.
+fn in_bits(unit: &str) -> Option<(bool, &'static str)> {
+    let (name, base) = match unit.chars().next()? {
+        'k' | 'K' => ("kb/s", &unit[1..]),
+        'm' | 'M' => ("Mb/s", &unit[1..]),
+        'g' | 'G' => ("Gb/s", &unit[1..]),
+        _ => ("b/s", unit),
+    };
+    let small = base.to_ascii_lowercase();
+    match small.as_str() {
+        "bit" | "bit/s" => Some((false, name)),
+        "b/s" | "bps" => Some((base.starts_with('B'), name)),
+        "byte/s" | "bytes/s" => Some((true, name)),
+        _ if base == "B" => Some((true, name)),
+        _ => None,
     }
 }
 
@@ -181,5 +206,43 @@ mod tests {
             assert!(bad.parse::<Rate>().is_err(), "{bad} parsed");
         }
         assert_eq!("1.5Mb/s".parse(), Ok(rate(1_500_000)));
+    }
+
+    #[test]
+    fn every_way_to_write_a_rate_is_read() {
+        for (text, bits) in [
+            ("8bit", 8),
+            ("8b/s", 8),
+            ("8bps", 8),
+            ("32kbit", 32_000),
+            ("32 Kb/s", 32_000),
+            ("10Mbps", 10_000_000),
+            ("10mbit", 10_000_000),
+            ("10Mbit/s", 10_000_000),
+            ("10mb/s", 10_000_000),
+            ("1Gbps", 1_000_000_000),
+            ("2gbit", 2_000_000_000),
+        ] {
+            assert_eq!(text.parse(), Ok(rate(bits)), "{text}");
+        }
+    }
+
+    #[test]
+    fn bytes_per_second_are_refused_with_the_rate_in_bits() {
+        for (text, problem) in [
+            ("1MB/s", "did you mean `8Mb/s` or `1Mb/s`?"),
+            ("1.5kB/s", "did you mean `12kb/s` or `1.5kb/s`?"),
+            ("125B/s", "did you mean `1kb/s` or `125b/s`?"),
+            ("10MB", "did you mean `80Mb/s` or `10Mb/s`?"),
+            ("10MBps", "did you mean `80Mb/s` or `10Mb/s`?"),
+            ("10MBPS", "did you mean `80Mb/s` or `10Mb/s`?"),
+        ] {
+            let error = text.parse::<Rate>().unwrap_err().to_string();
+            assert_eq!(error, format!("`{text}` is in bytes per second, and a rate is in bits: {problem}"));
+        }
+        let large = "9999999999Gb/s".parse::<Rate>().unwrap_err().to_string();
+        assert_eq!(large, "`9999999999Gb/s` is too large: the most is 1000000Gb/s");
+        let huge = "99999999999999999999Gb/s".parse::<Rate>().unwrap_err().to_string();
+        assert_eq!(huge, "`99999999999999999999Gb/s` is too large: the most is 1000000Gb/s");
     }
 }

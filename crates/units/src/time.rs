@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 use std::str::FromStr;
 
-use crate::parse::{ParseError, scaled};
+use crate::parse::{ParseError, Units, scaled};
 
 /// A point in time: nanoseconds since the run began.
 ///
@@ -149,15 +149,19 @@ impl fmt::Display for Duration {
 impl FromStr for Duration {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        const UNITS: &[(&str, u64)] = &[
-            ("ns", 1),
-            ("us", 1_000),
-            ("ms", 1_000_000),
-            ("s", 1_000_000_000),
-            ("min", 60_000_000_000),
-            ("h", 3_600_000_000_000),
-        ];
-        scaled(text, UNITS, "a duration such as `20ms` or `1.5s`").map(Self)
+        const UNITS: Units = Units {
+            names: &[
+                ("ns", 1),
+                ("us", 1_000),
+                ("ms", 1_000_000),
+                ("s", 1_000_000_000),
+                ("min", 60_000_000_000),
+                ("h", 3_600_000_000_000),
+            ],
+            wanted: "a duration such as `20ms` or `1.5s`",
+            most: "5124095h",
+        };
+        scaled(text, &UNITS).map(Self)
     }
 }
 
@@ -179,6 +183,13 @@ mod tests {
             let up = Instant::from_nanos(at).ceil_to(Duration::from_nanos(tick)).as_nanos();
             prop_assert!(up >= at && up - at < tick && up.is_multiple_of(tick));
         }
+    }
+
+    #[test]
+    fn a_duration_that_does_not_fit_is_called_too_large() {
+        let error = "999999999999h".parse::<Duration>().unwrap_err();
+        assert_eq!(error.to_string(), "`999999999999h` is too large: the most is 5124095h");
+        assert!("5124095h".parse::<Duration>().is_ok());
     }
 
     #[test]

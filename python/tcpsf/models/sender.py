@@ -68,6 +68,8 @@ class _Play:
     fast: bool = False
     """Whether that recovery is a fast one, and not after a timeout."""
     rescued: bool = False
+    rescue_after: int = 0
+    """Past the first retransmission of this recovery: more must be acknowledged before a rescue."""
     backoff: int = 0
     timer: float = NEVER
     probe: float = NEVER
@@ -122,11 +124,12 @@ def _out(play: _Play) -> list[int]:
 
 
 def _pipe(play: _Play) -> float:
-    """What is in flight: in fast recovery, and with RACK, less what is SACKed or lost (Linux's count is like it).
+    """The bytes in flight, less those SACKed or lost.
 
-    RFC 6675 §4, SetPipe (): what was sent again though not taken for lost is out twice.
+    Outside recovery RFC 5681 counts SACKed segments as in flight; RACK senders (Linux) do not.
+    RFC 6675 §4, SetPipe (): a segment sent again that is not marked lost counts twice.
     """
-    if not play.detection.rack and not (play.fast and play.recover > play.una):
+    if not play.detection.rack and play.recover <= play.una:
         return sum(play.train.costs[each] for each in range(play.una, play.next) if each not in play.marked)
     return sum(
         play.train.costs[each] * (2 if each in play.twice else 1) for each in _out(play) if each not in play.marked
@@ -163,7 +166,9 @@ def _next_segment(play: _Play) -> int | None:
     below = [each for each in out if each < highest]
     if below:
         return below[0]
-    return out[-1] if out and out[-1] + 1 == play.next and not play.rescued else None
+    if play.una <= play.rescue_after or play.rescued:
+        return None
+    return out[-1] if out and out[-1] + 1 == play.next else None
 
 
 def _restart(play: _Play) -> None:
@@ -253,6 +258,7 @@ def _lose(play: _Play, found: Sequence[int]) -> None:
         play.threshold = max(flight / 2.0, 2.0 * play.train.full)
         play.window = play.threshold
         play.recover, play.fast, play.rescued = play.next, True, False
+        play.rescue_after = play.una + 1
     play.marked.update(found)
     _transmit(play, min(play.marked))
 
@@ -269,9 +275,7 @@ def _on_probe(play: _Play) -> None:
 
 
 def _on_timeout(play: _Play) -> None:
-    """RFC 6298 §5.4 to §5.6; what is out is lost, and without RACK also what was SACKed (RFC 6675 §5.1)."""
-    if not play.detection.rack:
-        play.sacked.clear()
+    """RFC 6298 §5.4 to §5.6. Everything that is not SACKed is lost; reports are kept (RFC 6675 §5.1)."""
     flight = sum(play.train.costs[each] for each in range(play.una, play.next))
     play.threshold = max(flight / 2.0, 2.0 * play.train.full)
     play.window = play.train.full
@@ -279,5 +283,6 @@ def _on_timeout(play: _Play) -> None:
     play.backoff += 1
     play.reorder = play.probe = NEVER
     play.marked.update(_out(play))
+    play.twice.clear()
     _transmit(play, play.una)
     _restart(play)

@@ -32,6 +32,11 @@ impl LossDetector for Sack {
         board.mark_lost(DUP_THRESH, first);
     }
 
+    fn survives_timeout(&self) -> bool {
+        // RFC 6675 §5.1. SACK1 forgets all reports.
+        self.asks_board
+    }
+
     fn reset(&mut self) {
         self.count = 0;
     }

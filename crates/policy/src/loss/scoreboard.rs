@@ -266,10 +266,7 @@ impl Scoreboard {
             if earlier(cut) && !cut.awaits_repair() {
                 let due = cut.sent_at() + waited;
                 if due <= now {
-                    self.change(index, |cut| {
-                        cut.set(Mark::Lost);
-                        cut.unset(Mark::Resent);
-                    });
+                    self.change(index, Cut::lose);
                     judged.lost = true;
                 } else {
                     judged.look_again = judged.look_again.min(due);
@@ -286,20 +283,56 @@ impl Scoreboard {
         judged
     }
 
-    /// Marks everything that hasn't been reported as lost, and the first cut in any case.
+    /// Marks every cut that has not been reported as lost and not resent. If the first one has been
+    /// reported, all reports are forgotten: see [`has_reneged`](Self::has_reneged).
     pub fn mark_all_lost(&mut self) {
+        let keep_reports = !self.has_reneged();
         for index in 0..self.cuts.len() {
-            let cut = &self.cuts[index];
-            if index == 0 || !cut.is(Mark::Sacked) {
+            if !keep_reports || !self.cuts[index].is(Mark::Sacked) {
                 self.change(index, |cut| {
                     cut.unset(Mark::Sacked);
-                    cut.unset(Mark::Resent);
-                    cut.set(Mark::Lost);
+                    cut.lose();
                 });
             }
         }
         self.marks.look_again();
         self.settle();
+    }
+
+    /// Whether the first cut has been reported. The cumulative acknowledgment, which stops before it,
+    /// contradicts that report: the receiver has discarded data that it had reported (RFC 2018 §8).
+    pub fn has_reneged(&self) -> bool {
+        self.marks.any() && self.cuts.front().is_some_and(|cut| cut.is(Mark::Sacked))
+    }
+
+    /// Marks the first cut as lost and not resent, unless it has been reported.
+    #[cold]
+    pub fn mark_first_lost(&mut self) {
+        if self.cuts.front().is_some_and(|cut| !cut.is(Mark::Sacked)) {
+            self.change(0, Cut::lose);
+            self.marks.look_again();
+            self.settle();
+        }
+    }
+
+    /// Whether the first cut has been resent since recovery began.
+    pub fn first_is_resent(&self) -> bool {
+        self.marks.any() && self.cuts.front().is_some_and(|cut| cut.is(Mark::Resent))
+    }
+
+    /// The bytes from the next lost cut on that are lost, not resent and contiguous, but no more than
+    /// `limit`, in sequence numbers.
+    pub fn lost_run(&self, limit: u32) -> u32 {
+        let Some(first) = self.next_lost() else { return 0 };
+        let mut bytes = first.len();
+        let mut index = self.marks.next_lost as usize + 1;
+        while bytes < limit
+            && let Some(cut) = self.cuts.get(index).filter(|cut| cut.awaits_repair())
+        {
+            bytes += cut.len();
+            index += 1;
+        }
+        bytes.min(limit)
     }
 
     /// RFC 6675 §4, `NextSeg` rule (1): the first lost segment that hasn't been resent.
@@ -330,11 +363,14 @@ impl Scoreboard {
         self.cuts.front().copied()
     }
 
-    /// Notes that the first `len` numbers of the cut at `seq` were sent again; a longer cut is split there.
+    /// Notes that `len` numbers from `seq` on, where a cut begins, were sent again as one segment. A longer
+    /// cut is split there. A shorter one takes numbers from the lost cuts behind it.
     pub fn resend(&mut self, seq: SeqNum, len: u32, now: Instant) {
         let index = self.place_of(seq);
         let Some(&cut) = self.cuts.get(index).filter(|cut| cut.seq() == seq) else { return };
-        if len < cut.len() {
+        if len > cut.len() {
+            self.lengthen(index, len);
+        } else if len < cut.len() {
             // The bytes in the pipe stay the same; one segment becomes two.
             let (head, tail) = cut.split(len);
             self.cuts[index] = head;
@@ -344,6 +380,28 @@ impl Scoreboard {
         }
         self.change(index, |cut| cut.resend(now));
         self.settle();
+    }
+
+    /// Makes the cut at `index` `len` numbers long with those of the cuts behind it, as far as these are lost
+    /// and not resent, as it is itself. None of them is in the pipe.
+    #[cold]
+    fn lengthen(&mut self, index: usize, len: u32) {
+        if !self.cuts[index].awaits_repair() {
+            return;
+        }
+        while let Some(&next) = self.cuts.get(index + 1).filter(|cut| cut.awaits_repair()) {
+            let missing = len - self.cuts[index].len();
+            if missing == 0 {
+                return;
+            }
+            self.cuts[index].lengthen(missing.min(next.len()));
+            if missing < next.len() {
+                self.cuts[index + 1] = next.split(missing).1;
+            } else {
+                self.cuts.remove(index + 1);
+                self.marks.removed(index + 1, &next);
+            }
+        }
     }
 
     /// Takes the first segment longer than `longest`, and everything behind it, out of the queue: it counts as not sent.
@@ -383,8 +441,7 @@ impl Scoreboard {
         self.settle();
     }
 
-    /// Forgets everything in flight. RFC 2018 §8: after a timeout prior SACK information must not decide what
-    /// is resent, because the receiver may have dropped it.
+    /// Forgets everything in flight.
     pub fn clear(&mut self) {
         self.cuts.clear();
         (self.pipe, self.pipe_segments) = (0, 0);

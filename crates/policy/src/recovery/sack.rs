@@ -4,17 +4,36 @@ use crate::facts::LossSample;
 use crate::loss::{Cut, Scoreboard};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
-/// RFC 6675 §5: what is believed to be in the network (the scoreboard's pipe) is held against the reduced
-/// window; no inflation is needed, because what left the network is known.
+/// RFC 6675 §5: the scoreboard's pipe, an estimate of the bytes in the network, is held against the
+/// reduced window. No inflation is needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SackPipe {
-    /// RFC 6675 §4, `NextSeg` rule (4) has been used in this recovery.
-    rescued: bool,
+    stage: Stage,
+}
+
+/// How far recovery has come, as far as `NextSeg` asks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    /// Fast recovery has begun, and its first retransmission has not left yet.
+    #[default]
+    Entered,
+    /// The first retransmission has left. So many bytes from it on are not acknowledged.
+    FirstResent(u32),
+    /// More than the first retransmission is acknowledged: a rescue retransmission is allowed.
+    Advanced,
+    /// The rescue retransmission of this recovery has been made.
+    Rescued,
+    /// A timeout began this recovery.
+    AfterTimeout,
 }
 
 impl Recovery for SackPipe {
     fn enter(&mut self, _loss: &LossSample) {
-        self.rescued = false;
+        self.stage = Stage::Entered;
+    }
+
+    fn enter_after_timeout(&mut self) {
+        self.stage = Stage::AfterTimeout;
     }
 
     fn on_duplicate(&mut self, _segment: u32) {}
@@ -22,6 +41,14 @@ impl Recovery for SackPipe {
     fn on_ack(&mut self, ack: &RecoveryAck) -> Progress {
         if ack.full {
             return Progress::Done { cwnd: ack.cwnd };
+        }
+        if let Stage::FirstResent(left) = self.stage {
+            // RFC 6675 §4, NextSeg rule (4): HighACK must be greater than RescueRxt, which step (4.3) of
+            // §5 sets to the end of the first retransmission. Its acknowledgment alone is not enough.
+            self.stage = match left.checked_sub(ack.acked) {
+                Some(left) => Stage::FirstResent(left),
+                None => Stage::Advanced,
+            };
         }
         // RFC 6675 §5, step (B): the scoreboard says what to send. RFC 6298 §5.3 restarts the timer.
         Progress::Partial { resend: false, restart_timer: true }
@@ -36,18 +63,27 @@ impl Recovery for SackPipe {
     }
 
     /// RFC 6675 §4, `NextSeg`: (1) what is lost, (2) new data, (3) what may be lost, (4) once, the last segment.
+    /// After a timeout §5.1 finds `NextSeg` inappropriate: what is lost is filled in, and new data follows.
     fn next_repair(&mut self, board: &Scoreboard, new_data: bool) -> Option<Cut> {
         if let Some(lost) = board.next_lost() {
             return Some(lost);
         }
-        if new_data {
+        if new_data || self.stage == Stage::AfterTimeout {
             return None;
         }
         if let Some(hole) = board.next_hole() {
             return Some(hole);
         }
-        if std::mem::replace(&mut self.rescued, true) { None } else { board.last_hole() }
+        if self.stage != Stage::Advanced {
+            return None;
+        }
+        self.stage = Stage::Rescued;
+        board.last_hole()
     }
 
-    fn on_sent(&mut self, _bytes: u32) {}
+    fn on_sent(&mut self, bytes: u32) {
+        if self.stage == Stage::Entered {
+            self.stage = Stage::FirstResent(bytes);
+        }
+    }
 }

@@ -39,9 +39,10 @@ impl Segmenter for FixedSize {
     fn on_ack(&mut self, _view: &SendView) {}
 
     fn on_reduction(&mut self, view: &SendView) {
-        // The papers take IW = LW. With a large initial window, N_sf segments of it are full-sized and there
-        // would be no framing in the regime that the reduction enters; the loss window is the other cwnd_0.
-        if self.regime.holds(view) && self.reduced >= view.smss {
+        // The papers take IW = LW. With a larger initial window its segments are so long that N_sf of them do
+        // not fit into the reduced window, and too few would follow a loss. The loss window is the other cwnd_0.
+        let reduced = self.reduced.min(view.smss);
+        if self.regime.holds(view) && self.regime.segments() * reduced > view.cwnd {
             self.reduced = self.regime.reduced(u32::from(self.loss_window) * view.smss, view.smss);
         }
     }

@@ -3,7 +3,7 @@
 use crate::facts::{Growth, SendView};
 use crate::segment::{Regime, Segmenter};
 
-/// The factor by which an acknowledgment lengthens the next segment, in millionths, at least 1.
+/// The factor by which an acknowledgment lengthens the next segment, in millionths, at least 1.01.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alpha(u32);
 
@@ -12,9 +12,13 @@ impl Alpha {
     pub const PAPER: Self = Self(1_320_000);
     const ONE: u64 = 1_000_000;
 
-    /// `millionths / 10⁶`, between 1 and 4; `None` outside.
+    const LEAST: u32 = 1_010_000;
+    const MOST: u32 = 4_000_000;
+
+    /// `millionths / 10⁶`, between 1.01 and 4; `None` outside. With a factor of 1 segments would stay small
+    /// and the window would never grow.
     pub const fn from_millionths(millionths: u32) -> Option<Self> {
-        if millionths < 1_000_000 || millionths > 4_000_000 { None } else { Some(Self(millionths)) }
+        if millionths < Self::LEAST || millionths > Self::MOST { None } else { Some(Self(millionths)) }
     }
 
     /// The factor in millionths.
@@ -43,6 +47,13 @@ impl VariableSize {
         Self { regime, alpha, size: 0, small: false }
     }
 
+    /// Whether the window is in the small-window regime. `N_sf` full-sized segments end it even below
+    /// `cwnd_min`: with no more than `N_sf` segments in flight the window could not grow further.
+    fn holds(&self, view: &SendView) -> bool {
+        let threshold = self.regime.threshold().min(self.regime.segments());
+        view.cwnd < threshold * view.smss
+    }
+
     fn set_size(&mut self, bytes: u32) {
         self.size = bytes.min(u32::from(u16::MAX)) << Self::FRACTION_BITS;
     }
@@ -55,11 +66,11 @@ impl VariableSize {
 impl Segmenter for VariableSize {
     fn on_slow_start(&mut self, cwnd0: u32, view: &SendView) {
         self.set_size(self.regime.reduced(cwnd0, view.smss));
-        self.small = self.regime.holds(view);
+        self.small = self.holds(view);
     }
 
     fn on_ack(&mut self, view: &SendView) {
-        self.small = self.regime.holds(view);
+        self.small = self.holds(view);
         if self.small {
             // Journal §III: MSS_c grows by α after every in-sequence ACK until it equals MSS.
             let limit = u64::from(view.smss) << Self::FRACTION_BITS;
@@ -69,25 +80,25 @@ impl Segmenter for VariableSize {
     }
 
     fn on_reduction(&mut self, view: &SendView) {
-        if self.regime.holds(view) && !self.small {
+        if self.holds(view) && !self.small {
             // Neither paper says with which size a window that falls below cwnd_min begins. N_sf segments
             // that fill the window keep the bytes in flight equal to classic TCP's, which is their principle.
             self.set_size(self.regime.reduced(view.cwnd, view.smss));
         }
-        self.small = self.regime.holds(view);
+        self.small = self.holds(view);
     }
 
     fn mss_c(&self, view: &SendView) -> u32 {
-        if self.regime.holds(view) { self.size(view.smss) } else { view.smss }
+        if self.holds(view) { self.size(view.smss) } else { view.smss }
     }
 
     fn max_segments(&self, view: &SendView) -> Option<u32> {
         // Draft §6: the sender MUST NOT have more than four segments in flight while the window is small.
-        self.regime.holds(view).then_some(self.regime.segments())
+        self.holds(view).then_some(self.regime.segments())
     }
 
     fn growth(&self, view: &SendView) -> Growth {
-        if !self.regime.holds(view) {
+        if !self.holds(view) {
             return Growth::Standard { step: view.smss, per_rtt: view.smss };
         }
         // The draft's table: the window is what is in flight, filled up to N_sf segments of the new size. The

@@ -262,7 +262,7 @@ fn parse_framing(text: &str) -> Result<Framing, String> {
 fn parse_alpha(text: &str) -> Result<Alpha, String> {
     decimal(text, 6)
         .and_then(Alpha::from_millionths)
-        .ok_or_else(|| format!("alpha is between 1 and 4 with at most six decimals, not `{text}`"))
+        .ok_or_else(|| format!("alpha is between 1.01 and 4 with at most six decimals, not `{text}`"))
 }
 
 fn parse_windows(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
@@ -357,7 +357,7 @@ mod tests {
             (regime.clone(), any::<bool>()).prop_map(|(r, b)| {
                 Framing::FixedSize(r, if b { Avoidance::Draft } else { Avoidance::Bytewise })
             }),
-            (regime, 1_000_000..=4_000_000u32)
+            (regime, 1_010_000..=4_000_000u32)
                 .prop_map(|(r, a)| Framing::VariableSize(r, Alpha::from_millionths(a).unwrap())),
         ];
         let window = prop_oneof![
@@ -427,7 +427,7 @@ mod tests {
             ("reno / fs(n=1) / iw=1", "`1` is not a whole number from 2 to 64"),
             ("reno / fs(m=4) / iw=1", "`m` means nothing here"),
             ("reno / fs(n=4,n=5) / iw=1", "`n` stands twice"),
-            ("reno / vs(alpha=9) / iw=1", "alpha is between 1 and 4 with at most six decimals, not `9`"),
+            ("reno / vs(alpha=9) / iw=1", "alpha is between 1.01 and 4 with at most six decimals, not `9`"),
             ("reno / full / iw=11", "`11` is not a whole number from 1 to 10"),
             ("reno / full / lw=1", "the initial window is missing: `iw=1`"),
             ("reno / fs(n=4 / iw=1", "`fs(n=4` lacks its closing bracket"),

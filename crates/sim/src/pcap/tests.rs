@@ -8,7 +8,7 @@ use crate::tables::{PacketRow, Packets};
 fn scenario(more: &str) -> Scenario {
     let json = format!(
         r#"{{
-            "name": "test", "duration": "20s", "trace": ["web"],
+            "name": "test", "duration": "20s", "drain": "0s", "trace": ["web"],
             "link": [
                 {{"name": "first", "from": "server", "to": "router", "rate": "10Mb/s", "delay": "5ms"}},
                 {{"name": "there", "from": "router", "to": "client", "rate": "2Mb/s", "delay": "20ms",
@@ -264,7 +264,8 @@ fn long_packets_are_cut_and_headers_kept() {
 #[test]
 fn segments_that_no_packet_holds_are_refused() {
     let json = scenario(BARE).to_json().unwrap();
-    let scenario = Scenario::from_json(&json.replace("\"rfc\"", "\"rfc\",\"mss\":65456")).unwrap();
+    let json = json.replace("15kB", "150kB").replace("\"rfc\"", "\"rfc\",\"mss\":65456");
+    let scenario = Scenario::from_json(&json).unwrap();
     let error = Capture::new(Vec::new(), &scenario, 1, SeenAt::Sender, 128).unwrap_err();
     assert_eq!(
         error.to_string(),

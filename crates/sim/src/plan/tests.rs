@@ -101,11 +101,11 @@ fn contradictions_are_refused_by_path() {
         (json!({ "link": [{ "name": "a/b" }] }), "link[0].name: must not contain `/` or control characters"),
         (
             json!({ "link": [{}, { "from": "b", "to": "c" }] }),
-            "workload[0].from: no links lead from `b` to `a`, the way of the acknowledgements",
+            "workload[0].from: no return path from `b` to `a` for acknowledgements",
         ),
         (
             json!({ "link": [{ "from": "c" }] , "workload": [{ "from": "b", "to": "c" }] }),
-            "workload[0].to: no links lead from `b` to `c`",
+            "workload[0].to: no path from `b` to `c`",
         ),
         (
             json!({ "link": [{ "rate": null, "delay": "0s" }] }),

@@ -113,11 +113,13 @@ impl PlannedWorkload {
         let problem = "the way there and back takes no time: no link on it has a rate or a delay";
         place.require(forward.iter().chain(&back).any(takes_time), problem)?;
         let demand = demand(workload, &place, scenario.duration, links, &forward)?;
+        let tcp = scenario.tcp.resolve(&workload.tcp, &place)?;
+        check_buffers(&workload.name, &demand, &tcp, links, &forward)?;
         Ok(Self {
             name: workload.name.clone(),
             demand,
             choices: choices(workload, &place, senders)?,
-            tcp: scenario.tcp.resolve(&workload.tcp, &place)?,
+            tcp,
             handshake: workload.handshake,
             opener: workload.opener,
             forward,
@@ -151,6 +153,37 @@ impl PlannedWorkload {
 }
 
 /// The ways there and back.
+/// Refuses a buffer on the data's way that cannot hold the workload's largest packet: it would drop each of them.
+fn check_buffers(
+    name: &str,
+    demand: &Demand,
+    tcp: &TcpSettings,
+    links: &[PlannedLink],
+    forward: &[usize],
+) -> Result<(), ScenarioError> {
+    /// IP and TCP headers without options.
+    const LEAST_HEADER: u16 = 40;
+    let mss = tcp.mss.bytes();
+    let payload = match demand {
+        Demand::Transfers { sizes, .. } => {
+            let largest = sizes.iter().copied().max().unwrap_or(0);
+            u32::try_from(largest).unwrap_or(u32::MAX).min(mss)
+        }
+        Demand::Greedy { .. } | Demand::Poisson { .. } => mss,
+    };
+    let packet = payload + u32::from(tcp.header.unwrap_or(LEAST_HEADER));
+    for &link in forward {
+        let config = &links[link].config;
+        // Without the packet in service, a line that is idle takes any packet.
+        if config.rate.is_some() && config.counts_in_service && !config.buffer.holds(packet) {
+            let problem = format!("cannot hold a packet of workload `{name}`, which has {packet} bytes");
+            let hint = "it would drop every packet: make the buffer larger, or `tcp.mss` smaller";
+            return Err(Place::element("link", link).key("buffer").error(&problem).with_hint(hint));
+        }
+    }
+    Ok(())
+}
+
 fn paths(
     workload: &Workload,
     place: &Place,
@@ -159,14 +192,15 @@ fn paths(
     let from = place.key("from").find(&workload.from, routes.nodes(), "node")?;
     let to = place.key("to").find(&workload.to, routes.nodes(), "node")?;
     place.key("to").require(from != to, "must be another node than `from`")?;
-    let path = |key: &str, (from, from_name): (usize, &str), (to, to_name): (usize, &str), what: &str| {
-        routes.path(from, to).ok_or_else(|| {
-            let problem = format!("no links lead from `{from_name}` to `{to_name}`{what}");
-            place.key(key).error(&problem)
-        })
-    };
-    let (source, sink) = ((from, workload.from.as_str()), (to, workload.to.as_str()));
-    Ok((path("to", source, sink, "")?, path("from", sink, source, ", the way of the acknowledgements")?))
+    let forward = routes.path(from, to).ok_or_else(|| {
+        place.key("to").error(&format!("no path from `{}` to `{}`", workload.from, workload.to))
+    })?;
+    let back = routes.path(to, from).ok_or_else(|| {
+        let problem =
+            format!("no return path from `{}` to `{}` for acknowledgements", workload.to, workload.from);
+        place.key("from").error(&problem)
+    })?;
+    Ok((forward, back))
 }
 
 fn demand(

@@ -96,7 +96,10 @@ fn listed(names: &[&str]) -> String {
 /// The file's word for the parser's.
 fn in_words(term: &str) -> &str {
     match term {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number in range",
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "usize" => "a whole number from 0 to 18446744073709551615",
         "f64" => "a number",
         "a string" => "a text",
         "map" => "a table",

@@ -185,12 +185,13 @@ fn wrong_types_are_told_in_words_of_the_file() {
         (
             "/workload/0/flows",
             json!(-1),
-            "workload[0].flows: expected a whole number in range, found integer `-1`".to_owned(),
+            "workload[0].flows: expected a whole number from 0 to 4294967295, found integer `-1`".to_owned(),
         ),
         (
             "/workload/2/sizes",
             json!([1460, 1.5]),
-            "workload[2].sizes[1]: expected a whole number in range, found floating point `1.5`".to_owned(),
+            "workload[2].sizes[1]: expected a whole number from 0 to 18446744073709551615, found floating point `1.5`"
+                .to_owned(),
         ),
         (
             "/workload/1/sizes",
@@ -283,6 +284,12 @@ fn buffers_and_losses_take_the_keys_of_their_kind() {
     let buffer = "/link/0/buffer";
     let cases = [
         (buffer, json!({}), "link[0].buffer: needs `bytes`, `packets` or `cells`"),
+        (
+            buffer,
+            json!({ "bytes": "100B" }),
+            "link[0].buffer: cannot hold a packet of workload `greedy`, which has 1500 bytes | it would drop every packet: \
+             make the buffer larger, or `tcp.mss` smaller",
+        ),
         (
             buffer,
             json!({ "bytes": "1kB", "packets": 1 }),

@@ -61,6 +61,34 @@ fn a_stream_that_idles_gives_back_all_its_memory() {
     assert!(size <= 1500, "{size} bytes");
 }
 
+/// The memory is that of what arrived, also where that lies at the far end of the window.
+#[test]
+fn a_byte_at_the_edge_of_the_window_costs_little() {
+    let irs = SeqNum::new(7);
+    let mut stream = stream(irs);
+    stream.on_segment(&segment(irs + WINDOW, ISS + 1, 1), b"x", Instant::ZERO);
+    assert_eq!(stream.rcv.has_islands(), stream.out_of_order() > 0);
+    assert!((1..300).contains(&stream.out_of_order()), "{} bytes", stream.out_of_order());
+}
+
+/// RFC 2018 §8: what has been given up is no longer reported, and is taken when it is sent again.
+#[test]
+fn what_was_given_up_is_taken_again() {
+    let irs = SeqNum::new(7);
+    let mut stream = stream(irs);
+    let arrives = |stream: &mut ByteStream, at: u32, bytes: &[u8]| {
+        stream.on_segment(&segment(irs + 1 + at, ISS + 1, 3), bytes, Instant::ZERO);
+    };
+    arrives(&mut stream, 3, b"def");
+    assert!(stream.rcv.has_islands());
+    stream.renege();
+    assert_eq!((stream.out_of_order(), stream.rcv.has_islands()), (0, false));
+    arrives(&mut stream, 0, b"abc");
+    assert_eq!(stream.readable(), 3);
+    arrives(&mut stream, 3, b"DEF");
+    assert_eq!(stream.peek_whole(), b"abcDEF");
+}
+
 proptest! {
     /// What is read is what arrived first, whatever else came for the same place, in whatever order and across the wrap.
     #[test]

@@ -5,7 +5,7 @@ use units::{Duration, Instant};
 use wire::{Control, Flags, Segment, SeqNum};
 
 use super::Step;
-use crate::connection::{Connection, timestamp_clock};
+use crate::connection::Connection;
 use crate::event::{CloseReason, Event, LossEvent};
 use crate::state::State;
 
@@ -80,12 +80,19 @@ impl Connection {
 
     /// Returns whether the peer's window changed.
     fn take_window(&mut self, segment: &Segment, ack: SeqNum, window: u32) -> bool {
-        if ack.before(self.snd.una) || !self.snd.updates_window(segment.seq, ack) {
+        // With our window closed, segments from outside it come here for their acknowledgment. What the peer
+        // can send then lies at RCV.NXT or before it; numbers beyond would make its own windows old.
+        if ack.before(self.snd.una)
+            || segment.seq.after(self.rcv.nxt) && self.rcv.window() == 0
+            || !self.snd.updates_window(segment.seq, ack)
+        {
             return false;
         }
-        let changed = window != self.snd.wnd;
+        let before = self.snd.wnd;
+        let changed = window != before;
         self.snd.take_window(segment.seq, ack, window);
-        if window > 0 {
+        if window > before {
+            // RFC 9293 §3.8.6.2.1 (4): the override timeout runs on while the window stays as it is.
             self.timers.persist = Instant::NEVER;
         }
         if self.snd.flight() == 0 && !self.snd.ecn.waits() {
@@ -114,7 +121,7 @@ impl Connection {
     fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant, echo: bool) {
         let stamp = segment.options.timestamps.filter(|stamp| self.negotiated.timestamps && stamp.ecr != 0);
         let stamped = stamp
-            .map(|stamp| timestamp_clock(now).wrapping_sub(stamp.ecr))
+            .map(|stamp| self.timestamp_clock(now).wrapping_sub(stamp.ecr))
             // An echo of what is yet to come is nonsense.
             .filter(|&ticks| ticks <= u32::MAX / 2)
             .map(|ticks| Duration::from_millis(u64::from(ticks)));

@@ -71,16 +71,23 @@ impl Sender {
         self.policies.recovery.as_ref()?.pipe(&self.board)
     }
 
-    /// The segment that recovery by the scoreboard wants sent again, if the window has room for it.
-    pub(crate) fn next_repair(&mut self) -> Option<Cut> {
+    /// RFC 6675 §5, step (C): whether the window has room for a segment beside the pipe.
+    pub(crate) fn has_room_for_repair(&self) -> bool {
         let view = self.view();
-        let room = view.cwnd.saturating_sub(self.pipe()?);
-        // RFC 6675 §5, step (C): there must be room for a segment.
-        if room < self.mss_c_at(&view) || !self.may_add_segment(&view) {
-            return None;
-        }
-        let new_data = self.nxt.before(self.data_end) && self.wnd > self.flight();
+        let room = view.cwnd.saturating_sub(self.pipe().unwrap_or(u32::MAX));
+        room >= self.mss_c_at(&view) && self.may_add_segment(&view)
+    }
+
+    /// The segment that recovery by the scoreboard wants sent again. `new_data` says whether a segment of
+    /// data never sent before could leave in its place.
+    pub(crate) fn next_repair(&mut self, new_data: bool) -> Option<Cut> {
         self.policies.recovery.as_mut()?.next_repair(&self.board, new_data)
+    }
+
+    /// Whether lost segments may be joined when they are sent again, up to the present `MSS_c`. After a timeout
+    /// everything is cut anew. TCP Santa Cruz counts the transmissions of each segment, so it keeps them.
+    pub(crate) fn cuts_anew(&self) -> bool {
+        self.repair.grows && self.policies.reported.is_none()
     }
 
     /// An acknowledgment that doesn't advance SND.UNA. Returns the loss if it gives one away.
@@ -119,7 +126,7 @@ impl Sender {
         let event = self.event(now, Repair::FastRetransmit);
         self.statistics.fast_retransmits += 1;
         self.policies.controller.on_loss(&self.loss_at(now));
-        self.repair.resend_first = true;
+        self.resend_first();
         let view = self.view();
         self.policies.segmenter.on_reduction(&view);
         event
@@ -127,16 +134,10 @@ impl Sender {
 
     /// Whether duplicates for `una` may come from what was sent twice.
     fn may_be_echo(&self) -> bool {
-        let recover = self.repair.recover;
-        if self.policies.sack {
-            // RFC 6675 §5.1: not before `HighACK` has come to `RecoveryPoint`.
-            self.una.before(recover)
-        } else {
-            // RFC 6582 §3.2, step 2: only an acknowledgment of *more than* `recover` is beyond doubt. The last
-            // hole's repair acknowledges exactly that much, and what was sent again behind it draws a duplicate
-            // each: three of them wherever a loss window holds four segments.
-            self.una.at_or_before(recover)
-        }
+        // RFC 6582 §3.2, step 2: only an acknowledgment of *more than* `recover` is beyond doubt. The last
+        // hole's repair acknowledges exactly that much, and what was sent again behind it draws a duplicate
+        // each: three of them wherever a loss window holds four segments.
+        self.una.at_or_before(self.repair.recover)
     }
 
     /// The retransmission timer expired with data in flight.
@@ -157,14 +158,13 @@ impl Sender {
         let loss = self.loss_at(now);
         self.policies.controller.on_timeout(&loss, repeated);
         self.ecn.reduced_by_loss(self.max);
-        let survives = self.policies.detector.survives_timeout() && self.policies.recovery.is_some();
         // Unlike RFC 6298 §5.5, TCP Santa Cruz (section 3.2.1) doesn't back off, since it times the copy. Unlike there, it
         // does when nothing at all has come back since the timer last expired.
-        if repeated || !survives {
+        if repeated || self.policies.reported.is_none() {
             self.rtt.back_off();
         }
-        if survives {
-            self.repair_all(&loss);
+        if self.policies.detector.survives_timeout() {
+            self.repair_all();
         } else {
             self.go_back();
         }
@@ -196,18 +196,37 @@ impl Sender {
                 self.repair.resend_first = false;
                 let keep = self.policies.recovery.as_ref().is_none_or(Recovery::keeps_reports);
                 self.board.end_recovery(keep);
-                let view = self.view();
-                self.policies.segmenter.on_reduction(&view);
-                self.policies.segmenter.on_ack(&view);
+                if !self.repair.grows {
+                    let view = self.view();
+                    self.policies.segmenter.on_reduction(&view);
+                    self.policies.segmenter.on_ack(&view);
+                }
                 true
             }
             Progress::Partial { resend, restart_timer } => {
-                self.repair.resend_first |= resend;
+                if self.board.has_reneged() && self.policies.reported.is_none() {
+                    self.board.mark_all_lost();
+                }
+                // Without a scoreboard, a piece of a hole that has left already is in flight.
+                if resend && !self.board.first_is_resent() {
+                    self.resend_first();
+                }
                 self.policies.detector.mark(&mut self.board, false);
-                let view = self.view();
-                self.policies.segmenter.on_ack(&view);
+                if !self.repair.grows {
+                    let view = self.view();
+                    self.policies.segmenter.on_ack(&view);
+                }
                 restart_timer
             }
+        }
+    }
+
+    /// The first segment is sent again whatever the window says. If no scoreboard chooses the next ones,
+    /// that holds for all of its pieces where it is cut anew.
+    fn resend_first(&mut self) {
+        self.repair.resend_first = true;
+        if self.pipe().is_none() {
+            self.board.mark_first_lost();
         }
     }
 
@@ -230,7 +249,8 @@ impl Sender {
             self.policies.controller.on_loss(&loss);
         }
         recovery.enter(&loss);
-        self.repair = RepairState { resend_first: true, ..RepairState::until(self.max) };
+        self.repair = RepairState::until(self.max);
+        self.resend_first();
         self.policies.detector.mark(&mut self.board, true);
         let view = self.view();
         self.policies.segmenter.on_reduction(&view);
@@ -251,17 +271,11 @@ impl Sender {
         self.stop_timing();
         self.policies.detector.reset();
         self.app_limited_until = self.una;
-        self.forget_repair();
-        true
-    }
-
-    /// Nothing is being repaired any more, since what was in flight leaves anew.
-    fn forget_repair(&mut self) {
-        // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes. RFC 6675 §5.1 wants that only of a
-        // timeout during recovery: its duplicates bring new SACK information, which echoes do only where it was
-        // known before the timeout.
-        let recover = if self.policies.sack && !self.repair.is_on { self.repair.recover } else { self.max };
+        // Duplicates for what was in flight are echoes: RFC 6582 §3.2, step 4. RFC 6675 §5.1 believes those that
+        // bring SACK information as soon as all of it is acknowledged.
+        let recover = if self.policies.sack { self.max - 1 } else { self.max };
         self.repair = RepairState::at_rest(recover);
+        true
     }
 
     /// Everything from `una` on is cut and sent anew in a slow start from the loss window.
@@ -270,12 +284,19 @@ impl Sender {
         self.app_limited_until = self.una;
         // What is waiting is no longer new.
         self.ecn.end_wait();
-        self.forget_repair();
+        // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes.
+        self.repair = RepairState::at_rest(self.max);
         self.begin_slow_start(self.loss_window());
     }
 
-    /// Everything that the receiver hasn't reported is lost, and is sent again in a slow start from the loss window.
-    fn repair_all(&mut self, loss: &LossSample) {
+    /// Everything that the receiver has not reported is lost, and is sent again in a slow start from the loss
+    /// window. RFC 6675 §5.1: no fast recovery begins before all of it is acknowledged, and SACK information
+    /// decides what is sent.
+    ///
+    /// Unlike RFC 2018 §8, which turns all reports off at a timeout, because the receiver may have discarded
+    /// what it reported. §5.1 notes that a sender which detects that may keep them:
+    /// [`Scoreboard::has_reneged`](policy::loss::Scoreboard::has_reneged).
+    fn repair_all(&mut self) {
         self.board.mark_all_lost();
         self.probing = false;
         self.stop_timing();
@@ -283,7 +304,7 @@ impl Sender {
         self.ecn.end_wait();
         self.policies.detector.reset();
         if let Some(recovery) = &mut self.policies.recovery {
-            recovery.enter(loss);
+            recovery.enter_after_timeout();
         }
         self.repair = RepairState { grows: true, ..RepairState::until(self.max) };
         self.begin_slow_start(self.loss_window());
@@ -304,6 +325,12 @@ impl Sender {
         self.policies.detector.reset();
     }
 
+    /// `FlightSize` (RFC 5681 §2). Where a timeout has made everything lost, what counts is what has been sent
+    /// since.
+    fn flight_size(&self) -> u32 {
+        self.pipe().filter(|_| self.repair.grows).unwrap_or_else(|| self.flight())
+    }
+
     /// The size of the first unacknowledged segment.
     fn first_len(&self) -> u32 {
         self.board.first().map_or(self.smss, |cut| cut.range().1)
@@ -313,7 +340,7 @@ impl Sender {
         let first = self.board.first();
         LossSample {
             smss: self.smss,
-            flight: self.flight().saturating_sub(self.repair.limited),
+            flight: self.flight_size().saturating_sub(self.repair.limited),
             segment: self.first_len(),
             duplicates: self.policies.detector.duplicates(),
             loss_window: self.loss_window(),

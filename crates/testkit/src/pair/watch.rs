@@ -1,6 +1,6 @@
 //! What holds for an endpoint at every moment, whatever the network does.
 
-use policy::{Congestion, Framing, SenderPolicy};
+use policy::{Congestion, Framing, LossResponse, SenderPolicy};
 use tcp::{Config, Connection, SendState, State};
 use units::Instant;
 use wire::{Control, Ecn, Flags, Segment, SeqNum, WindowScale};
@@ -162,13 +162,18 @@ impl Watch {
         after: &SendState,
         segment: &Segment,
     ) -> Result<(), String> {
-        let by_scoreboard = after.recovering && self.policy.wants_sack();
+        // SACK1 counts acknowledgments in place of a scoreboard, and may be wrong.
+        let counts = after.recovering && self.policy.loss == LossResponse::Sack1;
         let limited = if self.policy.limited_transmit { 2 * after.mss_c } else { 0 };
         let fin = u32::from(segment.control == Control::Fin);
         let most = u64::from(connection.cwnd()) + u64::from(limited + fin);
         let first = segment.seq == after.una;
-        if !by_scoreboard && !first && u64::from(connection.flight()) > most {
-            return Err(format!("flight {} exceeds cwnd {}", connection.flight(), connection.cwnd()));
+        if !counts && !first && u64::from(after.in_network) > most {
+            return Err(format!(
+                "{} bytes in the network exceed cwnd {}",
+                after.in_network,
+                connection.cwnd()
+            ));
         }
         let (Framing::VariableSize(regime, _) | Framing::FixedSize(regime, _)) = self.policy.framing else {
             return Ok(());
@@ -189,7 +194,9 @@ impl Watch {
             let wrong = small && segment.payload_len > reduced;
             return if wrong { Err(format!("more than {reduced} bytes in a small window")) } else { Ok(()) };
         }
-        let undisturbed = !after.recovering && after.duplicates == 0;
+        // With as many full-sized segments in flight as it allows, variable size has left the regime.
+        let small = small && connection.cwnd() < regime.segments() * smss;
+        let undisturbed = !after.recovering && (after.duplicates == 0 || !self.policy.limited_transmit);
         if small && undisturbed && after.segments > regime.segments() {
             return Err(format!("{} segments in flight in the small-window regime", after.segments));
         }

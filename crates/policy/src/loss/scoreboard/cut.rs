@@ -94,6 +94,12 @@ impl Cut {
         }
     }
 
+    /// Its last transmission is lost, so it waits to be sent again.
+    pub(super) fn lose(&mut self) {
+        self.set(Mark::Lost);
+        self.unset(Mark::Resent);
+    }
+
     pub(super) fn awaits_repair(&self) -> bool {
         self.state & MARKS == Mark::Lost as u8
     }
@@ -117,6 +123,13 @@ impl Cut {
         let first = u16::try_from(len).unwrap_or(u16::MAX).min(self.len);
         let tail = Self { seq: self.seq + u32::from(first), len: self.len - first, ..self };
         (Self { len: first, ..self }, tail)
+    }
+
+    /// Takes `more` numbers from the cut behind it. What it then holds left in several segments, so it counts
+    /// as sent more than once.
+    pub(super) fn lengthen(&mut self, more: u32) {
+        self.len = u16::try_from(self.len() + more).unwrap_or(u16::MAX);
+        self.state = CopyNumber::LAST.get() << COPY_SHIFT | self.state & MARKS;
     }
 
     /// From a cut that is sacked, how many to go on to the first that may not be.

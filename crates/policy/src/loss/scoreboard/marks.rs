@@ -75,6 +75,15 @@ impl Marks {
         }
     }
 
+    /// The cut at `index`, which was lost and not resent, became part of the one before it.
+    pub(super) fn removed(&mut self, index: usize, cut: &Cut) {
+        let index = place(index);
+        self.forget(cut);
+        for place in self.places() {
+            *place -= u32::from(*place > index);
+        }
+    }
+
     /// The marks of the cut at `index` are others now.
     pub(super) fn changed(&mut self, index: usize, before: &Cut, after: &Cut) {
         let index = place(index);
@@ -93,6 +102,9 @@ impl Marks {
     pub(super) fn look_again(&mut self) {
         (self.frontier, self.next_lost, self.next_hole) = (0, 0, 0);
         self.sacked_above = self.sacked;
+        if self.sacked == 0 {
+            self.highest = 0;
+        }
     }
 
     /// Moves on from where there is nothing any more.

@@ -130,6 +130,9 @@ enum Op {
     SackBytes { start: u32, len: u32 },
     MarkLost { threshold: u32, first: bool },
     Resend { which: Which, len: u32 },
+    MarkAllLost,
+    MarkFirstLost,
+    ResendRun { limit: u32 },
     EndRecovery(bool),
     CutOff { longest: u32 },
     Clear,
@@ -160,6 +163,9 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (0..4000u32, 1..2000u32).prop_map(|(start, len)| Op::SackBytes { start, len }),
         6 => (threshold, any::<bool>()).prop_map(|(threshold, first)| Op::MarkLost { threshold, first }),
         8 => (which, prop_oneof![Just(u32::MAX), 1..200u32]).prop_map(|(which, len)| Op::Resend { which, len }),
+        1 => Just(Op::MarkAllLost),
+        1 => Just(Op::MarkFirstLost),
+        6 => (1..600u32).prop_map(|limit| Op::ResendRun { limit }),
         1 => any::<bool>().prop_map(Op::EndRecovery),
         1 => (1..250u32).prop_map(|longest| Op::CutOff { longest }),
         1 => prop_oneof![3 => Just(None), 1 => Just(Some(Op::Clear))]
@@ -244,6 +250,23 @@ proptest! {
                         plain.resend(cut.seq, len, now);
                     }
                 }
+                Op::MarkAllLost => {
+                    prop_assert_eq!(board.has_reneged(), plain.has_reneged());
+                    board.mark_all_lost();
+                    plain.mark_all_lost();
+                }
+                Op::MarkFirstLost => {
+                    board.mark_first_lost();
+                    plain.mark_first_lost();
+                }
+                Op::ResendRun { limit } => {
+                    let run = board.lost_run(limit);
+                    prop_assert_eq!(run, plain.lost_run(limit));
+                    if let Some(cut) = plain.next_lost() {
+                        board.resend(cut.seq, run, now);
+                        plain.resend(cut.seq, run, now);
+                    }
+                }
                 Op::EndRecovery(keep) => {
                     board.end_recovery(keep);
                     plain.end_recovery(keep);
@@ -265,6 +288,7 @@ proptest! {
             let answers = [board.next_lost(), board.next_hole(), board.last_hole(), board.first()];
             let expected = [plain.next_lost(), plain.next_hole(), plain.last_hole(), plain.cuts.first().copied()];
             prop_assert_eq!(answers.map(|cut| cut.map(PlainCut::from)), expected);
+            prop_assert_eq!(board.first_is_resent(), plain.cuts.first().is_some_and(PlainCut::is_resent));
             prop_assert_eq!((board.pipe(), board.pipe_segments()), plain.pipe());
             prop_assert_eq!((board.segments() as usize, board.is_empty()), (plain.cuts.len(), plain.cuts.is_empty()));
             for threshold in 0..6 {

@@ -21,6 +21,14 @@ impl PlainCut {
     pub(super) fn end(&self) -> SeqNum {
         self.seq + self.len
     }
+
+    pub(super) fn is_resent(&self) -> bool {
+        self.resent
+    }
+
+    fn awaits_repair(&self) -> bool {
+        self.lost && !self.resent && !self.sacked
+    }
 }
 
 impl From<Cut> for PlainCut {
@@ -94,7 +102,33 @@ impl Plain {
     }
 
     pub(super) fn next_lost(&self) -> Option<PlainCut> {
-        self.cuts.iter().find(|cut| cut.lost && !cut.resent && !cut.sacked).copied()
+        self.cuts.iter().find(|cut| cut.awaits_repair()).copied()
+    }
+
+    pub(super) fn lost_run(&self, limit: u32) -> u32 {
+        let run =
+            self.cuts.iter().skip_while(|cut| !cut.awaits_repair()).take_while(|cut| cut.awaits_repair());
+        run.map(|cut| cut.len).sum::<u32>().min(limit)
+    }
+
+    pub(super) fn has_reneged(&self) -> bool {
+        self.cuts.first().is_some_and(|cut| cut.sacked)
+    }
+
+    pub(super) fn mark_all_lost(&mut self) {
+        let reneged = self.has_reneged();
+        for cut in &mut self.cuts {
+            cut.sacked &= !reneged;
+            if !cut.sacked {
+                (cut.lost, cut.resent) = (true, false);
+            }
+        }
+    }
+
+    pub(super) fn mark_first_lost(&mut self) {
+        if let Some(first) = self.cuts.first_mut().filter(|cut| !cut.sacked) {
+            (first.lost, first.resent) = (true, false);
+        }
     }
 
     pub(super) fn next_hole(&self) -> Option<PlainCut> {
@@ -108,6 +142,16 @@ impl Plain {
 
     pub(super) fn resend(&mut self, seq: SeqNum, len: u32, now: Instant) {
         let Some(index) = self.cuts.iter().position(|cut| cut.seq == seq) else { return };
+        while self.cuts[index].len < len {
+            let taken = (len - self.cuts[index].len).min(self.cuts[index + 1].len);
+            let (cut, next) = (index, index + 1);
+            (self.cuts[cut].len, self.cuts[cut].copy) = (self.cuts[cut].len + taken, CopyNumber::LAST);
+            (self.cuts[next].seq, self.cuts[next].len) =
+                (self.cuts[next].seq + taken, self.cuts[next].len - taken);
+            if self.cuts[next].len == 0 {
+                self.cuts.remove(next);
+            }
+        }
         let whole = self.cuts[index];
         if len < whole.len {
             self.cuts.insert(index + 1, PlainCut { seq: seq + len, len: whole.len - len, ..whole });

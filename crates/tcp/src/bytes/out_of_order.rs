@@ -1,0 +1,221 @@
+//! The bytes that arrived out of order, until what is missing before them has come.
+//!
+//! They are kept as pieces that neither overlap nor touch. So they cost the memory of what arrived, and the distance to
+//! the first missing byte costs nothing. Where two segments differ about the same byte, the first one counts.
+
+use std::collections::VecDeque;
+
+use wire::SeqNum;
+
+use super::make_room;
+
+/// The pieces of a stream that lie beyond the first missing byte.
+#[derive(Debug, Default)]
+pub(super) struct OutOfOrder {
+    /// In the order of their sequence numbers, with at least one missing byte between any two.
+    pieces: Vec<Piece>,
+    /// The memory of the bytes of all pieces together.
+    memory: usize,
+}
+
+#[derive(Debug)]
+struct Piece {
+    start: SeqNum,
+    bytes: VecDeque<u8>,
+}
+
+impl Piece {
+    fn new(start: SeqNum, bytes: &[u8]) -> Self {
+        let mut piece = Self { start, bytes: VecDeque::new() };
+        piece.append(bytes);
+        piece
+    }
+
+    fn end(&self) -> SeqNum {
+        self.start + count(self.bytes.len())
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        make_room(&mut self.bytes, bytes.len());
+        self.bytes.extend(bytes);
+    }
+
+    fn prepend(&mut self, bytes: &[u8]) {
+        make_room(&mut self.bytes, bytes.len());
+        for &byte in bytes.iter().rev() {
+            self.bytes.push_front(byte);
+        }
+        self.start = self.start - count(bytes.len());
+    }
+
+    /// This piece, then `between`, then `next`. The longer of the two pieces stays where it is.
+    fn join(mut self, between: &[u8], mut next: Self) -> Self {
+        if self.bytes.len() >= next.bytes.len() {
+            self.append(between);
+            make_room(&mut self.bytes, next.bytes.len());
+            self.bytes.append(&mut next.bytes);
+            return self;
+        }
+        next.prepend(between);
+        next.prepend(self.bytes.make_contiguous());
+        next
+    }
+
+    fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+}
+
+impl OutOfOrder {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// The bytes of memory behind this value.
+    pub(super) fn memory(&self) -> usize {
+        self.memory + self.pieces.capacity() * size_of::<Piece>()
+    }
+
+    /// Forgets all pieces and gives back their memory.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Keeps the bytes from `start` on, except those that are there already.
+    pub(super) fn insert(&mut self, start: SeqNum, bytes: &[u8]) {
+        let end = start + count(bytes.len());
+        let from = |at: SeqNum| at.distance_from(start) as usize;
+        // The pieces that the new bytes overlap or touch.
+        let first = self.pieces.partition_point(|piece| piece.end().before(start));
+        let behind = self.pieces.partition_point(|piece| piece.start.at_or_before(end));
+        let mut touched = self.pieces.drain(first..behind);
+        let (added, removed) = if let Some(mut piece) = touched.next() {
+            let mut removed = piece.memory();
+            if piece.start.after(start) {
+                piece.prepend(&bytes[..from(piece.start)]);
+            }
+            for next in touched {
+                removed += next.memory();
+                let between = &bytes[from(piece.end())..from(next.start)];
+                piece = piece.join(between, next);
+            }
+            if piece.end().before(end) {
+                piece.append(&bytes[from(piece.end())..]);
+            }
+            (piece, removed)
+        } else {
+            drop(touched);
+            (Piece::new(start, bytes), 0)
+        };
+        self.memory = self.memory + added.memory() - removed;
+        self.pieces.insert(first, added);
+    }
+
+    /// Appends to `stream`, which ends at `start`, the bytes that arrived there and the pieces that they reach.
+    pub(super) fn fill(&mut self, start: SeqNum, bytes: &[u8], stream: &mut VecDeque<u8>) {
+        let end = start + count(bytes.len());
+        let from = |at: SeqNum| at.distance_from(start) as usize;
+        let reached = self.pieces.partition_point(|piece| piece.start.at_or_before(end));
+        let mut next = start;
+        for mut piece in self.pieces.drain(..reached) {
+            self.memory -= piece.memory();
+            let between = &bytes[from(next)..from(piece.start)];
+            make_room(stream, between.len() + piece.bytes.len());
+            stream.extend(between);
+            next = piece.end();
+            stream.append(&mut piece.bytes);
+        }
+        if next.before(end) {
+            let rest = &bytes[from(next)..];
+            make_room(stream, rest.len());
+            stream.extend(rest);
+        }
+        if self.pieces.is_empty() {
+            self.clear();
+        }
+    }
+}
+
+/// A length within a window, which fits.
+fn count(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The same store as a plain map from places to bytes.
+    struct Map(Vec<Option<u8>>);
+
+    impl Map {
+        fn insert(&mut self, at: usize, bytes: &[u8]) {
+            for (slot, &byte) in self.0[at..].iter_mut().zip(bytes) {
+                slot.get_or_insert(byte);
+            }
+        }
+
+        fn pieces(&self, from: usize) -> Vec<(usize, Vec<u8>)> {
+            let mut found: Vec<(usize, Vec<u8>)> = Vec::new();
+            for (at, byte) in self.0.iter().enumerate().skip(from) {
+                let Some(byte) = *byte else { continue };
+                match found.last_mut() {
+                    Some((start, bytes)) if *start + bytes.len() == at => bytes.push(byte),
+                    _ => found.push((at, vec![byte])),
+                }
+            }
+            found
+        }
+    }
+
+    fn pieces(store: &OutOfOrder, base: SeqNum) -> Vec<(usize, Vec<u8>)> {
+        let place = |piece: &Piece| piece.start.distance_from(base) as usize;
+        store.pieces.iter().map(|piece| (place(piece), piece.bytes.iter().copied().collect())).collect()
+    }
+
+    fn measured(store: &OutOfOrder) -> usize {
+        store.pieces.iter().map(Piece::memory).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn it_holds_what_a_plain_map_holds(
+            base in prop_oneof![Just(7u32), Just(u32::MAX - 150)],
+            steps in prop::collection::vec((0..300usize, 1..60usize, any::<u8>(), any::<bool>()), 1..80),
+        ) {
+            let base = SeqNum::new(base);
+            let mut store = OutOfOrder::default();
+            let mut map = Map(vec![None; 2_000]);
+            let mut stream = VecDeque::new();
+            for (distance, len, fill, in_order) in steps {
+                let next = stream.len();
+                let bytes: Vec<u8> = (0..len).map(|at| fill.wrapping_add(u8::try_from(at).unwrap())).collect();
+                let at = if in_order { next } else { next + 1 + distance };
+                if at + len > map.0.len() {
+                    break;
+                }
+                map.insert(at, &bytes);
+                if in_order {
+                    store.fill(base + count(at), &bytes, &mut stream);
+                } else {
+                    store.insert(base + count(at), &bytes);
+                }
+                let whole = map.0.iter().map_while(|byte| *byte);
+                prop_assert!(stream.iter().copied().eq(whole));
+                prop_assert_eq!(pieces(&store, base), map.pieces(stream.len()));
+                prop_assert_eq!(store.memory, measured(&store));
+            }
+        }
+    }
+
+    /// One byte at the end of a window costs as much memory as one byte next to what is missing.
+    #[test]
+    fn distance_costs_nothing() {
+        let mut store = OutOfOrder::default();
+        store.insert(SeqNum::new(1 << 30), b"x");
+        assert!(store.memory() < 256, "{} bytes", store.memory());
+    }
+}
