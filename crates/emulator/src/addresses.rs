@@ -14,6 +14,8 @@ use tun::Prefix;
 
 /// The shared address space.
 const SPACE: (Ipv4Addr, u8) = (Ipv4Addr::new(100, 64, 0, 0), 10);
+/// The part of it that is `tcpsf serve`'s and `tcpsf proxy`'s.
+const OF_HOSTS: (Ipv4Addr, u8) = (Ipv4Addr::new(100, 127, 0, 0), 16);
 /// How long the prefix of a link in an ordinary namespace is.
 const OUTERMOST: u8 = 18;
 /// By how much that of a link inside it is longer.
@@ -47,10 +49,11 @@ impl Block {
             Some(block) => (block.first, block.len, block.len + STEP, 1),
         };
         let count = if next > INNERMOST { 0 } else { 1_u32 << (next - len) };
-        (skipped..count).map(move |part| {
+        let blocks = (skipped..count).map(move |part| {
             let first = Ipv4Addr::from_bits(first.to_bits() | part << (32 - next));
             Self { first, len: next }
-        })
+        });
+        blocks.filter(|block| masked(block.first, OF_HOSTS.1) != OF_HOSTS.0)
     }
 
     /// Whether an address is in it.
@@ -98,7 +101,7 @@ mod tests {
         let mut around = None;
         let mut taken: Vec<Block> = Vec::new();
         for (inside, len, count) in [
-            ("100.64.0.2", 18, 256),
+            ("100.64.0.2", 18, 252),
             ("100.64.4.2", 22, 15),
             ("100.64.4.66", 26, 15),
             ("100.64.4.70", 30, 15),

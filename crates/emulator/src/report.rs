@@ -15,6 +15,8 @@ pub struct Report {
     pub command: Vec<String>,
     /// Its exit status, or 128 and the number of the signal that ended it.
     pub exit_status: i32,
+    /// That of the program at the other end, when it ended before the command did.
+    pub outside_exit_status: Option<i32>,
     /// From its start to its end.
     pub duration_s: f64,
     /// Where chance began.

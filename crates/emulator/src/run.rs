@@ -38,6 +38,9 @@ pub enum EmulationError {
     /// The system refused.
     #[error(transparent)]
     System(#[from] tun::Error),
+    /// The command did not start.
+    #[error(transparent)]
+    Command(tun::Error),
     /// The capture could not be written.
     #[error("cannot write capture `{path}`: {source}")]
     Capture {
@@ -52,8 +55,20 @@ impl EmulationError {
     /// What can be done about it.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Self::System(error) => error.hint(),
+            Self::System(error) | Self::Command(error) => error.hint(),
             Self::Capture { .. } => Some("name another file"),
+        }
+    }
+}
+
+impl EmulationError {
+    /// The exit status that shells, `env` and `timeout` give: 127 when there is no such command and 126 when it cannot be
+    /// run; `None` when something else went wrong.
+    pub fn exit_status(&self) -> Option<i32> {
+        match self {
+            Self::Command(error) if error.source().kind() == io::ErrorKind::NotFound => Some(127),
+            Self::Command(_) => Some(126),
+            Self::System(_) | Self::Capture { .. } => None,
         }
     }
 }
@@ -99,9 +114,11 @@ impl Emulation {
         let outside =
             job.outside.as_deref().map(|words| Program::background(words, &place(&network.outside)));
         let mut outside = outside.transpose()?;
-        let mut command = Program::foreground(&job.command, &place(&network.inside))?;
+        let mut command =
+            Program::foreground(&job.command, &place(&network.inside)).map_err(EmulationError::Command)?;
         // Only now: what is started may inherit it. In real time a thread that never sleeps would leave no time to others.
         let _first = if self.settings.spin.is_zero() { Priority::real_time() } else { Priority::highest() };
+        let mut outside_exit_status = None;
         let mut deadline = Instant::NEVER;
         let mut ended = clock.now();
         let exit_status = loop {
@@ -113,7 +130,10 @@ impl Emulation {
             let until = if over { Instant::ZERO } else { deadline };
             let [signal, end, other_end] = pump.wait(watched, until)?;
             if other_end && let Some(outside) = &mut outside {
-                outside.status()?;
+                let status = outside.status()?;
+                if command.status_known().is_none() {
+                    outside_exit_status = status;
+                }
             }
             while let Some(caught) = signal.then(|| signals.next()).flatten() {
                 if command.watched().is_none() {
@@ -141,6 +161,7 @@ impl Emulation {
         Ok(Report {
             command: job.command.clone(),
             exit_status,
+            outside_exit_status,
             duration_s: seconds(ended.since(Instant::ZERO)),
             seed: self.settings.seed,
             ends: network.ends.clone(),

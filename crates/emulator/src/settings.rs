@@ -94,6 +94,11 @@ struct Value {
 
 const NONE: &str = "none";
 
+/// The longest delay of a packet: beyond it, a test in real time is a mistake in the unit.
+const MOST_DELAY: Duration = Duration::from_secs(600);
+/// The longest time to stay awake before a packet is due. More than this keeps a core busy all the time.
+const MOST_SPIN: Duration = Duration::from_secs(1);
+
 impl Settings {
     /// What Ethernet has.
     pub const MTU: u32 = 1500;
@@ -110,7 +115,7 @@ impl Settings {
     pub fn from_json(json: &str) -> Result<Self, SettingsError> {
         let written: Written = serde_json::from_str(json).map_err(|e| SettingsError {
             option: "settings".to_owned(),
-            value: String::new(),
+            value: json.to_owned(),
             problem: e.to_string(),
             hint: None,
         })?;
@@ -125,6 +130,14 @@ impl Settings {
             both: &written.both,
         });
         let lines = [up.line()?, down.line()?];
+        for (options, line) in [(&up, &lines[0]), (&down, &lines[1])] {
+            if let Some(value) = options.value("queue").filter(|_| !line.link.buffer.holds(mtu)) {
+                let problem = format!("it cannot hold a packet of {mtu} bytes, and would drop each of them");
+                return Err(value
+                    .error(&problem)
+                    .with_hint("make it larger, for example `--queue 100packets`"));
+            }
+        }
         for options in [&up, &down] {
             let idle = lines.iter().all(|line| line.link.rate.is_none());
             let waiting = ["queue"].into_iter().chain(DISCIPLINES).find_map(|name| options.value(name));
@@ -133,8 +146,9 @@ impl Settings {
                 return Err(error.with_hint("add `--rate`, for example `--rate 10mbit`"));
             }
         }
-        let spin = written.spin.map(|text| Value { option: "--spin".to_owned(), text }.parsed());
-        let (spin, seed) = (spin.transpose()?.unwrap_or_default(), written.seed.unwrap_or(1));
+        let spin = written.spin.map(|text| Value { option: "--spin".to_owned(), text });
+        let spin = spin.map(|value| value.time(&value.text, MOST_SPIN)).transpose()?.unwrap_or_default();
+        let seed = written.seed.unwrap_or(1);
         let [up, down] = lines;
         Ok(Self { up, down, mtu, seed, spin, offload: written.offload.unwrap_or(true) })
     }
@@ -178,8 +192,8 @@ const LOSSES: [&str; 5] = ["loss", "loss-per-byte", "loss-linear", "loss-burst",
 impl Direction<'_> {
     fn line(&self) -> Result<LineConfig, SettingsError> {
         let link = LinkConfig {
-            rate: self.read("rate", Value::parsed::<Rate>)?,
-            delay: self.read("delay", Value::parsed::<Duration>)?.unwrap_or_default(),
+            rate: self.read("rate", Value::rate)?,
+            delay: self.read("delay", |value| value.time(&value.text, MOST_DELAY))?.unwrap_or_default(),
             buffer: self.read("queue", Value::buffer)?.unwrap_or(Buffer::Unlimited),
             discipline: self.discipline()?,
             loss: self.loss()?,
@@ -283,8 +297,21 @@ impl Value {
         self.error(&error.to_string())
     }
 
-    fn parsed<T: std::str::FromStr<Err = units::ParseError>>(&self) -> Result<T, SettingsError> {
-        self.text.parse().map_err(|e: units::ParseError| self.error(&e.to_string()))
+    fn rate(&self) -> Result<Rate, SettingsError> {
+        let hint = "a rate is in bits per second, such as `10mbit` or `10Mb/s`";
+        self.text.parse().map_err(|e: units::ParseError| self.error(&e.to_string()).with_hint(hint))
+    }
+
+    /// A time that is no longer than `most`.
+    fn time(&self, text: &str, most: Duration) -> Result<Duration, SettingsError> {
+        let hint = "write it with a unit, such as `20ms`";
+        let time: Duration =
+            text.trim().parse().map_err(|e: units::ParseError| self.error(&e.to_string()).with_hint(hint))?;
+        if time > most {
+            let problem = format!("`{}` is more than {most}, the most that there is", text.trim());
+            return Err(self.error(&problem).with_hint("write a shorter time, such as `20ms`"));
+        }
+        Ok(time)
     }
 
     fn pair(&self, between: char, wanted: &str) -> Result<(&str, &str), SettingsError> {
@@ -349,8 +376,7 @@ impl Value {
     /// `5ms,100ms`. What is ECN-capable is marked.
     fn codel(&self) -> Result<CoDel, SettingsError> {
         let (target, interval) = self.pair(',', "a target and an interval, such as `5ms,100ms`")?;
-        let time =
-            |text: &str| text.trim().parse().map_err(|e: units::ParseError| self.error(&e.to_string()));
+        let time = |text: &str| self.time(text, MOST_DELAY);
         CoDel::new(time(target)?, time(interval)?).map_err(|e| self.refused(e))
     }
 
@@ -387,8 +413,8 @@ impl Value {
     /// `0.01,5ms`.
     fn reorder(&self) -> Result<Reorder, SettingsError> {
         let (probability, extra) = self.pair(',', "a probability and an extra delay, such as `0.01,5ms`")?;
-        let extra = extra.parse().map_err(|e: units::ParseError| self.error(&e.to_string()))?;
-        Ok(Reorder { probability: self.probability(probability)?, by: extra })
+        let by = self.time(extra, MOST_DELAY)?;
+        Ok(Reorder { probability: self.probability(probability)?, by })
     }
 }
 

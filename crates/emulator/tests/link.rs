@@ -361,7 +361,7 @@ fn without_privilege_both_ends_are_ones_own() {
     let (status, _, errors) = nobody("666", &["{}", "--", "true"]);
     assert_eq!(status, Some(2));
     assert!(
-        errors.contains("cannot make TUN device") && errors.contains("hint: run it as root; or"),
+        errors.contains("cannot make a TUN device") && errors.contains("hint: run it as root; or"),
         "{errors}"
     );
     for options in [&["{}", "--outside", &serve, "--", "true"][..], &["{}", "--", "true"]] {

@@ -1,64 +1,243 @@
 //! A TUN device with the host's addresses behind it.
+//!
+//! The kernel's end of the device has an address of a range that nothing else uses: 100.127.0.0/16 of the shared address
+//! space (RFC 6598), of which `tcpsf link` leaves this part free, and `fd74:6370:7366:1::/64` (RFC 4193).
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tun::{Error, Interface, Offload, Prefix, Tun};
+use tun::{Error, Interface, Offload, Prefix, Route, Tun};
 
 /// What packets wait in on their way to us, as many as a batch of connections may send at once.
 const QUEUE: u32 = 10_000;
 
+/// How many pairs of addresses the range has.
+const PAIRS: u16 = 256;
+
 /// Makes a device in the calling thread's network namespace. Behind it are `addresses`, or without any a free pair of one
-/// of each IP; the kernel gets one beside each. Returns the device and the addresses.
+/// of each IP. Returns the device and the addresses.
 ///
 /// # Errors
-/// When there are no TUN devices, no privilege, or an address is taken.
+/// If TUN devices or privileges are missing, or if an address is unusable: it belongs to this machine or its router,
+/// is in use elsewhere, or is no unicast address of a host.
 pub fn attach(addresses: &[IpAddr], mtu: u16, offload: bool) -> Result<(Tun, Vec<IpAddr>), Error> {
-    let ours = if addresses.is_empty() { free()? } else { addresses.to_vec() };
+    let machine = Machine::look()?;
+    for (number, &address) in addresses.iter().enumerate() {
+        machine.allow(address, &addresses[..number]).map_err(|reason| refused(address, reason))?;
+    }
+    let (tun, interface) = device(mtu, offload)?;
+    for pair in (0..PAIRS).map(Pair) {
+        if pair.kernel().iter().any(|&kernel| machine.has(kernel) || addresses.contains(&kernel)) {
+            continue;
+        }
+        let wanted = if addresses.is_empty() { pair.ours().to_vec() } else { addresses.to_vec() };
+        match give(&interface, pair, &wanted, !addresses.is_empty()) {
+            // Another host took this pair just now.
+            Err(error) if addresses.is_empty() && is_taken(&error) => {}
+            result => return Ok((tun, result?)),
+        }
+    }
+    let error = Error::new("find a free address in 100.127.0.0/16", io::ErrorKind::AddrInUse);
+    Err(error.with_hint("end a host that is not needed any more"))
+}
+
+/// A device that is up, without addresses.
+fn device(mtu: u16, offload: bool) -> Result<(Tun, Interface), Error> {
     let tun = Tun::open("tcpsf%d", if offload { Offload::Segmentation } else { Offload::None })?;
     let interface = tun.interface()?;
     interface.set_no_link_local()?;
     interface.set_queue_len(QUEUE)?;
     interface.set_mtu(mtu.into())?;
     interface.set_up()?;
-    let mut taken = Vec::with_capacity(ours.len());
-    for &address in &ours {
-        let len = if address.is_ipv4() { 32 } else { 128 };
-        let Some(kernel) = Prefix::new(beside(address, &ours), len) else { continue };
-        match interface.add_address(kernel, Some(address)) {
-            Ok(()) => taken.push(address),
-            // A kernel without IPv6 was not asked for it by anybody.
-            Err(_) if addresses.is_empty() && address.is_ipv6() => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok((tun, taken))
+    Ok((tun, interface))
 }
 
-/// An address of the kernel's for the other end.
-fn beside(address: IpAddr, ours: &[IpAddr]) -> IpAddr {
-    let at = |step: i8| match address {
-        IpAddr::V4(address) => {
-            IpAddr::from(Ipv4Addr::from_bits(u32::from(address).wrapping_add_signed(step.into())))
+/// Sends packets for `wanted` through the device and gives the kernel's end its addresses. The route to an address is
+/// the claim to it: of two hosts that start at once, one gets it. Returns the addresses that were claimed.
+fn give(interface: &Interface, pair: Pair, wanted: &[IpAddr], asked: bool) -> Result<Vec<IpAddr>, Error> {
+    let mut claimed = Vec::with_capacity(wanted.len());
+    for kernel in pair.kernel() {
+        let same_version = |address: &IpAddr| address.is_ipv4() == kernel.is_ipv4();
+        let (Some(kernel), true) = (single(kernel), wanted.iter().any(same_version)) else { continue };
+        match interface.add_address(kernel, None) {
+            // The kernel has no IPv6, and no IPv6 address was requested.
+            Err(_) if !asked && !kernel.address().is_ipv4() => continue,
+            result => result?,
         }
-        IpAddr::V6(address) => {
-            IpAddr::from(Ipv6Addr::from_bits(u128::from(address).wrapping_add_signed(step.into())))
+        for &address in wanted.iter().filter(|&address| same_version(address)) {
+            let Some(destination) = single(address) else { continue };
+            match interface.add_route(destination) {
+                Err(error) if asked && is_taken(&error) => return Err(refused(address, IN_USE)),
+                result => result?,
+            }
+            claimed.push(address);
         }
+    }
+    claimed.sort_by_key(|address| wanted.iter().position(|one| one == address));
+    Ok(claimed)
+}
+
+/// A number's addresses in the range: the kernel's, and ours when none is asked for.
+#[derive(Debug, Clone, Copy)]
+struct Pair(u16);
+
+impl Pair {
+    fn kernel(self) -> [IpAddr; 2] {
+        self.address(1)
+    }
+
+    fn ours(self) -> [IpAddr; 2] {
+        self.address(2)
+    }
+
+    fn address(self, last: u8) -> [IpAddr; 2] {
+        let [_, number] = self.0.to_be_bytes();
+        let four = Ipv4Addr::new(100, 127, number, last);
+        let six = Ipv6Addr::new(0xfd74, 0x6370, 0x7366, 1, 0, 0, self.0, last.into());
+        [four.into(), six.into()]
+    }
+}
+
+const IN_USE: &str =
+    "it is in use: a device of this machine leads to it, perhaps of another `tcpsf serve` or `tcpsf proxy`";
+
+/// Routes and neighbours of the network namespace.
+#[derive(Debug)]
+struct Machine {
+    routes: Vec<Route>,
+    neighbours: Vec<IpAddr>,
+}
+
+impl Machine {
+    fn look() -> Result<Self, Error> {
+        Ok(Self { routes: Interface::routes()?, neighbours: Interface::neighbours()? })
+    }
+
+    /// Says why a host must not have `address`, beside those in `others`.
+    fn allow(&self, address: IpAddr, others: &[IpAddr]) -> Result<(), &'static str> {
+        if others.contains(&address) {
+            return Err("it is given twice");
+        }
+        of_one_host(address)?;
+        let exactly = |route: &&Route| single(address) == Some(route.destination);
+        if self.has(address) {
+            return Err("this machine has it");
+        }
+        if self.routes.iter().any(|route| route.gateways.contains(&address)) {
+            return Err("it is the router that this machine sends through");
+        }
+        if self.routes.iter().filter(exactly).any(|route| route.is_broadcast) {
+            return Err("it is the broadcast address of a network of this machine");
+        }
+        if self.routes.iter().any(|route| exactly(&route)) {
+            return Err(IN_USE);
+        }
+        if self.neighbours.contains(&address) {
+            return Err("it is in use: another machine on the network has it");
+        }
+        Ok(())
+    }
+
+    /// Whether the machine itself answers for `address`.
+    fn has(&self, address: IpAddr) -> bool {
+        self.routes.iter().any(|route| route.is_local && route.destination.contains(address))
+    }
+}
+
+/// Refuses addresses that are never those of a single host on a network.
+fn of_one_host(address: IpAddr) -> Result<(), &'static str> {
+    let broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
+    // RFC 1122 §3.2.1.3: 0.0.0.0/8 is this network. RFC 4291 §2.5.6: an address of fe80::/10 needs an interface beside it.
+    let (this_network, on_link) = match address {
+        IpAddr::V4(four) => (four.octets()[0] == 0, false),
+        IpAddr::V6(six) => (six.is_unspecified(), six.is_unicast_link_local()),
     };
-    // One of the next is not ours, for there are fewer of ours than these.
-    [-1, 1, -2, 2, -3, 3, -4, 4].map(at).into_iter().find(|found| !ours.contains(found)).unwrap_or(at(-1))
-}
-
-/// RFC 6598, RFC 4193: a pair of addresses that nobody here has, for each IP.
-fn free() -> Result<Vec<IpAddr>, Error> {
-    let taken: Vec<IpAddr> = Interface::addresses()?.iter().map(|found| found.prefix.address()).collect();
-    for number in 0..=255 {
-        let kernel = Ipv4Addr::new(100, 127, number, 1);
-        if !taken.contains(&kernel.into()) {
-            let ours = Ipv4Addr::new(100, 127, number, 2);
-            let six = Ipv6Addr::new(0xfd74, 0x6370, 0x7366, 1, 0, 0, number.into(), 2);
-            return Ok(vec![ours.into(), six.into()]);
+    let mapped = matches!(address, IpAddr::V6(six) if six.to_ipv4_mapped().is_some());
+    for (is, reason) in [
+        (this_network, "it stands for no host"),
+        (address.is_loopback(), "it is a loopback address, which never leaves the kernel"),
+        (address.is_multicast(), "it is a multicast address"),
+        (broadcast, "it is the broadcast address"),
+        (on_link, "it is a link-local address, which the kernel cannot route"),
+        (mapped, "it is an IPv4 address in IPv6 form: write it as IPv4"),
+    ] {
+        if is {
+            return Err(reason);
         }
     }
-    let error = Error::new("find a free address in 100.127.0.0/16", std::io::ErrorKind::AddrInUse);
-    Err(error.with_hint("name one"))
+    Ok(())
+}
+
+/// The prefix that holds `address` alone.
+fn single(address: IpAddr) -> Option<Prefix> {
+    Prefix::new(address, if address.is_ipv4() { 32 } else { 128 })
+}
+
+fn is_taken(error: &Error) -> bool {
+    error.source().kind() == io::ErrorKind::AlreadyExists
+}
+
+fn refused(address: IpAddr, reason: &str) -> Error {
+    let error = Error::new(format!("use the address `{address}`"), io::Error::other(reason));
+    error.with_hint("name an address that nobody has, such as 100.127.9.2, or none: then a free one is taken")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        let route = |text: &str, len| Route {
+            destination: Prefix::new(text.parse().unwrap(), len).unwrap(),
+            is_local: false,
+            is_broadcast: false,
+            gateways: Vec::new(),
+        };
+        let routes = vec![
+            Route { gateways: vec!["192.0.2.1".parse().unwrap()], ..route("0.0.0.0", 0) },
+            route("192.0.2.0", 24),
+            Route { is_local: true, ..route("192.0.2.2", 32) },
+            Route { is_local: true, ..route("127.0.0.0", 8) },
+            Route { is_broadcast: true, ..route("192.0.2.255", 32) },
+            Route { gateways: vec!["2001:db8::1".parse().unwrap()], ..route("::", 0) },
+            Route { is_local: true, ..route("2001:db8::2", 128) },
+            route("100.127.0.2", 32),
+        ];
+        Machine { routes, neighbours: vec!["192.0.2.53".parse().unwrap()] }
+    }
+
+    #[test]
+    fn addresses_of_the_machine_and_of_others_are_refused() {
+        for (address, reason) in [
+            ("0.0.0.0", "stands for no host"),
+            ("0.1.2.3", "stands for no host"),
+            ("::", "stands for no host"),
+            ("127.0.0.1", "loopback"),
+            ("::1", "loopback"),
+            ("224.0.0.1", "multicast"),
+            ("ff02::1", "multicast"),
+            ("255.255.255.255", "broadcast"),
+            ("192.0.2.255", "broadcast"),
+            ("fe80::2", "link-local"),
+            ("::ffff:192.0.2.9", "write it as IPv4"),
+            ("192.0.2.1", "router"),
+            ("2001:db8::1", "router"),
+            ("192.0.2.2", "this machine has it"),
+            ("2001:db8::2", "this machine has it"),
+            ("192.0.2.53", "another machine"),
+            ("100.127.0.2", "in use"),
+        ] {
+            let found = machine().allow(address.parse().unwrap(), &[]);
+            assert!(found.is_err_and(|found| found.contains(reason)), "{address}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn free_addresses_are_taken_once() {
+        for address in ["192.0.2.9", "198.51.100.7", "2001:db8::9", "100.127.0.3", "fd00::2"] {
+            let address = address.parse().unwrap();
+            assert_eq!(machine().allow(address, &[]), Ok(()));
+            assert_eq!(machine().allow(address, &[address]), Err("it is given twice"));
+        }
+    }
 }

@@ -105,21 +105,59 @@ pub struct Limits {
     pub accept_queue: usize,
     /// Connections in TIME-WAIT; past them the oldest goes.
     pub time_wait: usize,
-    /// Bytes in the buffers of all connections together. Each connection may hold [`RESERVE`](Self::RESERVE) beside.
+    /// Bytes of memory for the buffers and queues of all connections together.
     pub buffered_bytes: usize,
-    /// How long a connection may go without a segment from the peer or one to it.
+    /// How long a connection may go without a segment that only the peer could have sent, and without data to the peer.
     pub idle: Duration,
     /// How long a connection may last.
     pub lifetime: Duration,
-    /// A connection that has been idle for so long makes room for a new one.
+    /// How far ahead a connection can be of having to make room for others: see [`SLOW`](Self::SLOW).
     pub evict_after: Duration,
     /// Resets, and answers to pings, each second: between half of these and all, drawn anew each time. Strangers share them.
     pub replies_per_second: u32,
 }
 
 impl Limits {
-    /// What a connection may write whatever the others hold, so that none is starved.
-    pub const RESERVE: usize = 8 << 10;
+    /// In bytes a second: a connection that moves fewer, in both directions together, makes room for others when there
+    /// are as many connections as are allowed, or when the buffers are short. A new connection has
+    /// [`evict_after`](Self::evict_after) before that, and each byte that the peer acknowledges or that arrives in order
+    /// adds the time that it takes at this rate, up to `evict_after` from then.
+    pub const SLOW: u64 = 512;
+
+    /// The most that is kept for each connection and direction.
+    const RESERVE: usize = 4 << 10;
+
+    /// A connection may use this part of the shared memory that is free. So the memory is never used up, and a newcomer
+    /// may use as much as those who came first.
+    const PART: usize = 8;
+
+    /// The default limits for this number of connections. The buffers include the reserve of each connection.
+    pub fn of_connections(connections: usize) -> Self {
+        let customary = Self::default();
+        let buffered_bytes = customary.buffered_bytes.max(connections.saturating_mul(4 * Self::RESERVE));
+        Self { connections, buffered_bytes, ..customary }
+    }
+
+    /// The bytes that a connection may hold in each direction, whatever the others hold: half of the buffers are kept for
+    /// that, or less.
+    pub fn reserve(&self) -> usize {
+        (self.buffered_bytes / 4 / self.connections.max(1)).min(Self::RESERVE)
+    }
+
+    /// The bytes that are shared by all connections.
+    pub(crate) fn shared(&self) -> usize {
+        self.buffered_bytes.saturating_sub(2 * self.reserve() * self.connections)
+    }
+
+    /// The bytes that a connection may hold in one direction while all connections together use `used` bytes.
+    pub(crate) fn share(&self, used: usize) -> usize {
+        (self.shared().saturating_sub(used) / Self::PART).max(self.reserve())
+    }
+
+    /// Whether the buffers are short while so many bytes are used.
+    pub(crate) fn is_short(&self, used: usize) -> bool {
+        used > self.shared() / 4 * 3
+    }
 }
 
 impl Default for Limits {

@@ -1,9 +1,9 @@
 //! A stack on a TUN device, in real time.
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use capture::pcapng::{Direction, Interface, InterfaceId, LinkType, Packet, Section, Writer};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -31,7 +31,7 @@ pub struct Driver<S> {
     origin: Duration,
     stack: Stack,
     service: S,
-    capture: Option<Capture>,
+    capture: Recorder,
     buffer: Vec<u8>,
     out: Outgoing,
     dropped: u64,
@@ -39,10 +39,19 @@ pub struct Driver<S> {
     in_step: bool,
 }
 
+/// Writes packets to a capture, as long as there is one.
+#[derive(Debug, Default)]
+struct Recorder {
+    capture: Option<Capture>,
+    /// Why the capture stopped before its end.
+    error: Option<Error>,
+}
+
 #[derive(Debug)]
 struct Capture {
     writer: Writer<BufWriter<File>>,
     interface: InterfaceId,
+    path: PathBuf,
 }
 
 impl<S: Service> Driver<S> {
@@ -52,6 +61,7 @@ impl<S: Service> Driver<S> {
     /// When the system has no random numbers.
     pub fn new(tun: Tun, mut config: StackConfig, mut service: S) -> Result<Self, Error> {
         config.offload = tun.offload() == Offload::Segmentation;
+        service.configure(&mut config);
         let mut random = [0; 16];
         getrandom(&mut random, GetRandomFlags::empty())
             .map_err(|errno| Error::new("draw a random key", errno))?;
@@ -65,7 +75,7 @@ impl<S: Service> Driver<S> {
             origin,
             stack,
             service,
-            capture: None,
+            capture: Recorder::default(),
             buffer: vec![0; MOST_BYTES],
             out: Outgoing::default(),
             dropped: 0,
@@ -74,12 +84,13 @@ impl<S: Service> Driver<S> {
         })
     }
 
-    /// Writes all packets from now on to a pcapng file, of each the first `snap_len` bytes.
+    /// Writes all packets from now on to a pcapng file, of each the first `snap_len` bytes. When that fails later on, the
+    /// capture stops and serving goes on: [`take_capture_error`](Self::take_capture_error) tells why.
     ///
     /// # Errors
     /// When the file cannot be written.
     pub fn capture(&mut self, path: &Path, snap_len: u32) -> Result<(), Error> {
-        let fail = |error| Error::new(format!("write capture `{}`", path.display()), error);
+        let fail = |error| cannot_write(path, error);
         let file = BufWriter::new(File::create(path).map_err(fail)?);
         let section = Section { application: Some("tcpsf"), ..Section::default() };
         let mut writer = Writer::new(file, &section).map_err(fail)?;
@@ -91,7 +102,7 @@ impl<S: Service> Driver<S> {
             snap_len,
         };
         let interface = writer.interface(&interface).map_err(fail)?;
-        self.capture = Some(Capture { writer, interface });
+        self.capture.capture = Some(Capture { writer, interface, path: path.to_owned() });
         Ok(())
     }
 
@@ -100,9 +111,14 @@ impl<S: Service> Driver<S> {
     /// # Errors
     /// When its last bytes cannot be written.
     pub fn finish_capture(&mut self) -> Result<(), Error> {
-        let Some(capture) = self.capture.take() else { return Ok(()) };
+        let Some(capture) = self.capture.capture.take() else { return Ok(()) };
         let ended = capture.writer.finish().map(drop);
-        ended.map_err(|error| Error::new("write the end of a capture", error))
+        ended.map_err(|error| cannot_write(&capture.path, error))
+    }
+
+    /// Why the capture stopped before its end, if it did; told once.
+    pub fn take_capture_error(&mut self) -> Option<Error> {
+        self.capture.error.take()
     }
 
     /// Serves every packet before it looks at the next, and has the user read before it is acknowledged, as the simulator
@@ -119,7 +135,7 @@ impl<S: Service> Driver<S> {
     /// Works for so long, waiting where there is nothing to do; ends early when a signal comes.
     ///
     /// # Errors
-    /// When the device is down or gone, or the capture cannot be written.
+    /// When the device is down or gone.
     pub fn run(&mut self, span: Duration) -> Result<(), Error> {
         let end = self.now() + span;
         loop {
@@ -186,9 +202,7 @@ impl<S: Service> Driver<S> {
             }
             packet = rest;
         }
-        if let Some(capture) = &mut self.capture {
-            capture.write(packet, Direction::Inbound, now)?;
-        }
+        self.capture.record(packet, Direction::Inbound, now);
         self.stack.receive(packet, checksums, now);
         Ok(true)
     }
@@ -209,9 +223,7 @@ impl<S: Service> Driver<S> {
 
     /// Sends the packet in `out`.
     fn send(&mut self, now: Instant) -> Result<(), Error> {
-        if let Some(capture) = &mut self.capture {
-            capture.write(self.out.bytes(), Direction::Outbound, now)?;
-        }
+        self.capture.record(self.out.bytes(), Direction::Outbound, now);
         // One piece: for small packets the kernel takes two noticeably slower.
         let offload = self.tun.offload() == Offload::Segmentation;
         let written = self.tun.write(if offload { self.out.frame() } else { self.out.bytes() })?;
@@ -297,10 +309,18 @@ impl<S: Service> Driver<S> {
     }
 }
 
-impl Capture {
-    fn write(&mut self, bytes: &[u8], direction: Direction, at: Instant) -> Result<(), Error> {
+impl Recorder {
+    fn record(&mut self, bytes: &[u8], direction: Direction, at: Instant) {
+        let Some(capture) = &mut self.capture else { return };
         let wire_len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let packet = Packet { interface: self.interface, at, direction, bytes, wire_len, comments: &[] };
-        self.writer.packet(&packet).map_err(|error| Error::new("write a packet to a capture", error))
+        let packet = Packet { interface: capture.interface, at, direction, bytes, wire_len, comments: &[] };
+        if let Err(error) = capture.writer.packet(&packet) {
+            self.error = Some(cannot_write(&capture.path, error));
+            self.capture = None;
+        }
     }
+}
+
+fn cannot_write(path: &Path, error: io::Error) -> Error {
+    Error::new(format!("write capture `{}`", path.display()), error)
 }

@@ -4,16 +4,20 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `request` | what a peer asks for, and where its request ends |
+//! | `authority` | whether a host may be named like that |
 //! | `path` | from a target to a place below the folder |
 //! | `files` | opening that place, and no other |
+//! | `listing` | the page of a folder, in pieces |
 //! | `select` | conditions and ranges: which parts of a file, if any |
 //! | `multipart` | several parts in one answer |
 //! | `response` | the head of an answer |
 //! | `date`, `mime` | formats |
 //! | `server` | many connections at once |
 
+mod authority;
 mod date;
 mod files;
+mod listing;
 mod mime;
 mod multipart;
 mod path;

@@ -23,6 +23,7 @@ use rustix::net::{
 use tun::Error;
 use units::{Duration, Instant};
 
+use crate::config::StackConfig;
 use crate::event::{ConnectionId, Ending, Event, What};
 use crate::service::Service;
 use crate::stack::Stack;
@@ -33,6 +34,9 @@ const TURN: usize = 256 << 10;
 
 /// How much is moved at once.
 const CHUNK: usize = 64 << 10;
+
+/// How often it is looked whether a peer has got all from an upstream that is gone.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// How many sockets are heard of at once.
 const BATCH: usize = 256;
@@ -87,18 +91,14 @@ struct Relay {
     again: bool,
     /// The upstream sends no more.
     upstream_closed: bool,
+    /// The upstream takes no more; what the peer still sends is dropped.
+    upstream_is_deaf: bool,
+    /// The upstream is gone without having closed. The peer is reset once it has what was sent before.
+    upstream_broke: bool,
     /// The upstream has been told that the peer sends no more.
     told_upstream: bool,
     deadline: Instant,
     timer: Instant,
-}
-
-/// Whether a relay goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Goes,
-    /// The peer is to be reset.
-    Breaks,
 }
 
 impl Proxy {
@@ -160,6 +160,8 @@ impl Proxy {
             upstream_is_full: false,
             again: false,
             upstream_closed: false,
+            upstream_is_deaf: false,
+            upstream_broke: false,
             told_upstream: false,
             deadline: now + self.patience,
             timer: Instant::NEVER,
@@ -171,27 +173,30 @@ impl Proxy {
     /// Does what can be done for one peer.
     fn pump(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         let Some(mut relay) = self.take(id) else { return };
-        let mut fate = Fate::Goes;
         if relay.trying.is_none() {
-            fate = self.down(stack, &mut relay, now);
-            if fate == Fate::Goes {
-                fate = self.up(stack, &mut relay);
+            self.down(stack, &mut relay, now);
+            let was_deaf = relay.upstream_is_deaf;
+            self.up(stack, &mut relay);
+            if relay.upstream_is_deaf && !was_deaf {
+                // Whether the upstream has closed or is broken is learnt by reading up to its end.
+                relay.upstream_speaks = true;
+                self.down(stack, &mut relay, now);
             }
         }
-        self.go_on(stack, relay, fate, now);
-    }
-
-    fn go_on(&mut self, stack: &mut Stack, relay: Box<Relay>, fate: Fate, now: Instant) {
-        if fate == Fate::Goes {
-            let place = relay.id.index();
-            self.relays[place] = Some(relay);
-        } else {
-            stack.abort(relay.id, now);
+        if relay.upstream_broke && relay.upstream_closed {
+            let is_owed = stack.connection(id).is_some_and(|connection| connection.unacknowledged() > 0);
+            if !is_owed {
+                stack.abort(id, now);
+                return;
+            }
+            relay.deadline = now + GLANCE;
+            self.deadlines.set(id, &mut relay.timer, relay.deadline);
         }
+        self.relays[id.index()] = Some(relay);
     }
 
     /// From the upstream to the peer.
-    fn down(&mut self, stack: &mut Stack, relay: &mut Relay, now: Instant) -> Fate {
+    fn down(&mut self, stack: &mut Stack, relay: &mut Relay, now: Instant) {
         let mut turn = TURN;
         while relay.upstream_speaks && !relay.upstream_closed {
             if turn == 0 {
@@ -212,29 +217,40 @@ impl Proxy {
                     relay.upstream_speaks = false;
                     break;
                 }
-                Err(_) => return Fate::Breaks,
+                Err(_) => {
+                    (relay.upstream_closed, relay.upstream_broke) = (true, true);
+                    relay.upstream_is_deaf = true;
+                    break;
+                }
             };
             if count == 0 {
                 relay.upstream_closed = true;
-                stack.close(relay.id, now);
+                if !relay.upstream_broke {
+                    stack.close(relay.id, now);
+                }
                 break;
             }
-            // There is room for all of it.
+            // There is room for all of it, unless the peer's connection is over.
             if stack.write(relay.id, &self.chunk[..count], now) != Ok(count) {
-                return Fate::Breaks;
+                (relay.upstream_closed, relay.upstream_broke) = (true, true);
+                break;
             }
             turn = turn.saturating_sub(count);
             self.counters.down_bytes += count as u64;
         }
-        Fate::Goes
     }
 
     /// From the peer to the upstream.
-    fn up(&mut self, stack: &mut Stack, relay: &mut Relay) -> Fate {
-        while !relay.upstream_is_full {
+    fn up(&mut self, stack: &mut Stack, relay: &mut Relay) {
+        while relay.upstream_is_deaf || !relay.upstream_is_full {
             let [first, _] = stack.peek(relay.id);
             if first.is_empty() {
                 break;
+            }
+            if relay.upstream_is_deaf {
+                let count = first.len();
+                stack.consume(relay.id, count);
+                continue;
             }
             match send(&relay.socket, first, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
                 Ok(count) => {
@@ -243,16 +259,19 @@ impl Proxy {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => relay.upstream_is_full = true,
-                Err(_) => return Fate::Breaks,
+                Err(errno) => {
+                    relay.upstream_is_deaf = true;
+                    // Only an upstream that had closed before leaves a broken pipe. From another one the kernel tells this
+                    // error once, and the end of what it sent looks then as if it had closed.
+                    relay.upstream_broke |= errno != Errno::PIPE;
+                }
             }
         }
         if !relay.told_upstream && stack.is_at_end(relay.id) {
             relay.told_upstream = true;
-            if shutdown(&relay.socket, Shutdown::Write).is_err() {
-                return Fate::Breaks;
-            }
+            // When the upstream is gone already, reading says how.
+            relay.upstream_is_deaf |= shutdown(&relay.socket, Shutdown::Write).is_err();
         }
-        Fate::Goes
     }
 
     /// There is news of the socket behind this token.
@@ -322,6 +341,12 @@ fn token(id: ConnectionId) -> u64 {
 }
 
 impl Service for Proxy {
+    /// Turns Nagle's rule off (RFC 9293 §3.7.4). The upstream has decided already when to send: one that wants few segments
+    /// has the rule in its own TCP, and one that has turned it off must not wait here for acknowledgments.
+    fn configure(&self, config: &mut StackConfig) {
+        config.tcp.nagle = false;
+    }
+
     fn start(&mut self, stack: &mut Stack, _now: Instant) {
         stack.listen(self.port);
     }
@@ -347,8 +372,11 @@ impl Service for Proxy {
             let relay = self.relays.get_mut(id.index()).and_then(Option::as_mut);
             let Some(relay) = relay.filter(|relay| relay.id == id && relay.timer == entry) else { continue };
             relay.timer = Instant::NEVER;
-            if relay.deadline <= now {
+            if relay.deadline <= now && relay.trying.is_some() {
                 self.dialled(stack, id, now);
+            } else if relay.deadline <= now {
+                relay.deadline = Instant::NEVER;
+                self.pump(stack, id, now);
             } else if relay.deadline < Instant::NEVER {
                 self.deadlines.set(id, &mut relay.timer, relay.deadline);
             }

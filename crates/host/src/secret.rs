@@ -1,5 +1,5 @@
 //! What must not be guessed: initial sequence numbers (RFC 6528), SYN cookies' seals, and places in the table of
-//! connections, and how many answers strangers share. All of it is `SipHash` under one key.
+//! connections, offsets of timestamps, and how many answers strangers share. All of it is `SipHash` under one key.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -22,6 +22,7 @@ enum Purpose {
     InitialSequenceNumber,
     Cookie,
     Share,
+    Timestamps,
 }
 
 impl Secret {
@@ -41,6 +42,12 @@ impl Secret {
     /// The 24 bits that only we can have put on a cookie.
     pub(crate) fn seal(&self, tuple: &Tuple, irs: SeqNum, minute: u64, mss: u32) -> u32 {
         low_half(self.hash(&(Purpose::Cookie, tuple, irs, minute, mss))) & 0x00ff_ffff
+    }
+
+    /// RFC 7323 §7.1: what is added to the timestamps between a pair of ends. It is the same for all connections between
+    /// them, so that a new one does not seem older than the last (RFC 6191).
+    pub(crate) fn timestamp_offset(&self, tuple: &Tuple) -> u32 {
+        low_half(self.hash(&(Purpose::Timestamps, tuple)))
     }
 
     /// A number that nobody else can know, for what is shared from `now` on.

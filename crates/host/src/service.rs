@@ -4,11 +4,15 @@ use std::os::fd::BorrowedFd;
 
 use units::Instant;
 
+use crate::config::StackConfig;
 use crate::event::Event;
 use crate::stack::Stack;
 
 /// Something that is done with connections.
 pub trait Service {
+    /// Sets what this service needs of its stack. It is called before the stack is made.
+    fn configure(&self, _config: &mut StackConfig) {}
+
     /// It begins.
     fn start(&mut self, stack: &mut Stack, now: Instant);
 
@@ -38,6 +42,10 @@ pub trait Service {
 }
 
 impl<S: Service + ?Sized> Service for Box<S> {
+    fn configure(&self, config: &mut StackConfig) {
+        (**self).configure(config);
+    }
+
     fn start(&mut self, stack: &mut Stack, now: Instant) {
         (**self).start(stack, now);
     }

@@ -53,12 +53,18 @@ pub struct Stack {
     telling: VecDeque<ConnectionId>,
     /// Packets that belong to no connection.
     replies: VecDeque<Outgoing>,
+    /// Connections that hold data out of order, those that began to do so first in front; some no longer do.
+    scattered: VecDeque<ConnectionId>,
     /// Connections in TIME-WAIT, oldest first; some are gone by now.
     waiting: VecDeque<ConnectionId>,
     throttle: Throttle,
     next_serial: u64,
     /// Where the search for somebody to evict goes on.
     hand: usize,
+    /// How many of the places in `slots` have been in use: that has room for more.
+    used_places: usize,
+    /// When somebody may next be evicted because the buffers are short.
+    relief_at: Instant,
     /// How many segments in a row the foremost of `ready` has sent.
     burst: u32,
     /// When a SYN was last answered with a cookie.
@@ -104,7 +110,7 @@ pub struct Counters {
     pub refused: u64,
     /// Half-open connections given up.
     pub half_open_lost: u64,
-    /// Idle connections that made room.
+    /// Slow connections that made room.
     pub evicted: u64,
     /// Connections that were idle or lasted for too long.
     pub expired: u64,
@@ -118,8 +124,10 @@ pub struct Counters {
     pub resets_sent: u64,
     /// Replies not sent because there were too many.
     pub replies_withheld: u64,
-    /// Segments with payload dropped because the buffers of all connections were full.
+    /// Segments with payload dropped, or cut, because the buffers of all connections were short.
     pub over_budget: u64,
+    /// Times data out of order were given up because the buffers of all connections were short.
+    pub reneged: u64,
     /// Times fast recovery was entered.
     pub fast_retransmits: u64,
     /// Expiries of the retransmission timer.
@@ -153,9 +161,12 @@ impl Stack {
             patient: VecDeque::new(),
             telling: VecDeque::new(),
             replies: VecDeque::new(),
+            scattered: VecDeque::new(),
             waiting: VecDeque::new(),
             next_serial: 0,
             hand: 0,
+            used_places: 0,
+            relief_at: Instant::ZERO,
             burst: 0,
             cookie_at: None,
             half_open: 0,
@@ -225,6 +236,11 @@ impl Stack {
         slot.map_or([&[], &[]], |slot| slot.stream.peek())
     }
 
+    /// The same in one piece.
+    pub fn peek_whole(&mut self, id: ConnectionId) -> &[u8] {
+        self.slot(id).map_or(&[], |slot| slot.stream.peek_whole())
+    }
+
     /// Drops up to `bytes` that arrived in order, as if they had been read, and returns how many.
     pub fn consume(&mut self, id: ConnectionId, bytes: usize) -> usize {
         self.take(id, |stream| stream.consume(bytes))
@@ -278,12 +294,9 @@ impl Stack {
     }
 
     fn room_to_write(&self, id: ConnectionId) -> usize {
-        let free = self.config.limits.buffered_bytes.saturating_sub(self.buffered);
-        if free >= Limits::RESERVE {
-            return free;
-        }
         let held = self.slots.get(id.index()).map_or(0, |slot| slot.stream.unacknowledged());
-        free.max(Limits::RESERVE.saturating_sub(usize::try_from(held).unwrap_or(usize::MAX)))
+        let share = self.config.limits.share(self.buffered);
+        share.saturating_sub(usize::try_from(held).unwrap_or(usize::MAX))
     }
 
     /// No more will be written: what is queued is sent, then a FIN.
@@ -389,6 +402,11 @@ impl Stack {
         self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| slot.tuple)
     }
 
+    /// Whether the peer sends no more.
+    pub fn hears_no_more(&self, id: ConnectionId) -> bool {
+        self.slots.get(id.index()).is_none_or(|slot| slot.id != id || slot.peer_closed)
+    }
+
     /// Whether the peer sends no more, and everything has been read.
     pub fn is_at_end(&self, id: ConnectionId) -> bool {
         self.slots
@@ -419,7 +437,7 @@ impl Stack {
         }
     }
 
-    /// Bytes in the buffers of all connections.
+    /// Bytes of memory of the buffers and queues of all connections.
     pub fn buffered_bytes(&self) -> usize {
         self.buffered
     }
@@ -443,12 +461,15 @@ impl Stack {
         (sender, self.profiles.get(sender, tuple.local).clone())
     }
 
-    fn insert(&mut self, tuple: Tuple, stream: ByteStream, sender: u16, now: Instant) -> ConnectionId {
+    fn insert(&mut self, tuple: Tuple, mut stream: ByteStream, sender: u16, now: Instant) -> ConnectionId {
         let entry = self.slots.vacant_entry();
         let index = u32::try_from(entry.key()).unwrap_or(u32::MAX);
         let id = ConnectionId { serial: self.next_serial, index };
         self.next_serial += 1;
-        entry.insert(Slot::new(id, tuple, stream, sender, now));
+        self.used_places = self.used_places.max(id.index() + 1);
+        stream.offset_timestamps(self.secret.timestamp_offset(&tuple), now);
+        let makes_room_at = now + self.config.limits.evict_after;
+        entry.insert(Slot::new(id, tuple, stream, sender, makes_room_at, now));
         self.places.insert(tuple, index);
         id
     }

@@ -113,7 +113,15 @@ fn ranges_conditions_folders_and_errors() {
         let answer = client.get("/sub", "");
         assert_eq!((answer.status, answer.field("location")), (301, Some("/sub/")));
         let listing = String::from_utf8(client.get("/", "").body).unwrap();
-        assert!(listing.contains("<a href=\"./list/\">list/</a>"), "{listing}");
+        assert!(listing.contains("<a href=\"./list/\">list/</a><td><td>20"), "{listing}");
+        assert!(listing.contains("<meta name=\"viewport\"") && listing.contains("sans-serif"), "{listing}");
+        assert!(!listing.contains("href=\"../\""), "{listing}");
+        // Nothing is told of what a link leads to.
+        assert!(listing.contains("<a href=\"./outside\">outside</a><td><td>20"), "{listing}");
+        let listing = String::from_utf8(client.get("/list/", "").body).unwrap();
+        assert!(listing.contains("<a href=\"../\">../</a>"), "{listing}");
+        assert!(listing.contains("<a href=\"./x\">x</a><td>1 B<td>20"), "{listing}");
+        let listing = String::from_utf8(client.get("/", "").body).unwrap();
         assert!(
             listing.contains("<a href=\"./%3Cb%3E%26c%3Ad.html\">&lt;b&gt;&amp;c:d.html</a>"),
             "{listing}"
@@ -149,7 +157,7 @@ fn ranges_conditions_folders_and_errors() {
 fn who_says_nothing_or_never_finishes_is_sent_away() {
     let scratch = Scratch::new("slow");
     let limits = HttpLimits {
-        head: Duration::from_millis(300),
+        request: Duration::from_millis(300),
         idle: Duration::from_millis(300),
         linger: Duration::from_millis(300),
     };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use common::live::Scratch;
 use common::{Fate, World, clean, config};
 use host::http::{FileServer, Folder, HttpLimits};
-use host::{ConnectionId, Event, Service, Stack, What};
+use host::{ConnectionId, Event, Service, Stack, StackConfig, What};
 use proptest::prelude::*;
 use units::{Duration, Instant};
 
@@ -23,58 +23,187 @@ fn exchanged_over<F: FnMut(usize, &[u8]) -> Fate>(
     texts: &[Vec<u8>],
     piece: usize,
 ) -> Vec<(Vec<u8>, bool)> {
-    let mut world = World::new(config(1), config(2));
-    let folder = Folder::open(&folder.0).expect("a folder of our own");
-    let mut server = FileServer::new(folder, 80, HttpLimits::default());
-    let now = world.now;
-    server.start(world.server(), now);
-    let mut heard: BTreeMap<u64, (Vec<u8>, bool)> = BTreeMap::new();
+    let mut talk = Talk::new(folder, config(1));
     let ids: Vec<ConnectionId> = (0..texts.len())
-        .map(|number| world.connect(1000 + u16::try_from(number).expect("few connections")))
+        .map(|number| talk.world.connect(1000 + u16::try_from(number).expect("few connections")))
         .collect();
-    let mut on_event = |stack: &mut Stack, event: Event, now: Instant| {
-        let (all, over) = heard.entry(event.id.serial()).or_default();
-        match event.what {
-            What::Readable => {
-                let mut buffer = [0; 4096];
-                loop {
-                    let count = stack.read(event.id, &mut buffer);
-                    if count == 0 {
-                        break;
-                    }
-                    all.extend_from_slice(&buffer[..count]);
-                }
-                if stack.is_at_end(event.id) {
-                    *over = true;
-                    stack.close(event.id, now);
-                }
-            }
-            What::Closed(_) => *over = true,
-            _ => {}
-        }
-    };
     let steps = texts.iter().map(|text| text.len().div_ceil(piece)).max().unwrap_or(0) + 2000;
     for step in 0..steps {
-        let now = world.now;
         if step > 10 {
             for (id, text) in ids.iter().zip(texts) {
                 if let Some(part) = text.chunks(piece).nth(step - 11) {
-                    let _ = world.client().write(*id, part, now);
+                    talk.say(*id, part);
                 }
             }
         }
+        talk.step(network(step));
+    }
+    talk.heard.into_values().collect()
+}
+
+/// A file server, and clients that read whatever comes.
+struct Talk {
+    world: World,
+    server: FileServer,
+    /// By the serial number of the connection: what it has got, and whether it is over.
+    heard: BTreeMap<u64, (Vec<u8>, bool)>,
+    /// Clients read all that comes.
+    reading: bool,
+}
+
+const STEP: Duration = Duration::from_millis(50);
+
+impl Talk {
+    fn new(folder: &Scratch, settings: StackConfig) -> Self {
+        let mut world = World::new(settings, config(2));
+        let folder = Folder::open(&folder.0).expect("a folder of our own");
+        let mut server = FileServer::new(folder, 80, HttpLimits::default());
+        let now = world.now;
+        server.start(world.server(), now);
+        Self { world, server, heard: BTreeMap::new(), reading: true }
+    }
+
+    fn say(&mut self, id: ConnectionId, text: &[u8]) {
+        let now = self.world.now;
+        // It may be over.
+        let _ = self.world.client().write(id, text, now);
+    }
+
+    fn step(&mut self, network: impl FnMut(usize, &[u8]) -> Fate) {
+        let Self { world, server, heard, reading } = self;
+        let now = world.now;
         if server.next_timeout() <= now {
             server.on_timeout(world.server(), now);
         }
-        world.run(now + Duration::from_millis(50), network(step), |stack, host, event, now| {
+        world.run(now + STEP, network, |stack, host, event, now| {
             if host == 0 {
                 server.on_event(stack, event, now);
-            } else {
-                on_event(stack, event, now);
+            } else if *reading {
+                hear(heard.entry(event.id.serial()).or_default(), stack, event, now);
             }
         });
     }
-    heard.into_values().collect()
+
+    /// Opens a connection.
+    fn open(&mut self, port: u16) -> ConnectionId {
+        let id = self.world.connect(port);
+        self.wait(Duration::from_millis(500));
+        id
+    }
+
+    fn wait(&mut self, span: Duration) {
+        let end = self.world.now + span;
+        while self.world.now < end {
+            self.step(clean);
+        }
+    }
+
+    /// Reads some of what has come.
+    fn read(&mut self, id: ConnectionId, most: usize) {
+        let mut buffer = vec![0; most];
+        let count = self.world.client().read(id, &mut buffer);
+        self.heard.entry(id.serial()).or_default().0.extend_from_slice(&buffer[..count]);
+    }
+
+    /// The statuses of the answers so far, and whether the connection is over.
+    fn outcome(&self, id: ConnectionId) -> (Vec<String>, bool) {
+        let Some((heard, over)) = self.heard.get(&id.serial()) else { return (Vec::new(), false) };
+        let text = String::from_utf8_lossy(heard);
+        (text.match_indices("HTTP/1.1 ").map(|(at, _)| text[at + 9..at + 12].to_owned()).collect(), *over)
+    }
+}
+
+fn hear((all, over): &mut (Vec<u8>, bool), stack: &mut Stack, event: Event, now: Instant) {
+    match event.what {
+        What::Readable => {
+            let mut buffer = [0; 4096];
+            loop {
+                let count = stack.read(event.id, &mut buffer);
+                if count == 0 {
+                    break;
+                }
+                all.extend_from_slice(&buffer[..count]);
+            }
+            if stack.is_at_end(event.id) {
+                *over = true;
+                stack.close(event.id, now);
+            }
+        }
+        What::Closed(_) => *over = true,
+        _ => {}
+    }
+}
+
+fn statuses(all: &[&str]) -> Vec<String> {
+    all.iter().map(|&status| status.to_owned()).collect()
+}
+
+#[test]
+fn a_request_has_one_deadline_from_its_first_byte_to_its_end() {
+    let folder = Scratch::new("one-deadline");
+    folder.write("a", b"content");
+    let second = Duration::from_secs(1);
+    // What begins the request, what trickles behind it, and what is answered before and after the deadline.
+    let head = "GET /a HTTP/1.1\r\nHost: x\r\n";
+    for (begin, drop, before, after) in [
+        ("G".to_owned(), "E", &[][..], &["408"][..]),
+        (head.to_owned(), "A: b\r\n", &[], &["408"]),
+        // The beginning of a second request arrives with the first.
+        (format!("{head}\r\nGET"), "A", &["200"], &["200", "408"]),
+        (format!("{head}Content-Length: 60000\r\n\r\n"), "x", &["200"], &["200"]),
+        (format!("{head}Transfer-Encoding: chunked\r\n\r\n"), "1\r\nx\r\n", &["200"], &["200"]),
+        (format!("{head}Transfer-Encoding: chunked\r\n\r\n0\r\n"), "A: b\r\n", &["200"], &["200"]),
+        // The body does not come at all.
+        (format!("{head}Content-Length: 1\r\n\r\n"), "", &["200"], &["200"]),
+    ] {
+        let mut talk = Talk::new(&folder, config(1));
+        let id = talk.open(1000);
+        talk.say(id, begin.as_bytes());
+        for _ in 0..9 {
+            talk.wait(second);
+            talk.say(id, drop.as_bytes());
+        }
+        assert_eq!(talk.outcome(id), (statuses(before), false), "{begin} after 9 s");
+        talk.wait(second + second);
+        assert_eq!(talk.outcome(id), (statuses(after), true), "{begin} after 11 s");
+        talk.wait(second * 120);
+        assert_eq!(talk.outcome(id), (statuses(after), true), "{begin} after two minutes");
+        assert_eq!(talk.world.server().living(), [], "{begin}");
+    }
+}
+
+#[test]
+fn a_request_that_is_whole_in_time_may_be_followed_by_another() {
+    let folder = Scratch::new("in-time");
+    folder.write("a", b"content");
+    let mut talk = Talk::new(&folder, config(1));
+    let id = talk.open(1000);
+    for _ in 0..3 {
+        talk.say(id, b"GET /a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx");
+        talk.wait(Duration::from_secs(9));
+        talk.say(id, b"x");
+        talk.wait(Duration::from_secs(50));
+    }
+    assert_eq!(talk.outcome(id), (statuses(&["200"; 3]), false));
+    talk.wait(Duration::from_secs(15));
+    assert_eq!(talk.outcome(id), (statuses(&["200"; 3]), true), "idle for a minute");
+}
+
+#[test]
+fn trailers_that_never_end_end_the_connection() {
+    let folder = Scratch::new("trailers");
+    folder.write("a", b"content");
+    let mut talk = Talk::new(&folder, config(1));
+    let id = talk.open(1000);
+    talk.say(id, b"GET /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n");
+    for _ in 0..15 {
+        talk.say(id, &b"A: 456\r\n".repeat(128));
+        talk.wait(STEP * 2);
+    }
+    assert_eq!(talk.outcome(id), (statuses(&["200"]), false), "15 KiB");
+    talk.say(id, &b"A: 456\r\n".repeat(256));
+    talk.wait(STEP * 2);
+    assert_eq!(talk.outcome(id), (statuses(&["200"]), true), "17 KiB");
 }
 
 #[test]
@@ -111,6 +240,103 @@ fn an_answer_that_takes_long_to_arrive_arrives() {
     let heard = exchanged_over(network, &folder, &[text], 1000);
     let (answer, over) = &heard[0];
     assert!(answer.ends_with(&content) && *over, "{} bytes", answer.len());
+}
+
+/// The content of one answer in chunks (RFC 9112 §7.1).
+fn from_chunks(answer: &[u8]) -> String {
+    let text = std::str::from_utf8(answer).expect("text");
+    let (head, mut rest) = text.split_once("\r\n\r\n").expect("a head");
+    assert!(head.contains("\r\nTransfer-Encoding: chunked\r\n"), "{head}");
+    let mut content = String::new();
+    loop {
+        let (len, behind) = rest.split_once("\r\n").expect("the length of a chunk");
+        let len = usize::from_str_radix(len, 16).expect("a hexadecimal number");
+        let (chunk, behind) = behind.split_at(len);
+        rest = behind.strip_prefix("\r\n").expect("the end of a chunk");
+        content.push_str(chunk);
+        if len == 0 {
+            assert_eq!(rest, "");
+            return content;
+        }
+    }
+}
+
+const LIST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+/// A folder whose page has more than a megabyte, and the names in it.
+fn folder_of_many(name: &str) -> (Scratch, Vec<String>) {
+    let folder = Scratch::new(name);
+    let names: Vec<String> = (0..4000).map(|number| format!("{number:0>150}")).collect();
+    for name in &names {
+        folder.write(name, b"12");
+    }
+    (folder, names)
+}
+
+#[test]
+fn pages_of_folders_that_nobody_reads_take_no_memory() {
+    let (folder, _) = folder_of_many("unread");
+    let mut settings = config(1);
+    settings.limits.buffered_bytes = 1 << 20;
+    let mut talk = Talk::new(&folder, settings);
+    talk.reading = false;
+    let ids: Vec<_> = (0..300).map(|number| talk.world.connect(1000 + number)).collect();
+    talk.wait(Duration::from_secs(1));
+    for id in ids {
+        talk.say(id, LIST);
+    }
+    talk.wait(Duration::from_secs(5));
+    assert_eq!(talk.server.served().answers[2], 300);
+    let held = talk.server.held_bytes() / 300;
+    assert!((1..8_000).contains(&held), "{held} bytes for each page");
+}
+
+#[test]
+fn the_page_of_a_folder_that_is_read_slowly_is_whole() {
+    let (folder, names) = folder_of_many("slowly");
+    let mut settings = config(1);
+    settings.tcp.send_buffer = 20_000;
+    let mut talk = Talk::new(&folder, settings);
+    talk.reading = false;
+    let slow = talk.open(1000);
+    talk.say(slow, LIST);
+    talk.wait(Duration::from_secs(1));
+    // More folders than the server keeps the names of.
+    let others: Vec<_> = (0..20).map(|number| format!("z{number}")).collect();
+    let other = talk.open(1001);
+    for name in &others {
+        std::fs::create_dir(folder.0.join(name)).expect("a new folder");
+        talk.read(slow, 50_000);
+        talk.say(other, format!("GET /{name}/ HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
+        talk.wait(STEP);
+        talk.read(other, 100_000);
+    }
+    while talk.heard[&slow.serial()].0.last_chunk() != Some(b"\r\n0\r\n\r\n") {
+        talk.read(slow, 50_000);
+        talk.wait(STEP);
+        assert!(talk.world.now < Instant::ZERO + Duration::from_secs(2000), "the page does not end");
+    }
+    let page = from_chunks(&talk.heard[&slow.serial()].0);
+    let rows = page.matches("<tr><td>").count();
+    assert!(page.len() > 1_000_000 && (4000..=4020).contains(&rows), "{} bytes, {rows} rows", page.len());
+    let mut rest = &page[..];
+    for name in &names {
+        let link = format!("<a href=\"./{name}\">{name}</a><td>2 B<td>");
+        let at = rest.find(&link).expect("each name, in their order");
+        rest = &rest[at + link.len()..];
+    }
+    assert!(page.ends_with("</table>\n"));
+}
+
+#[test]
+fn who_does_not_know_chunks_gets_the_page_of_a_folder_up_to_the_end_of_the_connection() {
+    let folder = Scratch::new("old");
+    folder.write("a", b"content");
+    let text = b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_vec();
+    let (answer, over) = &exchanged(&folder, &[text], 1000)[0];
+    let answer = String::from_utf8_lossy(answer);
+    assert!(*over && answer.contains("\r\nConnection: close\r\n\r\n<!doctype html>\n"), "{answer}");
+    assert!(answer.contains(">a</a><td>7 B<td>20") && answer.ends_with("</table>\n"), "{answer}");
 }
 
 proptest! {

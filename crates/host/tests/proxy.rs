@@ -4,6 +4,7 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as Span;
 
 use common::byte;
@@ -208,4 +209,59 @@ fn who_was_idle_is_heard_again() {
             }
         }
     });
+}
+
+/// Enough that a peer who does not read leaves most of it in the proxy, which holds all of it.
+const HELD: usize = 500_000;
+
+#[test]
+fn what_a_closed_upstream_sent_arrives_though_it_takes_no_more() {
+    let closed = AtomicBool::new(false);
+    let serve = |mut stream: TcpStream| {
+        stream.write_all(&bytes(HELD)).expect("an open connection");
+        drop(stream);
+        closed.store(true, Ordering::Release);
+    };
+    let driver = between(Offload::None, &[KERNEL], 1, serve, || {
+        let mut stream = connect(OURS);
+        // With unread data the kernel would reset when it closes, in place of an orderly end.
+        while !closed.load(Ordering::Acquire) {
+            std::thread::park_timeout(Span::from_millis(10));
+        }
+        // What is sent to the upstream now is answered with a reset, and then cannot be sent.
+        for _ in 0..3 {
+            std::thread::park_timeout(Span::from_millis(200));
+            stream.write_all(b"late").expect("an open connection");
+        }
+        std::thread::park_timeout(Span::from_millis(200));
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an orderly end");
+        assert!(answer == bytes(HELD), "{} bytes of {HELD}", answer.len());
+    });
+    assert_eq!((driver.stack().counters().closed, driver.stack().counters().failed), (1, 0));
+}
+
+#[test]
+fn what_an_upstream_sent_before_its_reset_arrives_before_ours() {
+    let serve = |mut stream: TcpStream| {
+        let mut one = [0];
+        stream.peek(&mut one).expect("a byte");
+        stream.write_all(&bytes(HELD)).expect("an open connection");
+        std::thread::park_timeout(Span::from_millis(300));
+        // Unread data makes the kernel reset on closing.
+        drop(stream);
+    };
+    let driver = between(Offload::None, &[KERNEL], 1, serve, || {
+        let mut stream = connect(OURS);
+        stream.write_all(b"unread").expect("an open connection");
+        for _ in 0..3 {
+            std::thread::park_timeout(Span::from_millis(200));
+            let _ = stream.write_all(b"late");
+        }
+        let mut answer = Vec::new();
+        let ended = stream.read_to_end(&mut answer);
+        assert!(answer == bytes(HELD), "{} bytes of {HELD}", answer.len());
+        assert!(ended.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset));
+    });
+    assert_eq!(driver.stack().counters().failed, 1);
 }

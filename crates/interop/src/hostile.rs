@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration as Span;
+use std::time::{Duration as Span, Instant as Moment};
 
 use host::http::{FileServer, Folder, HttpLimits};
 use host::{Driver, Limits, StackConfig};
@@ -29,8 +29,12 @@ use crate::request::Request;
 const PORT: u16 = 80;
 const SMALL: u64 = 100_000;
 const BIG: u64 = 4_000_000;
-/// What a server is allowed for the buffers of all its connections.
+/// What a server is allowed for the buffers of all its connections …
 const BUDGET: usize = 32 << 20;
+/// … and how many there may be.
+const CONNECTIONS: usize = 4096;
+/// How long the server may take to release what is left when all its connections have been ended.
+const RELEASE: Span = Span::from_secs(10);
 /// Turns of quiet and attack: what else the machine does then falls on both.
 const TURNS: u32 = 6;
 
@@ -59,8 +63,12 @@ pub struct Outcome {
     pub most_connections: usize,
     /// The most bytes in buffers.
     pub most_buffered_bytes: usize,
-    /// What may be in buffers with so many connections.
+    /// The limit of that.
     pub allowed_buffered_bytes: usize,
+    /// Connections at the end, if the others have reset theirs …
+    pub left_connections: Option<usize>,
+    /// … and the bytes in buffers then.
+    pub left_buffered_bytes: Option<usize>,
     /// By how much the process grew.
     pub grown_bytes: u64,
     /// SYNs that were answered with a cookie.
@@ -89,6 +97,8 @@ struct Board {
     /// The good client's port.
     port: AtomicU16,
     served: AtomicBool,
+    /// The others send no more.
+    gone: AtomicBool,
 }
 
 /// Who is where.
@@ -166,7 +176,7 @@ fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Resu
     let (tun, ours) = host::attach(&[addresses.server], 1500, false)?;
     let air = Air::new(addresses.others)?;
     let mut config = StackConfig::new(ours);
-    config.limits.buffered_bytes = BUDGET;
+    config.limits = Limits { buffered_bytes: BUDGET, connections: CONNECTIONS, ..Limits::default() };
     let server = FileServer::new(Folder::open(&files.0)?, PORT, HttpLimits::default());
     let mut driver = Driver::new(tun, config, server)?;
     let board = Board::default();
@@ -182,7 +192,8 @@ fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Resu
                 buffered = buffered.max(driver.stack().buffered_bytes());
                 resident = resident.max(resident_bytes()?);
             }
-            Ok((connections, buffered, resident, *driver.stack().counters()))
+            let left = attack.ends_with_resets().then(|| drained(&mut driver, board)).transpose()?;
+            Ok((connections, buffered, resident, *driver.stack().counters(), left))
         });
         let good = scope.spawn(move || good_client(addresses.server, board));
         let others = scope.spawn(move || others(attack, addresses, air, rate, board));
@@ -195,7 +206,8 @@ fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Resu
         board.phase.store(OVER, Ordering::Relaxed);
         let panicked = |_| "a thread panicked";
         let others = others.join().map_err(panicked)??;
-        let (most_connections, most_buffered_bytes, resident, counters) =
+        board.gone.store(true, Ordering::Relaxed);
+        let (most_connections, most_buffered_bytes, resident, counters, left) =
             watch.join().map_err(panicked)??;
         good.join().map_err(panicked)?;
         Ok(Outcome {
@@ -210,11 +222,25 @@ fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Resu
             wrong: others.wrong,
             most_connections,
             most_buffered_bytes,
-            allowed_buffered_bytes: BUDGET + most_connections * Limits::RESERVE,
+            allowed_buffered_bytes: BUDGET,
+            left_connections: left.map(|(connections, _)| connections),
+            left_buffered_bytes: left.map(|(_, bytes)| bytes),
             grown_bytes: resident.saturating_sub(before),
             cookies_sent: counters.cookies_sent,
         })
     })
+}
+
+/// Serves on until the others are gone and all connections have ended. Returns how many connections are left if that takes
+/// too long, and the bytes in buffers.
+fn drained(driver: &mut Driver<FileServer>, board: &Board) -> Result<(usize, usize)> {
+    let begin = Moment::now();
+    while begin.elapsed() < RELEASE
+        && !(board.gone.load(Ordering::Relaxed) && driver.stack().connections() == 0)
+    {
+        driver.run(Duration::from_millis(10))?;
+    }
+    Ok((driver.stack().connections(), driver.stack().buffered_bytes()))
 }
 
 fn resident_bytes() -> Result<u64> {

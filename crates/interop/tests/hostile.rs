@@ -25,6 +25,22 @@ fn the_good_are_served_whatever_the_bad_do() {
     assert!(2 * attacked >= quiet, "{attacked} files among the bad, {quiet} without");
 }
 
+/// One byte costs little memory wherever it lies in the window, and nothing is left of it when its connection has ended.
+#[test]
+fn a_byte_at_the_edge_of_each_window_is_cheap_and_released() {
+    for version in ["4", "6"] {
+        let found = results(start(&["hostile", version, "2", "5000", "window-edge"]));
+        let one = &found[0];
+        let number = |name: &str| one[name].as_u64().unwrap_or_else(|| panic!("no {name} in {one}"));
+        assert!(number("most_connections") > 1000, "{one}");
+        assert!(number("most_buffered_bytes") <= 8 << 20, "{one}");
+        assert!(number("grown_bytes") <= 64 << 20, "{one}");
+        assert_eq!((number("lost_files"), number("left_connections")), (0, 0), "{one}");
+        // The good client's connections in TIME-WAIT, 16 384 at most, keep less than 128 bytes each.
+        assert!(number("left_buffered_bytes") <= 128 * 16_384, "{one}");
+    }
+}
+
 #[test]
 fn who_is_to_get_a_file_gets_it_right() {
     for (attack, rate, version) in [

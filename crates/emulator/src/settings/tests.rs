@@ -87,6 +87,27 @@ fn an_error_names_the_option_as_it_was_written() {
         ),
         (r#"{"down": {"loss-mask": "1,2"}}"#, "`--down-loss-mask 1,2`: `2` is neither 0 nor 1"),
         (r#"{"both": {"loss": "0", "loss-mask": "1"}}"#, "`--loss 0`: there is `--loss-mask` as well"),
+        (
+            r#"{"both": {"rate": "1mbit", "queue": "10B"}}"#,
+            "`--queue 10B`: it cannot hold a packet of 1500 bytes, and would drop each of them",
+        ),
+        (
+            r#"{"down": {"rate": "1mbit", "queue": "2kB/1001B"}, "mtu": 1400}"#,
+            "`--down-queue 2kB/1001B`: it cannot hold a packet of 1400 bytes, and would drop each of them",
+        ),
+        (
+            r#"{"both": {"rate": "1MB/s"}}"#,
+            "`--rate 1MB/s`: `1MB/s` is in bytes per second, and a rate is in bits: did you mean `8Mb/s` or `1Mb/s`?",
+        ),
+        (
+            r#"{"both": {"delay": "1000h"}}"#,
+            "`--delay 1000h`: `1000h` is more than 600s, the most that there is",
+        ),
+        (
+            r#"{"up": {"reorder": "1%,11min"}}"#,
+            "`--up-reorder 1%,11min`: `11min` is more than 600s, the most that there is",
+        ),
+        (r#"{"spin": "10h"}"#, "`--spin 10h`: `10h` is more than 1s, the most that there is"),
         (r#"{"both": {"queue": "9kB"}}"#, "`--queue 9kB`: packets never wait where there is no rate"),
         (r#"{"up": {"path-mtu": "60"}}"#, "`--up-path-mtu 60`: it must be a number of bytes, 68 to 65535"),
         (r#"{"spin": "9"}"#, "`--spin 9`: `9` is not a duration such as `20ms` or `1.5s`"),

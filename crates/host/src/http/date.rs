@@ -14,6 +14,13 @@ pub(super) fn write(seconds: u64) -> String {
     format!("{name}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
 }
 
+/// Writes a date for people, in UTC, e.g. `1994-11-06 08:49`.
+pub(super) fn short(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", rest / 3600, rest / 60 % 60)
+}
+
 /// Reads a date in the form that is in use, or in one of the two of old; `None` for anything else and for times before
 /// 1970.
 pub(super) fn read(text: &str) -> Option<u64> {

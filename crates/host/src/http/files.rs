@@ -2,20 +2,16 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-use super::path;
 use super::response::Status;
 use super::select::Validators;
-
-/// The most entries of a folder that are listed.
-const MOST_ENTRIES: usize = 10_000;
 
 /// A folder whose files are served.
 #[derive(Debug)]
@@ -78,7 +74,8 @@ impl Folder {
     }
 }
 
-fn status(errno: Errno) -> Status {
+/// How the peer is told why something cannot be opened or read.
+pub(super) fn status(errno: Errno) -> Status {
     match errno {
         Errno::ACCESS | Errno::PERM => Status::Forbidden,
         Errno::NAMETOOLONG => Status::UriTooLong,
@@ -86,37 +83,4 @@ fn status(errno: Errno) -> Status {
         // Not there, or, by a link, outside.
         _ => Status::NotFound,
     }
-}
-
-/// A page with links to what is in a folder.
-pub(super) fn listing(folder: &OwnedFd, path: &[u8]) -> Result<Vec<u8>, Status> {
-    let entries = Dir::read_from(folder.as_fd()).map_err(status)?;
-    let mut names: Vec<(Vec<u8>, bool)> = Vec::new();
-    for entry in entries.take(MOST_ENTRIES) {
-        let Ok(entry) = entry else { return Err(Status::InternalError) };
-        let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." {
-            names.push((name.to_vec(), entry.file_type() == FileType::Directory));
-        }
-    }
-    names.sort();
-    let title = escaped(&format!("/{}", String::from_utf8_lossy(path)));
-    let mut page = format!(
-        "<!doctype html>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n<h1>{title}</h1>\n<ul>\n"
-    );
-    if !path.is_empty() {
-        page.push_str("<li><a href=\"../\">../</a>\n");
-    }
-    for (name, is_folder) in names {
-        let slash = if is_folder { "/" } else { "" };
-        let (link, text) = (path::encoded(&name), escaped(&String::from_utf8_lossy(&name)));
-        // A name with a colon would be taken for a scheme.
-        page.extend(["<li><a href=\"./", &link, slash, "\">", &text, slash, "</a>\n"]);
-    }
-    page.push_str("</ul>\n");
-    Ok(page.into_bytes())
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -5,9 +5,10 @@
 
 use httparse::{Error, Status as Parsed};
 
+use super::authority;
 use super::response::Status;
 
-/// The longest head of a request, in bytes; RFC 9112 §3 asks for targets of 8000.
+/// The longest head of a request, in bytes, and the most bytes of all trailers together; RFC 9112 §3 asks for targets of 8000.
 pub(super) const MOST_HEAD: usize = 16 << 10;
 
 /// The longest target.
@@ -34,6 +35,8 @@ pub(super) struct Request {
     pub(super) target: Vec<u8>,
     /// The peer wants more than one answer from this connection.
     pub(super) persistent: bool,
+    /// The peer understands an answer in chunks (RFC 9112 §7.1), which HTTP/1.0 does not.
+    pub(super) chunked: bool,
     pub(super) body: Body,
     pub(super) fields: Fields,
 }
@@ -56,8 +59,8 @@ pub(super) enum Body {
     Length(u64),
     /// Chunks. In a chunk, or behind one, with so many bytes of body before.
     Chunks(u64),
-    /// The lines behind the last chunk.
-    Trailer,
+    /// The lines behind the last chunk, with so many bytes of them before.
+    Trailer(usize),
 }
 
 impl Body {
@@ -135,6 +138,7 @@ fn understood(parsed: &httparse::Request<'_, '_>) -> Result<Request, Refusal> {
         method,
         target: target.to_vec(),
         persistent: framing.persistent,
+        chunked: parsed.version.is_some_and(|minor| minor >= 1),
         body: framing.body,
         fields,
     })
@@ -148,9 +152,9 @@ struct Framing {
 /// Where the request ends and whether another one may follow: wrong answers to that are never forgiven.
 fn framing(all: &[httparse::Header<'_>], minor: u8) -> Result<Framing, Refusal> {
     let bad = fatal(Status::BadRequest);
-    // RFC 9112 §3.2: one Host, from HTTP/1.1 on.
+    // RFC 9112 §3.2: one valid Host, from HTTP/1.1 on.
     let hosts = fields(all, "host").count();
-    if hosts > 1 || hosts == 0 && minor >= 1 {
+    if hosts > 1 || hosts == 0 && minor >= 1 || !fields(all, "host").all(authority::is_valid) {
         return Err(bad);
     }
     let mut lengths = fields(all, "content-length");
@@ -214,41 +218,45 @@ fn field<'a>(all: &'a [httparse::Header<'a>], name: &'static str) -> Option<&'a 
     fields(all, name).next()
 }
 
-/// Reads past as much of a body as there is at the start of `bytes`: how many bytes, and what is still to come.
-pub(super) fn skip(body: Body, bytes: &[u8]) -> Result<(usize, Body), Refusal> {
+/// Reads past as much of a body as there is at the start of `bytes`: how many bytes, and what is still to come. `None` when
+/// it is longer than allowed or its end cannot be told.
+pub(super) fn skip(body: Body, bytes: &[u8]) -> Option<(usize, Body)> {
     match body {
         Body::Length(left) => {
             let here = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
-            Ok((here, Body::Length(left - here as u64)))
+            Some((here, Body::Length(left - here as u64)))
         }
         // The parser takes a line without a number for the last chunk.
-        Body::Chunks(_) if bytes.first().is_some_and(|byte| !byte.is_ascii_hexdigit()) => {
-            Err(fatal(Status::BadRequest))
-        }
+        Body::Chunks(_) if bytes.first().is_some_and(|byte| !byte.is_ascii_hexdigit()) => None,
         Body::Chunks(before) => match httparse::parse_chunk_size(bytes) {
-            Ok(Parsed::Complete((line, 0))) => Ok((line, Body::Trailer)),
+            Ok(Parsed::Complete((line, 0))) => Some((line, Body::Trailer(0))),
             Ok(Parsed::Complete((line, len))) => {
                 let total = before.saturating_add(len);
                 if total > MOST_BODY {
-                    return Err(fatal(Status::ContentTooLarge));
+                    return None;
                 }
                 // A chunk is small, so it is waited for with the line end behind it.
                 let end = line + usize::try_from(len).unwrap_or(usize::MAX);
                 match bytes.get(end..end + 2) {
-                    Some(b"\r\n") => Ok((end + 2, Body::Chunks(total))),
-                    Some(_) => Err(fatal(Status::BadRequest)),
-                    None => Ok((0, body)),
+                    Some(b"\r\n") => Some((end + 2, Body::Chunks(total))),
+                    Some(_) => None,
+                    None => Some((0, body)),
                 }
             }
-            Ok(Parsed::Partial) if bytes.len() < 256 => Ok((0, body)),
-            _ => Err(fatal(Status::BadRequest)),
+            Ok(Parsed::Partial) if bytes.len() < 256 => Some((0, body)),
+            _ => None,
         },
-        Body::Trailer => match bytes.iter().position(|&byte| byte == b'\n') {
-            Some(at) if bytes[..at].trim_ascii_end().is_empty() => Ok((at + 1, Body::NONE)),
-            Some(at) => Ok((at + 1, Body::Trailer)),
-            None if bytes.len() > MOST_HEAD => Err(fatal(Status::FieldsTooLarge)),
-            None => Ok((0, body)),
-        },
+        Body::Trailer(before) => {
+            let line = bytes.iter().position(|&byte| byte == b'\n').map(|at| at + 1);
+            // One limit for all lines together, and for the beginning of one.
+            let total = before.saturating_add(line.unwrap_or(bytes.len()));
+            match line {
+                _ if total > MOST_HEAD => None,
+                Some(len) if bytes[..len].trim_ascii_end().is_empty() => Some((len, Body::NONE)),
+                Some(len) => Some((len, Body::Trailer(total))),
+                None => Some((0, body)),
+            }
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use units::{Duration, Instant};
 
 use super::files::Folder;
+use super::listing::{Listing, Names};
 use super::multipart::Multipart;
 use super::request::{self, Body, Method, Refusal};
 use super::response::Status;
@@ -27,8 +28,9 @@ const CHUNK: usize = 64 << 10;
 /// How long peers are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// From the first byte of a request, or from the beginning of a connection, to the end of its head.
-    pub head: Duration,
+    /// From the first byte of a request to its end, body and trailers included. The first request of a connection must
+    /// begin within the same time.
+    pub request: Duration,
     /// Between an answer and the next request.
     pub idle: Duration,
     /// From our FIN, when the peer has got the answer, to its own.
@@ -37,7 +39,11 @@ pub struct HttpLimits {
 
 impl Default for HttpLimits {
     fn default() -> Self {
-        Self { head: Duration::from_secs(10), idle: Duration::from_secs(60), linger: Duration::from_secs(10) }
+        Self {
+            request: Duration::from_secs(10),
+            idle: Duration::from_secs(60),
+            linger: Duration::from_secs(10),
+        }
     }
 }
 
@@ -52,6 +58,8 @@ pub struct Served {
 #[derive(Debug)]
 pub struct FileServer {
     folder: Folder,
+    /// What is in the folders that were listed last.
+    names: Names,
     port: u16,
     limits: HttpLimits,
     /// By [`ConnectionId::index`].
@@ -71,9 +79,7 @@ pub struct FileServer {
 struct Exchange {
     id: ConnectionId,
     phase: Phase,
-    /// What has arrived and has not been made sense of.
-    inbox: Vec<u8>,
-    /// The head of the answer, and small contents.
+    /// The head of the answer, small contents, and what there is of the page of a folder.
     text: Vec<u8>,
     /// How much of it has been written.
     sent: usize,
@@ -81,8 +87,12 @@ struct Exchange {
     file: Option<(File, u64, u64)>,
     /// … and those that come then.
     parts: Option<Box<Multipart>>,
+    /// What is left of the page of a folder.
+    listing: Option<Box<Listing>>,
     /// Another request may follow.
     persistent: bool,
+    /// When the request that has begun must have ended; never between requests.
+    due: Instant,
     deadline: Instant,
     timer: Instant,
 }
@@ -109,6 +119,7 @@ impl FileServer {
     pub fn new(folder: Folder, port: u16, limits: HttpLimits) -> Self {
         Self {
             folder,
+            names: Names::default(),
             port,
             limits,
             exchanges: Vec::new(),
@@ -124,6 +135,15 @@ impl FileServer {
     /// What has been served so far.
     pub fn served(&self) -> &Served {
         &self.served
+    }
+
+    /// Bytes of requests and answers in memory, beside the buffers of the stack.
+    pub fn held_bytes(&self) -> usize {
+        let held = |exchange: &Exchange| {
+            let listing = exchange.listing.as_ref().map_or(0, |listing| listing.held_bytes());
+            exchange.text.capacity() + listing
+        };
+        self.exchanges.iter().flatten().map(|exchange| held(exchange)).sum()
     }
 
     fn pump(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
@@ -152,57 +172,60 @@ impl FileServer {
                 while stack.read(exchange.id, &mut self.chunk) > 0 {}
                 Step::Wait
             }
-            Phase::Body(body) => match request::skip(body, &exchange.inbox) {
-                Ok((0, Body::NONE)) => {
+            Phase::Body(body) => match request::skip(body, stack.peek_whole(exchange.id)) {
+                Some((0, Body::NONE)) => {
                     exchange.phase = Phase::Head;
+                    (exchange.due, exchange.deadline) = (Instant::NEVER, now + self.limits.idle);
                     Step::More
                 }
-                Ok((0, _)) => self.fill(stack, exchange, now),
-                Ok((count, rest)) => {
-                    exchange.inbox.drain(..count);
+                Some((0, _)) => self.wait_for_more(stack, exchange, now),
+                Some((count, rest)) => {
+                    stack.consume(exchange.id, count);
                     exchange.phase = Phase::Body(rest);
                     Step::More
                 }
-                Err(refusal) => {
-                    exchange.phase = Phase::Head;
-                    self.refuse(exchange, Method::Get, refusal, now);
+                // The request has been answered: a second answer would be taken for that to the next one.
+                None => {
+                    self.hang_up(stack, exchange, now);
                     Step::More
                 }
             },
-            Phase::Head if exchange.inbox.is_empty() => self.fill(stack, exchange, now),
-            Phase::Head => match request::read(&exchange.inbox) {
-                Ok(None) => self.fill(stack, exchange, now),
-                Ok(Some((request, len))) => {
-                    exchange.inbox.drain(..len);
-                    self.answer(exchange, &request, now);
-                    exchange.phase = Phase::Body(request.body);
-                    Step::More
-                }
-                Err((refusal, len)) => {
-                    exchange.inbox.drain(..len);
-                    self.refuse(exchange, Method::Get, refusal, now);
-                    Step::More
-                }
-            },
+            Phase::Head => self.read_head(stack, exchange, now),
         }
     }
 
-    /// Takes in more of what the peer says.
-    fn fill(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) -> Step {
-        let count = stack.read(exchange.id, &mut self.chunk[..4096]);
-        if count == 0 {
-            if stack.is_at_end(exchange.id) {
-                self.hang_up(stack, exchange, now);
-            } else if exchange.inbox.is_empty() {
-                exchange.inbox = Vec::new();
+    fn read_head(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) -> Step {
+        let bytes = stack.peek_whole(exchange.id);
+        if bytes.is_empty() {
+            return self.wait_for_more(stack, exchange, now);
+        }
+        if exchange.due == Instant::NEVER {
+            exchange.due = now + self.limits.request;
+            exchange.deadline = exchange.due;
+        }
+        match request::read(bytes) {
+            Ok(None) => self.wait_for_more(stack, exchange, now),
+            Ok(Some((request, len))) => {
+                stack.consume(exchange.id, len);
+                self.answer(exchange, &request, now);
+                exchange.phase = Phase::Body(request.body);
+                Step::More
             }
-            return Step::Wait;
+            Err((refusal, len)) => {
+                stack.consume(exchange.id, len);
+                self.refuse(exchange, Method::Get, refusal, now);
+                exchange.phase = Phase::Body(Body::NONE);
+                Step::More
+            }
         }
-        if exchange.inbox.is_empty() {
-            exchange.deadline = now + self.limits.head;
+    }
+
+    /// An incomplete request stays in the buffer of its connection, which the stack counts and bounds.
+    fn wait_for_more(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) -> Step {
+        if stack.hears_no_more(exchange.id) {
+            self.hang_up(stack, exchange, now);
         }
-        exchange.inbox.extend_from_slice(&self.chunk[..count]);
-        Step::More
+        Step::Wait
     }
 
     fn send(&mut self, stack: &mut Stack, exchange: &mut Exchange, turn: &mut usize, now: Instant) -> Step {
@@ -215,6 +238,9 @@ impl FileServer {
             }
             (exchange.text, exchange.sent) = (Vec::new(), 0);
             return Step::More;
+        }
+        if exchange.listing.is_some() {
+            return self.go_on_listing(stack, exchange, turn, now);
         }
         let Some((file, at, end)) = &mut exchange.file else { return Step::More };
         if *turn == 0 {
@@ -234,20 +260,47 @@ impl FileServer {
                 exchange.go_on();
                 Step::More
             }
-            // It is shorter than it was, or cannot be read: no end would be the right one.
+            // It is shorter than it was, or cannot be read.
             _ => {
-                (exchange.file, exchange.parts) = (None, None);
-                exchange.phase = Phase::Closing;
-                stack.abort(id, now);
+                exchange.give_up(stack, now);
                 Step::Wait
             }
         }
     }
 
+    /// Makes the next piece of the page of a folder, if there is room for some of it.
+    fn go_on_listing(
+        &mut self,
+        stack: &mut Stack,
+        exchange: &mut Exchange,
+        turn: &mut usize,
+        now: Instant,
+    ) -> Step {
+        if *turn == 0 {
+            self.again.push_back(exchange.id);
+            return Step::Wait;
+        }
+        if stack.writable(exchange.id) == 0 {
+            return Step::Wait;
+        }
+        let Some(listing) = &mut exchange.listing else { return Step::More };
+        let Ok((piece, is_last)) = listing.next_piece(&mut self.names) else {
+            exchange.give_up(stack, now);
+            return Step::Wait;
+        };
+        *turn = turn.saturating_sub(piece.len());
+        exchange.text = piece;
+        if is_last {
+            exchange.listing = None;
+        }
+        Step::More
+    }
+
     /// An answer is out.
     fn answered(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
         if exchange.persistent && !self.stopping {
-            exchange.deadline = now + self.limits.idle;
+            // The time of the request goes on: its body may not have come yet.
+            exchange.deadline = exchange.due;
         } else {
             self.hang_up(stack, exchange, now);
         }
@@ -256,7 +309,6 @@ impl FileServer {
     fn hang_up(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
         if exchange.phase != Phase::Closing {
             exchange.phase = Phase::Closing;
-            exchange.inbox = Vec::new();
             exchange.deadline = now + self.limits.linger;
             stack.close(exchange.id, now);
         }
@@ -270,10 +322,11 @@ impl FileServer {
                 exchange.deadline = now + self.limits.linger;
             }
             Phase::Closing => stack.abort(id, now),
-            Phase::Head if exchange.inbox.is_empty() => self.hang_up(stack, &mut exchange, now),
-            Phase::Head | Phase::Body(_) => {
+            Phase::Head if exchange.due == Instant::NEVER => self.hang_up(stack, &mut exchange, now),
+            // Its request has been answered, so nothing is left to be said.
+            Phase::Body(_) => self.hang_up(stack, &mut exchange, now),
+            Phase::Head => {
                 let refusal = Refusal { status: Status::RequestTimeout, close: true };
-                exchange.phase = Phase::Head;
                 self.refuse(&mut exchange, Method::Get, refusal, now);
             }
         }
@@ -302,8 +355,15 @@ impl Exchange {
         }
     }
 
+    /// Ends an answer that cannot be completed: no orderly end would be the right one.
+    fn give_up(&mut self, stack: &mut Stack, now: Instant) {
+        (self.file, self.parts, self.listing) = (None, None, None);
+        self.phase = Phase::Closing;
+        stack.abort(self.id, now);
+    }
+
     fn is_answering(&self) -> bool {
-        !self.text.is_empty() || self.file.is_some()
+        !self.text.is_empty() || self.file.is_some() || self.listing.is_some()
     }
 }
 
@@ -322,13 +382,14 @@ impl Service for FileServer {
                 self.exchanges[id.index()] = Some(Box::new(Exchange {
                     id,
                     phase: Phase::Head,
-                    inbox: Vec::new(),
                     text: Vec::new(),
                     sent: 0,
                     file: None,
                     parts: None,
+                    listing: None,
                     persistent: true,
-                    deadline: now + self.limits.head,
+                    due: Instant::NEVER,
+                    deadline: now + self.limits.request,
                     timer: Instant::NEVER,
                 }));
                 self.pump(stack, id, now);
@@ -384,7 +445,7 @@ impl Service for FileServer {
         self.stopping = true;
         stack.stop_listening(self.port);
         let idle = |exchange: &&Exchange| {
-            exchange.phase == Phase::Head && exchange.inbox.is_empty() && !exchange.is_answering()
+            exchange.phase == Phase::Head && exchange.due == Instant::NEVER && !exchange.is_answering()
         };
         let idle: Vec<_> = self
             .exchanges

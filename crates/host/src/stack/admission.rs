@@ -6,13 +6,16 @@ use tcp::{ByteStream, Config, Connection};
 use units::{Duration, Instant};
 use wire::{Flags, Options, Segment, SeqNum, Timestamps};
 
-use super::{Known, Stack};
+use super::{Known, Slot, Stack};
 use crate::cookie;
-use crate::event::Ending;
+use crate::event::{ConnectionId, Ending};
 use crate::tuple::Tuple;
 
 /// How long after the last cookie one may come back.
 const COOKIES_LIVE: Duration = Duration::from_secs(120);
+
+/// How long after one eviction for want of memory the next may follow.
+const RELIEF: Duration = Duration::from_millis(1);
 
 /// How many connections are looked at for one that may be evicted.
 const LOOKED_AT: usize = 64;
@@ -59,6 +62,7 @@ impl Stack {
         };
         // The connection that answers is forgotten with its answer.
         let Some(mut connection) = Connection::accept(config, syn, iss, now) else { return };
+        connection.offset_timestamps(self.secret.timestamp_offset(tuple), now);
         let Some(mut answer) = connection.poll_transmit(now) else { return };
         let options = &mut answer.options;
         let scales = options.window_scale.is_some();
@@ -111,28 +115,78 @@ impl Stack {
         true
     }
 
-    /// Whether there is room for a connection, if need be because one that has long been idle had to go.
+    /// Whether there is room for a connection, if need be because one that is slow had to go.
     fn make_room(&mut self, now: Instant) -> bool {
         if self.connections() < self.config.limits.connections {
             return true;
         }
-        let places = self.slots.capacity().max(1);
-        let oldest = (0..LOOKED_AT.min(places))
-            .map(|step| (self.hand + step) % places)
+        let slowest = self.looked_at(now).min_by_key(|slot| slot.makes_room_at).map(|slot| slot.id);
+        self.hand += LOOKED_AT;
+        slowest.inspect(|&id| self.evict(id, now)).is_some()
+    }
+
+    /// The next few of the connections that may be evicted.
+    fn looked_at(&self, now: Instant) -> impl Iterator<Item = &Slot> {
+        let places = self.used_places.max(1);
+        (0..LOOKED_AT.min(places))
+            .map(move |step| (self.hand + step) % places)
             .filter_map(|place| self.slots.get(place))
-            .filter(|slot| !slot.time_wait && slot.known != Known::Over)
-            .min_by_key(|slot| slot.active_at)
-            .map(|slot| (slot.id, slot.active_at));
-        self.hand = (self.hand + LOOKED_AT) % places;
-        let Some((id, active_at)) = oldest else { return false };
-        if now.since(active_at) < self.config.limits.evict_after {
-            return false;
-        }
+            .filter(|slot| !slot.time_wait && slot.known != Known::Over && slot.cause.is_none())
+            .filter(move |slot| slot.makes_room_at <= now)
+    }
+
+    fn evict(&mut self, id: ConnectionId, now: Instant) {
         let slot = &mut self.slots[id.index()];
         slot.cause = Some(Ending::Evicted);
         slot.stream.abort();
         self.counters.evicted += 1;
         self.settle(id, now);
-        true
+    }
+
+    /// The buffers are short. First what arrived out of order is given up, what has been here longest first: a loss is
+    /// repaired within a round trip, unless the peer does not mean to repair it. Then a slow connection goes, of those
+    /// that hold more than is kept for each.
+    #[cold]
+    pub(super) fn relieve(&mut self, now: Instant) {
+        while self.config.limits.is_short(self.buffered) {
+            let Some(id) = self.scattered.pop_front() else { break };
+            let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { continue };
+            slot.scattered = false;
+            if slot.stream.out_of_order() > 0 {
+                slot.stream.renege();
+                slot.count(&mut self.buffered);
+                self.counters.reneged += 1;
+            }
+        }
+        if self.relief_at > now || !self.config.limits.is_short(self.buffered) {
+            return;
+        }
+        // Whoever goes is gone when the user has been told.
+        self.relief_at = now + RELIEF;
+        let kept = 2 * self.config.limits.reserve();
+        let largest =
+            self.looked_at(now).filter(|slot| slot.buffered > kept).max_by_key(|slot| slot.buffered);
+        let largest = largest.map(|slot| slot.id);
+        self.hand += LOOKED_AT;
+        if let Some(id) = largest {
+            self.evict(id, now);
+        }
+    }
+
+    /// A connection holds data out of order, and did not when it was last looked at.
+    #[cold]
+    pub(super) fn note_scattered(&mut self, id: ConnectionId) {
+        // Those that are gone must not pile up.
+        if self.scattered.len() > 64 + 2 * self.slots.len() {
+            let slots = &mut self.slots;
+            self.scattered.retain(|id| {
+                let slot = slots.get_mut(id.index()).filter(|slot| slot.id == *id);
+                slot.is_some_and(|slot| {
+                    slot.scattered = slot.stream.out_of_order() > 0;
+                    slot.scattered
+                })
+            });
+        }
+        self.scattered.push_back(id);
     }
 }

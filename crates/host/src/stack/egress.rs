@@ -148,7 +148,9 @@ impl Carried {
 
 impl Slot {
     fn sent(&mut self, segment: &Segment, now: Instant) {
-        self.active_at = now;
+        if segment.payload_len > 0 || segment.control != Control::None {
+            self.active_at = now;
+        }
         if segment.control == Control::Syn {
             let first = self.stream.statistics().syn_timeouts == 0;
             self.syn_sent = first.then_some(now);

@@ -4,7 +4,7 @@ use tcp::State;
 use units::Instant;
 use wire::{Control, Flags, Options, Segment, SeqNum, UnscaledWindow, icmp, ip};
 
-use super::Stack;
+use super::{Slot, Stack};
 use crate::event::ConnectionId;
 use crate::packet::{self, Arrived, Ignored, Outgoing, Report};
 use crate::tuple::Tuple;
@@ -50,13 +50,36 @@ impl Stack {
             self.on_syn(tuple, segment, Some(behind), now);
             return;
         }
-        if !payload.is_empty() && self.buffered >= self.config.limits.buffered_bytes && slot.stream.held() > 0
-        {
-            // What holds nothing may go on, or nothing would ever be read and make room.
-            self.counters.over_budget += 1;
+        let room = self.room_to_receive(slot, segment);
+        if payload.len() <= room {
+            self.feed(id, segment, payload, now);
             return;
         }
-        self.feed(id, segment, payload, now);
+        self.counters.over_budget += 1;
+        if room > 0 {
+            let (cut, payload) = (cut(segment, room), &payload[..room]);
+            self.feed(id, &cut, payload, now);
+        }
+    }
+
+    /// How many bytes of payload a connection may take in with this segment. In order it may hold its reserve in any case,
+    /// or nothing would ever be read and make room.
+    #[inline]
+    fn room_to_receive(&self, slot: &Slot, segment: &Segment) -> usize {
+        let limits = &self.config.limits;
+        let readable = usize::try_from(slot.stream.readable()).unwrap_or(usize::MAX);
+        if slot.stream.is_in_order(segment.seq) {
+            // Data out of order do not count here: they wait for just this segment, and were there more of
+            // them than its share, a connection would hold them for ever.
+            return limits.share(self.buffered).saturating_sub(readable);
+        }
+        let held = slot.stream.out_of_order() + readable;
+        let share = if self.buffered < limits.shared() {
+            limits.share(self.buffered).min(limits.shared() - self.buffered)
+        } else {
+            0
+        };
+        share.saturating_sub(held)
     }
 
     fn place(&self, tuple: &Tuple) -> Option<usize> {
@@ -68,12 +91,22 @@ impl Stack {
     }
 
     pub(super) fn feed(&mut self, id: ConnectionId, segment: &Segment, payload: &[u8], now: Instant) {
+        let limits = self.config.limits;
         let Some(slot) = self.slot(id) else { return };
-        slot.active_at = now;
-        let before = slot.stream.unacknowledged();
+        let (unacknowledged, readable) = (slot.stream.unacknowledged(), slot.stream.readable());
         slot.stream.on_segment(segment, payload, now);
-        if before > 0 && slot.stream.unacknowledged() == 0 {
+        // Not what a stranger sends who guesses.
+        slot.active_at = slot.active_at.max(slot.stream.last_heard().unwrap_or(now));
+        let left = slot.stream.unacknowledged();
+        if unacknowledged > 0 && left == 0 {
             slot.last_acknowledged = Some(now);
+        }
+        let moved = unacknowledged.saturating_sub(left) + slot.stream.readable().saturating_sub(readable);
+        let is_scattered = slot.stream.out_of_order() > 0;
+        let is_news = is_scattered && !std::mem::replace(&mut slot.scattered, is_scattered);
+        slot.moved(moved, &limits, now);
+        if is_news {
+            self.note_scattered(id);
         }
         self.settle(id, now);
     }
@@ -163,5 +196,16 @@ impl Stack {
         } else {
             self.counters.replies_withheld += 1;
         }
+    }
+}
+
+/// The first bytes of a segment.
+fn cut(segment: &Segment, payload_len: usize) -> Segment {
+    Segment {
+        payload_len: u32::try_from(payload_len).unwrap_or(u32::MAX).min(segment.payload_len),
+        // What stands at its end is cut off.
+        control: if segment.control == Control::Fin { Control::None } else { segment.control },
+        flags: segment.flags.with(Flags::PSH, false),
+        ..*segment
     }
 }

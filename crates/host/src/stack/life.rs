@@ -15,7 +15,7 @@ impl Stack {
     pub(super) fn settle(&mut self, id: ConnectionId, now: Instant) {
         self.take_connection_events(id, now);
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return };
-        if slot.stream.spare() > 0 && self.buffered > self.config.limits.buffered_bytes / 2 {
+        if slot.stream.spare() > 0 && self.buffered > self.config.limits.shared() / 2 {
             slot.stream.release();
         }
         let readable = slot.stream.readable();
@@ -30,6 +30,9 @@ impl Stack {
         }
         slot.tell(&mut self.telling);
         self.line_up(id);
+        if self.config.limits.is_short(self.buffered) {
+            self.relieve(now);
+        }
     }
 
     /// What of it depends on the bytes that it holds, and on what it may have to send: all that a user changes who reads, or
@@ -186,6 +189,7 @@ impl Stack {
         self.buffered -= slot.buffered;
         if self.slots.is_empty() {
             self.timers = Timers::default();
+            self.used_places = 0;
         }
     }
 }

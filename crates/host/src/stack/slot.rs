@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use tcp::{ByteStream, State};
 use units::{Duration, Instant};
 
+use crate::config::Limits;
 use crate::event::{ConnectionId, Ending};
 use crate::record::Record;
 use crate::tuple::Tuple;
@@ -70,15 +71,19 @@ pub(super) struct Slot {
     /// The time of the entry that stands for it among the timers.
     pub(super) timer: Instant,
     pub(super) start: Instant,
-    /// When a segment last came or went.
+    /// When the peer last said something that only it could say, or was sent something else than an acknowledgment.
     pub(super) active_at: Instant,
+    /// From then on it makes room for others that need it: see [`Limits::SLOW`](crate::Limits::SLOW).
+    pub(super) makes_room_at: Instant,
+    /// It stands in the queue of those that hold data out of order.
+    pub(super) scattered: bool,
     /// When our first SYN left, as long as there was one only and it is not acknowledged.
     pub(super) syn_sent: Option<Instant>,
     pub(super) handshake: Option<Duration>,
     pub(super) first_sent: Option<Instant>,
     pub(super) last_acknowledged: Option<Instant>,
     pub(super) rto_first: Duration,
-    /// Bytes in its buffers, and memory of those that are empty, when that was last counted.
+    /// The memory of its buffers and queues, when that was last counted.
     pub(super) buffered: usize,
     /// Bytes that could be read when the user was last told.
     pub(super) seen_readable: u32,
@@ -86,7 +91,14 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn new(id: ConnectionId, tuple: Tuple, stream: ByteStream, sender: u16, now: Instant) -> Self {
+    pub(super) fn new(
+        id: ConnectionId,
+        tuple: Tuple,
+        stream: ByteStream,
+        sender: u16,
+        makes_room_at: Instant,
+        now: Instant,
+    ) -> Self {
         Self {
             id,
             tuple,
@@ -106,6 +118,8 @@ impl Slot {
             timer: Instant::NEVER,
             start: now,
             active_at: now,
+            makes_room_at,
+            scattered: false,
             syn_sent: None,
             handshake: None,
             first_sent: None,
@@ -126,10 +140,20 @@ impl Slot {
         timeout.min(release).min(self.active_at + idle).min(self.start + lifetime)
     }
 
+    /// The peer has acknowledged, or has sent in order, so many bytes.
+    #[inline]
+    pub(super) fn moved(&mut self, bytes: u32, limits: &Limits, now: Instant) {
+        if bytes > 0 {
+            let earned = Duration::from_nanos(u64::from(bytes) * (1_000_000_000 / Limits::SLOW));
+            let most = now + limits.evict_after;
+            self.makes_room_at = (self.makes_room_at.max(now) + earned).min(most);
+        }
+    }
+
     /// Counts its buffers among those of `all`.
     #[inline]
     pub(super) fn count(&mut self, all: &mut usize) {
-        let buffered = self.stream.held() + self.stream.spare();
+        let buffered = self.stream.memory();
         *all = *all + buffered - self.buffered;
         self.buffered = buffered;
     }

@@ -111,16 +111,41 @@ impl Client {
         let head = String::from_utf8(std::mem::replace(&mut self.1, rest)).unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let mut answer = Answer { status, head, body: Vec::new() };
+        if with_body && answer.field("transfer-encoding") == Some("chunked") {
+            answer.body = self.chunks();
+            return answer;
+        }
         let len = answer.field("content-length").map_or(0, |len| len.parse().unwrap());
-        let len = if with_body { len } else { 0 };
+        answer.body = self.take(if with_body { len } else { 0 });
+        answer
+    }
+
+    /// The content of an answer in chunks (RFC 9112 §7.1), without trailers.
+    fn chunks(&mut self) -> Vec<u8> {
+        let mut content = Vec::new();
+        loop {
+            let mut line = Vec::new();
+            while !line.ends_with(b"\r\n") {
+                line.extend(self.take(1));
+            }
+            let len = usize::from_str_radix(std::str::from_utf8(&line).unwrap().trim_end(), 16).unwrap();
+            content.extend(self.take(len));
+            assert_eq!(self.take(2), b"\r\n");
+            if len == 0 {
+                return content;
+            }
+        }
+    }
+
+    fn take(&mut self, len: usize) -> Vec<u8> {
+        let mut buffer = vec![0; 65_536];
         while self.1.len() < len {
             let count = self.0.read(&mut buffer).unwrap();
             assert!(count > 0, "closed after {} bytes of {len}", self.1.len());
             self.1.extend_from_slice(&buffer[..count]);
         }
         let rest = self.1.split_off(len);
-        answer.body = std::mem::replace(&mut self.1, rest);
-        answer
+        std::mem::replace(&mut self.1, rest)
     }
 
     /// The same when these bytes of it have been read.

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test uses its part of it")]
 
 pub mod live;
+pub mod raw;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,16 +1,19 @@
 //! What is answered: a file, a part of it, a list, or why not.
 
 use std::hash::BuildHasher;
+use std::os::fd::OwnedFd;
 
 use units::Instant;
 
 use super::{Exchange, FileServer};
-use crate::http::files::{Found, Opened, listing};
+use crate::http::files::{Found, Opened};
 use crate::http::multipart::Multipart;
 use crate::http::request::{Method, Refusal, Request};
 use crate::http::response::{Head, Status, page};
 use crate::http::select::{Selection, select};
 use crate::http::{date, mime, path};
+
+const HTML: &str = "text/html; charset=utf-8";
 
 impl FileServer {
     pub(super) fn answer(&mut self, exchange: &mut Exchange, request: &Request, now: Instant) {
@@ -34,13 +37,7 @@ impl FileServer {
                 if let Ok(Found::File(opened)) = self.folder.find(index) {
                     return self.give(exchange, request, opened, index, now);
                 }
-                match listing(&folder, &path) {
-                    Ok(page) => {
-                        let head = Head::new(Status::Ok, seconds(now));
-                        self.give_page(exchange, request.method, head, Status::Ok, &page);
-                    }
-                    Err(status) => self.refuse(exchange, request.method, refusal(status), now),
-                }
+                self.list(exchange, request, folder, &path, now);
             }
             Err(status) => self.refuse(exchange, request.method, refusal(status), now),
         }
@@ -103,6 +100,38 @@ impl FileServer {
         exchange.go_on();
     }
 
+    /// A page with links to what is in a folder. Its length is not known before its end.
+    fn list(
+        &mut self,
+        exchange: &mut Exchange,
+        request: &Request,
+        folder: OwnedFd,
+        path: &[u8],
+        now: Instant,
+    ) {
+        let (listing, first) = match self.names.begin(folder, path, request.chunked) {
+            Ok(begun) => begun,
+            Err(status) => {
+                let refusal = Refusal { status, close: !request.persistent };
+                return self.refuse(exchange, request.method, refusal, now);
+            }
+        };
+        let mut head = Head::new(Status::Ok, seconds(now));
+        head.field("Content-Type", HTML);
+        if request.chunked {
+            head.field("Transfer-Encoding", "chunked");
+        } else {
+            // RFC 9112 §6.3 (8): the page ends with the connection.
+            exchange.persistent = false;
+        }
+        let mut text = head.finish(exchange.persistent);
+        if request.method == Method::Get {
+            text.extend_from_slice(&first);
+            exchange.listing = Some(Box::new(listing));
+        }
+        self.begin(exchange, Status::Ok, text);
+    }
+
     fn redirect(&mut self, exchange: &mut Exchange, request: &Request, path: &[u8], now: Instant) {
         let link: Vec<_> = path.split(|&byte| byte == b'/').map(path::encoded).collect();
         let mut head = Head::new(Status::MovedPermanently, seconds(now));
@@ -130,7 +159,7 @@ impl FileServer {
         status: Status,
         page: &[u8],
     ) {
-        head.field("Content-Type", "text/html; charset=utf-8");
+        head.field("Content-Type", HTML);
         head.field("Content-Length", page.len());
         let mut text = head.finish(exchange.persistent);
         if method == Method::Get {

@@ -1,0 +1,276 @@
+//! The memory of a stack with its default limits, in virtual time, whatever thousands of hostile peers do.
+
+mod common;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use common::raw::{Peer, replies};
+use common::{Fate, World, byte, config};
+use host::http::{FileServer, Folder, HttpLimits};
+use host::{ConnectionId, Limits, Secret, Service, Stack, What};
+use units::{Duration, Instant};
+
+const PAYLOAD: [u8; 1460] = [7; 1460];
+
+fn stack() -> (Stack, Instant) {
+    let mut stack = Stack::new(config(1), Secret::new([1; 16]));
+    stack.listen(80);
+    (stack, Instant::ZERO + Duration::from_secs(1000))
+}
+
+/// Opens a connection and has the user take it.
+fn open(stack: &mut Stack, number: u16, now: Instant) -> (Peer, ConnectionId) {
+    let peer = Peer::open(stack, number, now);
+    let mut events = std::iter::from_fn(|| stack.poll_event());
+    let event = events.find(|event| event.what == What::Accepted(80));
+    (peer, event.expect("the connection is new").id)
+}
+
+fn sum_of_events(stack: &mut Stack) -> usize {
+    std::iter::from_fn(|| stack.poll_event()).count()
+}
+
+/// Lets all connections become idle for too long, and has the user learn of it.
+fn expire_all(stack: &mut Stack, now: Instant) {
+    let later = now + Limits::default().idle + Duration::from_secs(1);
+    stack.on_timeout(later);
+    replies(stack, later);
+    sum_of_events(stack);
+}
+
+/// RFC 9293 §3.10.7.4: the byte lies in the window, so it is kept. The memory is that of one byte.
+#[test]
+fn a_byte_at_the_edge_of_each_window_costs_little() {
+    let (mut stack, now) = stack();
+    let edge = (1 << 18) - 1;
+    for number in 0..16_000 {
+        let (peer, id) = open(&mut stack, number, now);
+        peer.send(&mut stack, &peer.segment(edge), b"x", now);
+        replies(&mut stack, now);
+        assert!(stack.connection(id).is_some_and(|connection| connection.memory() > 0));
+    }
+    assert!(stack.buffered_bytes() < 20 << 20, "{}", stack.buffered_bytes());
+    let (mut newcomer, id) = open(&mut stack, 16_000, now);
+    for _ in 0..100 {
+        newcomer.say(&mut stack, &PAYLOAD, now);
+    }
+    assert_eq!(stack.consume(id, 200_000), 146_000);
+    assert!(stack.writable(id) > (1 << 20) - 1);
+    assert_eq!((stack.counters().reneged, stack.counters().evicted), (0, 0));
+    expire_all(&mut stack, now);
+    assert_eq!((stack.connections(), stack.buffered_bytes()), (0, 0));
+}
+
+#[test]
+fn data_out_of_order_are_given_up_before_others_suffer() {
+    let (mut stack, now) = stack();
+    let limits = Limits::default();
+    let mut most = 0;
+    for number in 0..3_000 {
+        let (peer, _) = open(&mut stack, number, now);
+        for place in 1..=160 {
+            peer.send(&mut stack, &peer.segment(place * 1460), &PAYLOAD, now);
+            most = most.max(stack.buffered_bytes());
+        }
+        replies(&mut stack, now);
+    }
+    assert!(most > limits.buffered_bytes / 4, "{most}: nobody was ever short of memory");
+    assert!(most <= limits.buffered_bytes, "{most}");
+    assert!(stack.counters().reneged > 1_000, "{}", stack.counters().reneged);
+    // An honest peer may send and be sent as if it were alone with a few others.
+    let (mut peer, id) = open(&mut stack, 3_000, now);
+    for _ in 0..100 {
+        peer.say(&mut stack, &PAYLOAD, now);
+    }
+    assert_eq!(stack.consume(id, 200_000), 146_000);
+    assert!(stack.writable(id) >= 1 << 20, "{}", stack.writable(id));
+    assert_eq!(stack.counters().evicted, 0);
+    expire_all(&mut stack, now);
+    assert_eq!((stack.connections(), stack.buffered_bytes()), (0, 0));
+}
+
+/// Data in order cannot be given up, since it has been acknowledged: what does not fit is not taken in.
+#[test]
+fn data_that_the_user_does_not_read_stay_within_the_bound() {
+    let (mut stack, now) = stack();
+    let limits = Limits::default();
+    let mut most = 0;
+    for number in 0..16_000 {
+        let (mut peer, _) = open(&mut stack, number, now);
+        for _ in 0..20 {
+            peer.say(&mut stack, &PAYLOAD, now);
+        }
+        most = most.max(stack.buffered_bytes());
+        replies(&mut stack, now);
+    }
+    assert!(most > limits.buffered_bytes / 2, "{most}: the buffers were never short");
+    assert!(most <= limits.buffered_bytes, "{most}");
+    assert!(stack.counters().over_budget > 1_000, "{}", stack.counters().over_budget);
+    // The reserve is there for a newcomer.
+    let (mut newcomer, id) = open(&mut stack, 16_000, now);
+    newcomer.say(&mut stack, &PAYLOAD, now);
+    newcomer.say(&mut stack, &PAYLOAD, now);
+    assert_eq!(stack.consume(id, 10_000), 2 * PAYLOAD.len());
+    assert!(stack.writable(id) >= limits.reserve(), "{}", stack.writable(id));
+    expire_all(&mut stack, now);
+    assert_eq!((stack.connections(), stack.buffered_bytes()), (0, 0));
+}
+
+/// RFC 2018 §8: a sender repairs what the receiver has given up. Every byte arrives, and in its place.
+#[test]
+fn uploads_with_losses_end_although_data_are_given_up() {
+    const SIZE: usize = 150_000;
+    const PEERS: u16 = 64;
+    let mut one = config(1);
+    (one.limits.buffered_bytes, one.limits.connections) = (1 << 20, usize::from(PEERS));
+    let mut world = World::new(one, config(2));
+    world.server().listen(80);
+    let content: Vec<u8> = (0..SIZE).map(byte).collect();
+    let (mut sent, mut got) = (HashMap::new(), HashMap::<_, Vec<u8>>::new());
+    for port in 0..PEERS {
+        world.connect(1000 + port);
+    }
+    let (mut most, mut state) = (0, 7u64);
+    let end = world.now + Duration::from_secs(2_000);
+    let fate = |to: usize, packet: &[u8]| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let lost = to == 0 && packet.len() > 1000 && (state >> 33).is_multiple_of(50);
+        if lost { Fate::Lost } else { Fate::Arrives }
+    };
+    world.run(end, fate, |stack, host, event, now| {
+        most = most.max(if host == 0 { stack.buffered_bytes() } else { 0 });
+        match (host, event.what) {
+            (1, What::Connected | What::Writable) => {
+                let at = sent.entry(event.id).or_insert(0);
+                *at += stack.write(event.id, &content[*at..], now).unwrap_or(0);
+                if *at == SIZE {
+                    stack.close(event.id, now);
+                }
+            }
+            (0, What::Readable) => {
+                let whole = got.entry(event.id).or_default();
+                let pieces = stack.peek(event.id).concat();
+                stack.consume(event.id, pieces.len());
+                whole.extend(pieces);
+                if stack.is_at_end(event.id) {
+                    stack.close(event.id, now);
+                }
+            }
+            _ => {}
+        }
+    });
+    assert!(world.server().counters().reneged > 0, "the buffers were never short: {most}");
+    assert!(most <= 1 << 20, "{most}");
+    assert_eq!(got.len(), usize::from(PEERS));
+    assert!(got.values().all(|whole| *whole == content));
+    assert_eq!((world.server().connections(), world.server().buffered_bytes()), (0, 0));
+}
+
+/// With no more than a byte of progress in nine seconds they hold neither all connections nor all memory.
+#[test]
+fn who_acknowledges_a_byte_now_and_then_makes_room() {
+    let (mut stack, mut now) = stack();
+    let limits = Limits::default();
+    let content = vec![0; 1 << 20];
+    let mut peers: Vec<_> = (0..16_384)
+        .map(|number| {
+            let (peer, id) = open(&mut stack, number, now);
+            let _ = stack.write(id, &content, now);
+            replies(&mut stack, now);
+            peer
+        })
+        .collect();
+    let used = stack.buffered_bytes();
+    assert!(used <= limits.buffered_bytes, "{used}");
+    for _ in 0..3 {
+        now += Duration::from_secs(9);
+        for peer in &mut peers {
+            peer.expected += 1;
+            peer.send(&mut stack, &peer.segment(0), &[], now);
+        }
+        replies(&mut stack, now);
+        stack.on_timeout(now);
+        replies(&mut stack, now);
+        sum_of_events(&mut stack);
+    }
+    assert!(stack.connections() > 15_000, "{}: memory is not short", stack.connections());
+    // A byte is worth two milliseconds.
+    now += Duration::from_millis(10);
+    // As many newcomers as there are connections, one after the other: each is taken in.
+    let mut refused = 0;
+    for number in 16_384..17_384 {
+        refused += usize::from(!is_taken_in(&mut stack, number, now));
+    }
+    assert_eq!(refused, 0);
+    assert!(stack.buffered_bytes() <= limits.buffered_bytes);
+}
+
+/// Whether a peer that does all that is right gets a connection.
+fn is_taken_in(stack: &mut Stack, number: u16, now: Instant) -> bool {
+    let accepted = stack.counters().accepted;
+    Peer::open(stack, number, now);
+    replies(stack, now);
+    sum_of_events(stack);
+    stack.counters().accepted == accepted + 1
+}
+
+/// RFC 9293 §3.10.7.4: what lies outside of the windows is answered, and says nothing about the peer.
+#[test]
+fn the_guesses_of_a_stranger_keep_no_connection_open() {
+    let mut settings = config(1);
+    settings.limits.idle = Duration::from_secs(60);
+    let mut stack = Stack::new(settings, Secret::new([1; 16]));
+    stack.listen(80);
+    let mut now = Instant::ZERO + Duration::from_secs(1000);
+    let (peer, _) = open(&mut stack, 0, now);
+    for _ in 0..70 {
+        now += Duration::from_secs(1);
+        peer.send(&mut stack, &peer.segment(1 << 30), b"guess", now);
+        replies(&mut stack, now);
+        stack.on_timeout(now);
+    }
+    assert_eq!(sum_of_events(&mut stack), 1);
+    assert_eq!((stack.counters().expired, stack.connections()), (1, 0));
+}
+
+/// Requests that never end are part of what the stack bounds: the file server holds nothing of them beside.
+#[test]
+fn heads_that_never_end_are_counted() {
+    let (mut stack, now) = stack();
+    let folder = Folder::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("our own folder");
+    let mut server = FileServer::new(folder, 80, HttpLimits::default());
+    let mut peers = Vec::new();
+    let head = [&b"GET / HTTP/1.1\r\nHost: x\r\nA: "[..], &[b'x'; 1400]].concat();
+    for number in 0..16_000 {
+        peers.push(Peer::open(&mut stack, number, now));
+        serve(&mut stack, &mut server, now);
+    }
+    for part in 0..10 {
+        for peer in &mut peers {
+            let bytes = if part == 0 { &head[..] } else { &head[head.len() - 1400..] };
+            peer.say(&mut stack, bytes, now);
+            serve(&mut stack, &mut server, now);
+        }
+    }
+    let limits = Limits::default();
+    let most = stack.buffered_bytes();
+    assert!(most > limits.buffered_bytes / 4 && most <= limits.buffered_bytes, "{most}");
+    assert_eq!(server.held_bytes(), 0);
+    // Each is told, and gone when it still says nothing.
+    let late = now + HttpLimits::default().request;
+    server.on_timeout(&mut stack, late);
+    serve(&mut stack, &mut server, late);
+    assert_eq!(server.served().answers[4], 16_000);
+    let later = late + Duration::from_secs(2);
+    stack.on_timeout(later);
+    serve(&mut stack, &mut server, later);
+    assert!(stack.buffered_bytes() < 64 << 20, "{}", stack.buffered_bytes());
+}
+
+fn serve(stack: &mut Stack, server: &mut FileServer, now: Instant) {
+    while let Some(event) = stack.poll_event() {
+        server.on_event(stack, event, now);
+    }
+    replies(stack, now);
+}
