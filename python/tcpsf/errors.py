@@ -6,16 +6,17 @@ from __future__ import annotations
 class TcpsfError(Exception):
     """One line about what went wrong, and what to do about it.
 
-    The command line prints it as ``error: …`` and ``hint: …`` and exits with status 2.
+    The command line prints it as ``error: …`` and ``hint: …`` and exits with ``status``.
 
     >>> error = TcpsfError("cannot read `a.toml`: no such file", hint="see `scenarios/`")
     >>> print(error, "|", error.hint)
     cannot read `a.toml`: no such file | see `scenarios/`
     """
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, status: int = 2) -> None:
         super().__init__(message)
         self.hint = hint
+        self.status = status
 
 
 class ScenarioError(TcpsfError):

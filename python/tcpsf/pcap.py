@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Literal
 
 from tcpsf import _core
 from tcpsf.errors import OutputError, TcpsfError
+from tcpsf.staging import partial_file
 
 MAGIC = b"\n\r\r\n"
 """What every pcapng file begins with; a file without it is not ours to replace."""
@@ -73,16 +73,33 @@ def captured(simulation: _core.Simulation, pcap: Pcap | None) -> Iterator[Callab
 
 @contextlib.contextmanager
 def staged(path: Path, *, replace: bool) -> Iterator[Path]:
-    """Yield a file to write a capture to; it becomes ``path`` when the block ends without an error."""
-    _refuse_if_taken(path, replace=replace)
-    staging = path.parent / f".{path.name}.partial-{os.getpid()}"
-    try:
+    """Yield a file to write a capture to; it becomes ``path`` when the block ends without an error.
+
+    A pipe is written to as it is.
+    """
+    with contextlib.ExitStack() as stack:
+        with plainly(path):
+            if not (is_pipe := path.is_fifo()):
+                _refuse_if_taken(path, replace=replace)
+                staging = stack.enter_context(partial_file(path))
+                _refuse_if_taken(path, replace=replace)  # another process may have finished meanwhile
+        if is_pipe:
+            yield path
+            return
         yield staging
         with plainly(path):
             staging.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            staging.unlink()
+
+
+def standard_output() -> Path:
+    """Return the path of standard output, if a capture can be written there: to a program that reads it."""
+    path = Path("/dev/stdout")
+    if not path.is_fifo():
+        raise OutputError(
+            "cannot write capture `-`: standard output is not a pipe",
+            hint="name a file, or send it to a program: `tcpsf sim FILE --pcap - | tshark -r -`",
+        )
+    return path
 
 
 def _refuse_if_taken(path: Path, *, replace: bool) -> None:

@@ -6,12 +6,16 @@ results come back in the order they were asked for: the number of workers change
 
 from __future__ import annotations
 
+import contextlib
+import operator
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, overload
+from itertools import islice
+from typing import TYPE_CHECKING, Generic, Protocol, SupportsIndex, TypeVar, overload
 
 from tcpsf import _core
 from tcpsf.errors import ScenarioError, TcpsfError
@@ -27,6 +31,15 @@ EVENTS_BETWEEN_CHECKS = 100_000
 
 ROWS_BETWEEN_FOLDS = 5_000
 """Rows that a run may pile up before they are folded: about a megabyte."""
+
+MOST_SEED = 2**64 - 1
+"""The largest seed."""
+
+MOST_WORKERS = 1024
+"""More threads than this only cost memory."""
+
+AHEAD = 256
+"""How many runs may have been started, beside those at work, before an earlier one has ended."""
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -65,7 +78,7 @@ class Job(Generic[R_co]):
     """The capture to write of it."""
 
 
-def run(scenario: Scenario, *, seed: int, pcap: Pcap | None = None) -> RunResult:
+def run(scenario: Scenario, *, seed: SupportsIndex = 1, pcap: Pcap | None = None) -> RunResult:
     """Simulate ``scenario`` once. The same scenario and seed give the same bytes, on any machine.
 
     With ``pcap``, every packet is also written to a capture. Raises `ScenarioError` where the scenario makes no sense,
@@ -79,14 +92,32 @@ def run(scenario: Scenario, *, seed: int, pcap: Pcap | None = None) -> RunResult
     >>> result.flows.select("size_bytes", "segments", "timeouts").rows()
     [(10000, 7, 0)]
     """
-    return _drive(Job(scenario=scenario, seed=seed, fold=_Keep, pcap=pcap), between=lambda _share: None)
+    return _drive(Job(scenario=scenario, seed=checked_seed(seed), fold=_Keep, pcap=pcap), between=lambda _share: None)
+
+
+def checked_seed(seed: SupportsIndex) -> int:
+    """Return a seed as a plain number, or say why it is none.
+
+    >>> checked_seed(7)
+    7
+    """
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise TcpsfError(f"cannot simulate with seed `{seed}`: it is not a whole number") from None
+    if not 0 <= number <= MOST_SEED:
+        raise TcpsfError(
+            f"cannot simulate with seed {number}: it is not in the range 0 to {MOST_SEED}",
+            hint="several runs take seeds that follow each other; choose a smaller one for the first",
+        )
+    return number
 
 
 @overload
 def replicate(
     scenario: Scenario,
     *,
-    seeds: Iterable[int],
+    seeds: Iterable[SupportsIndex],
     workers: int | None = None,
     reduce: None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -95,7 +126,7 @@ def replicate(
 def replicate(
     scenario: Scenario,
     *,
-    seeds: Iterable[int],
+    seeds: Iterable[SupportsIndex],
     workers: int | None = None,
     reduce: Callable[[], Fold[R]],
     progress: Callable[[Progress], None] | None = None,
@@ -103,7 +134,7 @@ def replicate(
 def replicate(
     scenario: Scenario,
     *,
-    seeds: Iterable[int],
+    seeds: Iterable[SupportsIndex],
     workers: int | None = None,
     reduce: Callable[[], Fold[R]] | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -119,14 +150,15 @@ def replicate(
     >>> [result.provenance.seed for result in results]
     [1, 2]
     """
+    numbers = [checked_seed(seed) for seed in seeds]
     if reduce is None:
         return run_jobs(
-            [Job(scenario=scenario, seed=seed, fold=_Keep) for seed in seeds],
+            [Job(scenario=scenario, seed=seed, fold=_Keep) for seed in numbers],
             workers=workers,
             progress=progress,
         )
     return run_jobs(
-        [Job(scenario=scenario, seed=seed, fold=reduce) for seed in seeds], workers=workers, progress=progress
+        [Job(scenario=scenario, seed=seed, fold=reduce) for seed in numbers], workers=workers, progress=progress
     )
 
 
@@ -140,57 +172,90 @@ def run_jobs(
 
     The first failure, or Ctrl-C, stops the others and is raised.
     """
-    if workers is not None and workers < 1:
-        raise TcpsfError(f"cannot run with {workers} workers", hint="give 1 or more, or leave it out for one a core")
-    crew = _Crew(runs=len(jobs))
-    pool = ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1, thread_name_prefix="tcpsf")
+    with contextlib.closing(results_of(jobs, runs=len(jobs), workers=workers, progress=progress)) as results:
+        return list(results)
+
+
+def results_of(
+    jobs: Iterable[Job[R]],
+    *,
+    runs: int,
+    workers: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Generator[R]:
+    """Make all runs, ``workers`` at a time, and yield their results in the order of ``jobs``, which are ``runs``.
+
+    A job is taken from ``jobs`` when there is room for it, so that any number of them needs little memory. The first
+    failure, or Ctrl-C, stops the others and is raised. Close the generator if it is not used up.
+    """
+    if workers is not None and not 1 <= workers <= MOST_WORKERS:
+        raise TcpsfError(
+            f"cannot run with {workers} workers: the number is not in the range 1 to {MOST_WORKERS}",
+            hint="leave it out for one worker per core",
+        )
+    wanted = min(workers or os.cpu_count() or 1, max(runs, 1))
+    crew = _Crew(runs=runs)
+    pool = ThreadPoolExecutor(max_workers=wanted, thread_name_prefix="tcpsf")
     try:
-        futures = [pool.submit(crew.make, number, job) for number, job in enumerate(jobs)]
-        _watch(futures, crew, progress)
-        return [future.result() for future in futures]
+        numbered = enumerate(jobs)
+        waiting: deque[Future[R]] = deque()
+
+        def start(most: int) -> None:
+            waiting.extend(pool.submit(crew.make, number, job) for number, job in islice(numbered, most))
+
+        start(wanted + AHEAD)
+        while waiting:
+            _watch(waiting, crew, progress)
+            while waiting and waiting[0].done():
+                yield waiting.popleft().result()
+                start(1)
     finally:
         crew.stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _watch(futures: Sequence[Future[R]], crew: _Crew, progress: Callable[[Progress], None] | None) -> None:
-    """Wait in short steps, so that Ctrl-C is heard and progress is told."""
-    waiting: set[Future[R]] = set(futures)
-    while waiting:
-        done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_EXCEPTION)
-        if progress is not None:
-            progress(crew.progress())
-        for future in done:
-            future.result()
+    """Wait for a short time, so that Ctrl-C is heard and progress is told; raise what made a run fail."""
+    done, _ = wait(futures, timeout=0.1, return_when=FIRST_EXCEPTION)
+    if progress is not None:
+        progress(crew.progress())
+    for future in done:
+        future.result()
 
 
 class _Crew:
-    """What the threads of one `run_jobs` share."""
+    """What the threads of one `results_of` share."""
 
     def __init__(self, *, runs: int) -> None:
         self.stop = threading.Event()
-        self._shares = [0.0] * runs
+        self._runs = runs
+        self._finished = 0
+        self._shares: dict[int, float] = {}
+        self._lock = threading.Lock()
 
     def make(self, number: int, job: Job[R]) -> R:
         def between(share: float) -> None:
             if self.stop.is_set():
                 raise TcpsfError("stopped before its end")
-            self._shares[number] = share
+            with self._lock:
+                self._shares[number] = share
 
         result = _drive(job, between=between)
-        self._shares[number] = 1.0
+        with self._lock:
+            self._shares.pop(number, None)
+            self._finished += 1
         return result
 
     def progress(self) -> Progress:
         """Sum up; runs of unlike length count alike."""
-        runs = len(self._shares)
-        finished = sum(share >= 1.0 for share in self._shares)
-        return Progress(done=sum(self._shares) / runs if runs else 1.0, finished=finished, runs=runs)
+        with self._lock:
+            done = self._finished + sum(self._shares.values())
+            return Progress(done=done / self._runs if self._runs else 1.0, finished=self._finished, runs=self._runs)
 
 
 def _drive(job: Job[R], *, between: Callable[[float], None]) -> R:
     """Make one run, calling ``between`` with the share done each time the simulator comes up for air."""
-    simulation = _simulation(job.scenario, job.seed)
+    simulation = _simulation(job.scenario, checked_seed(job.seed))
     with captured(simulation, job.pcap) as advance:
         fold = job.fold()
         while advance(EVENTS_BETWEEN_CHECKS):

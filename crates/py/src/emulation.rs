@@ -18,7 +18,8 @@ pub(crate) struct Emulation {
 #[pymethods]
 impl Emulation {
     /// Makes both ends. Settings that make no sense are a `ValueError`, what the system refuses is a `RuntimeError`, each with
-    /// two arguments: what is wrong, and a hint or `None`.
+    /// what is wrong, and a hint or `None`. A `RuntimeError` has a third argument: the exit status for a command that did
+    /// not start, or `None`.
     #[new]
     #[pyo3(signature = (settings_json, *, own))]
     fn new(settings_json: &str, own: bool) -> PyResult<Self> {
@@ -66,11 +67,11 @@ impl Emulation {
 
 fn refusal(error: &EmulationError) -> PyErr {
     match error {
-        EmulationError::System(refused) => {
+        EmulationError::System(refused) | EmulationError::Command(refused) => {
             // As `Simulation` has it: without the number that Rust appends.
             let text = refused.to_string();
             let text = text.split(" (os error").next().unwrap_or_default().to_owned();
-            PyRuntimeError::new_err((text, error.hint().map(str::to_owned)))
+            PyRuntimeError::new_err((text, error.hint().map(str::to_owned), error.exit_status()))
         }
         EmulationError::Capture { source, .. } => system_error(source),
     }

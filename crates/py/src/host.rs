@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use host::http::{FileServer, Folder, HttpLimits};
-use host::{Alternate, Driver, Proxy, Record, Senders, Service, StackConfig};
+use host::{Alternate, Driver, Limits, Proxy, Record, Senders, Service, StackConfig};
 use policy::SenderPolicy;
 use policy::rtt::RtoConfig;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -26,9 +26,9 @@ pub(crate) struct Host {
     senders: Vec<String>,
 }
 
-/// A limit as Python says it: its name for messages, and the value as text.
+/// A time as the command line says it: the option, and its value as text.
 fn duration(option: &str, text: &str) -> PyResult<Duration> {
-    text.parse().map_err(|error| refusal(format!("{option}: {error}"), None))
+    text.parse().map_err(|error| refusal(format!("`{option}`: {error}"), None))
 }
 
 #[pymethods]
@@ -67,13 +67,17 @@ impl Host {
             .collect::<PyResult<Vec<IpAddr>>>()?;
         let mut config = StackConfig::new(Vec::new());
         config.mtu = mtu;
-        config.limits.connections = max_connections;
+        config.limits = Limits::of_connections(max_connections);
         config.senders = parsed_senders(&senders, alternate.as_deref())?;
         let senders = config.senders.all().iter().map(SenderPolicy::to_string).collect();
-        config.tcp.rto = rto(duration("rto_initial", rto_initial)?, duration("rto_min", rto_min)?)?;
-        config.limits.lifetime = duration("lifetime", lifetime)?;
-        let idle = duration("idle_timeout", idle_timeout)?;
-        let connect = duration("connect_timeout", connect_timeout)?;
+        config.tcp.rto = rto(duration("--rto-initial", rto_initial)?, duration("--rto-min", rto_min)?)?;
+        config.limits.lifetime = duration("--lifetime", lifetime)?;
+        let idle = duration("--idle-timeout", idle_timeout)?;
+        let connect = duration("--connect-timeout", connect_timeout)?;
+        if connect == Duration::ZERO {
+            let text = format!("`--connect-timeout {connect_timeout}` leaves an upstream no time to answer");
+            return Err(refusal(text, Some("name a time such as `10s`")));
+        }
         let service: Box<dyn Service + Send + Sync> = match (folder, upstream) {
             (Some(path), _) => {
                 let folder = Folder::open(&path).map_err(|error| {
@@ -112,6 +116,11 @@ impl Host {
     /// Ends the capture: the file is complete.
     fn finish_capture(&mut self) -> PyResult<()> {
         self.driver.finish_capture().map_err(|e| system_error(e.source()))
+    }
+
+    /// Raises why the capture stopped before its end, if it did; once.
+    fn check_capture(&mut self) -> PyResult<()> {
+        self.driver.take_capture_error().map_or(Ok(()), |e| Err(system_error(e.source())))
     }
 
     /// Works for so long without holding the interpreter's lock. A signal ends it early.
@@ -169,6 +178,8 @@ impl Host {
             ("refused_connections", all.refused),
             ("evicted_connections", all.evicted),
             ("expired_connections", all.expired),
+            ("over_budget_segments", all.over_budget),
+            ("out_of_order_given_up", all.reneged),
             ("half_open_lost", all.half_open_lost),
             ("syn_cookies_sent", all.cookies_sent),
             ("syn_cookies_taken", all.cookies_taken),
@@ -255,7 +266,7 @@ fn parsed_senders(texts: &[String], alternate: Option<&str>) -> PyResult<Senders
         .collect::<PyResult<Vec<_>>>()?;
     let alternate = match alternate {
         None | Some("connection") => Alternate::Connection,
-        Some(text) => Alternate::Interval(duration("alternate", text)?),
+        Some(text) => Alternate::Interval(duration("--alternate", text)?),
     };
     Senders::alternating(policies, alternate)
         .ok_or_else(|| refusal("senders alternate in turns of some length".to_owned(), Some("e.g. `10s`")))
@@ -266,7 +277,7 @@ fn rto(initial: Duration, min: Duration) -> PyResult<RtoConfig> {
     let [most, tick] = [60_000, 1].map(Duration::from_millis);
     RtoConfig::new(initial, min, most, tick, false).ok_or_else(|| {
         let text = format!(
-            "rto_min `{min}` and rto_initial `{initial}` are not 1 ms <= rto_min <= rto_initial <= 60 s"
+            "`--rto-min {min}` and `--rto-initial {initial}` are not 1 ms <= --rto-min <= --rto-initial <= 60 s"
         );
         refusal(text, Some("1s and 1s are RFC 6298's, 200ms and 1s Linux's"))
     })

@@ -4,6 +4,7 @@
 mod emulation;
 mod host;
 mod profiles;
+mod quantity;
 mod simulation;
 mod table;
 
@@ -21,6 +22,8 @@ mod _core {
     use super::host::Host;
     #[pymodule_export]
     use super::profiles::profiles;
+    #[pymodule_export]
+    use super::quantity::{bits_per_second, bytes, nanoseconds};
     #[pymodule_export]
     use super::simulation::Simulation;
     #[pymodule_export]

@@ -9,6 +9,7 @@ import click
 from tcpsf.cli.model_commands import model
 from tcpsf.cli.options import (
     FOLDER,
+    SEED,
     InOrder,
     Option,
     as_json,
@@ -20,6 +21,7 @@ from tcpsf.cli.options import (
     together,
     workers,
 )
+from tcpsf.cli.quantities import Seconds
 from tcpsf.cli.reproduce_commands import reproduce
 
 
@@ -32,36 +34,40 @@ def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> 
         context.exit()
 
 
-@click.group(cls=InOrder)
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version and exit."
 )
 def app() -> None:
-    """The first and last packets of a TCP connection.
+    """Simulate, emulate and serve TCP over lossy links.
 
-    Simulates TCP Smart Framing and its relatives, and runs real programs behind an emulated link. A scenario is a TOML
-    file: a network, what is sent through it, and for how long.
+    A scenario is a TOML file: a network, what is sent through it, and for how long.
     """
 
 
 @app.command()
 @click.argument("file", type=FOLDER, metavar="FILE.toml")
 @seed
-@click.option("--runs", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Independent runs.")
+@click.option(
+    "--runs", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Number of independent runs."
+)
 @workers
 @settings
 @as_json
 @out("Write all tables there, as Parquet.")
 @pcap(
-    "Write every packet there, as pcapng for Wireshark, with comments.",
+    "Write every packet there, as pcapng for Wireshark, with comments; - is standard output.",
     places=("sender", "receiver"),
     place="HOST",
-    where="Where --pcap sees a flow's packets: sender (of its data), receiver or both.  [default: sender]",
+    where="Capture at the sender of a flow's data, the receiver or both.  [default: sender]",
     kept="128",
 )
 @force("--out and --pcap")
 def sim(**arguments: Any) -> None:
-    """Simulate a scenario: flows by class, and links."""
+    """Run a scenario and summarise its flows and links.
+
+    With - as FILE.toml the scenario is read from standard input.
+    """
     from tcpsf.cli.sim import command
 
     command(**arguments)
@@ -83,8 +89,11 @@ LINE_OPTIONS = {
     "loss-burst": ("P,RUN", "Lose this share of packets, in runs of RUN on average."),
     "loss-mask": ("1,0,...", "Lose just these of the TCP segments that carry data: 1 is lost, none after the last."),
     "duplicate": ("P", "Send a packet twice with this probability."),
-    "corrupt": ("P", "Turn one bit of a packet with this probability."),
-    "path-mtu": ("BYTES", "Drop longer packets on the way, and say so by ICMP. Those that may be cut pass."),
+    "corrupt": ("P", "Flip one bit of a packet with this probability."),
+    "path-mtu": (
+        "BYTES",
+        'Drop larger packets and send ICMP "too big"; packets without DF pass.',
+    ),
     "reorder": ("P,TIME", "Delay a packet by TIME with this probability while others pass it, e.g. 0.01,5ms."),
 }
 """What a direction of a link does: how its value is written, and what it means."""
@@ -102,15 +111,13 @@ def _line_options(name: str, metavar: str, text: str) -> Option:
 @click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
 @together(*(_line_options(name, *told) for name, told in LINE_OPTIONS.items()))
 @click.option(
-    "--mtu", type=click.IntRange(1280, 65_535), metavar="BYTES", default=1500, show_default=True, help="Longest packet."
+    "--mtu", type=click.IntRange(1280, 65_535), metavar="BYTES", default=1500, show_default=True, help="Largest packet."
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", default=1, show_default=True, help="Where chance begins."
-)
+@click.option("--seed", type=SEED, metavar="N", default=1, show_default=True, help="Random seed.")
 @click.option(
     "--spin",
     metavar="TIME",
-    help="Stay awake for so long before each packet is due, e.g. 200us: more exact, for up to a core's time.",
+    help="Busy-wait this long before each deadline, e.g. 200us: more exact, and uses up to one core.",
 )
 @click.option(
     "--offload/--no-offload",
@@ -127,20 +134,21 @@ def _line_options(name: str, metavar: str, text: str) -> Option:
     "Write packets there, as pcapng for Wireshark, with comments.",
     places=("inside", "outside"),
     place="END",
-    where="Where --pcap sees them: inside (at COMMAND's end), outside or both.  [default: inside]",
+    where="Capture inside (at COMMAND's end), outside or both.  [default: inside]",
     kept="all",
 )
-@force("--pcap")
-@click.option("--json", "json", is_flag=True, help="Print statistics as one line of JSON, after COMMAND's output.")
+@click.option("--json", type=FOLDER, metavar="FILE", help="Write the statistics there as one line of JSON.")
+@force("--pcap and --json")
 def link(**arguments: Any) -> None:
     """Run a command behind an emulated link, in real time.
 
     COMMAND runs in a network namespace of its own whose only way out leads through the link. It reaches what listens
-    here at the address in TCPSF_LINK_OUTSIDE, 100.64.0.1 if that is free. Its exit status is ours. Links may run inside
-    each other.
+    here at the address in TCPSF_LINK_OUTSIDE, 100.64.0.1 if that is free. Links may run inside each other.
+
+    The exit status is that of COMMAND; 127 if there is no such command, 126 if it cannot be run, 2 for bad options.
 
     Every option about the line up to --reorder also exists as --up-... (from COMMAND outwards) and --down-... for one
-    direction, where `none` takes back what is given for both.
+    direction, where `none` removes what is given for both.
 
     For example: tcpsf link --delay 20ms --rate 10mbit -- curl http://100.64.0.1:8000/
     """
@@ -154,9 +162,10 @@ def link(**arguments: Any) -> None:
 @workers
 @click.option("--out", type=FOLDER, metavar="DIR", default="tcpsf-demo", show_default=True, help="Where the page goes.")
 def demo(**arguments: Any) -> None:
-    """Show Table I of the Smart Framing paper beside ours.
+    """Show one lost segment and Table I, simulated and published.
 
-    A small run, under a minute on two cores. Prints the table and writes a page with a plot.
+    A small simulation, under a minute on two cores. Prints the first loss with three senders and the table, simulated
+    with two sets of assumptions and as published, and writes a page with plots.
     """
     from tcpsf.cli.reproduce import demo
 
@@ -169,7 +178,7 @@ _host = together(
         "senders",
         metavar="NAME",
         multiple=True,
-        help='Who sends, e.g. "reno+sack / fs(n=4) / iw=1"; several take turns.  '
+        help='TCP variant of the server, e.g. "reno+sack / fs(n=4) / iw=1"; several take turns.  '
         "[default: reno+sack / full / iw=rfc6928]",
     ),
     click.option(
@@ -184,42 +193,39 @@ _host = together(
         metavar="N",
         default=16_384,
         show_default=True,
-        help="Connections at a time. Past them who is idle goes, or newcomers wait.",
+        help="Connections at a time. When the limit is reached, an idle connection is closed, or new ones wait.",
     ),
     click.option(
         "--idle-timeout",
         metavar="TIME",
-        help="How long a connection may be idle: between two requests, or for a proxy at all.  "
-        "[default: 60s; for a proxy 10min]",
+        help="Close a connection after this long without traffic.  [default: 60s; for a proxy 10min]",
     ),
     click.option(
         "--grace",
-        type=click.FloatRange(min=0),
-        metavar="SECONDS",
-        default=10.0,
+        type=Seconds(bare=True),
+        metavar="TIME",
+        default="10s",
         show_default=True,
-        help="How long open connections may take to finish after Ctrl-C.",
+        help="Time for open connections to finish after Ctrl-C.",
     ),
     click.option(
-        "--lifetime", metavar="TIME", default="24h", show_default=True, help="How long a connection may last."
+        "--lifetime", metavar="TIME", default="24h", show_default=True, help="Longest duration of a connection."
     ),
     click.option(
         "--rto-initial",
         metavar="TIME",
         default="1s",
         show_default=True,
-        help="The retransmission timeout until a round trip was measured.",
+        help="Retransmission timeout before the first round-trip measurement.",
     ),
-    click.option(
-        "--rto-min", metavar="TIME", default="1s", show_default=True, help="The least retransmission timeout."
-    ),
+    click.option("--rto-min", metavar="TIME", default="1s", show_default=True, help="Minimum retransmission timeout."),
     click.option(
         "--mtu",
         type=click.IntRange(min=1280, max=65_535),
         metavar="BYTES",
         default=1500,
         show_default=True,
-        help="The longest packet.",
+        help="Largest packet.",
     ),
     click.option(
         "--records", type=FOLDER, metavar="FILE", help="Write a row for each connection there: .parquet or .jsonl."
@@ -229,7 +235,7 @@ _host = together(
         "--offload/--no-offload",
         default=True,
         show_default=True,
-        help="Let the device cut and sum: full-sized segments then cross it up to 64 kB at a time.",
+        help="Use segmentation and checksum offload: full-sized segments cross the device up to 64 kB at a time.",
     ),
     as_json,
     force("--records and --pcap"),
@@ -244,15 +250,16 @@ _host = together(
     "addresses",
     metavar="IP",
     multiple=True,
-    help="An address to serve at, of IPv4 or IPv6; may be given several times.  [default: a free one of each]",
+    help="IPv4 or IPv6 address to serve at, which nobody else has; may be given several times.  "
+    "[default: a free one of each]",
 )
 @click.option("--port", type=click.IntRange(1, 65_535), metavar="N", default=80, show_default=True)
 @_host
 def serve(**arguments: Any) -> None:
-    """Serve a folder's files over HTTP, with our own TCP.
+    """Serve a folder's files over HTTP with tcpsf's own TCP.
 
-    A TUN device leads to a host that is this program: the machine's own kernel and whoever it forwards for can fetch
-    from it. Needs root, or a network namespace of one's own.
+    The server is reached through a TUN device: this machine, and those that it forwards packets for, can fetch from it.
+    It needs root, or a network namespace of your own. Ctrl-C, SIGTERM and SIGHUP end it in an orderly way.
     """
     from tcpsf.cli.host import serve
 
@@ -264,18 +271,19 @@ def serve(**arguments: Any) -> None:
     "--listen",
     metavar="IP[:PORT]",
     multiple=True,
-    help="Where peers connect to; may be given several times, with one port.  [default: a free address, port 80]",
+    help="Address that clients connect to, which nobody else has; may be given several times, with one port.  "
+    "[default: a free address, port 80]",
 )
-@click.option("--upstream", metavar="HOST:PORT", required=True, help="Where their bytes go, over the kernel's TCP.")
+@click.option("--upstream", metavar="HOST:PORT", required=True, help="Server to connect to, over the kernel's TCP.")
 @click.option(
-    "--connect-timeout", metavar="TIME", default="10s", show_default=True, help="How long the upstream may take."
+    "--connect-timeout", metavar="TIME", default="10s", show_default=True, help="Time for the upstream to answer."
 )
 @_host
 def proxy(**arguments: Any) -> None:
-    """Relay TCP connections: peers are sent to by our own TCP.
+    """TCP proxy whose client side uses tcpsf's own TCP.
 
-    A performance-enhancing proxy: it ends a peer's connection and passes its bytes on, both ways and unchanged, over
-    one to the upstream.
+    A performance-enhancing proxy: it ends a client's connection and passes the bytes on, both ways and unchanged, over
+    a connection to the upstream. Ctrl-C, SIGTERM and SIGHUP end it in an orderly way.
     """
     from tcpsf.cli.host import proxy
 

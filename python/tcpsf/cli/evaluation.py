@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json as json_format
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from tcpsf.cli.output import MARK, Workshop, put_json, say
+from tcpsf.cli.output import MARK, Workshop, put_json, say, talk
 from tcpsf.cli.progress import bar
 from tcpsf.report import tidy
 from tcpsf.report.evaluation import Report
@@ -20,6 +19,7 @@ from tcpsf.reproduce import smart_framing as smart_framing_papers
 from tcpsf.reproduce.evaluation import Evaluation, evaluate
 from tcpsf.reproduce.smart_framing.exhibit import Readings
 from tcpsf.reproduce.store import Store
+from tcpsf.runs import checked_seed
 
 DATA = "data"
 """The folder of the Parquet files."""
@@ -48,13 +48,15 @@ def _scale(full: bool) -> Literal["quick", "full"]:
 
 def _command(wanted: Evaluation, name: str, *, workers: int | None, json: bool, out: Path, force: bool) -> None:
     """Make the report, print what it finds and write it; ``name`` is the page's."""
+    for seed in wanted.plan.seeds:
+        checked_seed(seed)
     workshop = Workshop(out, replace=force)
     with workshop.work("runs", len(wanted.plan.runs)) as found, bar("simulating") as progress:
         report = evaluate(wanted, store=Store(workshop.kept), workers=workers, progress=progress, found=found)
     with workshop.results() as folder:
         write(report, folder, name)
     say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report))
-    sys.stderr.write(f"\nThe report: {(out / name).resolve().as_uri()}\n")
+    talk(f"\nThe report: {(out / name).resolve().as_uri()}")
 
 
 def write(report: Report, folder: Path, name: str) -> None:

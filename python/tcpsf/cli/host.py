@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import json as json_format
-import os
-import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from tcpsf import _core
-from tcpsf.cli.output import say
-from tcpsf.errors import OutputError, TcpsfError
+from tcpsf.cli.files import refuse_if_taken, writing
+from tcpsf.cli.output import reason, say, talk
+from tcpsf.cli.signals import handling
+from tcpsf.errors import TcpsfError
+from tcpsf.staging import partial_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -64,57 +65,77 @@ def _run(
         raise TcpsfError(f"cannot alternate: `--alternate {alternate}` with one sender", hint="name several `--sender`")
     for option, path in (("--records", records), ("--pcap", pcap)):
         if path is not None:
-            _refuse_if_taken(option, path, replace=force)
-    writing = None if records is None else _format(records)
+            if str(path) == "-":
+                raise TcpsfError(f"cannot write `{option} -`: standard output has the addresses", hint="name a file")
+            refuse_if_taken(option, path, replace=force)
+    format_of = None if records is None else _format(records)
     with _plainly(task):
-        host = _core.Host(**settings, senders=names, alternate=alternate, records=writing is not None, **limits)
+        host = _core.Host(**settings, senders=names, alternate=alternate, records=format_of is not None, **limits)
         if pcap is not None:
-            with _writing(pcap):
+            with writing(pcap):
                 host.capture(str(pcap))
-    writer = None if records is None or writing is None else writing(records)
-    _announce(host, task, settings["port"], json=json)
-    with contextlib.ExitStack() as stack:
-        if writer is not None:
-            stack.enter_context(writer)
-        line = _StatusLine()
+    line = _StatusLine()
+    # A signal that comes from here on ends the host in an orderly way, and nothing is lost.
+    asked = _Asked()
+    with handling(asked.hear), contextlib.ExitStack() as stack:
+        writer = None if records is None or format_of is None else stack.enter_context(format_of(records))
+        _announce(host, task, settings["port"], json=json)
         with _plainly(task):
-            _until_stopped(host, grace, writer, line)
+            _until_stopped(host, asked, grace, writer, line, pcap)
         line.end()
         if pcap is not None:
-            with _writing(pcap):
+            with _capturing(pcap, line):
+                host.check_capture()
                 host.finish_capture()
-    _sum_up(host, task, json=json)
+        stack.close()
+        _sum_up(host, task, json=json)
 
 
-def _until_stopped(host: _core.Host, grace: float, writer: _Writer | None, line: _StatusLine) -> None:
-    """Run the host, and on Ctrl-C or SIGTERM let it finish; on another one, or when that takes too long, reset."""
-    asked = 0
+class _Asked:
+    """Counts the signals that ask the host to end."""
 
-    def ask(_number: int, _frame: FrameType | None) -> None:
+    def __init__(self) -> None:
+        self.times = 0
+
+    def hear(self, _number: int, _frame: FrameType | None) -> None:
+        """Take a signal."""
         # No exception: between taking rows from the host and keeping them, it would lose them.
-        nonlocal asked
-        asked += 1
+        self.times += 1
+
+
+def _until_stopped(
+    host: _core.Host, asked: _Asked, grace: float, writer: _Writer | None, line: _StatusLine, pcap: Path | None
+) -> None:
+    """Run the host, and on a signal let it finish; on another one, or when that takes too long, reset."""
 
     def work() -> None:
         host.run(milliseconds=SLICE_MS)
         if writer is not None:
             writer.take(host)
+        if pcap is not None:
+            with _capturing(pcap, line):
+                host.check_capture()
         line.show(host)
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    while not asked.times:
+        work()
+    host.stop()
+    end = host.now_s + grace
+    while asked.times == 1 and not host.is_stopped and host.now_s < end:
+        work()
+    host.abort()
+    if writer is not None:
+        writer.take(host)
+
+
+@contextlib.contextmanager
+def _capturing(path: Path, line: _StatusLine) -> Iterator[None]:
+    """Say in one line that the capture has stopped, when its file cannot be written; the host goes on."""
     try:
-        while asked == 0:
-            work()
-        host.stop()
-        end = host.now_s + grace
-        while asked == 1 and not host.is_stopped and host.now_s < end:
-            work()
-        host.abort()
-        if writer is not None:
-            writer.take(host)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        yield
+    except OSError as error:
+        line.end()
+        talk(f"warning: cannot write `{path}`: {reason(error)}. The capture has stopped; its file is incomplete.")
 
 
 def _announce(host: _core.Host, task: str, port: int, *, json: bool) -> None:
@@ -124,7 +145,7 @@ def _announce(host: _core.Host, task: str, port: int, *, json: bool) -> None:
         say(json_format.dumps(begun))
     else:
         say("\n".join(urls))
-        sys.stderr.write(f"behind `{host.device}`; Ctrl-C ends\n")
+        talk(f"Serving on device {host.device}. Press Ctrl-C to stop.")
 
 
 def _url(address: str, port: int, *, scheme: str) -> str:
@@ -156,21 +177,23 @@ class _StatusLine:
         counters = dict(host.counters())
         names = ("open_connections", "closed_connections", "sent_packets", "fast_retransmits", "timeouts")
         text = "  ".join(f"{name.replace('_', ' ')} {counters[name]:,}" for name in names)
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
         self._shown = True
 
     def end(self) -> None:
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            with contextlib.suppress(OSError):
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
 
 
 class _Writer(Protocol):
     """Writes the rows of connections."""
 
     def take(self, host: _core.Host) -> None: ...
-    def __enter__(self) -> object: ...
+    def __enter__(self) -> Self: ...
     def __exit__(self, *_error: object) -> None: ...
 
 
@@ -179,21 +202,21 @@ class _Lines:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with _writing(path):
+        with writing(path):
             self._file = path.open("wb")
 
-    def __enter__(self) -> object:
+    def __enter__(self) -> Self:
         return self
 
     def take(self, host: _core.Host) -> None:
         frame = _taken(host)
         if frame is not None:
-            with _writing(self._path):
+            with writing(self._path):
                 self._file.write(frame.write_ndjson().encode())
                 self._file.flush()
 
     def __exit__(self, *_error: object) -> None:
-        with _writing(self._path):
+        with writing(self._path):
             self._file.close()
 
 
@@ -202,13 +225,13 @@ class _Parquet:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._staging = path.parent / f".{path.name}.partial-{os.getpid()}"
         self._frames: list[pl.DataFrame] = []
+        self._stack = contextlib.ExitStack()
         # A place that cannot be written is noticed before the work.
-        with _writing(path):
-            self._staging.touch()
+        with writing(path):
+            self._staging = self._stack.enter_context(partial_file(path))
 
-    def __enter__(self) -> object:
+    def __enter__(self) -> Self:
         return self
 
     def take(self, host: _core.Host) -> None:
@@ -224,12 +247,9 @@ class _Parquet:
         content = io.BytesIO()  # Polars' own writing to files does not always say why it failed
         if self._frames:
             pl.concat(self._frames).write_parquet(content)
-        with _writing(self._path):
-            try:
-                self._staging.write_bytes(content.getvalue())
-                self._staging.replace(self._path)
-            finally:
-                self._staging.unlink(missing_ok=True)
+        with writing(self._path), self._stack:
+            self._staging.write_bytes(content.getvalue())
+            self._staging.replace(self._path)
 
 
 def _format(path: Path) -> Callable[[Path], _Writer]:
@@ -281,7 +301,7 @@ def _split(text: str) -> tuple[str, int | None]:
     if not port:
         return address, None
     if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
-        raise TcpsfError(f"cannot make sense of `{text}`: `{port}` is no port", hint="1 to 65535")
+        raise TcpsfError(f"cannot make sense of `{text}`: port {port} is out of range", hint="ports are 1 to 65535")
     return address, int(port)
 
 
@@ -301,26 +321,6 @@ def _resolved(text: str) -> list[str]:
         ) from None
     hosts = [str(place[0]) for _, _, _, _, place in found]
     return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host in hosts]
-
-
-def _refuse_if_taken(option: str, path: Path, *, replace: bool) -> None:
-    if not path.parent.is_dir():
-        raise OutputError(f"cannot write `{path}`: `{path.parent}` is not a folder", hint="name another file")
-    if path.exists() and not (replace and path.is_file()):
-        raise OutputError(
-            f"cannot write `{path}`: it is there already",
-            hint=f"name another file with `{option}`, or let `--force` replace it",
-        )
-
-
-@contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(
-            f"cannot write `{path}`: {(error.strerror or str(error)).lower()}", hint="name another file"
-        ) from None
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json as json_format
 import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -14,10 +13,12 @@ import click
 
 from tcpsf import _core
 from tcpsf.cli.app import LINE_OPTIONS
-from tcpsf.cli.output import say
+from tcpsf.cli.files import refuse_if_taken, writing
+from tcpsf.cli.output import talk
 from tcpsf.errors import TcpsfError
 from tcpsf.pcap import plainly, staged
 from tcpsf.report import link as report
+from tcpsf.staging import partial_file
 
 WHOLE = 65_535
 """More than any packet has."""
@@ -35,18 +36,15 @@ def command(
     pcap_at: Literal["inside", "outside", "both"] | None,
     pcap_bytes: int | None,
     force: bool,
-    json: bool,
+    json: Path | None,
     **line: str | None,
 ) -> None:
     """Make the link, run, tell what happened, and end with the command's exit status."""
-    if pcap is None:
-        for option, value in (("--pcap-at", pcap_at), ("--pcap-bytes", pcap_bytes), ("--force", force or None)):
-            if value is not None:
-                named = option if value is True else f"{option} {value}"
-                raise TcpsfError(f"cannot capture: `{named}` without `--pcap`", hint="add `--pcap FILE`")
+    _check_files(pcap, json, (("--pcap-at", pcap_at), ("--pcap-bytes", pcap_bytes)), force=force)
     settings: dict[str, Any] = {**_directions(line), "mtu": mtu, "seed": seed, "spin": spin, "offload": offload}
     other_end = None if outside is None else _words(outside)
     with contextlib.ExitStack() as stack:
+        statistics = None if json is None else stack.enter_context(_statistics(json, replace=force))
         capture = None
         if pcap is not None:
             staging = stack.enter_context(staged(pcap, replace=force))
@@ -54,14 +52,55 @@ def command(
             capture = (str(staging), pcap_at or "inside", pcap_bytes or WHOLE)
         with _plain_errors():
             emulation = _core.Emulation(json_format.dumps(settings), own=other_end is not None)
-            sys.stderr.write(f"{report.ends(emulation.ends)}\n")
-            sys.stderr.flush()
+            talk(report.ends(emulation.ends))
             found = json_format.loads(emulation.run(list(command), outside=other_end, capture=capture))
-    if json:
-        say(json_format.dumps(report.as_dict(found, settings)))
-    else:
-        sys.stderr.write(f"{report.as_text(found)}\n")
+        if json is not None and statistics is not None:
+            with writing(json):
+                statistics.write_text(json_format.dumps(report.as_dict(found, settings)) + "\n", encoding="utf-8")
+    if statistics is None:
+        talk(report.as_text(found))
+    elif (ended := report.outside_ended(found)) is not None:
+        talk(ended)
     raise click.exceptions.Exit(found["exit_status"])
+
+
+def _check_files(
+    pcap: Path | None, json: Path | None, about_pcap: Sequence[tuple[str, object]], *, force: bool
+) -> None:
+    """Refuse options that have nothing to be about, and files that are standard output, which is the command's."""
+    if pcap is None:
+        for option, value in about_pcap:
+            if value is not None:
+                raise TcpsfError(f"cannot capture: `{option} {value}` without `--pcap`", hint="add `--pcap FILE`")
+        if force and json is None:
+            raise TcpsfError("cannot replace files: `--force` without `--pcap` or `--json`", hint="leave it out")
+    for option, path in (("--pcap", pcap), ("--json", json)):
+        if path is None or not str(path).startswith("-"):
+            continue
+        if str(path) != "-":  # click takes the next word for the file, even if it is an option
+            raise TcpsfError(f"cannot write `{option} {path}`: `{path}` is not a file", hint=f"e.g. `{option} FILE`")
+        raise TcpsfError(
+            f"cannot write `{option} {path}`: standard output is COMMAND's",
+            hint=f"name a file, or another descriptor: `{option} /dev/fd/3 3>&1 1>&2`",
+        )
+
+
+@contextlib.contextmanager
+def _statistics(path: Path, *, replace: bool) -> Iterator[Path]:
+    """Yield the file to write statistics to; it becomes ``path`` at the end.
+
+    A pipe or a device is written to as it is.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        yield path
+        return
+    refuse_if_taken("--json", path, replace=replace)
+    with contextlib.ExitStack() as stack:
+        with writing(path):
+            staging = stack.enter_context(partial_file(path))
+        yield staging
+        with writing(path):
+            staging.replace(path)
 
 
 def _directions(line: Mapping[str, str | None]) -> dict[str, dict[str, str]]:
@@ -91,9 +130,5 @@ def _plain_errors() -> Iterator[None]:
     try:
         yield
     except (ValueError, RuntimeError) as error:
-        message, hint = _message(error)
-        raise TcpsfError(message, hint=hint) from None
-
-
-def _message(error: Exception) -> tuple[str, Any]:
-    return error.args if len(error.args) == 2 else (str(error), None)
+        message, hint, status = (*error.args, None, None)[:3]
+        raise TcpsfError(str(message), hint=hint, status=status or 2) from None

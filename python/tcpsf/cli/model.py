@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json as json_format
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tcpsf.cli.output import MARK, put_json, results_folder, say
+from tcpsf.cli.output import MARK, put_json, results_folder, say, talk
 from tcpsf.report import model_sheets
 from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_page import page
@@ -47,7 +46,8 @@ def report(*, json: bool, out: Path, force: bool, line: str) -> None:
 
     found = model_report(command=line)
     data = {
-        "schema": "tcpsf.model-report/1",
+        "schema": "tcpsf.model-report/2",
+        "conclusion": found.conclusion.to_dict(),
         "findings": [finding.to_dict() for section in found.sections for finding in section.findings],
         "figures": [figure.to_dict() for section in found.sections for figure in section.figures],
     }
@@ -66,4 +66,4 @@ def _write(report: Report, out: Path, data: dict[str, Any], *, force: bool) -> N
 
 def _told(out: Path | None) -> None:
     if out is not None:
-        sys.stderr.write(f"\nThe page: {(out / PAGE).resolve().as_uri()}\n")
+        talk(f"\nThe page: {(out / PAGE).resolve().as_uri()}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,48 +9,7 @@ from typing import Any
 import click
 
 from tcpsf.cli.options import FOLDER, InOrder, as_json, force, out
-
-UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
-
-
-class Numbers(click.ParamType[tuple[float, ...]]):
-    """Numbers separated by commas."""
-
-    name = "numbers"
-
-    def __init__(self, *, whole: bool = False) -> None:
-        self.whole = whole
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read them; 4:9 is 4 to 9."""
-        if not isinstance(value, str):
-            return value
-        read = int if self.whole else float
-        try:
-            if self.whole and (spread := re.fullmatch(r"(\d+):(\d+)", value.strip())):
-                return tuple(range(int(spread[1]), int(spread[2]) + 1))
-            return tuple(read(word) for word in value.split(",") if word.strip())
-        except ValueError:
-            self.fail(f"`{value}` is not a list such as {'4,8 or 4:16' if self.whole else '0.01,0.05'}", param, ctx)
-
-
-class Seconds(click.ParamType[float]):
-    """A duration as scenarios have it."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read it as seconds."""
-        if not isinstance(value, str):
-            return value
-        found = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(ns|us|ms|s|min)\s*", value)
-        try:
-            return float(found[1]) * UNITS[found[2]] if found else self._refuse(value, param, ctx)
-        except ValueError:
-            return self._refuse(value, param, ctx)
-
-    def _refuse(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        self.fail(f"`{value}` is not a duration such as 200ms", param, ctx)
+from tcpsf.cli.quantities import ByteRate, Bytes, Counts, Probabilities, Probability, Seconds, Sizes
 
 
 class Law(click.ParamType[str | float]):
@@ -74,7 +32,11 @@ def _seconds(name: str, default: str, told: str) -> Callable[..., Any]:
 
 
 def _number(name: str, default: float, told: str) -> Callable[..., Any]:
-    return click.option(name, type=float, metavar="X", default=default, show_default=True, help=told)
+    return click.option(name, type=float, metavar="X", default=default, show_default=f"{default:g}", help=told)
+
+
+def _bytes(name: str, default: int, told: str, *more: str) -> Callable[..., Any]:
+    return click.option(name, *more, type=Bytes(), metavar="SIZE", default=default, show_default=True, help=told)
 
 
 def _count(name: str, default: int, told: str) -> Callable[..., Any]:
@@ -83,9 +45,12 @@ def _count(name: str, default: int, told: str) -> Callable[..., Any]:
 
 def _losses(default: str) -> Callable[..., Any]:
     return click.option(
-        "--loss", type=Numbers(), metavar="P,...", default=default, show_default=True, help="Loss probabilities."
+        "--loss", type=Probabilities(), metavar="P,...", default=default, show_default=True, help="Loss probabilities."
     )
 
+
+LEAST_WINDOW, MOST_WINDOW = 2, 64
+"""Segments of a window for which the patterns of losses are played through."""
 
 law = click.option(
     "--law",
@@ -97,11 +62,10 @@ law = click.option(
 )
 rtt = _seconds("--rtt", "70ms", "Round trip.")
 rto = _seconds("--rto", "1s", "Retransmission timeout.")
-mss = _number("--mss", 1460.0, "Bytes of a full-sized segment.")
-whole_mss = _count("--mss", 1460, "Bytes of a full-sized segment.")
+mss = _bytes("--mss", 1460, "Payload of a full-sized segment.")
 ack_every = _number("--ack-every", 2.0, "Segments that an acknowledgement covers.")
 page = out("Write a page with the figure there, and the JSON.")
-window_limit = _number("--window-limit", 65_535.0, "Largest window in bytes.")
+window_limit = _bytes("--window-limit", 65_535, "Largest window.")
 
 
 @click.group(cls=InOrder)
@@ -132,7 +96,7 @@ def _line() -> str:
 
 def _written(value: Any, kind: click.ParamType[Any]) -> str:
     if isinstance(value, tuple):
-        return ",".join(f"{each:g}" for each in value)
+        return ",".join(f"{each:.15g}" for each in value)
     return f"{value:g}s" if isinstance(kind, Seconds) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -145,9 +109,13 @@ def _written(value: Any, kind: click.ParamType[Any]) -> str:
 @_seconds("--rtt", "200ms", "Round trip.")
 @_seconds("--rto", "1.5s", "Retransmission timeout.")
 @mss
-@_number("--overhead", 40.0, "Bytes of header in a segment.")
+@_bytes("--header", 40, "Header of a segment; --overhead is the same.", "--overhead", "overhead")
 @click.option(
-    "--reading", type=click.Choice(["A", "B"]), default="A", show_default=True, help="Classic's timeout state."
+    "--reading",
+    type=click.Choice(["A", "B"]),
+    default="A",
+    show_default=True,
+    help="How to read the paper's timeout state of Classic (A or B; see docs/concepts/models.md).",
 )
 @click.option(
     "--wait",
@@ -177,7 +145,12 @@ def smart_framing(**arguments: Any) -> None:
 
 @model.command("short-flow")
 @click.option(
-    "--size", type=Numbers(), metavar="B,...", default="1000,10000,32000,128000", show_default=True, help="Bytes."
+    "--size",
+    type=Sizes(),
+    metavar="SIZE,...",
+    default="1000,10000,32000,128000",
+    show_default=True,
+    help="Sizes of the transfer.",
 )
 @_losses("0.05")
 @rtt
@@ -236,13 +209,19 @@ def mathis(**arguments: Any) -> None:
 @model.command("packet-discard")
 @click.option(
     "--window",
-    type=Numbers(whole=True),
+    type=Counts(least=LEAST_WINDOW, most=MOST_WINDOW),
     metavar="W,...",
     default="4:16",
     show_default=True,
     help="Segments; 4:16 is 4 to 16.",
 )
-@click.option("--lost", type=Numbers(whole=True), metavar="I,...", default="", help="One pattern: places lost, from 0.")
+@click.option(
+    "--lost",
+    type=Counts(least=0, most=MOST_WINDOW, empty=True),
+    metavar="I,...",
+    default="",
+    help="One pattern: places lost, from 0.",
+)
 @click.option(
     "--losses", "most_losses", type=click.IntRange(1, 6), metavar="N", default=4, show_default=True,
     help="Patterns of up to so many losses.",
@@ -259,10 +238,13 @@ def packet_discard(**arguments: Any) -> None:
 
 
 @model.command("best-framing")
-@_count("--size", 1200, "Bytes of the body.")
-@_number("--cwnd", 14_600.0, "Window in bytes.")
+@_bytes("--size", 1200, "Size of the body.")
+@_bytes("--cwnd", 14_600, "Window.")
 @_seconds("--rtt", "50ms", "Round trip.")
-@_number("--loss", 0.01, "Loss of a packet with a full-sized segment.")
+@click.option(
+    "--loss", type=Probability(), metavar="P", default=0.01, show_default=True,
+    help="Loss of a packet with a full-sized segment.",
+)  # fmt: skip
 @law
 @click.option(
     "--sender",
@@ -273,16 +255,23 @@ def packet_discard(**arguments: Any) -> None:
 )
 @_seconds("--rto", "1s", "Timeout, with --sender duplicates.")
 @_seconds("--rto-min", "200ms", "Smallest timeout, with --sender linux.")
-@whole_mss
-@_count("--header", 40, "Bytes of header.")
-@click.option("--rate", type=float, metavar="X", help="Line in bytes per second.  [default: infinitely fast]")
+@mss
+@_bytes("--header", 40, "Header of a packet; --overhead is the same.", "--overhead", "header")
+@click.option(
+    "--rate", type=ByteRate(), metavar="RATE",
+    help="Rate of the line, e.g. 10mbit; without a unit, bytes per second.  [default: infinitely fast]",
+)  # fmt: skip
 @click.option(
     "--window-counts",
     type=click.Choice(["bytes", "packets"]),
     help="What the window counts.  [default: packets with linux, else bytes]",
 )
 @click.option(
-    "--objective", type=click.Choice(["mean", "p99"]), default="mean", show_default=True, help="What is to be small."
+    "--objective",
+    type=click.Choice(["mean", "p99"]),
+    default="mean",
+    show_default=True,
+    help="Minimise the mean or the 99th percentile.",
 )
 @_count("--most-segments", 8, "Segments of a cut, to 12.")
 @as_json

@@ -8,21 +8,31 @@ from typing import Any
 
 import click
 
+from tcpsf.cli.output import say
+
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 """What adds an option to a command."""
 
 FOLDER = click.Path(path_type=Path)
 
+MOST_SEED = 2**64 - 1
+MOST_WORKERS = 1024
+
+SEED = click.IntRange(min=0, max=MOST_SEED)
+
 seed = click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=SEED,
     metavar="N",
     default=1,
     show_default=True,
     help="Seed of the first run; further runs take the next ones.",
 )
 workers = click.option(
-    "--workers", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: one a core]"
+    "--workers",
+    type=click.IntRange(min=1, max=MOST_WORKERS),
+    metavar="N",
+    help="Number of runs at a time.  [default: one per core]",
 )
 settings = click.option(
     "--set",
@@ -44,6 +54,20 @@ def together(*options: Option) -> Option:
         return command
 
     return add
+
+
+def scale(full: str, quick: str) -> Option:
+    """Make the options that choose between the paper's own scale and a smaller one."""
+    return together(
+        click.option("--full", is_flag=True, callback=_one_scale, help=full),
+        click.option("--quick", is_flag=True, callback=_one_scale, expose_value=False, help=f"{quick}  [default]"),
+    )
+
+
+def _one_scale(context: click.Context, option: click.Parameter, wanted: bool) -> bool:
+    if wanted and context.meta.setdefault("tcpsf.scale", option.name) != option.name:
+        raise click.UsageError("`--full` and `--quick` were both given; choose one", context)
+    return wanted
 
 
 def readings(text: str) -> Option:
@@ -77,8 +101,28 @@ def pcap(text: str, *, places: Sequence[str], place: str, where: str, kept: str)
     )
 
 
-class InOrder(click.Group):
+class Command(click.Command):
+    """Prints its help as results are printed: a standard output that cannot be written is an error."""
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the option, which prints by `say`."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.callback = _show_help
+        return option
+
+
+def _show_help(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        say(context.get_help())
+        context.exit()
+
+
+class InOrder(Command, click.Group):
     """Lists its commands as they stand here, the everyday one first."""
+
+    command_class = Command
+    group_class = type
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click passes it)
         """Return their names."""

@@ -1,7 +1,7 @@
 """Results on disk: whole or not at all.
 
-Files are written to a folder beside the one asked for, which gets its name when everything is there. Whatever goes
-wrong before, a full disk or Ctrl-C, takes that folder away again.
+Files are written to a folder beside the one asked for, which gets its name when everything is there (`tcpsf.staging`).
+Whatever goes wrong before, a full disk or Ctrl-C, takes that folder away again.
 """
 
 from __future__ import annotations
@@ -11,26 +11,75 @@ import json
 import os
 import shutil
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from tcpsf.errors import OutputError
+from tcpsf.staging import partial_folder, shared_folder
 
 MARK = "provenance.json"
 """Every results folder has this file; a folder without it is not ours to replace."""
 
 
+def fill_standard_streams() -> None:
+    """Give the program the standard streams that its caller has closed.
+
+    A file that is opened later would take their numbers, and what is printed would go there. Writing to a standard
+    output that was closed fails, as it does for other programs; what goes to a closed standard error is lost.
+    """
+    for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, flags), True)  # the lowest number that is free: this one
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+
+
 def say(text: str) -> None:
     """Print a result. It is flushed, so that what goes to standard error next comes after it."""
-    try:
+    with plain_output():
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def plain_output() -> Iterator[None]:
+    """Turn a failure of standard output into one line. A reader who has seen enough is no failure."""
+    try:
+        yield
     except OSError as error:
-        # What is still in the buffer must not be tried again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):  # a reader who has seen enough is no error
-            raise OutputError(f"cannot write to standard output: {_reason(error)}") from None
+        _abandon(sys.stdout)
+        if not isinstance(error, BrokenPipeError):
+            raise OutputError(
+                f"cannot write to standard output: {reason(error)}", hint="redirect it to a file, or leave it open"
+            ) from None
+
+
+def talk(text: str) -> None:
+    """Print a line for the person at the terminal. If it cannot be printed, the work goes on without it."""
+    try:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+    except OSError:
+        _abandon(sys.stderr)
+
+
+def _abandon(stream: TextIO) -> None:
+    """Keep what is still in a stream's buffer from being tried again at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+
+
+def one_line(text: str) -> str:
+    """Return a message without line breaks and control characters, which names of files may have."""
+    return "".join(repr(each)[1:-1] if unicodedata.category(each) == "Cc" else each for each in text)
 
 
 def put_json(path: Path, data: Any) -> None:
@@ -44,25 +93,20 @@ def results_folder(target: Path, *, replace: bool) -> Iterator[Path]:
 
     A folder that cannot be written is noticed here, before the work and not after it.
     """
-    _refuse_if_taken(target, replace=replace)
-    staging = target.parent / f".{target.name}.partial-{os.getpid()}"
-    made = [parent for parent in target.parents if not parent.exists()]
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staging.mkdir()
-        yield staging
-        _publish(staging, target)
-        made.clear()
-    except OSError as error:
-        raise OutputError(
-            f"cannot write results to `{target}`: {_reason(error)}",
-            hint="nothing was kept; name another folder with `--out`",
-        ) from None
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-        for parent in made:
-            with contextlib.suppress(OSError):
-                parent.rmdir()
+    with _plain_errors(target, "nothing was kept; name another folder with `--out`"):
+        _refuse_if_taken(target, replace=replace)
+        made = [parent for parent in target.parents if not parent.exists()]
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with partial_folder(target) as staging:
+                _refuse_if_taken(target, replace=replace)  # another process may have finished meanwhile
+                yield staging
+                _publish(staging, target)
+            made.clear()
+        finally:
+            for parent in made:
+                with contextlib.suppress(OSError):
+                    parent.rmdir()
 
 
 class Workshop:
@@ -75,10 +119,10 @@ class Workshop:
 
     def __init__(self, target: Path, *, replace: bool) -> None:
         self._target = target
-        if target.is_dir() and not (target / MARK).exists() and (target / self.KEPT).is_dir():
-            return  # an interrupted attempt
-        _refuse_if_taken(target, replace=replace)
         with self._plain_errors():
+            if target.is_dir() and not (target / MARK).exists() and (target / self.KEPT).is_dir():
+                return  # an interrupted attempt
+            _refuse_if_taken(target, replace=replace)
             target.mkdir(parents=True, exist_ok=True)
 
     @property
@@ -95,26 +139,23 @@ class Workshop:
 
         def found(there: int) -> None:
             again = f", {there} of them there already" if there else ""
-            sys.stderr.write(f"{count} {kind}{again}\n")
+            talk(f"{count} {kind}{again}")
 
         try:
             with self._plain_errors():
-                yield found
+                self.kept.mkdir(exist_ok=True)
+                with shared_folder(self.kept):
+                    yield found
         except KeyboardInterrupt:
-            sys.stderr.write(f"finished {kind} are kept in `{self._target}`; the same command goes on from them\n")
+            talk(f"finished {kind} are kept in `{self._target}`; the same command goes on from them")
             raise
 
     @contextlib.contextmanager
     def results(self) -> Iterator[Path]:
         """Yield a folder to write to, ``MARK`` included; its files replace earlier results when the block ends."""
-        staging = self._target / f".partial-{os.getpid()}"
-        with self._plain_errors():
-            try:
-                staging.mkdir()
-                yield staging
-                self._publish(staging)
-            finally:
-                shutil.rmtree(staging, ignore_errors=True)
+        with self._plain_errors(), partial_folder(self._target / "results") as staging:
+            yield staging
+            self._publish(staging)
 
     def _publish(self, staging: Path) -> None:
         (self._target / MARK).unlink(missing_ok=True)
@@ -124,15 +165,9 @@ class Workshop:
                 shutil.rmtree(old)
             new.replace(old)
 
-    @contextlib.contextmanager
-    def _plain_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise OutputError(
-                f"cannot write results to `{self._target}`: {_reason(error)}",
-                hint="finished runs are kept; the same command goes on from them, or name another folder with `--out`",
-            ) from None
+    def _plain_errors(self) -> contextlib.AbstractContextManager[None]:
+        hint = "finished runs are kept; the same command goes on from them, or name another folder with `--out`"
+        return _plain_errors(self._target, hint)
 
 
 def _refuse_if_taken(target: Path, *, replace: bool) -> None:
@@ -159,15 +194,23 @@ def _publish(staging: Path, target: Path) -> None:
     if not target.is_dir() or not any(target.iterdir()):
         staging.replace(target)
         return
-    old = target.parent / f".{target.name}.old-{os.getpid()}"
-    target.replace(old)
+    with partial_folder(target.parent / f"{target.name}.old") as old:
+        target.replace(old / "old")
+        try:
+            staging.replace(target)
+        except OSError:
+            (old / "old").replace(target)
+            raise
+
+
+@contextlib.contextmanager
+def _plain_errors(target: Path, hint: str) -> Iterator[None]:
     try:
-        staging.replace(target)
-    except OSError:
-        old.replace(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+        yield
+    except OSError as error:
+        raise OutputError(f"cannot write results to `{target}`: {reason(error)}", hint=hint) from None
 
 
-def _reason(error: OSError) -> str:
+def reason(error: OSError) -> str:
+    """Say in the system's words why something failed."""
     return (error.strerror or str(error)).lower()

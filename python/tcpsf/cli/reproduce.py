@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import json as json_format
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from tcpsf.cli.output import MARK, put_json, results_folder, say
+from tcpsf.cli.evaluation import write
+from tcpsf.cli.output import MARK, put_json, results_folder, say, talk
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import parsed
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report import table_1_page
+from tcpsf.report import demo as demo_report
+from tcpsf.report import ladder, table_1_page
+from tcpsf.report.demo import Demo
 from tcpsf.report.table_1 import as_text
 from tcpsf.reproduce import Table1
 from tcpsf.reproduce import table_1 as make_table_1
 
 PAGE = "table-1.html"
+DEMO_PAGE = "demo.html"
 
 
 def demo(*, seed: int, workers: int | None, out: Path) -> None:
-    """Make the small table, print it and write its page."""
+    """Simulate one lost segment and both small tables, print them and write their page."""
     began = time.monotonic()
+    command = f"tcpsf demo --seed {seed}"
     with results_folder(out, replace=True) as folder:
         with bar("simulating") as progress:
-            result = make_table_1(scale="demo", seed=seed, workers=workers, progress=progress)
-        _write(result, folder)
-    say(as_text(result))
-    sys.stderr.write(f"\nThat took {time.monotonic() - began:.0f} s. The page: {_address(out)}\n")
+            text, closest = (
+                make_table_1(scale="demo", seed=seed, changes=changes, workers=workers, progress=progress)
+                for changes in ({}, paper.CLOSEST)
+            )
+        made = Demo(flows=ladder.first_losses(), text=text, closest=closest)
+        write(demo_report.as_report(made, command=command), folder, DEMO_PAGE)
+    say(demo_report.as_text(made))
+    page = (out / DEMO_PAGE).resolve().as_uri()
+    talk(f"\nThat took {time.monotonic() - began:.0f} s. The page: {page}")
 
 
 def table_1(
@@ -59,7 +68,7 @@ def table_1(
             _write(result, folder)
     say(json_format.dumps(result.to_dict(), indent=2) if json else as_text(result))
     if out is not None:
-        sys.stderr.write(f"\nThe page: {_address(out)}\n")
+        talk(f"\nThe page: {_address(out)}")
 
 
 def _write(result: Table1, folder: Path) -> None:

@@ -6,12 +6,24 @@ from typing import Any
 
 import click
 
-from tcpsf.cli.options import FOLDER, Option, as_json, force, out, readings, seed, settings, workers
+from tcpsf.cli.options import (
+    FOLDER,
+    InOrder,
+    Option,
+    as_json,
+    force,
+    out,
+    readings,
+    scale,
+    seed,
+    settings,
+    workers,
+)
 
 
-@click.group()
+@click.group(cls=InOrder)
 def reproduce() -> None:
-    """Make a paper's tables and figures again, beside its numbers."""
+    """Reproduce a paper's tables and figures and compare them with the published values."""
 
 
 def _words(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -44,10 +56,8 @@ _smart_framing_readings = readings(
 )
 
 
-@reproduce.group("smart-framing", invoke_without_command=True)
-@click.option(
-    "--full/--quick", help="The paper's own scale, 8 runs of 4000 s a point, or 4 of 400 s.  [default: quick]"
-)
+@reproduce.group("smart-framing", cls=InOrder, invoke_without_command=True)
+@scale("The paper's own scale: 8 runs of 4000 s per point.", "4 runs of 400 s per point.")
 @_only("fig-2, fig-3, fig-4, fig-5, fig-6, fig-7, fig-14, table-1, overhead, draft-table, matrix.")
 @_smart_framing_readings
 @seed
@@ -75,9 +85,7 @@ def smart_framing(context: click.Context, /, **arguments: Any) -> None:
 
 
 @smart_framing.command("table-1")
-@click.option(
-    "--full/--quick", help="The paper's own scale, 8 runs of 4000 s a sender, or 4 of 200 s.  [default: quick]"
-)
+@scale("The paper's own scale: 8 runs of 4000 s per sender.", "4 runs of 200 s per sender.")
 @_smart_framing_readings
 @seed
 @workers
@@ -96,7 +104,7 @@ def table_1(**arguments: Any) -> None:
 
 
 @reproduce.command("packet-discard")
-@click.option("--full/--quick", help="48 runs of 10 s a point, or 6.  [default: quick]")
+@scale("48 runs of 10 s per point.", "6 runs of 10 s per point.")
 @_only(
     "fig-3, fig-6 to fig-9, fig-12 to fig-18, fig-20, fig-20-fine, policies, "
     "recovery-bound, sensitivity, packets, queues, padding, framing-atm."
@@ -119,7 +127,7 @@ def packet_discard(**arguments: Any) -> None:
 
 
 @reproduce.command("santa-cruz")
-@click.option("--full/--quick", help="40 runs of 10 s where the paper leaves something open, or 8.  [default: quick]")
+@scale("40 runs of 10 s where the paper leaves something open.", "8 runs of 10 s there.")
 @_only(
     "table-2, fig-8, fig-9, table-3, fig-11, table-4, fig-13, fairness, "
     "coexistence, wireless, delayed-acks, small-window."
@@ -156,14 +164,12 @@ def rate(default: float) -> Option:
         type=click.FloatRange(min=1, max=2000),
         metavar="N",
         default=default,
-        show_default=True,
+        show_default=f"{default:g}",
         help="Transfers begun per second; fewer where the machine is busy.",
     )
 
 
-live_scale = click.option(
-    "--full/--quick", help="A quarter of a minute to over one for each path, or a few seconds.  [default: quick]"
-)
+live_scale = scale("15 s to over a minute for each path.", "A few seconds for each path.")
 
 
 def live_out(name: str) -> Option:
@@ -232,7 +238,7 @@ def table_3(**arguments: Any) -> None:
 
 
 @reproduce.command("short-flows")
-@click.option("--full/--quick", help="30 s of transfers for each sender on each path, or 5 s.  [default: quick]")
+@scale("30 s of transfers for each sender on each path.", "5 s of them.")
 @rate(80.0)
 @seed
 @as_json

@@ -23,7 +23,7 @@ def parsed(settings: Iterable[str]) -> dict[str, Any]:
         path, equals, text = setting.partition("=")
         if not equals or not path.strip():
             raise TcpsfError(
-                f"cannot make sense of `--set {setting}`", hint="write it as `--set workload.web.load=0.5`"
+                f"cannot read `--set {setting}`: expected KEY=VALUE", hint="for example `--set workload.web.load=0.5`"
             )
         changes[path.strip()] = _value(text.strip())
     return changes

@@ -57,7 +57,7 @@ class TableWriter:
 
         for table in (*self.by_batch, "links"):
             parts = list(self._in_order(table, seeds))
-            with _plain_errors():
+            with _plain_errors(self._folder, needed=sum(part.stat().st_size for part in parts)):
                 pl.scan_parquet(parts).sink_parquet(self._folder / f"{table}.parquet", maintain_order=True)
         shutil.rmtree(self._parts)
 
@@ -90,8 +90,12 @@ class _WritingFold(Generic[R]):
 
 
 @contextlib.contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Turn what Polars says of a failed write back into the operating system's error."""
+def _plain_errors(folder: Path, *, needed: int) -> Iterator[None]:
+    """Turn what Polars says of a failed write back into the operating system's error.
+
+    The footer's writer does not pass the error on. If the file system has less room than `needed` bytes, it
+    is full.
+    """
     import polars as pl
 
     try:
@@ -100,4 +104,6 @@ def _plain_errors() -> Iterator[None]:
         number = re.search(r"os error (\d+)", str(error))
         if number is not None:
             raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
+        if shutil.disk_usage(folder).free < needed:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
         raise OSError(errno.EIO, str(error).splitlines()[0]) from None

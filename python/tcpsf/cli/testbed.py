@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json as json_format
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
 from tcpsf.cli.evaluation import DATA, write
-from tcpsf.cli.output import Workshop, say
+from tcpsf.cli.output import Workshop, say, talk
 from tcpsf.cli.progress import bar
 from tcpsf.live.cell import check, measure
 from tcpsf.live.experiment import Acks
@@ -79,7 +78,7 @@ def _make(
         write(report, folder, page)
         _write_flows(lives, folder / DATA)
     say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report, tables=True))
-    sys.stderr.write(f"\nThe report: {(out / page).resolve().as_uri()}\n")
+    talk(f"\nThe report: {(out / page).resolve().as_uri()}")
 
 
 def _write_flows(lives: Mapping[str, Live], folder: Path) -> None:

@@ -11,7 +11,6 @@ import json
 import shlex
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -25,6 +24,7 @@ from tcpsf.live.inside import COMMANDS, end
 from tcpsf.live.kernel import Serving
 from tcpsf.live.result import DOCUMENTED, Live
 from tcpsf.scenario import BurstLoss, ByteLoss, LinearLoss, PacketLoss
+from tcpsf.staging import temporary_folder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,6 +40,7 @@ PROGRESS = "progress"
 FETCHED = "fetched.jsonl"
 FILES = "files"
 RECORDS = "records.parquet"
+STATISTICS = "link.json"
 SERVING = "serving.json"
 KERNEL_RECORDS = "records.jsonl"
 KERNEL_TOLD = "kernel.json"
@@ -69,8 +70,7 @@ def measure(experiment: Experiment, *, progress: Callable[[float], None]) -> Liv
             f"{experiment.duration_s:g} s",
             hint="begin more of them, or take another seed",
         )
-    with tempfile.TemporaryDirectory(prefix="tcpsf-live-") as name:
-        folder = Path(name)
+    with temporary_folder("tcpsf-live-") as folder:
         _prepare(experiment, starts, sizes, folder)
         with (folder / "inside.err").open("wb") as err:
             inside = subprocess.Popen(  # noqa: S603  our own module
@@ -168,7 +168,7 @@ def _link(experiment: Experiment, folder: Path) -> list[str]:
     if experiment.kernel is not None:
         words += ["--outside", shlex.join([sys.executable, "-m", "tcpsf.live.kernel", str(folder / SERVING)])]
     # What a server sends in one go arrives as packets, each of which is answered.
-    words += ["--no-offload", "--seed", str(experiment.seed), "--json", "--"]
+    words += ["--no-offload", "--seed", str(experiment.seed), "--json", str(folder / STATISTICS), "--"]
     return [*words, sys.executable, "-m", "tcpsf.live.clients", str(folder / PLAN), str(folder / FETCHED)]
 
 
@@ -199,7 +199,7 @@ def _read(experiment: Experiment, folder: Path) -> Live:
     return Live(
         experiment=experiment,
         flows=flows.select(list(DOCUMENTED)),
-        link=_last_line(folder / "link.out"),
+        link=_last_line(folder / STATISTICS),
         server=_last_line(folder / ("serve.out" if ours else KERNEL_TOLD)),
     )
 

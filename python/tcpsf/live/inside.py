@@ -82,6 +82,9 @@ def _process(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[byt
         )
         try:
             yield process
+        except SystemExit:
+            process.kill()  # nobody waits for what it would still write
+            raise
         finally:
             end(process)
 

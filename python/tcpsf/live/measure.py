@@ -1,8 +1,8 @@
 """What is read from the flows of an experiment, live or simulated, each value with its 95 % interval.
 
 A frame has a row a flow, with the columns of `COLUMNS`. The path has no queue and loses at random, so flows are
-independent and each is one observation. Shares and means are ratios of sums over flows, their intervals by
-linearisation (`stats.ratio`); senders have flows of their own, so the variance of a difference is the sum of theirs.
+independent and each is one observation. Shares have Wilson's intervals, of as many observations as the scatter among
+flows amounts to (`stats.share`); senders have flows of their own, so a difference is one of independent estimates.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ def timeout_percent(flows: pl.DataFrame) -> stats.Estimate | None:
 
 def _share(flows: pl.DataFrame, column: str) -> stats.Estimate | None:
     every = flows["fast_retransmits"].cast(int) + flows["timeouts"].cast(int)
-    found = stats.ratio(flows[column].cast(float).to_list(), every.cast(float).to_list())
+    found = stats.share(flows[column].cast(float).to_list(), every.cast(float).to_list())
     return None if found is None else found.scaled(100.0)
 
 
 def timer_ms(flows: pl.DataFrame) -> stats.Estimate | None:
     """Mean of the retransmission timer at the end, in milliseconds."""
-    found = stats.mean(flows["rto_s"].drop_nulls().to_list())
+    found = stats.mean(flows["rto_s"].drop_nulls().to_list(), possible=stats.POSITIVE)
     return None if found is None else found.scaled(1e3)
 
 
 def completion_s(flows: pl.DataFrame) -> stats.Estimate | None:
     """Mean completion time of the flows that completed, in seconds."""
-    return stats.mean(flows["completion_s"].drop_nulls().to_list())
+    return stats.mean(flows["completion_s"].drop_nulls().to_list(), possible=stats.POSITIVE)
 
 
 def with_a_loss(flows: pl.DataFrame) -> pl.DataFrame:

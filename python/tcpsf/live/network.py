@@ -36,9 +36,7 @@ def enter() -> None:
     except PermissionError:
         _enter_as_user()
     except OSError as error:
-        raise TcpsfError(
-            f"cannot make a network namespace: {_reason(error)}", hint="the kernel needs CONFIG_NET_NS"
-        ) from None
+        raise TcpsfError(f"cannot make a network namespace: {_reason(error)}", hint=_limit(error)) from None
     try:
         os.close(os.open(TUN, os.O_RDWR))
     except PermissionError as error:
@@ -54,6 +52,13 @@ def enter() -> None:
     for family in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
         with contextlib.suppress(FileNotFoundError):  # a kernel without IPv6
             _write(Path("/proc/sys/net") / family, "1", "let packets through from one device to the other")
+
+
+def _limit(error: OSError) -> str:
+    """What stands in the way of a namespace, apart from privilege."""
+    if error.errno in (errno.ENOSPC, errno.EUSERS):
+        return "there are too many already: raise the limits `sysctl user.max_net_namespaces user.max_user_namespaces`"
+    return "the kernel needs CONFIG_NET_NS"
 
 
 def _enter_as_user() -> None:

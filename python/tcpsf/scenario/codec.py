@@ -6,14 +6,18 @@ are checked; what a value may be (a rate above zero, a route that exists) is the
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import decimal
 import functools
+import math
+import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tcpsf.errors import ScenarioError, nearest
-from tcpsf.scenario.doc import Doc, Quantity
+from tcpsf.scenario.doc import SHARE, Doc, Quantity
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class Key:
     default: Any
     doc: Doc
     quantity: Quantity | None
+    is_share: bool
+    """Whether it is a share of 1, which may be written in per cent."""
 
 
 @functools.cache
@@ -47,6 +53,7 @@ def keys_of(cls: type) -> dict[str, Key]:
             default=None if required else default,
             doc=doc or Doc(""),
             quantity=quantity,
+            is_share=_is_share(hints[field.name]),
         )
     return keys
 
@@ -57,17 +64,33 @@ def encode(value: object) -> Any:
         kind = getattr(value, "kind", None)
         table: dict[str, Any] = {} if kind is None else {"kind": kind}
         for key in keys_of(type(value)).values():
-            content = getattr(value, key.field)
-            if content is not None and not (content == () and key.default == ()):
-                table[key.name] = encode(content)
+            content = encode(getattr(value, key.field))
+            if content is not None and not (content == [] and key.default == ()):
+                table[key.name] = _from_percent(content) if key.is_share else content
         return table
+    value = _plain(value)
     if isinstance(value, tuple | list):
         return [encode(item) for item in value]
     return value
 
 
+def check_leaves(data: object, path: str = "") -> None:
+    """Refuse what JSON has no word for: numbers that are infinite or not numbers, and other kinds of objects."""
+    if isinstance(data, Mapping):
+        for name, content in data.items():
+            check_leaves(content, f"{path}.{name}" if path else name)
+    elif isinstance(data, list):
+        for number, item in enumerate(data):
+            check_leaves(item, f"{path}[{number}]")
+    elif isinstance(data, float) and not math.isfinite(data):
+        raise ScenarioError(f"{path}: `{data}` is not a finite number")
+    elif not isinstance(data, str | int | float | None):
+        raise ScenarioError(f"{path}: `{_shown(data)}` is not text, a number, a list or a table")
+
+
 def decode(declared: Any, value: object, path: str = "") -> Any:
     """Build a ``declared`` from plain data found at ``path``."""
+    value = _plain(value)
     declared, _, quantity = _unwrap(declared)
     origin = get_origin(declared)
     if origin in (Union, types.UnionType):
@@ -79,6 +102,33 @@ def decode(declared: Any, value: object, path: str = "") -> Any:
     if dataclasses.is_dataclass(declared):
         return _decode_table(declared, value, path)  # type: ignore[arg-type]
     return _decode_scalar(declared, value, path, quantity)
+
+
+def _plain(value: object) -> object:
+    """Turn ranges, and NumPy's arrays and numbers, into lists and numbers."""
+    if isinstance(value, range):
+        return list(value)
+    to_list = getattr(value, "tolist", None)
+    return to_list() if callable(to_list) else value
+
+
+def _from_percent(value: object) -> object:
+    """Turn `1%` into 0.01; what is no percentage stays as it is.
+
+    >>> _from_percent("0.07%"), _from_percent(0.5), _from_percent("many")
+    (0.0007, 0.5, 'many')
+    """
+    if isinstance(value, str) and (found := re.fullmatch(r"\s*([0-9.]+)\s*%\s*", value)):
+        with contextlib.suppress(decimal.InvalidOperation):
+            return float(decimal.Decimal(found[1]) / 100)
+    return value
+
+
+def _is_share(declared: Any) -> bool:
+    """Whether a value is a share of 1, which may be written in per cent."""
+    if get_origin(declared) is Annotated and SHARE in declared.__metadata__:
+        return True
+    return get_origin(declared) in (Annotated, Union, types.UnionType) and any(map(_is_share, get_args(declared)))
 
 
 def walk(root: type, path: str) -> Key | None:
@@ -145,7 +195,8 @@ def _decode_table(cls: type, value: object, path: str) -> Any:
     for key in keys.values():
         where = f"{path}.{key.name}" if path else key.name
         if key.name in table:
-            fields[key.field] = decode(key.type, table[key.name], where)
+            content = _from_percent(table[key.name]) if key.is_share else table[key.name]
+            fields[key.field] = decode(key.type, content, where)
         elif key.required:
             raise ScenarioError(f"missing key `{where}`", hint=_hint_for(key))
     return cls(**fields)
@@ -177,6 +228,8 @@ def _decode_scalar(declared: Any, value: object, path: str, quantity: Quantity |
         return value
     wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[declared]
     hint = None
+    if declared is float and isinstance(value, str):
+        hint = 'numbers have no quotes; a probability may also be written as `"1%"`'
     if quantity is not None:
         wanted = f"text such as `{quantity.example}`"
         if isinstance(value, int | float):

@@ -37,3 +37,9 @@ Size = Annotated[str, Quantity("size", "150kB")]
 
 Sender = Annotated[str, Quantity("sender", "reno+sack / fs(n=4) / iw=1")]
 """Congestion control and loss recovery / segmentation / windows, as `docs/reference/scenario.md` lists them."""
+
+SHARE = "share"
+"""Marks a number from 0 to 1 that may also be written in per cent."""
+
+Share = Annotated[float, SHARE]
+"""A probability, or a share of a whole: a number from 0 to 1, or text such as ``"1%"``."""

@@ -12,9 +12,11 @@ from tcpsf.errors import ScenarioError
 def read_text(path: Path) -> str:
     """Read a text file, or say why not in one line."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
     except FileNotFoundError:
-        raise ScenarioError("no such file", hint="the repository's `scenarios` folder has examples") from None
+        raise ScenarioError(
+            "no such file", hint="name a TOML file with a scenario, or `-` for standard input"
+        ) from None
     except IsADirectoryError:
         raise ScenarioError("it is a folder, not a file") from None
     except UnicodeDecodeError:
@@ -26,7 +28,7 @@ def read_text(path: Path) -> str:
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML, or say in one line where it breaks."""
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         raise ScenarioError(

@@ -2,7 +2,7 @@
 
 A scenario is data. The same words are the keys of a TOML file, the fields of these classes and the fields of the
 simulator's own type; where a word belongs to Python it gets a trailing underscore (``from_``). Quantities are text
-with a unit (``"20ms"``), flow sizes are whole bytes, probabilities are numbers from 0 to 1.
+with a unit (``"20ms"``), flow sizes are whole bytes, probabilities are numbers from 0 to 1 or text such as ``"1%"``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from tcpsf.scenario.doc import Doc, Duration, Rate, Sender, Size
+from tcpsf.scenario.doc import Doc, Duration, Rate, Sender, Share, Size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +26,8 @@ class Red:
     max_bytes: Annotated[Size | None, Doc("`max_th`: from this average on every packet is dropped.")] = None
     min_packets: Annotated[int | None, Doc("`min_th` in packets, in place of bytes.")] = None
     max_packets: Annotated[int | None, Doc("`max_th` in packets.")] = None
-    max_p: Annotated[float, Doc("Probability, before counting, that is reached at `max_th`; above 0, at most 1.")] = 0.1
-    w_q: Annotated[float, Doc("Weight of an arrival in the moving average; above 0, at most 1.")] = 0.002
+    max_p: Annotated[Share, Doc("Probability, before counting, that is reached at `max_th`; above 0, at most 1.")] = 0.1
+    w_q: Annotated[Share, Doc("Weight of an arrival in the moving average; above 0, at most 1.")] = 0.002
     gentle: Annotated[
         bool,
         Doc("From `max_th` to its double the probability goes on to 1; only beyond is every packet dropped."),
@@ -49,8 +49,8 @@ class Balanced:
     flow are dropped only where more than `upper` is taken. In the unit in which the buffer is counted.
     """
 
-    lower: Annotated[float, Doc("The threshold for everybody, a share of the buffer, 0 to 1.")]
-    upper: Annotated[float, Doc("The threshold for flows that have just lost a packet; at least `lower`.")]
+    lower: Annotated[Share, Doc("The threshold for everybody, a share of the buffer, 0 to 1.")]
+    upper: Annotated[Share, Doc("The threshold for flows that have just lost a packet; at least `lower`.")]
     gap: Annotated[int, Doc("For how many packets they have it.")]
 
 
@@ -77,11 +77,11 @@ class Discard:
     """
 
     policy: Annotated[Literal["plain", "ppd", "epd", "bpd"], Doc("Which rule.")]
-    threshold: Annotated[float | None, Doc("With `epd`: a share of the buffer, 0 to 1.")] = None
-    lower: Annotated[float | None, Doc("With `bpd`: the threshold for everybody, a share of the buffer, 0 to 1.")] = (
+    threshold: Annotated[Share | None, Doc("With `epd`: a share of the buffer, 0 to 1.")] = None
+    lower: Annotated[Share | None, Doc("With `bpd`: the threshold for everybody, a share of the buffer, 0 to 1.")] = (
         None
     )
-    upper: Annotated[float | None, Doc("With `bpd`: that for circuits that have just lost a packet.")] = None
+    upper: Annotated[Share | None, Doc("With `bpd`: that for circuits that have just lost a packet.")] = None
     gap: Annotated[int | None, Doc("With `bpd`: for how many packets they have it.")] = None
     circuit: Annotated[
         Literal["flow", "workload"],
@@ -128,7 +128,7 @@ class PacketLoss:
     """Each packet is lost with the same probability, independently."""
 
     kind: ClassVar[str] = "packet"
-    probability: Annotated[float, Doc("Probability that a packet is lost, 0 to 1.")]
+    probability: Annotated[Share, Doc("Probability that a packet is lost, 0 to 1.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ class ByteLoss:
     """Each byte is hit with the same probability, independently; a packet with a hit byte is lost."""
 
     kind: ClassVar[str] = "byte"
-    probability: Annotated[float, Doc("Probability that a byte is hit, 0 to 1.")]
+    probability: Annotated[Share, Doc("Probability that a byte is hit, 0 to 1.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +144,7 @@ class LinearLoss:
     """A packet's loss probability grows in proportion to its size."""
 
     kind: ClassVar[str] = "linear"
-    probability: Annotated[float, Doc("Loss probability of a packet of the size `at`, 0 to 1.")]
+    probability: Annotated[Share, Doc("Loss probability of a packet of the size `at`, 0 to 1.")]
     at: Annotated[Size, Doc("The packet size, headers included, that is lost with `probability`.")]
 
 
@@ -153,7 +153,7 @@ class BurstLoss:
     """Losses come in runs: a two-state chain, everything is lost in one state and nothing in the other."""
 
     kind: ClassVar[str] = "burst"
-    probability: Annotated[float, Doc("Mean loss: the share of packets lost in the long run, 0 to 1.")]
+    probability: Annotated[Share, Doc("Mean loss: the share of packets lost in the long run, 0 to 1.")]
     run: Annotated[float, Doc("Mean number of packets lost in a row, at least 1.")]
 
 
@@ -185,7 +185,7 @@ class DelayChange:
 class Reorder:
     """Some packets fall behind, so that others overtake them; each with the same probability, independently."""
 
-    probability: Annotated[float, Doc("Probability that a packet that arrives is late, 0 to 1.")]
+    probability: Annotated[Share, Doc("Probability that a packet that arrives is late, 0 to 1.")]
     by: Annotated[Duration, Doc("By how much.")]
 
 

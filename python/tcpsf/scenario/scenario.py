@@ -31,12 +31,20 @@ class Scenario:
     True
     """
 
-    name: Annotated[str, Doc("What results call it.")]
+    name: Annotated[str, Doc("A label for the results, such as `first`.")]
     duration: Annotated[Duration, Doc("Simulated time.")]
     warm_up: Annotated[
         Duration,
         Doc("Flows that start before this are simulated but not recorded; link statistics start here."),
     ] = "0s"
+    drain: Annotated[
+        Duration | None,
+        Doc(
+            "How long the run may go on after `duration` until every finite flow that began before is complete. "
+            "Meanwhile Poisson flows keep arriving, uncounted. What is unfinished then is recorded without a time.",
+            absent="1000s with a Poisson workload, else 0s",
+        ),
+    ] = None
     link: Annotated[tuple[Link, ...], Doc("The lines. Nodes exist by being named at their ends.")]
     route: Annotated[
         tuple[Route, ...], Doc("Fixed paths.", absent="the fewest hops; ties go to the links listed first")
@@ -73,7 +81,12 @@ class Scenario:
 
     def to_json(self) -> str:
         """Return the form that the simulator reads."""
-        return json.dumps(self.to_dict())
+        data = self.to_dict()
+        try:
+            codec.check_leaves(data)
+        except ScenarioError as error:
+            raise ScenarioError(str(error), hint=explain(str(error).split(": ", 1)[0])) from None
+        return json.dumps(data)
 
     def to_toml(self) -> str:
         """Return a TOML file with this scenario in it."""

@@ -1,0 +1,178 @@
+"""Results that are being written: beside their target, by one process at a time, and gone when that process fails.
+
+What is written to ``NAME`` is first ``.NAME.partial`` in the same folder. Its writer holds a lock on it (``flock``),
+which the kernel releases when the process ends, however it ends. So a partial file or folder without a lock is the
+leftover of a process that was killed, and the next writer of ``NAME`` removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tcpsf.errors import OutputError
+
+
+@contextlib.contextmanager
+def partial_folder(target: Path) -> Iterator[Path]:
+    """Yield an empty folder beside ``target``. The caller renames it; otherwise it is removed with the block."""
+    path = _partial(target)
+    lock = _claim_folder(path, target)
+    try:
+        for leftover in path.iterdir():
+            _remove(leftover)
+        yield path
+    finally:
+        _release(lock, path)
+
+
+@contextlib.contextmanager
+def partial_file(target: Path) -> Iterator[Path]:
+    """Yield an empty file beside ``target``. The caller renames it; otherwise it is removed with the block."""
+    path = _partial(target)
+    lock = _claim_file(path, target)
+    try:
+        os.ftruncate(lock, 0)
+        yield path
+    finally:
+        _release(lock, path)
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """Yield a new folder among the system's temporary ones; it is removed with the block.
+
+    Folders with the same prefix that killed processes of this user have left are removed, too.
+    """
+    _remove_leftovers(prefix)
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=prefix))
+        lock = _opened_folder(path)
+        if lock is not None and _locked(lock) and _is(path, lock):
+            break
+        if lock is not None:  # another process took it for a leftover before it was locked
+            os.close(lock)
+    try:
+        yield path
+    finally:
+        _release(lock, path)
+
+
+@contextlib.contextmanager
+def shared_folder(folder: Path) -> Iterator[None]:
+    """Use a folder of finished work together with other processes.
+
+    A process that finds it unused removes what `tcpsf.finished.write` left there when a process was killed.
+    """
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        if _locked(lock):
+            for leftover in folder.glob("*.partial"):
+                leftover.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _partial(target: Path) -> Path:
+    return target.parent / f".{target.name}.partial"
+
+
+def _claim_folder(path: Path, target: Path) -> int:
+    while True:
+        path.mkdir(exist_ok=True)
+        lock = _opened_folder(path)
+        if lock is None:
+            continue
+        if not _locked(lock):
+            os.close(lock)
+            raise _busy(target)
+        if _is(path, lock):
+            return lock
+        os.close(lock)  # its earlier owner has renamed or removed it since
+
+
+def _claim_file(path: Path, target: Path) -> int:
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        if not _locked(lock):
+            os.close(lock)
+            raise _busy(target)
+        if _is(path, lock):
+            return lock
+        os.close(lock)
+
+
+def _opened_folder(path: Path) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+
+
+def _locked(lock: int) -> bool:
+    """Lock a descriptor; ``False`` when another process has the lock."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: as if nobody else wrote there
+        return True
+    return True
+
+
+def _is(path: Path, lock: int) -> bool:
+    """Whether the path still names what was locked."""
+    try:
+        found, locked = path.lstat(), os.fstat(lock)
+    except FileNotFoundError:
+        return False
+    return (found.st_dev, found.st_ino) == (locked.st_dev, locked.st_ino)
+
+
+def _release(lock: int, path: Path) -> None:
+    """Remove what was not renamed, and let go of the lock."""
+    try:
+        if _is(path, lock):
+            _remove(path)
+    finally:
+        os.close(lock)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _remove_leftovers(prefix: str) -> None:
+    for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):
+            found = path.lstat()
+            if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
+                continue
+            lock = _opened_folder(path)
+            if lock is None:
+                continue
+            try:
+                if _locked(lock) and _is(path, lock):
+                    _remove(path)
+            finally:
+                os.close(lock)
+
+
+def _busy(target: Path) -> OutputError:
+    return OutputError(
+        f"cannot write `{target}`: another tcpsf process is writing it",
+        hint="wait until it ends, or name another place",
+    )
