@@ -84,6 +84,7 @@ def lossy(sender: str, *, handshake: bool = True) -> Scenario:
     return Scenario(
         name="lossy",
         duration="30s",
+        drain="0s",
         trace=("web",),
         link=(first, there, back),
         workload=(web,),
@@ -100,7 +101,7 @@ def cases() -> Iterator[Case]:
     yield Case(what="headers only", scenario=lossy(VARIABLE), snap_len=80)
     yield Case(what="no handshake", scenario=lossy(VARIABLE, handshake=False))
     web = web_scenario(sender=VARIABLE, duration="20s").with_value("trace", ["web"])
-    yield Case(what="the paper's web traffic", scenario=web.with_value("warm_up", "0s"))
+    yield Case(what="the paper's web traffic", scenario=web.with_value("drain", "0s"))
 
 
 VARIABLE = "reno+sack / vs(n=4) / iw=1"

@@ -90,6 +90,14 @@ class RunResult:
         self.links = links
         self._frames: dict[str, pl.DataFrame] = {}
 
+    def __getstate__(self) -> tuple[Provenance, pl.DataFrame, dict[str, pl.DataFrame]]:
+        """Return what `pickle` keeps: the tables as data frames."""
+        return self.provenance, self.links, {name: self._frame(name) for name in Batch.TABLES}
+
+    def __setstate__(self, state: tuple[Provenance, pl.DataFrame, dict[str, pl.DataFrame]]) -> None:
+        self.provenance, self.links, self._frames = state
+        self._batches = ()
+
     def __repr__(self) -> str:
         source = self.provenance
         return f"<RunResult of {source.scenario.name!r}, seed {source.seed}: {self.flows.height} flows>"

@@ -1,63 +1,123 @@
-"""Means, ratios and differences over independent runs, with their 95 % confidence intervals.
+"""Means, ratios, proportions and differences over independent runs, with their 95 % confidence intervals.
 
 One run gives one observation, however many flows it holds: flows of a run share the queue and are not independent.
-Where they share none, as on a path that only loses at random, each flow counts as a run. Intervals use Student's t over
-the runs. A ratio of two totals (mean completion time = seconds / flows, share of fast retransmits = fast retransmits /
-recoveries) is estimated by the ratio of the sums, its variance by linearisation: the residuals a_i − r·b_i of the runs
-(Cochran, Sampling Techniques, §6.3). Pairs of runs on the same seed stay pairs.
+Where they share none, as on a path that only loses at random, each flow counts as a run. Intervals of means use
+Student's t over the runs. A ratio of two totals (mean completion time = seconds / flows) is estimated by the ratio of
+the sums, its variance by linearisation: the residuals a_i − r·b_i of the runs (Cochran, Sampling Techniques, §6.3). A
+proportion (share of fast retransmits = fast retransmits / recoveries) has Wilson's interval with an effective number
+of observations, which the same variance gives (`intervals.Wilson`). Pairs of runs on the same seed stay pairs.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from tcpsf.distribution import Distribution
+from tcpsf.intervals import EVERYTHING, Apart, Ends, Quantile, Same, Spread, Student, Wilson
+
+CONFIDENCE = 0.95
+"""Of every interval that a report shows, unless it says otherwise."""
+
+ROUNDING = 1e-12
+"""Residuals below this part of the largest value are rounding, not spread."""
+
+POSITIVE: Ends = (0.0, math.inf)
+"""The possible range of times, sizes and counts."""
+
+SHARE: Ends = (0.0, 1.0)
+"""The possible range of a share that is no count of observations, such as a link's utilisation."""
+
+PERCENT: Ends = (0.0, 100.0)
+"""The same in per cent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value and the half width of its 95 % confidence interval over ``runs`` runs."""
+    """A value over ``runs`` runs and how uncertain it is."""
 
     value: float
-    half_width: float | None
-    """``None`` where fewer than two runs say anything."""
+    spread: Spread | None
+    """``None`` where fewer than two runs say anything: the uncertainty is unknown."""
     runs: int
 
     @property
+    def random(self) -> bool:
+        """Whether more runs could give another value: ``False`` where nothing is random or all runs gave the same."""
+        return not isinstance(self.spread, Same)
+
+    @property
+    def interval(self) -> Ends | None:
+        """The 95 % interval; ``None`` where it is unknown, and where the value has no spread."""
+        return self.interval_at(CONFIDENCE)
+
+    def interval_at(self, confidence: float) -> Ends | None:
+        """Return the interval of another level of confidence."""
+        return self._ends(confidence) if self.spread is not None and self.random else None
+
+    def _ends(self, confidence: float) -> Ends:
+        return EVERYTHING if self.spread is None else self.spread.interval(self.value, confidence)
+
+    @property
     def low(self) -> float:
-        """The interval's lower end; minus infinity where there is no interval."""
-        return -math.inf if self.half_width is None else self.value - self.half_width
+        """The 95 % interval's lower end; minus infinity where it is unknown, the value where it has no spread."""
+        return self._ends(CONFIDENCE)[0]
 
     @property
     def high(self) -> float:
-        """The interval's upper end; infinity where there is no interval."""
-        return math.inf if self.half_width is None else self.value + self.half_width
+        """The 95 % interval's upper end; infinity where it is unknown, the value where it has no spread."""
+        return self._ends(CONFIDENCE)[1]
 
-    def to_dict(self) -> dict[str, float | int | None]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        return {"value": self.value, "half_width": self.half_width, "runs": self.runs}
+        interval = self.interval
+        return {
+            "value": self.value,
+            "interval": None if interval is None else list(interval),
+            "runs": self.runs,
+            "random": self.random,
+        }
 
     def scaled(self, factor: float) -> Estimate:
         """The same estimate in another unit."""
-        half = None if self.half_width is None else self.half_width * abs(factor)
-        return Estimate(self.value * factor, half, self.runs)
+        return Estimate(self.value * factor, None if self.spread is None else self.spread.scaled(factor), self.runs)
+
+    def shifted(self, by: float) -> Estimate:
+        """The estimate plus a constant."""
+        return Estimate(self.value + by, None if self.spread is None else self.spread.shifted(by), self.runs)
 
 
-def mean(observations: Sequence[float]) -> Estimate | None:
+def symmetric(value: float, interval: Ends) -> bool:
+    """Whether both ends are as far from ``value``, so that "value ± half width" says all.
+
+    >>> symmetric(2.0, (1.0, 3.0)), symmetric(2.0, (0.0, 3.0))
+    (True, False)
+    """
+    below, above = value - interval[0], interval[1] - value
+    return math.isclose(below, above, rel_tol=1e-6)
+
+
+def mean(observations: Sequence[float], *, possible: Ends = EVERYTHING) -> Estimate | None:
     """Mean of one observation a run.
 
-    >>> mean([1.0, 2.0, 3.0])
-    Estimate(value=2.0, half_width=2.484..., runs=3)
+    >>> found = mean([1.0, 2.0, 3.0])
+    >>> found.value, found.interval
+    (2.0, (-0.484..., 4.484...))
+    >>> mean([1.0, 2.0, 3.0], possible=POSITIVE).interval
+    (0.0, 4.484...)
     """
-    return ratio(observations, [1.0] * len(observations))
+    return ratio(observations, [1.0] * len(observations), possible=possible)
 
 
-def ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Estimate | None:
+def ratio(
+    numerators: Sequence[float], denominators: Sequence[float], *, possible: Ends = EVERYTHING
+) -> Estimate | None:
     """Ratio of two totals, observed together in each run; ``None`` when the denominators sum to zero.
 
     >>> ratio([2, 4], [4, 8])
-    Estimate(value=0.5, half_width=0.0, runs=2)
+    Estimate(value=0.5, spread=Same(), runs=2)
     """
     pairs = list(zip(numerators, denominators, strict=True))
     runs = len(pairs)
@@ -67,45 +127,107 @@ def ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Estimat
     value = math.fsum(a for a, _ in pairs) / below
     if runs < 2:
         return Estimate(value, None, runs)
-    squares = math.fsum((a - value * b) ** 2 for a, b in pairs)
-    error = math.sqrt(squares / (runs - 1) / runs) / (below / runs)
-    return Estimate(value, t_quantile(0.975, runs - 1) * error, runs)
+    error = _error(pairs, value, below)
+    return Estimate(value, Student(error, runs - 1, possible) if error else Same(), runs)
+
+
+def _error(pairs: Sequence[tuple[float, float]], value: float, below: float) -> float:
+    """Standard error of a ratio by linearisation."""
+    runs = len(pairs)
+    residuals = [a - value * b for a, b in pairs]
+    if max(map(abs, residuals)) <= ROUNDING * max(abs(a) for a, _ in pairs):
+        return 0.0
+    return math.sqrt(math.fsum(each**2 for each in residuals) / (runs - 1) / runs) / (below / runs)
+
+
+def share(
+    hits: Sequence[float], of: Sequence[float], *, observations: Sequence[float] | None = None
+) -> Estimate | None:
+    """Proportion of ``hits`` among ``of``, each the sum over a run; ``None`` where there was nothing to observe.
+
+    ``observations`` counts what was observed in each run where ``of`` does not: segments, where ``of`` is bytes.
+
+    >>> found = share([0, 0], [10, 10])
+    >>> found.value, [round(end, 3) for end in found.interval]
+    (0.0, [0.0, 0.161])
+    """
+    found = ratio(hits, of)
+    if found is None or found.runs < 2:
+        return found
+    seen = math.fsum(of if observations is None else observations)
+    error = found.spread.error if isinstance(found.spread, Student) else 0.0
+    inside = found.value * (1.0 - found.value)
+    effective = inside / error**2 if error and inside > 0 else math.inf
+    return Estimate(found.value, Wilson(effective, max(seen, 1.0), found.runs - 1), found.runs)
+
+
+def quantile(runs: Sequence[Distribution], part: float) -> Estimate | None:
+    """Seconds that ``part`` of all runs' times do not exceed; ``None`` where there are none.
+
+    >>> quantile([Distribution([10**9, 2 * 10**9, 3 * 10**9])], 0.5)
+    Estimate(value=2.0, spread=None, runs=1)
+    """
+    together = Distribution()
+    for run in runs:
+        together.update(run)
+    value = together.quantile(part)
+    if value is None:
+        return None
+    found = share([run.up_to(value) for run in runs], [len(run) for run in runs])
+    if found is None or not isinstance(found.spread, Wilson):
+        return Estimate(value, None, len(runs))
+    if together.quantile(0.0) == together.quantile(1.0):
+        return Estimate(value, Same(), len(runs))
+    return Estimate(value, Quantile(together, part, found.spread), len(runs))
 
 
 def difference(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
     """Mean of ``ours`` − ``theirs`` over pairs of runs on the same seed.
 
     >>> difference([2.0, 3.0], [1.0, 2.0])
-    Estimate(value=1.0, half_width=0.0, runs=2)
+    Estimate(value=1.0, spread=Same(), runs=2)
     """
     return mean([a - b for a, b in zip(ours, theirs, strict=True)])
 
 
 def apart(ours: Estimate | None, theirs: Estimate | None) -> Estimate | None:
-    """``ours`` − ``theirs`` where the two are independent and large; ``None`` where one of them says nothing.
+    """``ours`` − ``theirs`` where the two are independent; ``None`` where one of them says nothing.
 
-    >>> apart(Estimate(5.0, 3.0, 900), Estimate(1.0, 4.0, 800))
-    Estimate(value=4.0, half_width=5.0, runs=800)
+    >>> found = apart(Estimate(5.0, Student(3.0, 900), 901), Estimate(1.0, Student(4.0, 900), 901))
+    >>> found.value, found.interval
+    (4.0, (-5.8..., 13.8...))
     """
     if ours is None or theirs is None:
         return None
-    halves = ours.half_width, theirs.half_width
-    half = None if halves[0] is None or halves[1] is None else math.hypot(halves[0], halves[1])
-    return Estimate(ours.value - theirs.value, half, min(ours.runs, theirs.runs))
+    value, runs = ours.value - theirs.value, min(ours.runs, theirs.runs)
+    if ours.spread is None or theirs.spread is None:
+        return Estimate(value, None, runs)
+    if not ours.random and not theirs.random:
+        return Estimate(value, Same(), runs)
+    return Estimate(value, Apart((ours.value, ours.spread), (theirs.value, theirs.spread)), runs)
 
 
 def quotient(ours: Estimate | None, theirs: Estimate | None) -> Estimate | None:
-    """``ours`` / ``theirs`` where the two are independent and large; ``None`` where one says nothing or that is zero.
+    """``ours`` / ``theirs`` of two means that are independent and large; ``None`` where one says nothing.
 
-    >>> quotient(Estimate(8.0, 0.6, 900), Estimate(4.0, 0.4, 800))
-    Estimate(value=2.0, half_width=0.25, runs=800)
+    >>> found = quotient(Estimate(8.0, Student(0.6, 900), 901), Estimate(4.0, Student(0.4, 900), 901))
+    >>> found.value, found.spread
+    (2.0, Student(error=0.25, degrees=900, possible=(-inf, inf)))
     """
     if ours is None or theirs is None or theirs.value == 0:
         return None
-    value = ours.value / theirs.value
-    halves = ours.half_width, theirs.half_width
-    half = None if halves[0] is None or halves[1] is None else math.hypot(halves[0], value * halves[1]) / theirs.value
-    return Estimate(value, half, min(ours.runs, theirs.runs))
+    value, runs = ours.value / theirs.value, min(ours.runs, theirs.runs)
+    errors = _error_of(ours), _error_of(theirs)
+    if errors[0] is None or errors[1] is None:
+        return Estimate(value, None, runs)
+    error = math.hypot(errors[0], value * errors[1]) / abs(theirs.value)
+    return Estimate(value, Student(error, runs - 1) if error else Same(), runs)
+
+
+def _error_of(found: Estimate) -> float | None:
+    if isinstance(found.spread, Same):
+        return 0.0
+    return found.spread.error if isinstance(found.spread, Student) else None
 
 
 def gain(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
@@ -116,57 +238,6 @@ def gain(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:
     """
     found = ratio([b - a for a, b in zip(ours, theirs, strict=True)], theirs)
     return None if found is None else found.scaled(100.0)
-
-
-MANY = 2000
-"""From so many degrees of freedom on the quantile of ``MANY`` is taken: at most 0.15 % too wide up to 0.9995."""
-
-
-def t_quantile(probability: float, degrees: int) -> float:
-    """The ``probability`` quantile of Student's t with a whole number of degrees of freedom.
-
-    >>> round(t_quantile(0.975, 7), 4), round(t_quantile(0.975, 10**6), 4)
-    (2.3646, 1.9612)
-    """
-    if not 0.5 < probability < 1.0 or degrees < 1:
-        raise ValueError(f"no t quantile for probability {probability} and {degrees} degrees of freedom")
-    return _quantile(probability, min(degrees, MANY))
-
-
-@functools.cache
-def _quantile(probability: float, degrees: int) -> float:
-    low, high = 0.0, 1.0
-    while t_cdf(high, degrees) < probability:
-        low, high = high, high * 2.0
-    while high - low > 1e-13 * high:
-        middle = (low + high) / 2.0
-        if t_cdf(middle, degrees) < probability:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2.0
-
-
-def t_cdf(t: float, degrees: int) -> float:
-    """Probability that Student's t is below ``t``: the finite series for whole degrees of freedom.
-
-    Abramowitz and Stegun, 26.7.3 and 26.7.4.
-    """
-    theta = math.atan(t / math.sqrt(degrees))
-    sine, square = math.sin(theta), math.cos(theta) ** 2
-    if degrees % 2:
-        term, total = math.cos(theta), 0.0
-        for k in range(1, (degrees - 1) // 2 + 1):
-            total += term
-            term *= square * (2 * k) / (2 * k + 1)
-        both_sides = 2.0 / math.pi * (theta + sine * total)
-    else:
-        term, total = 1.0, 0.0
-        for k in range(1, degrees // 2 + 1):
-            total += term
-            term *= square * (2 * k - 1) / (2 * k)
-        both_sides = sine * total
-    return (1.0 + both_sides) / 2.0
 
 
 def jain(shares: Sequence[float]) -> float:

@@ -141,7 +141,7 @@ READINGS = (
     ),
     (
         "The timer of the text has a tick of 500 ms, and so a timeout of a second at the least. Its Fig. 17, with 18 "
-        "timeouts in 10 s, cannot have had that one: see what hangs on what is not said."
+        "timeouts in 10 s, cannot have had that one: see the section on unstated assumptions."
     ),
     "Receivers acknowledge every segment; the largest window is 65 535 bytes.",
     (

@@ -56,7 +56,8 @@ READINGS = (
     "Throughput counts whole packets that arrive, resent ones too: 0.97 of 1.5 Mb/s is 1.45.",
     (
         "Fig. 7 doesn't say how the 40 ms lie on its three lines. With one flow it makes no difference (2, 36 and 2 "
-        "ms). With traffic on the way back it does, so Table 3 is an ensemble: access lines of 2, 5, 10, 15 and 18 ms."
+        "ms). With traffic on the return path it does, so Table 3 is an ensemble: access lines of 2, 5, 10, 15 and 18 "
+        "ms."
     ),
     "The retransmission timer is at least two ticks, 200 ms, as in the simulator of the time (a second from 2001 on).",
     "The table's `Delay variance (msec)` is in 10⁻³ s², its `(μsec)` in 10⁻⁶ s².",
@@ -82,9 +83,9 @@ READINGS = (
 
 DIFFERENCES = (
     "Vegas is ns-2's, packet for packet, in the basic network (`verification/vegas_vs_ns2.py`): the paper's row.",
-    "ns-2 2.35's own Reno gives 1.452 Mb/s, 100.2 ms and 1.93·10⁻³ s² there, as near to the paper's row as ours.",
+    "ns-2 2.35's own Reno gives 1.452 Mb/s, 100.2 ms and 1.93·10⁻³ s² there, as near to the paper's row as tcpsf's.",
     (
-        "ns-2 2.35's own Reno gives 1.74 and 1.84 Mb/s over the asymmetric links as they are read here, like ours. No "
+        "ns-2 2.35's own Reno gives 1.74 and 1.84 Mb/s over the asymmetric links as assumed here, like tcpsf. No "
         "reverse buffer of 4 to 50 acknowledgements brings the paper's 1.253 together with its delay."
     ),
     "Table 4 prints 23.72 and 23.73 Mb/s; 99 % of 2.4 Mb/s is 2.37.",

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 CITATION = "Cardwell, Savage, Anderson: Modeling the Performance of Short TCP Connections, 1998"
-SOURCE = f"{CITATION}, section 6"
+SHORT = "Cardwell et al. 1998"
+SHORT_SOURCE = f"{SHORT}, section 6"
 
 CLOSE, FAIR = 0.2, 0.35
 """Mean |ln| of measured or simulated to model that goes as a close fit, and as a fair one; the text has words only."""
@@ -77,7 +78,7 @@ READINGS = (
         "its window grows by the segments acknowledged, not by the acknowledgments; its RTO is the round trip plus "
         "200 ms at the least. No connection pauses, so slow start after an idle time does not come in."
     ),
-    "Our host beside it, `reno+sack / full / iw=2`, grows its window by the acknowledgments; its least RTO is 200 ms.",
+    "tcpsf beside it, `reno+sack / full / iw=2`, grows its window by the acknowledgments; its least RTO is 200 ms.",
     (
         "The clients' kernel acknowledges every segment in the first part of a connection and every second one later: "
         "the adaptive policy that the paper suspects of the host of Fig. 17. For that path it is also measured with "
@@ -85,7 +86,7 @@ READINGS = (
     ),
     "`SO_RCVBUF` has the published size of the receiver's window; what the kernel makes of it is in the table.",
     (
-        "The models take the mean round trip and timer that the sender tells at the end of each connection, the share "
+        "The models use the mean round trip and timer that the sender reports at the end of each connection, the share "
         "of the server's packets that the emulator dropped, the window and the segment size that the clients saw. With "
         "two segments at first nobody waits for a delayed acknowledgment, so that term is 0; a transfer's size counts "
         "the answer's head."
@@ -95,6 +96,6 @@ READINGS = (
         "fifth. Up to 0.2 goes as close, up to 0.35 as reasonable, above as poor. Where much is lost it is taken of "
         "the medians by size."
     ),
-    "The fifth path is ours: 100 ms, 3 % loss, 32 KB, where the models come apart.",
+    "The fifth path is not in the paper: 100 ms, 3 % loss, 32 KB, where the models come apart.",
 )
 """How this project reads what the text leaves open."""

@@ -73,9 +73,9 @@ READINGS = (
     "Fig. 6: the larger initial window holds for the first window of a flow; after a timeout it is one segment again.",
     "Fig. 7: the greedy flows are Classic Reno at every share; each short flow draws its sender by the share.",
     (
-        "Fig. 14, bottom: the paper gives no buffer for the access links; ours have no limit, so packets are lost at "
-        "the bottleneck alone. Each access node has a greedy flow and a tenth of the short flows, and its links back "
-        "have the same rate and delay."
+        "Fig. 14, bottom: the paper gives no buffer for the access links; here they have no limit, so packets are lost "
+        "at the bottleneck alone. Each access node has a greedy flow and a tenth of the short flows, and its links "
+        "back have the same rate and delay."
     ),
     "Fig. 14: memory is handed out in chunks in the bottleneck's buffer, not in that of the way back.",
 )

@@ -174,18 +174,22 @@ READINGS = (
         "Clients acknowledge as their own kernel does; Linux does so at once in the first part of a connection "
         "(`--acks delayed`: as clients did in 2001, though the delay is 40 ms here and was up to 200 ms then)."
     ),
-    "TCP-SF is FS-TCP-SF, which the authors had implemented; VS-TCP-SF beside it is ours.",
+    "TCP-SF is FS-TCP-SF, which the authors had implemented; VS-TCP-SF beside it is not in the paper.",
     (
         "Objects have the sizes of Table I below 10 kB, equally likely, and a response header. Each has a connection "
         "of its own (`--objects`: several). Senders take turns, connection by connection, so all meet the same."
     ),
     (
-        "RT is the timer at the end of the connection. %FR and %RTO are shares of the recoveries: fast recoveries "
-        "entered, and expiries of the timer, each back-off counted. SYNs are not in them."
+        "%FR and %RTO are shares of the recoveries: fast recoveries entered, and expiries of the timer, each back-off "
+        "counted. SYNs are not in them."
     ),
+    "RT is the timer at the end of the connection.",
     (
         "Completion time is the client's: from connect() until it has the last byte. The paper took the server's, from "
         "the SYN to the last FIN, which has the browsers' idle times in it."
     ),
 )
 """How this project reads what the texts leave open."""
+
+READINGS_2 = (*READINGS[1:6], READINGS[7])
+"""Those of Table II: it has one file size, and no timers or times."""

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tcpsf import stats
 from tcpsf.papers import smart_framing as paper
+from tcpsf.report import text
 from tcpsf.reproduce import judge, measure
-from tcpsf.reproduce.judge import Finding, Verdict
+from tcpsf.reproduce.judge import Finding, Judged, Verdict
 from tcpsf.summary import Totals, fast_percent, total
 
 ByClass = Mapping[str, Sequence[Sequence[Totals]]]
@@ -43,26 +44,33 @@ def _first_fast(variant: paper.Variant, size: int, totals: ByClass) -> Finding:
     if first is None:
         ours = "none seen"
     else:
-        ours = f"{paper.CLASS_BYTES[first]} bytes ({seen[first]} of {recoveries[first]} recoveries)"
-    return Finding(
+        ours = f"{text.count(paper.CLASS_BYTES[first], 'byte')} ({seen[first]} of {recoveries[first]} recoveries)"
+    return judge.finding(
         key=f"first-fast-retransmit-{variant.key}",
-        claim=f"{variant.label}: fast retransmit from {size} bytes on",
+        claim=f"{variant.label}: fast retransmit from {text.count(size, 'byte')} on",
         source="section IV-A.1, Table I",
-        published=f"{size} bytes",
-        ours=ours,
-        estimate=None,
-        verdict=_first_verdict(first, expected, variant.published[expected].fast_percent or 0.0, recoveries[expected]),
+        published=f"{text.count(size, 'byte')}",
+        judged=_first_judged(first, size, variant.published[expected].fast_percent or 0.0, recoveries[expected], ours),
     )
 
 
-def _first_verdict(first: int | None, expected: int, percent: float, recoveries: int) -> Verdict:
+def _first_judged(first: int | None, size: int, percent: float, recoveries: int, ours: str) -> Judged:
     """Seen in the right class, or too early, or not where it was due: the last may be chance."""
-    if first == expected:
-        return "holds"
-    if first is not None and first < expected:
-        return "does not hold"
+    expected = paper.CLASS_BYTES.index(size)
     by_chance = (1.0 - percent / 100.0) ** recoveries
-    return "undecided" if by_chance > 0.05 else "does not hold"
+    missing = f"No fast retransmit was seen in {recoveries} recoveries of flows of {text.count(size, 'byte')}."
+    verdict: Verdict
+    if first == expected:
+        verdict, wording = "holds", f"The first class with a fast retransmit is that of {text.count(size, 'byte')}."
+    elif first is not None and first < expected:
+        verdict, wording = (
+            "does not hold",
+            f"A fast retransmit was seen in the class of {text.count(paper.CLASS_BYTES[first], 'byte')}.",
+        )
+    else:
+        verdict = "undecided" if by_chance > 0.05 else "does not hold"
+        wording = missing + judge.expected_none(percent, by_chance)
+    return Judged(None, verdict, ours, judge.Test(kind="count", wording=wording))
 
 
 def _middle_gain(variant: paper.Variant, totals: ByClass) -> Finding:
@@ -71,7 +79,7 @@ def _middle_gain(variant: paper.Variant, totals: ByClass) -> Finding:
         key=f"middle-gain-{variant.key}",
         claim=f"{variant.label}: gain above 30 % for 1650 to 8015 bytes",
         source="section IV-A.1, Fig. 3",
-        published=f"{_published_gain(variant, MIDDLE):.1f} %",
+        published=f"{text.plain(_published_gain(variant, MIDDLE), 1)} %",
         judged=judge.is_above(_gain(variant, MIDDLE, totals), 30.0, "%"),
     )
 
@@ -83,7 +91,7 @@ def _smallest_gain(variant: paper.Variant, totals: ByClass) -> Finding:
         key=f"smallest-gain-{variant.key}",
         claim=f"{variant.label}: no gain (below {VISIBLE_GAIN:.1f} %) for 119 bytes",
         source="section IV-A.1, Fig. 3",
-        published=f"{_published_gain(variant, smallest):.1f} %",
+        published=f"{text.plain(_published_gain(variant, smallest), 1)} %",
         judged=judge.is_below(_gain(variant, smallest, totals), VISIBLE_GAIN, "%"),
     )
 

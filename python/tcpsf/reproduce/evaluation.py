@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from tcpsf import _core
 from tcpsf.errors import TcpsfError, nearest
+from tcpsf.report.conclusion import conclude
 from tcpsf.report.evaluation import Report, ReportProvenance, Section
 from tcpsf.reproduce.exhibit import Exhibit
 from tcpsf.reproduce.plan import Plan, Runs, Scale, make, plan
@@ -25,6 +26,8 @@ class Heading:
     text: tuple[str, ...]
     items: tuple[str, ...] = ()
     """What the papers leave open, as it is read here."""
+    why: str = ""
+    """`Section.why`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,8 @@ class Evaluation:
     scale: Scale
     exhibits: tuple[Exhibit, ...]
     plan: Plan
+    headline: tuple[str, ...]
+    """Keys of the papers' main claims, for the conclusion."""
     command: str
     """The command line that repeats it."""
 
@@ -96,6 +101,7 @@ def evaluate(
     scale = evaluation.scale
     return Report(
         title=evaluation.title,
+        conclusion=conclude(sections, headline=evaluation.headline),
         subtitle=evaluation.subtitle,
         sections=sections,
         provenance=ReportProvenance(
@@ -126,6 +132,7 @@ def _sections(evaluation: Evaluation, runs: Runs) -> tuple[Section, ...]:
                     title=heading.title,
                     text=heading.text,
                     items=heading.items,
+                    why=heading.why,
                     figures=tuple(figure for part in parts for figure in part.figures),
                     tables=tuple(table for part in parts for table in part.tables),
                     findings=tuple(finding for part in parts for finding in part.findings),

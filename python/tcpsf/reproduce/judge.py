@@ -1,20 +1,57 @@
 """From an estimate and a threshold to a finding.
 
-A verdict takes the whole 95 % interval. A claim about several points holds if it holds at each by its own interval.
-That it fails at one of them, or that one of them shows something, takes an interval widened for their number
-(Bonferroni): among many points some stray by chance.
+A verdict takes the whole 95 % interval. A claim about several points holds if it holds at each by its own interval: all
+tests must agree, so none needs a correction. That it fails at one of them, or that one of them shows something, takes
+intervals widened for their number (Bonferroni): among many points some stray by chance. A `Test` says which interval
+decided and what was compared, so that a report shows the interval that the verdict rests on.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tcpsf import stats
+from tcpsf.intervals import Ends, Same
+from tcpsf.report import text
 
 Verdict = Literal["holds", "does not hold", "undecided"]
-"""``undecided``: the 95 % interval has the threshold inside, more runs are needed to tell."""
+"""``undecided``: the interval of the test contains the threshold, or too little was observed."""
+
+Kind = Literal["value", "interval", "every point", "some point", "most points", "count"]
+"""What a verdict rests on: one value without spread; one interval; intervals at several points; a count of events."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Test:
+    """How a verdict was reached."""
+
+    kind: Kind
+    wording: str
+    """The test and its outcome in one or two sentences."""
+    interval: Ends | None = None
+    """The interval that decided; ``None`` where no single one did, or where the value has no spread."""
+    confidence: float | None = None
+    """The confidence of that interval: 0.95, or more where it is one of several (Bonferroni)."""
+    comparisons: int = 1
+    """How many intervals or values were compared with the threshold."""
+    random: bool = True
+    """Whether more or longer runs could change the outcome."""
+
+    __test__ = False  # pytest takes classes of this name for tests
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return {
+            "test": self.kind,
+            "interval": None if self.interval is None else list(self.interval),
+            "confidence": self.confidence,
+            "comparisons": self.comparisons,
+            "random": self.random,
+            "wording": self.wording,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,22 +65,22 @@ class Finding:
     published: str
     """What the paper's own numbers give."""
     ours: str
-    """What ours give."""
+    """What ours give, with the interval that decided."""
     estimate: stats.Estimate | None
     verdict: Verdict
+    test: Test
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        estimate = self.estimate
         return {
             "key": self.key,
             "claim": self.claim,
             "source": self.source,
             "published": self.published,
             "ours": self.ours,
-            "value": None if estimate is None else estimate.value,
-            "half_width": None if estimate is None else estimate.half_width,
+            "value": None if self.estimate is None else self.estimate.value,
             "verdict": self.verdict,
+            **self.test.to_dict(),
         }
 
 
@@ -54,6 +91,7 @@ class Judged:
     estimate: stats.Estimate | None
     verdict: Verdict
     ours: str
+    test: Test
 
 
 def finding(*, key: str, claim: str, source: str, published: str, judged: Judged) -> Finding:
@@ -66,122 +104,233 @@ def finding(*, key: str, claim: str, source: str, published: str, judged: Judged
         ours=judged.ours,
         estimate=judged.estimate,
         verdict=judged.verdict,
+        test=judged.test,
     )
 
 
-def above(estimate: stats.Estimate | None, threshold: float) -> Verdict:
-    """Judge ``value > threshold`` by the whole interval.
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The values that a claim allows."""
 
-    >>> above(stats.Estimate(35.0, 2.0, 8), 30.0), above(stats.Estimate(31.0, 2.0, 8), 30.0)
-    ('holds', 'undecided')
-    """
-    if estimate is None:
-        return "undecided"
-    if estimate.low > threshold:
-        return "holds"
-    return "does not hold" if estimate.high < threshold else "undecided"
+    low: float = -math.inf
+    high: float = math.inf
+    closed: bool = False
+    """Whether the ends themselves are allowed."""
+
+    def verdict(self, found: stats.Estimate | None, confidence: float = stats.CONFIDENCE) -> Verdict:
+        """Judge by the whole interval, or by the value where it has no spread."""
+        if found is None or found.spread is None:
+            return "undecided"
+        if not found.random:
+            return "holds" if self._allows(found.value) else "does not hold"
+        low, high = found.spread.interval(found.value, confidence)
+        if self._allows(low) and self._allows(high):
+            return "holds"
+        return "does not hold" if high < self.low or low > self.high else "undecided"
+
+    def _allows(self, value: float) -> bool:
+        return self.low <= value <= self.high if self.closed else self.low < value < self.high
+
+    def told(self, verdict: Verdict, unit: str) -> str:
+        """Say where an interval with this verdict lies."""
+        if verdict == "holds":
+            return "is " + self.place(unit)
+        if verdict == "does not hold":
+            return "is " + self._place("below", "above", "outside", unit)
+        if math.isinf(self.low) or math.isinf(self.high):
+            return f"contains {_number(self.low if math.isfinite(self.low) else self.high, unit)}"
+        return f"is partly inside and partly outside {_number(self.low, '')} to {_number(self.high, unit)}"
+
+    def ends(self, interval: Ends, unit: str) -> str:
+        """An interval by its ends, with as many digits as it takes to see on which side of the thresholds they are."""
+        thresholds = [end for end in (self.low, self.high) if math.isfinite(end)]
+        digits = _decimals(unit)
+        while digits < MOST_DIGITS and any(
+            (round(end, digits) > at, round(end, digits) < at) != (end > at, end < at)
+            for end in interval
+            for at in thresholds
+        ):
+            digits += 1
+        return ends(interval, unit, digits)
+
+    def place(self, unit: str) -> str:
+        """Say where values are that the claim allows."""
+        return self._place("above", "below", "within", unit)
+
+    def _place(self, over: str, under: str, between: str, unit: str) -> str:
+        if math.isinf(self.high):
+            return f"{over} {_number(self.low, unit)}"
+        if math.isinf(self.low):
+            return f"{under} {_number(self.high, unit)}"
+        return f"{between} {_number(self.low, '')} to {_number(self.high, unit)}"
+
+
+def above(estimate: stats.Estimate | None, threshold: float) -> Verdict:
+    """Judge ``value > threshold`` by the whole interval."""
+    return Range(low=threshold).verdict(estimate)
 
 
 def below(estimate: stats.Estimate | None, threshold: float) -> Verdict:
     """Judge ``value < threshold`` by the whole interval."""
-    opposite: dict[Verdict, Verdict] = {
-        "holds": "does not hold",
-        "does not hold": "holds",
-        "undecided": "undecided",
-    }
-    return opposite[above(estimate, threshold)]
+    return Range(high=threshold).verdict(estimate)
 
 
 def is_above(estimate: stats.Estimate | None, threshold: float, unit: str) -> Judged:
     """``value > threshold``.
 
-    >>> is_above(stats.Estimate(31.0, 0.5, 8), 30.0, "%").verdict
-    'holds'
+    >>> is_above(exact(31.0), 30.0, "%").test.wording
+    'The value, 31.0 %, is above 30 %. Nothing in it is random.'
     """
-    return Judged(estimate, above(estimate, threshold), shown(estimate, unit))
+    return _one(estimate, Range(low=threshold), unit)
 
 
 def is_below(estimate: stats.Estimate | None, threshold: float, unit: str) -> Judged:
     """``value < threshold``."""
-    return Judged(estimate, below(estimate, threshold), shown(estimate, unit))
+    return _one(estimate, Range(high=threshold), unit)
 
 
 def is_within(estimate: stats.Estimate | None, low: float, high: float, unit: str) -> Judged:
     """``low <= value <= high``: what "about" means, with bounds from how coarsely the paper speaks."""
-    verdict: Verdict = "undecided"
-    if estimate is not None:
-        if low <= estimate.low and estimate.high <= high:
-            verdict = "holds"
-        elif estimate.high < low or estimate.low > high:
-            verdict = "does not hold"
-    return Judged(estimate, verdict, shown(estimate, unit))
+    return _one(estimate, Range(low, high, closed=True), unit)
 
 
-def all_above(points: Mapping[str, stats.Estimate | None], threshold: float, unit: str) -> Judged:
-    """``value > threshold`` at every point; the text names the lowest of those that decide.
-
-    >>> all_above({"a": stats.Estimate(2.0, 1.0, 8), "b": stats.Estimate(9.0, 1.0, 8)}, 0.0, "%").ours
-    'lowest 2.0 ± 1.0 % (a)'
-    """
-    return _all(points, lambda found: above(found, threshold), lambda found: found.value, "lowest", unit)
-
-
-def all_below(points: Mapping[str, stats.Estimate | None], threshold: float, unit: str) -> Judged:
-    """``value < threshold`` at every point; the text names the highest of those that decide."""
-    return _all(points, lambda found: below(found, threshold), lambda found: -found.value, "highest", unit)
-
-
-def all_within(points: Mapping[str, stats.Estimate | None], low: float, high: float, unit: str) -> Judged:
-    """``low <= value <= high`` at every point; the text names the one nearest to leaving, or farthest out.
-
-    >>> all_within({"a": stats.Estimate(2.0, 1.0, 8), "b": stats.Estimate(3.0, 1.0, 8)}, -5.0, 5.0, "%").ours
-    'farthest 3.0 ± 1.0 % (b)'
-    """
-    middle = (low + high) / 2.0
-    return _all(
-        points,
-        lambda found: is_within(found, low, high, unit).verdict,
-        lambda found: -abs(found.value - middle),
-        "farthest",
-        unit,
+def _one(found: stats.Estimate | None, allowed: Range, unit: str) -> Judged:
+    verdict, ours = allowed.verdict(found), shown(found, unit)
+    if found is None:
+        return Judged(found, verdict, ours, Test(kind="interval", wording="Nothing was observed to judge this by."))
+    if not found.random:
+        place = f"is {'' if verdict == 'holds' else 'not '}{allowed.place(unit)}"
+        wording = f"The value, {shown(found, unit)}, {place}. {_no_spread(found)}"
+        return Judged(found, verdict, ours, Test(kind="value", wording=wording, random=False))
+    interval = found.interval
+    if interval is None:
+        wording = f"{_runs(found)} no interval, so the value decides nothing; more runs would give one."
+        return Judged(found, verdict, ours, Test(kind="interval", wording=wording))
+    wording = f"The 95 % interval, {allowed.ends(interval, unit)}, {allowed.told(verdict, unit)}."
+    if verdict == "undecided":
+        wording += f" {MORE}"
+    return Judged(
+        found,
+        verdict,
+        ours,
+        Test(kind="interval", wording=wording, interval=interval, confidence=stats.CONFIDENCE),
     )
 
 
-def _all(
-    points: Mapping[str, stats.Estimate | None],
-    judge: Callable[[stats.Estimate | None], Verdict],
-    margin: Callable[[stats.Estimate], float],
-    extreme: str,
-    unit: str,
-) -> Judged:
-    verdicts = {where: _verdict(found, judge, len(points)) for where, found in points.items()}
+MORE = "More or longer runs would make it narrower."
+
+
+def _no_spread(found: stats.Estimate) -> str:
+    return "Nothing in it is random." if found.runs == 1 else f"All {found.runs} runs gave the same value."
+
+
+def _runs(found: stats.Estimate) -> str:
+    return "One run gives" if found.runs == 1 else f"{found.runs} runs give"
+
+
+Points = Mapping[str, stats.Estimate | None]
+
+
+def all_above(points: Points, threshold: float, unit: str) -> Judged:
+    """``value > threshold`` at every point; the text names the lowest of those that decide.
+
+    >>> all_above({"a": exact(2.0), "b": exact(9.0)}, 0.0, "%").ours
+    'lowest 2.0 % (a)'
+    """
+    return _all(points, Range(low=threshold), lambda found: found.value, "lowest", unit)
+
+
+def all_below(points: Points, threshold: float, unit: str) -> Judged:
+    """``value < threshold`` at every point; the text names the highest of those that decide."""
+    return _all(points, Range(high=threshold), lambda found: -found.value, "highest", unit)
+
+
+def all_within(points: Points, low: float, high: float, unit: str) -> Judged:
+    """``low <= value <= high`` at every point; the text names the one nearest to leaving, or farthest out.
+
+    >>> all_within({"a": exact(2.0), "b": exact(3.0)}, -5.0, 5.0, "%").ours
+    'farthest 3.0 % (b)'
+    """
+    middle = (low + high) / 2.0
+    return _all(points, Range(low, high, closed=True), lambda found: -abs(found.value - middle), "farthest", unit)
+
+
+def family(comparisons: int) -> float:
+    """The confidence of each of several intervals that together cover with 95 % probability, or more (Bonferroni).
+
+    >>> family(1), family(10)
+    (0.95, 0.995)
+    """
+    return 1.0 - (1.0 - stats.CONFIDENCE) / comparisons
+
+
+def _all(points: Points, allowed: Range, margin: Callable[[stats.Estimate], float], extreme: str, unit: str) -> Judged:
+    count, wider = len(points), family(max(1, len(points)))
+    verdicts = {where: _verdict(found, allowed, wider) for where, found in points.items()}
     verdict = together(list(verdicts.values()))
     deciding = {where: found for where, found in points.items() if found is not None and verdicts[where] == verdict}
     if not deciding:
-        return Judged(None, "undecided", "no data")
+        wording = f"{_unseen(points)}, so nothing is decided."
+        return Judged(None, "undecided", "no data", Test(kind="every point", wording=wording, comparisons=count))
     where, worst = min(deciding.items(), key=lambda item: margin(item[1]))
-    return Judged(worst, verdict, f"{extreme} {shown(worst, unit)} ({where})")
+    confidence = stats.CONFIDENCE if verdict == "holds" else wider
+    interval = worst.interval_at(confidence)
+    test = Test(
+        kind="every point",
+        wording=_all_wording(points, allowed, verdict, (extreme, where, worst), unit),
+        interval=interval,
+        confidence=None if interval is None else confidence,
+        comparisons=count,
+        random=worst.random if verdict == "does not hold" else any(f is None or f.random for f in points.values()),
+    )
+    widened = f"; widened for {count} comparisons" if interval is not None and confidence > stats.CONFIDENCE else ""
+    return Judged(worst, verdict, f"{extreme} {shown(worst, unit, confidence)} ({where}{widened})", test)
 
 
-def _verdict(found: stats.Estimate | None, judge: Callable[[stats.Estimate | None], Verdict], points: int) -> Verdict:
+def _verdict(found: stats.Estimate | None, allowed: Range, wider: float) -> Verdict:
     """Judge one of several points: to fail, it must fail by the widened interval."""
-    verdict = judge(found)
-    if verdict == "does not hold" and found is not None:
-        return "does not hold" if judge(widened(found, points)) == "does not hold" else "undecided"
+    verdict = allowed.verdict(found)
+    if verdict == "does not hold":
+        return "does not hold" if allowed.verdict(found, wider) == "does not hold" else "undecided"
     return verdict
 
 
-def widened(found: stats.Estimate, points: int) -> stats.Estimate:
-    """The estimate with the interval that is one of ``points`` which all cover with 95 % probability, or more.
+def _all_wording(
+    points: Points, allowed: Range, verdict: Verdict, named: tuple[str, str, stats.Estimate], unit: str
+) -> str:
+    extreme, where, worst = named
+    count = len(points)
+    if verdict == "holds":
+        if all(found is not None and not found.random for found in points.values()):
+            return f"{_each(count, 'value')} is {allowed.place(unit)}. No value has any spread."
+        alone = f"{_each(count, '95 % interval')} is {allowed.place(unit)}"
+        return f"{alone}." if count == 1 else f"{alone}. All must be, so none is widened for their number."
+    if not worst.random:
+        return f"The {extreme} value, {shown(worst, unit)} ({where}), is not {allowed.place(unit)}. {_no_spread(worst)}"
+    interval = worst.interval_at(family(count))
+    if interval is None:
+        return f"{_runs(worst)} no interval at {where}, so nothing is decided; more runs would give one."
+    open_ = "undecided " if verdict == "undecided" else ""
+    told = f"{allowed.ends(interval, unit)}{_widened(count)}, {allowed.told(verdict, unit)}"
+    wording = f"The {extreme} {open_}value is at {where}: its interval, {told}."
+    return f"{wording} {MORE}" if verdict == "undecided" else wording
 
-    >>> widened(stats.Estimate(1.0, 2.3646, 8), 10).half_width
-    4.029...
-    """
-    if found.half_width is None or found.runs < 2:
-        return found
-    degrees = found.runs - 1
-    wider = stats.t_quantile(1.0 - 0.025 / points, degrees) / stats.t_quantile(0.975, degrees)
-    return stats.Estimate(found.value, found.half_width * wider, found.runs)
+
+def _each(count: int, what: str) -> str:
+    return f"The {what}" if count == 1 else f"Each of the {count} {what}s"
+
+
+def _widened(count: int) -> str:
+    if count == 1:
+        return " (95 %)"
+    return f" (95 % for {count} comparisons together, Bonferroni)"
+
+
+def _unseen(points: Points) -> str:
+    if not points:
+        return "There was nothing to compare"
+    missing = [where for where, found in points.items() if found is None]
+    return f"Nothing was observed at {', '.join(missing)}"
 
 
 def together(verdicts: Sequence[Verdict]) -> Verdict:
@@ -195,41 +344,73 @@ def together(verdicts: Sequence[Verdict]) -> Verdict:
     return "holds" if verdicts and set(verdicts) == {"holds"} else "undecided"
 
 
-def most_above(points: Mapping[str, stats.Estimate | None], threshold: float) -> Judged:
+def most_above(points: Points, threshold: float) -> Judged:
     """``value > threshold`` at more than half of the points."""
-    verdicts = [above(found, threshold) for found in points.values()]
+    allowed, count = Range(low=threshold), len(points)
+    verdicts = [allowed.verdict(found) for found in points.values()]
     yes, no = verdicts.count("holds"), verdicts.count("does not hold")
     verdict: Verdict = "undecided"
-    if 2 * yes > len(verdicts):
+    if 2 * yes > count:
         verdict = "holds"
-    elif 2 * no >= len(verdicts) > 0:
+    elif 2 * no >= count > 0:
         verdict = "does not hold"
-    return Judged(None, verdict, f"{yes} of {len(verdicts)} surely, {no} surely not")
+    wording = (
+        f"Intervals of 95 %, {count} in all: {yes} above {threshold:.4g}, {no} below, "
+        f"and {count - yes - no} that contain it or are unknown."
+    )
+    random = any(found is None or found.random for found in points.values())
+    test = Test(kind="most points", wording=wording, comparisons=count, random=random)
+    return Judged(None, verdict, f"{yes} of {count} surely, {no} surely not", test)
 
 
-def some_below(points: Mapping[str, stats.Estimate | None], threshold: float) -> Judged:
+def some_below(points: Points, threshold: float) -> Judged:
     """``value < threshold`` at one point at least, by the widened interval."""
-    return _some(points, lambda found: below(found, threshold))
+    return _some(points, Range(high=threshold), lambda found: found.value)
 
 
-def some_above(points: Mapping[str, stats.Estimate | None], threshold: float) -> Judged:
+def some_above(points: Points, threshold: float) -> Judged:
     """``value > threshold`` at one point at least, by the widened interval."""
-    return _some(points, lambda found: above(found, threshold))
+    return _some(points, Range(low=threshold), lambda found: -found.value)
 
 
-def _some(points: Mapping[str, stats.Estimate | None], judge: Callable[[stats.Estimate | None], Verdict]) -> Judged:
+def _some(points: Points, allowed: Range, rank: Callable[[stats.Estimate], float]) -> Judged:
+    count = len(points)
+    wider = family(max(1, count))
     seen = {where: found for where, found in points.items() if found is not None}
-    sure = [where for where, found in seen.items() if judge(widened(found, len(points))) == "holds"]
+    sure = {where: found for where, found in seen.items() if allowed.verdict(found, wider) == "holds"}
+    random = any(found is None or found.random for found in points.values())
     if sure:
-        return Judged(None, "holds", f"at {', '.join(sure)}")
-    nowhere = len(seen) == len(points) and all(judge(found) == "does not hold" for found in seen.values())
-    return Judged(None, "does not hold" if nowhere and seen else "undecided", "nowhere surely")
+        where, best = min(sure.items(), key=lambda item: rank(item[1]))
+        interval = best.interval_at(wider)
+        if interval is None:
+            wording = f"The value at {where} is {allowed.place('')}. {_no_spread(best)}"
+        else:
+            told = f"{allowed.ends(interval, '')}{_widened(count)}, is {allowed.place('')}"
+            wording = f"The interval at {where}, {told}."
+        test = Test(
+            kind="some point",
+            wording=wording,
+            interval=interval,
+            confidence=None if interval is None else wider,
+            comparisons=count,
+            random=best.random,
+        )
+        return Judged(None, "holds", f"at {', '.join(sure)}", test)
+    nowhere = bool(seen) and len(seen) == count and all(allowed.verdict(f) == "does not hold" for f in seen.values())
+    if nowhere:
+        wording = f"{_each(count, '95 % interval')} {allowed.told('does not hold', '')}."
+    elif not seen:
+        wording = f"{_unseen(points)}, so nothing is decided."
+    else:
+        wording = f"No interval{_widened(count)} is {allowed.place('')}, but not every 95 % interval excludes it."
+    test = Test(kind="some point", wording=wording, comparisons=count, random=random)
+    return Judged(None, "does not hold" if nowhere else "undecided", "nowhere surely", test)
 
 
 def is_none(count: int, of: int) -> Judged:
     """Something counted never happened, though it had occasion to."""
     verdict: Verdict = "does not hold" if count else "holds" if of else "undecided"
-    return Judged(None, verdict, f"{count} of {of}")
+    return counted(count, of, verdict)
 
 
 def is_some(count: int, of: int, *, expected: float = 5.0) -> Judged:
@@ -240,7 +421,18 @@ def is_some(count: int, of: int, *, expected: float = 5.0) -> Judged:
     """
     by_chance = (1.0 - expected / 100.0) ** of
     verdict: Verdict = "holds" if count else "undecided" if by_chance > 0.05 else "does not hold"
-    return Judged(None, verdict, f"{count} of {of}")
+    return counted(count, of, verdict, "" if count else expected_none(expected, by_chance))
+
+
+def expected_none(expected: float, by_chance: float) -> str:
+    """Say how probable it is that nothing is seen where ``expected`` per cent are due."""
+    return f" If {expected:.3g} % were due, that would happen by chance with a probability of {by_chance:.2g}."
+
+
+def counted(count: int, of: int, verdict: Verdict, more: str = "") -> Judged:
+    """Judge by a count of events among so many cases."""
+    seen = f"It was seen in {count} of {of} cases." if of else "There was no case in which it could have been seen."
+    return Judged(None, verdict, f"{count} of {of}", Test(kind="count", wording=seen + more))
 
 
 def is_exactly(value: float, published: float, *, within: float, unit: str) -> Judged:
@@ -249,27 +441,64 @@ def is_exactly(value: float, published: float, *, within: float, unit: str) -> J
     >>> is_exactly(7, 7, within=0, unit="segments").verdict
     'holds'
     """
-    verdict: Verdict = "holds" if abs(value - published) <= within else "does not hold"
-    return Judged(exact(value), verdict, f"{value:.4g} {unit}")
+    near = abs(value - published) <= within
+    allowed = "" if within == 0 else f"within {within:g} of "
+    told = f"is {'' if near else 'not '}{allowed}{_number(published, unit)}"
+    wording = f"The value, {_number(value, unit)}, {told}. Nothing in it is random."
+    return by_value(value, "holds" if near else "does not hold", _number(value, unit), wording)
+
+
+def by_value(value: float, verdict: Verdict, ours: str, wording: str) -> Judged:
+    """Judge by a number in which nothing is random."""
+    return Judged(exact(value), verdict, ours, Test(kind="value", wording=wording, random=False))
 
 
 def exact(value: float) -> stats.Estimate:
     """A value without chance in it."""
-    return stats.Estimate(value, 0.0, 1)
+    return stats.Estimate(value, Same(), 1)
 
 
-DIGITS = (("percent points", 1), ("%", 1), ("s", 3))
+DIGITS = (("percentage points", 1), ("%", 1), ("s", 3))
 """Decimals shown of a value whose unit begins with this word; two of others."""
 
+MOST_DIGITS = 9
+"""Decimals at the most, however near an end is to a threshold."""
 
-def shown(estimate: stats.Estimate | None, unit: str) -> str:
+
+def shown(estimate: stats.Estimate | None, unit: str, confidence: float = stats.CONFIDENCE) -> str:
     """A value with its interval and unit.
 
-    >>> shown(stats.Estimate(0.12345, 0.01, 8), "s"), shown(None, "s")
-    ('0.123 ± 0.010 s', 'no data')
+    >>> shown(exact(0.12345), "s"), shown(None, "s")
+    ('0.123 s', 'no data')
     """
     if estimate is None:
         return "no data"
-    digits = next((digits for word, digits in DIGITS if unit == word or unit.startswith(f"{word} ")), 2)
-    half = "" if estimate.half_width is None else f" ± {estimate.half_width:.{digits}f}"
-    return f"{estimate.value:.{digits}f}{half} {unit}".rstrip()
+    digits = _decimals(unit)
+    interval = estimate.interval_at(confidence)
+    value = text.plain(estimate.value, digits)
+    if interval is None:
+        return f"{value} {unit}".rstrip()
+    if stats.symmetric(estimate.value, interval):
+        half, least = interval[1] - estimate.value, math.pow(10.0, -digits)
+        told = text.plain(half, digits) if half >= least / 2.0 else f"<{text.plain(least, digits)}"
+        return f"{value} ± {told} {unit}".rstrip()
+    return f"{value} {ends(interval, unit)}"
+
+
+def ends(interval: Ends, unit: str, digits: int | None = None) -> str:
+    """An interval by its ends.
+
+    >>> ends((0.0, 12.34), "%")
+    '[0.0, 12.3] %'
+    """
+    digits = _decimals(unit) if digits is None else digits
+    return f"[{text.plain(interval[0], digits)}, {text.plain(interval[1], digits)}] {unit}".rstrip()
+
+
+def _decimals(unit: str) -> int:
+    return next((digits for word, digits in DIGITS if unit == word or unit.startswith(f"{word} ")), 2)
+
+
+def _number(value: float, unit: str) -> str:
+    rounded = float(f"{value:.4g}")
+    return f"{text.short(rounded)} {unit}".rstrip()

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tcpsf import _core, stats
-from tcpsf.report.evaluation import ReportProvenance, Row, Section, Table, TableCell
+from tcpsf.report import text
+from tcpsf.report.evaluation import OWN, ReportProvenance, Row, Section, Table, TableCell
 from tcpsf.reproduce import judge
 from tcpsf.runs import Progress
 
@@ -97,7 +98,7 @@ def _span(experiments: Sequence[Experiment]) -> str:
 
 def counted(value: float) -> stats.Estimate:
     """A number that is counted or read, and no estimate."""
-    return stats.Estimate(float(value), None, 1)
+    return judge.exact(float(value))
 
 
 def conditions(lives: Mapping[str, Live]) -> Section:
@@ -134,22 +135,22 @@ def conditions(lives: Mapping[str, Live]) -> Section:
         )
     table = Table(
         key="conditions",
-        title="How the measurement went",
-        source="ours",
+        title="Conditions of the measurement",
+        source=OWN,
         caption=(
-            "Lost: packets from the server that the emulator dropped, of those offered. Late: how much later than it "
-            "should the emulator delivered packets, median and 99th percentile. Missed: packets that it never saw."
+            "Lost: packets from the server that the emulator dropped, of those offered. Lateness: how late the "
+            "emulator delivered packets, median and 99th percentile. Missed: packets that it never saw."
         ),
-        columns=("path", "fetches", "segments", "lost", "late, median", "late, 99 %", "missed", "failed fetches"),
+        columns=("path", "fetches", "segments", "lost", "lateness, p50", "lateness, p99", "missed", "failed fetches"),
         rows=tuple(rows),
     )
     return Section(
         key="conditions",
-        title="How the measurement went",
-        text=(f"{compared:,} bytes of {fetches:,} fetches were compared with the files.".replace(",", "\u00a0"),),
+        title="Conditions of the measurement",
+        text=(f"{text.count(compared, 'byte')} of {text.count(fetches, 'fetch', 'fetches')} compared with the files.",),
         tables=(table,),
         findings=tuple(
-            judge.finding(key=key, claim=claim, source="ours", published="none", judged=judge.is_none(bad, of))
+            judge.finding(key=key, claim=claim, source=OWN, published="", judged=judge.is_none(bad, of))
             for key, claim, bad, of in (
                 ("every-byte", "Every byte that a client was given is the file's", wrong, fetches),
                 ("no-failure", "Every fetch completed", failed, fetches),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tcpsf import stats
 from tcpsf.papers import smart_framing as paper
-from tcpsf.summary import BIN, RunSummary, Totals, quantile, total
+from tcpsf.summary import RunSummary, Totals, total
 
 ALL: tuple[int, ...] | None = None
 """For ``classes``: all short flows together, whatever their class."""
@@ -88,7 +88,7 @@ def slope(x: Sequence[float], by_x: Sequence[Sequence[float] | None]) -> stats.E
     """Slope of a straight line through each run's points, averaged over the runs.
 
     >>> slope([0.0, 1.0, 2.0], [[1.0, 1.0], [3.0, 3.0], [5.0, 5.0]])
-    Estimate(value=2.0, half_width=0.0, runs=2)
+    Estimate(value=2.0, spread=Same(), runs=2)
     """
     columns = [column for column in by_x if column is not None]
     if len(columns) < len(x):
@@ -123,19 +123,20 @@ def timeouts_a_flow(runs: Sequence[RunSummary]) -> list[float] | None:
 
 def utilisation_percent(runs: Sequence[RunSummary]) -> stats.Estimate | None:
     """How long the bottleneck was sending, in per cent of the time."""
-    return stats.mean([100.0 * _bottleneck(run)["utilisation"] for run in runs])
+    return stats.mean([100.0 * _bottleneck(run)["utilisation"] for run in runs], possible=stats.PERCENT)
 
 
 def queue_bytes(runs: Sequence[RunSummary]) -> stats.Estimate | None:
     """Mean queue before the bottleneck."""
-    return stats.mean([_bottleneck(run)["mean_queue_bytes"] for run in runs])
+    return stats.mean([_bottleneck(run)["mean_queue_bytes"] for run in runs], possible=stats.POSITIVE)
 
 
 def lost_percent(runs: Sequence[RunSummary]) -> stats.Estimate | None:
     """Packets that the bottleneck dropped, in per cent of those offered."""
-    return stats.ratio(
-        [100.0 * _dropped(_bottleneck(run)) for run in runs], [_bottleneck(run)["offered_packets"] for run in runs]
+    found = stats.share(
+        [_dropped(_bottleneck(run)) for run in runs], [_bottleneck(run)["offered_packets"] for run in runs]
     )
+    return None if found is None else found.scaled(100.0)
 
 
 def losses(runs: Sequence[RunSummary]) -> list[float]:
@@ -162,10 +163,9 @@ def greedy_mbps(runs: Sequence[RunSummary]) -> list[float]:
     ]
 
 
-def quantiles(runs: Sequence[RunSummary], share: float) -> list[float] | None:
-    """The time that ``share`` of the completed short flows stayed below, in each run; seconds, to 0.25 %."""
-    found = [quantile(totals.bins, share) for totals in each(runs)]
-    return None if None in found else [value for value in found if value is not None]
+def quantile(runs: Sequence[RunSummary], share: float) -> stats.Estimate | None:
+    """The time that ``share`` of the completed short flows of all runs do not exceed; seconds."""
+    return stats.quantile([totals.times for totals in each(runs)], share)
 
 
 def _bottleneck(run: RunSummary) -> dict[str, float]:
@@ -173,15 +173,11 @@ def _bottleneck(run: RunSummary) -> dict[str, float]:
 
 
 def shares_below(runs: Sequence[RunSummary], seconds: float) -> list[float] | None:
-    """Per cent of the completed short flows that took less than ``seconds``, in each run, to 0.5 % of the time."""
+    """Per cent of the completed short flows that took less than ``seconds``, in each run."""
     totals = each(runs)
     if any(of_run.completed == 0 for of_run in totals):
         return None
-    last = math.log(seconds) / BIN
-    return [
-        100.0 * sum(count for position, count in of_run.bins.items() if position < last) / of_run.completed
-        for of_run in totals
-    ]
+    return [100.0 * of_run.times.below(seconds) / of_run.completed for of_run in totals]
 
 
 def mean(observations: Sequence[float] | None) -> stats.Estimate | None:

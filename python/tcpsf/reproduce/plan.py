@@ -24,7 +24,9 @@ class Scale:
     runs: int
     """Independent runs of each point."""
     duration: str
-    """Simulated time of each run."""
+    """Simulated time of each run, the warm-up included."""
+    warm_up: str = "0s"
+    """Before when nothing is counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,13 @@ cut short, altered, or filed under another key counts as not there.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tcpsf import _core
+from tcpsf.distribution import Distribution
 from tcpsf.finished import build, digest, write
 from tcpsf.result import Batch, Provenance
 from tcpsf.runs import Fold
@@ -23,7 +23,7 @@ from tcpsf.summary import SUMS, Group, RunSummary, SummaryFold, Totals
 if TYPE_CHECKING:
     import polars as pl
 
-FORMAT = "tcpsf.run/2"
+FORMAT = "tcpsf.run/3"
 """What a file holds; counts up when `SummaryFold` sums up otherwise."""
 
 
@@ -115,11 +115,10 @@ def _entry(group: Group, totals: Totals) -> dict[str, Any]:
     return {
         "group": list(group),
         "sums": [getattr(totals, name) for name in SUMS],
-        "bins": sorted(totals.bins.items()),
+        "times": totals.times.to_dict(),
     }
 
 
 def _group(entry: dict[str, Any]) -> tuple[Group, Totals]:
     sums = dict(zip(SUMS, entry["sums"], strict=True))
-    bins = Counter(dict(entry["bins"]))
-    return Group(*entry["group"]), Totals(**sums, bins=bins)
+    return Group(*entry["group"]), Totals(**sums, times=Distribution.from_dict(entry["times"]))

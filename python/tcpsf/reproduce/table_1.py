@@ -6,13 +6,15 @@ The three senders meet the same arrivals and sizes (common random numbers), so t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 from tcpsf import stats
 from tcpsf.errors import TcpsfError
 from tcpsf.papers import smart_framing as paper
+from tcpsf.report.conclusion import conclude
+from tcpsf.report.evaluation import Conclusion, Section
 from tcpsf.reproduce import measure
 from tcpsf.reproduce.claims import findings
 from tcpsf.reproduce.judge import Finding
@@ -22,15 +24,18 @@ from tcpsf.runs import Job, Progress, run_jobs
 from tcpsf.scenario import Scenario
 from tcpsf.summary import Group, RunSummary, SummaryFold, Totals, completion_s, fast_percent, total
 
-SCHEMA = "tcpsf.smart-framing.table-1/1"
+SCHEMA = "tcpsf.smart-framing.table-1/2"
 
+
+HEADLINE = ("middle-gain-fs", "middle-gain-vs", "overall-fast-retransmit-classic")
+"""Keys of the main claims that rest on the table."""
 
 SCALES = {
-    "demo": Scale("demo", 8, "500s"),
-    "quick": Scale("quick", 4, "200s"),
-    "full": Scale("full", paper.FULL_RUNS, paper.FULL_DURATION),
+    "demo": Scale("demo", 8, "700s", paper.WARM_UP),
+    "quick": Scale("quick", 4, "400s", paper.WARM_UP),
+    "full": Scale("full", paper.FULL_RUNS, paper.FULL_DURATION, paper.WARM_UP),
 }
-"""``full`` is the paper's own."""
+"""``full`` is the paper's own, but for the warm-up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +47,7 @@ class Cell:
     """``None`` where no loss was noticed at all."""
     flows: int
     unfinished: int
-    """Flows that the end of the run cut off; they are in no mean."""
+    """Flows that were not complete when the run ended for good, after its drain; they are in no mean."""
     fast_retransmits: int
     timeouts: int
     published: paper.Cell | None
@@ -78,15 +83,28 @@ class Table1:
     provenance: dict[str, Provenance]
     """Of each variant's first run; the others differ in the seed alone."""
 
+    @property
+    def claims(self) -> Section:
+        """The claims as a section of a report."""
+        why = "" if self.changes else paper.WHY
+        return Section(key="claims", title="Claims of the paper", findings=self.findings, why=why)
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """The findings in three sentences."""
+        return conclude((self.claims,), headline=HEADLINE)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, as ``report/schema/table-1.json`` describes it."""
         return {
             "schema": SCHEMA,
+            "conclusion": self.conclusion.to_dict(),
             "paper": paper.CITATION,
             "version": self.version,
             "scale": self.scale.name,
             "runs": self.scale.runs,
             "duration": self.scale.duration,
+            "warm_up": self.scale.warm_up,
             "changes": self.changes,
             "seeds": list(self.seeds),
             "variants": [{"key": v.key, "label": v.label, "sender": v.sender} for v in paper.VARIANTS],
@@ -147,7 +165,7 @@ def table_1(
 
 
 def _scenario(variant: paper.Variant, scale: Scale, changes: Mapping[str, Any]) -> Scenario:
-    scenario = paper.web_scenario(sender=variant.sender, duration=scale.duration)
+    scenario = replace(paper.web_scenario(sender=variant.sender, duration=scale.duration), warm_up=scale.warm_up)
     for path, value in changes.items():
         scenario = scenario.with_value(path, value)
     return scenario

@@ -9,7 +9,7 @@ from typing import Literal
 from tcpsf.models import packet_discard as model
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import smart_framing as framing
-from tcpsf.report.evaluation import Row, Table, TableCell
+from tcpsf.report.evaluation import OWN, Row, Table, TableCell
 from tcpsf.reproduce import judge, measure
 from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.judge import Finding
@@ -76,7 +76,7 @@ def _padding() -> Table:
     return Table(
         key="padding",
         title="What a segment takes in cells",
-        source="ours",
+        source=OWN,
         caption=(
             "40 bytes of headers and AAL5's 8 fill one cell's payload exactly: a segment takes that cell and one for "
             "every 48 bytes begun. Multiples of 48 leave nothing empty."
@@ -128,7 +128,7 @@ def _gains(seen: Mapping[str, BySender]) -> Part:
     table = Table(
         key="framing-atm",
         title="Framing over a line of packets and over one of cells",
-        source="ours",
+        source=OWN,
         caption=(
             "The Smart Framing paper's flows at half load, over a bottleneck of 10 Mb/s, 50 ms and 150 kB: in packets, "
             "or in 2830 cells that drop the rest of a damaged packet. An access line of 100 Mb/s leads there."
@@ -154,14 +154,14 @@ def _claims(seen: Mapping[str, BySender]) -> Iterator[Finding]:
         yield judge.finding(
             key=f"framing-gains-over-cells-{key}",
             claim=f"{label} still shortens short flows where the line is one of cells",
-            source="ours",
-            published="–",
+            source=OWN,
+            published="",
             judged=judge.is_above(measure.mean(gains["cells"]), 0.0, "%"),
         )
         yield judge.finding(
             key=f"framing-less-over-cells-{key}",
             claim=f"{label} gains less over cells than over packets",
-            source="ours",
-            published="–",
-            judged=judge.is_below(measure.paired(gains["cells"], gains["packets"]), 0.0, "percent points"),
+            source=OWN,
+            published="",
+            judged=judge.is_below(measure.paired(gains["cells"], gains["packets"]), 0.0, "percentage points"),
         )

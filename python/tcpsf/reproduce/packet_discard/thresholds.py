@@ -30,7 +30,7 @@ from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.summary import RunSummary
 
 FLAT = {"plain": ("Plain ATM", networks.PLAIN), "ppd": ("PPD", networks.PPD)}
-"""Policies that know no threshold."""
+"""Policies that have no threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ def _figure(
         key=f"fig-{number}",
         title=f"{what} in {topology.label}",
         source=f"{paper.SHORT}, Fig. {number}",
-        caption="Plain ATM, partial and early packet discard. Plain ATM and PPD know no threshold.",
+        caption="Plain ATM, partial and early packet discard. Plain ATM and PPD have no threshold.",
         x=THRESHOLD,
         y=y,
         series=(
@@ -185,7 +185,7 @@ def _figure_8(seen: Seen, in_a: Seen) -> Part:
         seen,
         measure,
         published=(PublishedPoint(x=top, y=paper.EPD_BEST),),
-        notes=("The published point is EPD's maximum, which is printed without its threshold: drawn at that of ours.",),
+        notes=("The published point is EPD's maximum, printed without its threshold: drawn where tcpsf has it.",),
     )
     return Part(figures=(figure,), findings=tuple(_claims_8(seen, in_a, top)))
 
@@ -230,7 +230,7 @@ def _figure_9(seen: Seen) -> Part:
         active,
         published=(PublishedPoint(x=top, y=paper.EPD_ACTIVE),),
         notes=(
-            "The published point is printed without its threshold: drawn where our throughput is highest.",
+            "The published point is printed without its threshold: drawn where the simulated throughput is highest.",
             "Section 3 has 49 % idle, section 5 has 49 % active.",
         ),
     )
@@ -238,7 +238,7 @@ def _figure_9(seen: Seen) -> Part:
         key="b-epd-active",
         claim="Topology B: with EPD connections are active about half of the time (49 to 51 %, within 5 points)",
         source="sections 3 and 5, Fig. 9",
-        published=f"{paper.EPD_ACTIVE:.0%} or {1 - paper.EPD_IDLE:.0%}",
+        published=f"{paper.EPD_ACTIVE:g} or {1 - paper.EPD_IDLE:g}",
         judged=judge.is_within(mean(seen.epd[top], active), paper.EPD_ACTIVE - ABOUT, 1.0 - paper.EPD_IDLE + ABOUT, ""),
     )
     return Part(figures=(figure,), findings=(finding,))

@@ -106,7 +106,7 @@ def _line(key: str, label: str, curve: Curve, *, begin: float = 0.0, end: float 
         key,
         label,
         [at for at, _ in shown],
-        [stats.Estimate(value, None, 1) for _, value in shown],
+        [judge.exact(value) for _, value in shown],
         style="step",
     )
 
@@ -165,7 +165,7 @@ def _claims_15(pair: Pair) -> Iterator[Finding]:
 
 def _figure_16(pair: Pair) -> Part:
     line = _line("bpd", "BPD", _windows(pair.bpd[0]), begin=SETTLED_S, end=SETTLED_S + SHORT_S)
-    figure = _figure(16, "Congestion window with BPD, a short time of it", "As Fig. 15, one second.", CWND, (line,))
+    figure = _figure(16, "Congestion window with BPD (one second, enlarged)", "One second of Fig. 15.", CWND, (line,))
     return Part(figures=(replace(figure, notes=(SAWTOOTH,)),))
 
 
@@ -220,15 +220,24 @@ def _peak(run: RunSummary) -> float:
 
 
 def _figure_18(pair: Pair) -> Part:
-    lines = (_line("epd", "EPD", _occupied(pair.epd[0])), _line("bpd", "BPD", _occupied(pair.bpd[0])))
-    figure = _figure(
-        18,
-        "The switch's buffer with EPD and with BPD",
-        "Topology B; the EPD-threshold and BPD's lower threshold are half of the buffer, Gap 25, upper threshold 0.9.",
-        OCCUPIED,
-        lines,
+    figures = tuple(
+        replace(_figure(18, f"The switch's buffer with {label}", caption, OCCUPIED, (line,)), key=f"fig-18-{key}")
+        for key, label, caption, line in (
+            (
+                "epd",
+                "EPD",
+                "Topology B, EPD-threshold half of the buffer.",
+                _line("epd", "EPD", _occupied(pair.epd[0])),
+            ),
+            (
+                "bpd",
+                "BPD",
+                "Topology B, lower threshold half of the buffer, upper threshold 0.9, Gap 25.",
+                _line("bpd", "BPD", _occupied(pair.bpd[0])),
+            ),
+        )
     )
-    return Part(figures=(figure,), findings=tuple(_claims_18(pair)))
+    return Part(figures=figures, findings=tuple(_claims_18(pair)))
 
 
 def _claims_18(pair: Pair) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tcpsf import stats
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report.evaluation import Row, Table, TableCell
+from tcpsf.report.evaluation import OWN, Row, Table, TableCell
 from tcpsf.reproduce.evaluation import Heading
 from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.plan import Case, Runs
@@ -48,27 +48,27 @@ SMALL_WINDOW = (
 HEADINGS = (
     Heading(
         "fairness",
-        "Ours: flows of one kind share the line",
+        "Beyond the paper: flows of one kind share the line",
         ("Not in the paper: some flows of one sender, started within a second, share the basic bottleneck for 60 s.",),
     ),
     Heading(
         "coexistence",
-        "Ours: beside other senders",
+        "Beyond the paper: beside other senders",
         ("Not in the paper: one flow of the first sender and one of the second share the basic bottleneck for 60 s.",),
     ),
     Heading(
         "wireless",
-        "Ours: wireless loss",
+        "Beyond the paper: wireless loss",
         ("Not in the paper: the last hop of the basic network loses packets at random, acknowledgements not.",),
     ),
     Heading(
         "delayed-acks",
-        "Ours: delayed acknowledgements",
+        "Beyond the paper: delayed acknowledgements",
         ("Not in the paper: the receiver acknowledges every second packet, or after 200 ms.",),
     ),
     Heading(
         "small-window",
-        "Ours: the small window, with framing",
+        "Beyond the paper: the small window, with framing",
         (SMALL_WINDOW,),
     ),
 )
@@ -217,7 +217,7 @@ def _delayed_table(runs: BySender) -> Part:
     table = Table(
         key="delayed-acks",
         title="The basic bottleneck with delayed acknowledgements",
-        source="ours, beside Table 2",
+        source=f"{OWN}, beside Table 2",
         caption="One run of 10 s; nothing is random in it.",
         columns=("protocol", *(name for name, *_ in columns(micro=False))),
         rows=rows,
@@ -266,7 +266,7 @@ def _small_window() -> Exhibit:
         table = Table(
             key="small-window",
             title="Completion time of short transfers under loss",
-            source="ours",
+            source=OWN,
             caption="Transfers on the same seeds; the gain is that of framing.",
             columns=("sender", "full-sized", "framed", "gain"),
             rows=tuple(rows),

@@ -18,9 +18,18 @@ SCALES = {
 """The paper made one run of each; what it leaves open is an ensemble here."""
 
 NETWORK = (
-    "A greedy flow of 1000-byte packets over a line of 1.5 Mb/s with room for 17 packets, 40 ms one way, for 10 s. How "
-    "the text is read:"
+    "A greedy flow of 1000-byte packets over a line of 1.5 Mb/s with room for 17 packets, 40 ms one way, for 10 s. "
+    "Assumptions where the text leaves a choice:"
 )
+
+HEADLINE = (
+    "basic-sc-1.5-delay-gain",
+    "basic-similar-throughput",
+    "reverse-sc-5-above-reno",
+    "asymmetric-reno-utilisation",
+    "basic-sc-1.5-variance-gain",
+)
+"""Keys of the paper's main claims."""
 
 HEADINGS = (
     Heading(
@@ -28,16 +37,19 @@ HEADINGS = (
         "The basic bottleneck",
         (NETWORK,),
         paper.READINGS,
+        why=basic.WHY,
     ),
     Heading(
         reverse.SECTION,
-        "Traffic on the way back",
-        ("The same network with a Reno source on the far side, whose data share the acknowledgements' way.",),
+        "Traffic on the return path",
+        ("The same network with a Reno source on the far side, whose data share the acknowledgements' path.",),
+        why=reverse.WHY,
     ),
     Heading(
         asymmetric.SECTION,
         "Asymmetric links",
-        ("2.4 Mb/s forward with 9 packets of buffer, and a way back that carries one ACK for three packets.",),
+        ("2.4 Mb/s forward with 9 packets of buffer, and a return path that carries one ACK for three packets.",),
+        why=asymmetric.WHY,
     ),
     *beyond.HEADINGS,
     *paths.HEADINGS,
@@ -54,9 +66,10 @@ def prepare(
     scale = scale_of(scale, SCALES)
     exhibits = chosen(_exhibits(), only)
     return Evaluation(
-        title="TCP Santa Cruz: the evaluation, made again",
+        title="TCP Santa Cruz: evaluation reproduced",
         subtitle=f"{paper.CITATION}.",
         headings=HEADINGS,
+        headline=HEADLINE,
         scale=scale,
         exhibits=exhibits,
         plan=plan_of(exhibits, seeds=seeds_of(seed, scale)),

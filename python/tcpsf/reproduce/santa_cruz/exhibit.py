@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from tcpsf import stats
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.report.evaluation import Axis, Figure, Row, Table, TableCell
+from tcpsf.report import text
+from tcpsf.report.evaluation import OWN, Axis, Figure, Row, Table, TableCell
 from tcpsf.reproduce import judge
 from tcpsf.reproduce.exhibit import Exhibit, Part, series
 from tcpsf.reproduce.judge import Finding
@@ -209,7 +210,7 @@ def senders_table(
             middle = stats.Estimate(statistics.median(values), None, len(values))
             cells.append(TableCell(ours=middle, published=theirs(published(sender)), unit=unit))
             if ranges:
-                cells.append(f"{values[0]:.3g} to {values[-1]:.3g}")
+                cells.append(text.span(values[0], values[-1]))
         rows.append(Row(label=sender.label, cells=tuple(cells)))
     heads = [head for name, *_ in shown for head in ((f"{name}, median", "range") if ranges else (name,))]
     return Table(
@@ -241,7 +242,7 @@ def means_table(
         )
         for each in senders
     )
-    return Table(key=key, title=title, source="ours", caption=caption, columns=("sender", *columns), rows=rows)
+    return Table(key=key, title=title, source=OWN, caption=caption, columns=("sender", *columns), rows=rows)
 
 
 def over_time(
@@ -260,7 +261,7 @@ def over_time(
         lines = []
         for sender in senders:
             run = runs[sender.key][0]
-            points = [stats.Estimate(round(value, 4), None, 1) for value in of(run)]
+            points = [judge.exact(round(value, 4)) for value in of(run)]
             lines.append(series(sender.key, sender.label, [round(at, 6) for at in run.times_s], points, style="step"))
         heading = f"{title}: {what}"
         return Figure(key=key, title=heading, source=source, caption=caption, x=TIME, y=y, series=tuple(lines))

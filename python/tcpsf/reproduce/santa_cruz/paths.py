@@ -48,12 +48,12 @@ OVERTAKES = (
 HEADINGS = (
     Heading(
         "path-change",
-        "Ours: the path changes",
+        "Beyond the paper: the path changes",
         (CHANGES,),
     ),
     Heading(
         "out-of-order",
-        "Ours: packets out of order",
+        "Beyond the paper: packets out of order",
         (OVERTAKES,),
     ),
 )

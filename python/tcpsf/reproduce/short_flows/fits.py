@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tcpsf import stats
 from tcpsf.errors import TcpsfError
+from tcpsf.intervals import EVERYTHING, Ends, Student
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows as paper
 
@@ -197,7 +198,7 @@ def _floats(column: pl.Series) -> Array:
 
 def off(found: Seen, model: Model, *, where: Array | None = None) -> stats.Estimate | None:
     """Mean |ln(time/model)| over the transfers, or over those for which ``where`` is not 0."""
-    return _over(np.abs(found.logs(model)), where)
+    return _over(np.abs(found.logs(model)), where, stats.POSITIVE)
 
 
 def bias(found: Seen, model: Model) -> stats.Estimate | None:
@@ -214,11 +215,11 @@ def spread(found: Seen, where: Array) -> stats.Estimate | None:
     """Mean |ln| of how far times are from what transfers without a loss take, size for size by the shape of (1)."""
     logs = found.logs(LOSSLESS)
     without = logs[found.clean > 0.0]
-    return _over(np.abs(logs - np.median(without)), where) if without.size else None
+    return _over(np.abs(logs - np.median(without)), where, stats.POSITIVE) if without.size else None
 
 
-def _over(values: Array, where: Array | None) -> stats.Estimate | None:
-    return stats.mean((values if where is None else values[where > 0.0]).tolist())
+def _over(values: Array, where: Array | None, possible: Ends = EVERYTHING) -> stats.Estimate | None:
+    return stats.mean((values if where is None else values[where > 0.0]).tolist(), possible=possible)
 
 
 def longer(found: Seen, model: Model) -> stats.Estimate | None:
@@ -227,7 +228,9 @@ def longer(found: Seen, model: Model) -> stats.Estimate | None:
     if told is None:
         return None
     value = math.exp(told.value)
-    return stats.Estimate(value, None if told.half_width is None else value * told.half_width, told.runs)
+    if not isinstance(told.spread, Student):
+        return stats.Estimate(value, told.spread, told.runs)
+    return stats.Estimate(value, Student(value * told.spread.error, told.spread.degrees, stats.POSITIVE), told.runs)
 
 
 BIN_BYTES = 8000
@@ -250,4 +253,7 @@ def off_medians(found: Seen, model: Model) -> stats.Estimate | None:
     bins = by_size(found)
     sizes = np.asarray([middle for middle, _ in bins])
     medians = np.asarray([np.median(times) for _, times in bins])
-    return stats.mean(np.abs(np.log(medians / model.seconds(sizes, found.path))).tolist()) if bins else None
+    if not bins:
+        return None
+    logs = np.abs(np.log(medians / model.seconds(sizes, found.path)))
+    return stats.mean(logs.tolist(), possible=stats.POSITIVE)

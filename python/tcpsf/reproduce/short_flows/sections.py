@@ -10,7 +10,7 @@ import numpy as np
 from tcpsf import stats
 from tcpsf.live import measure
 from tcpsf.papers import short_flows as paper
-from tcpsf.report.evaluation import Axis, Figure, Point, Row, Section, Series, Table, TableCell
+from tcpsf.report.evaluation import OWN, Axis, Figure, Point, Row, Section, Series, Table, TableCell
 from tcpsf.report.model import line
 from tcpsf.reproduce import judge
 from tcpsf.reproduce.judge import Finding
@@ -32,7 +32,19 @@ ENOUGH = 20
 """Transfers with a loss, without which a path says nothing about them."""
 ALIKE = 0.05
 """Share: how near two mean times shall be to go as the same."""
-NAMED = {"kernel": "the kernel", "ours": "our host"}
+NAMED = {"kernel": "the kernel", "ours": "tcpsf"}
+HEADLINE = (
+    "short-flows-lossless-kernel",
+    "short-flows-short-kernel",
+    "short-flows-steady-kernel",
+    "short-flows-lossy-kernel",
+    "short-flows-lossy-short-kernel",
+)
+"""Keys of the paper's main claims."""
+WHY = (
+    "the kernel's window grows by the segments acknowledged and not by the acknowledgments, and at loss rates of 0.02 "
+    "to 0.3 % few transfers lose more than one segment, so that a model without loss stays close"
+)
 
 
 def sections(cells: Cells) -> tuple[Section, ...]:
@@ -41,7 +53,7 @@ def sections(cells: Cells) -> tuple[Section, ...]:
     measured = Section(
         key="short-flows",
         title="Section 6: transfers of 1 to 128 000 bytes",
-        text=(_kernel(cells), "How the text is read:"),
+        text=(_kernel(cells), "Assumptions where the text leaves a choice:"),
         items=paper.READINGS,
         figures=tuple(_figure(host, found) for host in PATHS),
         tables=(_paths(cells, found),),
@@ -49,6 +61,7 @@ def sections(cells: Cells) -> tuple[Section, ...]:
     fitted = Section(
         key="short-flows-fits",
         title="How the models fit",
+        why=WHY,
         tables=(_off(found), _off_medians(found), _longer(found), _by_loss(found)),
         findings=tuple(_findings(cells, found)),
     )
@@ -66,7 +79,7 @@ def _figure(host: paper.Host, found: AllSeen) -> Figure:
     series = [
         _seen("kernel", "kernel, mean", kernel, stats.mean),
         _seen("kernel-median", "kernel, median", kernel, _median),
-        _seen("ours", "our host, mean", ours, stats.mean),
+        _seen("ours", "tcpsf, mean", ours, stats.mean),
     ]
     sizes = np.asarray(CURVE_BYTES, dtype=np.float64)
     series += [
@@ -75,10 +88,10 @@ def _figure(host: paper.Host, found: AllSeen) -> Figure:
     ]
     return Figure(
         key=host.key,
-        title=f"{host.figure}: {host.name}" if host in paper.HOSTS else "A path of ours that loses more",
-        source=f"{paper.CITATION}, {host.figure}" if host in paper.HOSTS else "ours",
-        caption=f"{len(kernel.seconds)} transfers from the kernel and {len(ours.seconds)} from our host, put together "
-        f"by {fits.BIN_BYTES // 1000} kB of size. The models have what was measured with the kernel.",
+        title=f"{host.figure}: {host.name}" if host in paper.HOSTS else "A path with more loss, not in the paper",
+        source=f"{paper.SHORT}, {host.figure}" if host in paper.HOSTS else OWN,
+        caption=f"{len(kernel.seconds)} transfers from the kernel and {len(ours.seconds)} from tcpsf, grouped "
+        f"by size in steps of {fits.BIN_BYTES // 1000} kB. The models use the path as measured with the kernel.",
         x=Axis(label="size", unit="bytes", scale="linear", low=0.0),
         y=Axis(label="time", unit="s", scale="linear", low=0.0),
         series=tuple(series),
@@ -119,15 +132,15 @@ def _paths(cells: Cells, found: AllSeen) -> Table:
         )
     return Table(
         key="short-flows-paths",
-        title="What the models are told",
-        source=paper.SOURCE,
+        title="Parameters of the models",
+        source=paper.SHORT_SOURCE,
         caption="As measured: mean round trip and timer at the end of the connections, packets lost each way, the "
         "window that the clients offered at the end (median), payload of full-sized segments.",
         columns=("path, sender", "transfers", "RTT", "RTO", "loss", "loss back", "window", "MSS"),
         rows=tuple(rows),
         notes=(
             (
-                "RTO: the kernel's is the round trip plus 200 ms at the least, our host's 200 ms at the least; the "
+                "RTO: the kernel's is the round trip plus 200 ms at the least, tcpsf's 200 ms at the least; the "
                 "paper's host had shorter ones. RTT: the paper's is above the ping of its Table 1 by 2 to 43 ms. MSS: "
                 "timestamps take 12 bytes."
             ),
@@ -140,12 +153,12 @@ def _off(found: AllSeen) -> Table:
         found,
         notes=(
             (
-                "(1) and (14) know of no limit to the window. One that doubles meets those of Figs. 18 to 20 in the "
-                "longer transfers, which the model of 2000 takes in."
+                "Models (1) and (14) have no window limit; in Figs. 18 to 20 longer transfers reach the receiver's, "
+                "which the model of 2000 includes."
             ),
         ),
         key="short-flows-off",
-        title="How far off the models are",
+        title="Model error",
         caption="Mean |ln(time/model)| over the transfers: up to 0.2 close, up to 0.35 reasonable, above poor.",
         read=fits.off,
     )
@@ -155,9 +168,9 @@ def _off_medians(found: AllSeen) -> Table:
     return _fits(
         found,
         key="short-flows-off-medians",
-        title="How far off the medians the models are",
-        caption=f"Mean |ln(median/model)| over the sizes, {fits.BIN_BYTES // 1000} kB put together. Where much is lost "
-        "transfers of one size differ, so that no curve comes near them all; it may still be near their medians.",
+        title="Model error against the medians",
+        caption=f"Mean |ln(median/model)| over the sizes, in steps of {fits.BIN_BYTES // 1000} kB. With much loss "
+        "transfers of one size differ, so that no curve is near all of them; it may still be near their medians.",
         read=fits.off_medians,
     )
 
@@ -166,7 +179,7 @@ def _longer(found: AllSeen) -> Table:
     return _fits(
         found,
         key="short-flows-longer",
-        title="Measured time to the models' time",
+        title="Measured time over the models' time",
         caption="Geometric mean over the transfers: above 1 where they take longer than the model says.",
         read=fits.longer,
     )
@@ -176,7 +189,7 @@ def _fits(found: AllSeen, *, key: str, title: str, caption: str, read: Read, not
     return Table(
         key=key,
         title=title,
-        source=paper.SOURCE,
+        source=paper.SHORT_SOURCE,
         caption=caption,
         columns=("path, sender", *(model.label for model in fits.MODELS)),
         rows=tuple(
@@ -203,7 +216,7 @@ def _by_loss(found: AllSeen) -> Table:
     return Table(
         key="short-flows-by-loss",
         title="Transfers with and without a loss",
-        source=paper.SOURCE,
+        source=paper.SHORT_SOURCE,
         caption="Mean |ln(time/model)| over the transfers in which nothing was lost that was noticed, and over those "
         "whose sender sent a segment again. A lost acknowledgment is hardly ever noticed.",
         columns=(
@@ -242,28 +255,28 @@ def _as_the_text_says(sender: Sender, found: AllSeen) -> Iterator[Finding]:
         yield judge.finding(
             key=f"short-flows-{model.key}-{sender}",
             claim=f"{told} with w = 2 and r = 1.5 is a reasonably close fit ({who})",
-            source=paper.SOURCE,
+            source=paper.SHORT_SOURCE,
             published="reasonably close",
             judged=judge.all_below({name: fits.off(each, model) for name, each in hosts.items()}, paper.FAIR, ""),
         )
     yield judge.finding(
         key=f"short-flows-steady-{sender}",
         claim=f"the fit of the steady-state model (4) is poor in each case ({who})",
-        source=paper.SOURCE,
+        source=paper.SHORT_SOURCE,
         published="poor",
         judged=judge.all_above({name: fits.off(each, fits.STEADY) for name, each in hosts.items()}, paper.FAIR, ""),
     )
     yield judge.finding(
         key=f"short-flows-steady-short-{sender}",
         claim=f"(4) predicts too short a time, ln(time/model) is above 0 ({who})",
-        source=paper.SOURCE,
+        source=paper.SHORT_SOURCE,
         published="a short transfer time",
         judged=judge.all_above({name: fits.bias(each, fits.STEADY) for name, each in hosts.items()}, 0.0, ""),
     )
 
 
 def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
-    where = f"{paper.CITATION}, {ADAPTIVE.figure}"
+    where = f"{paper.SHORT}, {ADAPTIVE.figure}"
     adaptive, delayed = (
         {sender: Cell(host=ADAPTIVE, sender=sender, acks=acks) for sender in SENDERS} for acks in ("kernel", "delayed")
     )
@@ -279,7 +292,7 @@ def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
     tighter = [fits.off(found[each["ours"]], fits.LOSSLESS) for each in (adaptive, delayed)]
     yield judge.finding(
         key="fig-17-delayed",
-        claim="with acknowledgments delayed from the first on, (1) with r = 1.5 is less off (our host sending)",
+        claim="with acknowledgments delayed from the first on, (1) with r = 1.5 is less off (tcpsf sending)",
         source=where,
         published="suspected",
         judged=judge.is_above(stats.apart(*tighter), 0.0, ""),
@@ -288,16 +301,16 @@ def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
     yield judge.finding(
         key="fig-17-kernel-counts-segments",
         claim=f"for a kernel that counts the segments acknowledged it is the same: mean times within {ALIKE:.0%}",
-        source="ours",
-        published="none",
+        source=OWN,
+        published="",
         judged=judge.is_within(ratio, 1.0 - ALIKE, 1.0 + ALIKE, "times"),
     )
     hosts = _on(paper.HOSTS, "kernel", found)
     yield judge.finding(
         key="short-flows-doubling",
         claim="so r = 2 is nearer to the kernel's transfers than r = 1.5, in (1), at all four",
-        source="ours",
-        published="none",
+        source=OWN,
+        published="",
         judged=judge.all_above(
             {name: fits.nearer(each, fits.LOSSLESS_2, fits.LOSSLESS) for name, each in hosts.items()}, 0.0, ""
         ),
@@ -313,7 +326,7 @@ def _losses(sender: Sender, found: AllSeen) -> Iterator[Finding]:
         key=f"fig-20-variance-{sender}",
         claim=f"the wide variance of Fig. 20 is due to the loss: transfers with one are farther from the middle of "
         f"those without ({who} sending)",
-        source=f"{paper.CITATION}, {last.figure}",
+        source=f"{paper.SHORT}, {last.figure}",
         published="due to the loss rate",
         judged=judge.is_above(stats.apart(*parts), 0.0, ""),
     )
@@ -321,7 +334,7 @@ def _losses(sender: Sender, found: AllSeen) -> Iterator[Finding]:
     yield judge.finding(
         key=f"short-flows-clean-{sender}",
         claim=f"(1) is a very close fit where nothing is lost (r = 1.5, all five paths, {who} sending)",
-        source=f"{paper.CITATION}, section 8",
+        source=f"{paper.SHORT}, section 8",
         published="very close",
         judged=judge.all_below(
             {name: fits.off(each, fits.LOSSLESS, where=each.clean) for name, each in every.items()}, paper.CLOSE, ""
@@ -330,7 +343,7 @@ def _losses(sender: Sender, found: AllSeen) -> Iterator[Finding]:
     yield judge.finding(
         key=f"short-flows-lossy-{sender}",
         claim=f"(1) is a poor fit where something is lost (r = 1.5, paths with {ENOUGH} such transfers, {who} sending)",
-        source=f"{paper.CITATION}, section 8",
+        source=f"{paper.SHORT}, section 8",
         published="poor",
         judged=judge.all_above(
             {
@@ -347,7 +360,7 @@ def _losses(sender: Sender, found: AllSeen) -> Iterator[Finding]:
         yield judge.finding(
             key=f"short-flows-lossy-{model.key}-{sender}",
             claim=f"{told} at {100.0 * LOSSY.loss:g} % loss too (medians by size, {who} sending)",
-            source=f"{paper.CITATION}, section 8",
+            source=f"{paper.SHORT}, section 8",
             published="0 to 15 % loss" if model is fits.SHORT else "simulated, moderate to high loss",
             judged=judge.is_below(fits.off_medians(lossy, model), paper.FAIR, ""),
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tcpsf.live.experiment import Acks, Experiment, Kernel
 from tcpsf.papers import short_flows as paper
+from tcpsf.report.conclusion import conclude
 from tcpsf.report.evaluation import Report
 from tcpsf.reproduce.live import Measure, Started, Told, conditions, measured
 from tcpsf.scenario import PacketLoss
@@ -20,10 +21,12 @@ Sender = Literal["kernel", "ours"]
 KERNEL = Kernel(congestion="reno", initial_window=paper.INITIAL_WINDOW)
 OURS = f"reno+sack / full / iw={paper.INITIAL_WINDOW}"
 SENDERS: tuple[Sender, ...] = ("kernel", "ours")
+SHOWN: dict[Sender, str] = {"kernel": "kernel", "ours": "tcpsf"}
+"""How reports call them."""
 RTO_MIN = "200ms"
 """Of Linux now; the paper has a mean timer of 150 ms in Fig. 19."""
 
-LOSSY = paper.Host(figure="lossy", name="ours", transfers=0, rtt_ms=100, rto_ms=0, loss=0.03, window_kb=32)
+LOSSY = paper.Host(figure="lossy", name="this project", transfers=0, rtt_ms=100, rto_ms=0, loss=0.03, window_kb=32)
 """A path of ours, where transfers do lose something."""
 PATHS = (*paper.HOSTS, LOSSY)
 ADAPTIVE = paper.HOSTS[0]
@@ -61,9 +64,9 @@ class Cell:
         """How it is called.
 
         >>> Cell(host=paper.HOSTS[0], sender="ours", acks="delayed").name
-        'Fig. 17, ours, delayed ACKs'
+        'Fig. 17, tcpsf, delayed ACKs'
         """
-        return f"{self.host.figure}, {self.sender}" + (", delayed ACKs" if self.acks == "delayed" else "")
+        return f"{self.host.figure}, {SHOWN[self.sender]}" + (", delayed ACKs" if self.acks == "delayed" else "")
 
 
 CELLS = (
@@ -97,7 +100,7 @@ def prepare(
     Paths use the seeds ``seed``, ``seed + 1``, …, so that senders on one path fetch the same at the same moments.
 
     >>> [each.name for each in prepare().experiments][:2]
-    ['Fig. 17, kernel', 'Fig. 17, ours']
+    ['Fig. 17, kernel', 'Fig. 17, tcpsf']
     """
     scale = SCALES[scale] if isinstance(scale, str) else scale
     experiments = tuple(
@@ -131,15 +134,16 @@ def evaluate(
     found: Callable[[int], None] | None = None,
 ) -> tuple[Report, Mapping[str, Live]]:
     """Make the experiments that ``store`` does not have, and report on all; see `live.measured`."""
-    from tcpsf.reproduce.short_flows.sections import sections
+    from tcpsf.reproduce.short_flows.sections import HEADLINE, sections
 
     started = Started()
     lives = measured(wanted.experiments, measure=measure, store=store, progress=progress, found=found)
     parts = (*sections({cell: lives[cell.name] for cell in CELLS}), conditions(lives))
     report = Report(
-        title="Short TCP transfers, Figs. 17 to 20, measured on live kernels",
-        subtitle=f"{paper.CITATION}; this machine's kernel and our server as senders, its kernel as the clients, an "
-        "emulated path between them.",
+        title="Short TCP transfers, Figs. 17 to 20: measured on live kernels",
+        conclusion=conclude(parts, headline=HEADLINE),
+        subtitle=f"{paper.CITATION}. Senders are this machine's kernel and `tcpsf serve`, clients this machine's "
+        "kernel, with an emulated path between them.",
         sections=parts,
         provenance=started.provenance(wanted.experiments, command=wanted.command, scale=wanted.scale.name),
     )

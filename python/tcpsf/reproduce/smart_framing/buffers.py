@@ -12,7 +12,7 @@ from tcpsf.reproduce import judge, measure
 from tcpsf.reproduce.exhibit import Exhibit, Part, bars, series
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Case, Runs
-from tcpsf.reproduce.smart_framing.exhibit import FRAMED, GAIN, JOURNAL, SECONDS, UNSTABLE, Setting
+from tcpsf.reproduce.smart_framing.exhibit import FRAMED, GAIN, JOURNAL, SECONDS, Setting, unstable
 from tcpsf.summary import RunSummary
 
 ByChunk = Mapping[int, Mapping[str, Sequence[RunSummary]]]
@@ -63,6 +63,15 @@ def _direct(variant: paper.Variant, chunk: int, setting: Setting) -> Case:
 
 def _figure(key: str, title: str, caption: str, runs: ByChunk, notes: tuple[str, ...]) -> Figure:
     chunks = [str(chunk) for chunk in runs]
+    lines = tuple(
+        series(
+            variant.key,
+            variant.label,
+            chunks,
+            [measure.mean(measure.times(each[variant.key])) for each in runs.values()],
+        )
+        for variant in paper.VARIANTS
+    )
     return Figure(
         key=key,
         title=title,
@@ -70,16 +79,8 @@ def _figure(key: str, title: str, caption: str, runs: ByChunk, notes: tuple[str,
         caption=caption,
         x=Axis(label="chunk", unit="bytes", scale="category"),
         y=SECONDS,
-        series=tuple(
-            series(
-                variant.key,
-                variant.label,
-                chunks,
-                [measure.mean(measure.times(each[variant.key])) for each in runs.values()],
-            )
-            for variant in paper.VARIANTS
-        ),
-        notes=(*notes, UNSTABLE),
+        series=lines,
+        notes=(*notes, *unstable(lines)),
     )
 
 
@@ -88,7 +89,7 @@ def _gain_figure(figure: Figure, runs: ByChunk) -> Figure:
     return Figure(
         key=f"{figure.key}-gain",
         title=f"{figure.title}: gain over Classic",
-        source=f"ours, from the runs of {figure.source}",
+        source=f"this project, from the runs of {figure.source}",
         caption="How much less the mean completion time is than with Classic, runs on the same arrivals in pairs.",
         x=figure.x,
         y=GAIN,
@@ -149,7 +150,7 @@ def _claims_top(runs: ByChunk) -> Iterator[Finding]:
             claim=f"{variant.label}: byte-oriented buffers give a larger gain than packet-oriented ones",
             source="abstract, section VI",
             published="difference above 0",
-            judged=judge.is_above(_bytes_over_packets(runs, variant), 0.0, "percent points"),
+            judged=judge.is_above(_bytes_over_packets(runs, variant), 0.0, "percentage points"),
         )
     largest = runs[max(runs)]
     increase = measure.gain(largest["fs"], largest["classic"])
@@ -182,7 +183,7 @@ def _claims_bottom(runs: ByChunk, direct: ByChunk) -> Iterator[Finding]:
             claim=f"Behind access nodes {variant.label} gains more where the buffer counts bytes than packets",
             source="abstract",
             published="difference above 0",
-            judged=judge.is_above(_bytes_over_packets(runs, variant), 0.0, "percent points"),
+            judged=judge.is_above(_bytes_over_packets(runs, variant), 0.0, "percentage points"),
         )
     for variant in paper.VARIANTS:
         shorter = {

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_draft as draft
+from tcpsf.report import text
 from tcpsf.reproduce import judge, measure
 from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.judge import Finding
@@ -52,7 +53,7 @@ def _table(runs: ByVariant) -> Part:
         key="draft-table",
         title="The draft's ten flow lengths",
         source=f"{DRAFT}, section 9",
-        caption="At 80 % load. %FR: fast recoveries, in per cent of these and of timeouts; nothing where none was.",
+        caption="At 80 % load. %FR: fast recoveries as a percentage of recoveries; a dash where there was none.",
         sizes=draft.CLASS_BYTES,
         published=draft.PUBLISHED,
         runs=runs,
@@ -79,7 +80,7 @@ def _claims(runs: ByVariant) -> Iterator[Finding]:
             source=WHERE,
             published="gain above 0 at each",
             judged=judge.all_above(
-                {f"{draft.CLASS_BYTES[number - 1]} bytes": gain for number, gain in gains.items()}, 0.0, "%"
+                {text.count(draft.CLASS_BYTES[number - 1], "byte"): gain for number, gain in gains.items()}, 0.0, "%"
             ),
         )
     for variant in paper.VARIANTS:
@@ -87,7 +88,7 @@ def _claims(runs: ByVariant) -> Iterator[Finding]:
         yield from _first(runs[variant.key], variant, due)
     yield judge.finding(
         key="draft-classic-share-10910",
-        claim="Classic at 10 910 bytes: less than 6 % of the drops trigger fast retransmit",
+        claim=f"Classic at {text.count(10_910, 'byte')}: less than 6 % of the drops trigger fast retransmit",
         source=WHERE,
         published="5.54 %",
         judged=judge.is_below(fast_percent(measure.each(runs["classic"], classes=(FIRST_CLASSIC,))), 6.0, "%"),
@@ -96,7 +97,10 @@ def _claims(runs: ByVariant) -> Iterator[Finding]:
         ours, theirs = (draft.PUBLISHED[key][FIRST_CLASSIC - 1].completion_s for key in (variant.key, "classic"))
         yield judge.finding(
             key=f"draft-half-the-time-{variant.key}",
-            claim=f"{variant.label} at 10 910 bytes: the completion time is reduced by half (to the nearest 10 %)",
+            claim=(
+                f"{variant.label} at {text.count(10_910, 'byte')}: the completion time is reduced by half "
+                "(to the nearest 10 %)"
+            ),
             source=WHERE,
             published=f"{100.0 * (1.0 - ours / theirs):.1f} %",
             judged=judge.is_within(
@@ -112,7 +116,7 @@ def _first(runs: Sequence[RunSummary], variant: paper.Variant, due: int) -> Iter
     expected = draft.PUBLISHED[variant.key][due - 1].fast_percent or 0.0
     yield judge.finding(
         key=f"draft-fr-from-{variant.key}",
-        claim=f"{variant.label}: fast retransmit at {size} bytes",
+        claim=f"{variant.label}: fast retransmit at {text.count(size, 'byte')}",
         source=WHERE,
         published=f"{expected} %",
         judged=judge.is_some(sum(t.fast_retransmits for t in here), sum(t.recoveries for t in here), expected=expected),
@@ -120,7 +124,7 @@ def _first(runs: Sequence[RunSummary], variant: paper.Variant, due: int) -> Iter
     before = measure.each(runs, classes=range(1, due))
     yield judge.finding(
         key=f"draft-no-fr-before-{variant.key}",
-        claim=f"{variant.label}: no fast retransmit below {size} bytes",
+        claim=f"{variant.label}: no fast retransmit below {text.count(size, 'byte')}",
         source=WHERE,
         published="none",
         judged=judge.is_none(sum(t.fast_retransmits for t in before), sum(t.recoveries for t in before)),

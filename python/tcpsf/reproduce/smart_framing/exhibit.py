@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tcpsf import stats
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
-from tcpsf.report.evaluation import Axis, Figure, PublishedPoint, Row, Table, TableCell
+from tcpsf.report.evaluation import Axis, Figure, PublishedPoint, Row, Series, Table, TableCell
 from tcpsf.reproduce import measure
 from tcpsf.reproduce.exhibit import bars
 from tcpsf.reproduce.plan import Case
@@ -29,10 +29,20 @@ GAIN = Axis(label="gain in completion time over Classic", unit="%", scale="linea
 LOAD = Axis(label="offered load", unit="", scale="linear", low=0.0, high=1.0)
 SIZE = Axis(label="flow size", unit="bytes", scale="category")
 
-UNSTABLE = (
-    "Where a sender's mean is tens of seconds, more is offered than the link carries: the load counts payload, and "
-    "headers and what is sent again come on top. Such a mean grows with the length of the run."
-)
+UNSTABLE_S = 10.0
+"""A mean completion time that only an overloaded link has."""
+
+
+def unstable(lines: Sequence[Series]) -> tuple[str, ...]:
+    """A note, if any mean is so long that the link is overloaded."""
+    seen = [point.y.value for each in lines for point in each.points if point.y is not None]
+    if max(seen, default=0.0) < UNSTABLE_S:
+        return ()
+    note = (
+        f"Where a mean is above {UNSTABLE_S:g} s, more is offered than the link carries: the load counts payload, and "
+        "headers and retransmissions come on top. Such a mean grows with the length of the run."
+    )
+    return (note,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +53,15 @@ class Setting:
     """Simulated time of a run."""
     duration_of_ours: str
     """The same for what is not in the papers, and has no scale of theirs."""
+    warm_up: str = "0s"
+    """Before when nothing is counted, where arrivals are random."""
     readings: Readings = "text"
 
     def case(self, scenario: Scenario, *, histogram: bool = False, once: bool = False) -> Case:
         """Return the scenario as it is to be read."""
         read = scenario if self.readings == "text" else figures.closest(scenario)
-        return Case(scenario=read, histogram=histogram, once=once)
+        counted = read if once else replace(read, warm_up=self.warm_up)
+        return Case(scenario=counted, histogram=histogram, once=once)
 
     def base(self, variant: paper.Variant, *, load: float = paper.LOAD) -> Case:
         """Section IV-A's network. At the load of Table I the distribution is kept as well, for Fig. 4."""

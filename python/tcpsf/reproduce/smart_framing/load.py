@@ -14,7 +14,7 @@ from tcpsf.reproduce import judge, measure
 from tcpsf.reproduce.exhibit import Exhibit, Part, series
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Runs
-from tcpsf.reproduce.smart_framing.exhibit import FRAMED, GAIN, JOURNAL, LOAD, SECONDS, UNSTABLE, Setting, by_variant
+from tcpsf.reproduce.smart_framing.exhibit import FRAMED, GAIN, JOURNAL, LOAD, SECONDS, Setting, by_variant, unstable
 from tcpsf.summary import RunSummary, fast_percent
 
 ABOUT = 5.0
@@ -59,7 +59,10 @@ def _figure_2(runs: Mapping[float, ByVariant]) -> Part:
         x=LOAD,
         y=SECONDS,
         series=tuple(lines),
-        notes=("The published points are the mean of Table I's column; its classes are equally likely.", UNSTABLE),
+        notes=(
+            "The published points are the mean of Table I's column; its classes are equally likely.",
+            *unstable(lines),
+        ),
     )
     return Part(figures=(figure, _gain(runs)), findings=tuple(_claims_2(runs)))
 
@@ -68,7 +71,7 @@ def _gain(runs: Mapping[float, ByVariant]) -> Figure:
     return Figure(
         key="fig-2-gain",
         title="Gain over Classic against load",
-        source=f"ours, from the runs of {JOURNAL}, Fig. 2",
+        source=f"this project, from the runs of {JOURNAL}, Fig. 2",
         caption="How much less the mean completion time is than with Classic, runs on the same arrivals in pairs.",
         x=LOAD,
         y=GAIN,
@@ -122,7 +125,7 @@ def _claims_2(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
             claim=f"{variant.label}: the larger the load, the larger the gain (slope of the gain over load above 0)",
             source="sections IV-A.1 and VII, Fig. 2",
             published="above 0",
-            judged=judge.is_above(found, 0.0, "percent points from load 0 to 1"),
+            judged=judge.is_above(found, 0.0, "percentage points from load 0 to 1"),
         )
 
 
@@ -150,9 +153,9 @@ def _figure_5(runs: Mapping[float, ByVariant]) -> Part:
         key="fig-5",
         title="Share of fast retransmits against load",
         source=f"{JOURNAL}, Fig. 5",
-        caption="Fast recoveries entered by short flows, in per cent of these and of their timers' expiries.",
+        caption="Fast recoveries of short flows, as a percentage of fast recoveries and timeouts (%FR).",
         x=LOAD,
-        y=Axis(label="%FR", unit="%", scale="linear", low=0.0, high=100.0),
+        y=Axis(label="fast retransmits among recoveries", unit="%", scale="linear", low=0.0, high=100.0),
         series=tuple(lines),
         notes=('The published point is the text\'s "about 50 % of the time under light load".',),
     )
@@ -184,7 +187,7 @@ def _claims_5(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
         source=where,
         published="lower at 0.95 than at 0.1",
         judged=judge.is_below(
-            measure.paired(measure.fast_shares(heavy["vs"]), measure.fast_shares(light["vs"])), 0.0, "percent points"
+            measure.paired(measure.fast_shares(heavy["vs"]), measure.fast_shares(light["vs"])), 0.0, "percentage points"
         ),
     )
     yield judge.finding(
@@ -200,7 +203,7 @@ def _claims_5(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
         claim="FS-TCP-SF: the share of fast retransmits grows with the load (slope above 0)",
         source=where,
         published="above 0",
-        judged=judge.is_above(found, 0.0, "percent points from load 0 to 1"),
+        judged=judge.is_above(found, 0.0, "percentage points from load 0 to 1"),
     )
     lost = {
         f"{load:g}": stats.difference(measure.losses(runs[load]["fs"]), measure.losses(runs[load]["classic"]))
@@ -212,5 +215,5 @@ def _claims_5(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
         claim="FS-TCP-SF raises the dropping probability above 80 % load",
         source="section IV-A.1, Figs. 2 and 5",
         published="more than Classic",
-        judged=judge.all_above(lost, 0.0, "percent points"),
+        judged=judge.all_above(lost, 0.0, "percentage points"),
     )

@@ -16,7 +16,7 @@ from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Runs
 from tcpsf.reproduce.smart_framing.exhibit import JOURNAL, Setting, by_variant
 from tcpsf.runs import run
-from tcpsf.summary import RunSummary, Totals, ratio_of
+from tcpsf.summary import RunSummary, Totals, mean_of
 
 MSS = 1460
 REGIME = 4 * MSS
@@ -79,7 +79,7 @@ def _overhead(clean: Mapping[str, Sequence[RunSummary]], busy: Mapping[str, Sequ
         key="overhead",
         title="Protocol overhead",
         source=f"{JOURNAL}, section VII",
-        caption="In per cent of the payload, over the sizes of Table I. Columns without loss have no chance in them.",
+        caption="As a percentage of the payload, over the sizes of Table I. Nothing is random without loss.",
         columns=(
             "sender",
             "segments until the window passes 4 MSS, no loss",
@@ -90,7 +90,7 @@ def _overhead(clean: Mapping[str, Sequence[RunSummary]], busy: Mapping[str, Sequ
         ),
         rows=tuple(rows),
         notes=(
-            "The paper says 40 bytes of header, but its per cents come out with 80 a data segment.",
+            "The paper says 40 bytes of header, but its percentages come out with 80 a data segment.",
             "28 segments of FS need the small size at a window of just 4 MSS too; the stated rule, below it, gives 26.",
         ),
     )
@@ -135,7 +135,7 @@ def _claims(costs: Mapping[str, Cost]) -> Iterator[Finding]:
         claim="VS-TCP-SF costs no more than 3 % of bandwidth more than Classic",
         source="section VII",
         published="3 %",
-        judged=judge.is_below(judge.exact(cost_points), 3.0, "percent points"),
+        judged=judge.is_below(judge.exact(cost_points), 3.0, "percentage points"),
     )
 
 
@@ -161,8 +161,8 @@ def _regime_segments(variant: paper.Variant) -> int:
 
 def _headers_percent(runs: Sequence[Totals], header: int) -> stats.Estimate | None:
     """Header bytes of data segments, in per cent of the payload sent for the first time."""
-    return ratio_of(runs, lambda t: header * t.segments, lambda t: t.sent_bytes - t.retransmitted_bytes, 100.0)
+    return mean_of(runs, lambda t: header * t.segments, lambda t: t.sent_bytes - t.retransmitted_bytes, 100.0)
 
 
 def _resent_percent(runs: Sequence[Totals]) -> stats.Estimate | None:
-    return ratio_of(runs, lambda t: t.retransmitted_bytes, lambda t: t.sent_bytes - t.retransmitted_bytes, 100.0)
+    return mean_of(runs, lambda t: t.retransmitted_bytes, lambda t: t.sent_bytes - t.retransmitted_bytes, 100.0)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tcpsf import stats
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_figures as figures
+from tcpsf.report import text
 from tcpsf.report.evaluation import Axis, Figure
 from tcpsf.reproduce import judge, measure
 from tcpsf.reproduce.exhibit import Exhibit, Part, bars, series
@@ -101,7 +102,7 @@ def _claims_6(
         key="lt-penalty",
         claim="Limited Transmit penalises flows shorter than 6 segments by 20 to 40 % (mean of these classes)",
         source=where,
-        published="gain of -20 to -40 %",
+        published="gain of −20 to −40 %",
         judged=judge.is_within(measure.gain(proposed["lt"], classic, classes=_classes(1, 5)), -40.0, -20.0, "%"),
     )
     totals = measure.each(proposed["lt"], classes=_classes(1, 4))
@@ -127,7 +128,7 @@ def _claims_6(
         )
     for each in figures.PROPOSALS:
         if each.framing is None:
-            named = {f"{paper.CLASS_BYTES[n - 1]} bytes": found for n, found in gains[each.key].items()}
+            named = {text.count(paper.CLASS_BYTES[n - 1], "byte"): found for n, found in gains[each.key].items()}
             yield judge.finding(
                 key=f"{each.key}-alone",
                 claim=f"{each.label} alone does not always gain",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from tcpsf.live.experiment import Acks, Experiment, PathLoss
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
+from tcpsf.report.conclusion import conclude
 from tcpsf.report.evaluation import Report
 from tcpsf.reproduce.live import Measure, Started, Told, conditions, measured
 from tcpsf.runs import run
@@ -149,7 +150,7 @@ def evaluate(
 ) -> tuple[Report, Mapping[str, Cell]]:
     """Make the experiments that ``store`` does not have, simulate them, and report on all; see `live.measured`."""
     from tcpsf.reproduce.smart_framing.testbed_checks import beside_simulator
-    from tcpsf.reproduce.smart_framing.testbed_report import section
+    from tcpsf.reproduce.smart_framing.testbed_report import HEADLINE, section
 
     started = Started()
     lives = measured(wanted.experiments, measure=measure, store=store, progress=progress, found=found)
@@ -158,8 +159,10 @@ def evaluate(
     parts = (section(wanted.which, cells), *compared, conditions(lives))
     number = {"table-2": "II", "table-3": "III"}[wanted.which]
     report = Report(
-        title=f"TCP Smart Framing, Table {number}, measured on live kernels",
-        subtitle=f"{paper.CITATION}; our server, the clients of this machine's kernel, an emulated path between them.",
+        title=f"TCP Smart Framing, Table {number}: measured on live kernels",
+        conclusion=conclude(parts, headline=HEADLINE[wanted.which]),
+        subtitle=f"{paper.CITATION}. tcpsf serves, this machine's kernel is the client, and `tcpsf link` emulates the "
+        "path between them.",
         sections=parts,
         provenance=started.provenance(wanted.experiments, command=wanted.command, scale=wanted.scale.name),
     )

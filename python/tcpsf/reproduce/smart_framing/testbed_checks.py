@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tcpsf import stats
 from tcpsf.live import measure
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report.evaluation import Row, Section, Table, TableCell
+from tcpsf.report.evaluation import OWN, Row, Section, Table, TableCell
 from tcpsf.reproduce import judge
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Cells = Mapping[str, "Cell"]
 
 NEAR_PERCENT = 5.0
-"""Percent points: how near the simulator's %FR shall be to the live one."""
+"""Percentage points: how near the simulator's %FR shall be to the live one."""
 NEAR_TIME = 5.0
 """Per cent: the same for the mean completion time."""
 
@@ -38,9 +38,7 @@ def beside_simulator(which: Which, cells: Cells) -> Section:
             where = f"{name}, {SHORT[v.key]}"
             shares[where] = stats.apart(*fast)
             found = stats.quotient(*time)
-            times[where] = (
-                None if found is None else stats.Estimate(found.value - 1, found.half_width, found.runs).scaled(100.0)
-            )
+            times[where] = None if found is None else found.shifted(-1.0).scaled(100.0)
             rows.append(
                 Row(
                     label=where,
@@ -54,9 +52,9 @@ def beside_simulator(which: Which, cells: Cells) -> Section:
     table = Table(
         key=f"{which}-simulated",
         title="The simulator beside the live kernels",
-        source="ours",
+        source=OWN,
         caption=(
-            "The same sizes, losses, delays and senders simulated. %FR: fast recoveries in per cent of recoveries. "
+            "The same sizes, losses, delays and senders simulated. %FR: fast recoveries as a percentage of recoveries. "
             "Time: the client's mean completion time, all flows; the last column is live to simulated."
         ),
         columns=("path, sender", "%FR live", "%FR simulated", "time live", "time simulated", "live is longer by"),
@@ -70,16 +68,16 @@ def beside_simulator(which: Which, cells: Cells) -> Section:
         findings=(
             judge.finding(
                 key=f"{which}-simulated-fast",
-                claim=f"The simulator's %FR is within {NEAR_PERCENT:g} percent points of the live one, everywhere",
-                source="ours",
-                published="none",
-                judged=judge.all_within(shares, -NEAR_PERCENT, NEAR_PERCENT, "percent points"),
+                claim=f"The simulator's %FR is within {NEAR_PERCENT:g} percentage points of the live one, everywhere",
+                source=OWN,
+                published="",
+                judged=judge.all_within(shares, -NEAR_PERCENT, NEAR_PERCENT, "percentage points"),
             ),
             judge.finding(
                 key=f"{which}-simulated-time",
                 claim=f"The simulator's mean completion time is within {NEAR_TIME:g} % of the live one, everywhere",
-                source="ours",
-                published="none",
+                source=OWN,
+                published="",
                 judged=judge.all_within(times, -NEAR_TIME, NEAR_TIME, "%"),
             ),
         ),

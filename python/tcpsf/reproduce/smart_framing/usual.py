@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tcpsf import stats
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report.evaluation import Axis, Figure, Point, Row, Series, Table, TableCell
+from tcpsf.report import text
+from tcpsf.report.evaluation import OWN, Axis, Figure, Point, Row, Series, Table, TableCell
 from tcpsf.reproduce import claims, judge, measure
 from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.judge import Finding
@@ -72,7 +74,9 @@ def _figure_3(runs: ByVariant) -> Part:
 
 def _claims_3(gains: Mapping[str, Mapping[int, stats.Estimate | None]]) -> Iterator[Finding]:
     for variant in FRAMED:
-        named = {f"{paper.CLASS_BYTES[number - 1]} bytes": found for number, found in gains[variant.key].items()}
+        named = {
+            text.count(paper.CLASS_BYTES[number - 1], "byte"): found for number, found in gains[variant.key].items()
+        }
         yield judge.finding(
             key=f"most-classes-gain-{variant.key}",
             claim=f"{variant.label}: the majority of classes gain",
@@ -85,7 +89,7 @@ def _claims_3(gains: Mapping[str, Mapping[int, stats.Estimate | None]]) -> Itera
             key=f"longest-flows-gain-{variant.key}",
             claim=f"{variant.label}: the longest flows (195 segments) gain too",
             source="sections IV-A.1 and VIII, Fig. 3",
-            published=f"Table I: {100.0 * (1.0 - ours / theirs):.1f} %",
+            published=f"Table I: {text.plain(100.0 * (1.0 - ours / theirs), 1)} %",
             judged=judge.is_above(gains[variant.key][len(paper.CLASS_BYTES)], 0.0, "%"),
         )
     largest = max((found for found in gains["vs"].values() if found is not None), key=lambda g: g.value, default=None)
@@ -131,7 +135,7 @@ def _claims_4(runs: ByVariant, step: tuple[float, float]) -> Iterator[Finding]:
     steps = {variant.key: _step(runs[variant.key], step) for variant in paper.VARIANTS}
     for variant in FRAMED:
         found = measure.paired(steps[variant.key], steps["classic"])
-        judged = judge.is_below(found, 0.0, "percent points")
+        judged = judge.is_below(found, 0.0, "percentage points")
         sizes = (measure.mean(steps["classic"]), measure.mean(steps[variant.key]))
         told = f"{judge.shown(sizes[0], '%')} of Classic flows, {judge.shown(sizes[1], '%')} here"
         yield judge.finding(
@@ -139,7 +143,7 @@ def _claims_4(runs: ByVariant, step: tuple[float, float]) -> Iterator[Finding]:
             claim=f"{variant.label}: the step at the first timeout is smaller ({step[0]:g} to {step[1]:g} s)",
             source="section IV-A.1, Fig. 4",
             published="much smaller, at 3 s",
-            judged=judge.Judged(judged.estimate, judged.verdict, told),
+            judged=replace(judged, ours=told),
         )
 
 
@@ -153,7 +157,7 @@ def _table_1(runs: ByVariant) -> Part:
         key="table-1",
         title="Completion time and fast retransmits by flow size",
         source=f"{JOURNAL}, Table I",
-        caption="At 80 % load. %FR: fast recoveries, in per cent of these and of timeouts; nothing where none was.",
+        caption="At 80 % load. %FR: fast recoveries as a percentage of recoveries; a dash where there was none.",
         sizes=paper.CLASS_BYTES,
         published=PUBLISHED,
         runs=runs,
@@ -177,7 +181,7 @@ def _bottleneck(runs: ByVariant) -> Table:
     return Table(
         key="bottleneck",
         title="The bottleneck at 80 % load",
-        source="ours",
+        source=OWN,
         caption="What the three senders make of the same arrivals, and what the greedy Classic flows get (payload).",
         columns=("sender of the short flows", "utilisation", "packets lost", "mean queue", "ten greedy flows"),
         rows=tuple(rows),
@@ -197,7 +201,7 @@ def _claims_of_table(runs: ByVariant) -> Iterator[Finding]:
             claim=f"{variant.label}: more of the losses are noticed by fast retransmit than with Classic",
             source=where,
             published="more",
-            judged=judge.is_above(fast, 0.0, "percent points"),
+            judged=judge.is_above(fast, 0.0, "percentage points"),
         )
         timers = measure.paired(
             measure.timeouts_a_flow(runs[variant.key]), measure.timeouts_a_flow(runs["classic"]), stats.gain
@@ -222,7 +226,7 @@ def _claims_of_table(runs: ByVariant) -> Iterator[Finding]:
     ]
     yield judge.finding(
         key="four-times-as-often-13681",
-        claim="The same for flows of 13 681 bytes, the shortest that have fast retransmit with either",
+        claim=f"The same for flows of {text.count(13_681, 'byte')}, the shortest that have fast retransmit with either",
         source="section IV-B, Table I",
         published=f"about 4; Table I: {published[0] / published[1]:.1f}",
         judged=judge.is_within(_times_as_often(runs, (where_both,)), 3.5, 4.5, "times"),

@@ -1,0 +1,223 @@
+"""Confidence intervals as data: each kind of spread knows its interval at any level of confidence.
+
+A report shows intervals of 95 %. A claim about several values needs wider ones (Bonferroni), so a spread keeps what its
+interval is computed from. Five kinds are enough:
+
+- `Student` for means, ratios and differences of runs: value ± t · standard error, cut off at the possible range.
+- `Wilson` for proportions: Wilson's score interval (1927) with the effective number of observations, which is the one
+  that gives the variance seen among the runs (Kish 1965, §8.2), and with quantiles of Student's t. Korn and Graubard
+  (1998) propose both for clustered samples, Franco et al. (2019) compare them. Where the proportion is 0 or 1, or the
+  same in all runs, nothing can be seen of clusters; then observations count as independent.
+- `Quantile` for quantiles over all runs: the interval of the proportion of values below, turned back into values
+  (Woodruff 1952).
+- `Apart` for the difference of two independent estimates: the distances to the ends of both intervals, added in
+  squares (Newcombe 1998, method 10; Zou and Donner 2008).
+- `Same` where nothing is random, or where every run gave the same value. It has no interval.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Self, TypeAlias
+
+from tcpsf.distribution import Distribution
+
+Ends: TypeAlias = "tuple[float, float]"
+"""The lower and the upper end of an interval."""
+
+EVERYTHING: Ends = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Student:
+    """A value with a standard error and its degrees of freedom."""
+
+    error: float
+    degrees: int
+    possible: Ends = EVERYTHING
+    """The range that the value cannot leave. The interval is cut off there."""
+
+    def interval(self, value: float, confidence: float) -> Ends:
+        """Return the interval around ``value``."""
+        half = t_quantile((1.0 + confidence) / 2.0, self.degrees) * self.error
+        least, most = self.possible
+        return max(value - half, min(least, value)), min(value + half, max(most, value))
+
+    def scaled(self, factor: float) -> Student:
+        """Return the spread of the value times ``factor``."""
+        least, most = sorted(end * factor if factor else 0.0 for end in self.possible)
+        return replace(self, error=self.error * abs(factor), possible=(least, most))
+
+    def shifted(self, by: float) -> Student:
+        """Return the spread of the value plus ``by``."""
+        return replace(self, possible=(self.possible[0] + by, self.possible[1] + by))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Linear:
+    """The value is ``factor`` times what the interval is computed for, plus ``offset``."""
+
+    factor: float = 1.0
+    offset: float = 0.0
+
+    def scaled(self, factor: float) -> Self:
+        """Return the spread of the value times ``factor``."""
+        return replace(self, factor=self.factor * factor, offset=self.offset * factor)
+
+    def shifted(self, by: float) -> Self:
+        """Return the spread of the value plus ``by``."""
+        return replace(self, offset=self.offset + by)
+
+
+@dataclass(frozen=True, slots=True)
+class Wilson(_Linear):
+    """A proportion of observations in clusters: the value is ``factor`` times the proportion, plus ``offset``."""
+
+    effective: float
+    """Independent observations with the same variance as the one among the runs; infinite where that is zero."""
+    observations: float
+    """Observations in all."""
+    degrees: int
+    """Degrees of freedom of the variance among the runs."""
+
+    def interval(self, value: float, confidence: float) -> Ends:
+        """Return the interval around ``value``."""
+        share = min(max((value - self.offset) / self.factor, 0.0), 1.0)
+        upper = (1.0 + confidence) / 2.0
+        if math.isfinite(self.effective):
+            low, high = wilson(share, self.effective, t_quantile(upper, self.degrees))
+        else:
+            low, high = wilson(share, self.observations, NormalDist().inv_cdf(upper))
+        ends = self.offset + self.factor * low, self.offset + self.factor * high
+        return min(*ends, value), max(*ends, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile(_Linear):
+    """A quantile of values in clusters, times ``factor``, plus ``offset``."""
+
+    values: Distribution
+    """Those of all runs, in nanoseconds."""
+    share: float
+    """What part of them the quantile is not below."""
+    proportion: Wilson
+    """How sure that proportion is."""
+
+    def interval(self, value: float, confidence: float) -> Ends:
+        """Return the interval around ``value``."""
+        low, high = (
+            self.offset + self.factor * (self.values.quantile(end) or 0.0)
+            for end in self.proportion.interval(self.share, confidence)
+        )
+        return min(low, high, value), max(low, high, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """The value has no spread: nothing in it is random, or every run gave the same."""
+
+    def interval(self, value: float, confidence: float) -> Ends:  # noqa: ARG002
+        """Return the value itself, twice."""
+        return value, value
+
+    def scaled(self, factor: float) -> Same:  # noqa: ARG002
+        """Return the spread of the value times ``factor``."""
+        return self
+
+    def shifted(self, by: float) -> Same:  # noqa: ARG002
+        """Return the spread of the value plus ``by``."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """The difference of two independent values, each with its own spread."""
+
+    ours: tuple[float, Spread]
+    theirs: tuple[float, Spread]
+
+    def interval(self, value: float, confidence: float) -> Ends:
+        """Return the interval around ``value``."""
+        (a, ours), (b, theirs) = self.ours, self.theirs
+        low_a, high_a = ours.interval(a, confidence)
+        low_b, high_b = theirs.interval(b, confidence)
+        return value - math.hypot(a - low_a, high_b - b), value + math.hypot(high_a - a, b - low_b)
+
+    def scaled(self, factor: float) -> Apart:
+        """Return the spread of the value times ``factor``."""
+        (a, ours), (b, theirs) = self.ours, self.theirs
+        return Apart((a * factor, ours.scaled(factor)), (b * factor, theirs.scaled(factor)))
+
+    def shifted(self, by: float) -> Apart:
+        """Return the spread of the value plus ``by``."""
+        a, ours = self.ours
+        return Apart((a + by, ours.shifted(by)), self.theirs)
+
+
+Spread: TypeAlias = "Student | Wilson | Quantile | Same | Apart"
+
+
+def wilson(share: float, observations: float, quantile: float) -> Ends:
+    """Wilson's score interval of a proportion.
+
+    >>> [round(end, 4) for end in wilson(0.0, 10, 1.959964)], [round(end, 4) for end in wilson(0.5, 10, 1.959964)]
+    ([0.0, 0.2775], [0.2366, 0.7634])
+    """
+    square = quantile**2 / observations
+    middle = (share + square / 2.0) / (1.0 + square)
+    half = quantile / (1.0 + square) * math.sqrt(share * (1.0 - share) / observations + square / (4.0 * observations))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+MANY = 2000
+"""From so many degrees of freedom on the quantile of ``MANY`` is taken: at most 0.15 % too wide up to 0.9995."""
+
+
+def t_quantile(probability: float, degrees: int) -> float:
+    """The ``probability`` quantile of Student's t with a whole number of degrees of freedom.
+
+    >>> round(t_quantile(0.975, 7), 4), round(t_quantile(0.975, 10**6), 4)
+    (2.3646, 1.9612)
+    """
+    if not 0.5 < probability < 1.0 or degrees < 1:
+        raise ValueError(f"no t quantile for probability {probability} and {degrees} degrees of freedom")
+    return _quantile(probability, min(degrees, MANY))
+
+
+@functools.cache
+def _quantile(probability: float, degrees: int) -> float:
+    low, high = 0.0, 1.0
+    while t_cdf(high, degrees) < probability:
+        low, high = high, high * 2.0
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2.0
+        if t_cdf(middle, degrees) < probability:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0
+
+
+def t_cdf(t: float, degrees: int) -> float:
+    """Probability that Student's t is below ``t``: the finite series for whole degrees of freedom.
+
+    Abramowitz and Stegun, 26.7.3 and 26.7.4.
+    """
+    theta = math.atan(t / math.sqrt(degrees))
+    sine, square = math.sin(theta), math.cos(theta) ** 2
+    if degrees % 2:
+        term, total = math.cos(theta), 0.0
+        for k in range(1, (degrees - 1) // 2 + 1):
+            total += term
+            term *= square * (2 * k) / (2 * k + 1)
+        both_sides = 2.0 / math.pi * (theta + sine * total)
+    else:
+        term, total = 1.0, 0.0
+        for k in range(1, degrees // 2 + 1):
+            total += term
+            term *= square * (2 * k - 1) / (2 * k)
+        both_sides = sine * total
+    return (1.0 + both_sides) / 2.0
