@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tcpsf.errors import TcpsfError
+from tcpsf.report import text
 from tcpsf.report.evaluation import Axis
 
 PIXELS_PER_LETTER = 6.6
@@ -62,7 +63,7 @@ class Scale:
         """Round numbers between the ends, or every category."""
         if self.names:
             for each in self.names:
-                yield Tick(place=self.place(each) or 0.0, label=each)
+                yield Tick(place=self.place(each) or 0.0, label=text.label(each))
             return
         steps = _decades(self.low, self.high) if self.axis.scale == "log" else _even(self.low, self.high, self.step)
         for step in steps:
@@ -129,10 +130,10 @@ def label(value: float) -> str:
         exponent = math.floor(math.log10(size) + 1e-9)
         digits = f"{size / 10.0**exponent:.3g}"
         power = "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        text = power if digits == "1" else f"{digits}·{power}"
+        told = power if digits == "1" else f"{digits}·{power}"
     else:
-        text = f"{size:,.6g}" if size >= 10_000 else f"{size:.6g}"
-    return ("−" if value < 0 else "") + text.replace(",", "\N{NARROW NO-BREAK SPACE}")
+        told = text.short(float(f"{size:.6g}"))
+    return ("−" if value < 0 else "") + told
 
 
 def labelled(ticks: Sequence[Tick], room: float) -> Sequence[Tick]:
@@ -150,9 +151,9 @@ def crowded(ticks: Sequence[Tick], room: float) -> bool:
     )
 
 
-def width(text: str) -> float:
+def width(told: str) -> float:
     """Pixels that a tick's label takes, about."""
-    return len(text) * PIXELS_PER_LETTER
+    return len(told) * PIXELS_PER_LETTER
 
 
 def _linear_ends(low: float, high: float, *, ticks: int, rounded: bool, zero: bool) -> tuple[float, float]:

@@ -49,6 +49,8 @@ class Chart:
     """Whether one is a line through its point."""
     missing: int
     """Values that the axes do not reach."""
+    rows: Mapping[str, float] | None = None
+    """Where each category is, as a share of the height, if they lie below each other."""
 
 
 def draw(figure: Figure, known: Mapping[str, int]) -> Chart:
@@ -63,7 +65,7 @@ def draw(figure: Figure, known: Mapping[str, int]) -> Chart:
     return Chart(
         svg="".join(
             (
-                f'<svg class="chart" height="{HEIGHT:g}" role="img" aria-label="{escape(_summary(figure))}">',
+                f'<svg class="chart" height="{HEIGHT:g}" role="img" aria-label="{escape(summary(figure))}">',
                 *_vertical(y_ticks),
                 *_horizontal(x_ticks, across, turned=turned, turned_narrow=turned_narrow),
                 parts,
@@ -87,7 +89,8 @@ def titled(axis: Axis) -> str:
     return f"{axis.label}, {axis.unit}" if axis.unit else axis.label
 
 
-def _summary(figure: Figure) -> str:
+def summary(figure: Figure) -> str:
+    """A figure in one sentence, for readers who do not see it."""
     return (
         f"{figure.title}: {titled(figure.y)} against {titled(figure.x)}; "
         f"{', '.join(series.label for series in figure.series)}. The values are in the table below."
@@ -120,9 +123,8 @@ def _extent(series: Series, *, log: bool) -> Iterator[float]:
     for point in series.points:
         if point.y is None or (log and point.y.value <= 0):
             continue
-        half = point.y.half_width or 0.0
-        yield point.y.value + half
-        low = point.y.value - half
+        low, high = point.y.interval or (point.y.value, point.y.value)
+        yield high
         yield max(low, point.y.value / 2) if log else low
 
 
@@ -180,7 +182,7 @@ class _Drawing:
             for number, (series, style) in enumerate(zip(self.figure.series, self.styles, strict=True)):
                 inside = "".join(layer(number, series, style))
                 if inside:
-                    yield f'<g class="c{style.colour}" data-series="{number}">{inside}</g>'
+                    yield f'<g class="{style.classes}" data-series="{number}">{inside}</g>'
 
     def missing(self) -> int:
         """How many values stand in no place of the drawing."""
@@ -252,7 +254,7 @@ class _Drawing:
             banded = {id(point) for row in self._runs(series) for part in _with_interval(row) for _, point in part}
         for point in series.points:
             place = self._place(number, point.x)
-            if place is None or point.y is None or point.y.half_width is None or id(point) in banded:
+            if place is None or point.y is None or point.y.interval is None or id(point) in banded:
                 continue
             x = _percent(place)
             low, high = self._y(point, -1), self._y(point, +1)
@@ -278,7 +280,8 @@ class _Drawing:
         """Down to a point's value, or to an end of its interval, as far as the axis reaches or a little further."""
         if point.y is None:
             return HEIGHT
-        return _down(self.y.clamped(point.y.value + side * (point.y.half_width or 0.0), beyond=beyond))
+        low, high = point.y.interval or (point.y.value, point.y.value)
+        return _down(self.y.clamped((low, point.y.value, high)[side + 1], beyond=beyond))
 
     def _slot(self) -> float:
         """The share of the axis that belongs to one place."""
@@ -308,7 +311,7 @@ def _with_interval(row: Sequence[tuple[float, Point]]) -> Iterator[list[tuple[fl
     """Parts of a row, of two points or more, whose points all have an interval."""
     part: list[tuple[float, Point]] = []
     for place, point in row:
-        if point.y is not None and point.y.half_width is not None:
+        if point.y is not None and point.y.interval is not None:
             part.append((place, point))
             continue
         if len(part) > 1:

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from tcpsf import stats
 from tcpsf.report import text
-from tcpsf.reproduce.judge import Finding
 
-SCHEMA = "tcpsf.evaluation/1"
+if TYPE_CHECKING:
+    from tcpsf.reproduce.judge import Finding
+
+SCHEMA = "tcpsf.evaluation/2"
+
+OWN = "this project"
+"""The source of a figure, table or claim that is in no paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +30,15 @@ class Plain:
         return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
 
 
+@runtime_checkable
+class _Data(Protocol):
+    """Knows itself as plain data: parts of a report, estimates, findings."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
 def _plain(value: Any) -> Any:
-    if isinstance(value, (Plain, stats.Estimate, Finding)):
+    if isinstance(value, _Data):
         return value.to_dict()
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
@@ -75,6 +87,7 @@ class Axis(Plain):
     low: float | None = None
     """``None``: as the data have it."""
     high: float | None = None
+    """Bars that reach beyond the axis are cut there, with a mark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +102,8 @@ class Figure(Plain):
     x: Axis
     y: Axis
     series: tuple[Series, ...]
+    groups: tuple[tuple[str, int], ...] = ()
+    """Headings, and how many categories stand below each: such bars are drawn lying."""
     notes: tuple[str, ...] = ()
 
 
@@ -133,9 +148,28 @@ class Section(Plain):
     """Paragraphs."""
     items: tuple[str, ...] = ()
     """Short points, set as a list after them."""
+    drawing: str = ""
+    """An SVG above the figures."""
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
+    why: str = ""
+    """Why results differ from the published ones, without a full stop; empty where not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion(Plain):
+    """The three sentences at the top of a report, computed by `report.conclusion`."""
+
+    found: str
+    not_reproduced: str
+    why: str
+    """The causes of the differences, as far as they are known."""
+
+    @property
+    def sentences(self) -> tuple[str, str, str]:
+        """All three, in order."""
+        return (self.found, self.not_reproduced, self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +210,7 @@ class Report(Plain):
     """The whole of it."""
 
     title: str
+    conclusion: Conclusion
     subtitle: str
     sections: tuple[Section, ...]
     provenance: ReportProvenance

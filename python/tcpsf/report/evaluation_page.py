@@ -10,8 +10,8 @@ from html import escape
 from typing import Any
 
 from tcpsf.errors import TcpsfError
-from tcpsf.report import axes, chart, marks, text
-from tcpsf.report.evaluation import Figure, Report, ReportProvenance, Row, Series, Table, TableCell
+from tcpsf.report import axes, chart, lying, marks, text
+from tcpsf.report.evaluation import Figure, Report, ReportProvenance, Series, Table, TableCell
 
 VERDICTS = ("holds", "does not hold", "undecided")
 
@@ -72,13 +72,27 @@ class _Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Cell:
+    """A value as it is told, and as a program reads it."""
+
+    told: str
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+
+
+_EMPTY = _Cell(told="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
     """All values at one place."""
 
     x: str
+    plain: float | str
+    """The place as a program reads it."""
     place: str | None
-    """Per cent of the axis; ``None`` where it does not reach."""
-    cells: tuple[str, ...]
+    """Per cent of the axis, or of the height where bars lie; ``None`` off the axis."""
+    cells: tuple[_Cell, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +100,9 @@ class _Drawn:
     chart: chart.Chart
     up: str
     along: str
+    """The axes' names: above the chart, and below it."""
+    places: str
+    """What tells a row of the table from another."""
     keys: tuple[str, ...]
     """The series' signs for the legend, as SVG."""
     signs: tuple[tuple[str, str], ...]
@@ -93,17 +110,19 @@ class _Drawn:
     columns: tuple[_Column, ...]
     rows: tuple[_Line, ...]
     notes: tuple[str, ...]
+    solid: bool
+    """Whether no line is dashed: dashes hide the corners of steps, and one line needs none."""
 
 
 def _draw(figure: Figure, known: Mapping[str, int]) -> _Drawn:
-    drawn = chart.draw(figure, known)
+    drawn = lying.draw(figure, known) if figure.groups else chart.draw(figure, known)
     signs = []
     if drawn.banded:
         signs.append((marks.interval_marker(band=True), "95 % interval"))
     if drawn.whiskered:
         signs.append((marks.interval_marker(band=False), "95 % interval"))
     if any(series.published for series in figure.series):
-        signs.append((marks.published_marker(), "hollow: the paper’s"))
+        signs.append((marks.published_marker(), "hollow: paper"))
     notes = list(figure.notes)
     if drawn.missing:
         notes.append(f"Outside the axes, but in the table: {text.count(drawn.missing, 'value')}.")
@@ -114,20 +133,23 @@ def _draw(figure: Figure, known: Mapping[str, int]) -> _Drawn:
     )
     return _Drawn(
         chart=drawn,
-        up=chart.titled(figure.y),
-        along=chart.titled(figure.x),
+        up=chart.titled(figure.x if figure.groups else figure.y),
+        along=chart.titled(figure.y if figure.groups else figure.x),
+        places=chart.titled(figure.x),
         keys=tuple(
             marks.legend_marker(series, style, joined=not drawn.x.names)
             for series, style in zip(figure.series, drawn.styles, strict=True)
         ),
         signs=tuple(signs),
         columns=columns,
-        rows=tuple(_lines(figure, columns, drawn.x)),
+        rows=tuple(_lines(figure, columns, drawn)),
         notes=tuple(notes),
+        solid=len(figure.series) == 1 or all(series.style == "step" for series in figure.series),
     )
 
 
-def _lines(figure: Figure, columns: Sequence[_Column], scale: axes.Scale) -> Iterable[_Line]:
+def _lines(figure: Figure, columns: Sequence[_Column], drawn: chart.Chart) -> Iterable[_Line]:
+    scale = drawn.x
     by_column = [
         {_at(x, scale): told for x, told in _values(figure.series[column.series], published=column.published)}
         for column in columns
@@ -136,11 +158,12 @@ def _lines(figure: Figure, columns: Sequence[_Column], scale: axes.Scale) -> Ite
     if not scale.names:
         places.sort(key=lambda x: axes.number(x, figure.x))
     for x in places:
-        place = scale.place(x)
+        place = scale.place(x) if drawn.rows is None else drawn.rows[axes.name(x)]
         yield _Line(
-            x=x if isinstance(x, str) else f"{x:.10g}",
+            plain=x,
+            x=text.label(x) if isinstance(x, str) else text.short(x),
             place=None if place is None else f"{100 * place:.2f}",
-            cells=tuple(values.get(x, "") for values in by_column),
+            cells=tuple(values.get(x, _EMPTY) for values in by_column),
         )
 
 
@@ -149,10 +172,17 @@ def _at(x: float | str, scale: axes.Scale) -> float | str:
     return axes.name(x) if scale.names else x
 
 
-def _values(series: Series, *, published: bool) -> Iterable[tuple[float | str, str]]:
+def _values(series: Series, *, published: bool) -> Iterable[tuple[float | str, _Cell]]:
     if published:
-        return ((point.x, f"{point.y:g}") for point in series.published)
-    return ((point.x, text.significant(point.y)) for point in series.points)
+        return ((point.x, _Cell(told=text.short(point.y), value=point.y)) for point in series.published)
+    told = text.column([point.y for point in series.points])
+    return (
+        (
+            point.x,
+            _Cell(told=shown) if point.y is None else _Cell(told=shown, value=point.y.value, interval=point.y.interval),
+        )
+        for point, shown in zip(series.points, told, strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +199,8 @@ class _Head:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Laid:
     paired: bool
+    dense: bool
+    """Whether it is to be set smaller, for it has many columns."""
     heads: tuple[_Head, ...]
     rows: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
     """For each row its label and its cells, each with its CSS class."""
@@ -189,34 +221,56 @@ def _lay(table: Table) -> _Laid:
         units.append(unit)
         heads.append(
             _Head(
-                label=f"{label}, {unit}" if unit else label,
+                label=text.titled(label, unit),
                 published=any(cell.published is not None for cell in cells),
                 decimals=max((_decimals(cell.published) for cell in cells), default=0),
                 text=not cells,
             )
         )
+    columns = [
+        list(_column([row.cells[number] for row in table.rows], *each))
+        for number, each in enumerate(zip(heads, units, strict=True))
+    ]
     return _Laid(
         paired=any(head.published for head in heads),
+        dense=sum(2 if head.published else 1 for head in heads) >= DENSE,
         heads=tuple(heads),
-        rows=tuple((row.label, tuple(_cells(row, heads, units))) for row in table.rows),
+        rows=tuple(
+            (text.label(row.label), tuple(part for column in columns for part in column[number]))
+            for number, row in enumerate(table.rows)
+        ),
     )
+
+
+LONG = 24
+"""Letters from which on a cell's text is set in several lines."""
+DENSE = 8
+"""Columns from which on a table is set smaller."""
+PADDED = 2
+"""Decimals up to which published values are padded: 0.30 above 0.27, but not 1400.0000."""
 
 
 def _decimals(value: float | None) -> int:
     return 0 if value is None else len(f"{value:.6f}".rstrip("0").partition(".")[2])
 
 
-def _cells(row: Row, heads: Sequence[_Head], units: Sequence[str | None]) -> Iterable[tuple[str, str]]:
-    for cell, head, unit in zip(row.cells, heads, units, strict=True):
+def _column(cells: Sequence[TableCell | str], head: _Head, unit: str | None) -> Iterable[tuple[tuple[str, str], ...]]:
+    """The parts of each cell of a column: ours, and the published value if there are any."""
+    ours = iter(text.column([cell.ours for cell in cells if isinstance(cell, TableCell)]))
+    for cell in cells:
         if isinstance(cell, str):
-            yield cell, "text"
-            if head.published:
-                yield "", "paper"
+            kind = "text long" if len(cell) > LONG else "text"
+            yield ((cell, kind), ("", "paper")) if head.published else ((cell, kind),)
             continue
         behind = f" {cell.unit}" if unit is None and cell.unit else ""
-        yield text.significant(cell.ours) + (behind if cell.ours else ""), ""
-        if head.published:
-            yield text.NOTHING if cell.published is None else f"{cell.published:.{head.decimals}f}{behind}", "paper"
+        first = (next(ours) + (behind if cell.ours else ""), "")
+        yield (first, (_published(cell.published, head.decimals, behind), "paper")) if head.published else (first,)
+
+
+def _published(value: float | None, decimals: int, behind: str) -> str:
+    if value is None:
+        return text.NOTHING
+    return (text.plain(value, decimals) if decimals <= PADDED else text.short(value)) + behind
 
 
 def _facts(source: ReportProvenance) -> Iterable[tuple[str, str]]:

@@ -10,11 +10,13 @@ from tcpsf.report.evaluation import Report, Table, TableCell
 from tcpsf.reproduce.judge import Finding, Verdict
 
 WIDTH = 80
+WIDEST = 100
+"""Columns of a table on a terminal, at most."""
 INDENT = " " * len("does not hold  ")
 
 
 def as_text(report: Report, *, tables: bool = False) -> str:
-    """Lay out every claim with its verdict, section by section, and how many there are of each; tables on request."""
+    """Lay out the conclusion and every claim with its verdict; tables on request."""
     source = report.provenance
     seeds = f"{source.seeds[0]} to {source.seeds[-1]}"
     return _laid_out(
@@ -30,13 +32,13 @@ def as_findings(report: Report) -> str:
 
 
 def _laid_out(report: Report, head: str, *, tables: bool) -> str:
-    blocks = [head]
+    blocks = [head, *map(_wrapped, report.conclusion.sentences)]
     for section in report.sections:
         if tables:
             blocks += [_laid(table) for table in section.tables]
         keys = [figure.key for figure in section.figures] + [table.key for table in section.tables]
         shown = ", ".join(keys)
-        findings = [_finding(finding) for finding in section.findings]
+        findings = [claim(finding) for finding in section.findings]
         blocks.append("\n".join([_wrapped(f"{section.title} ({shown})"), *findings]))
     blocks.append(_summary(report))
     return "\n\n".join(blocks)
@@ -58,16 +60,16 @@ def _laid(table: Table) -> str:
     for at, (name, both) in enumerate(zip(table.columns[1:], paired, strict=True)):
         units = {cell.unit for cell in (row.cells[at] for row in table.rows) if isinstance(cell, TableCell)}
         unit = units.pop() if len(units) == 1 else ""
-        heads += [f"{name}, {unit}" if unit and not name.endswith(unit) else name] + ["paper"] * both
-    rows = [heads]
-    for row in table.rows:
-        cells = [row.label]
-        for cell, both in zip(row.cells, paired, strict=True):
-            cells.append(cell if isinstance(cell, str) else text.significant(cell.ours))
-            theirs = _published(cell)
-            cells += [text.NOTHING if theirs is None else f"{theirs:g}"] * both
-        rows.append(cells)
-    parts = [_wrapped(f"{table.title}. {table.caption}"), text.table(rows, left=[0])]
+        heads += [text.titled(name, unit)] + ["paper"] * both
+    columns = [[text.label(row.label) for row in table.rows]]
+    for at, both in enumerate(paired):
+        cells = [row.cells[at] for row in table.rows]
+        ours = iter(text.column([cell.ours for cell in cells if isinstance(cell, TableCell)]))
+        columns.append([cell if isinstance(cell, str) else next(ours) for cell in cells])
+        if both:
+            columns.append([text.NOTHING if value is None else text.short(value) for value in map(_published, cells)])
+    rows = [heads, *map(list, zip(*columns, strict=True))]
+    parts = [_wrapped(f"{table.title}. {table.caption}"), text.folded(rows, width=WIDEST, left=[0])]
     parts += [_wrapped(f"- {note}", "  ") for note in table.notes]
     return "\n\n".join(parts[:2]) + "".join(f"\n{part}" for part in ["", *parts[2:]] if parts[2:])
 
@@ -76,15 +78,15 @@ def _published(cell: TableCell | str) -> float | None:
     return None if isinstance(cell, str) else cell.published
 
 
-def _finding(finding: Finding) -> str:
+def claim(finding: Finding) -> str:
+    """Lay out a claim with its verdict, and how that was reached where it is open."""
     first = f"{finding.verdict:<{len(INDENT)}}"
-    return "\n".join(
-        (
-            _wrapped(first + finding.claim, INDENT),
-            _wrapped(f"{INDENT}paper: {finding.published}; ours: {finding.ours}", INDENT),
-        )
-    )
+    paper = f"paper: {finding.published}; " if finding.published else ""
+    lines = [first + finding.claim, f"{INDENT}{paper}tcpsf: {finding.ours}"]
+    if finding.verdict == "undecided":
+        lines.append(INDENT + finding.test.wording)
+    return "\n".join(_wrapped(line, INDENT) for line in lines)
 
 
 def _wrapped(line: str, indent: str = "") -> str:
-    return textwrap.fill(line, width=WIDTH, subsequent_indent=indent, drop_whitespace=True)
+    return textwrap.fill(line, width=WIDTH, subsequent_indent=indent, break_on_hyphens=False)

@@ -300,12 +300,16 @@ def first_loss_scenario(sender: str) -> Scenario:
     )
 
 
-def first_losses() -> str:
-    """Draw what the paper's three senders make of the same loss."""
-    flows = [
+def first_losses() -> tuple[Flow, ...]:
+    """Simulate the same loss with the paper's three senders."""
+    return tuple(
         flow_of(run(first_loss_scenario(variant.sender), seed=1), name=variant.label)
         for variant in sorted(VARIANTS, key=lambda variant: ("classic", "fs", "vs").index(variant.key))
-    ]
+    )
+
+
+def drawn(flows: Sequence[Flow]) -> str:
+    """Draw the flows of `first_losses`."""
     return side_by_side(flows, title="4380 bytes, of which the first segment is lost", flight_s=DELAY_S)
 
 
@@ -315,7 +319,7 @@ def main() -> None:
         sys.exit("usage: python -m tcpsf.report.ladder FOLDER")
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "first-loss.svg").write_text(first_losses(), encoding="utf-8")
+    (folder / "first-loss.svg").write_text(drawn(first_losses()), encoding="utf-8")
 
 
 if __name__ == "__main__":

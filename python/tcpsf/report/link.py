@@ -36,7 +36,7 @@ ROWS = {
     "lost": "dropped_loss_packets",
     "marked": "marked_packets",
     "sent twice": "duplicated_packets",
-    "one bit turned": "corrupted_packets",
+    "one bit flipped": "corrupted_packets",
     "late": "reordered_packets",
     "too long for the path": "too_big_packets",
     "on the way at the end": "held_packets",
@@ -60,9 +60,23 @@ def as_text(found: Mapping[str, Any]) -> str:
     if any(way["utilisation"] for way in ways):
         rows.append(["used, %", *(text.number(100 * way["utilisation"], 1) for way in ways)])
         rows.append(["queue, kB", *(text.number(way["mean_queue_bytes"] * 1e-3, 1) for way in ways)])
-        rows.append(["largest", *(text.number(way["max_queue_bytes"] * 1e-3, 1) for way in ways)])
-    for name, column in (("late by, µs: median", "median"), ("99 %", "p99"), ("most", "max")):
+        rows.append(["queue max, kB", *(text.number(way["max_queue_bytes"] * 1e-3, 1) for way in ways)])
+    for name, column in (("lateness p50, µs", "median"), ("lateness p99, µs", "p99"), ("lateness max, µs", "max")):
         errors = [way[f"timing_error_{column}_s"] for way in ways]
         rows.append([name, *(text.number(None if error is None else error * 1e6, 0) for error in errors)])
+    ended = outside_ended(found)
+    tail = "" if ended is None else f"\n\n{ended}"
     head = f"Exit status {found['exit_status']} after {text.seconds(found['duration_s'])} s, seed {found['seed']}."
-    return f"{head}\n\n{text.table(rows, left=[0])}"
+    return f"{head}\n\n{text.table(rows, left=[0])}{tail}"
+
+
+def outside_ended(found: Mapping[str, Any]) -> str | None:
+    """Say that the program of ``--outside`` ended before the command did, if so.
+
+    >>> outside_ended({"outside_exit_status": 1})
+    'warning: the program of `--outside` ended with exit status 1 before the command did'
+    """
+    status = found["outside_exit_status"]
+    if status is None:
+        return None
+    return f"warning: the program of `--outside` ended with exit status {status} before the command did"

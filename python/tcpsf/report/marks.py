@@ -1,4 +1,8 @@
-"""What a series looks like: its colour and shape, the same in every figure; markers and the legend's signs, as SVG."""
+"""The looks of a series, the same on every page; markers and the legend's signs, as SVG.
+
+`STYLES` gives the senders, policies and models that several pages show a colour and a shape of their own. Other series
+take the remaining colours, in the order in which a page shows them.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +41,75 @@ COLOURS = len(SHAPES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """How a series looks: a colour, and a shape for whom colour tells nothing."""
+    """How a series looks: a colour, and a shape for readers to whom the colour tells nothing."""
 
     colour: int
     shape: int
+    light: bool = False
+    """A second curve or bar of the same colour, dashed or paler."""
+
+    @property
+    def classes(self) -> str:
+        """Its CSS classes."""
+        return f"c{self.colour}{' light' if self.light else ''}"
+
+
+def _of(colour: int, shape: int | None = None, *, light: bool = False) -> Style:
+    return Style(colour=colour, shape=colour if shape is None else shape, light=light)
+
+
+CLASSIC, VARIABLE, FIXED = 0, 1, 2
+"""Colours of full-sized, variable-size and fixed-size segments, and of nothing else."""
+
+STYLES: Mapping[str, Style] = {
+    "classic": _of(CLASSIC),
+    "full-sized": _of(CLASSIC),
+    "reno": _of(CLASSIC),
+    "classic-beside-vs": _of(CLASSIC, 5),
+    "classic-beside-fs": _of(CLASSIC, 6, light=True),
+    "vs": _of(VARIABLE),
+    "vs-linear": _of(VARIABLE),
+    "vs-constant": _of(VARIABLE, 5, light=True),
+    "lt-vs": _of(VARIABLE),
+    "w2-vs": _of(VARIABLE, 5, light=True),
+    "fs": _of(FIXED),
+    "fs-linear": _of(FIXED),
+    "fs-constant": _of(FIXED, 6, light=True),
+    "lt-fs": _of(FIXED),
+    "w2-fs": _of(FIXED, 6, light=True),
+    "lt": _of(4),
+    "w2": _of(4, 7, light=True),
+    "vegas": _of(3),
+    "sc-1.5": _of(4),
+    "sc-3": _of(5),
+    "sc-5": _of(7),
+    "epd": _of(3),
+    "bpd": _of(4),
+    "ppd": _of(5),
+    "plain": _of(6),
+    "gap-5": _of(5),
+    "gap-10": _of(6),
+    "gap-15": _of(7),
+    "gap-20": _of(6),
+    "gap-25": _of(4),
+    "gap-35": _of(7),
+    "kernel": _of(3),
+    "kernel-median": _of(3, 7, light=True),
+    "ours": _of(4),
+    "lossless": _of(5),
+    "lossless-2": _of(5, 3, light=True),
+    "steady": _of(6),
+    "short": _of(7),
+    "short-2": _of(7, 2, light=True),
+    "lossless_s": _of(5),
+    "steady_state_s": _of(6),
+    "short_flow_s": _of(7),
+    "latency_s": _of(4),
+}
+"""By the key of a series."""
+
+_FREE = tuple(range(FIXED + 1, COLOURS))
+"""Colours of series that `STYLES` does not name."""
 
 
 class Kind(StrEnum):
@@ -51,27 +120,33 @@ class Kind(StrEnum):
 
 
 def known_styles(figures: Sequence[Figure]) -> dict[str, int]:
-    """Number the series' keys in the order in which the figures show them."""
-    keys = dict.fromkeys(series.key for figure in figures for series in figure.series)
+    """Number the keys that `STYLES` does not name, in the order in which the figures show them."""
+    keys = dict.fromkeys(series.key for figure in figures for series in figure.series if series.key not in STYLES)
     return {key: number for number, key in enumerate(keys)}
 
 
 def styles(series: Sequence[Series], known: Mapping[str, int]) -> tuple[Style, ...]:
-    """Everybody's own style, and the next free one for who finds it taken by an earlier key.
-
-    There are as many styles as colours and shapes together: shapes move on when the colours come again.
-    """
-    taken: dict[int, int] = {}
-    for number in sorted(range(len(series)), key=lambda number: known.get(series[number].key, 0)):
-        slot = known.get(series[number].key, 0) % COLOURS
-        while slot in taken:
-            slot += 1
-        taken[slot] = number
-    slots = {number: slot for slot, number in taken.items()}
-    return tuple(
-        Style(colour=slots[number] % COLOURS, shape=(slots[number] + 3 * (slots[number] // COLOURS)) % COLOURS)
-        for number in range(len(series))
+    """The style of each series: that of its key, or the next free one if that is taken."""
+    taken: dict[Style, int] = {}
+    order = sorted(
+        range(len(series)), key=lambda number: (series[number].key not in STYLES, known.get(series[number].key, 0))
     )
+    for number in order:
+        key = series[number].key
+        slot = known.get(key, 0)
+        style = STYLES.get(key) or _slot(slot)
+        while style in taken:
+            style = _slot(slot)
+            slot += 1
+        taken[style] = number
+    by_number = {number: style for style, number in taken.items()}
+    return tuple(by_number[number] for number in range(len(series)))
+
+
+def _slot(number: int) -> Style:
+    """The style of a number: the free colours again and again, with other shapes each time."""
+    turn, place = divmod(number, len(_FREE))
+    return _of(_FREE[place], (_FREE[place] + 3 * turn) % COLOURS, light=turn % 2 == 1)
 
 
 def use(kind: Kind, style: Style, x: str, y: float) -> str:
@@ -86,12 +161,12 @@ def legend_marker(series: Series, style: Style, *, joined: bool) -> str:
     else:
         line = '<line class="line" x1="0" x2="28" y1="7" y2="7"/>' if joined else ""
         inside = line + use(Kind.OURS, style, "14", 7)
-    return _key(inside, f"c{style.colour}")
+    return _key(inside, style.classes)
 
 
 def published_marker() -> str:
     """The sign of a published value, for the legend."""
-    return _key(use(Kind.PUBLISHED, Style(colour=0, shape=0), "14", 7))
+    return _key(use(Kind.PUBLISHED, _of(CLASSIC), "14", 7))
 
 
 def interval_marker(*, band: bool) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tcpsf import stats
 from tcpsf.report import text
+from tcpsf.report.conclusion import conclude
 from tcpsf.report.evaluation import (
     Axis,
     Figure,
@@ -20,6 +20,7 @@ from tcpsf.report.evaluation import (
     Table,
     TableCell,
 )
+from tcpsf.reproduce.judge import exact
 
 SCHEMA = "tcpsf.model/1"
 
@@ -61,19 +62,19 @@ class Sheet:
             "rows": [list(row) for row in self.rows],
         }
 
-    def section(self) -> Section:
+    def section(self, title: str = "Values") -> Section:
         """The sheet as part of a report."""
         table = Table(
             key=f"{self.model}-values",
-            title="Values",
+            title="Values of the model",
             source=self.source,
-            caption="",
+            caption=", ".join(f"{name} = {value}" for name, value in self.arguments.items()) + ".",
             columns=tuple(column.label for column in self.columns),
             rows=tuple(
                 Row(label=_label(first), cells=tuple(map(_cell, rest, self.columns[1:]))) for first, *rest in self.rows
             ),
         )
-        return Section(key=self.model, title=self.title, text=self.notes, figures=self.figures, tables=(table,))
+        return Section(key=self.model, title=title, text=self.notes, figures=self.figures, tables=(table,))
 
 
 def as_text(sheet: Sheet) -> str:
@@ -98,14 +99,22 @@ def as_text(sheet: Sheet) -> str:
     return "\n".join([*lines, *(["", *sheet.notes] if sheet.notes else [])])
 
 
-def report(sections: Sequence[Section], *, title: str, subtitle: str, command: str) -> Report:
+def report(
+    sections: Sequence[Section], *, title: str, subtitle: str, command: str, headline: Sequence[str] = ()
+) -> Report:
     """A report that rests on no run."""
     from tcpsf import __version__
 
     provenance = ReportProvenance(
         version=__version__, command=command, scale="closed forms", runs=0, duration="", seeds=(), scenarios={}, jobs=0
     )
-    return Report(title=title, subtitle=subtitle, sections=tuple(sections), provenance=provenance)
+    return Report(
+        title=title,
+        conclusion=conclude(sections, headline=headline),
+        subtitle=subtitle,
+        sections=tuple(sections),
+        provenance=provenance,
+    )
 
 
 def line(key: str, label: str, x: Sequence[Value], y: Sequence[float]) -> Series:
@@ -120,8 +129,7 @@ def bar(key: str, label: str, x: Sequence[Value], y: Sequence[float]) -> Series:
 
 def _points(x: Sequence[Value], y: Sequence[float]) -> tuple[Point, ...]:
     return tuple(
-        Point(x=at if isinstance(at, str) else float(at), y=stats.Estimate(float(value), None, 1))
-        for at, value in zip(x, y, strict=True)
+        Point(x=at if isinstance(at, str) else float(at), y=exact(float(value))) for at, value in zip(x, y, strict=True)
     )
 
 
@@ -143,4 +151,4 @@ def _label(value: Value) -> str:
 def _cell(value: Value, column: Column) -> TableCell | str:
     if isinstance(value, str):
         return value
-    return TableCell(ours=stats.Estimate(value, None, 1), published=None, unit=column.unit)
+    return TableCell(ours=exact(value), published=None, unit=column.unit)

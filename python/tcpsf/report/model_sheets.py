@@ -298,7 +298,7 @@ def _rates(
 ) -> Sheet:
     figure = Figure(
         key=f"{model}-rate",
-        title=title,
+        title="Rate against loss",
         source=source,
         caption="",
         x=Axis(label="loss", unit="", scale="log" if min(loss) > 0 else "linear"),

@@ -17,6 +17,7 @@ WIDTH = 400.0
 """Pixels of a figure's horizontal axis."""
 LEFT, RIGHT, TOP, FOOT = 58.0, 22.0, 64.0, 48.0
 KEY_HEIGHT = 22.0
+NOTE_HEIGHT = 18.0
 
 STYLE = """
 .plate { font: 12px system-ui, sans-serif; --ink: #222; --soft: #666; --rule: #dde0e4; --page: #fff;
@@ -35,6 +36,7 @@ STYLE = """
   vector-effect: non-scaling-stroke; }
 .c3 .line, .c6 .line { stroke-dasharray: 7 3; } .c4 .line, .c7 .line { stroke-dasharray: 2 2.5; }
 .c5 .line { stroke-dasharray: 8 3 2 3; }
+.light .line { stroke-dasharray: 3 2; stroke-opacity: .85; }
 .plate .bar { fill: currentColor; fill-opacity: .45; stroke: currentColor; }
 .plate .m { fill: currentColor; stroke: var(--page); stroke-width: .6; }
 .plate .p { fill: none; stroke: currentColor; stroke-width: 1.6; }
@@ -54,7 +56,8 @@ def plate(figures: Sequence[Figure], *, title: str) -> str:
     across = wide * len(figures)
     per_row = max(int((across - LEFT) // 130), 1)
     rows = -(-len(labels) // per_row)
-    height = TOP + chart.HEIGHT + FOOT + rows * KEY_HEIGHT
+    foot = FOOT + NOTE_HEIGHT * max(len(figure.notes) for figure in figures)
+    height = TOP + chart.HEIGHT + foot + rows * KEY_HEIGHT
     size = f'width="{across:g}" height="{height:g}" viewBox="0 0 {across:g} {height:g}"'
     parts = [
         f'<svg class="plate" xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(title)}">',
@@ -65,7 +68,7 @@ def plate(figures: Sequence[Figure], *, title: str) -> str:
         parts += _panel(figure, chart.draw(figure, known), number * wide)
     for number, (key, series) in enumerate(labels.items()):
         x = LEFT + number % per_row * 130.0
-        y = TOP + chart.HEIGHT + FOOT + (number // per_row) * KEY_HEIGHT
+        y = TOP + chart.HEIGHT + foot + (number // per_row) * KEY_HEIGHT
         sign = marks.legend_marker(series, styles[key], joined=series.style != "bar")
         parts.append(
             f'<g transform="translate({x:g} {y:g})">{sign}<text x="36" y="11">{escape(series.label)}</text></g>'
@@ -82,6 +85,9 @@ def _panel(figure: Figure, drawn: chart.Chart, left: float) -> Iterator[str]:
     yield "</svg>"
     middle, low = x + WIDTH / 2, TOP + chart.HEIGHT + 36
     yield f'<text x="{middle:g}" y="{low:g}" text-anchor="middle">{escape(chart.titled(figure.x))}</text>'
+    for number, note in enumerate(figure.notes, start=1):
+        y = low + number * NOTE_HEIGHT
+        yield f'<text class="tick" x="{middle:g}" y="{y:g}" text-anchor="middle">{escape(note)}</text>'
 
 
 def _shapes() -> Iterator[str]:

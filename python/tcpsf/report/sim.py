@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -11,7 +11,7 @@ from tcpsf.report import text
 from tcpsf.scenario import Greedy
 from tcpsf.summary import GroupReport, RunSummary, report_groups
 
-SCHEMA = "tcpsf.sim/1"
+SCHEMA = "tcpsf.sim/2"
 
 
 def as_dict(runs: Sequence[RunSummary]) -> dict[str, Any]:
@@ -41,33 +41,44 @@ def as_text(runs: Sequence[RunSummary]) -> str:
     greedy = [group for group in groups if group.group.workload in endless]
     if greedy:
         parts.append(f"Endless flows\n\n{_greedy(greedy, runs)}")
-    parts.append(f"Links\n\n{_links(runs)}")
+    parts += [f"Links\n\n{_links(runs)}", "\n".join(_legend(finite=bool(finite), runs=len(runs)))]
     return "\n\n".join(parts)
 
 
 def _flows(groups: Sequence[GroupReport]) -> str:
-    heads = ["class", "bytes", "flows", "done", "mean, s", "median", "95 %", "%FR", "timeouts", "resent, %"]
+    heads = ["class", "bytes", "flows", "done", "mean, s", "p50, s", "p95, s", "%FR", "timeouts", "resent, %"]
     rows = [
         [
             text.NOTHING if each.group.size_class is None else str(each.group.size_class),
             text.number(each.size_bytes, 0),
-            str(each.flows),
-            str(each.completed),
+            text.plain(each.flows, 0),
+            text.plain(each.completed, 0),
             text.seconds_estimate(each.completion_s),
             text.seconds(each.median_s),
             text.seconds(each.p95_s),
             _share(each),
             str(each.timeouts + each.syn_timeouts),
-            text.estimate(each.retransmitted_percent, 1),
+            text.compact(each.retransmitted_percent, 1),
         ]
         for each in groups
     ]
     return text.table([heads, *rows])
 
 
+def _legend(*, finite: bool, runs: int) -> Iterator[str]:
+    """Explain the columns."""
+    if runs > 1:
+        yield "± and [low,high]: 95 % interval over runs."
+    if finite:
+        yield "mean, p50, p95: completion time of the flows that are done; p50 and p95 are percentiles."
+    yield "%FR: fast retransmits, as a percentage of fast retransmits and timeouts. –: none."
+    yield "resent: share of the payload bytes sent. dropped: by the queue. lost: by the link's loss model."
+    yield "used: share of the link's rate. queue, max: mean and largest queue."
+
+
 def _share(each: GroupReport) -> str:
     """%FR, and a dash where there was no fast retransmit: zero ± zero would claim too much."""
-    return text.estimate(each.fast_percent if each.fast_retransmits else None, 1)
+    return text.compact(each.fast_percent if each.fast_retransmits else None, 1)
 
 
 def _greedy(groups: Sequence[GroupReport], runs: Sequence[RunSummary]) -> str:
@@ -83,7 +94,7 @@ def _greedy(groups: Sequence[GroupReport], runs: Sequence[RunSummary]) -> str:
                 text.number(each.sent_once_bytes * 8e-6 / observed_s / flows_a_run, 3),
                 _share(each),
                 str(each.timeouts + each.syn_timeouts),
-                text.estimate(each.retransmitted_percent, 1),
+                text.compact(each.retransmitted_percent, 1),
             ]
         )
     return text.table(rows, left=[0, 1])
@@ -92,25 +103,32 @@ def _greedy(groups: Sequence[GroupReport], runs: Sequence[RunSummary]) -> str:
 def _links(runs: Sequence[RunSummary]) -> str:
     marking = any(link["marked_packets"] for run in runs for link in run.links)
     marked_head = ["marked, %"] if marking else []
-    heads = ["link", "used, %", "packets", "dropped, %", *marked_head, "lost, %", "queue, kB", "largest"]
+    heads = ["link", "used, %", "packets", "dropped, %", *marked_head, "lost, %", "queue, kB", "max, kB"]
     rows = [heads]
     for number, link in enumerate(runs[0].links):
         each = [run.links[number] for run in runs]
         offered = [row["offered_packets"] for row in each]
-        marked = [text.estimate(stats.ratio([100.0 * row["marked_packets"] for row in each], offered))]
+        marked = [_percent([row["marked_packets"] for row in each], offered)]
         rows.append(
             [
                 link["link"],
-                text.estimate(stats.mean([100.0 * (row["utilisation"] or 0.0) for row in each])),
-                str(sum(offered)),
-                text.estimate(stats.ratio([100.0 * _dropped(row) for row in each], offered)),
+                text.estimate(
+                    stats.mean([100.0 * (row["utilisation"] or 0.0) for row in each], possible=stats.PERCENT)
+                ),
+                text.plain(sum(offered), 0),
+                _percent([_dropped(row) for row in each], offered),
                 *(marked if marking else []),
-                text.estimate(stats.ratio([100.0 * row["dropped_loss_packets"] for row in each], offered)),
-                text.estimate(stats.mean([row["mean_queue_bytes"] * 1e-3 for row in each])),
+                _percent([row["dropped_loss_packets"] for row in each], offered),
+                text.estimate(stats.mean([row["mean_queue_bytes"] * 1e-3 for row in each], possible=stats.POSITIVE)),
                 text.number(max(row["max_queue_bytes"] for row in each) * 1e-3, 1),
             ]
         )
     return text.table(rows, left=[0])
+
+
+def _percent(packets: Sequence[float], offered: Sequence[float]) -> str:
+    found = stats.share(packets, offered)
+    return text.NOTHING if found is None else text.estimate(found.scaled(100.0))
 
 
 def _dropped(link: Mapping[str, Any]) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from tcpsf import stats
 from tcpsf.papers import smart_framing as paper
-from tcpsf.report import text
+from tcpsf.report import evaluation_text, text
 from tcpsf.reproduce.table_1 import Cell, Table1
 
 
@@ -17,18 +17,22 @@ def as_text(result: Table1) -> str:
     return "\n\n".join(
         (
             heading(result),
+            *(
+                textwrap.fill(sentence.replace("`", ""), width=80, break_on_hyphens=False)
+                for sentence in result.conclusion.sentences
+            ),
             "Completion time, seconds (mean ± 95 % interval; `paper` as published)\n\n" + _times(result),
-            "%FR: losses noticed by fast retransmit, per cent of all (–: none was)\n\n" + _shares(result),
+            "%FR: losses noticed by fast retransmit, as a percentage of all (–: none was)\n\n" + _shares(result),
             "The bottleneck\n\n" + _bottleneck(result),
-            "What the paper says, and what we find\n\n" + _claims(result),
-            "Why they differ, found by trying\n\n" + _differences(),
+            "Claims of the paper\n\n" + _claims(result),
+            "Causes of the differences\n\n" + _differences(),
         )
     )
 
 
 def _differences() -> str:
     lines = [textwrap.fill(told, width=78, initial_indent="- ", subsequent_indent="  ") for told in paper.DIFFERENCES]
-    return "\n".join([*lines, "- `--readings closest` sets the first two; `--set` tries any other."])
+    return "\n".join([*lines, "- `--readings closest` sets the first two; `--set` changes any other."])
 
 
 def heading(result: Table1) -> str:
@@ -58,7 +62,7 @@ def _times(result: Table1) -> str:
     def cells(cell: Cell) -> list[str]:
         published = None if cell.published is None else cell.published.completion_s
         found = cell.completion_s
-        return [text.estimate(found, 2 if found is None or found.value < 10 else 1), text.number(published)]
+        return [text.compact(found, 2 if found is None or found.value < 10 else 1), text.number(published)]
 
     return _by_class(result, cells)
 
@@ -66,7 +70,7 @@ def _times(result: Table1) -> str:
 def _shares(result: Table1) -> str:
     def cells(cell: Cell) -> list[str]:
         published = None if cell.published is None else cell.published.fast_percent
-        return [text.estimate(seen(cell), 1), text.number(published, 1)]
+        return [text.compact(seen(cell), 1), text.number(published, 1)]
 
     return _by_class(result, cells)
 
@@ -77,7 +81,7 @@ def _by_class(result: Table1, cells: Callable[[Cell], list[str]]) -> str:
         heads += [variant.label, "paper"]
     rows = [heads]
     for number, (size, row) in enumerate(zip(paper.CLASS_BYTES, result.classes, strict=True), start=1):
-        rows.append([str(number), str(size), *(part for v in paper.VARIANTS for part in cells(row[v.key]))])
+        rows.append([str(number), text.plain(size, 0), *(part for v in paper.VARIANTS for part in cells(row[v.key]))])
     rows.append(["all", "", *(part for v in paper.VARIANTS for part in cells(result.overall[v.key]))])
     return text.table(rows)
 
@@ -98,9 +102,4 @@ def _bottleneck(result: Table1) -> str:
 
 
 def _claims(result: Table1) -> str:
-    width = max(len(finding.verdict) for finding in result.findings)
-    return "\n".join(
-        f"{finding.verdict.ljust(width)}  {finding.claim}\n"
-        f"{'':{width}}  paper: {finding.published}; ours: {finding.ours}"
-        for finding in result.findings
-    )
+    return "\n".join(map(evaluation_text.claim, result.findings))

@@ -1,4 +1,8 @@
-"""Tables as aligned text: no colour, no lines that a narrow terminal breaks, the same bytes everywhere."""
+"""Numbers as people read them, and tables as aligned text, the same bytes everywhere.
+
+A minus sign is a minus sign and not a hyphen, thousands are set apart from 10 000 on, and a value without an interval,
+or one in which nothing is random, stands without one.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +36,89 @@ def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (), heads: int
     return "\n".join(lines)
 
 
+SPACE = "\N{NARROW NO-BREAK SPACE}"
+"""Between groups of three digits."""
+
+
+def plain(value: float, digits: int) -> str:
+    r"""A number with so many decimals.
+
+    >>> plain(-0.276, 2), plain(12345.6, 0), plain(-0.001, 2), plain(1480, 0)
+    ('−0.28', '12\u202f346', '0.00', '1480')
+    """
+    shown = f"{abs(value):,.{digits}f}" if abs(value) >= 9_999.5 else f"{abs(value):.{digits}f}"
+    sign = "−" if value < 0 and shown.strip("0.") else ""
+    return sign + shown.replace(",", SPACE)
+
+
+def short(value: float) -> str:
+    r"""A number with the decimals that it has.
+
+    >>> short(0.4540), short(-2.1), short(65535.0)
+    ('0.454', '−2.1', '65\u202f535')
+    """
+    return plain(value, len(f"{value:.6f}".rstrip("0").partition(".")[2]))
+
+
+def span(low: float, high: float) -> str:
+    """From where to where values go, both ends to three significant digits of the upper one.
+
+    >>> span(0.77, 0.771), span(2153.0, 2163.2)
+    ('0.770 to 0.771', '2153 to 2163')
+    """
+    digits = _decimals(max(abs(low), abs(high)), 3)
+    return f"{plain(low, digits)} to {plain(high, digits)}"
+
+
+def titled(name: str, unit: str | None) -> str:
+    """A column's name with its unit, which some names have already.
+
+    >>> titled("delay", "ms"), titled("%FR", "%"), titled("sender", "")
+    ('delay, ms', '%FR', 'sender')
+    """
+    return f"{name}, {unit}" if unit and not (unit == "%" and "%" in name) else name
+
+
+def label(name: str) -> str:
+    r"""A name; a whole number's thousands are set apart.
+
+    >>> label("web"), label("284454"), label("1500")
+    ('web', '284\u202f454', '1500')
+    """
+    return plain(int(name), 0) if name.isdecimal() else name
+
+
+def folded(rows: Sequence[Sequence[str]], *, width: int, left: Sequence[int] = ()) -> str:
+    """Align columns as `table` does, in blocks of at most ``width`` that repeat the first column.
+
+    >>> print(folded([["path", "ours", "paper"], ["a", "1.5", "2"]], width=11, left=[0]))
+    path  ours
+    ----------
+    a      1.5
+    <BLANKLINE>
+    path  paper
+    -----------
+    a         2
+    """
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    blocks: list[list[int]] = [[0]]
+    for at in range(1, len(widths)):
+        if len(blocks[-1]) > 1 and sum(widths[each] + 2 for each in (*blocks[-1], at)) - 2 > width:
+            blocks.append([0])
+        blocks[-1].append(at)
+    return "\n\n".join(
+        table([[row[at] for at in block] for row in rows], left=[place for place, at in enumerate(block) if at in left])
+        for block in blocks
+    )
+
+
 def number(value: float | None, digits: int = 2) -> str:
     """A number, or the sign for none.
 
     >>> number(0.276), number(None)
     ('0.28', '–')
     """
-    return NOTHING if value is None else f"{value:.{digits}f}"
+    return NOTHING if value is None else plain(value, digits)
 
 
 def seconds(value: float | None) -> str:
@@ -47,13 +127,14 @@ def seconds(value: float | None) -> str:
     >>> seconds(0.1036), seconds(2.7182), seconds(27.18)
     ('0.104', '2.72', '27.2')
     """
-    return NOTHING if value is None else f"{value:.{_digits(value)}f}"
+    return NOTHING if value is None else plain(value, _digits(value))
 
 
 def seconds_estimate(found: Estimate | None) -> str:
     """A time in seconds with its interval, both to the same digit.
 
-    >>> seconds_estimate(Estimate(1.4807, 0.0931, 8))
+    >>> from tcpsf.intervals import Student
+    >>> seconds_estimate(Estimate(1.4807, Student(0.04, 7), 8))
     '1.48 ±0.09'
     """
     return NOTHING if found is None else estimate(found, _digits(found.value))
@@ -65,30 +146,108 @@ def _digits(value: float) -> int:
 
 
 def estimate(found: Estimate | None, digits: int = 2) -> str:
-    """A value with its interval.
+    """A value with its interval; a value in which nothing is random stands alone.
 
-    >>> estimate(Estimate(0.2761, 0.0123, 8)), estimate(Estimate(0.2761, None, 1))
-    ('0.28 ±0.01', '0.28')
+    Both ends are given where their distances differ by more than one in the last digit.
+
+    >>> from tcpsf.intervals import Student
+    >>> estimate(Estimate(0.2761, Student(0.005, 7), 8)), estimate(Estimate(-0.2761, None, 1))
+    ('0.28 ±0.01', '−0.28')
+    >>> estimate(Estimate(0.01, Student(0.01, 7, (0.0, 1.0)), 8))
+    '0.01 [0.00,0.03]'
     """
     if found is None:
         return NOTHING
-    if found.half_width is None:
-        return f"{found.value:.{digits}f}"
-    return f"{found.value:.{digits}f} ±{found.half_width:.{digits}f}"
+    value, interval = plain(found.value, digits), found.interval
+    if interval is None:
+        return value
+    low, high = interval
+    below, above, unit = found.value - low, high - found.value, math.pow(10.0, -digits)
+    if abs(above - below) > unit:
+        return f"{value} [{plain(low, digits)},{plain(high, digits)}]"
+    half = max(below, above)
+    return f"{value} ±{plain(half, digits)}" if half >= unit / 2.0 else f"{value} ±<{plain(unit, digits)}"
+
+
+ROOM = 13
+"""Columns for a value with both ends of its interval, where a table has many such columns."""
+
+
+def compact(found: Estimate | None, digits: int) -> str:
+    """A value with its interval, with fewer decimals where both ends of the interval take too much room.
+
+    >>> from tcpsf.intervals import Wilson
+    >>> compact(Estimate(45.14, Wilson(5000, 5000, 7, factor=100.0), 8), 1)
+    '45.1 ±1.7'
+    >>> compact(Estimate(31.4, Wilson(9, 9, 7, factor=100.0), 8), 1)
+    '31 [9,68]'
+    """
+    told = estimate(found, digits)
+    return told if len(told) <= ROOM or digits == 0 else compact(found, digits - 1)
 
 
 def significant(found: Estimate | None) -> str:
     """A value of any size to three significant digits, to more where its interval is narrower than that.
 
-    >>> [significant(Estimate(*each, 8)) for each in ((1480.7, 93.1), (0.2761, 0.0123), (9.0, 0.002), (7.0, 0.0))]
-    ['1481 ±93', '0.276 ±0.012', '9.000 ±0.002', '7 ±0']
+    >>> from tcpsf.intervals import Same, Student
+    >>> [significant(Estimate(value, Student(error, 7), 8)) for value, error in ((1480.7, 40.0), (9.0, 0.001))]
+    ['1481 ±95', '9.000 ±0.002']
+    >>> significant(Estimate(7.0, Same(), 8))
+    '7'
     """
-    if found is None:
-        return NOTHING
-    if found.half_width == 0:
-        return f"{found.value:.3g} ±0" if abs(found.value) < 1000 else f"{found.value:.0f} ±0"
-    half = found.half_width or 0.0
-    return estimate(found, min(max(_decimals(max(abs(found.value), half), 3), _decimals(half, 1)), 9))
+    return NOTHING if found is None else estimate(found, _needed(found))
+
+
+def column(cells: Sequence[Estimate | None]) -> list[str]:
+    """Values that stand below each other, with one number of decimals between least and most needed.
+
+    Where they span more than three decades each has its own significant digits.
+
+    >>> from tcpsf.intervals import Same, Student
+    >>> column([Estimate(0.99999, Student(2e-6, 7), 8), Estimate(0.890, Student(0.01, 7), 8), None])
+    ['1.000 ±<0.001', '0.890 ±0.024', '–']
+    >>> column([Estimate(13.0, Same(), 1), Estimate(2.0, Same(), 1)])
+    ['13', '2']
+    """
+    seen = [found for found in cells if found is not None]
+    sizes = sorted(filter(None, map(_size, seen)))
+    if sizes and sizes[-1] >= WIDE * sizes[0]:
+        return [significant(found) for found in cells]
+    needed = sorted(_needed(found) for found in seen) or [0]
+    usual = (needed[0] + needed[-1] + 1) // 2
+    least = _decimals(sizes[0], 2) if sizes and needed[-1] else 0
+    digits = max(usual, min(least, usual + 1))
+    return [estimate(found, digits) for found in cells]
+
+
+WIDE = 1000.0
+"""Ratio of the largest to the smallest value of a column that cannot have the same decimals."""
+
+
+def _half(found: Estimate) -> float:
+    low, high = found.interval or (found.value, found.value)
+    return (high - low) / 2.0
+
+
+def _size(found: Estimate) -> float:
+    """How large a value is, or may be."""
+    return max(abs(found.value), _half(found))
+
+
+def _needed(found: Estimate) -> int:
+    """Decimals of a value by itself: none for a whole number without an interval."""
+    half = _half(found)
+    if not half and found.value == round(found.value):
+        return 0
+    digits = _decimals(_size(found), 3)
+    if half:
+        one = _decimals(half, 1)
+        digits = max(min(digits, _decimals(half, 2), max(one, MOST)), min(one, MOST))
+    return min(digits, 9)
+
+
+MOST = 3
+"""Decimals that a narrow interval brings about, at most, and that a wider one leaves, at most."""
 
 
 def _decimals(value: float, digits: int) -> int:
@@ -99,7 +258,7 @@ def _decimals(value: float, digits: int) -> int:
 def count(value: int, one: str, many: str | None = None) -> str:
     """A count with its noun.
 
-    >>> count(1, "run"), count(8, "run")
-    ('1 run', '8 runs')
+    >>> count(1, "run"), count(1242, "run")
+    ('1 run', '1242 runs')
     """
-    return f"{value:,} {one if value == 1 else many or one + 's'}".replace(",", "\N{NO-BREAK SPACE}")
+    return f"{plain(value, 0)} {one if value == 1 else many or one + 's'}"

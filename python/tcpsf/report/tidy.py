@@ -1,8 +1,8 @@
 """A report's numbers as Parquet: a file for each figure and table, a row a point, and one for the findings.
 
-The columns are ``figure``, ``series``, ``x``, ``value``, ``half_width`` of the 95 % interval, ``runs``, ``published``
-and ``unit``. ``x`` is a number or, where the axis has categories, text; in tables it is the row's label and ``series``
-the column's head.
+The columns are ``figure``, ``series``, ``x``, ``value``, ``low`` and ``high`` of the 95 % interval, ``runs``,
+``published`` and ``unit``. ``x`` is a number or, where the axis has categories, text; in tables it is the row's
+label and ``series`` the column's head.
 """
 
 from __future__ import annotations
@@ -66,21 +66,35 @@ def findings_frame(report: Report) -> pl.DataFrame:
     text = ("section", "key", "claim", "source", "published", "ours")
     schema = {name: pl.String() for name in text} | {
         "value": pl.Float64(),
-        "half_width": pl.Float64(),
         "verdict": pl.String(),
+        "test": pl.String(),
+        "low": pl.Float64(),
+        "high": pl.Float64(),
+        "confidence": pl.Float64(),
+        "comparisons": pl.Int64(),
+        "random": pl.Boolean(),
+        "wording": pl.String(),
     }
-    return pl.DataFrame(rows, schema=schema)
+    return pl.DataFrame([_ends(row) for row in rows], schema=schema)
+
+
+def _ends(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with its interval as two numbers."""
+    low, high = row["interval"] or (None, None)
+    return {**{name: value for name, value in row.items() if name != "interval"}, "low": low, "high": high}
 
 
 def _row(
     figure: str, series: str, x: float | str, y: stats.Estimate | None, published: float | None, unit: str
 ) -> dict[str, Any]:
+    interval = (None if y is None else y.interval) or (None, None)
     return {
         "figure": figure,
         "series": series,
         "x": x,
         "value": None if y is None else y.value,
-        "half_width": None if y is None else y.half_width,
+        "low": interval[0],
+        "high": interval[1],
         "runs": None if y is None else y.runs,
         "published": published,
         "unit": unit,
@@ -97,7 +111,8 @@ def _frame(rows: list[dict[str, Any]], *, category: bool) -> pl.DataFrame:
             "series": pl.String(),
             "x": pl.String() if category else pl.Float64(),
             "value": pl.Float64(),
-            "half_width": pl.Float64(),
+            "low": pl.Float64(),
+            "high": pl.Float64(),
             "runs": pl.Int64(),
             "published": pl.Float64(),
             "unit": pl.String(),

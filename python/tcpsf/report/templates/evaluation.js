@@ -5,6 +5,7 @@ for (const figure of document.querySelectorAll("figure")) enliven(figure);
 function enliven(figure) {
   const plot = figure.querySelector(".plot");
   const chart = plot.querySelector(".chart");
+  const lying = plot.classList.contains("lying"); // categories below each other, values from left to right
   const guide = chart.querySelector(".guide");
   const table = figure.querySelector("table");
   const heads = [...table.tHead.rows[0].cells];
@@ -24,8 +25,7 @@ function enliven(figure) {
     if (!rows.length) return;
     shown = Math.max(0, Math.min(index, rows.length - 1));
     const place = Number(rows[shown].dataset.x);
-    guide.setAttribute("x1", `${place}%`);
-    guide.setAttribute("x2", `${place}%`);
+    for (const end of lying ? ["y1", "y2"] : ["x1", "x2"]) guide.setAttribute(end, `${place}%`);
     guide.removeAttribute("hidden");
     readout.replaceChildren(element("strong", "", `${heads[0].textContent}: ${rows[shown].cells[0].textContent}`));
     for (const [column, head] of heads.entries()) {
@@ -36,7 +36,8 @@ function enliven(figure) {
       line.append(key.cloneNode(true), element("span", "", head.textContent), element("span", "value", value));
       readout.append(line);
     }
-    const right = place < 50;
+    const right = lying || place < 50;
+    readout.style.top = lying ? `${(chart.getBoundingClientRect().height * place) / 100 + 24}px` : "";
     readout.style.left = right ? "auto" : `${chart.getBoundingClientRect().left - plot.getBoundingClientRect().left + 8}px`;
     readout.style.right = right ? "24px" : "auto";
     readout.hidden = false;
@@ -50,7 +51,9 @@ function enliven(figure) {
 
   function follow(event) {
     const box = chart.getBoundingClientRect();
-    const place = (100 * (event.clientX - box.left)) / box.width;
+    const place = lying
+      ? (100 * (event.clientY - box.top)) / box.height
+      : (100 * (event.clientX - box.left)) / box.width;
     if (place < -4 || place > 104) return hide();
     const far = rows.map((row) => Math.abs(Number(row.dataset.x) - place));
     show(far.indexOf(Math.min(...far)));
@@ -59,6 +62,8 @@ function enliven(figure) {
   const keys = {
     ArrowRight: () => show(shown + 1),
     ArrowLeft: () => show(shown < 0 ? rows.length - 1 : shown - 1),
+    ArrowDown: () => show(shown + 1),
+    ArrowUp: () => show(shown < 0 ? rows.length - 1 : shown - 1),
     Home: () => show(0),
     End: () => show(rows.length - 1),
     Escape: hide,
@@ -70,6 +75,7 @@ function enliven(figure) {
   plot.addEventListener("focus", () => shown < 0 && plot.matches(":focus-visible") && show(0));
   plot.addEventListener("blur", hide);
   plot.addEventListener("keydown", (event) => {
+    if (!lying && (event.key === "ArrowDown" || event.key === "ArrowUp")) return; // they scroll the page
     if (!keys[event.key] || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     keys[event.key]();
@@ -102,13 +108,17 @@ function enliven(figure) {
   table.parentElement.before(save);
 }
 
-// A column "value ±interval" becomes two.
+// A column of ours becomes three: the value and the ends of its interval, unrounded.
 function csv(table) {
   const lines = [...table.rows].map((row) =>
     [...row.cells].flatMap((cell, column) => {
-      const [value, spread = ""] = cell.textContent.split(" ±");
-      if (!table.tHead.rows[0].cells[column].hasAttribute("data-ours")) return [value];
-      return row.parentElement === table.tHead ? [value, `${value} ±`] : [value.replace("–", ""), spread];
+      const head = table.tHead.rows[0].cells[column];
+      const { value = "", low = "", high = "" } = cell.dataset;
+      if (row.parentElement === table.tHead) {
+        const name = cell.textContent;
+        return "ours" in head.dataset ? [name, `${name}, low`, `${name}, high`] : [name];
+      }
+      return "ours" in head.dataset ? [value, low, high] : [value];
     })
   );
   return lines.map((cells) => cells.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(",") + "\r\n").join("");
