@@ -16,6 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SMALL = """\
 name = "small"
 duration = "20s"
+drain = "0s"
 
 [[link]]
 name = "there"
@@ -55,6 +56,7 @@ def small() -> Scenario:
     return Scenario(
         name="small",
         duration="20s",
+        drain="0s",
         link=(link, back),
         workload=(
             Poisson(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+from plus_minus import plus_minus
+
+from tcpsf.report.conclusion import conclude
 from tcpsf.report.evaluation import (
     Axis,
     Figure,
@@ -17,7 +20,7 @@ from tcpsf.report.evaluation import (
     Table,
     TableCell,
 )
-from tcpsf.reproduce.judge import Finding, Verdict
+from tcpsf.reproduce.judge import Finding, Test, Verdict
 from tcpsf.stats import Estimate
 
 SENDERS = (("classic", "Classic"), ("vs", "VS-TCP-SF"), ("fs", "FS-TCP-SF"))
@@ -30,28 +33,17 @@ TIME = Axis(label="mean completion time", unit="s", scale="linear")
 
 
 def estimate(value: float, half_width: float | None = 0.1, runs: int = 8) -> Estimate:
-    return Estimate(value, half_width, runs)
+    """A value ± a half width of 95 %, or without an interval."""
+    return plus_minus(value, half_width, runs)
 
 
 def example() -> Report:
+    sections = _sections()
     return Report(
         title="An evaluation that never was",
+        conclusion=conclude(sections, headline=("claim-2", "claim-0")),
         subtitle="Made-up numbers; `make` no more of them.",
-        sections=(
-            Section(
-                key="load",
-                title="Against load",
-                text=("The first paragraph, with `code`.", f"The second: {NASTY}."),
-                items=("One point.", "Another."),
-                figures=(over_load(), fast_retransmits(), distribution(), overlapping()),
-            ),
-            Section(
-                key="classes", title="By class", figures=(by_class(), gains(), buffers(), many(), matrix(), chunks())
-            ),
-            Section(key="edges", title="Edges", figures=(nothing(), single())),
-            Section(key="tables", title="Tables", tables=(table(), mixed_table(), wide_table())),
-            Section(key="claims", title="Claims", findings=tuple(finding(number) for number in range(30))),
-        ),
+        sections=sections,
         provenance=ReportProvenance(
             version="0.0.0",
             command="tcpsf reproduce nothing --quick --seed 1",
@@ -63,6 +55,31 @@ def example() -> Report:
             jobs=240,
             started="2005-04-01T12:00:00+00:00",
             seconds=754.4,
+        ),
+    )
+
+
+def _sections() -> tuple[Section, ...]:
+    return (
+        Section(
+            key="load",
+            title="Against load",
+            text=("The first paragraph, with `code`.", f"The second: {NASTY}."),
+            items=("One point.", "Another."),
+            figures=(over_load(), fast_retransmits(), distribution(), overlapping()),
+        ),
+        Section(
+            key="classes",
+            title="By class",
+            figures=(by_class(), gains(), buffers(), many(), matrix(), lying(), chunks()),
+        ),
+        Section(key="edges", title="Edges", figures=(nothing(), single())),
+        Section(key="tables", title="Tables", tables=(table(), mixed_table(), wide_table())),
+        Section(
+            key="claims",
+            title="Claims",
+            findings=tuple(finding(number) for number in range(30)),
+            why="none of it was run",
         ),
     )
 
@@ -283,6 +300,31 @@ def matrix() -> Figure:
     )
 
 
+def lying() -> Figure:
+    """Bars in groups, below each other; some reach beyond the axis."""
+    names = [f"{recovery}, RED by packets, ECN, IW {window}" for recovery in ("Tahoe", "SACK") for window in (1, 2, 10)]
+    return Figure(
+        key="lying",
+        title="Framing with other senders",
+        source="Ours",
+        caption="Six settings.",
+        x=Axis(label="setting", unit="", scale="category"),
+        y=Axis(label="gain over full segments", unit="%", scale="linear", low=-100),
+        groups=(("Tahoe", 3), ("SACK", 3)),
+        series=tuple(
+            Series(
+                key=key,
+                label=label,
+                style="bar",
+                points=tuple(
+                    Point(x=x, y=estimate(40 - 60.0 * place * (number + 1), 14)) for place, x in enumerate(names)
+                ),
+            )
+            for number, (key, label) in enumerate(SENDERS[1:])
+        ),
+    )
+
+
 def chunks() -> Figure:
     """Numbers as places far apart, one run only, a value that a logarithmic axis does not reach."""
     sizes = (1, 64, 128, 256, 512, 1024, 1500)
@@ -389,4 +431,10 @@ def finding(number: int) -> Finding:
         ours="35.1 ± 2.0 %",
         estimate=estimate(35.1, 2.0),
         verdict=verdicts[number % 4],
+        test=Test(
+            kind="interval",
+            wording="The 95 % interval, [33.1, 37.1] %, is above 30 %.",
+            interval=(33.1, 37.1),
+            confidence=0.95,
+        ),
     )

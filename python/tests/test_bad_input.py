@@ -122,12 +122,16 @@ def test_a_class_file_that_does_not_parse(tcpsf: Command, small_file: Path, tmp_
         (
             ["sim", "none.toml"],
             "cannot read scenario `none.toml`: no such file",
-            "the repository's `scenarios` folder has",
+            "name a TOML file with a scenario, or `-` for standard input",
         ),
         (["sim", "."], "cannot read scenario `.`: it is a folder, not a file", None),
         (["simm"], "no such command 'simm'", "`tcpsf --help` lists what there is"),
         (["sim", "FILE", "--runs", "0"], "invalid value for '--runs'", "`tcpsf sim --help` lists what there is"),
-        (["sim", "FILE", "--set", "x"], "cannot make sense of `--set x`", "write it as `--set workload.web.load=0.5`"),
+        (
+            ["sim", "FILE", "--set", "x"],
+            "cannot read `--set x`: expected KEY=VALUE",
+            "for example `--set workload.web.load",
+        ),
         (
             ["sim", "FILE", "--set", "link.there.rat=1"],
             "cannot set `link.there.rat`: unknown key `link[0].rat`",
@@ -152,6 +156,9 @@ def test_a_command_line_that_makes_no_sense(
     assert len(lines) == (1 if hint is None else 2)
     if hint is not None:
         assert lines[1].startswith(f"hint: {hint}")
+
+
+STREAM_HINT = "hint: redirect it to a file, or leave it open\n"
 
 
 class TestOutput:
@@ -251,7 +258,7 @@ class TestOutput:
             )
         assert (answer.returncode, answer.stderr) == (
             2,
-            "error: cannot write to standard output: no space left on device\n",
+            "error: cannot write to standard output: no space left on device\n" + STREAM_HINT,
         )
 
     def test_a_reader_that_leaves_early(self, small_file: Path) -> None:

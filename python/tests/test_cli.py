@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -83,9 +85,12 @@ def test_sim_prints_tables(tcpsf: Command, small_file: Path) -> None:
     answer = tcpsf("sim", small_file, "--runs", "2", "--set", "workload.web.load=0.5")
     assert (answer.status, answer.err) == (0, "")
     assert answer.out.startswith("small: 2 runs of 20s, seeds 1 to 2\n\nFlows of `web`, reno+sack / fs(n=4) / iw=1\n")
-    rows = [line.split() for line in answer.out.splitlines()]
-    assert [row[1] for row in rows if row and row[0] in ("1", "2", "3")] == ["500", "5000", "50000"]
+    rows = [line.split(" ") for line in re.sub(" +", " ", answer.out).replace("\n ", "\n").splitlines()]
+    assert [row[1] for row in rows if row and row[0] in ("1", "2", "3")] == ["500", "5000", "50\u202f000"]
     assert [row[0] for row in rows if row and row[0] in ("there", "back")] == ["there", "back"]
+    legend = answer.out.split("\n\n")[-1]
+    for column in ("mean", "p50", "p95", "%FR", "resent", "used", "dropped", "lost", "queue", "max", "[low,high]"):
+        assert column in legend
 
 
 @pytest.mark.parametrize("runs", [1, 2])
@@ -96,7 +101,7 @@ def test_sim_json_keeps_to_its_schema(tcpsf: Command, small_file: Path, runs: in
     assert found["seeds"] == list(range(5, 5 + runs))
     assert len(found["links"]) == 2 * runs
     for group in found["flows"]:
-        assert (group["completion_s"]["half_width"] is None) == (runs == 1)
+        assert (group["completion_s"]["interval"] is None) == (runs == 1)
         assert group["delivery_s"]["value"] < group["completion_s"]["value"]
         assert group["completed"] <= group["flows"]
 
@@ -136,7 +141,17 @@ def test_demo(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for _ in range(2):  # a second demo takes the place of the first
         answer = tcpsf("demo", "--out", tmp_path / "demo")
         assert answer.status == 0
-        assert "Completion time, seconds" in answer.out
-        assert f"The page: {(tmp_path / 'demo' / 'table-1.html').as_uri()}\n" in answer.err
-        page = (tmp_path / "demo" / "table-1.html").read_text(encoding="utf-8")
-        assert "<title>TCP Smart Framing, Table I" in page
+        assert f"The page: {(tmp_path / 'demo' / 'demo.html').as_uri()}\n" in answer.err
+        page = (tmp_path / "demo" / "demo.html").read_text(encoding="utf-8")
+        assert "<title>TCP Smart Framing: one loss, and Table I</title>" in page
+        report = json.loads((tmp_path / "demo" / "report.json").read_text(encoding="utf-8"))
+        jsonschema.validate(report, schema("evaluation"))
+    told = answer.out
+    assert max(map(len, told.splitlines())) <= 80
+    for sentence in report["conclusion"].values():  # the same three sentences in text, page and data
+        assert sentence.replace("`", "") in told.replace("\n", " ")
+        assert escape(sentence.split("`")[0]) in page
+    assert re.search(r"^Classic +1460  timeout +3\.", told, re.MULTILINE)
+    assert re.search(r"^FS-TCP-SF +365  fast retransmit +0\.", told, re.MULTILINE)
+    assert len(re.findall("text +closest +paper", told)) == 3
+    assert 'class="ladder"' in page

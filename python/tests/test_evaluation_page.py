@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from html import escape
 from html.parser import HTMLParser
 from importlib.resources import files
 from typing import Literal
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcpsf import TcpsfError
-from tcpsf.report import axes, chart, marks
+from tcpsf.report import axes, chart, lying, marks, text
 from tcpsf.report.evaluation import Axis, Figure, Point, PublishedPoint, Report, Section, Series
 from tcpsf.report.evaluation_page import page
 from tcpsf.stats import Estimate
@@ -133,18 +134,18 @@ def test_everything_is_escaped(html: str) -> None:
 def test_every_value_is_in_a_table(report: Report, html: str) -> None:
     rows = Document(html).rows
     for row in (
-        ["0.8", "2.00 ±0.10", "2.1", "–", "2.5", "2.80 ±0.36", "2.9"],
+        ["0.8", "2.000 ±0.100", "2.1", "–", "2.5", "2.80 ±0.36", "2.9"],
         ["0.85", "", "3", "", "3", "", "3"],
-        ["284454", "13.3 ±1.3", "14.04", "13.3 ±1.3", "14.04", "13.3 ±1.3", "14.04"],
+        ["284\u202f454", "13.33 ±1.33", "14.04", "13.33 ±1.33", "14.04", "13.33 ±1.33", "14.04"],
         ["Reno", *["12.5 ±1.2"] * 4],
-        [NASTY, "0.500 ±0.100 s", "–", "short"],
+        [NASTY, "0.50 ±0.10 s", "–", "short"],
         ["none", "–", "–", ""],
     ):
         assert row in rows
     assert next(row[:2] for row in rows if row[0] == "recovery") == ["recovery", "delayed ACKs on, IW 1, %"]
     distribution = next(each for each in report.sections[0].figures if each.key == "distribution")
     for point in distribution.series[2].points:
-        assert any(row[0] == f"{point.x:.10g}" for row in rows)
+        assert any(row[0] == text.short(float(point.x)) for row in rows)
 
 
 def test_claims_are_counted_and_listed(html: str) -> None:
@@ -232,13 +233,72 @@ def test_bars_stand_on_zero_side_by_side() -> None:
     assert found == [[5, 20, 75, 75], [55, 20, 150, 75], [25, 20, 75, 75], [75, 20, 150, 75]]
 
 
+def lying_bars(*values: float) -> Figure:
+    points = tuple(
+        Point(x=name, y=estimate(value, 5)) for name, value in zip(("A, p", "A, q", "B, p"), values, strict=True)
+    )
+    return dataclasses.replace(
+        figure(
+            Series(key="vs", label="VS", style="bar", points=points),
+            x=Axis(label="setting", unit="", scale="category"),
+            y=Axis(label="gain", unit="%", scale="linear", low=-100, high=100),
+        ),
+        groups=(("A", 2), ("B", 1)),
+    )
+
+
+def test_groups_of_bars_lie_below_each_other() -> None:
+    made = lying.draw(lying_bars(50, -20, 10), {})
+    svg = ET.fromstring(made.svg)  # noqa: S314  our own
+    bars = [[float(each.attrib[name].rstrip("%")) for name in ("x", "width")] for each in svg.iter("rect")]
+    assert bars == [[50, 25], [40, 10], [50, 5]]
+    tops = [float(each.attrib["y"]) for each in svg.iter("rect")]
+    assert tops == sorted(tops)
+    words = [(each.get("class"), each.text) for each in svg.iter("text") if each.get("text-anchor") == "end"]
+    assert words == [("head", "A"), ("tick", "p"), ("tick", "q"), ("head", "B"), ("tick", "p")]
+    assert made.rows is not None
+    assert list(made.rows) == ["A, p", "A, q", "B, p"]
+    height = float(svg.attrib["height"])
+    for top, place in zip(tops, made.rows.values(), strict=True):
+        assert top < place * height < top + lying.BAR
+
+
+def test_a_bar_beyond_the_axis_is_cut_with_a_mark() -> None:
+    svg = ET.fromstring(lying.draw(lying_bars(-272, 10, 240), {}).svg)  # noqa: S314  our own
+    assert [each.text for each in svg.iter("text") if each.get("class") == "cut"] == ["◂ −272 ±5", "240 ±5 ▸"]
+    ends = [
+        (float(b.attrib["x"][:-1]), float(b.attrib["x"][:-1]) + float(b.attrib["width"][:-1])) for b in svg.iter("rect")
+    ]
+    assert ends == [(0, 50), (50, 55), (50, 100)]
+    with pytest.raises(TcpsfError, match="cannot draw the figure `f`: its groups"):
+        lying.draw(dataclasses.replace(lying_bars(1, 2, 3), groups=(("A", 2),)), {})
+
+
+def test_the_conclusion_comes_first(report: Report, html: str) -> None:
+    document = Document(html)
+    assert document.rows
+    place = html.index('class="conclusion"')
+    assert html.index("<h1>") < place < html.index("<nav")
+    for sentence in report.conclusion.sentences:
+        assert escape(sentence) in html
+    assert list(report.to_dict())[:3] == ["schema", "title", "conclusion"]
+    assert "Why results differ here, as far as is known: none of it was run." in html
+
+
+def test_the_verdict_stands_beside_its_test(report: Report, html: str) -> None:
+    findings = [finding for section in report.sections for finding in section.findings]
+    for finding in findings:
+        assert f'<div class="test">{escape(finding.test.wording)}</div>' in html
+    assert "more or longer runs would tell" not in html
+
+
 def test_what_the_axes_do_not_reach_is_said() -> None:
     y = Axis(label="", unit="", scale="log")
     what = figure(line((0, 1), (1, 0), (2, -1), (3, 10)), y=y)
     assert drawn(what)[0].missing == 2
     html = page(dataclasses.replace(example(), sections=(Section(key="s", title="S", figures=(what,)),)))
     assert "Outside the axes, but in the table: 2 values." in html
-    assert "0.000 ±0.500" in html
+    assert ">0.00 ±0.50</td>" in html
 
 
 def test_a_sender_looks_the_same_in_every_figure(report: Report) -> None:
@@ -255,12 +315,31 @@ def test_a_sender_looks_the_same_in_every_figure(report: Report) -> None:
     assert max(len(each.series) for each in figures) > marks.COLOURS
 
 
-def test_a_late_comer_takes_nobody_s_colour() -> None:
+def test_every_key_has_a_style_of_its_own() -> None:
     known = {str(number): number for number in range(marks.COLOURS + 2)}
-    late, early = (line((0, 1), key=str(number)) for number in (marks.COLOURS + 1, 1))
-    alone, (beside, own) = marks.styles([late], known), marks.styles([late, early], known)
-    assert alone == (own,) == marks.styles([early], known)
-    assert beside != own
+    series = [line((0, 1), key=key) for key in known]
+    together = marks.styles(series, known)
+    assert len(set(together)) == len(series)
+    assert together == tuple(style for each in series for style in marks.styles([each], known))
+
+
+def test_a_sender_looks_the_same_on_every_page() -> None:
+    """Classic, variable-size and fixed-size framing have a colour that nothing else has."""
+    framings = {"classic": marks.CLASSIC, "vs": marks.VARIABLE, "fs": marks.FIXED}
+    for key, colour in framings.items():
+        for each in (key, f"{key}-linear", f"{key}-constant", f"lt-{key}", f"w2-{key}"):
+            if each in marks.STYLES:
+                assert marks.STYLES[each].colour == colour, each
+    named = ("classic", "full-sized", "reno", "vs", "fs")
+    for key, style in marks.STYLES.items():
+        own = style.colour in framings.values()
+        assert own == any(word in key.split("-") or key.startswith(word) for word in named), key
+    strangers = [line((0, 1), key=f"stranger-{number}") for number in range(30)]
+    known = {series.key: number for number, series in enumerate(strangers)}
+    assert all(style.colour not in framings.values() for style in marks.styles(strangers, known))
+    for classic, other in (("classic", "stranger-0"), ("stranger-3", "classic")):
+        drawn_together = marks.styles([line((0, 1), key=key) for key in (classic, other)], known)
+        assert marks.STYLES["classic"] in drawn_together
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:
@@ -291,8 +370,9 @@ def test_axes_have_a_few_ticks_that_do_not_touch(
     axis = Axis(label="", unit="", scale=scale)  # type: ignore[arg-type]
     low = abs(low) + 1e-3 if scale == "log" else low
     made = axes.numeric(axis, (low, low + span), ticks=ticks, rounded=rounded)
-    assert made.low <= low + 1e-8 * span
-    assert made.high >= low + span * (1 - 1e-8)
+    rounding = 1e-8 * max(span, abs(low), abs(low + span))
+    assert made.low <= low + rounding
+    assert made.high >= low + span - rounding
     found = list(made.ticks())
     assert 2 <= len(found) <= 16
     assert all(-1e-9 <= tick.place <= 1 + 1e-9 for tick in found)

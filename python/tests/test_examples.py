@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import nbclient
@@ -40,3 +41,9 @@ def test_a_notebook_runs_and_ends_in_a_plot(path: Path) -> None:
     assert "vega" in drawn
     for variant in VARIANTS:
         assert f'"sender": "{variant.label}"' in drawn
+    rows = re.findall(r'"sender_s": ([\d.e-]+), "percent": ([\d.e-]+), "sender": "([^"]+)"', drawn)
+    for variant in VARIANTS:  # both runs are one distribution, which only grows
+        shares = [(float(time), float(percent)) for time, percent, sender in rows if sender == variant.label]
+        assert len(shares) > 20
+        assert shares == sorted(shares, key=lambda share: (share[0], share[1]))
+        assert [share for _, share in shares] == sorted(share for _, share in shares)

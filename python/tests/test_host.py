@@ -42,22 +42,27 @@ REFUSED = {
     ),
     "alternate": (
         ("serve", ".", "--sender", SENDERS[0], "--sender", SENDERS[1], "--alternate", "often"),
-        "cannot serve: alternate: `often` is not a duration such as `20ms` or `1.5s`",
+        "cannot serve: `--alternate`: `often` is not a duration such as `20ms` or `1.5s`",
         None,
     ),
     "idle": (
         ("serve", ".", "--idle-timeout", "60"),
-        "cannot serve: idle_timeout: `60` is not a duration such as `20ms` or `1.5s`",
+        "cannot serve: `--idle-timeout`: `60` is not a duration such as `20ms` or `1.5s`",
         None,
     ),
     "rto": (
         ("serve", ".", "--rto-min", "2s"),
-        "cannot serve: rto_min `2s` and rto_initial `1s` are not 1 ms <= rto_min <= rto_initial <= 60 s",
+        "cannot serve: `--rto-min 2s` and `--rto-initial 1s` are not 1 ms <= --rto-min <= --rto-initial <= 60 s",
         "1s and 1s are RFC 6298's, 200ms and 1s Linux's",
+    ),
+    "connect timeout": (
+        ("proxy", *UPSTREAM, "--connect-timeout", "0s"),
+        "cannot proxy: `--connect-timeout 0s` leaves an upstream no time to answer",
+        "name a time such as `10s`",
     ),
     "lifetime": (
         ("serve", ".", "--lifetime", "a day"),
-        "cannot serve: lifetime: `a day` is not a duration such as `20ms` or `1.5s`",
+        "cannot serve: `--lifetime`: `a day` is not a duration such as `20ms` or `1.5s`",
         None,
     ),
     "address": (
@@ -92,8 +97,8 @@ REFUSED = {
     ),
     "bad port": (
         ("proxy", "--upstream", "127.0.0.1:99999"),
-        "cannot make sense of `127.0.0.1:99999`: `99999` is no port",
-        "1 to 65535",
+        "cannot make sense of `127.0.0.1:99999`: port 99999 is out of range",
+        "ports are 1 to 65535",
     ),
 }
 
@@ -236,3 +241,171 @@ def test_a_proxy_before_a_server() -> None:
         server.shutdown()
     assert (host.summary["upstream_connected"], host.summary["upstream_failed"]) == (3, 0)
     assert host.summary["down_bytes"] > 3 * 300_000
+
+
+ADDRESSES = """
+set -e
+ip link set lo up
+ip tuntap add dev lan mode tap
+ip link set lan up
+ip address add 192.0.2.2/24 dev lan
+ip address add 2001:db8::2/64 dev lan nodad
+ip route add default via 192.0.2.1
+ip route add default via 2001:db8::1
+ip neighbour add 192.0.2.53 lladdr 02:00:00:00:00:35 dev lan
+"""
+"""A machine with a network, a router and a neighbour, in a network namespace of the test's own."""
+
+TAKEN = {
+    "192.0.2.2": "this machine has it",
+    "192.0.2.1": "it is the router that this machine sends through",
+    "192.0.2.53": "it is in use: another machine on the network has it",
+    "192.0.2.255": "it is the broadcast address of a network of this machine",
+    "127.0.0.1": "it is a loopback address, which never leaves the kernel",
+    "0.1.2.3": "it stands for no host",
+    "224.0.0.1": "it is a multicast address",
+    "255.255.255.255": "it is the broadcast address",
+    "::1": "it is a loopback address, which never leaves the kernel",
+    "2001:db8::1": "it is the router that this machine sends through",
+    "2001:db8::2": "this machine has it",
+}
+
+
+def in_a_machine(script: str) -> str:
+    """Run a script in the namespace and return what it printed, both ways."""
+    words = ["/usr/bin/unshare", "--net", "/bin/sh", "-c", ADDRESSES + script]
+    answer = subprocess.run(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False
+    )
+    assert answer.returncode == 0, answer.stdout
+    return answer.stdout
+
+
+def test_addresses_that_others_have_are_refused(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m tcpsf"
+    script = "ip -brief address > before\n"
+    for address in TAKEN:
+        script += f"{command} serve . --address {address} && exit 9 || echo status $?\n"
+    script += f"{command} proxy --listen 192.0.2.1:80 --upstream 127.0.0.1:9 && exit 9 || echo status $?\n"
+    told = in_a_machine(f"cd {tmp_path}\n{script}ip -brief address | cmp - before").splitlines()
+    for address, reason in (*TAKEN.items(), ("192.0.2.1", TAKEN["192.0.2.1"])):
+        error, hint, status, *told = told
+        assert error == f"error: cannot use the address `{address}`: {reason}"
+        assert hint.startswith("hint: name an address that nobody has")
+        assert status == "status 2"
+    assert told == []
+
+
+def test_the_kernels_end_has_an_address_of_its_own_range(tmp_path: Path) -> None:
+    """And a second host does not get the same address."""
+    command = f"{sys.executable} -m tcpsf"
+    script = f"""cd {tmp_path}
+echo content > file
+mkfifo begun
+{command} serve . --address 192.0.2.3 --address 2001:db8::3 --json > begun & first=$!
+read line < begun
+ip -brief address show dev tcpsf0
+ip route get 192.0.2.1 | head -n 1
+{sys.executable} -c 'import urllib.request as r; print(r.urlopen("http://192.0.2.3/file").read())'
+{sys.executable} -c 'import urllib.request as r; print(r.urlopen("http://[2001:db8::3]/file").read())'
+{command} serve . --address 192.0.2.3 && exit 9 || echo status $?
+kill $first
+wait $first
+ip -brief link show dev tcpsf0 2> /dev/null && exit 9 || echo gone
+"""
+    told = in_a_machine(script).splitlines()
+    assert told[0].split()[2:] == ["100.127.0.1/32", "fd74:6370:7366:1::1/128"]
+    assert told[1].startswith("192.0.2.1 dev lan ")
+    assert told[2:4] == ["b'content\\n'"] * 2
+    assert told[4].startswith("error: cannot use the address `192.0.2.3`: it is in use: a device of this machine leads")
+    assert told[6:] == ["status 2", "gone"]
+
+
+WRITER = """
+import socket, time
+with socket.create_server(("", 8080)) as listener:
+    for _ in range(2):
+        stream, _ = listener.accept()
+        with stream:
+            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for _ in range(60):
+                stream.sendall(time.monotonic_ns().to_bytes(100))
+                time.sleep(0.01)
+"""
+"""An upstream that writes 100 bytes every 10 ms, for two connections. What it writes is the time."""
+
+READER = """
+import socket, statistics, sys, time
+for address in sys.argv[1:]:
+    with socket.create_connection((address, 8080), timeout=20) as stream:
+        delays = []
+        while message := stream.recv(100, socket.MSG_WAITALL):
+            delays.append(time.monotonic_ns() - int.from_bytes(message))
+    print(len(delays), statistics.median(delays) / 1e6)
+"""
+"""A client that prints the number of messages from each address and the median of their delays in milliseconds."""
+
+
+def test_a_proxy_adds_no_round_trip_to_small_writes(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m tcpsf"
+    (tmp_path / "writer.py").write_text(WRITER)
+    (tmp_path / "reader.py").write_text(READER)
+    script = f"""cd {tmp_path}
+sysctl -q -w net.ipv4.ip_forward=1
+mkfifo begun
+{sys.executable} writer.py & writer=$!
+{command} proxy --listen 192.0.2.3:8080 --upstream 127.0.0.1:8080 --json > begun & proxy=$!
+read line < begun
+{command} link --delay 50ms -- {sys.executable} reader.py 192.0.2.2 192.0.2.3 > delays
+wait $writer
+kill $proxy
+wait $proxy
+"""
+    in_a_machine(script)
+    told = [line.split() for line in (tmp_path / "delays").read_text().splitlines()]
+    (direct_count, direct), (proxy_count, through_proxy) = told
+    assert (direct_count, proxy_count) == ("60", "60")
+    # Waiting for acknowledgments would add a round trip less the time between two writes, half of it on average.
+    assert float(through_proxy) - float(direct) < 20
+
+
+def test_a_full_disk_ends_the_capture_and_not_the_server(tmp_path: Path) -> None:
+    """The disk is a small one in a mount namespace of the test's own."""
+    command = f"{sys.executable} -m tcpsf"
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "inside.sh").write_text(f"""cd {tmp_path}
+mount -t tmpfs -o size=16k none disk
+mkdir folder
+head -c 200000 /dev/zero > folder/file
+mkfifo begun
+{command} serve folder --address 192.0.2.3 --pcap disk/packets.pcapng --json > begun 2> told & server=$!
+exec 3< begun
+read line <&3
+for fetch in $(seq 10); do
+    {sys.executable} -c 'import urllib.request as r; print(len(r.urlopen("http://192.0.2.3/file").read()))'
+done
+kill $server
+wait $server
+echo status $?
+cat told
+cat <&3
+""")
+    *fetches, status, warning, summary = in_a_machine(f"unshare --mount sh -e {tmp_path}/inside.sh").splitlines()
+    assert fetches == ["200000"] * 10
+    assert status == "status 0"
+    assert warning == (
+        "warning: cannot write `disk/packets.pcapng`: no space left on device. "
+        "The capture has stopped; its file is incomplete."
+    )
+    counts = json.loads(summary)
+    assert (counts["event"], counts["responses_2xx"]) == ("summary", 10)
+
+
+def test_grace_has_a_unit_or_is_in_seconds(tcpsf: Command) -> None:
+    for grace in ("10s", "10", "0.5", "200ms"):
+        answer = tcpsf("serve", "missing", "--grace", grace)
+        assert answer.err.startswith("error: cannot serve `missing`: no such file")
+    answer = tcpsf("serve", ".", "--grace", "soon")
+    assert answer.err.splitlines()[0] == (
+        "error: invalid value for '--grace': `soon` is not a duration such as `20ms` or `1.5s`"
+    )

@@ -11,6 +11,7 @@ from tcpsf import run
 from tcpsf.report.ladder import (
     Flow,
     Packet,
+    drawn,
     first_loss_scenario,
     first_losses,
     flow_of,
@@ -51,7 +52,7 @@ def test_packets_pair_a_sending_with_its_end() -> None:
 
 
 def test_the_three_senders_side_by_side() -> None:
-    drawing = parsed(first_losses())
+    drawing = parsed(drawn(first_losses()))
     panels = drawing.findall(f"{SVG}g")
     assert [texts(panel)[0] for panel in panels] == ["Classic", "FS-TCP-SF", "VS-TCP-SF"]
     assert ["timeout" in texts(panel) for panel in panels] == [True, False, False]
@@ -62,7 +63,7 @@ def test_the_three_senders_side_by_side() -> None:
     assert sum("without a packet" in text for text in texts(drawing)) == 1
     width = float(drawing.get("width", "0"))
     assert float(panels[-1].get("transform", "").removeprefix("translate(").split()[0]) < width
-    assert "prefers-color-scheme: dark" in first_losses()
+    assert "prefers-color-scheme: dark" in drawn(first_losses())
 
 
 def test_a_moment_has_one_height_in_every_part() -> None:

@@ -21,12 +21,12 @@ REFUSED = {
     "rate without a unit": (
         ["--rate", "10"],
         "`--rate 10`: `10` is not a rate above zero such as `10Mb/s` or `32kbit`",
-        None,
+        "a rate is in bits per second, such as `10mbit` or `10Mb/s`",
     ),
     "one direction": (
         ["--up-delay", "fast"],
         "`--up-delay fast`: `fast` is not a duration such as `20ms` or `1.5s`",
-        None,
+        "write it with a unit, such as `20ms`",
     ),
     "probability": (["--loss", "two"], "`--loss two`: `two` is not a probability", "write it as `0.01` or `1%`"),
     "two losses": (
@@ -50,7 +50,56 @@ REFUSED = {
         "cannot capture: `--pcap-at both` without `--pcap`",
         "add `--pcap FILE`",
     ),
-    "force of nothing": (["--force"], "cannot capture: `--force` without `--pcap`", "add `--pcap FILE`"),
+    "force of nothing": (
+        ["--force"],
+        "cannot replace files: `--force` without `--pcap` or `--json`",
+        "leave it out",
+    ),
+    "bytes per second": (
+        ["--down-rate", "1MB/s"],
+        "`--down-rate 1MB/s`: `1MB/s` is in bytes per second, and a rate is in bits: did you mean `8Mb/s` or `1Mb/s`?",
+        "a rate is in bits per second, such as `10mbit` or `10Mb/s`",
+    ),
+    "queue smaller than a packet": (
+        ["--rate", "1mbit", "--queue", "10B"],
+        "`--queue 10B`: it cannot hold a packet of 1500 bytes, and would drop each of them",
+        "make it larger, for example `--queue 100packets`",
+    ),
+    "long delay": (
+        ["--delay", "1000h"],
+        "`--delay 1000h`: `1000h` is more than 600s, the most that there is",
+        "write a shorter time, such as `20ms`",
+    ),
+    "long spin": (
+        ["--spin", "10h"],
+        "`--spin 10h`: `10h` is more than 1s, the most that there is",
+        "write a shorter time, such as `20ms`",
+    ),
+    "large seed": (
+        ["--seed", str(10**23)],
+        f"invalid value for '--seed': {10**23} is not in the range 0<=x<={2**64 - 1}",
+        "`tcpsf link --help` lists what there is",
+    ),
+    "statistics on standard output": (
+        ["--json", "-"],
+        "cannot write `--json -`: standard output is COMMAND's",
+        "name a file, or another descriptor: `--json /dev/fd/3 3>&1 1>&2`",
+    ),
+    "statistics without a file": (
+        ["--json"],
+        "cannot write `--json --`: `--` is not a file",
+        "e.g. `--json FILE`",
+    ),
+    "an option for a file": (
+        ["--json", "--no-offload"],
+        "cannot write `--json --no-offload`: `--no-offload` is not a file",
+        "e.g. `--json FILE`",
+    ),
+    "packets on standard output": (
+        ["--pcap", "-"],
+        "cannot write `--pcap -`: standard output is COMMAND's",
+        "name a file, or another descriptor: `--pcap /dev/fd/3 3>&1 1>&2`",
+    ),
 }
 
 
@@ -67,15 +116,18 @@ def test_no_command(tcpsf: Command) -> None:
 
 
 @pytest.mark.parametrize("offload", [True, False])
-def test_json_keeps_to_its_schema(tcpsf: Command, offload: bool) -> None:
-    words = ["link", "--delay", "2ms", "--rate", "10mbit", "--up-queue", "9kB", "--seed", "7", "--json"]
+def test_json_keeps_to_its_schema(tcpsf: Command, tmp_path: Path, offload: bool) -> None:
+    file = tmp_path / "link.json"
+    words = ["link", "--delay", "2ms", "--rate", "10mbit", "--up-queue", "9kB", "--seed", "7", "--json", str(file)]
     words += [] if offload else ["--no-offload"]
-    answer = tcpsf(*words, "--", "sh", "-c", "echo said; exit 3")
-    found = json.loads(answer.out.splitlines()[-1])
+    answer = tcpsf(*words, "--", "sh", "-c", "printf said; exit 3")
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert list(tmp_path.iterdir()) == [file]
     schema = resources.files("tcpsf.report").joinpath("schema", "link.json").read_text(encoding="utf-8")
     jsonschema.Draft202012Validator.check_schema(json.loads(schema))
     jsonschema.validate(found, json.loads(schema))
-    assert answer.out.startswith("said\n")
+    assert answer.out == "said"
+    assert found["outside_exit_status"] is None
     assert (answer.status, found["exit_status"], found["seed"]) == (3, 3, 7)
     assert found["settings"]["both"] == {"rate": "10mbit", "delay": "2ms"}
     assert found["settings"]["up"] == {"queue": "9kB"}
@@ -99,7 +151,7 @@ def test_text_is_talk(tcpsf: Command) -> None:
 def test_a_capture_is_whole_or_not_there(tcpsf: Command, tmp_path: Path) -> None:
     path = tmp_path / "link.pcapng"
     missing = tcpsf("link", "--pcap", path, "--", "/no/such/program")
-    assert missing.status == 2
+    assert missing.status == 127
     assert "error: cannot start `/no/such/program`: No such file or directory\n" in missing.err
     assert list(tmp_path.iterdir()) == []
     assert tcpsf("link", "--pcap", path, "--pcap-at", "both", "--", "true").status == 0
@@ -132,3 +184,38 @@ def test_signals_go_to_the_command(number: signal.Signals, status: int) -> None:
     assert process.returncode == status
     assert f"Exit status {status} after " in errors
     assert "Traceback" not in errors
+
+
+def test_a_command_that_cannot_be_run_has_the_status_that_shells_give(tcpsf: Command, tmp_path: Path) -> None:
+    file = tmp_path / "data"
+    file.write_text("no program", encoding="utf-8")
+    answer = tcpsf("link", "--", file)
+    assert answer.status == 126
+    assert f"error: cannot start `{file}`: Permission denied\n" in answer.err
+
+
+def test_an_earlier_file_of_statistics_is_replaced_only_by_force(tcpsf: Command, tmp_path: Path) -> None:
+    file = tmp_path / "link.json"
+    file.write_text("mine\n", encoding="utf-8")
+    refused = tcpsf("link", "--json", file, "--", "true")
+    assert (refused.status, file.read_text(encoding="utf-8")) == (2, "mine\n")
+    assert tcpsf("link", "--json", file, "--force", "--", "true").status == 0
+    assert json.loads(file.read_text(encoding="utf-8"))["exit_status"] == 0
+
+
+def test_statistics_go_to_another_descriptor(tmp_path: Path) -> None:
+    script = f"{sys.executable} -m tcpsf link --json /dev/fd/3 -- printf said 3>&1 >'{tmp_path}/out' 2>&1"
+    answer = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True)
+    assert json.loads(answer.stdout)["exit_status"] == 0
+    assert "said" in (tmp_path / "out").read_text(encoding="utf-8")
+
+
+def test_an_outside_program_that_dies_is_told(tcpsf: Command, tmp_path: Path) -> None:
+    file = tmp_path / "link.json"
+    warning = "warning: the program of `--outside` ended with exit status 7 before the command did\n"
+    for more in ([], ["--json", file]):
+        answer = tcpsf("link", "--outside", "sh -c 'exit 7'", *more, "--", "sleep", "0.5")
+        assert answer.status == 0
+        assert answer.err.endswith(warning)
+    assert json.loads(file.read_text(encoding="utf-8"))["outside_exit_status"] == 7
+    assert "warning" not in tcpsf("link", "--outside", "sleep 60", "--", "sleep", "0.1").err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from conftest import Answer
 from test_cli import schema
 
 from tcpsf.models import smart_framing as small
+from tcpsf.reproduce.models import best_framing_figures, model_report
 
 Command = Callable[..., Answer]
 
@@ -36,6 +38,35 @@ def test_text_json_and_page(tcpsf: Command, tmp_path: Path, model: str) -> None:
     assert again.status == 2
     assert "`--force`" in again.err
     assert tcpsf("model", model, "--out", out, "--force").status == 0
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_title_stands_twice(tcpsf: Command, tmp_path: Path, model: str) -> None:
+    assert tcpsf("model", model, "--out", tmp_path / "page").status == 0
+    page = (tmp_path / "page" / "model.html").read_text(encoding="utf-8")
+    titles = re.findall(r"<h[123]>(.*?)</h[123]>", page)
+    assert len(titles) >= 4
+    assert len(titles) == len(set(titles))
+
+
+def test_a_claim_says_by_which_rule_a_number_is_the_published_one() -> None:
+    """11.0 is not 10 and 1.55 is 2, so the claims say to which digit they are compared."""
+    claims = {
+        finding.key: finding.claim for section in model_report(command="").sections for finding in section.findings
+    }
+    for key, rule in (("fs-waste", "nearest percent"), ("fs-waste-over-vs", "nearest integer"), ("modem", "half a kB")):
+        assert rule in claims[key]
+    assert not any(claim.startswith("that ") for claim in claims.values())
+
+
+def test_equal_curves_are_drawn_once() -> None:
+    for figure in best_framing_figures():
+        curves = [tuple(point.y.value for point in series.points if point.y) for series in figure.series]
+        assert all(curves)
+        for number, curve in enumerate(curves):
+            for other in curves[number + 1 :]:
+                assert any(abs(a / b - 1) > 1e-3 for a, b in zip(curve, other, strict=True))
+        assert figure.notes
 
 
 def test_values_are_those_of_the_functions(tcpsf: Command) -> None:
@@ -85,10 +116,10 @@ def test_the_report(tcpsf: Command, tmp_path: Path) -> None:
     [
         (["smart-framing", "--loss", "0.6"], "`loss` is 0.6"),
         (["smart-framing", "--loss", "x"], "`x` is not a list"),
-        (["smart-framing", "--loss", ""], "`loss` is empty"),
+        (["smart-framing", "--loss", ""], "`` is an empty list"),
         (["smart-framing", "--rtt", "5"], "`5` is not a duration"),
         (["smart-framing", "--law", "byte"], "`byte` is neither"),
-        (["short-flow", "--size", "-1"], "`size` is -1"),
+        (["short-flow", "--size", "-1"], "`-1` is not a list"),
         (["packet-discard", "--window", "40", "--losses", "6"], "658008 patterns"),
         (["packet-discard", "--window", "8", "--lost", "9"], "`lost` is [9.0]"),
         (["best-framing", "--size", "100000"], "`size` is 100000"),

@@ -95,7 +95,7 @@ def test_the_command(tcpsf: Command, small_file: Path, tmp_path: Path) -> None:
         (["--pcap", "/dev/null"], "cannot write capture `/dev/null`: it exists and is something else", "name another"),
         (["--pcap", ".", "--force"], "cannot write capture `.`: it exists and is something else", "name another"),
         (
-            ["--pcap", "x", "--set", "tcp.mss=65456"],
+            ["--pcap", "x", "--set", "tcp.mss=65456", "--set", "link.there.buffer="],
             "cannot write capture `x`: workload `web` has segments of 65456 bytes: with their headers they exceed",
             "an `mss` of 65455 is the largest that fits",
         ),

@@ -85,12 +85,22 @@ def test_sums_are_those_of_the_tables(small: Scenario, monkeypatch: pytest.Monke
         rows = flows.filter(pl.col("workload") == group.workload, pl.col("class").eq_missing(group.size_class))
         times = rows["sender_s"].drop_nulls()
         assert totals.flows == rows.height
-        assert totals.completed == times.len() == totals.bins.total()
+        assert totals.completed == times.len() == len(totals.times)
         assert totals.sender_ns == round(sum(times.to_list()) * 1e9)
         for name in ("timeouts", "fast_retransmits", "sent_bytes", "retransmitted_segments"):
             assert getattr(totals, name) == rows[name].sum()
         total.add(totals)
     assert total.flows == flows.height
+
+
+def test_a_run_completes_what_began_before_its_end(small: Scenario) -> None:
+    """The rows of flows that ended before `duration` are the same, and the others have a time."""
+    cut = run(small, seed=1).flows.filter(pl.col("size_bytes").is_not_null())
+    drained = run(small.with_value("drain", "1000s"), seed=1).flows.filter(pl.col("size_bytes").is_not_null())
+    ended = cut.filter(pl.col("sender_s").is_not_null())
+    assert 0 < ended.height < cut.height == drained.height
+    assert drained.head(ended.height).equals(ended)
+    assert drained["sender_s"].null_count() == 0
 
 
 def test_progress_rises_to_the_end(small: Scenario) -> None:

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpsf import stats
+from tcpsf import distribution, stats
+from tcpsf.distribution import Distribution
+from tcpsf.intervals import Same, t_cdf, t_quantile, wilson
 
 # Student's t, two-sided 95 %: the table in every textbook (Fisher and Yates, table III).
 T_975 = {
@@ -33,24 +35,24 @@ T_975 = {
 
 @pytest.mark.parametrize("degrees", T_975)
 def test_quantiles_are_those_of_the_table(degrees: int) -> None:
-    assert round(stats.t_quantile(0.975, degrees), 3) == T_975[degrees]
+    assert round(t_quantile(0.975, degrees), 3) == T_975[degrees]
 
 
 def test_quantiles_with_one_and_two_degrees_have_closed_forms() -> None:
     for p in (0.6, 0.9, 0.975, 0.9995):
-        assert stats.t_quantile(p, 1) == pytest.approx(math.tan(math.pi * (p - 0.5)), rel=1e-12)
-        assert stats.t_quantile(p, 2) == pytest.approx((2 * p - 1) / math.sqrt(2 * p * (1 - p)), rel=1e-12)
+        assert t_quantile(p, 1) == pytest.approx(math.tan(math.pi * (p - 0.5)), rel=1e-12)
+        assert t_quantile(p, 2) == pytest.approx((2 * p - 1) / math.sqrt(2 * p * (1 - p)), rel=1e-12)
 
 
 @given(st.floats(0.501, 0.9999), st.integers(1, 200))
 def test_a_quantile_is_where_the_distribution_reaches_it(p: float, degrees: int) -> None:
-    assert stats.t_cdf(stats.t_quantile(p, degrees), degrees) == pytest.approx(p, abs=1e-12)
+    assert t_cdf(t_quantile(p, degrees), degrees) == pytest.approx(p, abs=1e-12)
 
 
 @pytest.mark.parametrize(("p", "degrees"), [(0.5, 3), (1.0, 3), (0.975, 0)])
 def test_there_is_no_quantile_outside(p: float, degrees: int) -> None:
     with pytest.raises(ValueError, match="no t quantile"):
-        stats.t_quantile(p, degrees)
+        t_quantile(p, degrees)
 
 
 def test_a_mean_with_its_interval() -> None:
@@ -58,8 +60,9 @@ def test_a_mean_with_its_interval() -> None:
     assert found is not None
     # s² = 2/3, so the standard error is √(2/3)/2; times 3.182.
     assert found.value == 10.0
-    assert found.half_width == pytest.approx(3.1824 * math.sqrt(2 / 3) / 2, rel=1e-4)
-    assert (found.low, found.high) == (10.0 - (found.half_width or 0), 10.0 + (found.half_width or 0))
+    half = 3.1824 * math.sqrt(2 / 3) / 2
+    assert found.interval == pytest.approx((10.0 - half, 10.0 + half), rel=1e-4)
+    assert (found.low, found.high) == found.interval
 
 
 def test_one_run_has_no_interval_and_none_no_value() -> None:
@@ -75,8 +78,8 @@ def test_pairs_cancel_what_they_share() -> None:
     found = stats.difference(ours, theirs)
     assert found is not None
     assert found.value == pytest.approx(-2.0)
-    assert found.half_width is not None
-    assert found.half_width < 0.2
+    assert found.interval is not None
+    assert found.interval[1] - found.interval[0] < 0.4
 
 
 def test_gain_is_in_per_cent_of_theirs() -> None:
@@ -101,3 +104,100 @@ def test_intervals_hold_the_truth_as_often_as_they_say(kind: str) -> None:
         covered += found.low <= truth <= found.high
     spread = math.sqrt(0.95 * 0.05 / 2000)
     assert abs(covered / 2000 - 0.95) < 4 * spread
+
+
+def test_a_proportion_of_none_and_of_all_has_an_interval() -> None:
+    none, every = stats.share([0, 0, 0], [10, 20, 30]), stats.share([10, 20, 30], [10, 20, 30])
+    assert none is not None
+    assert every is not None
+    # Wilson's interval of 0 of 60: z²/(n + z²).
+    top = 1.959964**2 / (60 + 1.959964**2)
+    assert none.interval == pytest.approx((0.0, top), rel=1e-5)
+    assert every.interval == pytest.approx((1.0 - top, 1.0), rel=1e-5)
+    assert none.random
+
+
+def test_a_proportion_stays_between_zero_and_one() -> None:
+    found = stats.share([1, 0], [4, 5])
+    assert found is not None
+    low, high = found.interval or (math.nan, math.nan)
+    assert 0.0 <= low < found.value < high <= 1.0
+    assert stats.share([1], [4]) == stats.Estimate(0.25, None, 1)
+    assert stats.share([0], [0]) is None
+
+
+def test_clusters_widen_a_proportion() -> None:
+    even = stats.share([5, 5, 4, 6], [10, 10, 10, 10])
+    apart = stats.share([10, 0, 10, 0], [10, 10, 10, 10])
+    assert even is not None
+    assert apart is not None
+    assert apart.high - apart.low > 2 * (even.high - even.low)
+    # No difference at all among runs: as independent observations, never a point.
+    same = stats.share([5, 5], [10, 10])
+    assert same is not None
+    assert same.interval == pytest.approx(wilson(0.5, 20, 1.959964), rel=1e-6)
+
+
+def test_equal_values_have_no_interval() -> None:
+    found = stats.mean([0.1, 0.1, 0.1])
+    assert found is not None
+    assert (found.spread, found.interval, found.low, found.high) == (Same(), None, found.value, found.value)
+    assert found.to_dict()["interval"] is None
+    assert not found.random
+    assert stats.mean([4.0, 4.0]) == stats.Estimate(4.0, Same(), 2)
+
+
+def test_an_interval_keeps_to_the_possible_range() -> None:
+    found = stats.mean([0.9, 1.0], possible=stats.SHARE)
+    assert found is not None
+    assert found.high == 1.0
+    assert found.low == pytest.approx(0.95 - 12.706 * 0.05, rel=1e-3)
+    percent = found.scaled(100.0)
+    assert percent.high == 100.0
+    fewer = stats.mean([0.1, 2.0], possible=stats.POSITIVE)
+    assert fewer is not None
+    assert fewer.low == 0.0
+    assert fewer.scaled(-1.0).high == 0.0
+
+
+def test_two_runs_have_a_wide_interval() -> None:
+    found = stats.mean([1.0, 2.0])
+    assert found is not None
+    assert found.interval == pytest.approx((1.5 - 12.706 * 0.5, 1.5 + 12.706 * 0.5), rel=1e-3)
+
+
+def test_the_difference_of_proportions_adds_their_distances_in_squares() -> None:
+    one, other = stats.share([50, 60], [100, 100]), stats.share([0, 0], [100, 100])
+    found = stats.apart(one, other)
+    assert found is not None
+    assert one is not None
+    assert other is not None
+    assert found.high - found.value == pytest.approx(one.high - one.value)
+    assert found.value - found.low == pytest.approx(math.hypot(one.value - one.low, other.high))
+
+
+def test_quantiles_are_values_and_have_intervals() -> None:
+    alone = stats.quantile([Distribution([3_330_240_000])], 0.5)
+    assert alone == stats.Estimate(3.33024, None, 1)
+    runs = [Distribution(range(start, start + 100 * 10**9, 10**9)) for start in (0, 10**8, 2 * 10**8)]
+    found = stats.quantile(runs, 0.5)
+    assert found is not None
+    assert found.low < found.value < found.high
+    assert stats.quantile([], 0.5) is None
+    assert stats.quantile([Distribution()], 0.5) is None
+
+
+def test_a_distribution_is_exact_up_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distribution, "EXACT", 100)
+    chance = random.Random(4)  # noqa: S311
+    values = [chance.randrange(10**6, 10**10) for _ in range(150)]
+    few, many, parts = Distribution(values[:100]), Distribution(values), Distribution()
+    for value in reversed(values):
+        parts.update(Distribution([value]))
+    assert few.is_exact
+    assert not many.is_exact
+    assert parts == many == Distribution.from_dict(many.to_dict())
+    assert few.quantile(0.5) == sorted(values[:100])[49] / 1e9
+    exact = sorted(values)[74] / 1e9
+    assert many.quantile(0.5) == pytest.approx(exact, rel=1.01 * distribution.ERROR)
+    assert (few.below(few.quantile(0.5) or 0.0), few.up_to(few.quantile(0.5) or 0.0)) == (49, 50)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -98,7 +99,8 @@ def test_shares_and_means_over_flows() -> None:
     fast = measure.fast_percent(found)
     assert fast is not None
     assert fast.value == pytest.approx(25.0)
-    assert fast.half_width == pytest.approx(share.half_width)
+    assert share.interval is not None
+    assert fast.interval == pytest.approx((100.0 - share.interval[1], 100.0 - share.interval[0]))
     timer, time = measure.timer_ms(found), measure.completion_s(found)
     assert timer is not None
     assert timer.value == pytest.approx(1100.0)
@@ -115,7 +117,10 @@ def test_saved_time_is_over_flows_with_a_loss() -> None:
     assert saved is not None
     assert saved.value == pytest.approx(0.3)
     one = measure.completion_s(measure.with_a_loss(classic))
-    assert saved.half_width == pytest.approx(2**0.5 * (one.half_width or 0.0) if one else None)
+    assert one is not None
+    # Both intervals are cut off at zero, so the difference reaches as far down as one goes up and down together.
+    half = one.high - one.value
+    assert saved.high - saved.value == pytest.approx(math.hypot(half, 0.3))
 
 
 def test_nothing_is_made_of_nothing() -> None:
@@ -356,3 +361,24 @@ def test_the_columns_are_those_of_the_reference_page() -> None:
     told = (REPOSITORY / "docs" / "reference" / "live-tables.md").read_text(encoding="utf-8")
     for name, what in DOCUMENTED.items():
         assert f"| `{name}` | {what} |" in told
+
+
+def test_table_2_lists_no_assumption_about_table_3() -> None:
+    """Table II has one file size and no timers, times or numbers of objects."""
+    told = " ".join(testbed.READINGS_2)
+    for word in ("RT is", "Objects", "--objects", "Completion time", "--loss per-byte"):
+        assert word not in told
+        assert word in " ".join(testbed.READINGS)
+    assert set(testbed.READINGS_2) < set(testbed.READINGS)
+    assert "%FR and %RTO are" in told
+
+
+def test_a_note_about_long_means_stands_only_where_there_are_any() -> None:
+    from tcpsf.reproduce.exhibit import series
+    from tcpsf.reproduce.judge import exact
+    from tcpsf.reproduce.smart_framing.exhibit import UNSTABLE_S, unstable
+
+    calm = series("fs", "FS", [0.1, 0.9], [exact(1.0), exact(7.0)])
+    assert unstable([calm]) == ()
+    (note,) = unstable([calm, series("vs", "VS", [0.9], [exact(2 * UNSTABLE_S)])])
+    assert f"above {UNSTABLE_S:g} s" in note
