@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from _measure import conclude
@@ -105,6 +106,7 @@ def measure(side: Side, seconds: float) -> Score:
             (told,) = ended([*inside, *fetching("10.77.0.2", seconds)])
             report = None
         else:
+            file = Path(stack.enter_context(TemporaryDirectory())) / "link.json"
             link = [
                 sys.executable,
                 "-m",
@@ -112,11 +114,13 @@ def measure(side: Side, seconds: float) -> Score:
                 "link",
                 *side.options,
                 "--json",
+                str(file),
                 "--outside",
                 shlex.join(serve),
                 "--",
             ]
-            told, report = ended([*inside, *link, *fetching("-", seconds)])
+            (told,) = ended([*inside, *link, *fetching("-", seconds)])
+            report = json.loads(file.read_text(encoding="utf-8"))
     way = report["down"] if report else None
     return Score(
         line_gbps=told["bytes"] * ON_THE_LINE * 8e-9 / told["seconds"],
