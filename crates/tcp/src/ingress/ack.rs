@@ -24,7 +24,6 @@ impl Connection {
         let window = segment.window.bytes(self.negotiated.send_scale);
         let advances = ack.after(self.snd.una);
         let window_changed = self.take_window(segment, ack, window);
-        let recovering = self.snd.repair.is_on;
         let reports = &segment.options.reports;
         let newly_sacked =
             if reports.is_none() { 0 } else { self.snd.take_reports(reports, ack, now, &self.config) };
@@ -35,8 +34,12 @@ impl Connection {
         if advances {
             self.acknowledge(segment, ack, now, echo);
         }
-        // RFC 6675 §2: an ACK that reports something new above it counts as a duplicate even if it also advances.
-        if ack == self.snd.una && self.snd.flight() > 0 && (!advances || newly_sacked > 0 && !recovering) {
+        // RFC 6675 §5: outside recovery an ACK that reports something new above it counts as a duplicate even if it also
+        // advances, and so does the one that ends recovery.
+        if ack == self.snd.una
+            && self.snd.flight() > 0
+            && (!advances || newly_sacked > 0 && !self.snd.repair.is_on)
+        {
             let exact = !advances
                 && segment.payload_len == 0
                 && segment.control == Control::None
