@@ -18,6 +18,13 @@
 //! | `guard` | what only a connection on a real wire keeps: patience, limits for challenges |
 //! | `timeout` | expired timers |
 //! | `time_wait` | a new connection in the place of an old one |
+//!
+//! # Limits
+//!
+//! - Payload on a SYN is not queued. The SYN alone is acknowledged, so the peer sends the payload again after
+//!   the handshake. There is no TCP Fast Open (RFC 7413).
+//! - Urgent data is delivered in line with other data, and the user is not told of the urgent pointer. RFC 9293
+//!   §3.8.5 requires the notification; RFC 6093 recommends in-line delivery and no new use of the mechanism.
 
 mod bytes;
 mod config;

@@ -10,13 +10,14 @@ use policy::{AckSample, CongestionController, Segmenter, SendView};
 use units::{Duration, Instant};
 use wire::SeqNum;
 
-use crate::config::{Config, Negotiated, RttSamples};
+use crate::config::{Config, Negotiated};
 use crate::event::{LossEvent, Repair};
 
 mod ecn;
 mod policies;
 mod repair;
 mod reports;
+mod timing;
 
 use ecn::Marks;
 use policies::Policies;
@@ -564,41 +565,5 @@ impl Sender {
 
     pub(crate) fn event(&self, at: Instant, repair: Repair) -> LossEvent {
         LossEvent { at, repair, cwnd: self.window(), flight: self.flight() }
-    }
-
-    /// Takes the measurement that `ack` completes: `each` is the one that every acknowledgment gives.
-    /// `segments` were in flight before it.
-    fn measure(&mut self, ack: SeqNum, now: Instant, each: Option<Duration>, segments: u32, config: &Config) {
-        let timed = self.timed().filter(|&(end, _)| ack.at_or_after(end));
-        if timed.is_some() {
-            self.stop_timing();
-        }
-        match config.rtt_samples {
-            RttSamples::EveryAck => {
-                if let Some(rtt) = each {
-                    // RFC 7323, appendix G: an acknowledgment for two segments. Unlike there, the segments
-                    // are counted, because with framing they are smaller than SMSS.
-                    self.rtt.sample_of(rtt, segments.div_ceil(2), &config.rto);
-                }
-            }
-            RttSamples::OnePerWindow => {
-                if let Some((_, at)) = timed {
-                    self.rtt.sample(now.since(at), &config.rto);
-                }
-            }
-        }
-    }
-
-    /// The one timed segment: the number past it, and when it left.
-    fn timed(&self) -> Option<(SeqNum, Instant)> {
-        (self.timed_at != Instant::NEVER).then_some((self.timed_end, self.timed_at))
-    }
-
-    fn start_timing(&mut self, end: SeqNum, now: Instant) {
-        (self.timed_end, self.timed_at) = (end, now);
-    }
-
-    fn stop_timing(&mut self) {
-        self.timed_at = Instant::NEVER;
     }
 }
