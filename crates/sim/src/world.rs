@@ -195,7 +195,8 @@ impl World {
         flow.end(end).has_event() && self.take_events(flow, end)
     }
 
-    // Out of line: an end is asked after every packet and seldom has an event.
+    // Out of line: an end is asked after every packet and seldom has an event. As a part of the
+    // question it costs 1.3 % of all instructions.
     #[inline(never)]
     fn take_events(&mut self, flow: &mut Flow, end: End) -> bool {
         while let Some(event) = flow.end(end).poll_event() {

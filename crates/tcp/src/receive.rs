@@ -232,6 +232,7 @@ impl Receiver {
     }
 
     /// RFC 2883 §4: the next acknowledgment says that these bytes had arrived before, if they had.
+    // Out of line: in both places of `text` it would cost 0.2 % of all instructions.
     #[cold]
     #[inline(never)]
     pub(crate) fn note_duplicate(&mut self, seq: SeqNum, len: u32) {

@@ -31,8 +31,8 @@ impl Alpha {
 /// the next one longer by `α`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VariableSize {
-    /// Its threshold is no more than `N_sf`: `N_sf` full-sized segments end the small-window regime even below
-    /// `cwnd_min`, since with no more than `N_sf` segments in flight the window could not grow further.
+    /// Its threshold is no more than `N_sf`: `N_sf` full-sized segments end the small-window regime
+    /// even below `cwnd_min`. With no more than that in flight the window could not grow further.
     regime: Regime,
     alpha: Alpha,
     /// `MSS_c` in 1/65536 bytes, so that rounding doesn't accumulate: the ninth segment must be full-sized. No segment has 65536.
