@@ -71,6 +71,9 @@ impl RttEstimator {
 
     /// Takes one of `expected` measurements of a round trip, at least one. RFC 7323 §4.2 and appendix G: each
     /// has a share of the weight, so that the history is as long as with one.
+    // Out of line: its divisions would take registers from every acknowledgment: up to 0.4 % of all
+    // instructions.
+    #[inline(never)]
     pub fn sample_of(&mut self, rtt: Duration, expected: u32, config: &RtoConfig) {
         let expected = u64::from(expected.max(1));
         self.take(rtt, 8 * expected, 4 * expected, config);

@@ -122,6 +122,12 @@ impl Regime {
         self.threshold as u32 * smss
     }
 
+    /// The same with a threshold of no more than `N_sf` full-sized segments.
+    const fn up_to_its_segments(self) -> Self {
+        let Self { segments, threshold } = self;
+        Self { segments, threshold: if threshold < segments { threshold } else { segments } }
+    }
+
     /// Whether the window is small: `cwnd < cwnd_min`.
     pub const fn holds(self, view: &SendView) -> bool {
         view.cwnd < self.cwnd_min(view.smss)

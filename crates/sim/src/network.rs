@@ -59,8 +59,10 @@ pub(crate) struct Network {
     draws: Vec<Draws>,
     /// Which links are ports of cells.
     ports: Vec<bool>,
-    /// By link: the end of the warm-up, as long as its statistics still include it.
-    warm_up: Vec<Instant>,
+    /// The end of the warm-up, as long as it lies ahead.
+    warm_up: Instant,
+    /// Which links have passed it already, because they are ahead of the run's time.
+    warmed_up: Vec<bool>,
     paths: Vec<[Vec<u32>; 2]>,
     deliveries: Tournament,
 }
@@ -89,7 +91,8 @@ impl Network {
                 })
                 .collect(),
             ports: plan.links.iter().map(|link| link.config.port.is_some()).collect(),
-            warm_up: vec![warm_up; plan.links.len()],
+            warm_up,
+            warmed_up: vec![false; plan.links.len()],
             paths: plan.workloads.iter().map(|w| [indexes(&w.forward), indexes(&w.back)]).collect(),
             deliveries: Tournament::new(plan.links.len()),
         }
@@ -180,7 +183,7 @@ impl Network {
     pub(crate) fn send_ahead(&mut self, at: Instant, number: u32, packet: impl Fn() -> Packet) -> Outcome {
         let link = &mut self.links[number as usize];
         if link.has_rate() {
-            if at > self.warm_up[number as usize] {
+            if at > self.warm_up {
                 self.end_warm_up_ahead(number);
             }
             return self.send(at, number, packet(), Duration::ZERO);
@@ -274,8 +277,9 @@ impl Network {
 
     /// The warm-up ends now: statistics start anew.
     pub(crate) fn end_warm_up(&mut self, now: Instant) {
-        for (link, warm_up) in self.links.iter_mut().zip(&mut self.warm_up) {
-            if std::mem::replace(warm_up, Instant::NEVER) == Instant::NEVER {
+        self.warm_up = Instant::NEVER;
+        for (link, &warmed_up) in self.links.iter_mut().zip(&self.warmed_up) {
+            if warmed_up {
                 link.discount_delivered();
             } else {
                 link.reset_statistics(now);
@@ -287,8 +291,9 @@ impl Network {
     #[cold]
     #[inline(never)]
     fn end_warm_up_ahead(&mut self, number: u32) {
-        let now = std::mem::replace(&mut self.warm_up[number as usize], Instant::NEVER);
-        self.links[number as usize].reset_statistics(now);
+        if !std::mem::replace(&mut self.warmed_up[number as usize], true) {
+            self.links[number as usize].reset_statistics(self.warm_up);
+        }
     }
 
     pub(crate) fn table(&mut self, names: &Names, now: Instant) -> Links {

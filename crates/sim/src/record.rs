@@ -66,9 +66,11 @@ impl Recorded {
 
     #[inline(never)]
     pub(crate) fn flow(&mut self, now: Instant, flow: &Flow) {
-        let row = flow_row(now, flow);
-        let before = self.before.binary_search_by_key(&row.flow, |before| before.flow);
-        self.flows.push(before.map_or(row, |place| since(&self.before[place], row)));
+        let mut row = flow_row(now, flow);
+        if let Ok(place) = self.before.binary_search_by_key(&row.flow, |before| before.flow) {
+            row = since(&self.before[place], row);
+        }
+        self.flows.push(row);
     }
 
     /// The warm-up ends now: the counts of endless flows, which go on, start anew.

@@ -190,7 +190,15 @@ impl World {
     }
 
     /// Notes what happened to an end. Returns whether it may have something to send because of that.
+    #[inline]
     pub(crate) fn note_events(&mut self, flow: &mut Flow, end: End) -> bool {
+        flow.end(end).has_event() && self.take_events(flow, end)
+    }
+
+    // Out of line: an end is asked after every packet and seldom has an event. As a part of the
+    // question it costs 1.3 % of all instructions.
+    #[inline(never)]
+    fn take_events(&mut self, flow: &mut Flow, end: End) -> bool {
         while let Some(event) = flow.end(end).poll_event() {
             match event {
                 // Of the end that only receives, a lost SYN is what matters.

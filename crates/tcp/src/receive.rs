@@ -177,9 +177,9 @@ impl Receiver {
             offset: self.unread + start.distance_from(self.nxt),
             len: fresh.len(),
         };
-        if seq.before(start) {
+        if accepted.skip > 0 {
             // RFC 2883 §4.2: the part that had arrived before.
-            self.note_duplicate(seq, start.distance_from(seq));
+            self.note_duplicate(seq, accepted.skip);
         }
         if start != self.nxt {
             // RFC 5681 §4.2: data out of order is acknowledged at once, each segment with its own duplicate.
@@ -232,6 +232,9 @@ impl Receiver {
     }
 
     /// RFC 2883 §4: the next acknowledgment says that these bytes had arrived before, if they had.
+    // Out of line: in both places of `text` it would cost 0.2 % of all instructions.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn note_duplicate(&mut self, seq: SeqNum, len: u32) {
         if (seq + len).at_or_before(self.nxt)
             && let Some(twice) = SeqRange::new(seq, seq + len)

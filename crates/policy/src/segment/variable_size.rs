@@ -31,6 +31,8 @@ impl Alpha {
 /// the next one longer by `α`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VariableSize {
+    /// Its threshold is no more than `N_sf`: `N_sf` full-sized segments end the small-window regime
+    /// even below `cwnd_min`. With no more than that in flight the window could not grow further.
     regime: Regime,
     alpha: Alpha,
     /// `MSS_c` in 1/65536 bytes, so that rounding doesn't accumulate: the ninth segment must be full-sized. No segment has 65536.
@@ -44,14 +46,7 @@ impl VariableSize {
 
     /// A segmenter that has not begun a slow start yet.
     pub const fn new(regime: Regime, alpha: Alpha) -> Self {
-        Self { regime, alpha, size: 0, small: false }
-    }
-
-    /// Whether the window is in the small-window regime. `N_sf` full-sized segments end it even below
-    /// `cwnd_min`: with no more than `N_sf` segments in flight the window could not grow further.
-    fn holds(&self, view: &SendView) -> bool {
-        let threshold = self.regime.threshold().min(self.regime.segments());
-        view.cwnd < threshold * view.smss
+        Self { regime: regime.up_to_its_segments(), alpha, size: 0, small: false }
     }
 
     fn set_size(&mut self, bytes: u32) {
@@ -66,11 +61,11 @@ impl VariableSize {
 impl Segmenter for VariableSize {
     fn on_slow_start(&mut self, cwnd0: u32, view: &SendView) {
         self.set_size(self.regime.reduced(cwnd0, view.smss));
-        self.small = self.holds(view);
+        self.small = self.regime.holds(view);
     }
 
     fn on_ack(&mut self, view: &SendView) {
-        self.small = self.holds(view);
+        self.small = self.regime.holds(view);
         if self.small {
             // Journal §III: MSS_c grows by α after every in-sequence ACK until it equals MSS.
             let limit = u64::from(view.smss) << Self::FRACTION_BITS;
@@ -80,25 +75,25 @@ impl Segmenter for VariableSize {
     }
 
     fn on_reduction(&mut self, view: &SendView) {
-        if self.holds(view) && !self.small {
+        if self.regime.holds(view) && !self.small {
             // Neither paper says with which size a window that falls below cwnd_min begins. N_sf segments
             // that fill the window keep the bytes in flight equal to classic TCP's, which is their principle.
             self.set_size(self.regime.reduced(view.cwnd, view.smss));
         }
-        self.small = self.holds(view);
+        self.small = self.regime.holds(view);
     }
 
     fn mss_c(&self, view: &SendView) -> u32 {
-        if self.holds(view) { self.size(view.smss) } else { view.smss }
+        if self.regime.holds(view) { self.size(view.smss) } else { view.smss }
     }
 
     fn max_segments(&self, view: &SendView) -> Option<u32> {
         // Draft §6: the sender MUST NOT have more than four segments in flight while the window is small.
-        self.holds(view).then_some(self.regime.segments())
+        self.regime.holds(view).then_some(self.regime.segments())
     }
 
     fn growth(&self, view: &SendView) -> Growth {
-        if !self.holds(view) {
+        if !self.regime.holds(view) {
             return Growth::Standard { step: view.smss, per_rtt: view.smss };
         }
         // The draft's table: the window is what is in flight, filled up to N_sf segments of the new size. The
