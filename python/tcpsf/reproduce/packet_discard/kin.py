@@ -20,6 +20,7 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     active,
     fairness,
     mean,
+    mean_share,
     over,
     rates,
     timeouts,
@@ -124,7 +125,12 @@ def _greedy_part(key: str, label: str, seen: ByDiscipline) -> Part:
     rows = []
     for each in SMALL:
         runs = seen[each.key]
-        found = (mean(runs, _of_packets), mean(runs, active), mean(runs, timeouts), mean(runs, fairness))
+        found = (
+            mean_share(runs, _of_packets),
+            mean_share(runs, active),
+            mean(runs, timeouts),
+            mean_share(runs, fairness),
+        )
         rows.append(Row(label=each.label, cells=tuple(TableCell(ours=value, published=None) for value in found)))
     table = Table(
         key=f"packets-{key}",
