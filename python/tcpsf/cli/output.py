@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -41,9 +41,15 @@ def fill_standard_streams() -> None:
 
 
 def say(text: str) -> None:
-    """Print a result. It is flushed, so that what goes to standard error next comes after it."""
+    """Print a result."""
+    say_all((text,))
+
+
+def say_all(pieces: Iterable[str]) -> None:
+    """Print a result that comes in pieces. It is flushed, so that what goes to standard error next comes after it."""
     with plain_output():
-        sys.stdout.write(text + "\n")
+        sys.stdout.writelines(pieces)
+        sys.stdout.write("\n")
         sys.stdout.flush()
 
 
