@@ -78,8 +78,8 @@ def _flows(groups: Sequence[GroupReport]) -> str:
             text.plain(each.flows, 0),
             text.plain(each.completed, 0),
             text.seconds_estimate(each.completion_s),
-            text.seconds(None if each.median_s is None else each.median_s.value),
-            text.seconds(None if each.p95_s is None else each.p95_s.value),
+            text.seconds_compact(each.median_s),
+            text.seconds_compact(each.p95_s),
             _share(each),
             str(each.timeouts + each.syn_timeouts),
             text.compact(each.retransmitted_percent, 1),
@@ -154,8 +154,8 @@ def _group_dict(each: GroupReport) -> dict[str, Any]:
         "completed": each.completed,
         "completion_s": _estimate_dict(each.completion_s),
         "delivery_s": _estimate_dict(each.delivery_s),
-        "median_s": None if each.median_s is None else each.median_s.value,
-        "p95_s": None if each.p95_s is None else each.p95_s.value,
+        **_quantile_dict("median", each.median_s),
+        **_quantile_dict("p95", each.p95_s),
         "fast_percent": _estimate_dict(each.fast_percent),
         "retransmitted_percent": _estimate_dict(each.retransmitted_percent),
         "fast_retransmits": each.fast_retransmits,
@@ -163,6 +163,13 @@ def _group_dict(each: GroupReport) -> dict[str, Any]:
         "syn_timeouts": each.syn_timeouts,
         "sent_once_bytes": each.sent_once_bytes,
     }
+
+
+def _quantile_dict(name: str, found: stats.Estimate | None) -> dict[str, Any]:
+    """Return a time in seconds, and its interval as a member beside it."""
+    if found is None:
+        return {f"{name}_s": None, f"{name}_interval_s": None}
+    return {f"{name}_s": found.value, f"{name}_interval_s": found.interval}
 
 
 def _estimate_dict(found: stats.Estimate | None) -> dict[str, Any] | None:

@@ -140,6 +140,16 @@ def seconds_estimate(found: Estimate | None) -> str:
     return NOTHING if found is None else estimate(found, _digits(found.value))
 
 
+def seconds_compact(found: Estimate | None) -> str:
+    """The same, with fewer decimals where both ends of the interval take too much room.
+
+    >>> from tcpsf.intervals import Student
+    >>> seconds_compact(Estimate(3.214, Student(3.0, 7, (0.0, 3.5)), 8))
+    '3.2 [0.0,3.5]'
+    """
+    return NOTHING if found is None else compact(found, _digits(found.value))
+
+
 def _digits(value: float) -> int:
     """Decimals that leave three significant digits, at most three of them."""
     return 3 if value < 1 else 2 if value < 10 else 1
