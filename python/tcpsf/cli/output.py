@@ -34,6 +34,8 @@ def fill_standard_streams() -> None:
             os.fstat(number)
         except OSError:
             os.set_inheritable(os.open(os.devnull, flags), True)  # the lowest number that is free: this one
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     if sys.stdout is None:
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     if sys.stderr is None:
@@ -201,11 +203,12 @@ def _publish(staging: Path, target: Path) -> None:
         staging.replace(target)
         return
     with partial_folder(target.parent / f"{target.name}.old") as old:
-        target.replace(old / "old")
         try:
+            target.replace(old / "old")
             staging.replace(target)
-        except OSError:
-            (old / "old").replace(target)
+        except BaseException:  # a signal, too: the earlier results are removed with the block
+            if not target.exists():
+                (old / "old").replace(target)
             raise
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from tcpsf.cli.output import MARK, results_folder, say, say_all, talk
+from tcpsf.cli.output import MARK, reason, results_folder, say, say_all, talk
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import changed, parsed
 from tcpsf.cli.spool import Spool
@@ -89,6 +89,9 @@ def _scenario(file: Path) -> Scenario:
         return Scenario.from_toml(file)
     try:
         return Scenario.from_toml_text(sys.stdin.buffer.read().decode("utf-8-sig"))
+    except OSError as error:
+        hint = "send it a file or a program's output, or name a file"
+        raise ScenarioError(f"cannot read scenario `-`: {reason(error)}", hint=hint) from None
     except UnicodeDecodeError:
         raise ScenarioError("cannot read scenario `-`: it is not text in UTF-8") from None
     except ScenarioError as error:
