@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import polars as pl
 import pytest
 from conftest import Answer
 
+from tcpsf import staging
 from tcpsf.cli.output import MARK, results_folder
 from tcpsf.cli.signals import Stopped, ending
 from tcpsf.errors import OutputError
@@ -131,6 +133,20 @@ def test_earlier_results_stay_when_their_replacement_is_interrupted(
         (folder / MARK).write_text("new", encoding="utf-8")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (target / MARK).read_text(encoding="utf-8") == "earlier"
+
+
+@pytest.mark.parametrize("partial", [partial_folder, partial_file])
+def test_a_signal_while_a_place_is_claimed_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partial: Callable[..., contextlib.AbstractContextManager[Path]]
+) -> None:
+    def interrupted(_lock: int) -> bool:
+        monkeypatch.undo()
+        raise Stopped(signal.SIGHUP)
+
+    monkeypatch.setattr(staging, "_locked", interrupted)
+    with pytest.raises(Stopped), partial(tmp_path / "out"):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_error_without_a_signal_stays_an_error() -> None:
