@@ -213,7 +213,7 @@ def _part(key: str, label: str, cases: Mapping[str, Case], runs: Runs) -> Part:
 
 def _cells(runs: Sequence[RunSummary]) -> tuple[TableCell, ...]:
     return (
-        TableCell(ours=measure.mean(measure.times(runs)), published=None, unit="s"),
+        TableCell(ours=measure.mean_time(runs), published=None, unit="s"),
         TableCell(ours=measure.quantile(runs, 0.95), published=None, unit="s"),
         TableCell(ours=fast_percent(measure.each(runs)), published=None, unit="%"),
         TableCell(ours=measure.mean(measure.timeouts_a_flow(runs)), published=None),
