@@ -23,6 +23,10 @@ MARK = "provenance.json"
 """Every results folder has this file; a folder without it is not ours to replace."""
 
 
+BREAKS = {"Cc", "Zl", "Zp"}
+"""Unicode's categories of control characters, line separators and paragraph separators."""
+
+
 def fill_standard_streams() -> None:
     """Give the program the standard streams that its caller has closed.
 
@@ -86,8 +90,12 @@ def _abandon(stream: TextIO) -> None:
 
 
 def one_line(text: str) -> str:
-    """Return a message without line breaks and control characters, which names of files may have."""
-    return "".join(repr(each)[1:-1] if unicodedata.category(each) == "Cc" else each for each in text)
+    r"""Return a message without line breaks and control characters, which names of files may have.
+
+    >>> one_line("a\nb\u2028c")
+    'a\\nb\\u2028c'
+    """
+    return "".join(repr(each)[1:-1] if unicodedata.category(each) in BREAKS else each for each in text)
 
 
 def put_json(path: Path, data: Any) -> None:
