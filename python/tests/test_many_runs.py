@@ -148,7 +148,7 @@ def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def close(self) -> None: ...
 
-    monkeypatch.setattr(spool.tempfile, "SpooledTemporaryFile", Full)
+    monkeypatch.setattr("tempfile.SpooledTemporaryFile", Full)
     with spool.Spool() as kept, pytest.raises(OutputError, match="temporary file: no space left") as refused:
         kept.add({})
     assert "TMPDIR" in (refused.value.hint or "")
