@@ -13,7 +13,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tcpsf.errors import OutputError
@@ -22,26 +22,18 @@ from tcpsf.errors import OutputError
 @contextlib.contextmanager
 def partial_folder(target: Path) -> Iterator[Path]:
     """Yield an empty folder beside ``target``. The caller renames it; otherwise it is removed with the block."""
-    path = _partial(target)
-    lock = _claim_folder(path, target)
-    try:
+    with _claimed(target, _made_folder) as (path, _lock):
         for leftover in path.iterdir():
             _remove(leftover)
         yield path
-    finally:
-        _release(lock, path)
 
 
 @contextlib.contextmanager
 def partial_file(target: Path) -> Iterator[Path]:
     """Yield an empty file beside ``target``. The caller renames it; otherwise it is removed with the block."""
-    path = _partial(target)
-    lock = _claim_file(path, target)
-    try:
+    with _claimed(target, _made_file) as (path, lock):
         os.ftruncate(lock, 0)
         yield path
-    finally:
-        _release(lock, path)
 
 
 @contextlib.contextmanager
@@ -82,33 +74,47 @@ def shared_folder(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _partial(target: Path) -> Path:
-    return target.parent / f".{target.name}.partial"
+@contextlib.contextmanager
+def _claimed(target: Path, made: Callable[[Path], int | None]) -> Iterator[tuple[Path, int]]:
+    """Yield what is beside ``target`` and its lock. It is removed with the block, unless it was renamed."""
+    path = target.parent / f".{target.name}.partial"
+    lock = None
+    try:
+        lock = _claim(path, target, made)
+        yield path, lock
+    finally:
+        if lock is None:  # a signal came after it was made, and before it was locked
+            _remove_unused(path)
+        else:
+            _release(lock, path)
 
 
-def _claim_folder(path: Path, target: Path) -> int:
+def _claim(path: Path, target: Path, made: Callable[[Path], int | None]) -> int:
     while True:
-        path.mkdir(exist_ok=True)
-        lock = _opened_folder(path)
+        lock = made(path)
         if lock is None:
             continue
-        if not _locked(lock):
+        try:
+            free = _locked(lock)
+            ours = free and _is(path, lock)
+        except BaseException:
             os.close(lock)
-            raise _busy(target)
-        if _is(path, lock):
-            return lock
-        os.close(lock)  # its earlier owner has renamed or removed it since
-
-
-def _claim_file(path: Path, target: Path) -> int:
-    while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-        if not _locked(lock):
-            os.close(lock)
-            raise _busy(target)
-        if _is(path, lock):
+            raise
+        if ours:
             return lock
         os.close(lock)
+        if not free:
+            raise _busy(target)
+        # Its earlier owner has renamed or removed it since.
+
+
+def _made_folder(path: Path) -> int | None:
+    path.mkdir(exist_ok=True)
+    return _opened_folder(path)
+
+
+def _made_file(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
 
 
 def _opened_folder(path: Path) -> int | None:
@@ -159,16 +165,19 @@ def _remove_leftovers(prefix: str) -> None:
     for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
             found = path.lstat()
-            if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
-                continue
-            lock = _opened_folder(path)
-            if lock is None:
-                continue
-            try:
-                if _locked(lock) and _is(path, lock):
-                    _remove(path)
-            finally:
-                os.close(lock)
+            if found.st_uid == os.getuid() and stat.S_ISDIR(found.st_mode):
+                _remove_unused(path)
+
+
+def _remove_unused(path: Path) -> None:
+    """Remove a file or folder that no process has locked."""
+    with contextlib.suppress(OSError):
+        lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            if _locked(lock) and _is(path, lock):
+                _remove(path)
+        finally:
+            os.close(lock)
 
 
 def _busy(target: Path) -> OutputError:

@@ -15,14 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tcpsf.distribution import Distribution
+from tcpsf.distribution import Distribution, RunTimes
 from tcpsf.intervals import EVERYTHING, Apart, Ends, Quantile, Same, Spread, Student, Wilson
+from tcpsf.sums import ROUNDING, Sums
 
 CONFIDENCE = 0.95
 """Of every interval that a report shows, unless it says otherwise."""
-
-ROUNDING = 1e-12
-"""Residuals below this part of the largest value are rounding, not spread."""
 
 POSITIVE: Ends = (0.0, math.inf)
 """The possible range of times, sizes and counts."""
@@ -125,9 +123,26 @@ def ratio(
     if below == 0:
         return None
     value = math.fsum(a for a, _ in pairs) / below
-    if runs < 2:
+    return _estimate(value, _error(pairs, value, below) if runs > 1 else None, runs, possible)
+
+
+def ratio_of(sums: Sums, runs: int, *, possible: Ends = EVERYTHING) -> Estimate | None:
+    """The same as `ratio`, from sums over ``runs`` runs.
+
+    >>> sums = Sums()
+    >>> for seconds, flows in ((2, 4), (4, 8)):
+    ...     sums.add(seconds, flows)
+    >>> ratio_of(sums, 2)
+    Estimate(value=0.5, spread=Same(), runs=2)
+    """
+    if sums.below == 0:
+        return None
+    return _estimate(float(sums.above / sums.below), sums.error(runs) if runs > 1 else None, runs, possible)
+
+
+def _estimate(value: float, error: float | None, runs: int, possible: Ends) -> Estimate:
+    if error is None:
         return Estimate(value, None, runs)
-    error = _error(pairs, value, below)
     return Estimate(value, Student(error, runs - 1, possible) if error else Same(), runs)
 
 
@@ -140,21 +155,34 @@ def _error(pairs: Sequence[tuple[float, float]], value: float, below: float) -> 
     return math.sqrt(math.fsum(each**2 for each in residuals) / (runs - 1) / runs) / (below / runs)
 
 
-def share(
-    hits: Sequence[float], of: Sequence[float], *, observations: Sequence[float] | None = None
-) -> Estimate | None:
+def share(hits: Sequence[float], of: Sequence[float]) -> Estimate | None:
     """Proportion of ``hits`` among ``of``, each the sum over a run; ``None`` where there was nothing to observe.
-
-    ``observations`` counts what was observed in each run where ``of`` does not: segments, where ``of`` is bytes.
 
     >>> found = share([0, 0], [10, 10])
     >>> found.value, [round(end, 3) for end in found.interval]
     (0.0, [0.0, 0.161])
     """
-    found = ratio(hits, of)
+    return _proportion(ratio(hits, of), math.fsum(of))
+
+
+def share_of(sums: Sums, runs: int, *, observations: float | None = None) -> Estimate | None:
+    """The same as `share`, from sums over ``runs`` runs.
+
+    ``observations`` is how much was observed where the second sum does not count it: segments, where that is bytes.
+
+    >>> sums = Sums()
+    >>> for _ in range(2):
+    ...     sums.add(0, 10)
+    >>> share_of(sums, 2) == share([0, 0], [10, 10])
+    True
+    """
+    return _proportion(ratio_of(sums, runs), float(sums.below if observations is None else observations))
+
+
+def _proportion(found: Estimate | None, seen: float) -> Estimate | None:
+    """Give a ratio the interval of a proportion of so many observations."""
     if found is None or found.runs < 2:
         return found
-    seen = math.fsum(of if observations is None else observations)
     error = found.spread.error if isinstance(found.spread, Student) else 0.0
     inside = found.value * (1.0 - found.value)
     effective = inside / error**2 if error and inside > 0 else math.inf
@@ -167,18 +195,24 @@ def quantile(runs: Sequence[Distribution], part: float) -> Estimate | None:
     >>> quantile([Distribution([10**9, 2 * 10**9, 3 * 10**9])], 0.5)
     Estimate(value=2.0, spread=None, runs=1)
     """
-    together = Distribution()
+    times = RunTimes()
     for run in runs:
-        together.update(run)
+        times.add(run)
+    return quantile_of(times, len(runs), part)
+
+
+def quantile_of(times: RunTimes, runs: int, part: float) -> Estimate | None:
+    """The same as `quantile`, from the times of ``runs`` runs."""
+    together = times.together
     value = together.quantile(part)
     if value is None:
         return None
-    found = share([run.up_to(value) for run in runs], [len(run) for run in runs])
+    found = share_of(times.up_to(value), runs)
     if found is None or not isinstance(found.spread, Wilson):
-        return Estimate(value, None, len(runs))
+        return Estimate(value, None, runs)
     if together.quantile(0.0) == together.quantile(1.0):
-        return Estimate(value, Same(), len(runs))
-    return Estimate(value, Quantile(together, part, found.spread), len(runs))
+        return Estimate(value, Same(), runs)
+    return Estimate(value, Quantile(together, part, found.spread), runs)
 
 
 def difference(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:

@@ -67,10 +67,14 @@ class Totals:
         return self.fast_retransmits + self.timeouts
 
     def add(self, other: Totals) -> None:
-        """Add another group's or batch's sums."""
+        """Add another group's or batch's sums and times."""
+        self.add_sums(other)
+        self.times.update(other.times)
+
+    def add_sums(self, other: Totals) -> None:
+        """Add another group's sums without its times."""
         for name in SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.times.update(other.times)
 
 
 def total(parts: Iterable[Totals]) -> Totals:
@@ -114,11 +118,12 @@ class SummaryFold:
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> RunSummary:
         """Return the sums, groups in the order of workload, variant and class."""
         order = [workload.name for workload in provenance.scenario.workload]
-        groups = dict(sorted(self._groups.items(), key=lambda item: _rank(item[0], order)))
+        groups = dict(sorted(self._groups.items(), key=lambda item: rank(item[0], order)))
         return RunSummary(provenance=provenance, groups=groups, links=links.to_dicts())
 
 
-def _rank(group: Group, order: list[str]) -> tuple[int, str, int]:
+def rank(group: Group, order: Sequence[str]) -> tuple[int, str, int]:
+    """Return by what groups are sorted: ``order`` is that of the workloads in the scenario."""
     return order.index(group.workload), group.variant, group.size_class or 0
 
 
@@ -154,39 +159,6 @@ def _nanoseconds(column: str) -> pl.Expr:
     return (pl.col(column) * 1e9).round().cast(pl.Int64).fill_null(0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupReport:
-    """One group over all runs: what a person wants to know."""
-
-    group: Group
-    size_bytes: float | None
-    """Size of the flows that completed; their mean where sizes vary."""
-    flows: int
-    completed: int
-    completion_s: stats.Estimate | None
-    """Mean time until the sender knew that everything had arrived."""
-    delivery_s: stats.Estimate | None
-    """Mean time until the receiver had everything."""
-    median_s: float | None
-    p95_s: float | None
-    fast_percent: stats.Estimate | None
-    """Share of the losses noticed that fast retransmit noticed; the rest waited for the timer."""
-    retransmitted_percent: stats.Estimate | None
-    """Payload bytes sent again, in per cent of those sent."""
-    fast_retransmits: int
-    timeouts: int
-    syn_timeouts: int
-    sent_once_bytes: int
-    """Payload bytes sent, retransmissions not counted."""
-
-
-def report_groups(runs: Sequence[RunSummary]) -> list[GroupReport]:
-    """Sum up all runs, group by group."""
-    order = [workload.name for workload in runs[0].provenance.scenario.workload] if runs else []
-    groups = sorted({group for run in runs for group in run.groups}, key=lambda group: _rank(group, order))
-    return [_report(group, [run.groups.get(group, Totals()) for run in runs]) for group in groups]
-
-
 Quantity = Callable[[Totals], float]
 
 
@@ -196,44 +168,12 @@ def mean_of(runs: Sequence[Totals], above: Quantity, below: Quantity, factor: fl
     return None if found is None else found.scaled(factor)
 
 
-def percent_of(
-    runs: Sequence[Totals], part: Quantity, of: Quantity, observations: Quantity | None = None
-) -> stats.Estimate | None:
-    """Estimate what per cent of ``of`` is ``part``, over runs."""
-    counted = None if observations is None else [observations(totals) for totals in runs]
-    found = stats.share([part(totals) for totals in runs], [of(totals) for totals in runs], observations=counted)
-    return None if found is None else found.scaled(100.0)
-
-
 def completion_s(runs: Sequence[Totals]) -> stats.Estimate | None:
     """Mean completion time at the sender."""
     return mean_of(runs, lambda t: t.sender_ns, lambda t: t.completed, 1e-9)
 
 
 def fast_percent(runs: Sequence[Totals]) -> stats.Estimate | None:
-    """Share of fast retransmits among all recoveries."""
-    return percent_of(runs, lambda t: t.fast_retransmits, lambda t: t.recoveries)
-
-
-def _report(group: Group, runs: Sequence[Totals]) -> GroupReport:
-    total = Totals()
-    for totals in runs:
-        total.add(totals)
-    return GroupReport(
-        group=group,
-        size_bytes=total.completed_bytes / total.completed if total.completed else None,
-        flows=total.flows,
-        completed=total.completed,
-        completion_s=completion_s(runs),
-        delivery_s=mean_of(runs, lambda t: t.receiver_ns, lambda t: t.completed, 1e-9),
-        median_s=total.times.quantile(0.5),
-        p95_s=total.times.quantile(0.95),
-        fast_percent=fast_percent(runs),
-        retransmitted_percent=percent_of(
-            runs, lambda t: t.retransmitted_bytes, lambda t: t.sent_bytes, lambda t: t.segments
-        ),
-        fast_retransmits=total.fast_retransmits,
-        timeouts=total.timeouts,
-        syn_timeouts=total.syn_timeouts,
-        sent_once_bytes=total.sent_bytes - total.retransmitted_bytes,
-    )
+    """Share of fast retransmits among all recoveries, in per cent."""
+    found = stats.share([totals.fast_retransmits for totals in runs], [totals.recoveries for totals in runs])
+    return None if found is None else found.scaled(100.0)

@@ -102,6 +102,10 @@ def test_sim_json_keeps_to_its_schema(tcpsf: Command, small_file: Path, runs: in
     assert len(found["links"]) == 2 * runs
     for group in found["flows"]:
         assert (group["completion_s"]["interval"] is None) == (runs == 1)
+        for name in ("median", "p95"):
+            assert (group[f"{name}_interval_s"] is None) == (runs == 1)
+            low, high = group[f"{name}_interval_s"] or (group[f"{name}_s"],) * 2
+            assert low <= group[f"{name}_s"] <= high
         assert group["delivery_s"]["value"] < group["completion_s"]["value"]
         assert group["completed"] <= group["flows"]
 

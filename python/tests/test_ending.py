@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -16,6 +17,8 @@ import polars as pl
 import pytest
 from conftest import Answer
 
+from tcpsf import staging
+from tcpsf.cli.output import MARK, results_folder
 from tcpsf.cli.signals import Stopped, ending
 from tcpsf.errors import OutputError
 from tcpsf.staging import partial_file, partial_folder, shared_folder, temporary_folder
@@ -97,12 +100,53 @@ def test_a_measurement_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_an_error_while_a_signal_is_handled_is_no_error() -> None:
     """The standard library may fail when the exception is raised inside it."""
-    with pytest.raises(Stopped) as stopped, ending():
+
+    def fail_on_a_signal() -> None:
         try:
             os.kill(os.getpid(), signal.SIGHUP)
         finally:
             raise RuntimeError("release unlocked lock")
+
+    with pytest.raises(Stopped) as stopped, ending():
+        fail_on_a_signal()
     assert stopped.value.number == signal.SIGHUP
+
+
+def test_earlier_results_stay_when_their_replacement_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal may come between the two renames that replace a folder of results."""
+    target = tmp_path / "out"
+    target.mkdir()
+    (target / MARK).write_text("earlier", encoding="utf-8")
+    rename = Path.replace
+
+    def interrupted(path: Path, where: Path) -> Path:
+        moved = rename(path, where)
+        if path == target:
+            monkeypatch.undo()
+            raise Stopped(signal.SIGTERM)
+        return moved
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(Stopped), results_folder(target, replace=True) as folder:
+        (folder / MARK).write_text("new", encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (target / MARK).read_text(encoding="utf-8") == "earlier"
+
+
+@pytest.mark.parametrize("partial", [partial_folder, partial_file])
+def test_a_signal_while_a_place_is_claimed_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partial: Callable[..., contextlib.AbstractContextManager[Path]]
+) -> None:
+    def interrupted(_lock: int) -> bool:
+        monkeypatch.undo()
+        raise Stopped(signal.SIGHUP)
+
+    monkeypatch.setattr(staging, "_locked", interrupted)
+    with pytest.raises(Stopped), partial(tmp_path / "out"):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_error_without_a_signal_stays_an_error() -> None:
@@ -207,6 +251,8 @@ class TestLeftovers:
 
 
 STREAMS = {
+    "standard input closed": ("sim - <&-", 2, "cannot read scenario `-`: missing key `name`"),
+    "standard input not open for reading": ("sim - 0>/dev/null", 2, "cannot read scenario `-`: bad file descriptor"),
     "standard output closed": ("sim {file} >&-", 2, "cannot write to standard output: bad file descriptor"),
     "help, standard output full": ("--help >/dev/full", 2, "cannot write to standard output: no space left on device"),
     "help of a command": ("model padhye --help >/dev/full", 2, "cannot write to standard output: no space left on dev"),

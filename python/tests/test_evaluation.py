@@ -119,6 +119,22 @@ def test_the_distribution_grows_to_all(report: Report) -> None:
         assert 99.0 < heights[-1] <= 100.0
 
 
+def test_no_band_leaves_the_possible_range(report: Report) -> None:
+    """With two runs intervals are wide, and those of times and shares of flows are cut off."""
+    by_key = {figure.key: figure for section in report.sections for figure in section.figures}
+
+    def ends(key: str) -> list[tuple[float, float]]:
+        points = [point.y for series in by_key[key].series for point in series.points]
+        return [y.interval for y in points if y is not None and y.interval is not None]
+
+    times, shares = ends("fig-2"), ends("fig-4")
+    assert min(low for low, _ in times) >= 0.0
+    assert any(low == 0.0 for low, _ in times), "none was cut off: the test has shown nothing"
+    assert all(0.0 <= low <= high <= 100.0 for low, high in shares)
+    assert any(low == 0.0 for low, _ in shares)
+    assert any(high == 100.0 for _, high in shares)
+
+
 def test_figures_agree_with_the_table(report: Report) -> None:
     """The mean over all flows at 0.8 in Fig. 2 is that of the classes, weighted by their flows."""
     by_key = {figure.key: figure for section in report.sections for figure in section.figures}

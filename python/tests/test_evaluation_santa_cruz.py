@@ -101,6 +101,19 @@ def test_vegas_over_asymmetric_links_is_the_papers(report: Report) -> None:
     assert found[:3] == pytest.approx([row.throughput_mbps, row.utilisation, row.delay_ms], rel=0.02)
 
 
+def test_no_interval_of_a_share_leaves_the_range_of_shares(report: Report) -> None:
+    tables = {table.key: table for section in report.sections for table in section.tables}
+    for key, most in (("fairness", 1.0), ("coexistence", 100.0), ("out-of-order-resent", 100.0)):
+        cells = [cell.ours for row in tables[key].rows for cell in row.cells if not isinstance(cell, str)]
+        seen = [found.interval for found in cells if found is not None and found.interval is not None]
+        assert seen
+        assert all(0.0 <= low <= high <= most for low, high in seen)
+    findings = {finding.key: finding for section in report.sections for finding in section.findings}
+    busy = [found for key, found in findings.items() if key.endswith("-utilisation") and found.estimate is not None]
+    assert busy
+    assert all(found.estimate.high <= 100.0 for found in busy if found.estimate is not None)
+
+
 def test_published_rows_agree_with_themselves() -> None:
     """Utilisation is throughput over the line's rate, to the digit printed; that is where Fig. 12's rate comes from."""
     for sender in paper.SENDERS:

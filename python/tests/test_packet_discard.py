@@ -157,6 +157,15 @@ def test_measures() -> None:
     assert measures.fairness(summary(row(), row())) == 1.0
 
 
+def test_shares_are_cut_off_and_counts_are_not() -> None:
+    runs = [summary(row(waited=waited, timeouts=number), row()) for waited, number in ((0.0, 0), (1.0, 3))]
+    share, count = measures.mean_share(runs, measures.active), measures.mean(runs, measures.timeouts)
+    assert share is not None
+    assert count is not None
+    assert share.high == 1.0
+    assert count.high > 1.0
+
+
 def test_some_above_takes_the_widened_interval() -> None:
     sure, near = plus_minus(1.0, 0.2, 4), plus_minus(1.0, 0.9, 4)
     assert judge.some_above({"a": sure, "b": near}, 0.0).verdict == "holds"
@@ -214,6 +223,32 @@ def test_every_figure_and_table_is_there(report: Report) -> None:
     for table in tables:
         assert all(len(row.cells) == len(table.columns) - 1 for row in table.rows)
     jsonschema.validate(report.to_dict(), schema("evaluation"))
+
+
+def test_no_band_of_a_share_leaves_the_range_of_shares(report: Report) -> None:
+    """Intervals of throughputs, of times as shares, of fairness and of the buffer lie within 0 to 1."""
+    figures = [figure for section in report.sections for figure in section.figures]
+    tables = [table for section in report.sections for table in section.tables]
+    findings = {finding.key: finding for section in report.sections for finding in section.findings}
+    bands = [
+        point.y
+        for figure in figures
+        if figure.y.label.startswith(("effective throughput", "time in which", "occupied"))
+        for series in figure.series
+        for point in series.points
+    ]
+    bands += [
+        cell.ours
+        for table in tables
+        for row in table.rows
+        for column, cell in zip(table.columns[1:], row.cells, strict=True)
+        if not isinstance(cell, str) and any(word in column for word in ("throughput", "active", "fairness"))
+    ]
+    bands += [findings[key].estimate for key in ("bpd-best", "bpd-active", "b-epd-active", "epd-keeps-below")]
+    ranges = [band.interval for band in bands if band is not None and band.interval is not None]
+    assert len(ranges) > 200
+    assert sum(high == 1.0 for _, high in ranges) > 0, "none was cut off: the test has shown nothing"
+    assert all(0.0 <= low <= high <= 1.0 for low, high in ranges)
 
 
 def test_claims_are_distinct_and_judged(report: Report) -> None:

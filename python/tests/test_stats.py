@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tcpsf import distribution, stats
-from tcpsf.distribution import Distribution
-from tcpsf.intervals import Same, t_cdf, t_quantile, wilson
+from tcpsf.distribution import Distribution, RunTimes
+from tcpsf.intervals import Same, Student, t_cdf, t_quantile, wilson
+from tcpsf.sums import Sums
 
 # Student's t, two-sided 95 %: the table in every textbook (Fisher and Yates, table III).
 T_975 = {
@@ -200,4 +202,91 @@ def test_a_distribution_is_exact_up_to_its_limit(monkeypatch: pytest.MonkeyPatch
     assert few.quantile(0.5) == sorted(values[:100])[49] / 1e9
     exact = sorted(values)[74] / 1e9
     assert many.quantile(0.5) == pytest.approx(exact, rel=1.01 * distribution.ERROR)
-    assert (few.below(few.quantile(0.5) or 0.0), few.up_to(few.quantile(0.5) or 0.0)) == (49, 50)
+    assert few.below(few.quantile(0.5) or 0.0) == 49
+
+
+def summed(pairs: Sequence[tuple[float, float]]) -> Sums:
+    sums = Sums()
+    for above, below in pairs:
+        sums.add(above, below)
+    return sums
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**15), st.integers(0, 10**4)), min_size=2, max_size=20))
+def test_a_ratio_of_sums_is_that_of_the_runs(pairs: list[tuple[int, int]]) -> None:
+    listed, folded = stats.ratio(*zip(*pairs, strict=True)), stats.ratio_of(summed(pairs), len(pairs))
+    if listed is None or folded is None:
+        assert listed is folded
+        return
+    assert folded.value == pytest.approx(listed.value, rel=1e-14)
+    if isinstance(listed.spread, Student):
+        assert isinstance(folded.spread, Student)
+        assert folded.spread.error == pytest.approx(listed.spread.error, rel=1e-9)
+
+
+def test_sums_know_equal_values_and_no_order() -> None:
+    values = [0.1 + 1e-3 * number for number in range(50)]
+    forth, back = summed([(value, 1) for value in values]), summed([(value, 1) for value in reversed(values)])
+    assert forth.error(50) == back.error(50) > 0.0
+    for value in (0.1, 0.1 + 0.2, 7):
+        found = stats.ratio_of(summed([(value, 1)] * 3), 3)
+        assert found == stats.Estimate(value, Same(), 3)
+    # The same up to the rounding of a division.
+    assert summed([(0.3, 1), (0.1 + 0.2, 1)]).error(2) == 0.0
+    # A small spread beside large values: floating-point sums of squares would lose it.
+    sums = summed([(10**15 + number, 1) for number in (-1, 0, 1)])
+    assert sums.error(3) == 0.0  # below the rounding that values in seconds have
+    sums = summed([(10**15 + number * 10**5, 1) for number in (-1, 0, 1)])
+    assert sums.error(3) == pytest.approx(10**5 / math.sqrt(3), rel=1e-12)
+
+
+def test_a_run_without_observations_need_not_be_added() -> None:
+    folded = stats.share_of(summed([(1, 4), (3, 5)]), 3)
+    assert folded is not None
+    listed = stats.share([1, 0, 3], [4, 0, 5])
+    assert listed is not None
+    assert folded.interval == pytest.approx(listed.interval, rel=1e-12)
+    assert stats.share_of(Sums(), 3) is None
+
+
+def test_a_proportion_of_bytes_counts_segments() -> None:
+    none = stats.share_of(summed([(0, 15_000), (0, 15_000)]), 2, observations=20)
+    assert none is not None
+    assert none.interval == pytest.approx((0.0, 1.959964**2 / (20 + 1.959964**2)), rel=1e-5)
+
+
+@pytest.mark.parametrize("most", [10_000, 60, 0])
+def test_times_of_runs_are_counted_run_by_run(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Whether each time is kept, none, or each up to some run."""
+    monkeypatch.setattr(distribution, "EXACT", most)
+    chance = random.Random(6)  # noqa: S311
+    runs = [[chance.randrange(10**6, 10**10) for _ in range(chance.randrange(30))] for _ in range(12)]
+    times = RunTimes()
+    for run in runs:
+        times.add(Distribution(run))
+    assert times.together.is_exact == (most == 10_000)
+    for part in (0.05, 0.5, 0.95):
+        value = times.together.quantile(part) or 0.0
+
+        def up_to(run: list[int], value: float = value) -> int:
+            if times.together.is_exact:
+                return sum(each <= round(value * 1e9) for each in run)
+            bins = Distribution(run).bins()
+            return sum(bins[at] for at in bins if math.exp(at * distribution.BIN) <= value)
+
+        found = stats.share_of(times.up_to(value), len(runs))
+        listed = stats.share([up_to(run) for run in runs], [len(run) for run in runs])
+        assert found is not None
+        assert listed is not None
+        assert found.value == pytest.approx(listed.value, rel=1e-12)
+        assert found.interval == pytest.approx(listed.interval, rel=1e-9)
+
+
+def test_times_of_runs_have_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distribution, "EXACT", 50)
+    chance = random.Random(7)  # noqa: S311
+    runs = [Distribution(chance.randrange(10**6, 10**10) for _ in range(20)) for _ in range(8)]
+    forth, back = stats.quantile(runs, 0.5), stats.quantile(runs[::-1], 0.5)
+    assert forth is not None
+    assert back is not None
+    assert (forth.value, forth.interval) == (back.value, back.interval)

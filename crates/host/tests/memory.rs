@@ -31,12 +31,23 @@ fn sum_of_events(stack: &mut Stack) -> usize {
     std::iter::from_fn(|| stack.poll_event()).count()
 }
 
-/// Lets all connections become idle for too long, and has the user learn of it.
+/// Lets all connections become idle for too long, and has the user learn of it: nothing is left of them.
 fn expire_all(stack: &mut Stack, now: Instant) {
     let later = now + Limits::default().idle + Duration::from_secs(1);
     stack.on_timeout(later);
     replies(stack, later);
     sum_of_events(stack);
+    assert_eq!((stack.connections(), stack.buffered_bytes()), (0, 0));
+}
+
+/// An honest newcomer may send, and be sent, as if it were alone with a few others.
+fn is_served_as_if_alone(stack: &mut Stack, number: u16, now: Instant) {
+    let (mut newcomer, id) = open(stack, number, now);
+    for _ in 0..100 {
+        newcomer.say(stack, &PAYLOAD, now);
+    }
+    assert_eq!(stack.consume(id, 200_000), 146_000);
+    assert!(stack.writable(id) >= 1 << 20, "{}", stack.writable(id));
 }
 
 /// RFC 9293 §3.10.7.4: the byte lies in the window, so it is kept. The memory is that of one byte.
@@ -51,15 +62,9 @@ fn a_byte_at_the_edge_of_each_window_costs_little() {
         assert!(stack.connection(id).is_some_and(|connection| connection.memory() > 0));
     }
     assert!(stack.buffered_bytes() < 20 << 20, "{}", stack.buffered_bytes());
-    let (mut newcomer, id) = open(&mut stack, 16_000, now);
-    for _ in 0..100 {
-        newcomer.say(&mut stack, &PAYLOAD, now);
-    }
-    assert_eq!(stack.consume(id, 200_000), 146_000);
-    assert!(stack.writable(id) > (1 << 20) - 1);
+    is_served_as_if_alone(&mut stack, 16_000, now);
     assert_eq!((stack.counters().reneged, stack.counters().evicted), (0, 0));
     expire_all(&mut stack, now);
-    assert_eq!((stack.connections(), stack.buffered_bytes()), (0, 0));
 }
 
 #[test]
@@ -78,16 +83,9 @@ fn data_out_of_order_are_given_up_before_others_suffer() {
     assert!(most > limits.buffered_bytes / 4, "{most}: nobody was ever short of memory");
     assert!(most <= limits.buffered_bytes, "{most}");
     assert!(stack.counters().reneged > 1_000, "{}", stack.counters().reneged);
-    // An honest peer may send and be sent as if it were alone with a few others.
-    let (mut peer, id) = open(&mut stack, 3_000, now);
-    for _ in 0..100 {
-        peer.say(&mut stack, &PAYLOAD, now);
-    }
-    assert_eq!(stack.consume(id, 200_000), 146_000);
-    assert!(stack.writable(id) >= 1 << 20, "{}", stack.writable(id));
+    is_served_as_if_alone(&mut stack, 3_000, now);
     assert_eq!(stack.counters().evicted, 0);
     expire_all(&mut stack, now);
-    assert_eq!((stack.connections(), stack.buffered_bytes()), (0, 0));
 }
 
 /// Data in order cannot be given up, since it has been acknowledged: what does not fit is not taken in.
@@ -114,7 +112,6 @@ fn data_that_the_user_does_not_read_stay_within_the_bound() {
     assert_eq!(stack.consume(id, 10_000), 2 * PAYLOAD.len());
     assert!(stack.writable(id) >= limits.reserve(), "{}", stack.writable(id));
     expire_all(&mut stack, now);
-    assert_eq!((stack.connections(), stack.buffered_bytes()), (0, 0));
 }
 
 /// RFC 2018 §8: a sender repairs what the receiver has given up. Every byte arrives, and in its place.

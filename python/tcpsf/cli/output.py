@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -21,6 +21,10 @@ from tcpsf.staging import partial_folder, shared_folder
 
 MARK = "provenance.json"
 """Every results folder has this file; a folder without it is not ours to replace."""
+
+
+BREAKS = {"Cc", "Zl", "Zp"}
+"""Unicode's categories of control characters, line separators and paragraph separators."""
 
 
 def fill_standard_streams() -> None:
@@ -34,6 +38,8 @@ def fill_standard_streams() -> None:
             os.fstat(number)
         except OSError:
             os.set_inheritable(os.open(os.devnull, flags), True)  # the lowest number that is free: this one
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     if sys.stdout is None:
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     if sys.stderr is None:
@@ -41,9 +47,15 @@ def fill_standard_streams() -> None:
 
 
 def say(text: str) -> None:
-    """Print a result. It is flushed, so that what goes to standard error next comes after it."""
+    """Print a result."""
+    say_all((text,))
+
+
+def say_all(pieces: Iterable[str]) -> None:
+    """Print a result that comes in pieces. It is flushed, so that what goes to standard error next comes after it."""
     with plain_output():
-        sys.stdout.write(text + "\n")
+        sys.stdout.writelines(pieces)
+        sys.stdout.write("\n")
         sys.stdout.flush()
 
 
@@ -78,8 +90,12 @@ def _abandon(stream: TextIO) -> None:
 
 
 def one_line(text: str) -> str:
-    """Return a message without line breaks and control characters, which names of files may have."""
-    return "".join(repr(each)[1:-1] if unicodedata.category(each) == "Cc" else each for each in text)
+    r"""Return a message without line breaks and control characters, which names of files may have.
+
+    >>> one_line("a\nb\u2028c")
+    'a\\nb\\u2028c'
+    """
+    return "".join(repr(each)[1:-1] if unicodedata.category(each) in BREAKS else each for each in text)
 
 
 def put_json(path: Path, data: Any) -> None:
@@ -195,11 +211,12 @@ def _publish(staging: Path, target: Path) -> None:
         staging.replace(target)
         return
     with partial_folder(target.parent / f"{target.name}.old") as old:
-        target.replace(old / "old")
         try:
+            target.replace(old / "old")
             staging.replace(target)
-        except OSError:
-            (old / "old").replace(target)
+        except BaseException:  # a signal, too: the earlier results are removed with the block
+            if not target.exists():
+                (old / "old").replace(target)
             raise
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json as json_format
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from tcpsf.cli.output import MARK, put_json, results_folder, say, talk
+from tcpsf.cli.output import MARK, reason, results_folder, say, say_all, talk
 from tcpsf.cli.progress import bar
 from tcpsf.cli.setting import changed, parsed
+from tcpsf.cli.spool import Spool
 from tcpsf.cli.tables import TableWriter
 from tcpsf.errors import ScenarioError, TcpsfError
 from tcpsf.pcap import Pcap, standard_output
@@ -19,6 +19,7 @@ from tcpsf.report import sim as report
 from tcpsf.runs import Job, Progress, checked_seed, results_of
 from tcpsf.scenario import Scenario
 from tcpsf.summary import RunSummary, SummaryFold
+from tcpsf.summed import SummedRuns
 
 STANDARD = Path("-")
 """Standard input for a scenario, standard output for a capture."""
@@ -49,14 +50,37 @@ def command(
     scenario = _scenario(file)
     for path, value in parsed(settings).items():
         scenario = changed(scenario, path, value)
-    with contextlib.ExitStack() as stack:
-        folder = None if out is None else stack.enter_context(results_folder(out, replace=force))
-        with bar("simulating") as progress:
-            summaries = _simulate(file, scenario, range(seed, seed + runs), workers, folder, capture, progress)
-        data = report.as_dict(summaries)
-        if folder is not None:
-            _write(folder, data)
-    (talk if to_stdout else say)(json_format.dumps(data, indent=2) if json else report.as_text(summaries))
+    seeds = range(seed, seed + runs)
+    with Spool() as links:
+        found = _Found(links, with_rows=json or out is not None)
+        with contextlib.ExitStack() as stack:
+            folder = None if out is None else stack.enter_context(results_folder(out, replace=force))
+            with bar("simulating") as progress:
+                _simulate(file, scenario, seeds, workers, folder, capture, progress, found.add)
+            if folder is not None:
+                _write(folder, found, seeds)
+        if json:
+            say_all(found.as_json(seeds))
+        else:
+            (talk if to_stdout else say)(report.as_text(found.summed, seeds=seeds))
+
+
+class _Found:
+    """All runs summed up, and the links' rows of each run, which the JSON has."""
+
+    def __init__(self, links: Spool, *, with_rows: bool) -> None:
+        self.summed = SummedRuns()
+        self._links = links
+        self._with_rows = with_rows
+
+    def add(self, run: RunSummary) -> None:
+        self.summed.add(run)
+        if self._with_rows:
+            for link in run.links:
+                self._links.add({"seed": run.provenance.seed, **link})
+
+    def as_json(self, seeds: Sequence[int]) -> Iterator[str]:
+        return report.as_json(self.summed, seeds=seeds, links=self._links)
 
 
 def _scenario(file: Path) -> Scenario:
@@ -65,6 +89,9 @@ def _scenario(file: Path) -> Scenario:
         return Scenario.from_toml(file)
     try:
         return Scenario.from_toml_text(sys.stdin.buffer.read().decode("utf-8-sig"))
+    except OSError as error:
+        hint = "send it a file or a program's output, or name a file"
+        raise ScenarioError(f"cannot read scenario `-`: {reason(error)}", hint=hint) from None
     except UnicodeDecodeError:
         raise ScenarioError("cannot read scenario `-`: it is not text in UTF-8") from None
     except ScenarioError as error:
@@ -105,7 +132,9 @@ def _simulate(
     folder: Path | None,
     pcap: Pcap | None,
     progress: Callable[[Progress], None] | None,
-) -> list[RunSummary]:
+    take: Callable[[RunSummary], None],
+) -> None:
+    """Make the runs and hand over their summaries in the order of the seeds."""
     writer = None if folder is None else TableWriter(folder, scenario)
 
     def job(seed: int) -> Job[RunSummary]:
@@ -115,15 +144,18 @@ def _simulate(
     jobs = (job(seed) for seed in seeds)
     try:
         with contextlib.closing(results_of(jobs, runs=len(seeds), workers=workers, progress=progress)) as results:
-            summaries = list(results)
+            for summary in results:
+                take(summary)
     except ScenarioError as error:
         raise ScenarioError(f"cannot simulate `{file}`: {error}", hint=error.hint) from None
     if writer is not None:
         writer.finish(seeds)
-    return summaries
 
 
-def _write(folder: Path, data: dict[str, Any]) -> None:
-    provenance = {key: data[key] for key in ("version", "seeds", "scenario")}
-    for name, content in ((MARK, provenance), ("summary.json", data)):
-        put_json(folder / name, content)
+def _write(folder: Path, found: _Found, seeds: Sequence[int]) -> None:
+    source = found.summed.source
+    provenance = report.members(version=source.version, seeds=iter(seeds), scenario=source.scenario.to_dict())
+    for name, pieces in ((MARK, provenance), ("summary.json", found.as_json(seeds))):
+        with (folder / name).open("w", encoding="utf-8") as file:
+            file.writelines(pieces)
+            file.write("\n")

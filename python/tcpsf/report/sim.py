@@ -2,46 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from tcpsf import stats
 from tcpsf.report import text
 from tcpsf.scenario import Greedy
-from tcpsf.summary import GroupReport, RunSummary, report_groups
+from tcpsf.summed import GroupReport, SummedRuns
 
 SCHEMA = "tcpsf.sim/2"
 
 
-def as_dict(runs: Sequence[RunSummary]) -> dict[str, Any]:
-    """Return plain data for JSON, as ``report/schema/sim.json`` describes it."""
-    source = runs[0].provenance
-    return {
-        "schema": SCHEMA,
-        "version": source.version,
-        "seeds": [run.provenance.seed for run in runs],
-        "flows": [_group_dict(group) for group in report_groups(runs)],
-        "links": [{"seed": run.provenance.seed, **link} for run in runs for link in run.links],
-        "scenario": source.scenario.to_dict(),
-    }
+def as_json(found: SummedRuns, *, seeds: Sequence[int], links: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Return, piece by piece, JSON as ``report/schema/sim.json`` describes it, with indents of two spaces.
+
+    ``links`` are the rows of the ``links`` table of all runs, with the seed; neither they nor the seeds need be kept.
+    """
+    return members(
+        schema=SCHEMA,
+        version=found.source.version,
+        seeds=iter(seeds),
+        flows=iter(map(_group_dict, found.groups())),
+        links=iter(links),
+        scenario=found.source.scenario.to_dict(),
+    )
 
 
-def as_text(runs: Sequence[RunSummary]) -> str:
+def members(**values: Any) -> Iterator[str]:
+    """Yield a JSON object piece by piece; an iterator among its ``values`` becomes an array."""
+    before = "{\n"
+    for name, value in values.items():
+        yield f"{before}  {json.dumps(name)}: "
+        yield from _array(value) if isinstance(value, Iterator) else (_indented(value, "  "),)
+        before = ",\n"
+    yield "\n}"
+
+
+def _array(values: Iterator[Any]) -> Iterator[str]:
+    before = "[\n    "
+    for value in values:
+        yield f"{before}{_indented(value, '    ')}"
+        before = ",\n    "
+    yield "[]" if before.startswith("[") else "\n  ]"
+
+
+def _indented(value: Any, by: str) -> str:
+    return json.dumps(value, indent=2).replace("\n", f"\n{by}")
+
+
+def as_text(found: SummedRuns, *, seeds: Sequence[int]) -> str:
     """Lay out everything as text."""
-    scenario = runs[0].provenance.scenario
+    scenario = found.source.scenario
     endless = {workload.name for workload in scenario.workload if isinstance(workload, Greedy)}
-    groups = report_groups(runs)
-    seeds = [run.provenance.seed for run in runs]
+    groups = found.groups()
     named = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
-    parts = [f"{scenario.name}: {text.count(len(runs), 'run')} of {scenario.duration}, {named}"]
+    parts = [f"{scenario.name}: {text.count(found.runs, 'run')} of {scenario.duration}, {named}"]
     finite = [group for group in groups if group.group.workload not in endless]
     for (workload, variant), members in groupby(finite, key=lambda group: group.group[:2]):
         parts.append(f"Flows of `{workload}`, {variant}\n\n{_flows(list(members))}")
     greedy = [group for group in groups if group.group.workload in endless]
     if greedy:
-        parts.append(f"Endless flows\n\n{_greedy(greedy, runs)}")
-    parts += [f"Links\n\n{_links(runs)}", "\n".join(_legend(finite=bool(finite), runs=len(runs)))]
+        parts.append(f"Endless flows\n\n{_greedy(greedy, found)}")
+    parts += [f"Links\n\n{_links(found)}", "\n".join(_legend(finite=bool(finite), runs=found.runs))]
     return "\n\n".join(parts)
 
 
@@ -54,8 +78,8 @@ def _flows(groups: Sequence[GroupReport]) -> str:
             text.plain(each.flows, 0),
             text.plain(each.completed, 0),
             text.seconds_estimate(each.completion_s),
-            text.seconds(each.median_s),
-            text.seconds(each.p95_s),
+            text.seconds_compact(each.median_s),
+            text.seconds_compact(each.p95_s),
             _share(each),
             str(each.timeouts + each.syn_timeouts),
             text.compact(each.retransmitted_percent, 1),
@@ -81,17 +105,16 @@ def _share(each: GroupReport) -> str:
     return text.compact(each.fast_percent if each.fast_retransmits else None, 1)
 
 
-def _greedy(groups: Sequence[GroupReport], runs: Sequence[RunSummary]) -> str:
-    observed_s = sum(run.links[0]["duration_s"] for run in runs)
+def _greedy(groups: Sequence[GroupReport], found: SummedRuns) -> str:
     rows = [["workload", "sender", "flows", "Mb/s each", "%FR", "timeouts", "resent, %"]]
     for each in groups:
-        flows_a_run = each.flows / len(runs)
+        flows_a_run = each.flows / found.runs
         rows.append(
             [
                 each.group.workload,
                 each.group.variant,
                 f"{flows_a_run:g}",
-                text.number(each.sent_once_bytes * 8e-6 / observed_s / flows_a_run, 3),
+                text.number(each.sent_once_bytes * 8e-6 / found.observed_s / flows_a_run, 3),
                 _share(each),
                 str(each.timeouts + each.syn_timeouts),
                 text.compact(each.retransmitted_percent, 1),
@@ -100,40 +123,25 @@ def _greedy(groups: Sequence[GroupReport], runs: Sequence[RunSummary]) -> str:
     return text.table(rows, left=[0, 1])
 
 
-def _links(runs: Sequence[RunSummary]) -> str:
-    marking = any(link["marked_packets"] for run in runs for link in run.links)
+def _links(found: SummedRuns) -> str:
+    marking = any(link.marked_packets for link in found.links)
     marked_head = ["marked, %"] if marking else []
-    heads = ["link", "used, %", "packets", "dropped, %", *marked_head, "lost, %", "queue, kB", "max, kB"]
-    rows = [heads]
-    for number, link in enumerate(runs[0].links):
-        each = [run.links[number] for run in runs]
-        offered = [row["offered_packets"] for row in each]
-        marked = [_percent([row["marked_packets"] for row in each], offered)]
+    rows = [["link", "used, %", "packets", "dropped, %", *marked_head, "lost, %", "queue, kB", "max, kB"]]
+    for link in found.links:
+        queue = link.queue_bytes(found.runs)
         rows.append(
             [
-                link["link"],
-                text.estimate(
-                    stats.mean([100.0 * (row["utilisation"] or 0.0) for row in each], possible=stats.PERCENT)
-                ),
-                text.plain(sum(offered), 0),
-                _percent([_dropped(row) for row in each], offered),
-                *(marked if marking else []),
-                _percent([row["dropped_loss_packets"] for row in each], offered),
-                text.estimate(stats.mean([row["mean_queue_bytes"] * 1e-3 for row in each], possible=stats.POSITIVE)),
-                text.number(max(row["max_queue_bytes"] for row in each) * 1e-3, 1),
+                link.name,
+                text.estimate(link.used_percent(found.runs)),
+                text.plain(link.offered_packets, 0),
+                text.estimate(link.dropped_percent(found.runs)),
+                *([text.estimate(link.marked_percent(found.runs))] if marking else []),
+                text.estimate(link.lost_percent(found.runs)),
+                text.estimate(None if queue is None else queue.scaled(1e-3)),
+                text.number(link.max_queue_bytes * 1e-3, 1),
             ]
         )
     return text.table(rows, left=[0])
-
-
-def _percent(packets: Sequence[float], offered: Sequence[float]) -> str:
-    found = stats.share(packets, offered)
-    return text.NOTHING if found is None else text.estimate(found.scaled(100.0))
-
-
-def _dropped(link: Mapping[str, Any]) -> int:
-    """Packets that the queue refused: for want of room, or early."""
-    return int(link["dropped_buffer_packets"] + link["dropped_early_packets"])
 
 
 def _group_dict(each: GroupReport) -> dict[str, Any]:
@@ -146,8 +154,8 @@ def _group_dict(each: GroupReport) -> dict[str, Any]:
         "completed": each.completed,
         "completion_s": _estimate_dict(each.completion_s),
         "delivery_s": _estimate_dict(each.delivery_s),
-        "median_s": each.median_s,
-        "p95_s": each.p95_s,
+        **_quantile_dict("median", each.median_s),
+        **_quantile_dict("p95", each.p95_s),
         "fast_percent": _estimate_dict(each.fast_percent),
         "retransmitted_percent": _estimate_dict(each.retransmitted_percent),
         "fast_retransmits": each.fast_retransmits,
@@ -155,6 +163,13 @@ def _group_dict(each: GroupReport) -> dict[str, Any]:
         "syn_timeouts": each.syn_timeouts,
         "sent_once_bytes": each.sent_once_bytes,
     }
+
+
+def _quantile_dict(name: str, found: stats.Estimate | None) -> dict[str, Any]:
+    """Return a time in seconds, and its interval as a member beside it."""
+    if found is None:
+        return {f"{name}_s": None, f"{name}_interval_s": None}
+    return {f"{name}_s": found.value, f"{name}_interval_s": found.interval}
 
 
 def _estimate_dict(found: stats.Estimate | None) -> dict[str, Any] | None:

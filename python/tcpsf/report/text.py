@@ -45,8 +45,11 @@ def plain(value: float, digits: int) -> str:
 
     >>> plain(-0.276, 2), plain(12345.6, 0), plain(-0.001, 2), plain(1480, 0)
     ('−0.28', '12\u202f346', '0.00', '1480')
+    >>> plain(9999.7, 1), plain(9999.7, 0)
+    ('9999.7', '10\u202f000')
     """
-    shown = f"{abs(value):,.{digits}f}" if abs(value) >= 9_999.5 else f"{abs(value):.{digits}f}"
+    size = abs(value)
+    shown = f"{size:,.{digits}f}" if round(size, digits) >= 10_000 else f"{size:.{digits}f}"
     sign = "−" if value < 0 and shown.strip("0.") else ""
     return sign + shown.replace(",", SPACE)
 
@@ -138,6 +141,16 @@ def seconds_estimate(found: Estimate | None) -> str:
     '1.48 ±0.09'
     """
     return NOTHING if found is None else estimate(found, _digits(found.value))
+
+
+def seconds_compact(found: Estimate | None) -> str:
+    """The same, with fewer decimals where both ends of the interval take too much room.
+
+    >>> from tcpsf.intervals import Student
+    >>> seconds_compact(Estimate(3.214, Student(3.0, 7, (0.0, 3.5)), 8))
+    '3.2 [0.0,3.5]'
+    """
+    return NOTHING if found is None else compact(found, _digits(found.value))
 
 
 def _digits(value: float) -> int:

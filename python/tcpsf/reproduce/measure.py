@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from tcpsf import stats
+from tcpsf.intervals import EVERYTHING, Ends
 from tcpsf.papers import smart_framing as paper
 from tcpsf.summary import RunSummary, Totals, total
 
@@ -180,9 +181,14 @@ def shares_below(runs: Sequence[RunSummary], seconds: float) -> list[float] | No
     return [100.0 * of_run.times.below(seconds) / of_run.completed for of_run in totals]
 
 
-def mean(observations: Sequence[float] | None) -> stats.Estimate | None:
-    """Mean over runs, of nothing where there is nothing."""
-    return None if observations is None else stats.mean(observations)
+def mean(observations: Sequence[float] | None, *, possible: Ends = EVERYTHING) -> stats.Estimate | None:
+    """Mean over runs, of nothing where there is nothing; the interval is cut off at the ``possible`` range."""
+    return None if observations is None else stats.mean(observations, possible=possible)
+
+
+def mean_time(runs: Sequence[RunSummary], *, sender: str | None = None) -> stats.Estimate | None:
+    """Mean completion time of the short flows in seconds, over runs."""
+    return mean(times(runs, sender=sender), possible=stats.POSITIVE)
 
 
 def paired(

@@ -115,11 +115,11 @@ def _plain(value: object) -> object:
 def _from_percent(value: object) -> object:
     """Turn `1%` into 0.01; what is no percentage stays as it is.
 
-    >>> _from_percent("0.07%"), _from_percent(0.5), _from_percent("many")
-    (0.0007, 0.5, 'many')
+    >>> _from_percent("0.07%"), _from_percent("1e-3 %"), _from_percent(0.5), _from_percent("many")
+    (0.0007, 1e-05, 0.5, 'many')
     """
-    if isinstance(value, str) and (found := re.fullmatch(r"\s*([0-9.]+)\s*%\s*", value)):
-        with contextlib.suppress(decimal.InvalidOperation):
+    if isinstance(value, str) and (found := re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*%\s*", value)):
+        with contextlib.suppress(decimal.DecimalException):
             return float(decimal.Decimal(found[1]) / 100)
     return value
 

@@ -28,6 +28,7 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     fairness,
     goodput,
     mean,
+    mean_share,
     over,
     timeouts,
 )
@@ -114,13 +115,13 @@ def _panel(
         x=THRESHOLD,
         y=SHARE if topology is B else NEAR_ONE,
         series=(
-            series("epd", "EPD", LOWER, [mean(epd.epd[at], measure) for at in LOWER]),
+            series("epd", "EPD", LOWER, [mean_share(epd.epd[at], measure) for at in LOWER]),
             *(
                 series(
                     f"gap-{gap}",
                     f"BPD, Gap {gap}",
                     list(row),
-                    [mean(runs, measure) for runs in row.values()],
+                    [mean_share(runs, measure) for runs in row.values()],
                     published=(published[gap],) if gap in published else (),
                 )
                 for gap, row in seen.items()
@@ -155,7 +156,7 @@ def _claims_12(seen: ByGap, epd: Seen, top: Sequence[RunSummary]) -> Iterator[Fi
         claim="Topology B: BPD's highest effective throughput is 0.932 (within 0.05)",
         source=where,
         published=f"{paper.BPD_BEST}",
-        judged=judge.is_within(mean(top, measure), paper.BPD_BEST - ABOUT, paper.BPD_BEST + ABOUT, ""),
+        judged=judge.is_within(mean_share(top, measure), paper.BPD_BEST - ABOUT, paper.BPD_BEST + ABOUT, ""),
     )
     ours, theirs = each(top, measure), each(epd_top, measure)
     more = stats.ratio([100.0 * (a - b) for a, b in zip(ours, theirs, strict=True)], theirs)
@@ -217,12 +218,12 @@ def _figure_13(seen: Mapping[float, Sequence[RunSummary]], epd: Seen) -> Part:
         x=THRESHOLD,
         y=ACTIVE,
         series=(
-            series("epd", "EPD", LOWER, [mean(epd.epd[at], active) for at in LOWER]),
+            series("epd", "EPD", LOWER, [mean_share(epd.epd[at], active) for at in LOWER]),
             series(
                 f"gap-{paper.GAP}",
                 f"BPD, Gap {paper.GAP}",
                 list(seen),
-                [mean(runs, active) for runs in seen.values()],
+                [mean_share(runs, active) for runs in seen.values()],
                 published=(PublishedPoint(x=top, y=paper.BPD_ACTIVE),),
             ),
         ),
@@ -234,7 +235,7 @@ def _figure_13(seen: Mapping[float, Sequence[RunSummary]], epd: Seen) -> Part:
         claim="Topology B: with BPD (Gap 25, at its best threshold) connections are active 92 % of the time (within 5)",
         source=where,
         published=f"{paper.BPD_ACTIVE:g}",
-        judged=judge.is_within(mean(seen[top], active), paper.BPD_ACTIVE - ABOUT, paper.BPD_ACTIVE + ABOUT, ""),
+        judged=judge.is_within(mean_share(seen[top], active), paper.BPD_ACTIVE - ABOUT, paper.BPD_ACTIVE + ABOUT, ""),
     )
     more = {f"{at:g}": over(runs, epd.epd[at], active) for at, runs in seen.items()}
     also = judge.finding(
@@ -272,8 +273,13 @@ def _policies(seen: Mapping[str, tuple[Seen, Sequence[RunSummary]]]) -> Part:
             f"BPD {paper.LOWER:g}, {paper.UPPER:g}, Gap {paper.GAP}": bpd,
         }
         for name, runs in policies.items():
-            found = (goodput(topology), active, timeouts, fairness)
-            cells = tuple(TableCell(ours=mean(runs, measure), published=None) for measure in found)
+            found = (
+                mean_share(runs, goodput(topology)),
+                mean_share(runs, active),
+                mean(runs, timeouts),
+                mean_share(runs, fairness),
+            )
+            cells = tuple(TableCell(ours=value, published=None) for value in found)
             rows.append(Row(label=f"{topology.label}, {name}", cells=cells))
     table = Table(
         key="policies",

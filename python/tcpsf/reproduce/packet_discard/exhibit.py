@@ -116,8 +116,13 @@ def each(runs: Sequence[RunSummary], measure: Measure) -> list[float]:
 
 
 def mean(runs: Sequence[RunSummary], measure: Measure) -> stats.Estimate | None:
-    """Mean over runs."""
+    """Mean over runs of a number that has no upper limit."""
     return stats.mean(each(runs, measure))
+
+
+def mean_share(runs: Sequence[RunSummary], measure: Measure) -> stats.Estimate | None:
+    """Mean over runs of a share; its interval is cut off at 0 and 1."""
+    return stats.mean(each(runs, measure), possible=stats.SHARE)
 
 
 def over(ours: Sequence[RunSummary], theirs: Sequence[RunSummary], measure: Measure) -> stats.Estimate | None:

@@ -20,6 +20,7 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     active,
     fairness,
     mean,
+    mean_share,
     over,
     rates,
     timeouts,
@@ -124,7 +125,12 @@ def _greedy_part(key: str, label: str, seen: ByDiscipline) -> Part:
     rows = []
     for each in SMALL:
         runs = seen[each.key]
-        found = (mean(runs, _of_packets), mean(runs, active), mean(runs, timeouts), mean(runs, fairness))
+        found = (
+            mean_share(runs, _of_packets),
+            mean_share(runs, active),
+            mean(runs, timeouts),
+            mean_share(runs, fairness),
+        )
         rows.append(Row(label=each.label, cells=tuple(TableCell(ours=value, published=None) for value in found)))
     table = Table(
         key=f"packets-{key}",
@@ -207,7 +213,7 @@ def _part(key: str, label: str, cases: Mapping[str, Case], runs: Runs) -> Part:
 
 def _cells(runs: Sequence[RunSummary]) -> tuple[TableCell, ...]:
     return (
-        TableCell(ours=measure.mean(measure.times(runs)), published=None, unit="s"),
+        TableCell(ours=measure.mean_time(runs), published=None, unit="s"),
         TableCell(ours=measure.quantile(runs, 0.95), published=None, unit="s"),
         TableCell(ours=fast_percent(measure.each(runs)), published=None, unit="%"),
         TableCell(ours=measure.mean(measure.timeouts_a_flow(runs)), published=None),

@@ -21,7 +21,7 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     connections,
     fairness,
     goodput,
-    mean,
+    mean_share,
     rates,
 )
 from tcpsf.reproduce.plan import Case
@@ -73,8 +73,8 @@ def _figure_20(key: str, how: str, runs: ByPair) -> Part:
                 "",
             ]
             if number == 0:
-                cells[2] = TableCell(ours=mean(runs[pair.key], fairness), published=pair.fairness, unit="")
-                cells[3] = TableCell(ours=mean(runs[pair.key], goodput(MIXED)), published=pair.overall, unit="")
+                cells[2] = TableCell(ours=mean_share(runs[pair.key], fairness), published=pair.fairness, unit="")
+                cells[3] = TableCell(ours=mean_share(runs[pair.key], goodput(MIXED)), published=pair.overall, unit="")
             rows.append(Row(label=f"{pair.label}: {number + 1}, {published.version}", cells=tuple(cells)))
     table = Table(
         key=key,
@@ -93,7 +93,7 @@ def _figure_20(key: str, how: str, runs: ByPair) -> Part:
 
 def _share(runs: Sequence[RunSummary], number: int) -> stats.Estimate | None:
     """Throughput of a connection, of what its own link can carry."""
-    return stats.mean([rates(run)[number] / paper.capacity(MIXED.incoming_mbps) for run in runs])
+    return mean_share(runs, lambda run: rates(run)[number] / paper.capacity(MIXED.incoming_mbps))
 
 
 def _timeouts(runs: Sequence[RunSummary], number: int) -> stats.Estimate | None:
@@ -114,7 +114,7 @@ def _of_sharing(runs: ByPair) -> Iterator[Finding]:
         claim="Without BPD two Reno connections share evenly (fairness above 0.95)",
         source=WHERE,
         published=f"{reno.fairness}",
-        judged=judge.is_above(mean(runs["reno"], fairness), 1.0 - ABOUT, ""),
+        judged=judge.is_above(mean_share(runs["reno"], fairness), 1.0 - ABOUT, ""),
     )
     yield judge.finding(
         key="mixed-sack-ahead",
@@ -128,12 +128,12 @@ def _of_sharing(runs: ByPair) -> Iterator[Finding]:
         claim="Without BPD the fairness of SACK and Reno is about 0.702 (within 0.05)",
         source=WHERE,
         published=f"{sack.fairness}",
-        judged=judge.is_within(mean(runs["sack"], fairness), sack.fairness - ABOUT, sack.fairness + ABOUT, ""),
+        judged=judge.is_within(mean_share(runs["sack"], fairness), sack.fairness - ABOUT, sack.fairness + ABOUT, ""),
     )
 
 
 def _of_pair(pair: Mixed, runs: Sequence[RunSummary]) -> Iterator[Finding]:
-    overall = mean(runs, goodput(MIXED))
+    overall = mean_share(runs, goodput(MIXED))
     if pair.balanced:
         rows = [row for run in runs for row in connections(run)]
         yield judge.finding(
@@ -148,7 +148,7 @@ def _of_pair(pair: Mixed, runs: Sequence[RunSummary]) -> Iterator[Finding]:
             claim=f"{pair.label}: the fairness is above 0.99",
             source=WHERE,
             published=f"{pair.fairness}",
-            judged=judge.is_above(mean(runs, fairness), NEVER, ""),
+            judged=judge.is_above(mean_share(runs, fairness), NEVER, ""),
         )
     else:
         for number, published in enumerate(pair.connections):

@@ -116,7 +116,7 @@ def _gains(seen: Mapping[str, BySender]) -> Part:
             runs = seen[line][variant.key]
             gain = None if variant is framing.CLASSIC else measure.gain(runs, seen[line]["classic"])
             found = (
-                (measure.mean(measure.times(runs)), "s"),
+                (measure.mean_time(runs), "s"),
                 (gain, "%"),
                 (fast_percent(measure.each(runs)), "%"),
                 (measure.lost_percent(runs), "%"),

@@ -19,6 +19,7 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     fairness,
     goodput,
     mean,
+    mean_share,
 )
 from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.scenario import Scenario
@@ -139,12 +140,12 @@ def _table(rows: Mapping[str, Cases], runs: Runs) -> Part:
 def _row(label: str, cases: Cases, runs: Runs) -> Row:
     epd, bpd, unlike = runs.of(cases.epd), runs.of(cases.bpd), runs.of(cases.unlike)
     found = (
-        mean(epd, goodput(B)),
-        mean(bpd, goodput(B)),
-        mean(epd, active),
-        mean(bpd, active),
-        mean(unlike, fairness),
-        mean(unlike, goodput(MIXED)),
+        mean_share(epd, goodput(B)),
+        mean_share(bpd, goodput(B)),
+        mean_share(epd, active),
+        mean_share(bpd, active),
+        mean_share(unlike, fairness),
+        mean_share(unlike, goodput(MIXED)),
         mean(unlike, _of_reno),
     )
     return Row(label=label, cells=tuple(TableCell(ours=each, published=None) for each in found))

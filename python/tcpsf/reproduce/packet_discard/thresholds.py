@@ -23,7 +23,7 @@ from tcpsf.reproduce.packet_discard.exhibit import (
     active,
     best,
     goodput,
-    mean,
+    mean_share,
     over,
 )
 from tcpsf.reproduce.plan import Case, Runs
@@ -114,8 +114,11 @@ def _figure(
         x=THRESHOLD,
         y=y,
         series=(
-            *(series(key, label, [at[0], at[-1]], [mean(flat[key], measure)] * 2) for key, (label, _) in FLAT.items()),
-            series("epd", "EPD", at, [mean(runs, measure) for runs in seen.epd.values()], published=published),
+            *(
+                series(key, label, [at[0], at[-1]], [mean_share(flat[key], measure)] * 2)
+                for key, (label, _) in FLAT.items()
+            ),
+            series("epd", "EPD", at, [mean_share(runs, measure) for runs in seen.epd.values()], published=published),
         ),
         notes=notes,
     )
@@ -198,7 +201,7 @@ def _claims_8(seen: Seen, in_a: Seen, top: float) -> Iterator[Finding]:
         claim="Topology B: EPD's highest effective throughput is 0.741 (within 0.05)",
         source="section 5",
         published=f"{paper.EPD_BEST}",
-        judged=judge.is_within(mean(seen.epd[top], measure), paper.EPD_BEST - ABOUT, paper.EPD_BEST + ABOUT, ""),
+        judged=judge.is_within(mean_share(seen.epd[top], measure), paper.EPD_BEST - ABOUT, paper.EPD_BEST + ABOUT, ""),
     )
     for key, runs in (("plain", seen.plain), ("ppd", seen.ppd)):
         yield judge.finding(
@@ -239,6 +242,8 @@ def _figure_9(seen: Seen) -> Part:
         claim="Topology B: with EPD connections are active about half of the time (49 to 51 %, within 5 points)",
         source="sections 3 and 5, Fig. 9",
         published=f"{paper.EPD_ACTIVE:g} or {1 - paper.EPD_IDLE:g}",
-        judged=judge.is_within(mean(seen.epd[top], active), paper.EPD_ACTIVE - ABOUT, 1.0 - paper.EPD_IDLE + ABOUT, ""),
+        judged=judge.is_within(
+            mean_share(seen.epd[top], active), paper.EPD_ACTIVE - ABOUT, 1.0 - paper.EPD_IDLE + ABOUT, ""
+        ),
     )
     return Part(figures=(figure,), findings=(finding,))

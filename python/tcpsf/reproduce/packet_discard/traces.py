@@ -14,7 +14,17 @@ from tcpsf.report.evaluation import Axis, Figure, Series
 from tcpsf.reproduce import judge
 from tcpsf.reproduce.exhibit import Exhibit, Part, series
 from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.packet_discard.exhibit import SECONDS, Setting, connections, each, mean, over, spacing, timeouts
+from tcpsf.reproduce.packet_discard.exhibit import (
+    SECONDS,
+    Setting,
+    connections,
+    each,
+    mean,
+    mean_share,
+    over,
+    spacing,
+    timeouts,
+)
 from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.watch import Rows
 from tcpsf.summary import RunSummary
@@ -249,9 +259,7 @@ def _claims_18(pair: Pair) -> Iterator[Finding]:
         claim="EPD lets no more than a packet of each connection into the space above its threshold",
         source=where,
         published="minor breaks",
-        judged=judge.is_below(
-            stats.mean([max(value for _, value in _occupied(run)) for run in pair.epd]), tails, "of the buffer"
-        ),
+        judged=judge.is_below(mean_share(pair.epd, _fullest), tails, "of the buffer"),
     )
     yield judge.finding(
         key="bpd-uses-space",
@@ -263,6 +271,7 @@ def _claims_18(pair: Pair) -> Iterator[Finding]:
 
 
 def _fullest(run: RunSummary) -> float:
+    """Largest share of the switch's buffer that a sample found occupied."""
     return max(value for _, value in _occupied(run))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tcpsf import stats
 from tcpsf.papers import santa_cruz as paper
 from tcpsf.report import axes
 from tcpsf.reproduce import judge
@@ -85,12 +86,12 @@ def _claims(runs: BySender) -> Iterator[Finding]:
             claim=f"{each.label}: a link utilisation of {limit:g} % at most (to the percent)",
             source=WHERE,
             published=f"{100.0 * each.asymmetric.utilisation:.0f} %",
-            judged=judge.is_below(mean(runs[each.key], utilisation_percent), limit + 0.5, "%"),
+            judged=judge.is_below(mean(runs[each.key], utilisation_percent, possible=stats.PERCENT), limit + 0.5, "%"),
         )
     for each in paper.SANTA_CRUZ:
         published = 100.0 * each.asymmetric.utilisation
         reaches = each.key != "sc-1.5"
-        found = mean(runs[each.key], utilisation_percent)
+        found = mean(runs[each.key], utilisation_percent, possible=stats.PERCENT)
         yield judge.finding(
             key=f"asymmetric-{each.key}-utilisation",
             claim=f"{each.label}: {'99 % utilisation (to the percent)' if reaches else 'utilisation below 60 %'}",

@@ -102,6 +102,7 @@ def _fairness() -> Exhibit:
             title="Jain's index among flows of one sender",
             caption="1 if all received the same, 1/n if one received everything.",
             columns=[f"{flows} flows" for flows in FLOWS],
+            possible=stats.SHARE,
             of=lambda each: [
                 [stats.jain(_received(run, paper.SOURCE)) for run in runs.of(cases[each.key, flows])] for flows in FLOWS
             ],
@@ -143,6 +144,7 @@ def _coexistence() -> Exhibit:
             title="Share of the line beside another sender",
             caption="Of what both received in 60 s, the share of the sender on the left.",
             columns=[f"beside {name}" for name, _ in others],
+            possible=stats.PERCENT,
             unit="%",
             senders=ours,
             of=lambda each: [[_share_percent(run) for run in runs.of(cases[each.key, name])] for name, _ in others],

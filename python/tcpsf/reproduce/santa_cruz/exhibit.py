@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tcpsf import stats
+from tcpsf.intervals import EVERYTHING, Ends
 from tcpsf.papers import santa_cruz as paper
 from tcpsf.report import text
 from tcpsf.report.evaluation import OWN, Axis, Figure, Row, Table, TableCell
@@ -140,10 +141,10 @@ def variance(run: Measured) -> float:
     return 1e3 * run.variance_s2
 
 
-def mean(runs: Sequence[Measured], of: Quantity) -> stats.Estimate | None:
-    """Mean over the runs; of one run without chance in it, its value."""
+def mean(runs: Sequence[Measured], of: Quantity, *, possible: Ends = EVERYTHING) -> stats.Estimate | None:
+    """Mean over the runs; of one run without chance in it, its value. Its interval ends at the ``possible`` range."""
     values = [of(run) for run in runs]
-    return judge.exact(values[0]) if len(values) == 1 else stats.mean(values)
+    return judge.exact(values[0]) if len(values) == 1 else stats.mean(values, possible=possible)
 
 
 def more_percent(ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity) -> stats.Estimate | None:
@@ -230,15 +231,21 @@ def means_table(
     title: str,
     caption: str,
     columns: Sequence[str],
+    possible: Ends = stats.POSITIVE,
     unit: str = "",
     senders: Sequence[paper.Sender] = paper.SENDERS,
     of: Callable[[paper.Sender], Sequence[Sequence[float]]],
 ) -> Table:
-    """Ours: a row a sender, a mean over runs a column; ``of`` gives the values of the runs, column by column."""
+    """Ours: a row a sender, a mean over runs a column.
+
+    ``of`` gives the values of the runs, column by column; ``possible`` is their range.
+    """
     rows = tuple(
         Row(
             label=each.label,
-            cells=tuple(TableCell(ours=stats.mean(values), published=None, unit=unit) for values in of(each)),
+            cells=tuple(
+                TableCell(ours=stats.mean(values, possible=possible), published=None, unit=unit) for values in of(each)
+            ),
         )
         for each in senders
     )

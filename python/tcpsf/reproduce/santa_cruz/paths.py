@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
+from tcpsf import stats
 from tcpsf.papers import santa_cruz as paper
 from tcpsf.reproduce.evaluation import Heading
 from tcpsf.reproduce.exhibit import Exhibit, Part
@@ -198,6 +199,7 @@ def _out_of_order() -> Exhibit:
             title="Retransmissions in vain",
             caption="Segments sent again beyond those that a full buffer dropped, of all segments sent.",
             columns=heads,
+            possible=stats.PERCENT,
             unit="%",
             of=lambda each: values(each, resent_in_vain_percent),
         )

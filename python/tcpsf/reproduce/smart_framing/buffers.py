@@ -68,7 +68,7 @@ def _figure(key: str, title: str, caption: str, runs: ByChunk, notes: tuple[str,
             variant.key,
             variant.label,
             chunks,
-            [measure.mean(measure.times(each[variant.key])) for each in runs.values()],
+            [measure.mean_time(each[variant.key]) for each in runs.values()],
         )
         for variant in paper.VARIANTS
     )

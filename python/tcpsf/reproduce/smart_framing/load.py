@@ -47,7 +47,7 @@ def _figure_2(runs: Mapping[float, ByVariant]) -> Part:
                 variant.key,
                 variant.label,
                 list(runs),
-                [measure.mean(measure.times(of_load[variant.key])) for of_load in runs.values()],
+                [measure.mean_time(of_load[variant.key]) for of_load in runs.values()],
                 published=(PublishedPoint(x=paper.LOAD, y=table),),
             )
         )

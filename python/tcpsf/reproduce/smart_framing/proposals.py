@@ -164,7 +164,7 @@ def _figure_7(mixed: Mapping[str, Mapping[float, Sequence[RunSummary]]]) -> Part
             (f"classic-beside-{variant.key}", f"Classic beside {name}", classic),
             (variant.key, f"{variant.label} beside Classic", figures.reno(variant.sender)),
         ):
-            found = [measure.mean(measure.times(runs, sender=sender)) for runs in mixed[variant.key].values()]
+            found = [measure.mean_time(runs, sender=sender) for runs in mixed[variant.key].values()]
             present = [(at, y) for at, y in zip(percent, found, strict=True) if y is not None]
             lines.append(series(key, label, [at for at, _ in present], [y for _, y in present]))
     figure = Figure(

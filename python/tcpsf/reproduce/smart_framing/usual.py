@@ -106,7 +106,8 @@ def _figure_4(runs: ByVariant, step: tuple[float, float]) -> Part:
     lines = []
     for variant in paper.VARIANTS:
         points = tuple(
-            Point(x=round(at, 4), y=measure.mean(measure.shares_below(runs[variant.key], at))) for at in QUANTILES
+            Point(x=round(at, 4), y=measure.mean(measure.shares_below(runs[variant.key], at), possible=stats.PERCENT))
+            for at in QUANTILES
         )
         lines.append(Series(key=variant.key, label=variant.label, points=points, style="step"))
     figure = Figure(
@@ -124,7 +125,7 @@ def _figure_4(runs: ByVariant, step: tuple[float, float]) -> Part:
 
 def _claims_4(runs: ByVariant, step: tuple[float, float]) -> Iterator[Finding]:
     for variant in FRAMED:
-        within_1_s = measure.mean(measure.shares_below(runs[variant.key], 1.0))
+        within_1_s = measure.mean(measure.shares_below(runs[variant.key], 1.0), possible=stats.PERCENT)
         yield judge.finding(
             key=f"most-flows-are-fast-{variant.key}",
             claim=f"{variant.label}: small completion times predominate (more than half below 1 s)",
@@ -136,7 +137,7 @@ def _claims_4(runs: ByVariant, step: tuple[float, float]) -> Iterator[Finding]:
     for variant in FRAMED:
         found = measure.paired(steps[variant.key], steps["classic"])
         judged = judge.is_below(found, 0.0, "percentage points")
-        sizes = (measure.mean(steps["classic"]), measure.mean(steps[variant.key]))
+        sizes = [measure.mean(steps[key], possible=stats.PERCENT) for key in ("classic", variant.key)]
         told = f"{judge.shown(sizes[0], '%')} of Classic flows, {judge.shown(sizes[1], '%')} here"
         yield judge.finding(
             key=f"step-{variant.key}",

@@ -1,0 +1,53 @@
+"""Rows that a command needs again at its end: the first in memory, many in a temporary file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+from tcpsf.cli.output import reason
+from tcpsf.errors import OutputError
+
+IN_MEMORY = 1 << 20
+"""Bytes that are kept in memory."""
+
+
+class Spool:
+    """Rows of plain data, in the order in which they came.
+
+    The file has no name, so that it vanishes with the block or with the process. Methods raise `OutputError` where the
+    file cannot be written.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._file.close()
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Keep a row."""
+        with _plain_errors():
+            self._file.write(json.dumps(row).encode() + b"\n")
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        with _plain_errors():
+            self._file.seek(0)
+        yield from map(json.loads, self._file)
+
+
+@contextlib.contextmanager
+def _plain_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"cannot keep rows in a temporary file: {reason(error)}",
+            hint="name a folder with more room in the environment variable `TMPDIR`",
+        ) from None
