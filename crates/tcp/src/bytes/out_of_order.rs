@@ -41,10 +41,8 @@ impl Piece {
     }
 
     fn prepend(&mut self, bytes: &[u8]) {
-        make_room(&mut self.bytes, bytes.len());
-        for &byte in bytes.iter().rev() {
-            self.bytes.push_front(byte);
-        }
+        self.append(bytes);
+        self.bytes.rotate_right(bytes.len());
         self.start = self.start - count(bytes.len());
     }
 
