@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 
-use wire::SeqNum;
+use wire::{SeqNum, SeqRange};
 
-use super::make_room;
+use super::{count, make_room};
 
 /// The pieces of a stream that lie beyond the first missing byte.
 #[derive(Debug, Default)]
@@ -80,6 +80,22 @@ impl OutOfOrder {
         *self = Self::default();
     }
 
+    /// Where the first piece lies.
+    pub(super) fn first(&self) -> Option<SeqRange> {
+        let piece = self.pieces.first()?;
+        SeqRange::new(piece.start, piece.end())
+    }
+
+    /// Appends the first piece to `stream` and forgets it.
+    pub(super) fn take_first(&mut self, stream: &mut VecDeque<u8>) {
+        let mut piece = self.pieces.remove(0);
+        self.memory -= piece.memory();
+        stream.append(&mut piece.bytes);
+        if self.pieces.is_empty() {
+            self.clear();
+        }
+    }
+
     /// Keeps the bytes from `start` on, except those that are there already.
     pub(super) fn insert(&mut self, start: SeqNum, bytes: &[u8]) {
         let end = start + count(bytes.len());
@@ -133,11 +149,6 @@ impl OutOfOrder {
             self.clear();
         }
     }
-}
-
-/// A length within a window, which fits.
-fn count(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
