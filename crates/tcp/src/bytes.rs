@@ -248,11 +248,18 @@ fn slices(ring: &VecDeque<u8>, range: Range<usize>) -> [&[u8]; 2] {
 
 /// Makes room in a buffer for so many more bytes. A buffer that grows becomes a power of two, so that its memory is at
 /// most twice what it holds, and a limit on what it holds that is a power of two is a limit on its memory.
+#[inline]
 fn make_room(buffer: &mut VecDeque<u8>, more: usize) {
     let len = buffer.len() + more;
     if len > buffer.capacity() {
-        buffer.reserve_exact(enough(len) - buffer.len());
+        grow(buffer, len);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn grow(buffer: &mut VecDeque<u8>, len: usize) {
+    buffer.reserve_exact(enough(len) - buffer.len());
 }
 
 /// The memory that a buffer with so many bytes would have been given.

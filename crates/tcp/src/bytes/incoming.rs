@@ -82,6 +82,7 @@ impl Incoming {
     }
 
     /// Bytes that arrived in order, in at most two pieces.
+    #[inline]
     pub(super) fn peek(&self, unread: usize) -> [&[u8]; 2] {
         slices(&self.ring, 0..unread)
     }
@@ -92,6 +93,7 @@ impl Incoming {
     }
 
     /// Drops the first bytes, which are unread ones.
+    #[inline]
     pub(super) fn consume(&mut self, bytes: usize) {
         self.ring.drain(..bytes);
     }
@@ -120,11 +122,13 @@ impl Incoming {
     }
 
     /// The bytes of memory behind this value.
+    #[inline]
     pub(super) fn memory(&self) -> usize {
         self.ring.capacity() + self.placed.capacity() * size_of::<SeqRange>() + self.apart.memory()
     }
 
     /// The bytes of the ring's memory that [`release`](Self::release) would give back.
+    #[inline]
     pub(super) fn spare(&self, unread: usize) -> usize {
         self.ring.capacity() - room_for(&self.ring, self.worth_its_memory(unread))
     }
