@@ -298,3 +298,6 @@ fn overwrite(ring: &mut VecDeque<u8>, place: usize, bytes: &[u8]) {
         second[place..place + tail.len()].copy_from_slice(tail);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -75,6 +75,12 @@ impl OutOfOrder {
         self.memory + self.pieces.capacity() * size_of::<Piece>()
     }
 
+    /// The bytes of all pieces.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.bytes.len()).sum()
+    }
+
     /// Forgets all pieces and gives back their memory.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
