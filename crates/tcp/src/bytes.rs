@@ -192,7 +192,8 @@ impl ByteStream {
         seq.at_or_before(self.connection.rcv.nxt)
     }
 
-    /// The bytes of memory that hold what has arrived out of order.
+    /// The bytes of memory that hold what has arrived out of order, with the gaps that are kept open
+    /// in it.
     pub fn out_of_order(&self) -> usize {
         self.incoming.out_of_order(self.front().unread)
     }
@@ -202,7 +203,8 @@ impl ByteStream {
         self.incoming.peek_whole(self.connection.readable() as usize)
     }
 
-    /// The bytes of memory that [`release`](Self::release) would give back, queues not counted.
+    /// The bytes of memory that [`release`](Self::release) would give back, queues not counted. Less
+    /// if bytes that arrived out of order have to move for that.
     pub fn spare(&self) -> usize {
         let outgoing = self.outgoing.capacity() - room_for(&self.outgoing, self.outgoing.len());
         outgoing + self.incoming.spare(self.front().unread)

@@ -1,7 +1,9 @@
-//! The bytes that arrived out of order, until what is missing before them has come.
+//! Bytes that arrived out of order and have no place in the ring of the bytes in order, until what is
+//! missing before them has come.
 //!
-//! They are kept as pieces that neither overlap nor touch. So they cost the memory of what arrived, and the distance to
-//! the first missing byte costs nothing. Where two segments differ about the same byte, the first one counts.
+//! They are kept as pieces that neither overlap nor touch. So they cost the memory of what arrived,
+//! and the distance to the first missing byte costs nothing. Where two segments differ about the same
+//! byte, the first one counts.
 
 use std::collections::VecDeque;
 

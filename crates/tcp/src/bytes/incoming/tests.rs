@@ -29,7 +29,8 @@ impl Plain {
     }
 }
 
-/// The bytes out of order that stand in the ring and those that stand apart; all that is counted is checked.
+/// The bytes out of order that stand in the ring and those that stand apart; all that is counted is
+/// checked.
 fn checked(incoming: &Incoming, front: Front) -> (usize, usize) {
     let mut end = front.next;
     for range in &incoming.placed {
@@ -96,7 +97,8 @@ proptest! {
                 Step::Release => {
                     incoming.release(front);
                     prop_assert_eq!(incoming.spare(front.unread), 0);
-                    // Beside the smallest buffers: twice what is stored, and a quarter of that for gaps.
+                    // Beside the smallest buffers: twice what is stored, and a quarter of that for
+                    // gaps.
                     let most = (front.unread + plain.out_of_order() * 5 / 4) * 2 + 32;
                     prop_assert!(incoming.ring.capacity() <= most);
                 }
