@@ -1,5 +1,6 @@
 //! A connection together with the bytes it carries.
 
+mod incoming;
 mod out_of_order;
 
 use std::collections::VecDeque;
@@ -8,7 +9,7 @@ use std::ops::{Deref, Range};
 use units::Instant;
 use wire::{Mss, Segment, SeqNum};
 
-use self::out_of_order::OutOfOrder;
+use self::incoming::{Front, Incoming};
 use crate::connection::Connection;
 use crate::event::{Accepted, CallError, Event};
 use crate::icmp::IcmpError;
@@ -26,21 +27,14 @@ pub struct ByteStream {
     connection: Connection,
     /// Bytes written and not yet acknowledged.
     outgoing: VecDeque<u8>,
-    /// Bytes received in order and not yet read.
-    incoming: VecDeque<u8>,
-    /// Bytes received beyond the first one that is missing.
-    out_of_order: OutOfOrder,
+    /// Bytes received and not yet read.
+    incoming: Incoming,
 }
 
 impl ByteStream {
     /// Wraps a connection on which nothing has been written or received.
     pub fn new(connection: Connection) -> Self {
-        Self {
-            connection,
-            outgoing: VecDeque::new(),
-            incoming: VecDeque::new(),
-            out_of_order: OutOfOrder::default(),
-        }
+        Self { connection, outgoing: VecDeque::new(), incoming: Incoming::default() }
     }
 
     /// Queues bytes to be sent and returns how many fit.
@@ -59,24 +53,24 @@ impl ByteStream {
     pub fn read(&mut self, into: &mut [u8]) -> usize {
         let wanted = u32::try_from(into.len()).unwrap_or(u32::MAX);
         let taken = self.connection.read(wanted) as usize;
-        let [first, second] = slices(&self.incoming, 0..taken);
+        let [first, second] = self.incoming.peek(taken);
         into[..first.len()].copy_from_slice(first);
         into[first.len()..taken].copy_from_slice(second);
-        self.forget_read(taken);
+        self.incoming.consume(taken);
         taken
     }
 
     /// What arrived in order and hasn't been read, in at most two pieces and without a copy; [`consume`](Self::consume)
     /// says how much of it is done with.
     pub fn peek(&self) -> [&[u8]; 2] {
-        slices(&self.incoming, 0..self.connection.readable() as usize)
+        self.incoming.peek(self.front().unread)
     }
 
     /// Drops up to `bytes` that arrived in order, as if they had been read, and returns how many.
     pub fn consume(&mut self, bytes: usize) -> usize {
         let wanted = u32::try_from(bytes).unwrap_or(u32::MAX);
         let taken = self.connection.read(wanted) as usize;
-        self.forget_read(taken);
+        self.incoming.consume(taken);
         taken
     }
 
@@ -86,22 +80,19 @@ impl ByteStream {
         if u32::try_from(payload.len()) != Ok(segment.payload_len) {
             return;
         }
-        let unread = self.connection.readable();
-        let next = self.connection.rcv.nxt;
+        let front = self.front();
         if let Some(Accepted { skip, offset, len }) = self.connection.on_segment(segment, now) {
             let taken = &payload[skip as usize..(skip + len) as usize];
-            if offset > unread {
-                self.out_of_order.insert(next + (offset - unread), taken);
-            } else if self.out_of_order.is_empty() {
-                make_room(&mut self.incoming, taken.len());
-                self.incoming.extend(taken);
+            let ahead = (offset as usize).saturating_sub(front.unread);
+            if ahead == 0 {
+                self.incoming.extend(front, taken);
             } else {
-                self.out_of_order.fill(next, taken, &mut self.incoming);
+                self.incoming.insert(front, front.next + count(ahead), taken);
             }
         }
-        if !self.out_of_order.is_empty() && !self.connection.rcv.has_islands() {
+        if self.incoming.has_out_of_order() && !self.connection.rcv.has_islands() {
             // The stream ends before them.
-            self.out_of_order.clear();
+            self.incoming.forget_out_of_order(self.front().unread);
         }
         self.forget_acknowledged();
     }
@@ -193,7 +184,7 @@ impl ByteStream {
     /// that reports only what it holds is easier to reason about, and the sender loses nothing by it.
     pub fn renege(&mut self) {
         self.connection.rcv.renege();
-        self.out_of_order.clear();
+        self.incoming.forget_out_of_order(self.front().unread);
     }
 
     /// Whether a segment with this number brings the next byte, or one that is here already.
@@ -201,40 +192,41 @@ impl ByteStream {
         seq.at_or_before(self.connection.rcv.nxt)
     }
 
-    /// The bytes of memory that hold what has arrived out of order.
+    /// The bytes of memory that hold what has arrived out of order, with the gaps that are kept open
+    /// in it.
     pub fn out_of_order(&self) -> usize {
-        self.out_of_order.memory()
+        self.incoming.out_of_order(self.front().unread)
     }
 
     /// What has arrived in order and has not been read, in one piece.
     pub fn peek_whole(&mut self) -> &[u8] {
-        self.incoming.make_contiguous()
+        self.incoming.peek_whole(self.connection.readable() as usize)
     }
 
-    /// The bytes of memory that [`release`](Self::release) would give back, queues not counted.
+    /// The bytes of memory that [`release`](Self::release) would give back, queues not counted. Less
+    /// if bytes that arrived out of order have to move for that.
     pub fn spare(&self) -> usize {
-        [&self.outgoing, &self.incoming].iter().map(|buffer| buffer.capacity() - room_for(buffer)).sum()
+        let outgoing = self.outgoing.capacity() - room_for(&self.outgoing, self.outgoing.len());
+        outgoing + self.incoming.spare(self.front().unread)
     }
 
     /// Gives back the memory of buffers and queues that is not in use.
     pub fn release(&mut self) {
-        for buffer in [&mut self.outgoing, &mut self.incoming] {
-            let kept = room_for(buffer);
-            if kept < buffer.capacity() {
-                buffer.shrink_to(kept);
-            }
+        let kept = room_for(&self.outgoing, self.outgoing.len());
+        if kept < self.outgoing.capacity() {
+            self.outgoing.shrink_to(kept);
         }
+        self.incoming.release(self.front());
         self.connection.release();
     }
 
     /// The bytes of memory behind this value: buffers and queues. The value itself is `size_of::<ByteStream>()`.
     pub fn memory(&self) -> usize {
-        let buffers = self.outgoing.capacity() + self.incoming.capacity() + self.out_of_order.memory();
-        buffers + self.connection.memory()
+        self.outgoing.capacity() + self.incoming.memory() + self.connection.memory()
     }
 
-    fn forget_read(&mut self, bytes: usize) {
-        self.incoming.drain(..bytes);
+    fn front(&self) -> Front {
+        Front { unread: self.connection.readable() as usize, next: self.connection.rcv.nxt }
     }
 
     fn forget_acknowledged(&mut self) {
@@ -258,20 +250,32 @@ fn slices(ring: &VecDeque<u8>, range: Range<usize>) -> [&[u8]; 2] {
 
 /// Makes room in a buffer for so many more bytes. A buffer that grows becomes a power of two, so that its memory is at
 /// most twice what it holds, and a limit on what it holds that is a power of two is a limit on its memory.
+#[inline]
 fn make_room(buffer: &mut VecDeque<u8>, more: usize) {
     let len = buffer.len() + more;
     if len > buffer.capacity() {
-        buffer.reserve_exact(enough(len) - buffer.len());
+        grow(buffer, len);
     }
 }
 
-/// The memory that a buffer with these bytes would have been given.
-fn room_for(buffer: &VecDeque<u8>) -> usize {
-    if buffer.is_empty() { 0 } else { enough(buffer.len()).min(buffer.capacity()) }
+#[cold]
+#[inline(never)]
+fn grow(buffer: &mut VecDeque<u8>, len: usize) {
+    buffer.reserve_exact(enough(len) - buffer.len());
+}
+
+/// The memory that a buffer with so many bytes would have been given.
+fn room_for(buffer: &VecDeque<u8>, len: usize) -> usize {
+    if len == 0 { 0 } else { enough(len).min(buffer.capacity()) }
 }
 
 fn enough(len: usize) -> usize {
     len.next_power_of_two().max(32)
+}
+
+/// A length within a window, which fits.
+fn count(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 impl Deref for ByteStream {

@@ -1,13 +1,15 @@
-//! The bytes that arrived out of order, until what is missing before them has come.
+//! Bytes that arrived out of order and have no place in the ring of the bytes in order, until what is
+//! missing before them has come.
 //!
-//! They are kept as pieces that neither overlap nor touch. So they cost the memory of what arrived, and the distance to
-//! the first missing byte costs nothing. Where two segments differ about the same byte, the first one counts.
+//! They are kept as pieces that neither overlap nor touch. So they cost the memory of what arrived,
+//! and the distance to the first missing byte costs nothing. Where two segments differ about the same
+//! byte, the first one counts.
 
 use std::collections::VecDeque;
 
-use wire::SeqNum;
+use wire::{SeqNum, SeqRange};
 
-use super::make_room;
+use super::{count, make_room};
 
 /// The pieces of a stream that lie beyond the first missing byte.
 #[derive(Debug, Default)]
@@ -41,10 +43,8 @@ impl Piece {
     }
 
     fn prepend(&mut self, bytes: &[u8]) {
-        make_room(&mut self.bytes, bytes.len());
-        for &byte in bytes.iter().rev() {
-            self.bytes.push_front(byte);
-        }
+        self.append(bytes);
+        self.bytes.rotate_right(bytes.len());
         self.start = self.start - count(bytes.len());
     }
 
@@ -77,9 +77,31 @@ impl OutOfOrder {
         self.memory + self.pieces.capacity() * size_of::<Piece>()
     }
 
+    /// The bytes of all pieces.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.bytes.len()).sum()
+    }
+
     /// Forgets all pieces and gives back their memory.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
+    }
+
+    /// Where the first piece lies.
+    pub(super) fn first(&self) -> Option<SeqRange> {
+        let piece = self.pieces.first()?;
+        SeqRange::new(piece.start, piece.end())
+    }
+
+    /// Appends the first piece to `stream` and forgets it.
+    pub(super) fn take_first(&mut self, stream: &mut VecDeque<u8>) {
+        let mut piece = self.pieces.remove(0);
+        self.memory -= piece.memory();
+        stream.append(&mut piece.bytes);
+        if self.pieces.is_empty() {
+            self.clear();
+        }
     }
 
     /// Keeps the bytes from `start` on, except those that are there already.
@@ -135,11 +157,6 @@ impl OutOfOrder {
             self.clear();
         }
     }
-}
-
-/// A length within a window, which fits.
-fn count(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
