@@ -37,6 +37,17 @@ pub struct Driver<S> {
     dropped: u64,
     stopping: bool,
     in_step: bool,
+    ebb: Ebb,
+}
+
+/// Gives memory back to the system when most of what was in buffers has been released. An allocator keeps what is freed
+/// between pieces that are still in use: after 16 384 connections that had been waited for, all of it.
+#[derive(Debug)]
+struct Ebb {
+    /// The most bytes in buffers since then.
+    most: usize,
+    /// Since when the buffers have held little of that.
+    low_since: Instant,
 }
 
 /// Writes packets to a capture, as long as there is one.
@@ -81,6 +92,7 @@ impl<S: Service> Driver<S> {
             dropped: 0,
             stopping: false,
             in_step: false,
+            ebb: Ebb { most: 0, low_since: Instant::NEVER },
         })
     }
 
@@ -141,6 +153,7 @@ impl<S: Service> Driver<S> {
         loop {
             let more = self.work()?;
             let now = self.now();
+            self.ebb.look(self.stack.buffered_bytes(), now);
             if now >= end || self.is_stopped() {
                 return Ok(());
             }
@@ -306,6 +319,26 @@ impl<S: Service> Driver<S> {
     /// Packets for which the device had no room.
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+}
+
+impl Ebb {
+    /// What is worth the work, in bytes …
+    const WORTH: usize = 16 << 20;
+
+    /// … and how long the buffers must hold less than a quarter of it.
+    const LOW_FOR: Duration = Duration::from_secs(1);
+
+    fn look(&mut self, buffered: usize, now: Instant) {
+        self.most = self.most.max(buffered);
+        if self.most < Self::WORTH || buffered > self.most / 4 {
+            self.low_since = Instant::NEVER;
+        } else if self.low_since == Instant::NEVER {
+            self.low_since = now;
+        } else if self.low_since + Self::LOW_FOR <= now {
+            tun::give_memory_back();
+            *self = Self { most: buffered, low_since: Instant::NEVER };
+        }
     }
 }
 
