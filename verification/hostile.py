@@ -122,8 +122,8 @@ def judge_holders(verdicts: Verdicts, what: str, row: Row) -> None:
         holds=middle >= SPEED and row["lost_files"] == 0,
     )
     verdicts.say(
-        f"  at most {row['most_connections']:,} connections, {row['most_buffered_bytes'] / (1 << 20):.0f} MiB in buffers; "
-        f"resident memory {row['grown_bytes'] / (1 << 20):.0f} MiB above idle",
+        f"  at most {row['most_connections']:,} connections, {row['most_buffered_bytes'] / (1 << 20):.0f} MiB in "
+        f"buffers; resident memory {row['grown_bytes'] / (1 << 20):.0f} MiB above idle",
         holds=row["most_connections"] >= row["wanted_connections"]
         and row["most_buffered_bytes"] <= row["allowed_buffered_bytes"]
         and row["grown_bytes"] < HELD,

@@ -153,7 +153,9 @@ impl<S: Service> Driver<S> {
         loop {
             let more = self.work()?;
             let now = self.now();
-            self.ebb.look(self.stack.buffered_bytes(), now);
+            if self.ebb.is_over(self.stack.buffered_bytes(), now) {
+                tun::give_memory_back();
+            }
             if now >= end || self.is_stopped() {
                 return Ok(());
             }
@@ -329,16 +331,18 @@ impl Ebb {
     /// … and how long the buffers must hold less than a quarter of it.
     const LOW_FOR: Duration = Duration::from_secs(1);
 
-    fn look(&mut self, buffered: usize, now: Instant) {
+    /// Whether it is time to, while so many bytes are in buffers.
+    fn is_over(&mut self, buffered: usize, now: Instant) -> bool {
         self.most = self.most.max(buffered);
         if self.most < Self::WORTH || buffered > self.most / 4 {
             self.low_since = Instant::NEVER;
         } else if self.low_since == Instant::NEVER {
             self.low_since = now;
         } else if self.low_since + Self::LOW_FOR <= now {
-            tun::give_memory_back();
             *self = Self { most: buffered, low_since: Instant::NEVER };
+            return true;
         }
+        false
     }
 }
 
@@ -356,4 +360,24 @@ impl Recorder {
 
 fn cannot_write(path: &Path, error: io::Error) -> Error {
     Error::new(format!("write capture `{}`", path.display()), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_given_back_once_when_the_buffers_have_been_low_for_a_second() {
+        let mut ebb = Ebb { most: 0, low_since: Instant::NEVER };
+        // MiB in buffers, each half a second: low again and again, low for good, full and low again, and never much.
+        let course = [0, 100, 20, 100, 20, 20, 20, 20, 0, 0, 0, 40, 5, 5, 5, 5, 15, 0, 0, 0, 0];
+        let times: Vec<usize> = (0..course.len())
+            .filter(|&at| {
+                let now = Instant::ZERO + Duration::from_millis(500) * u64::try_from(at).unwrap_or(0);
+                ebb.is_over(course[at] << 20, now)
+            })
+            .collect();
+        // From 20 MiB to none is an ebb of its own.
+        assert_eq!(times, [6, 10, 14]);
+    }
 }
