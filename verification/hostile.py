@@ -68,7 +68,7 @@ def work(verdicts: Verdicts) -> None:
     calmly = {attack: rate // 4 if quick and attack != "wraps" else rate for attack, rate in ATTACKS.items()}
     runs = [["hostile", ip, seconds, str(rate), attack] for attack, rate in calmly.items() for ip in ("4", "6")]
     program = build()
-    work_on_holders(verdicts, program, ["1", "3", "14"] if quick else ["3", "5", "15"])
+    work_on_holders(verdicts, program, ["1", "3", "14"] if quick else ["3", "4", "16"])
     # One at a time: speed is measured.
     for number, rows, complaint in run_each(program, runs, at_once=1):
         ip, attack = runs[number][1], runs[number][4]

@@ -14,7 +14,7 @@ use crate::hostile::{ATTACK, Addresses, Board, OVER, PORT, RESET};
 use crate::raw::{self, Air, Heard};
 
 /// New connections a second.
-const OPENED: f64 = 5_000.0;
+const OPENED: f64 = 2_500.0;
 /// How long the server may take to answer a new connection before it is taken for refused.
 const ANSWERED: Span = Span::from_secs(1);
 /// The window of a peer without window scaling.
