@@ -30,13 +30,12 @@ fn the_good_are_served_whatever_the_bad_do() {
 #[test]
 fn what_is_held_is_cheap_and_released() {
     for (version, holding, connections, most) in [
-        ("4", "window-edge", 3000, 8 << 20),
-        ("6", "window-edge", 3000, 8 << 20),
+        ("4", "window-edge", 1000, 8 << 20),
         ("4", "unread-lists", 300, 64 << 20),
-        ("4", "endless-trailers", 1000, 8 << 20),
-        ("4", "late-bytes", 3000, 160 << 20),
+        ("4", "endless-trailers", 900, 8 << 20),
+        ("6", "late-bytes", 1000, 160 << 20),
     ] {
-        let found = results(start(&["hold", version, "2", "0.5", "1.5", holding]));
+        let found = results(start(&["hold", version, "2", "0.5", "2.5", holding]));
         let one = &found[0];
         let number =
             |of: &Value, name: &str| of[name].as_u64().unwrap_or_else(|| panic!("no {name} in {one}"));
