@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.server
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -399,6 +400,53 @@ cat <&3
     )
     counts = json.loads(summary)
     assert (counts["event"], counts["responses_2xx"]) == ("summary", 10)
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.parquet"])
+def test_a_full_disk_loses_records_and_not_the_server(tmp_path: Path, name: str) -> None:
+    """The disk is a small one in a mount namespace of the test's own; Parquet is written at the end."""
+    command = f"{sys.executable} -m tcpsf"
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "inside.sh").write_text(f"""cd {tmp_path}
+mount -t tmpfs -o size=16k none disk
+mkdir folder
+echo content > folder/file
+mkfifo begun
+{command} serve folder --address 192.0.2.3 --records disk/{name} --json > begun 2> told & server=$!
+exec 3< begun
+read line <&3
+test {name} = rows.jsonl || head -c 12k /dev/zero > disk/filler
+fetch='import urllib.request as r; [r.urlopen("http://192.0.2.3/file").read() for _ in range(20)]; print("fetched")'
+for times in $(seq 4); do
+    {sys.executable} -c "$fetch"
+    sleep 0.5
+done
+kill $server
+wait $server || echo status $?
+cat told
+test {name} = rows.parquet || cp disk/{name} kept
+cat <&3
+""")
+    lines = in_a_machine(f"unshare --mount sh -e {tmp_path}/inside.sh").splitlines()
+    *fetches, status, told_last, hint, summary = [line for line in lines if not line.startswith("warning: ")]
+    warnings = [line for line in lines if line.startswith("warning: ")]
+    assert (fetches, status) == (["fetched"] * 4, "status 2")
+    counts = json.loads(summary)
+    assert (counts["event"], counts["responses_2xx"]) == ("summary", 80)
+    found = re.fullmatch(
+        rf"error: (\d+) of 80 records are lost: cannot write `disk/{name}`: no space left on device", told_last
+    )
+    assert found is not None, told_last
+    assert hint == "hint: name a file on a disk with room"
+    if name == "rows.parquet":
+        assert (int(found[1]), warnings) == (80, [])
+        return
+    assert warnings == [
+        f"warning: cannot write `disk/{name}`: no space left on device. Serving goes on; records are lost."
+    ]
+    rows = [json.loads(line) for line in (tmp_path / "kept").read_text().splitlines()]
+    assert 0 < len(rows) == 80 - int(found[1])
+    assert {row["ending"] for row in rows} == {"finished"}
 
 
 def test_grace_has_a_unit_or_is_in_seconds(tcpsf: Command) -> None:

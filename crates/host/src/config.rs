@@ -118,11 +118,16 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// In bytes a second: a connection that moves fewer, in both directions together, makes room for others when there
-    /// are as many connections as are allowed, or when the buffers are short. A new connection has
-    /// [`evict_after`](Self::evict_after) before that, and each byte that the peer acknowledges or that arrives in order
-    /// adds the time that it takes at this rate, up to `evict_after` from then.
+    /// In bytes a second: a connection that moves fewer, in both directions together, makes room for others when the
+    /// buffers are short. A new connection has [`evict_after`](Self::evict_after) before that, and each byte that the peer
+    /// acknowledges or that arrives in order adds the time that it takes at this rate, up to `evict_after` from then. When
+    /// there are as many connections as are allowed, the one with the least time left of some makes room, as soon as it
+    /// has used [`GRACE`](Self::GRACE) of it.
     pub const SLOW: u64 = 512;
+
+    /// How long a connection may move nothing before it makes room in a full table of connections: a handshake and a request
+    /// over a long path.
+    pub const GRACE: Duration = Duration::from_secs(1);
 
     /// The most that is kept for each connection and direction.
     const RESERVE: usize = 4 << 10;
@@ -152,6 +157,12 @@ impl Limits {
     /// The bytes that a connection may hold in one direction while all connections together use `used` bytes.
     pub(crate) fn share(&self, used: usize) -> usize {
         (self.shared().saturating_sub(used) / Self::PART).max(self.reserve())
+    }
+
+    /// Whether a connection may have no more bytes to send than its reserve and as many as its peer has acknowledged, while
+    /// so many bytes are used.
+    pub(crate) fn is_tight(&self, used: usize) -> bool {
+        used > self.shared() / 4
     }
 
     /// Whether the buffers are short while so many bytes are used.

@@ -37,6 +37,17 @@ pub struct Driver<S> {
     dropped: u64,
     stopping: bool,
     in_step: bool,
+    ebb: Ebb,
+}
+
+/// Gives memory back to the system when most of what was in buffers has been released. An allocator keeps what is freed
+/// between pieces that are still in use: after 16 384 connections that had been waited for, all of it.
+#[derive(Debug)]
+struct Ebb {
+    /// The most bytes in buffers since then.
+    most: usize,
+    /// Since when the buffers have held little of that.
+    low_since: Instant,
 }
 
 /// Writes packets to a capture, as long as there is one.
@@ -81,6 +92,7 @@ impl<S: Service> Driver<S> {
             dropped: 0,
             stopping: false,
             in_step: false,
+            ebb: Ebb { most: 0, low_since: Instant::NEVER },
         })
     }
 
@@ -141,6 +153,9 @@ impl<S: Service> Driver<S> {
         loop {
             let more = self.work()?;
             let now = self.now();
+            if self.ebb.is_over(self.stack.buffered_bytes(), now) {
+                tun::give_memory_back();
+            }
             if now >= end || self.is_stopped() {
                 return Ok(());
             }
@@ -309,6 +324,28 @@ impl<S: Service> Driver<S> {
     }
 }
 
+impl Ebb {
+    /// What is worth the work, in bytes …
+    const WORTH: usize = 16 << 20;
+
+    /// … and how long the buffers must hold less than a quarter of it.
+    const LOW_FOR: Duration = Duration::from_secs(1);
+
+    /// Whether it is time to, while so many bytes are in buffers.
+    fn is_over(&mut self, buffered: usize, now: Instant) -> bool {
+        self.most = self.most.max(buffered);
+        if self.most < Self::WORTH || buffered > self.most / 4 {
+            self.low_since = Instant::NEVER;
+        } else if self.low_since == Instant::NEVER {
+            self.low_since = now;
+        } else if self.low_since + Self::LOW_FOR <= now {
+            *self = Self { most: buffered, low_since: Instant::NEVER };
+            return true;
+        }
+        false
+    }
+}
+
 impl Recorder {
     fn record(&mut self, bytes: &[u8], direction: Direction, at: Instant) {
         let Some(capture) = &mut self.capture else { return };
@@ -323,4 +360,24 @@ impl Recorder {
 
 fn cannot_write(path: &Path, error: io::Error) -> Error {
     Error::new(format!("write capture `{}`", path.display()), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_given_back_once_when_the_buffers_have_been_low_for_a_second() {
+        let mut ebb = Ebb { most: 0, low_since: Instant::NEVER };
+        // MiB in buffers, each half a second: low again and again, low for good, full and low again, and never much.
+        let course = [0, 100, 20, 100, 20, 20, 20, 20, 0, 0, 0, 40, 5, 5, 5, 5, 15, 0, 0, 0, 0];
+        let times: Vec<usize> = (0..course.len())
+            .filter(|&at| {
+                let now = Instant::ZERO + Duration::from_millis(500) * u64::try_from(at).unwrap_or(0);
+                ebb.is_over(course[at] << 20, now)
+            })
+            .collect();
+        // From 20 MiB to none is an ebb of its own.
+        assert_eq!(times, [6, 10, 14]);
+    }
 }

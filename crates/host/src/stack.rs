@@ -63,6 +63,8 @@ pub struct Stack {
     hand: usize,
     /// How many of the places in `slots` have been in use: that has room for more.
     used_places: usize,
+    /// Before that no connection makes room for another.
+    nobody_slow_until: Instant,
     /// When somebody may next be evicted because the buffers are short.
     relief_at: Instant,
     /// How many segments in a row the foremost of `ready` has sent.
@@ -166,6 +168,7 @@ impl Stack {
             next_serial: 0,
             hand: 0,
             used_places: 0,
+            nobody_slow_until: Instant::ZERO,
             relief_at: Instant::ZERO,
             burst: 0,
             cookie_at: None,
@@ -293,10 +296,28 @@ impl Stack {
         room
     }
 
+    /// The same, with at most so many bytes ahead of what the peer has acknowledged.
+    pub fn writable_ahead(&mut self, id: ConnectionId, most: u32) -> usize {
+        let room = self.writable(id);
+        let Some(slot) = self.slot(id) else { return 0 };
+        let ahead = most.saturating_sub(slot.stream.unacknowledged());
+        slot.blocked |= ahead == 0;
+        room.min(usize::try_from(ahead).unwrap_or(usize::MAX))
+    }
+
     fn room_to_write(&self, id: ConnectionId) -> usize {
-        let held = self.slots.get(id.index()).map_or(0, |slot| slot.stream.unacknowledged());
-        let share = self.config.limits.share(self.buffered);
-        share.saturating_sub(usize::try_from(held).unwrap_or(usize::MAX))
+        let limits = &self.config.limits;
+        let Some(slot) = self.slots.get(id.index()) else { return 0 };
+        let held = usize::try_from(slot.stream.unacknowledged()).unwrap_or(usize::MAX);
+        let mut share = limits.share(self.buffered);
+        if limits.is_tight(self.buffered) {
+            // Whoever asks for much and takes nothing would have it all, until he is found to be slow.
+            let taken = usize::try_from(slot.taken_bytes).unwrap_or(usize::MAX);
+            // In whole reserves: a buffer that grows by a byte takes twice as much memory.
+            let reserve = limits.reserve().max(1);
+            share = share.min((taken / reserve).saturating_add(1).saturating_mul(reserve));
+        }
+        share.saturating_sub(held)
     }
 
     /// No more will be written: what is queued is sent, then a FIN.

@@ -3,6 +3,8 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::time::SystemTime;
 
 use common::live::Scratch;
 use common::{Fate, World, clean, config};
@@ -291,6 +293,24 @@ fn pages_of_folders_that_nobody_reads_take_no_memory() {
     assert!((1..8_000).contains(&held), "{held} bytes for each page");
 }
 
+/// Clients take 256 KiB of a page of more than a megabyte, for which there is room. No more of it is made than is in flight,
+/// and as much again.
+#[test]
+fn pages_of_folders_are_not_made_long_before_they_are_read() {
+    let (folder, _) = folder_of_many("ahead");
+    let mut talk = Talk::new(&folder, config(1));
+    talk.reading = false;
+    let ids: Vec<_> = (0..20).map(|number| talk.world.connect(1000 + number)).collect();
+    talk.wait(Duration::from_secs(1));
+    for id in ids {
+        talk.say(id, LIST);
+    }
+    talk.wait(Duration::from_secs(5));
+    assert_eq!(talk.server.served().answers[2], 20);
+    let buffered = talk.world.server().buffered_bytes() / 20;
+    assert!(buffered < 300 << 10, "{buffered} bytes for each page");
+}
+
 #[test]
 fn the_page_of_a_folder_that_is_read_slowly_is_whole() {
     let (folder, names) = folder_of_many("slowly");
@@ -326,6 +346,75 @@ fn the_page_of_a_folder_that_is_read_slowly_is_whole() {
         rest = &rest[at + link.len()..];
     }
     assert!(page.ends_with("</table>\n"));
+}
+
+/// To ask for a list takes a few bytes, to read a folder of 4000 names a few milliseconds.
+#[test]
+fn a_folder_that_does_not_change_is_read_once() {
+    let (folder, names) = folder_of_many("read-once");
+    // Changed long before the time of the server, which is the year 1970.
+    let long_ago = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(500);
+    File::open(&folder.0).and_then(|folder| folder.set_modified(long_ago)).expect("our own folder");
+    let mut talk = Talk::new(&folder, config(1));
+    let id = talk.open(1000);
+    talk.say(id, &b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(100));
+    talk.wait(Duration::from_secs(1));
+    assert_eq!((talk.outcome(id).0.len(), talk.server.names_read()), (100, 0));
+    for number in 0..20 {
+        let id = talk.open(1001 + number);
+        talk.say(id, LIST);
+        talk.wait(Duration::from_secs(2));
+        assert_eq!(from_chunks(&talk.heard[&id.serial()].0).matches("<tr><td>").count(), names.len());
+        // It is read again after ten seconds: not each file system tells of changes.
+        let most = 4000 * (1 + 2 * u64::from(number + 1) / 8);
+        assert!(talk.server.names_read() <= most, "{number}: {}", talk.server.names_read());
+    }
+    folder.write("zz-new", b"new");
+    let id = talk.open(2000);
+    talk.say(id, LIST);
+    talk.wait(Duration::from_secs(2));
+    assert!(from_chunks(&talk.heard[&id.serial()].0).contains(">zz-new</a><td>3 B<td>"));
+}
+
+/// More folders than the server keeps the names of, and peers that never read one page to its end before others go on.
+#[test]
+fn folders_are_not_read_more_often_than_there_is_time_for() {
+    const FOLDERS: u16 = 80;
+    let folder = Scratch::new("many-folders");
+    for number in 0..FOLDERS {
+        let path = folder.0.join(number.to_string());
+        std::fs::create_dir(&path).expect("a new folder");
+        (0..1000).for_each(|name| std::fs::write(path.join(format!("{name:0>40}")), "").expect("a new file"));
+    }
+    let mut settings = config(1);
+    settings.tcp.send_buffer = 20_000;
+    let mut talk = Talk::new(&folder, settings);
+    let begin = talk.world.now;
+    let ids: Vec<_> = (0..FOLDERS).map(|number| talk.world.connect(1000 + number)).collect();
+    talk.wait(Duration::from_secs(1));
+    for (number, id) in ids.iter().enumerate() {
+        talk.say(*id, format!("GET /{number}/ HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
+    }
+    let good = talk.open(2000);
+    let mut over = 0;
+    while over < ids.len() {
+        talk.wait(Duration::from_secs(1));
+        let spent = talk.world.now.since(begin).as_nanos() / 1_000_000_000;
+        let most = 51_000 + 100_000 * spent;
+        assert!(talk.server.names_read() <= most, "{} in {spent} s", talk.server.names_read());
+        assert!(spent < 120, "{over} pages in two minutes");
+        over = ids.iter().filter(|id| talk.heard[&id.serial()].0.ends_with(b"\r\n0\r\n\r\n")).count();
+        // Files do not wait for lists.
+        talk.say(good, b"GET /0/0000000000000000000000000000000000000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+        talk.wait(Duration::from_millis(500));
+        assert_eq!(
+            talk.heard.remove(&good.serial()).map(|(heard, _)| heard.starts_with(b"HTTP/1.1 200 ")),
+            Some(true)
+        );
+    }
+    for id in ids {
+        assert_eq!(from_chunks(&talk.heard[&id.serial()].0).matches("<td>0 B<td>").count(), 1000);
+    }
 }
 
 #[test]

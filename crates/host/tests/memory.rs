@@ -10,6 +10,7 @@ use common::{Fate, World, byte, config};
 use host::http::{FileServer, Folder, HttpLimits};
 use host::{ConnectionId, Limits, Secret, Service, Stack, What};
 use units::{Duration, Instant};
+use wire::{Control, Segment};
 
 const PAYLOAD: [u8; 1460] = [7; 1460];
 
@@ -83,7 +84,13 @@ fn data_out_of_order_are_given_up_before_others_suffer() {
     assert!(most > limits.buffered_bytes / 4, "{most}: nobody was ever short of memory");
     assert!(most <= limits.buffered_bytes, "{most}");
     assert!(stack.counters().reneged > 1_000, "{}", stack.counters().reneged);
-    is_served_as_if_alone(&mut stack, 3_000, now);
+    // An honest peer may send and be sent as if it were alone with a few others.
+    let (mut peer, id) = open(&mut stack, 3_000, now);
+    for _ in 0..100 {
+        peer.say(&mut stack, &PAYLOAD, now);
+    }
+    assert_eq!(stack.consume(id, 200_000), 146_000);
+    assert!(is_sent(&mut stack, &mut peer, id, 1 << 20, now) <= 9);
     assert_eq!(stack.counters().evicted, 0);
     expire_all(&mut stack, now);
 }
@@ -162,6 +169,138 @@ fn uploads_with_losses_end_although_data_are_given_up() {
     assert_eq!(got.len(), usize::from(PEERS));
     assert!(got.values().all(|whole| *whole == content));
     assert_eq!((world.server().connections(), world.server().buffered_bytes()), (0, 0));
+}
+
+/// Sends so many bytes to a peer that acknowledges all that it gets, and returns after how many acknowledgments it had
+/// them all.
+fn is_sent(stack: &mut Stack, peer: &mut Peer, id: ConnectionId, bytes: usize, now: Instant) -> usize {
+    let content = vec![0; bytes];
+    let (mut at, mut times) = (0, 0);
+    let end = peer.expected + u32::try_from(bytes).expect("less than the sequence space");
+    while peer.expected != end {
+        at += stack.write(id, &content[at..], now).expect("it is open");
+        let mut heard = 0;
+        loop {
+            let port = peer.tuple.local_port;
+            let sent = replies(stack, now).into_iter().filter(|(to, ..)| *to == port);
+            let sent: usize = sent.map(|(_, _, payload)| payload.len()).sum();
+            if sent == 0 {
+                break;
+            }
+            heard += sent;
+            peer.expected += u32::try_from(sent).expect("a window");
+            peer.send(stack, &peer.segment(0), &[], now);
+        }
+        assert!(heard > 0, "nothing is sent behind {at} bytes");
+        times += 1;
+    }
+    times
+}
+
+/// What peers ask for and do not take does not fill the memory: others are sent as much as they take.
+#[test]
+fn who_takes_nothing_leaves_memory_to_others() {
+    let (mut stack, now) = stack();
+    let limits = Limits::default();
+    let content = vec![0; 1 << 20];
+    let idle: Vec<_> = (0..3_000)
+        .map(|number| {
+            let (peer, id) = open(&mut stack, number, now);
+            let _ = stack.write(id, &content, now);
+            replies(&mut stack, now);
+            peer
+        })
+        .collect();
+    assert!(stack.buffered_bytes() < limits.buffered_bytes / 4, "{}", stack.buffered_bytes());
+    // A byte now and then is no more than that.
+    for mut peer in idle {
+        peer.expected += 1;
+        peer.send(&mut stack, &peer.segment(0), &[], now);
+    }
+    assert!(stack.buffered_bytes() < limits.buffered_bytes / 4, "{}", stack.buffered_bytes());
+    let (mut peer, id) = open(&mut stack, 3_000, now);
+    // 4 KiB, then twice as much each time.
+    let times = is_sent(&mut stack, &mut peer, id, 1 << 20, now);
+    assert!((7..=9).contains(&times), "{times}");
+    assert_eq!((stack.counters().evicted, stack.counters().over_budget), (0, 0));
+}
+
+/// Both ends close, the server first: it keeps the connection in TIME-WAIT.
+fn finish(stack: &mut Stack, peer: &mut Peer, id: ConnectionId, now: Instant) {
+    stack.close(id, now);
+    replies(stack, now);
+    peer.expected += 1;
+    peer.send(stack, &Segment { control: Control::Fin, ..peer.segment(0) }, &[], now);
+    replies(stack, now);
+    sum_of_events(stack);
+}
+
+/// A table that is full of connections which say nothing keeps a newcomer out for a second, and no longer; also if as many
+/// that are over stand between them.
+#[test]
+fn a_full_table_makes_room_within_a_second() {
+    for over in [0, 1000] {
+        let mut settings = config(1);
+        settings.limits.connections = 500;
+        let mut stack = Stack::new(settings, Secret::new([1; 16]));
+        stack.listen(80);
+        let now = Instant::ZERO + Duration::from_secs(1000);
+        let mut ends: Vec<_> = Vec::new();
+        for number in 0..over {
+            if stack.connections() == 500 {
+                ends.drain(..).for_each(|(mut peer, id)| finish(&mut stack, &mut peer, id, now));
+            }
+            ends.push(open(&mut stack, number, now));
+        }
+        ends.drain(..).for_each(|(mut peer, id)| finish(&mut stack, &mut peer, id, now));
+        assert_eq!(stack.connections(), 0);
+        for number in over..over + 500 {
+            open(&mut stack, number, now);
+        }
+        let soon = now + Duration::from_millis(900);
+        assert!(!is_taken_in(&mut stack, 5_000, soon), "with {over} in TIME-WAIT");
+        assert_eq!((stack.connections(), stack.counters().evicted), (500, 0));
+        // As many as there are: they came in this very moment, and the others have been here for longer.
+        let later = now + Duration::from_millis(1100);
+        for number in 0..500 {
+            assert!(is_taken_in(&mut stack, 6_000 + number, later), "{number} with {over} in TIME-WAIT");
+        }
+        assert!(!is_taken_in(&mut stack, 7_000, later));
+        assert_eq!((stack.connections(), stack.counters().evicted), (500, 500));
+    }
+}
+
+/// Those that hold the memory came at the same time, and stand beside each other among thousands.
+#[test]
+fn short_memory_is_released_by_a_connection_each_millisecond() {
+    let mut settings = config(1);
+    (settings.limits.buffered_bytes, settings.limits.connections) = (128 << 20, 6_000);
+    let mut stack = Stack::new(settings, Secret::new([1; 16]));
+    stack.listen(80);
+    let mut now = Instant::ZERO + Duration::from_secs(1000);
+    for number in 0..400 {
+        let (mut peer, _) = open(&mut stack, number, now);
+        // Nobody reads them.
+        for _ in 0..170 {
+            peer.say(&mut stack, &PAYLOAD, now);
+        }
+        replies(&mut stack, now);
+    }
+    for number in 400..5_000 {
+        open(&mut stack, number, now);
+    }
+    let used = stack.buffered_bytes();
+    let (mut peer, id) = open(&mut stack, 5_000, now);
+    now += Duration::from_millis(10_100);
+    for _ in 0..50 {
+        now += Duration::from_millis(1);
+        peer.say(&mut stack, b"x", now);
+        stack.consume(id, 1);
+        replies(&mut stack, now);
+        sum_of_events(&mut stack);
+    }
+    // Until the memory is not short any more.
+    assert!(stack.counters().evicted >= 40, "{} of {used}", stack.counters().evicted);
 }
 
 /// With no more than a byte of progress in nine seconds they hold neither all connections nor all memory.

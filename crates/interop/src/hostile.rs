@@ -2,8 +2,10 @@
 //!
 //! The server stands on a TUN device in a namespace of its own; the good client is the kernel's TCP there; the others write
 //! packets of their own making into a second TUN device, from any address and in any state of mind, at a steady rate.
+//! [`hold`] is about those that need few packets, because they hold what their connections cost the server.
 
 mod attack;
+mod hold;
 mod others;
 
 use std::fs;
@@ -11,16 +13,17 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration as Span, Instant as Moment};
+use std::time::Duration as Span;
 
 use host::http::{FileServer, Folder, HttpLimits};
 use host::{Driver, Limits, StackConfig};
 use serde::Serialize;
-use tun::{NetNamespace, Prefix};
+use tun::{NetNamespace, Prefix, Tun};
 use units::Duration;
 use wire::ip::Version;
 
 pub use self::attack::Attack;
+pub use self::hold::{Held, Holding, Left, Pair, Plan, hold};
 use self::others::others;
 use crate::Result;
 use crate::raw::Air;
@@ -33,8 +36,6 @@ const BIG: u64 = 4_000_000;
 const BUDGET: usize = 32 << 20;
 /// … and how many there may be.
 const CONNECTIONS: usize = 4096;
-/// How long the server may take to release what is left when all its connections have been ended.
-const RELEASE: Span = Span::from_secs(10);
 /// Turns of quiet and attack: what else the machine does then falls on both.
 const TURNS: u32 = 6;
 
@@ -65,10 +66,6 @@ pub struct Outcome {
     pub most_buffered_bytes: usize,
     /// The limit of that.
     pub allowed_buffered_bytes: usize,
-    /// Connections at the end, if the others have reset theirs …
-    pub left_connections: Option<usize>,
-    /// … and the bytes in buffers then.
-    pub left_buffered_bytes: Option<usize>,
     /// By how much the process grew.
     pub grown_bytes: u64,
     /// SYNs that were answered with a cookie.
@@ -87,6 +84,10 @@ impl Outcome {
 const QUIET: u8 = 0;
 const ATTACK: u8 = 1;
 const OVER: u8 = 2;
+/// The good client pauses, and the others reset all connections that they have.
+const RESET: u8 = 3;
+/// The good client pauses, and the others neither send nor answer.
+const SILENT: u8 = 4;
 
 /// What the threads tell each other.
 #[derive(Debug, Default)]
@@ -97,8 +98,6 @@ struct Board {
     /// The good client's port.
     port: AtomicU16,
     served: AtomicBool,
-    /// The others send no more.
-    gone: AtomicBool,
 }
 
 /// Who is where.
@@ -169,13 +168,7 @@ fn content(size: u64) -> Vec<u8> {
 fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Result<Outcome> {
     let addresses = Addresses::of(version)?;
     let files = Files::new()?;
-    NetNamespace::allow_forwarding()?;
-    // What the others write in the good client's name comes from outside.
-    fs::write("/proc/sys/net/ipv4/conf/all/accept_local", "1")?;
-    fs::write("/proc/sys/net/ipv4/conf/all/rp_filter", "0")?;
-    let (tun, ours) = host::attach(&[addresses.server], 1500, false)?;
-    let air = Air::new(addresses.others)?;
-    let mut config = StackConfig::new(ours);
+    let (tun, air, mut config) = devices(addresses)?;
     config.limits = Limits { buffered_bytes: BUDGET, connections: CONNECTIONS, ..Limits::default() };
     let server = FileServer::new(Folder::open(&files.0)?, PORT, HttpLimits::default());
     let mut driver = Driver::new(tun, config, server)?;
@@ -192,8 +185,7 @@ fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Resu
                 buffered = buffered.max(driver.stack().buffered_bytes());
                 resident = resident.max(resident_bytes()?);
             }
-            let left = attack.ends_with_resets().then(|| drained(&mut driver, board)).transpose()?;
-            Ok((connections, buffered, resident, *driver.stack().counters(), left))
+            Ok((connections, buffered, resident, *driver.stack().counters()))
         });
         let good = scope.spawn(move || good_client(addresses.server, board));
         let others = scope.spawn(move || others(attack, addresses, air, rate, board));
@@ -206,8 +198,7 @@ fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Resu
         board.phase.store(OVER, Ordering::Relaxed);
         let panicked = |_| "a thread panicked";
         let others = others.join().map_err(panicked)??;
-        board.gone.store(true, Ordering::Relaxed);
-        let (most_connections, most_buffered_bytes, resident, counters, left) =
+        let (most_connections, most_buffered_bytes, resident, counters) =
             watch.join().map_err(panicked)??;
         good.join().map_err(panicked)?;
         Ok(Outcome {
@@ -223,26 +214,23 @@ fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Resu
             most_connections,
             most_buffered_bytes,
             allowed_buffered_bytes: BUDGET,
-            left_connections: left.map(|(connections, _)| connections),
-            left_buffered_bytes: left.map(|(_, bytes)| bytes),
             grown_bytes: resident.saturating_sub(before),
             cookies_sent: counters.cookies_sent,
         })
     })
 }
 
-/// Serves on until the others are gone and all connections have ended. Returns how many connections are left if that takes
-/// too long, and the bytes in buffers.
-fn drained(driver: &mut Driver<FileServer>, board: &Board) -> Result<(usize, usize)> {
-    let begin = Moment::now();
-    while begin.elapsed() < RELEASE
-        && !(board.gone.load(Ordering::Relaxed) && driver.stack().connections() == 0)
-    {
-        driver.run(Duration::from_millis(10))?;
-    }
-    Ok((driver.stack().connections(), driver.stack().buffered_bytes()))
+/// The server's device and the others', in the calling thread's namespace, and the customary configuration of a server.
+fn devices(addresses: Addresses) -> Result<(Tun, Air, StackConfig)> {
+    NetNamespace::allow_forwarding()?;
+    // What the others write in the good client's name comes from outside.
+    fs::write("/proc/sys/net/ipv4/conf/all/accept_local", "1")?;
+    fs::write("/proc/sys/net/ipv4/conf/all/rp_filter", "0")?;
+    let (tun, ours) = host::attach(&[addresses.server], 1500, false)?;
+    Ok((tun, Air::new(addresses.others)?, StackConfig::new(ours)))
 }
 
+/// Resident memory of this process.
 fn resident_bytes() -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS in the status")?;
@@ -257,12 +245,19 @@ fn good_client(server: IpAddr, board: &Board) {
         if phase == OVER {
             return;
         }
+        if phase != QUIET && phase != ATTACK {
+            thread::sleep(Span::from_millis(1));
+            continue;
+        }
         let fetched = fetch(server, board, &expected);
         // A fetch counts where it ends; one that ends behind the last phase counts nowhere.
-        match board.phase.load(Ordering::Relaxed) {
-            OVER => return,
-            phase if fetched.is_ok() => _ = board.files[usize::from(phase)].fetch_add(1, Ordering::Relaxed),
-            _ => _ = board.lost.fetch_add(1, Ordering::Relaxed),
+        match (board.phase.load(Ordering::Relaxed), fetched) {
+            (OVER, _) => return,
+            (_, Err(_)) => _ = board.lost.fetch_add(1, Ordering::Relaxed),
+            (phase @ (QUIET | ATTACK), Ok(())) => {
+                board.files[usize::from(phase)].fetch_add(1, Ordering::Relaxed);
+            }
+            _ => {}
         }
     }
 }

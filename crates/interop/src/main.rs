@@ -5,6 +5,8 @@
 //! interop one-tcp SENDER SIZE MASK …      a real transfer beside the simulated one
 //! interop hostile 4|6 SECONDS RATE [ATTACK]…
 //!                                         a good client's speed among bad ones
+//! interop hold 4|6 PAIRS QUIET ATTACKED [HOLDING]…
+//!                                         the same among those that hold connections; both turns in seconds
 //! interop kernel CASE FILE                the kernel's end of an exchange
 //! interop fetch SENDER FILE               the client of a transfer
 //! ```
@@ -13,12 +15,14 @@
 #![expect(clippy::print_stdout, reason = "a program")]
 
 use std::env;
+use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use interop::Result;
 use interop::exchange::{self, Case};
-use interop::hostile::{self, Attack};
+use interop::hostile::{self, Attack, Holding, Plan};
 use interop::one_tcp::{Comparison, Transfer};
 use serde_json::json;
 use wire::ip::Version;
@@ -65,6 +69,19 @@ fn run() -> Result<()> {
             }
             Ok(())
         }
-        _ => Err("interop exchange|one-tcp|hostile …".into()),
+        ["hold", version @ ("4" | "6"), pairs, quiet, attacked, ref names @ ..] => {
+            let version = if version == "4" { Version::V4 } else { Version::V6 };
+            let span = |text: &str| {
+                Ok::<_, Box<dyn Error + Send + Sync>>(Duration::try_from_secs_f64(text.parse()?)?)
+            };
+            let plan = Plan { pairs: pairs.parse()?, quiet: span(quiet)?, attacked: span(attacked)? };
+            for &holding in
+                Holding::ALL.iter().filter(|holding| names.is_empty() || names.contains(&holding.name()))
+            {
+                println!("{}", json!(hostile::hold(holding, version, plan)?));
+            }
+            Ok(())
+        }
+        _ => Err("interop exchange|one-tcp|hostile|hold …".into()),
     }
 }

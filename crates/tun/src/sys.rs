@@ -208,3 +208,12 @@ pub(crate) fn release(previous: &[Previous]) {
     }
     SIGNALS_TO.store(-1, Ordering::SeqCst);
 }
+
+/// Gives pages of the heap that are free back to the system.
+pub(crate) fn trim_heap() {
+    // SAFETY: it may be called at any time, by any thread; it only looks at memory that has been freed.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}

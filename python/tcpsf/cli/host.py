@@ -16,7 +16,7 @@ from tcpsf import _core
 from tcpsf.cli.files import refuse_if_taken, writing
 from tcpsf.cli.output import reason, say, talk
 from tcpsf.cli.signals import handling
-from tcpsf.errors import TcpsfError
+from tcpsf.errors import OutputError, TcpsfError
 from tcpsf.staging import partial_file
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ def _run(
                 host.finish_capture()
         stack.close()
         _sum_up(host, task, json=json)
+        if writer is not None:
+            writer.losses.check()
 
 
 class _Asked:
@@ -108,10 +110,14 @@ def _until_stopped(
 ) -> None:
     """Run the host, and on a signal let it finish; on another one, or when that takes too long, reset."""
 
-    def work() -> None:
-        host.run(milliseconds=SLICE_MS)
+    def take() -> None:
         if writer is not None:
             writer.take(host)
+            writer.losses.warn(line)
+
+    def work() -> None:
+        host.run(milliseconds=SLICE_MS)
+        take()
         if pcap is not None:
             with _capturing(pcap, line):
                 host.check_capture()
@@ -124,8 +130,7 @@ def _until_stopped(
     while asked.times == 1 and not host.is_stopped and host.now_s < end:
         work()
     host.abort()
-    if writer is not None:
-        writer.take(host)
+    take()
 
 
 @contextlib.contextmanager
@@ -189,8 +194,46 @@ class _StatusLine:
                 sys.stderr.flush()
 
 
+class _Losses:
+    """Rows that could not be written; the host goes on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lost = 0
+        self._kept = 0
+        self._reason: str | None = None
+        self._warned = False
+
+    def note(self, error: OSError, *, lost: int) -> None:
+        """Count rows as lost."""
+        self._lost += lost
+        self._reason = reason(error)
+
+    def keep(self, rows: int) -> None:
+        """Count rows as written."""
+        self._kept += rows
+
+    def warn(self, line: _StatusLine) -> None:
+        """Say once, in one line, that rows are being lost."""
+        if self._reason is not None and not self._warned:
+            self._warned = True
+            line.end()
+            talk(f"warning: cannot write `{self._path}`: {self._reason}. Serving goes on; records are lost.")
+
+    def check(self) -> None:
+        """Fail if rows have been lost."""
+        if self._reason is not None:
+            total = self._lost + self._kept
+            raise OutputError(
+                f"{self._lost:,} of {total:,} records are lost: cannot write `{self._path}`: {self._reason}",
+                hint="name a file on a disk with room",
+            )
+
+
 class _Writer(Protocol):
-    """Writes the rows of connections."""
+    """Writes the rows of connections. What cannot be written is lost, and counted."""
+
+    losses: _Losses
 
     def take(self, host: _core.Host) -> None: ...
     def __enter__(self) -> Self: ...
@@ -198,26 +241,43 @@ class _Writer(Protocol):
 
 
 class _Lines:
-    """JSON lines, written as connections end."""
+    """JSON lines, written as connections end. When the disk is full, the file still ends with a whole line."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.losses = _Losses(path)
+        self._end = 0
         with writing(path):
-            self._file = path.open("wb")
+            self._file = path.open("wb", buffering=0)
 
     def __enter__(self) -> Self:
         return self
 
     def take(self, host: _core.Host) -> None:
         frame = _taken(host)
-        if frame is not None:
-            with writing(self._path):
-                self._file.write(frame.write_ndjson().encode())
-                self._file.flush()
+        if frame is None:
+            return
+        content = frame.write_ndjson().encode()
+        written, failure = 0, None
+        try:
+            while written < len(content):
+                written += self._file.write(content[written:])
+        except OSError as error:
+            failure = error
+        whole = content.rfind(b"\n", 0, written) + 1
+        self._end += whole
+        rows = content.count(b"\n", 0, whole)
+        self.losses.keep(rows)
+        if failure is not None:
+            self.losses.note(failure, lost=frame.height - rows)
+            with contextlib.suppress(OSError):
+                self._file.truncate(self._end)
+                self._file.seek(self._end)
 
     def __exit__(self, *_error: object) -> None:
-        with writing(self._path):
+        try:
             self._file.close()
+        except OSError as error:  # of a file system that writes late
+            self.losses.note(error, lost=0)
 
 
 class _Parquet:
@@ -225,6 +285,7 @@ class _Parquet:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.losses = _Losses(path)
         self._frames: list[pl.DataFrame] = []
         self._stack = contextlib.ExitStack()
         # A place that cannot be written is noticed before the work.
@@ -247,9 +308,13 @@ class _Parquet:
         content = io.BytesIO()  # Polars' own writing to files does not always say why it failed
         if self._frames:
             pl.concat(self._frames).write_parquet(content)
-        with writing(self._path), self._stack:
-            self._staging.write_bytes(content.getvalue())
-            self._staging.replace(self._path)
+        rows = sum(frame.height for frame in self._frames)
+        try:
+            with self._stack:
+                self._staging.write_bytes(content.getvalue())
+                self._staging.replace(self._path)
+        except OSError as error:
+            self.losses.note(error, lost=rows)
 
 
 def _format(path: Path) -> Callable[[Path], _Writer]:

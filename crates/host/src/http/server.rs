@@ -67,6 +67,8 @@ pub struct FileServer {
     deadlines: Timers,
     /// Those that have had their turn, and have more to send.
     again: VecDeque<ConnectionId>,
+    /// Those whose page of a folder waits until more names may be read, in the order in which they get them.
+    waiting: VecDeque<ConnectionId>,
     chunk: Vec<u8>,
     served: Served,
     /// What stands between parts is drawn from it: keys that nobody knows.
@@ -89,6 +91,8 @@ struct Exchange {
     parts: Option<Box<Multipart>>,
     /// What is left of the page of a folder.
     listing: Option<Box<Listing>>,
+    /// It stands in the queue of those that wait for names.
+    waits: bool,
     /// Another request may follow.
     persistent: bool,
     /// When the request that has begun must have ended; never between requests.
@@ -119,12 +123,13 @@ impl FileServer {
     pub fn new(folder: Folder, port: u16, limits: HttpLimits) -> Self {
         Self {
             folder,
-            names: Names::default(),
+            names: Names::new(),
             port,
             limits,
             exchanges: Vec::new(),
             deadlines: Timers::default(),
             again: VecDeque::new(),
+            waiting: VecDeque::new(),
             chunk: vec![0; CHUNK],
             served: Served::default(),
             marks: RandomState::new(),
@@ -135,6 +140,11 @@ impl FileServer {
     /// What has been served so far.
     pub fn served(&self) -> &Served {
         &self.served
+    }
+
+    /// Names in folders that were read to list them.
+    pub fn names_read(&self) -> u64 {
+        self.names.read_so_far()
     }
 
     /// Bytes of requests and answers in memory, beside the buffers of the stack.
@@ -268,7 +278,8 @@ impl FileServer {
         }
     }
 
-    /// Makes the next piece of the page of a folder, if there is room for some of it.
+    /// Makes the next piece of the page of a folder, if the peer will soon have room for it: unlike the content of a file, it
+    /// costs as much work as it has bytes, and a peer that asks for it may never take it.
     fn go_on_listing(
         &mut self,
         stack: &mut Stack,
@@ -280,13 +291,23 @@ impl FileServer {
             self.again.push_back(exchange.id);
             return Step::Wait;
         }
-        if stack.writable(exchange.id) == 0 {
+        // As much as is in flight, and as much again for what its acknowledgments let out.
+        let ahead = stack.connection(exchange.id).map_or(0, |connection| 2 * connection.cwnd());
+        if exchange.waits || stack.writable_ahead(exchange.id, ahead) == 0 {
             return Step::Wait;
         }
         let Some(listing) = &mut exchange.listing else { return Step::More };
-        let Ok((piece, is_last)) = listing.next_piece(&mut self.names) else {
-            exchange.give_up(stack, now);
-            return Step::Wait;
+        let (piece, is_last) = match listing.next_piece(&mut self.names, now) {
+            Ok(Some(next)) => next,
+            Ok(None) => {
+                exchange.waits = true;
+                self.waiting.push_back(exchange.id);
+                return Step::Wait;
+            }
+            Err(_) => {
+                exchange.give_up(stack, now);
+                return Step::Wait;
+            }
         };
         *turn = turn.saturating_sub(piece.len());
         exchange.text = piece;
@@ -387,6 +408,7 @@ impl Service for FileServer {
                     file: None,
                     parts: None,
                     listing: None,
+                    waits: false,
                     persistent: true,
                     due: Instant::NEVER,
                     deadline: now + self.limits.request,
@@ -420,6 +442,15 @@ impl Service for FileServer {
                 self.pump(stack, id, now);
             }
         }
+        while self.names.may_read_at() <= now {
+            let Some(id) = self.waiting.pop_front() else { break };
+            if let Some(exchange) = self.exchanges.get_mut(id.index()).and_then(Option::as_mut)
+                && exchange.id == id
+            {
+                exchange.waits = false;
+                self.pump(stack, id, now);
+            }
+        }
         let exchanges = &self.exchanges;
         self.deadlines.sweep(exchanges.len(), |at, id| {
             let exchange = exchanges.get(id.index()).and_then(Option::as_ref);
@@ -428,7 +459,11 @@ impl Service for FileServer {
     }
 
     fn next_timeout(&self) -> Instant {
-        if self.again.is_empty() { self.deadlines.next() } else { Instant::ZERO }
+        if !self.again.is_empty() {
+            return Instant::ZERO;
+        }
+        let names = if self.waiting.is_empty() { Instant::NEVER } else { self.names.may_read_at() };
+        self.deadlines.next().min(names)
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {

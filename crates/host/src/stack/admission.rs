@@ -7,6 +7,7 @@ use units::{Duration, Instant};
 use wire::{Flags, Options, Segment, SeqNum, Timestamps};
 
 use super::{Known, Slot, Stack};
+use crate::config::Limits;
 use crate::cookie;
 use crate::event::{ConnectionId, Ending};
 use crate::tuple::Tuple;
@@ -19,6 +20,9 @@ const RELIEF: Duration = Duration::from_millis(1);
 
 /// How many connections are looked at for one that may be evicted.
 const LOOKED_AT: usize = 64;
+
+/// If there was none among all connections, when they are looked at again.
+const LOOKED_AGAIN: Duration = Duration::from_millis(10);
 
 impl Stack {
     /// A SYN without a connection. `behind` is what its sequence numbers must lie behind, if there was one of the same
@@ -115,24 +119,38 @@ impl Stack {
         true
     }
 
-    /// Whether there is room for a connection, if need be because one that is slow had to go.
+    /// Whether there is room for a connection, if need be because one that is slow had to go. It need not have been slow
+    /// for long: otherwise whoever opens all connections anew within [`Limits::evict_after`] would keep everybody else out.
     fn make_room(&mut self, now: Instant) -> bool {
-        if self.connections() < self.config.limits.connections {
+        let limits = &self.config.limits;
+        if self.connections() < limits.connections {
             return true;
         }
-        let slowest = self.looked_at(now).min_by_key(|slot| slot.makes_room_at).map(|slot| slot.id);
-        self.hand += LOOKED_AT;
-        slowest.inspect(|&id| self.evict(id, now)).is_some()
+        if self.nobody_slow_until > now {
+            return false;
+        }
+        let slow = now + (limits.evict_after - Limits::GRACE);
+        // Many in a row may be in TIME-WAIT, so all are looked at if need be.
+        for _ in 0..=self.used_places / LOOKED_AT {
+            let slowest = self.looked_at(slow).min_by_key(|slot| slot.makes_room_at).map(|slot| slot.id);
+            self.hand += LOOKED_AT;
+            if let Some(id) = slowest {
+                self.evict(id, now);
+                return true;
+            }
+        }
+        self.nobody_slow_until = now + LOOKED_AGAIN;
+        false
     }
 
-    /// The next few of the connections that may be evicted.
-    fn looked_at(&self, now: Instant) -> impl Iterator<Item = &Slot> {
+    /// The next few of the connections that may be evicted at this time.
+    fn looked_at(&self, at: Instant) -> impl Iterator<Item = &Slot> {
         let places = self.used_places.max(1);
         (0..LOOKED_AT.min(places))
             .map(move |step| (self.hand + step) % places)
             .filter_map(|place| self.slots.get(place))
             .filter(|slot| !slot.time_wait && slot.known != Known::Over && slot.cause.is_none())
-            .filter(move |slot| slot.makes_room_at <= now)
+            .filter(move |slot| slot.makes_room_at <= at)
     }
 
     fn evict(&mut self, id: ConnectionId, now: Instant) {
@@ -166,10 +184,10 @@ impl Stack {
         let kept = 2 * self.config.limits.reserve();
         let largest =
             self.looked_at(now).filter(|slot| slot.buffered > kept).max_by_key(|slot| slot.buffered);
-        let largest = largest.map(|slot| slot.id);
-        self.hand += LOOKED_AT;
-        if let Some(id) = largest {
-            self.evict(id, now);
+        match largest.map(|slot| slot.id) {
+            // Those beside it may be as large: they came at the same time.
+            Some(id) => self.evict(id, now),
+            None => self.hand += LOOKED_AT,
         }
     }
 

@@ -101,7 +101,9 @@ impl Stack {
         if unacknowledged > 0 && left == 0 {
             slot.last_acknowledged = Some(now);
         }
-        let moved = unacknowledged.saturating_sub(left) + slot.stream.readable().saturating_sub(readable);
+        let taken = unacknowledged.saturating_sub(left);
+        slot.taken_bytes += u64::from(taken);
+        let moved = taken + slot.stream.readable().saturating_sub(readable);
         let is_scattered = slot.stream.out_of_order() > 0;
         let is_news = is_scattered && !std::mem::replace(&mut slot.scattered, is_scattered);
         slot.moved(moved, &limits, now);

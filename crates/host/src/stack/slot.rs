@@ -88,6 +88,8 @@ pub(super) struct Slot {
     /// Bytes that could be read when the user was last told.
     pub(super) seen_readable: u32,
     pub(super) read_bytes: u64,
+    /// What the peer has acknowledged.
+    pub(super) taken_bytes: u64,
 }
 
 impl Slot {
@@ -127,6 +129,7 @@ impl Slot {
             buffered: 0,
             seen_readable: 0,
             read_bytes: 0,
+            taken_bytes: 0,
         }
     }
 

@@ -29,8 +29,6 @@ pub enum Attack {
     ShrinkingWindows,
     /// Single bytes with gaps between them.
     Scattered,
-    /// Connections that send one byte, at the right edge of the window, and hold on.
-    WindowEdge,
     /// Requests in segments that overlap and differ: the server must go by the first.
     Overlaps,
     /// Good transfers across the end of the sequence space, both ways; every byte compared.
@@ -46,7 +44,7 @@ pub enum Attack {
 
 impl Attack {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 14] = [
         Self::SynFlood,
         Self::Resets,
         Self::Injection,
@@ -56,18 +54,12 @@ impl Attack {
         Self::ZeroWindows,
         Self::ShrinkingWindows,
         Self::Scattered,
-        Self::WindowEdge,
         Self::Overlaps,
         Self::Wraps,
         Self::TooBig,
         Self::Unreachable,
         Self::Fragments,
     ];
-
-    /// Whether the others reset all their connections at the end, so that the server should hold nothing for them.
-    pub fn ends_with_resets(self) -> bool {
-        self == Self::WindowEdge
-    }
 }
 
 impl fmt::Display for Attack {
@@ -82,7 +74,6 @@ impl fmt::Display for Attack {
             Self::ZeroWindows => "zero-windows",
             Self::ShrinkingWindows => "shrinking-windows",
             Self::Scattered => "scattered",
-            Self::WindowEdge => "window-edge",
             Self::Overlaps => "overlaps",
             Self::Wraps => "wraps",
             Self::TooBig => "too-big",

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration as Span, Instant as Moment};
 
-use host::{StackConfig, Tuple};
+use host::Tuple;
 use wire::icmp::{TimeExceeded, Unreachable, answer::Report};
-use wire::{Control, SackBlocks, SeqNum, SeqRange, WindowScale};
+use wire::{Control, SackBlocks, SeqNum, SeqRange};
 
 use super::{ATTACK, Addresses, Attack, BIG, Board, OVER, PORT, SMALL, body, content};
 use crate::Result;
@@ -15,8 +15,6 @@ use crate::raw::{self, Air, Heard};
 
 /// What they keep open at a time, where they keep anything open …
 const CROWD: usize = 1000;
-/// … where each costs them no more than a few packets …
-const HORDE: usize = 3000;
 /// … and where they take what they ask for.
 const FEW: usize = 10;
 
@@ -36,12 +34,7 @@ pub(super) fn others(
     }
     loop {
         match board.phase.load(Ordering::Relaxed) {
-            OVER => {
-                if attack.ends_with_resets() {
-                    others.reset_all()?;
-                }
-                return Ok(others);
-            }
+            OVER => return Ok(others),
             ATTACK => {
                 let now = Moment::now();
                 // What could not be sent in time is not made up for at once.
@@ -110,8 +103,6 @@ impl Others {
             }
             Attack::Wraps => self.open(true),
             Attack::Overlaps if self.crowd.len() >= FEW => Ok(()),
-            Attack::WindowEdge if self.crowd.len() < HORDE => self.open(true),
-            Attack::WindowEdge => Ok(()),
             // Few: it is not their transfers that the good client is to notice.
             Attack::TooBig | Attack::Unreachable
                 if self.crowd.len() < FEW && self.air.draw().is_multiple_of(64) =>
@@ -186,18 +177,7 @@ impl Others {
                 self.crowd.retain(|_, peer| peer.expected.is_some());
             }
         }
-        let mut syn = raw::syn(seq, wraps);
-        if self.attack == Attack::WindowEdge {
-            // Without it the server's window would end at 64 KiB.
-            syn.options.window_scale = Some(WindowScale::clamped(7));
-        }
-        self.air.send(&tuple, &syn, &[])
-    }
-
-    /// Resets all connections, also those whose SYN has not been answered yet.
-    fn reset_all(&mut self) -> Result<()> {
-        let air = &mut self.air;
-        self.crowd.drain().try_for_each(|(tuple, peer)| air.send(&tuple, &raw::reset(peer.next), &[]))
+        self.air.send(&tuple, &raw::syn(seq, wraps), &[])
     }
 
     /// Somebody of the crowd does what nobody asked for.
@@ -326,12 +306,6 @@ impl Others {
             Attack::Scattered => {
                 peer.next = from;
                 self.air.send(tuple, &raw::plain(from, ack, 65_535), &[])
-            }
-            Attack::WindowEdge => {
-                peer.next = from;
-                self.air.send(tuple, &raw::plain(from, ack, 65_535), &[])?;
-                let edge = from + (StackConfig::new(Vec::new()).tcp.receive_buffer - 1);
-                self.air.send(tuple, &raw::plain(edge, ack, 65_535), b"x")
             }
             Attack::ZeroWindows => self.air.send(tuple, &raw::plain(from, ack, 0), text),
             Attack::Overlaps => {

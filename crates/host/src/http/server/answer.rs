@@ -7,6 +7,7 @@ use units::Instant;
 
 use super::{Exchange, FileServer};
 use crate::http::files::{Found, Opened};
+use crate::http::listing::Listing;
 use crate::http::multipart::Multipart;
 use crate::http::request::{Method, Refusal, Request};
 use crate::http::response::{Head, Status, page};
@@ -109,7 +110,7 @@ impl FileServer {
         path: &[u8],
         now: Instant,
     ) {
-        let (listing, first) = match self.names.begin(folder, path, request.chunked) {
+        let (listing, first) = match Listing::begin(folder, path, request.chunked) {
             Ok(begun) => begun,
             Err(status) => {
                 let refusal = Refusal { status, close: !request.persistent };
