@@ -1,7 +1,7 @@
 """N. Cardwell, S. Savage, T. Anderson: Modeling the Performance of Short TCP Connections, 1998.
 
 Section 6: transfers from a Linux 2.0 host to four others over the Internet, Figs. 17 to 20. The closed models are in
-`models.short_flows`, the simulated figures in `verification/short_flows.py`.
+`models.short_flows`, the simulations of its section 5 in `short_flows_simulated`.
 
 `READINGS` says what was taken where the text leaves freedom.
 """
