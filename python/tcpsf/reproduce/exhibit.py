@@ -42,7 +42,7 @@ def series(
     y: Sequence[stats.Estimate | None],
     *,
     published: tuple[PublishedPoint, ...] = (),
-    style: Literal["line", "step", "bar"] = "line",
+    style: Literal["line", "step", "bar", "point"] = "line",
 ) -> Series:
     """Points joined by a line."""
     points = tuple(Point(x=at, y=value) for at, value in zip(x, y, strict=True))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from tcpsf import stats
+from tcpsf.intervals import Student
 from tcpsf.models import short_flows as sf
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers.short_flows_simulated import Point
 from tcpsf.report.evaluation import Axis, Figure
 from tcpsf.report.model import bar
 from tcpsf.reproduce import judge
-from tcpsf.reproduce.exhibit import Exhibit, Part, bars
-from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce.exhibit import Exhibit, Part, bars, series
+from tcpsf.reproduce.judge import Finding, exact
 from tcpsf.reproduce.plan import Runs
 from tcpsf.reproduce.short_flows.trials import RESAMPLES, Seen, Setting, Trials
 
@@ -26,9 +28,28 @@ MOST = 0.9
 """Share of timeouts from which on transfers hardly ever use fast retransmit."""
 
 
+COSTLY = Point(size=64_000)
+"""Fig. 16."""
+ENOUGH = 30
+"""Transfers of one number of reductions, without which their median and mean are not shown."""
+SCATTER = 1000
+"""Transfers drawn as points."""
+GOLDEN = (5.0**0.5 - 1.0) / 2.0
+ASIDE = 0.35
+"""How far points of one number stand apart, to either side."""
+
+
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    """Return Figs. 14 and 15, for trials of ``setting``."""
-    return tuple(_exhibit(number, setting) for number in SHOWN)
+    """Return Figs. 14 to 16, for trials of ``setting``."""
+    case = setting.case(COSTLY)
+    costs = Exhibit(
+        key="fig-16",
+        section="events",
+        cases=(case,),
+        build=lambda runs: _costs(setting.seen(COSTLY, runs)),
+        shown={"Fig. 16": case.scenario},
+    )
+    return (*(_exhibit(number, setting) for number in SHOWN), costs)
 
 
 def _exhibit(number: int, setting: Setting) -> Exhibit:
@@ -139,3 +160,87 @@ def _findings(number: int, seen: Seen) -> Iterator[Finding]:
         published=f"{100.0 * q:.0f} %",
         judged=judge.is_within(_ratio(share, q), *near, ""),
     )
+
+
+def by_events(trials: Trials) -> dict[int, Trials]:
+    """Return the trials without a lost SYN by their number of reductions, where there are `ENOUGH`."""
+    quick = trials.syn_timeouts == 0
+    found = {count: trials.chosen(quick & (trials.events == count)) for count in range(int(trials.events.max()) + 1)}
+    return {count: each for count, each in found.items() if each is not None and len(each) >= ENOUGH}
+
+
+def _costs(seen: Seen) -> Part:
+    columns = by_events(seen.trials)
+    return Part(figures=(_figure_16(seen.trials, columns),), findings=tuple(_findings_16(columns)))
+
+
+def _figure_16(trials: Trials, columns: Mapping[int, Trials]) -> Figure:
+    quick = np.flatnonzero(trials.syn_timeouts == 0)
+    drawn = quick[:SCATTER]
+    # Multiples of the golden ratio, without their whole part, are spread evenly however many there are.
+    beside = (2.0 * ((np.arange(len(drawn)) * GOLDEN) % 1.0) - 1.0) * ASIDE
+    counts = list(columns)
+    return Figure(
+        key="fig-16",
+        title="Fig. 16: time by reductions of the window, 64 kB",
+        source=f"{paper.SHORT}, Fig. 16",
+        caption=f"The first {len(drawn)} of {len(quick)} transfers without a lost SYN, those of one number beside each "
+        f"other; median and mean where there are {ENOUGH} or more.",
+        x=Axis(label="reductions", unit="", scale="linear"),
+        y=Axis(label="time", unit="s", scale="log"),
+        series=(
+            series(
+                "trials",
+                "transfers",
+                [round(float(at), 4) for at in trials.events[drawn] + beside],
+                [exact(float(each)) for each in trials.seconds[drawn]],
+                style="point",
+            ),
+            series("median", "median", counts, [each.median() for each in columns.values()]),
+            series("mean", "mean", counts, [each.mean() for each in columns.values()]),
+        ),
+    )
+
+
+def _findings_16(columns: Mapping[int, Trials]) -> Iterator[Finding]:
+    steps = {
+        f"{one} to {two}": stats.resampled(
+            float(columns[two].medians[0] - columns[one].medians[0]),
+            (columns[two].medians[1:] - columns[one].medians[1:]).tolist(),
+            min(len(columns[one]), len(columns[two])),
+        )
+        for one, two in itertools.pairwise(columns)
+    }
+    yield judge.finding(
+        key="fig-16-grows",
+        claim=f"Fig. 16: the time grows with the number of reductions (medians of {ENOUGH} transfers or more)",
+        source=f"{paper.SHORT}, section 5.3.2",
+        published="smooth correlation",
+        judged=judge.all_above(steps, 0.0, "s"),
+    )
+    yield judge.finding(
+        key="fig-16-costlier",
+        claim="Fig. 16: each costs more than the last (mean cost of one in the upper half less that in the lower)",
+        source=f"{paper.SHORT}, Fig. 16",
+        published="more costly than the last",
+        judged=judge.is_above(_costlier(columns), 0.0, "s"),
+    )
+
+
+def _costlier(columns: Mapping[int, Trials]) -> stats.Estimate | None:
+    """Mean cost of a reduction in the upper half of the numbers less that in the lower; the columns are independent."""
+    counts = list(columns)
+    if len(counts) < 3:
+        return None
+    low, middle, high = counts[0], counts[len(counts) // 2], counts[-1]
+    weights = {
+        low: 1.0 / (middle - low),
+        middle: -1.0 / (middle - low) - 1.0 / (high - middle),
+        high: 1.0 / (high - middle),
+    }
+    value = sum(weight * float(columns[at].seconds.mean()) for at, weight in weights.items())
+    error = math.sqrt(
+        sum(weight**2 * float(columns[at].seconds.var(ddof=1)) / len(columns[at]) for at, weight in weights.items())
+    )
+    least = min(len(columns[at]) for at in weights)
+    return stats.Estimate(value, Student(error, least - 1), least)

@@ -129,6 +129,18 @@ class Trials:
             columns["receiver_s"] = columns["sender_s"]
         return cls(columns, name=name)
 
+    def chosen(self, which: NDArray[np.bool_]) -> Trials | None:
+        """Return some of the trials; ``None`` where there are none."""
+        if not which.any():
+            return None
+        columns = {
+            "receiver_s": self.seconds, "fast_retransmits": self.fast, "timeouts": self.timeouts,
+            "syn_timeouts": self.syn_timeouts, "waited_s": self.waited_s, "segments": self.segments,
+            "rto_s": self.rto_s,
+        }  # fmt: skip
+        kept = {name: column[which] for name, column in columns.items()}
+        return Trials(kept, name=f"{self._name}, {hashlib.sha256(which.tobytes()).hexdigest()[:12]}")
+
     def together(self, flows: int) -> Trials:
         """Take every so many transfers as one, which ends with the last of them."""
         count = len(self) // flows * flows
