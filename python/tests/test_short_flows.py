@@ -23,7 +23,7 @@ from tcpsf.report import chart
 from tcpsf.report.evaluation import Report
 from tcpsf.reproduce import Scale
 from tcpsf.reproduce.plan import make, plan
-from tcpsf.reproduce.short_flows import evaluate, events, prepare, sweeps
+from tcpsf.reproduce.short_flows import evaluate, events, prepare, sensitivity, sweeps
 from tcpsf.reproduce.short_flows import evaluation as module
 from tcpsf.reproduce.short_flows import trials as read
 from tcpsf.reproduce.short_flows.trials import Seen, Setting, Trials
@@ -216,6 +216,22 @@ def test_what_each_reduction_costs() -> None:
     assert [round(float(point.x)) for point in figure.series[0].points] == counts.tolist()
     drawn = chart.draw(figure, {})
     assert drawn.svg.count("<use") >= 200
+
+
+def test_each_variation_changes_one_thing() -> None:
+    """And the same runs serve those that change only how fits are taken."""
+    for base in (TEXT, CLOSEST):
+        for variation in sensitivity.variations(base):
+            changed = variation.of(base)
+            differ = [each for each in base.__slots__ if getattr(base, each) != getattr(changed, each)]
+            assert set(differ) <= set(variation.changed)
+            assert len(differ) + variation.own_timer + variation.at_sender <= 2
+    ticks = {each.changed.get("tick_s") for each in sensitivity.variations(CLOSEST)}
+    assert 0.1 in ticks
+    assert 0.5 not in ticks
+    runs = prepare(only=["sensitivity"]).plan.runs
+    distinct = {json.dumps(case.scenario.to_dict(), sort_keys=True) for case, _ in runs.values()}
+    assert len(distinct) == len(runs)
 
 
 # The evaluation

@@ -11,7 +11,7 @@ from tcpsf.papers import short_flows_simulated as simulated
 from tcpsf.reproduce.evaluation import Evaluation, Heading, chosen, command_of, plan_of, scale_of, seeds_of
 from tcpsf.reproduce.exhibit import Exhibit
 from tcpsf.reproduce.plan import Scale
-from tcpsf.reproduce.short_flows import events, histograms, sweeps
+from tcpsf.reproduce.short_flows import events, histograms, sensitivity, sweeps
 from tcpsf.reproduce.short_flows.trials import Readings, Setting
 
 SCALES = {
@@ -51,6 +51,7 @@ SECTIONS = (
         (),
         why="several losses of one window are one reduction of it, and (6) is taken from congestion avoidance",
     ),
+    Heading("sensitivity", "Sensitivity to unstated assumptions", ()),
 )
 
 
@@ -95,4 +96,5 @@ def _exhibits(setting: Setting) -> tuple[Exhibit, ...]:
         *histograms.exhibits(setting),
         *sweeps.exhibits(setting),
         *events.exhibits(setting),
+        *sensitivity.exhibits(setting),
     )

@@ -212,10 +212,10 @@ class Trials:
         places = count * self.generator("median").beta(middle, count - middle + 1, RESAMPLES)
         return np.asarray(ordered[np.concatenate(([middle - 1], np.minimum(places.astype(np.int64), count - 1)))])
 
-    def bootstrap(self, statistic: Callable[[Array], Sequence[float]]) -> Array:
+    def bootstrap(self, statistic: Callable[[Array], Sequence[float]], *, sets: int = RESAMPLES) -> Array:
         """Return values of a statistic, a row a resampled set of trials."""
         chance = self.generator("bootstrap")
-        rows = [statistic(self.seconds[chance.integers(0, len(self), len(self))]) for _ in range(RESAMPLES)]
+        rows = [statistic(self.seconds[chance.integers(0, len(self), len(self))]) for _ in range(sets)]
         return np.asarray(rows, dtype=np.float64)
 
     def generator(self, purpose: str) -> np.random.Generator:
@@ -242,10 +242,10 @@ class Setting:
         scenario = network(point, assumed or self.assumed, trials=self.trials)
         return Case(scenario=scenario, watches=(KEPT,), classes=False)
 
-    def seen(self, point: Point, runs: Runs, assumed: Assumptions | None = None) -> Seen:
-        """Return a point's trials beside its models."""
+    def seen(self, point: Point, runs: Runs, assumed: Assumptions | None = None, *, at_sender: bool = False) -> Seen:
+        """Return a point's trials beside its models; ``at_sender`` as for `Trials.of`."""
         wanted = assumed or self.assumed
-        trials = Trials.of(runs.of(self.case(point, wanted)), name=f"{point} {wanted}")
+        trials = Trials.of(runs.of(self.case(point, wanted)), name=f"{point} {wanted}", at_sender=at_sender)
         return Seen(point=point, assumed=wanted, trials=trials)
 
 
