@@ -17,18 +17,30 @@ from test_cli import schema
 from tcpsf import TcpsfError, _core, stats
 from tcpsf.intervals import Resampled, Same
 from tcpsf.models import short_flows as sf
+from tcpsf.papers import short_flows as paper
 from tcpsf.papers import short_flows_simulated as simulated
 from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, Point, network
 from tcpsf.report import chart
-from tcpsf.report.evaluation import Report
+from tcpsf.report.evaluation import Report, TableCell
+from tcpsf.report.evaluation_page import page
 from tcpsf.reproduce import Scale
 from tcpsf.reproduce.plan import make, plan
-from tcpsf.reproduce.short_flows import evaluate, events, prepare, sensitivity, sweeps
+from tcpsf.reproduce.short_flows import (
+    alternatives,
+    evaluate,
+    events,
+    explanations,
+    paths,
+    prepare,
+    sensitivity,
+    sweeps,
+    transaction,
+)
 from tcpsf.reproduce.short_flows import evaluation as module
 from tcpsf.reproduce.short_flows import trials as read
 from tcpsf.reproduce.short_flows.trials import Seen, Setting, Trials
 from tcpsf.reproduce.store import Store, key_of
-from tcpsf.scenario import Transfers
+from tcpsf.scenario import BurstLoss, Transfers
 
 Command = Callable[..., Answer]
 
@@ -234,6 +246,67 @@ def test_each_variation_changes_one_thing() -> None:
     assert len(distinct) == len(runs)
 
 
+# The other sections
+
+
+def test_figure_1_packet_by_packet() -> None:
+    """Nothing in it is random: the paper's rounds, and its windows that acknowledgments open."""
+    made = evaluate(prepare(scale=TINY, only=["fig-1"]))
+    (section,) = made.sections
+    (table,) = section.tables
+    counts = [int(cell.ours.value) for row in table.rows if isinstance(cell := row.cells[0], TableCell) and cell.ours]
+    assert counts[:3] == [1, 2, 3]
+    assert sum(counts) == transaction.SEGMENTS
+    assert section.drawing.startswith("<svg")
+    assert section.drawing.count("(1460)") == transaction.SEGMENTS
+    assert [finding.verdict for finding in section.findings] == ["holds", "holds"]
+
+
+def test_ways_to_send() -> None:
+    setting = Setting(trials=SMALL)
+    wide, four = alternatives.WINDOW, alternatives.PARALLEL
+    assert wide.assumed(setting).sender == "reno / full / iw=3"
+    assert four.point(32_000, 0.05).size == 8000
+    for way in alternatives.WAYS:
+        scenario = way.case(setting, 32_000, 0.0).scenario
+        _core.Simulation(scenario.to_json(), seed=1)
+        (transfers,) = scenario.workload
+        assert isinstance(transfers, Transfers)
+        assert len(transfers.sizes) == 2 * alternatives.FLOWS, "nothing is random without loss"
+    assert all(size % alternatives.FLOWS == 0 for size in alternatives.SIZES)
+
+
+def test_waiting_is_a_share_of_the_time_after_the_handshake() -> None:
+    found = trials(
+        [1.07, 2.07, 9.0], waited_s=[0.5, 1.0, 0.0], syn_timeouts=[0, 0, 1], segments=[7, 9, 8], timeouts=[0, 2, 1]
+    )
+    seen = Seen(point=Point(), assumed=TEXT, trials=found)
+    share, segments = explanations.waiting(seen), explanations.between(seen)
+    assert share is not None
+    assert segments is not None
+    assert share.value == pytest.approx(0.5)
+    assert segments.value == 8.0
+
+
+def test_table_1() -> None:
+    assert [sample.name for sample in paper.TABLE_1] == [host.name for host in paper.HOSTS]
+    assert [sample.ping_ms for sample in paper.TABLE_1] == [108, 50, 62, 109]
+    assert [sample.sustained_kb for sample in paper.TABLE_1] == [200, 470, 350, 200]
+    for path in paths.PATHS:
+        assumed = path.assumed(Setting(), line=True)
+        scenario = network(path.point(4000), assumed, trials=2)
+        _core.Simulation(scenario.to_json(), seed=1)
+        rates = {link.name: link.rate for link in scenario.link}
+        assert rates["up"] == "100Mb/s"
+        assert rates["on"] == rates["back"] == assumed.line
+        assert path.assumed(Setting(), line=False).line is None
+
+
+def test_losses_in_runs() -> None:
+    (_, on, _, down) = network(Point(), replace(TEXT, burst=2.0), trials=1).link
+    assert on.loss == down.loss == BurstLoss(probability=0.05, run=2.0)
+
+
 # The evaluation
 
 
@@ -261,8 +334,12 @@ def test_every_headline_is_a_claim() -> None:
     made = evaluate(prepare(scale=Scale("quick", 1, f"{simulated.duration_s(40)}s"), readings="closest"))
     keys = {finding.key for section in made.sections for finding in section.findings}
     assert set(module.HEADLINE) <= keys
-    shown = {figure.key for section in made.sections for figure in section.figures}
-    assert {f"fig-{number}" for number in range(5, 17)} <= shown
+    shown = [figure.key for section in made.sections for figure in section.figures]
+    tables = [table.key for section in made.sections for table in section.tables]
+    assert {f"fig-{number}" for number in range(5, 17)} <= set(shown)
+    assert {"fig-1", "table-1", "sensitivity"} <= set(tables)
+    assert len({*shown, *tables}) == len(shown) + len(tables), "a data file each"
+    page(made)
 
 
 def test_keys() -> None:

@@ -60,6 +60,26 @@ HOSTS = (
     Host(figure="Fig. 20", name="www.vt.edu", transfers=347, rtt_ms=152, rto_ms=390, loss=0.003, window_kb=30),
 )
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A row of Table 1: what was sampled of a path."""
+
+    name: str
+    ping_ms: int
+    """Round trip of a ping of 1400 bytes."""
+    sustained_kb: int
+    """KB/s of a transfer of 1 MB."""
+
+
+TABLE_1 = (
+    Sample(name="www.cs.princeton.edu", ping_ms=108, sustained_kb=200),
+    Sample(name="www.ucdavis.edu", ping_ms=50, sustained_kb=470),
+    Sample(name="www.utexas.edu", ping_ms=62, sustained_kb=350),
+    Sample(name="www.vt.edu", ping_ms=109, sustained_kb=200),
+)
+"""In the order of `HOSTS`."""
+
 READINGS = (
     (
         "The path has the published round trip, half of it each way, and loses each packet with the published rate, "

@@ -64,6 +64,8 @@ class Assumptions:
     """Granularity of the sender's clock."""
     rate: str = "100Mb/s"
     """Of each link; the paper has none. "High bandwidth" means that it does not matter."""
+    line: str | None = None
+    """Rate of the line between router and receiver, in both directions; as ``rate`` where it is left out."""
     sender: str = RENO
     ack_every: int = 2
     """Segments: b of the models."""
@@ -106,6 +108,7 @@ def network(point: Point, assumed: Assumptions = TEXT, *, trials: int = TRIALS) 
     """Return the scenario of a point: so many transfers, one every `SPACING_S` seconds."""
     back = point.loss if point.loss_back is None else point.loss_back
     hop: dict[str, Any] = {"rate": assumed.rate, "delay": f"{point.rtt / 4}s"}
+    line = hop if assumed.line is None else {**hop, "rate": assumed.line}
     others: dict[str, Any] = {} if assumed.receive_buffer is None else {"receive_buffer": f"{assumed.receive_buffer}B"}
     if assumed.timed_ack:
         others["rtt_sample"] = "ack"
@@ -118,8 +121,8 @@ def network(point: Point, assumed: Assumptions = TEXT, *, trials: int = TRIALS) 
         duration=f"{duration_s(trials)}s",
         link=(
             Link(name="up", from_="sender", to="router", **hop),
-            Link(name="on", from_="router", to="receiver", loss=_loss(point.loss, assumed), **hop),
-            Link(name="back", from_="receiver", to="router", **hop),
+            Link(name="on", from_="router", to="receiver", loss=_loss(point.loss, assumed), **line),
+            Link(name="back", from_="receiver", to="router", **line),
             Link(name="down", from_="router", to="sender", loss=_loss(back, assumed), **hop),
         ),
         workload=(

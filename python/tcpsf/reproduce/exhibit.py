@@ -20,6 +20,8 @@ class Part:
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
+    drawing: str = ""
+    """An SVG above the section's figures; one of a section's exhibits may have it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
