@@ -1,7 +1,7 @@
 """Confidence intervals as data: each kind of spread knows its interval at any level of confidence.
 
 A report shows intervals of 95 %. A claim about several values needs wider ones (Bonferroni), so a spread keeps what its
-interval is computed from. Five kinds are enough:
+interval is computed from. Six kinds are enough:
 
 - `Student` for means, ratios and differences of runs: value ± t · standard error, cut off at the possible range.
 - `Wilson` for proportions: Wilson's score interval (1927) with the effective number of observations, which is the one
@@ -12,6 +12,8 @@ interval is computed from. Five kinds are enough:
   (Woodruff 1952).
 - `Apart` for the difference of two independent estimates: the distances to the ends of both intervals, added in
   squares (Newcombe 1998, method 10; Zou and Donner 2008).
+- `Resampled` for what none of these gives, such as a distance between medians and a curve: percentiles of its values
+  on resampled observations (bootstrap; Efron and Tibshirani 1993, §13.3).
 - `Same` where nothing is random, or where every run gave the same value. It has no interval.
 """
 
@@ -157,7 +159,22 @@ class Apart:
         return Apart((a + by, ours.shifted(by)), self.theirs)
 
 
-Spread: TypeAlias = "Student | Wilson | Quantile | Same | Apart"
+@dataclass(frozen=True, slots=True)
+class Resampled(_Linear):
+    """Any statistic, times ``factor``, plus ``offset``: its values on resampled observations."""
+
+    values: tuple[float, ...]
+    """In ascending order."""
+
+    def interval(self, value: float, confidence: float) -> Ends:
+        """Return the interval around ``value``: percentiles of the resampled values."""
+        tail, last = (1.0 - confidence) / 2.0, len(self.values) - 1
+        low = self.offset + self.factor * self.values[math.floor(tail * last)]
+        high = self.offset + self.factor * self.values[math.ceil((1.0 - tail) * last)]
+        return min(low, high, value), max(low, high, value)
+
+
+Spread: TypeAlias = "Student | Wilson | Quantile | Same | Apart | Resampled"
 
 
 def wilson(share: float, observations: float, quantile: float) -> Ends:

@@ -11,12 +11,12 @@ of observations, which the same variance gives (`intervals.Wilson`). Pairs of ru
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tcpsf.distribution import Distribution, RunTimes
-from tcpsf.intervals import EVERYTHING, Apart, Ends, Quantile, Same, Spread, Student, Wilson
+from tcpsf.intervals import EVERYTHING, Apart, Ends, Quantile, Resampled, Same, Spread, Student, Wilson
 from tcpsf.sums import ROUNDING, Sums
 
 CONFIDENCE = 0.95
@@ -213,6 +213,41 @@ def quantile_of(times: RunTimes, runs: int, part: float) -> Estimate | None:
     if together.quantile(0.0) == together.quantile(1.0):
         return Estimate(value, Same(), runs)
     return Estimate(value, Quantile(together, part, found.spread), runs)
+
+
+def proportion(hits: int, of: int) -> Estimate | None:
+    """Share of ``hits`` among ``of`` independent observations; ``None`` where there are none.
+
+    >>> found = proportion(0, 20)
+    >>> found.value, [round(end, 3) for end in found.interval]
+    (0.0, [0.0, 0.161])
+    """
+    return Estimate(hits / of, Wilson(math.inf, of, max(of - 1, 1)), of) if of else None
+
+
+def quantile_of_one(times: Distribution, part: float) -> Estimate | None:
+    """Seconds that ``part`` of independent times do not exceed; ``None`` where there are none.
+
+    >>> found = quantile_of_one(Distribution(range(1_000_000_000, 101_000_000_000, 1_000_000_000)), 0.5)
+    >>> found.value, found.interval
+    (50.0, (41.0, 60.0))
+    """
+    value, observed = times.quantile(part), len(times)
+    if value is None:
+        return None
+    if times.quantile(0.0) == times.quantile(1.0):
+        return Estimate(value, Same() if observed > 1 else None, observed)
+    return Estimate(value, Quantile(times, part, Wilson(math.inf, observed, observed - 1)), observed)
+
+
+def resampled(value: float, values: Iterable[float], runs: int) -> Estimate:
+    """Estimate a statistic of ``runs`` observations by its ``values`` on resampled ones (bootstrap).
+
+    >>> resampled(2.0, [float(each) for each in range(1001)], 50).interval
+    (2.0, 975.0)
+    """
+    ordered = tuple(sorted(map(float, values)))
+    return Estimate(value, Same() if ordered[0] == ordered[-1] else Resampled(ordered), runs)
 
 
 def difference(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:

@@ -100,19 +100,21 @@ class RunSummary:
 class SummaryFold:
     """Sums up a run's flows as they come; made for `replicate`'s ``reduce``.
 
-    The times that percentiles need are most of what is kept: up to 0.8 MB for each group of a run.
+    The times that percentiles need are most of what is kept: up to 0.8 MB for each group of a run. With
+    ``classes=False`` all flows of a workload are summed up together, whatever their class.
     """
 
-    def __init__(self, *, percentiles: bool = True) -> None:
+    def __init__(self, *, percentiles: bool = True, classes: bool = True) -> None:
         self._groups: dict[Group, Totals] = {}
         self._percentiles = percentiles
+        self._classes = classes
 
     def add(self, batch: Batch) -> None:
         """Take the next rows."""
         flows = batch.flows
         if flows.height == 0:
             return
-        for group, totals in _totals(flows, percentiles=self._percentiles):
+        for group, totals in _totals(flows, percentiles=self._percentiles, classes=self._classes):
             self._groups.setdefault(group, Totals()).add(totals)
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> RunSummary:
@@ -127,10 +129,11 @@ def rank(group: Group, order: Sequence[str]) -> tuple[int, str, int]:
     return order.index(group.workload), group.variant, group.size_class or 0
 
 
-def _totals(flows: pl.DataFrame, *, percentiles: bool) -> Iterable[tuple[Group, Totals]]:
+def _totals(flows: pl.DataFrame, *, percentiles: bool, classes: bool) -> Iterable[tuple[Group, Totals]]:
     import polars as pl
 
-    keys = [pl.col("workload").cast(pl.String), pl.col("variant").cast(pl.String), pl.col("class")]
+    size_class = pl.col("class") if classes else pl.lit(None, pl.UInt32).alias("class")
+    keys = [pl.col("workload").cast(pl.String), pl.col("variant").cast(pl.String), size_class]
     done = pl.col("sender_s").is_not_null()
     whole = flows.select(
         *keys,

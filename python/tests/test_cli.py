@@ -46,6 +46,7 @@ def schema(name: str) -> Any:
         ["reproduce", "smart-framing", "table-2"],
         ["reproduce", "smart-framing", "table-3"],
         ["reproduce", "short-flows"],
+        ["reproduce", "short-flows", "live"],
         ["model"],
         ["model", "smart-framing"],
         ["model", "short-flow"],

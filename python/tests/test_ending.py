@@ -91,7 +91,7 @@ def test_reproduce_is_stopped_and_keeps_finished_runs(tmp_path: Path, number: si
 def test_a_measurement_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
     """Its folder among the temporary ones goes, and so do its processes, which hold the pipes open."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    words = ["reproduce", "short-flows", "--out", "report"]
+    words = ["reproduce", "short-flows", "live", "--out", "report"]
     answer = stopped(words, number, lambda: list(tmp_path.glob("tcpsf-live-*/progress")), tmp_path)
     assert (answer.status, answer.out) == (128 + number, "")
     assert answer.err.endswith(f"{WORDS[number]}\n")

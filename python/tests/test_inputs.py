@@ -115,6 +115,7 @@ class TestSeeds:
             ["reproduce", "santa-cruz"],
             ["reproduce", "packet-discard"],
             ["reproduce", "short-flows"],
+            ["reproduce", "short-flows", "live"],
         ],
         ids=" ".join,
     )
@@ -303,7 +304,10 @@ class TestModel:
 
 
 def test_one_scale(tcpsf: Command) -> None:
-    for words in (["smart-framing"], ["smart-framing", "table-1"], ["santa-cruz"], ["packet-discard"], ["short-flows"]):
+    for words in (
+        ["smart-framing"], ["smart-framing", "table-1"], ["santa-cruz"], ["packet-discard"], ["short-flows"],
+        ["short-flows", "live"],
+    ):  # fmt: skip
         for scales in (["--quick", "--full"], ["--full", "--quick"]):
             answer = tcpsf("reproduce", *words, *scales)
             assert first_line(answer) == "error: `--full` and `--quick` were both given; choose one"

@@ -102,7 +102,7 @@ def test_a_cell_for_each_sender_on_each_path() -> None:
     # Who sends on one path meets the same transfers.
     assert wanted.experiments[0].fetches() == wanted.experiments[1].fetches()
     assert wanted.experiments[0].fetches() != wanted.experiments[2].fetches()
-    assert wanted.command == "tcpsf reproduce short-flows --quick --seed 7"
+    assert wanted.command == "tcpsf reproduce short-flows live --quick --seed 7"
     assert prepare(scale="full", rate=20.0).command.endswith("--full --seed 1 --rate 20")
 
 
@@ -310,7 +310,7 @@ def test_bad_options_are_refused(tcpsf: Callable[..., Answer], tmp_path: Path, w
 
 def test_a_folder_of_something_else_is_left_alone(tcpsf: Callable[..., Answer], tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
-    answer = tcpsf("reproduce", "short-flows", "--out", tmp_path)
+    answer = tcpsf("reproduce", "short-flows", "live", "--out", tmp_path)
     assert answer.status == 2
     assert "holds something else" in answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
@@ -323,14 +323,14 @@ def test_the_command_measures_and_writes(
 
     monkeypatch.setattr(testbed, "check", lambda: None)
     monkeypatch.setattr(testbed, "measure", made_up)
-    answer = tcpsf("reproduce", "short-flows", "--out", tmp_path / "out", "--json")
+    answer = tcpsf("reproduce", "short-flows", "live", "--out", tmp_path / "out", "--json")
     assert answer.status == 0, answer.err
     assert answer.out.startswith("{")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names >= {"short-flows.html", "report.json", "provenance.json", "data"}
     flows = pl.read_parquet(tmp_path / "out" / "data" / "flows.parquet")
     assert set(flows["path"]) == {cell.name for cell in CELLS}
-    again = tcpsf("reproduce", "short-flows", "--out", tmp_path / "out")
+    again = tcpsf("reproduce", "short-flows", "live", "--out", tmp_path / "out")
     assert again.status == 2
     assert "--force" in again.err
 

@@ -15,6 +15,7 @@ from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce import packet_discard as packet_discard_paper
 from tcpsf.reproduce import santa_cruz as santa_cruz_paper
+from tcpsf.reproduce import short_flows as short_flows_paper
 from tcpsf.reproduce import smart_framing as smart_framing_papers
 from tcpsf.reproduce.evaluation import Evaluation, evaluate
 from tcpsf.reproduce.smart_framing.exhibit import Readings
@@ -40,6 +41,12 @@ def packet_discard(*, full: bool, only: Sequence[str], readings: Readings, seed:
     """Make the Balanced Packet Discard paper's report."""
     wanted = packet_discard_paper.prepare(scale=_scale(full), readings=readings, seed=seed, only=only)
     _command(wanted, "packet-discard.html", **where)
+
+
+def short_flows(*, full: bool, only: Sequence[str], readings: Readings, seed: int, **where: Any) -> None:
+    """Make the short-flow paper's report on its simulations."""
+    wanted = short_flows_paper.prepare(scale=_scale(full), readings=readings, seed=seed, only=only)
+    _command(wanted, "short-flows.html", **where)
 
 
 def _scale(full: bool) -> Literal["quick", "full"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -77,7 +78,12 @@ def smart_framing(context: click.Context, /, **arguments: Any) -> None:
 
         smart_framing(**arguments)
         return
-    for name in arguments:
+    _refuse_own(context, arguments)
+
+
+def _refuse_own(context: click.Context, options: Iterable[str]) -> None:
+    """Refuse a group's options in front of one of its commands, which has its own."""
+    for name in options:
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             raise click.UsageError(
                 f"`--{name}` belongs to the whole evaluation, not to `{context.invoked_subcommand}`", context
@@ -237,15 +243,45 @@ def table_3(**arguments: Any) -> None:
     tables("table-3", **arguments)
 
 
-@reproduce.command("short-flows")
+@reproduce.group("short-flows", cls=InOrder, invoke_without_command=True)
+@scale("5 runs of the paper's 4000 transfers per point.", "The paper's own scale: 4000 transfers per point.")
+@_only(
+    "fig-1, alternatives, fig-5 to fig-16, loss-back, timeouts-share, handshake-share, window-limit, table-1, modem, "
+    "other-senders, correlated, sensitivity."
+)
+@readings(
+    "With a timeout of 1 s and fits over all transfers, or as brings the paper's fits nearest: 200 ms, and fits over "
+    "those of more than one segment."
+)
+@seed
+@workers
+@as_json
+@_report("short-flows")
+@force()
+@click.pass_context
+def short_flows(context: click.Context, /, **arguments: Any) -> None:
+    """Short TCP transfers (Cardwell, Savage, Anderson, 1998).
+
+    Without a command: every simulated figure of the paper, each point with its 95 % interval, the closed models beside
+    them, and what the paper claims with a verdict each. Figs. 17 to 20 are measured: `live`.
+    """
+    if context.invoked_subcommand is None:
+        from tcpsf.cli.evaluation import short_flows
+
+        short_flows(**arguments)
+        return
+    _refuse_own(context, arguments)
+
+
+@short_flows.command("live")
 @scale("30 s of transfers for each sender on each path.", "5 s of them.")
 @rate(80.0)
 @seed
 @as_json
-@live_out("short-flows")
+@live_out("short-flows-live")
 @force()
-def short_flows(**arguments: Any) -> None:
-    """Short TCP transfers, live (Cardwell et al., 1998).
+def short_flows_live(**arguments: Any) -> None:
+    """Short transfers over emulated paths, on live kernels.
 
     Figs. 17 to 20: sizes of 1 to 128 000 bytes, the four published round trips and loss rates, this machine's kernel
     and our server as senders. The closed models are held against the times. Needs root, or namespaces of your own.

@@ -1,4 +1,4 @@
-"""`tcpsf reproduce smart-framing table-2`, `table-3` and `short-flows`: what is measured on live kernels."""
+"""`tcpsf reproduce smart-framing table-2`, `table-3` and `short-flows live`: what is measured on live kernels."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tcpsf.live.result import Live, LiveStore
 from tcpsf.papers import smart_framing_testbed as published
 from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_text import as_text
-from tcpsf.reproduce import short_flows as short
 from tcpsf.reproduce.live import Told
+from tcpsf.reproduce.short_flows import transfers as short
 from tcpsf.reproduce.smart_framing.testbed import Which, evaluate, prepare
 
 FLOWS = "flows"

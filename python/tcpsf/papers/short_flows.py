@@ -1,7 +1,7 @@
 """N. Cardwell, S. Savage, T. Anderson: Modeling the Performance of Short TCP Connections, 1998.
 
 Section 6: transfers from a Linux 2.0 host to four others over the Internet, Figs. 17 to 20. The closed models are in
-`models.short_flows`, the simulated figures in `verification/short_flows.py`.
+`models.short_flows`, the simulations of its section 5 in `short_flows_simulated`.
 
 `READINGS` says what was taken where the text leaves freedom.
 """
@@ -59,6 +59,26 @@ HOSTS = (
     Host(figure="Fig. 19", name="www.utexas.edu", transfers=394, rtt_ms=64, rto_ms=150, loss=0.0004, window_kb=33),
     Host(figure="Fig. 20", name="www.vt.edu", transfers=347, rtt_ms=152, rto_ms=390, loss=0.003, window_kb=30),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A row of Table 1: what was sampled of a path."""
+
+    name: str
+    ping_ms: int
+    """Round trip of a ping of 1400 bytes."""
+    sustained_kb: int
+    """KB/s of a transfer of 1 MB."""
+
+
+TABLE_1 = (
+    Sample(name="www.cs.princeton.edu", ping_ms=108, sustained_kb=200),
+    Sample(name="www.ucdavis.edu", ping_ms=50, sustained_kb=470),
+    Sample(name="www.utexas.edu", ping_ms=62, sustained_kb=350),
+    Sample(name="www.vt.edu", ping_ms=109, sustained_kb=200),
+)
+"""In the order of `HOSTS`."""
 
 READINGS = (
     (

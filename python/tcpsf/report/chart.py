@@ -191,7 +191,7 @@ class _Drawing:
         return sum(self.x.place(x) is None or self.y.place(y) is None for x, y in (*ours, *theirs))
 
     def _joined(self, series: Series) -> bool:
-        return series.style != "bar" and not self.x.names
+        return series.style not in ("bar", "point") and not self.x.names
 
     def _runs(self, series: Series) -> Iterator[list[tuple[float, Point]]]:
         """Unbroken rows of points, from left to right; a point that saw nothing breaks the line."""
@@ -293,13 +293,13 @@ class _Drawing:
 
     def _place(self, number: int, x: float | str) -> float | None:
         """Where a series' point stands: beside the others' in a category and among bars."""
-        place = self.x.place(x)
-        if place is None or (self._joined(self.figure.series[number])):
+        place, ours = self.x.place(x), self.figure.series[number]
+        if place is None or self._joined(ours) or (ours.style == "point" and not self.x.names):
             return place
         alike = [
             index
             for index, each in enumerate(self.figure.series)
-            if self.x.names or (each.style == "bar") == (self.figure.series[number].style == "bar")
+            if self.x.names or (each.style == "bar") == (ours.style == "bar")
         ]
         step = GROUP / len(alike)
         if not any(each.style == "bar" for each in self.figure.series):

@@ -71,7 +71,8 @@ class Series(Plain):
 
     key: str
     label: str
-    style: Literal["line", "step", "bar"] = "line"
+    style: Literal["line", "step", "bar", "point"] = "line"
+    """``point``: each by itself, on an axis of numbers."""
     points: tuple[Point, ...]
     published: tuple[PublishedPoint, ...] = ()
 

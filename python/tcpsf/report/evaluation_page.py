@@ -137,7 +137,7 @@ def _draw(figure: Figure, known: Mapping[str, int]) -> _Drawn:
         along=chart.titled(figure.y if figure.groups else figure.x),
         places=chart.titled(figure.x),
         keys=tuple(
-            marks.legend_marker(series, style, joined=not drawn.x.names)
+            marks.legend_marker(series, style, joined=not drawn.x.names and series.style != "point")
             for series, style in zip(figure.series, drawn.styles, strict=True)
         ),
         signs=tuple(signs),

@@ -133,6 +133,7 @@ def _sections(evaluation: Evaluation, runs: Runs) -> tuple[Section, ...]:
                     text=heading.text,
                     items=heading.items,
                     why=heading.why,
+                    drawing="".join(part.drawing for part in parts),
                     figures=tuple(figure for part in parts for figure in part.figures),
                     tables=tuple(table for part in parts for table in part.tables),
                     findings=tuple(finding for part in parts for finding in part.findings),

@@ -20,6 +20,8 @@ class Part:
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
+    drawing: str = ""
+    """An SVG above the section's figures; one of a section's exhibits may have it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ def series(
     y: Sequence[stats.Estimate | None],
     *,
     published: tuple[PublishedPoint, ...] = (),
-    style: Literal["line", "step", "bar"] = "line",
+    style: Literal["line", "step", "bar", "point"] = "line",
 ) -> Series:
     """Points joined by a line."""
     points = tuple(Point(x=at, y=value) for at, value in zip(x, y, strict=True))

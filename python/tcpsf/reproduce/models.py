@@ -290,7 +290,7 @@ def _short_flows() -> Section:
     return Section(
         key="short-flows",
         title="Short transfers without loss",
-        text=("Models without loss. `verification/short_flows.py` of the source tree compares those with loss.",),
+        text=("Models without loss. `tcpsf reproduce short-flows` compares those with loss.",),
         figures=(figure,),
         findings=findings,
         why="the modem's 7.5 kB is three times rate × round trip, while (2) gives less",

@@ -40,6 +40,8 @@ class Case:
     """What else to keep of its runs."""
     once: bool = False
     """There is no chance in it: one run says all."""
+    classes: bool = True
+    """Sum up each class of a workload's flows by itself; listed transfers are a class each."""
 
     def seeds(self, seeds: Sequence[int]) -> Sequence[int]:
         """Return those that it is run on."""
@@ -75,7 +77,10 @@ def plan(cases: Iterable[Case], *, seeds: Sequence[int]) -> Plan:
     runs = {}
     for case in dict.fromkeys(cases):
         by_seed = {
-            key_of(case.scenario, seed, histogram=case.histogram, watches=case.watches): (case, seed)
+            key_of(case.scenario, seed, histogram=case.histogram, watches=case.watches, classes=case.classes): (
+                case,
+                seed,
+            )
             for seed in case.seeds(tuple(seeds))
         }
         keys[case] = tuple(by_seed)
@@ -104,7 +109,7 @@ def make(
         Job(
             scenario=case.scenario,
             seed=seed,
-            fold=partial(StoringFold, store, key, histogram=case.histogram, watches=case.watches),
+            fold=partial(StoringFold, store, key, histogram=case.histogram, watches=case.watches, classes=case.classes),
         )
         for key, (case, seed) in missing.items()
     ]

@@ -76,8 +76,10 @@ class Watch(Protocol):
 class StoringFold:
     """Sums up a run and files it."""
 
-    def __init__(self, store: Store | None, key: str, *, histogram: bool, watches: Sequence[Watch] = ()) -> None:
-        self._inner = SummaryFold(percentiles=histogram)
+    def __init__(
+        self, store: Store | None, key: str, *, histogram: bool, watches: Sequence[Watch] = (), classes: bool = True
+    ) -> None:
+        self._inner = SummaryFold(percentiles=histogram, classes=classes)
         self._watches = {watch.name: watch.fold() for watch in watches}
         self._store = store
         self._key = key
@@ -97,7 +99,9 @@ class StoringFold:
         return summary
 
 
-def key_of(scenario: Scenario, seed: int, *, histogram: bool, watches: Sequence[Watch] = ()) -> str:
+def key_of(
+    scenario: Scenario, seed: int, *, histogram: bool, watches: Sequence[Watch] = (), classes: bool = True
+) -> str:
     """Digest everything that a run's sums depend on."""
     return digest(
         {
@@ -107,6 +111,7 @@ def key_of(scenario: Scenario, seed: int, *, histogram: bool, watches: Sequence[
             "seed": seed,
             "histogram": histogram,
             "watches": [[watch.name, watch.version] for watch in watches],
+            **({} if classes else {"classes": False}),
         }
     )
 

@@ -1,7 +1,8 @@
-"""The measured part of Cardwell, Savage and Anderson's paper: Figs. 17 to 20 on live kernels."""
+"""Cardwell, Savage and Anderson's paper: its simulated figures; `transfers` measures Figs. 17 to 20 on live kernels."""
 
 from __future__ import annotations
 
-from tcpsf.reproduce.short_flows.transfers import SCALES, Transfers, evaluate, prepare
+from tcpsf.reproduce.evaluation import evaluate
+from tcpsf.reproduce.short_flows.evaluation import SCALES, prepare
 
-__all__ = ["SCALES", "Transfers", "evaluate", "prepare"]
+__all__ = ["SCALES", "evaluate", "prepare"]

@@ -89,7 +89,7 @@ class Transfers:
     def command(self) -> str:
         """The command line that repeats it."""
         rate = "" if self.rate == RATE else f" --rate {self.rate:g}"
-        return f"tcpsf reproduce short-flows --{self.scale.name} --seed {self.seed}{rate}"
+        return f"tcpsf reproduce short-flows live --{self.scale.name} --seed {self.seed}{rate}"
 
 
 def prepare(

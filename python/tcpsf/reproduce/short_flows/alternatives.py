@@ -1,0 +1,197 @@
+"""Section 3.2: a larger window, several flows, larger segments and faster growth, when packets are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tcpsf import stats
+from tcpsf.papers import short_flows as paper
+from tcpsf.papers.short_flows_simulated import Assumptions, Point
+from tcpsf.report.evaluation import Axis, Figure, Row, Table, TableCell
+from tcpsf.reproduce import judge
+from tcpsf.reproduce.exhibit import Exhibit, Part, series
+from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.reproduce.short_flows.trials import Array, Setting, Trials
+
+SIZES = (4000, 8000, 16_000, 32_000, 64_000, 128_000)
+"""Bytes in all: whole numbers of bytes for each of four flows."""
+JUDGED = 32_000
+"""Bytes: the size that claims are about."""
+ALIKE = 2.0
+"""Round trips that ways may differ by and go as alike, as in the closed model's claim."""
+FLOWS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One way to send, as in Fig. 2."""
+
+    key: str
+    label: str
+    flows: int = 1
+    mss: int = paper.MSS
+    window: int = 1
+    ack_every: int = 2
+
+    def assumed(self, setting: Setting) -> Assumptions:
+        """Return what it assumes."""
+        sender = f"reno / full / iw={self.window}"
+        return replace(setting.assumed, sender=sender, initial_window=self.window, ack_every=self.ack_every)
+
+    def point(self, size: int, loss: float) -> Point:
+        """Return what each of its flows does."""
+        return Point(size=size // self.flows, mss=self.mss, loss=loss)
+
+    def case(self, setting: Setting, size: int, loss: float) -> Case:
+        """Return its case."""
+        return _setting(setting, loss).case(self.point(size, loss), self.assumed(setting))
+
+    def trials(self, setting: Setting, runs: Runs, size: int, loss: float) -> Trials:
+        """Return its transfers; several flows at once are one, which ends with the last of them."""
+        seen = _setting(setting, loss).seen(self.point(size, loss), runs, self.assumed(setting)).trials
+        return seen if self.flows == 1 else seen.together(self.flows)
+
+
+def _setting(setting: Setting, loss: float) -> Setting:
+    """Without loss there is no chance: a few transfers say all."""
+    return setting if loss else replace(setting, trials=2 * FLOWS)
+
+
+STANDARD = Way(key="standard", label="standard")
+WINDOW = Way(key="window", label="initial window 3", window=3)
+PARALLEL = Way(key="flows", label=f"{FLOWS} flows", flows=FLOWS)
+LARGE = Way(key="mss", label="MSS 9000", mss=9000)
+WAYS = (STANDARD, Way(key="growth", label="an ACK for each segment", ack_every=1), WINDOW, PARALLEL, LARGE)
+ALIKE_WAYS = (WINDOW, PARALLEL, LARGE)
+"""Those that are equal without loss, since w, k and MSS stand side by side in (1)."""
+
+LOSS = Point().loss
+Found = Mapping[tuple[str, int, float], Trials]
+
+
+def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
+    """Return the section's exhibit, for trials of ``setting``."""
+    places = [(way, size, loss) for way in WAYS for size in SIZES for loss in (0.0, LOSS)]
+
+    def build(runs: Runs) -> Part:
+        found = {(way.key, size, loss): way.trials(setting, runs, size, loss) for way, size, loss in places}
+        return Part(
+            figures=(_figure(found, mean=False), _figure(found, mean=True)),
+            tables=(_table(found),),
+            findings=tuple(_findings(found)),
+        )
+
+    cases = tuple(way.case(setting, size, loss) for way, size, loss in places)
+    return (Exhibit(key="alternatives", section="alternatives", cases=cases, build=build),)
+
+
+def _figure(found: Found, *, mean: bool) -> Figure:
+    return Figure(
+        key=f"alternatives-{'mean' if mean else 'median'}",
+        title=f"Fig. 2 with a loss of 5 %: {'mean' if mean else 'median'} time",
+        source=f"{paper.SHORT}, section 3.2",
+        caption="Each packet is lost with the same probability, whatever its size. Four flows share the bytes, and "
+        "end with the last of them.",
+        x=Axis(label="size", unit="bytes", scale="log"),
+        y=Axis(label="time", unit="s", scale="log"),
+        series=tuple(
+            series(
+                way.key,
+                way.label,
+                list(SIZES),
+                [(each.mean() if mean else each.median()) for each in _along(found, way)],
+            )
+            for way in WAYS
+        ),
+    )
+
+
+def _along(found: Found, way: Way) -> Iterator[Trials]:
+    for size in SIZES:
+        yield found[way.key, size, LOSS]
+
+
+def _table(found: Found) -> Table:
+    rows = []
+    for way in WAYS:
+        free, lossy = found[way.key, JUDGED, 0.0], found[way.key, JUDGED, LOSS]
+        cells = (
+            TableCell(ours=free.minimum(), published=None, unit="s"),
+            TableCell(ours=lossy.median(), published=None, unit="s"),
+            TableCell(ours=lossy.mean(), published=None, unit="s"),
+            TableCell(ours=stats.mean(lossy.events.tolist()), published=None),
+            TableCell(ours=_fast(lossy), published=None),
+            TableCell(ours=lossy.share(lossy.syn_timeouts > 0), published=None),
+        )
+        rows.append(Row(label=way.label, cells=cells))
+    return Table(
+        key="alternatives",
+        title="Ways to send 32 kB, without loss and with 5 %",
+        source=f"{paper.SHORT}, section 3.2",
+        caption="Reductions of the window for each transfer, the share of them by fast retransmit, and the share of "
+        "transfers that lost a SYN.",
+        columns=("way", "without loss", "median", "mean", "reductions", "by fast retransmit", "lost a SYN"),
+        rows=tuple(rows),
+    )
+
+
+def _fast(trials: Trials) -> stats.Estimate | None:
+    return stats.share(trials.fast.tolist(), trials.events.tolist())
+
+
+def _claim(key: str, claim: str, published: str, judged: judge.Judged) -> Finding:
+    return judge.finding(
+        key=f"alternatives-{key}",
+        claim=claim,
+        source=f"{paper.SHORT}, section 3.2",
+        published=published,
+        judged=judged,
+    )
+
+
+def _findings(found: Found) -> Iterator[Finding]:
+    rtt = Point().rtt
+    free = [found[way.key, JUDGED, 0.0].minimum().value for way in ALIKE_WAYS]
+    apart = judge.exact((max(free) - min(free)) / rtt)
+    yield _claim(
+        "free",
+        f"Without loss, a window of 3, four flows and an MSS of 9000 take the same (32 kB, to {ALIKE:g} round trips)",
+        "equivalent",
+        judge.is_below(apart, ALIKE, "round trips"),
+    )
+    yield _claim(
+        "lossy",
+        "With 5 % loss they do not (the medians of 32 kB differ by more round trips)",
+        "not actually equivalent",
+        judge.is_above(_range([found[way.key, JUDGED, LOSS] for way in ALIKE_WAYS], rtt), apart.value, "round trips"),
+    )
+    standard, large, window, parallel = (found[way.key, JUDGED, LOSS] for way in (STANDARD, LARGE, WINDOW, PARALLEL))
+    yield _claim(
+        "segments",
+        "Larger segments lose less (reductions of the window for 32 kB, less those with 1460 bytes)",
+        "should decrease the loss rate",
+        judge.is_below(stats.apart(stats.mean(large.events.tolist()), stats.mean(standard.events.tolist())), 0.0, ""),
+    )
+    yield _claim(
+        "window",
+        "With a larger initial window fast retransmit repairs more often (its share at 32 kB, less that of standard)",
+        "more often",
+        judge.is_above(stats.apart(_fast(window), _fast(standard)), 0.0, ""),
+    )
+    yield _claim(
+        "flows",
+        "Four flows keep data flowing though one of them loses (mean time of 32 kB, less that of one flow)",
+        "keep data flowing",
+        judge.is_below(stats.apart(parallel.mean(), standard.mean()), 0.0, "s"),
+    )
+
+
+def _range(found: Sequence[Trials], rtt: float) -> stats.Estimate:
+    """By how many round trips the medians differ."""
+    rows: Array = np.stack([each.medians for each in found])
+    values = (rows.max(axis=0) - rows.min(axis=0)) / rtt
+    return stats.resampled(float(values[0]), values[1:].tolist(), min(map(len, found)))

@@ -1,0 +1,140 @@
+"""The simulated part of the short-flow paper: its figures and tables, and what it claims of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from tcpsf.errors import TcpsfError
+from tcpsf.papers import short_flows as paper
+from tcpsf.papers import short_flows_simulated as simulated
+from tcpsf.reproduce.evaluation import Evaluation, Heading, chosen, command_of, plan_of, scale_of, seeds_of
+from tcpsf.reproduce.exhibit import Exhibit
+from tcpsf.reproduce.plan import Scale
+from tcpsf.reproduce.short_flows import (
+    alternatives,
+    events,
+    explanations,
+    histograms,
+    limits,
+    paths,
+    sensitivity,
+    sweeps,
+    transaction,
+)
+from tcpsf.reproduce.short_flows.trials import Readings, Setting
+
+SCALES = {
+    "quick": Scale("quick", 1, f"{simulated.duration_s(simulated.TRIALS)}s"),
+    "full": Scale("full", 5, f"{simulated.duration_s(simulated.TRIALS)}s"),
+}
+"""A run has the paper's 4000 transfers for each point; it found that 10 000 give no other results."""
+
+READ: dict[Readings, str] = {
+    "text": "T₀ and the least timeout are 1 s.",
+    "closest": "T₀ and the least timeout are 200 ms; fits are taken over transfers of more than one segment.",
+}
+
+HEADLINE = ("fig-7-short", "fig-11-fits-14", "fig-7-lossless", "fig-7-steady", "fig-14-binomial", "fig-15-binomial")
+"""Keys of the paper's main claims."""
+
+MEASURED = tuple(host.key for host in paper.HOSTS)
+"""Figures that are measured on live kernels, by `transfers`."""
+
+WHY: dict[Readings, str] = {
+    "text": (
+        "more than half of the transfers of 10 kB lose nothing, so the median is the least time, while (14) averages "
+        "timeouts in; and nearly all reductions are timeouts, where (6) expects part of them"
+    ),
+    "closest": "medians of small transfers are steps of whole round trips and timeouts, and (4) has no slow start",
+}
+
+
+def _sections(readings: Readings) -> tuple[Heading, ...]:
+    return (
+        Heading("transaction", "Section 3.1: a transfer packet by packet", ()),
+        Heading(
+            "alternatives",
+            "Section 3.2: other ways to send, when packets are lost",
+            (),
+            why="each of several flows has a handshake that may lose a packet, at 6 s each",
+        ),
+        Heading(
+            "spread",
+            "Section 5.2: how widely times are spread",
+            ("Trials are transfers that do not meet, 4000 a run, one every 20 s. Assumptions:",),
+            simulated.READINGS,
+            why="a lost SYN costs 6 s, which alone makes the standard deviation 2 to 3 s and no more",
+        ),
+        Heading("sizes", "Section 5.2: size, MSS, round trip and loss", (), why=WHY[readings]),
+        Heading(
+            "events",
+            "Section 5.3: reductions of the window",
+            (),
+            why="several losses of one window are one reduction of it, and (6) is taken from congestion avoidance",
+        ),
+        Heading(
+            "explanations",
+            "Section 5.4: why the steady-state model is near",
+            (),
+            why="(4) says half to two thirds of (14) up to 3 %, and 128 kB take more than eight round trips",
+        ),
+        Heading("paths", "Section 6: the paths of Table 1", ()),
+        Heading(
+            "limits",
+            "Section 7: what the models leave out",
+            (),
+            why="by (2) a modem's line is full after 4.6 kB, and the senders differ in how they grow and recover",
+        ),
+        Heading("sensitivity", "Sensitivity to unstated assumptions", ()),
+    )
+
+
+def prepare(
+    *,
+    scale: Scale | Literal["quick", "full"] = "quick",
+    readings: Readings = "text",
+    seed: int = 1,
+    only: Sequence[str] = (),
+) -> Evaluation:
+    """Find out which runs are needed.
+
+    Runs use the seeds ``seed``, ``seed + 1``, … ``readings`` says which timer TCP and the models have, and over which
+    points fits are taken. ``only`` names figures and tables by their keys, such as ``fig-7``.
+
+    >>> len(prepare(only=["fig-7"]).plan.runs)
+    8
+    """
+    for word in only:
+        if word in MEASURED:
+            raise TcpsfError(
+                f"`{word}` is measured, not simulated", hint="`tcpsf reproduce short-flows live` measures it"
+            )
+    scale = scale_of(scale, SCALES)
+    setting = Setting(readings=readings, trials=simulated.trials_in(int(scale.duration.removesuffix("s"))))
+    exhibits = chosen(_exhibits(setting), only)
+    words = () if readings == "text" else (f"--readings {readings}",)
+    return Evaluation(
+        title="Short TCP transfers: models and simulations reproduced",
+        subtitle=f"{paper.CITATION}. {READ[readings]}",
+        headings=_sections(readings),
+        headline=HEADLINE,
+        scale=scale,
+        exhibits=exhibits,
+        plan=plan_of(exhibits, seeds=seeds_of(seed, scale)),
+        command=command_of("short-flows", scale=scale, seed=seed, words=words, only=only),
+    )
+
+
+def _exhibits(setting: Setting) -> tuple[Exhibit, ...]:
+    return (
+        *transaction.exhibits(setting),
+        *alternatives.exhibits(setting),
+        *histograms.exhibits(setting),
+        *sweeps.exhibits(setting),
+        *events.exhibits(setting),
+        *explanations.exhibits(setting),
+        *paths.exhibits(setting),
+        *limits.exhibits(setting),
+        *sensitivity.exhibits(setting),
+    )

@@ -1,0 +1,334 @@
+"""What the trials of a point came to, with intervals, and how far the closed models are from them.
+
+Transfers do not meet, so each is an observation (`stats`).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpsf import stats
+from tcpsf.distribution import Distribution
+from tcpsf.errors import TcpsfError
+from tcpsf.models import short_flows as sf
+from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, TRIALS, Assumptions, Point, network
+from tcpsf.reproduce.judge import exact
+from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.result import Batch, Provenance
+from tcpsf.summary import RunSummary
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Array = NDArray[np.float64]
+Readings = Literal["text", "closest"]
+READ: Mapping[Readings, Assumptions] = {"text": TEXT, "closest": CLOSEST}
+
+Model = Literal[1, 4, 14]
+"""A closed model, by the number of its equation."""
+MODELS: tuple[Model, ...] = (1, 4, 14)
+NAMED: Mapping[Model, str] = {1: "(1), no loss", 4: "(4), steady state", 14: "(14), short flows"}
+STATISTICS = ("minimum", "median", "mean", "80 %")
+
+RESAMPLES = 4000
+"""Of every bootstrap: ten values lie beyond an interval of 99.5 %."""
+SAME_S = 1e-9
+"""Times that differ by less are equal: the simulator counts nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """Keeps columns of the transfers' rows, packed, in the order in which the transfers started."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What it is found under."""
+        return "transfers"
+
+    @property
+    def version(self) -> str:
+        """Says what the data are."""
+        return f"1 {self.columns}"
+
+    def fold(self) -> _OutcomesFold:
+        """Begin a run."""
+        return _OutcomesFold(self.columns)
+
+
+class _OutcomesFold:
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._kept: dict[str, list[Array]] = {name: [] for name in ("flow", *columns)}
+
+    def add(self, batch: Batch) -> None:
+        """Take the next rows."""
+        for name, parts in self._kept.items():
+            parts.append(batch.flows[name].to_numpy().astype(np.float64))
+
+    def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, str]:  # noqa: ARG002 (a fold's)
+        """Return the columns, packed."""
+        found = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in self._kept.items()}
+        order = np.argsort(found.pop("flow"), kind="stable")
+        return {name: _packed(column[order]) for name, column in found.items()}
+
+
+def _packed(column: Array) -> str:
+    return base64.b64encode(zlib.compress(column.astype("<f8").tobytes())).decode()
+
+
+def _unpacked(text: str) -> Array:
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<f8").astype(np.float64)
+
+
+KEPT = Outcomes(
+    columns=("receiver_s", "sender_s", "fast_retransmits", "timeouts", "syn_timeouts", "waited_s", "segments", "rto_s")
+)
+
+
+class Trials:
+    """The trials of a point.
+
+    ``receiver_s`` are times from opening until the receiver has everything; ``events`` reductions of the window: fast
+    retransmits and timeouts, SYNs apart.
+    """
+
+    def __init__(self, columns: Mapping[str, Array], *, name: str) -> None:
+        self.seconds = columns["receiver_s"]
+        self.fast = columns["fast_retransmits"]
+        self.timeouts = columns["timeouts"]
+        self.syn_timeouts = columns["syn_timeouts"]
+        self.waited_s = columns["waited_s"]
+        self.segments = columns["segments"]
+        self.rto_s = columns["rto_s"]
+        self.events = self.fast + self.timeouts
+        self._name = name
+        missing = int(np.isnan(self.seconds).sum())
+        if missing or not self.seconds.size:
+            raise TcpsfError(
+                f"cannot sum up the transfers of {name}: {missing} of {self.seconds.size} did not end",
+                hint="loss is too high for a run of this length",
+            )
+
+    @classmethod
+    def of(cls, runs: Sequence[RunSummary], *, name: str, at_sender: bool = False) -> Trials:
+        """Read the trials of all runs; with ``at_sender`` times are those until the sender knows that all arrived."""
+        kept = [run.watched[KEPT.name] for run in runs]
+        columns = {column: np.concatenate([_unpacked(each[column]) for each in kept]) for column in KEPT.columns}
+        if at_sender:
+            columns["receiver_s"] = columns["sender_s"]
+        return cls(columns, name=name)
+
+    def chosen(self, which: NDArray[np.bool_]) -> Trials | None:
+        """Return some of the trials; ``None`` where there are none."""
+        if not which.any():
+            return None
+        columns = {
+            "receiver_s": self.seconds, "fast_retransmits": self.fast, "timeouts": self.timeouts,
+            "syn_timeouts": self.syn_timeouts, "waited_s": self.waited_s, "segments": self.segments,
+            "rto_s": self.rto_s,
+        }  # fmt: skip
+        kept = {name: column[which] for name, column in columns.items()}
+        return Trials(kept, name=f"{self._name}, {hashlib.sha256(which.tobytes()).hexdigest()[:12]}")
+
+    def together(self, flows: int) -> Trials:
+        """Take every so many transfers as one, which ends with the last of them."""
+        count = len(self) // flows * flows
+
+        def grouped(column: Array) -> Array:
+            return np.asarray(column[:count].reshape(-1, flows))
+
+        summed = ("fast", "timeouts", "syn_timeouts", "waited_s", "segments")
+        columns: dict[str, Array] = {name: grouped(getattr(self, name)).sum(axis=1) for name in summed}
+        columns["fast_retransmits"] = columns.pop("fast")
+        columns["receiver_s"] = grouped(self.seconds).max(axis=1)
+        columns["rto_s"] = grouped(self.rto_s).max(axis=1)
+        return Trials(columns, name=f"{self._name}, {flows} at once")
+
+    def __len__(self) -> int:
+        return int(self.seconds.size)
+
+    @cached_property
+    def ordered(self) -> Array:
+        """Times in ascending order."""
+        return np.sort(self.seconds)
+
+    @cached_property
+    def distribution(self) -> Distribution:
+        """Times, for quantiles."""
+        return Distribution(np.rint(self.ordered * 1e9).astype(np.int64).tolist())
+
+    def minimum(self) -> stats.Estimate:
+        """Least time. Where several trials have it, nothing disturbed them, and it is exact."""
+        least = float(self.ordered[0])
+        if len(self) > 1 and self.ordered[1] - least < SAME_S:
+            return exact(least)
+        return stats.Estimate(least, None, len(self))
+
+    def quantile(self, part: float) -> stats.Estimate | None:
+        """Time that this share of the trials does not exceed."""
+        return stats.quantile_of_one(self.distribution, part)
+
+    def median(self) -> stats.Estimate | None:
+        """Median time."""
+        return self.quantile(0.5)
+
+    def mean(self) -> stats.Estimate | None:
+        """Mean time."""
+        return stats.mean(self.seconds.tolist(), possible=stats.POSITIVE)
+
+    def deviation(self) -> float:
+        """Standard deviation of the times."""
+        return float(self.seconds.std())
+
+    def statistic(self, name: str) -> stats.Estimate | None:
+        """One of `STATISTICS`."""
+        if name == "minimum":
+            return self.minimum()
+        if name == "mean":
+            return self.mean()
+        return self.quantile(0.8 if name == "80 %" else 0.5)
+
+    def share(self, chosen: NDArray[np.bool_]) -> stats.Estimate | None:
+        """Share of the trials for which something is so."""
+        return stats.proportion(int(chosen.sum()), len(self))
+
+    @cached_property
+    def medians(self) -> Array:
+        """The median, and behind it those of `RESAMPLES` resampled sets of trials."""
+        ordered, count = self.ordered, len(self)
+        middle = math.ceil(0.5 * count)
+        # Without resampling: the k-th of n uniform numbers has a beta distribution.
+        places = count * self.generator("median").beta(middle, count - middle + 1, RESAMPLES)
+        return np.asarray(ordered[np.concatenate(([middle - 1], np.minimum(places.astype(np.int64), count - 1)))])
+
+    def bootstrap(self, statistic: Callable[[Array], Sequence[float]], *, sets: int = RESAMPLES) -> Array:
+        """Return values of a statistic, a row a resampled set of trials."""
+        chance = self.generator("bootstrap")
+        rows = [statistic(self.seconds[chance.integers(0, len(self), len(self))]) for _ in range(sets)]
+        return np.asarray(rows, dtype=np.float64)
+
+    def generator(self, purpose: str) -> np.random.Generator:
+        """Return random numbers that belong to this point alone, the same each time."""
+        told = hashlib.blake2b(f"{self._name} {purpose}".encode(), digest_size=8).digest()
+        return np.random.default_rng(int.from_bytes(told, "little"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What holds for all points of a report."""
+
+    readings: Readings = "text"
+    trials: int = TRIALS
+    """Of each run."""
+
+    @property
+    def assumed(self) -> Assumptions:
+        """What is assumed with these readings."""
+        return READ[self.readings]
+
+    def case(self, point: Point, assumed: Assumptions | None = None) -> Case:
+        """Return the case of a point."""
+        scenario = network(point, assumed or self.assumed, trials=self.trials)
+        return Case(scenario=scenario, watches=(KEPT,), classes=False)
+
+    def seen(self, point: Point, runs: Runs, assumed: Assumptions | None = None, *, at_sender: bool = False) -> Seen:
+        """Return a point's trials beside its models; ``at_sender`` as for `Trials.of`."""
+        wanted = assumed or self.assumed
+        trials = Trials.of(runs.of(self.case(point, wanted)), name=f"{point} {wanted}", at_sender=at_sender)
+        return Seen(point=point, assumed=wanted, trials=trials)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A point, its trials, and what the models say of it."""
+
+    point: Point
+    assumed: Assumptions
+    trials: Trials
+
+    def model(self, number: Model, *, rto: float | None = None) -> float:
+        """Return what a model says, in seconds; ``rto`` is T₀, otherwise that which was assumed."""
+        return closed(self.point, number, self.assumed, rto=rto)
+
+
+def closed(point: Point, number: Model, assumed: Assumptions, *, rto: float | None = None) -> float:
+    """Return a model's time of a point, in seconds."""
+    path: dict[str, Any] = {
+        "rtt": point.rtt,
+        "mss": point.mss,
+        "delayed_ack": assumed.delayed_ack_s if assumed.initial_window < assumed.ack_every else 0.0,
+        "ack_every": float(assumed.ack_every),
+    }
+    window = {"initial_window": float(assumed.initial_window)}
+    timer = assumed.rto_s if rto is None else rto
+    if number == 1:
+        return float(sf.lossless(point.size, **path, **window))
+    if number == 4:
+        limit = float(assumed.receive_buffer or sf.WINDOW_LIMIT)
+        return float(sf.steady_state(point.size, point.loss, rto=timer, window_limit=limit, **path))
+    return float(sf.short_flow(point.size, point.loss, rto=timer, **path, **window))
+
+
+def fitted(points: Sequence[Seen]) -> list[Seen]:
+    """Return the points over which fits are taken."""
+    return [seen for seen in points if seen.assumed.lone_segments or seen.point.segments > 1]
+
+
+def off(points: Sequence[Seen], models: Sequence[float]) -> stats.Estimate | None:
+    """Mean over the points of |ln(model/median)|; ``None`` where there is no point."""
+    told = np.log(np.asarray(models))[:, np.newaxis]
+    return of_medians(points, lambda rows: np.abs(told - np.log(rows)).mean(axis=0)) if points else None
+
+
+def nearer(points: Sequence[Seen], ours: Sequence[float], theirs: Sequence[float]) -> stats.Estimate | None:
+    """By how much the first model is less off the medians than the second."""
+    a, b = (np.log(np.asarray(each))[:, np.newaxis] for each in (ours, theirs))
+    if not points:
+        return None
+    return of_medians(points, lambda rows: (np.abs(b - np.log(rows)) - np.abs(a - np.log(rows))).mean(axis=0))
+
+
+def off_minimum(points: Sequence[Seen], models: Sequence[float]) -> stats.Estimate | None:
+    """Mean over the points of |ln(model/least time)|; exact where undisturbed trials had each least time."""
+    if not points:
+        return None
+    least = [seen.trials.minimum() for seen in points]
+    value = float(np.mean([abs(math.log(a / b.value)) for a, b in zip(models, least, strict=True)]))
+    if any(each.spread is None for each in least):
+        return stats.Estimate(value, None, _least(points))
+    return exact(value)
+
+
+def of_medians(points: Sequence[Seen], function: Callable[[Array], Array]) -> stats.Estimate:
+    """Estimate a function of the points' medians; it is handed a row a point, and returns a value for each column."""
+    found = function(np.stack([seen.trials.medians for seen in points]))
+    return stats.resampled(float(found[0]), found[1:].tolist(), _least(points))
+
+
+def _least(points: Sequence[Seen]) -> int:
+    return min(len(seen.trials) for seen in points)
+
+
+def straight(x: Sequence[float], y: Array) -> Array:
+    """R² of a straight line through the points of each column.
+
+    >>> straight([0.0, 1.0, 2.0], np.asarray([[1.0, 1.0], [3.0, 1.0], [5.0, 4.0]])).round(2).tolist()
+    [1.0, 0.75]
+    """
+    across = np.asarray(x, dtype=np.float64)
+    across = across - across.mean()
+    up = y - y.mean(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        squares = (across @ up) ** 2 / ((across @ across) * (up * up).sum(axis=0))
+    return np.asarray(np.nan_to_num(squares, nan=1.0))

@@ -1,0 +1,382 @@
+"""The short-flow paper's simulations: points, trials with their intervals, fits, and the evaluation, very small."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from conftest import Answer
+from test_cli import schema
+
+from tcpsf import TcpsfError, _core, stats
+from tcpsf.intervals import Resampled, Same
+from tcpsf.models import short_flows as sf
+from tcpsf.papers import short_flows as paper
+from tcpsf.papers import short_flows_simulated as simulated
+from tcpsf.papers.short_flows_simulated import CLOSEST, TEXT, Point, network
+from tcpsf.report import chart
+from tcpsf.report.evaluation import Report, TableCell
+from tcpsf.report.evaluation_page import page
+from tcpsf.reproduce import Scale
+from tcpsf.reproduce.plan import make, plan
+from tcpsf.reproduce.short_flows import (
+    alternatives,
+    evaluate,
+    events,
+    explanations,
+    paths,
+    prepare,
+    sensitivity,
+    sweeps,
+    transaction,
+)
+from tcpsf.reproduce.short_flows import evaluation as module
+from tcpsf.reproduce.short_flows import trials as read
+from tcpsf.reproduce.short_flows.trials import Seen, Setting, Trials
+from tcpsf.reproduce.store import Store, key_of
+from tcpsf.scenario import BurstLoss, Transfers
+
+Command = Callable[..., Answer]
+
+SMALL = 300
+TINY = Scale("quick", 1, f"{simulated.duration_s(SMALL)}s")
+
+
+def trials(seconds: list[float], **columns: list[float]) -> Trials:
+    named = {"receiver_s": seconds} | columns
+    zeros = [0.0] * len(seconds)
+    every = {name: np.asarray(named.get(name, zeros), dtype=np.float64) for name in read.KEPT.columns}
+    return Trials(every, name="made up")
+
+
+def one(seconds: list[float], point: Point | None = None, assumed: simulated.Assumptions = TEXT) -> Seen:
+    return Seen(point=point or Point(), assumed=assumed, trials=trials(seconds))
+
+
+# Points and their network
+
+
+def test_the_paper_s_network() -> None:
+    scenario = network(Point())
+    assert sum(float(link.delay.removesuffix("s")) for link in scenario.link) == pytest.approx(0.07)
+    assert [link.loss is None for link in scenario.link] == [True, False, True, False]
+    (transfers,) = scenario.workload
+    assert isinstance(transfers, Transfers)
+    assert transfers.sizes == (10_000,) * 4000
+    for assumed in (TEXT, CLOSEST, replace(TEXT, receive_buffer=16_384, nagle=False, timed_ack=True, burst=2.0)):
+        _core.Simulation(network(Point(loss_back=0.02), assumed, trials=2).to_json(), seed=1)
+
+
+def test_what_the_readings_differ_in() -> None:
+    assert (TEXT.rto_s, CLOSEST.rto_s) == (1.0, 0.2)
+    assert replace(CLOSEST, rto_s=1.0, lone_segments=True) == TEXT
+    short, long = one([1.0], Point(size=1460), CLOSEST), one([1.0], Point(size=1461), CLOSEST)
+    assert read.fitted([short, long]) == [long]
+    assert read.fitted([replace(short, assumed=TEXT)]) == [replace(short, assumed=TEXT)]
+
+
+def test_without_loss_the_time_is_the_least_and_exact(tmp_path: Path) -> None:
+    """The simulated least time is that of the lossless model, to a round trip."""
+    setting = Setting(trials=20)
+    point = Point(loss=0.0)
+    case = setting.case(point)
+    store = Store(tmp_path)
+    wanted = plan([case], seeds=[1])
+    seen = setting.seen(point, make(wanted, store=store))
+    assert seen.trials.minimum().spread == Same()
+    assert seen.trials.median() == stats.Estimate(seen.trials.minimum().value, Same(), 20)
+    assert abs(seen.trials.minimum().value - seen.model(1)) < 0.07
+    assert not seen.trials.events.any()
+    again = setting.seen(point, make(wanted, store=store))
+    assert again.trials.seconds.tolist() == seen.trials.seconds.tolist()
+    (kept,) = tmp_path.iterdir()
+    assert len(json.loads(kept.read_text())["run"]["groups"]) == 1, "transfers are not a class each"
+
+
+def test_classes_are_part_of_a_run_s_name() -> None:
+    scenario = network(Point(), trials=2)
+    assert key_of(scenario, 1, histogram=False) != key_of(scenario, 1, histogram=False, classes=False)
+
+
+# Trials
+
+
+def test_what_is_read_of_trials() -> None:
+    found = trials([3.0, 1.0, 1.0, 5.0], timeouts=[1, 0, 0, 2], fast_retransmits=[0, 0, 0, 1])
+    assert found.events.tolist() == [1.0, 0.0, 0.0, 3.0]
+    assert found.minimum() == stats.Estimate(1.0, Same(), 1)
+    assert trials([3.0, 1.0]).minimum() == stats.Estimate(1.0, None, 2)
+    mean, median = found.mean(), found.median()
+    assert mean is not None
+    assert median is not None
+    assert (mean.value, median.value) == (2.5, 1.0)
+    share = found.share(found.events > 0)
+    assert share is not None
+    assert share.value == 0.5
+
+
+def test_a_transfer_that_did_not_end_is_an_error() -> None:
+    with pytest.raises(TcpsfError, match="1 of 2 did not end"):
+        trials([1.0, math.nan])
+
+
+def test_flows_at_once_end_with_the_last() -> None:
+    found = trials([1.0, 4.0, 2.0, 3.0, 9.0], timeouts=[0, 1, 0, 0, 5]).together(2)
+    assert found.seconds.tolist() == [4.0, 3.0]
+    assert found.timeouts.tolist() == [1.0, 0.0]
+
+
+def test_medians_are_those_of_resampled_trials() -> None:
+    """Drawn at once by their order, they are distributed as those of sets that are really resampled."""
+    chance = np.random.default_rng(5)
+    seconds = chance.exponential(size=201)
+    quick = trials(seconds.tolist()).medians
+    assert quick[0] == np.median(seconds)
+    slow = [np.median(seconds[chance.integers(0, 201, 201)]) for _ in range(4000)]
+    for percent in (2.5, 25, 50, 75, 97.5):
+        below = float((quick[1:] <= np.percentile(slow, percent)).mean())
+        assert below == pytest.approx(percent / 100, abs=0.04)
+
+
+def test_intervals_of_medians_cover() -> None:
+    """Of 400 sets of trials, 95 % have an interval that holds the true median."""
+    chance = np.random.default_rng(7)
+    covered = 0
+    for _ in range(400):
+        found = read.of_medians([one(chance.exponential(size=99).tolist())], lambda rows: rows[0])
+        covered += found.low <= math.log(2.0) <= found.high
+    assert 0.91 <= covered / 400 <= 0.99
+
+
+# Fits
+
+
+def test_a_fit_is_a_mean_logarithm() -> None:
+    seen = [one([2.0] * 9), one([4.0] * 9)]
+    found = read.off(seen, [2.0 * math.e, 4.0])
+    assert found is not None
+    assert found.value == pytest.approx(0.5)
+    assert found.spread == Same()
+    assert read.off([], []) is None
+    nearer = read.nearer(seen, [2.0, 4.0], [2.0 * math.e, 4.0])
+    assert nearer is not None
+    assert nearer.value == pytest.approx(0.5)
+    spread = read.off([one([float(each) for each in range(1, 100)])], [50.0])
+    assert spread is not None
+    assert isinstance(spread.spread, Resampled)
+    assert spread.value == 0.0
+    assert spread.high > 0.1
+
+
+def test_a_least_time_that_one_trial_had_decides_nothing() -> None:
+    sure, unsure = one([2.0, 2.0, 3.0]), one([2.0, 3.0])
+    assert read.off_minimum([sure], [2.0]) == stats.Estimate(0.0, Same(), 1)
+    found = read.off_minimum([sure, unsure], [2.0, 2.0])
+    assert found is not None
+    assert found.spread is None
+
+
+def test_models_are_told_what_was_assumed() -> None:
+    point = Point()
+    assert read.closed(point, 14, TEXT) == float(sf.short_flow(10_000, 0.05, rtt=0.07))
+    assert read.closed(point, 14, CLOSEST) == float(sf.short_flow(10_000, 0.05, rtt=0.07, rto=0.2))
+    assert read.closed(point, 14, TEXT, rto=0.2) == read.closed(point, 14, CLOSEST)
+    assert read.closed(point, 4, TEXT) == float(sf.steady_state(10_000, 0.05, rtt=0.07))
+    each = replace(TEXT, ack_every=1)
+    assert read.closed(point, 1, each) == float(sf.lossless(10_000, rtt=0.07, ack_every=1.0, delayed_ack=0.0))
+
+
+def test_a_straight_line() -> None:
+    rows = np.asarray([[1.0, 1.0, 2.0], [2.0, 4.0, 2.0], [3.0, 9.0, 2.0]])
+    assert read.straight([1.0, 2.0, 3.0], rows).round(3).tolist() == [1.0, 0.98, 1.0]
+
+
+# Reductions
+
+
+def test_total_variation_of_the_binomial_law() -> None:
+    """Draws from the law are near it; none at all are as far as the law says that some are lost."""
+    chance = np.random.default_rng(3)
+    point = Point()
+    drawn = chance.binomial(7, 0.05, 4000).astype(float).tolist()
+    near = events.variation(Seen(point=point, assumed=TEXT, trials=trials([1.0] * 4000, timeouts=drawn)))
+    assert near.high < 0.04
+    none = events.variation(one([1.0] * 100))
+    assert none.value == pytest.approx(1.0 - 0.95**7)
+
+
+def test_what_each_reduction_costs() -> None:
+    """The third costs 3 s where the first two cost 1 s each; a lost SYN is left out."""
+    chance = np.random.default_rng(2)
+    counts = np.repeat([0.0, 1.0, 2.0, 3.0], 50)
+    seconds = np.asarray([1.0, 2.0, 3.0, 6.0])[counts.astype(int)] + chance.normal(0.0, 0.01, 200)
+    found = trials([*seconds.tolist(), 90.0], timeouts=[*counts.tolist(), 0.0], syn_timeouts=[0.0] * 200 + [1.0])
+    columns = events.by_events(found)
+    assert [len(each) for each in columns.values()] == [50] * 4
+    grows, costlier = events._findings_16(columns)
+    assert (grows.verdict, costlier.verdict) == ("holds", "holds")
+    assert costlier.estimate is not None
+    assert costlier.estimate.value == pytest.approx(2.0, abs=0.05)
+    figure = events._figure_16(found, columns)
+    assert figure.series[0].style == "point"
+    assert [round(float(point.x)) for point in figure.series[0].points] == counts.tolist()
+    drawn = chart.draw(figure, {})
+    assert drawn.svg.count("<use") >= 200
+
+
+def test_each_variation_changes_one_thing() -> None:
+    """And the same runs serve those that change only how fits are taken."""
+    for base in (TEXT, CLOSEST):
+        for variation in sensitivity.variations(base):
+            changed = variation.of(base)
+            differ = [each for each in base.__slots__ if getattr(base, each) != getattr(changed, each)]
+            assert set(differ) <= set(variation.changed)
+            assert len(differ) + variation.own_timer + variation.at_sender <= 2
+    ticks = {each.changed.get("tick_s") for each in sensitivity.variations(CLOSEST)}
+    assert 0.1 in ticks
+    assert 0.5 not in ticks
+    runs = prepare(only=["sensitivity"]).plan.runs
+    distinct = {json.dumps(case.scenario.to_dict(), sort_keys=True) for case, _ in runs.values()}
+    assert len(distinct) == len(runs)
+
+
+# The other sections
+
+
+def test_figure_1_packet_by_packet() -> None:
+    """Nothing in it is random: the paper's rounds, and its windows that acknowledgments open."""
+    made = evaluate(prepare(scale=TINY, only=["fig-1"]))
+    (section,) = made.sections
+    (table,) = section.tables
+    counts = [int(cell.ours.value) for row in table.rows if isinstance(cell := row.cells[0], TableCell) and cell.ours]
+    assert counts[:3] == [1, 2, 3]
+    assert sum(counts) == transaction.SEGMENTS
+    assert section.drawing.startswith("<svg")
+    assert section.drawing.count("(1460)") == transaction.SEGMENTS
+    assert [finding.verdict for finding in section.findings] == ["holds", "holds"]
+
+
+def test_ways_to_send() -> None:
+    setting = Setting(trials=SMALL)
+    wide, four = alternatives.WINDOW, alternatives.PARALLEL
+    assert wide.assumed(setting).sender == "reno / full / iw=3"
+    assert four.point(32_000, 0.05).size == 8000
+    for way in alternatives.WAYS:
+        scenario = way.case(setting, 32_000, 0.0).scenario
+        _core.Simulation(scenario.to_json(), seed=1)
+        (transfers,) = scenario.workload
+        assert isinstance(transfers, Transfers)
+        assert len(transfers.sizes) == 2 * alternatives.FLOWS, "nothing is random without loss"
+    assert all(size % alternatives.FLOWS == 0 for size in alternatives.SIZES)
+
+
+def test_waiting_is_a_share_of_the_time_after_the_handshake() -> None:
+    found = trials(
+        [1.07, 2.07, 9.0], waited_s=[0.5, 1.0, 0.0], syn_timeouts=[0, 0, 1], segments=[7, 9, 8], timeouts=[0, 2, 1]
+    )
+    seen = Seen(point=Point(), assumed=TEXT, trials=found)
+    share, segments = explanations.waiting(seen), explanations.between(seen)
+    assert share is not None
+    assert segments is not None
+    assert share.value == pytest.approx(0.5)
+    assert segments.value == 8.0
+
+
+def test_table_1() -> None:
+    assert [sample.name for sample in paper.TABLE_1] == [host.name for host in paper.HOSTS]
+    assert [sample.ping_ms for sample in paper.TABLE_1] == [108, 50, 62, 109]
+    assert [sample.sustained_kb for sample in paper.TABLE_1] == [200, 470, 350, 200]
+    for path in paths.PATHS:
+        assumed = path.assumed(Setting(), line=True)
+        scenario = network(path.point(4000), assumed, trials=2)
+        _core.Simulation(scenario.to_json(), seed=1)
+        rates = {link.name: link.rate for link in scenario.link}
+        assert rates["up"] == "100Mb/s"
+        assert rates["on"] == rates["back"] == assumed.line
+        assert path.assumed(Setting(), line=False).line is None
+
+
+def test_losses_in_runs() -> None:
+    (_, on, _, down) = network(Point(), replace(TEXT, burst=2.0), trials=1).link
+    assert on.loss == down.loss == BurstLoss(probability=0.05, run=2.0)
+
+
+# The evaluation
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return evaluate(prepare(scale=TINY, only=["fig-5", "fig-7", "fig-14", "loss-back"]))
+
+
+def test_a_report_of_some_figures(report: Report) -> None:
+    figures = {figure.key: figure for section in report.sections for figure in section.figures}
+    assert set(figures) == {"fig-5", "fig-7", "fig-14", "loss-back"}
+    names = [series.label for series in figures["fig-7"].series]
+    assert names[:4] == ["minimum", "median", "mean", "80 %"]
+    median = figures["fig-7"].series[1]
+    assert [point.x for point in median.points] == list(simulated.SMALL)
+    assert all(point.y is not None and point.y.runs == SMALL for point in median.points)
+    jsonschema.validate(report.to_dict(), schema("evaluation"))
+    keys = [finding.key for section in report.sections for finding in section.findings]
+    assert len(keys) == len(set(keys))
+    assert {"fig-7-short", "fig-7-lossless", "fig-5-mean", "fig-14-binomial"} <= set(keys)
+
+
+def test_every_headline_is_a_claim() -> None:
+    """At the smallest scale of all: every figure is made, and every claim judged."""
+    made = evaluate(prepare(scale=Scale("quick", 1, f"{simulated.duration_s(40)}s"), readings="closest"))
+    keys = {finding.key for section in made.sections for finding in section.findings}
+    assert set(module.HEADLINE) <= keys
+    shown = [figure.key for section in made.sections for figure in section.figures]
+    tables = [table.key for section in made.sections for table in section.tables]
+    assert {f"fig-{number}" for number in range(5, 17)} <= set(shown)
+    assert {"fig-1", "table-1", "sensitivity"} <= set(tables)
+    assert len({*shown, *tables}) == len(shown) + len(tables), "a data file each"
+    page(made)
+
+
+def test_keys() -> None:
+    assert prepare(only=["fig-7"]).command == "tcpsf reproduce short-flows --quick --seed 1 --only fig-7"
+    assert "--readings closest" in prepare(readings="closest").command
+    with pytest.raises(TcpsfError, match="`fig-17` is measured, not simulated"):
+        prepare(only=["fig-17"])
+    with pytest.raises(TcpsfError, match="no figure or table is called `fig-4`"):
+        prepare(only=["fig-4"])
+
+
+def test_every_sweep_has_the_ends_that_the_paper_gives() -> None:
+    ends = {sweep.number: (sweep.values[0], sweep.values[-1]) for sweep in sweeps.SWEEPS}
+    assert ends == {
+        7: (500, 32_000), 8: (32_000, 512_000), 9: (400, 3200), 10: (0.005, 0.4), 11: (0.01, 0.15),
+        12: (0.0001, 0.02), 13: (0.0001, 0.02),
+    }  # fmt: skip
+
+
+def test_the_command_goes_on_from_finished_runs(tcpsf: Command, tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    words = ("reproduce", "short-flows", "--only", "loss-back", "--out", str(out))
+    first = tcpsf(*words)
+    assert first.status == 0, first.err
+    assert "A little more loss on the way back" in first.out
+    assert {path.name for path in out.iterdir()} == {
+        ".runs", "data", "provenance.json", "report.json", "short-flows.html",
+    }  # fmt: skip
+    assert (out / "data" / "loss-back.parquet").exists()
+    again = tcpsf(*words, "--force", "--json")
+    assert again.status == 0, again.err
+    assert json.loads(again.out)["provenance"]["jobs"] == 3
+
+
+def test_live_figures_are_named(tcpsf: Command, tmp_path: Path) -> None:
+    answer = tcpsf("reproduce", "short-flows", "--only", "fig-18", "--out", str(tmp_path / "report"))
+    assert answer.status == 2
+    assert "tcpsf reproduce short-flows live" in answer.err
+    refused = tcpsf("reproduce", "short-flows", "--only", "fig-7", "live")
+    assert "`--only` belongs to the whole evaluation, not to `live`" in refused.err
