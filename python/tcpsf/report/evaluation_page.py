@@ -36,6 +36,7 @@ def page(report: Report) -> str:
     tables = [table for section in report.sections for table in section.tables]
     findings = [finding for section in report.sections for finding in section.findings]
     _refuse_twins("section", [section.key for section in report.sections])
+    _refuse_twins("drawing", [each.key for section in report.sections for each in section.drawings])
     _refuse_twins("figure", [figure.key for figure in figures])
     _refuse_twins("table", [table.key for table in tables])
     known = marks.known_styles(figures)

@@ -128,7 +128,7 @@ class Rows:
     For runs of few connections, or of few samples.
     """
 
-    table: Literal["flows", "recoveries", "samples"]
+    table: Literal["flows", "recoveries", "samples", "packets"]
     columns: tuple[str, ...]
     where: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Columns of text, and what they may hold."""
