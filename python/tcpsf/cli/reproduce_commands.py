@@ -106,7 +106,7 @@ def table_1(**arguments: Any) -> None:
 @reproduce.command("packet-discard")
 @scale("48 runs of 10 s per point.", "6 runs of 10 s per point.")
 @_only(
-    "fig-3, fig-6 to fig-9, fig-12 to fig-18, fig-20, fig-20-fine, policies, "
+    "fig-1 to fig-4, fig-6 to fig-9, fig-12 to fig-20, fig-20-fine, loss-spacing, sack-timeouts, policies, "
     "recovery-bound, sensitivity, packets, queues, padding, framing-atm."
 )
 @readings("TCP's timer as the paper's text has it (tick 500 ms), or as its Fig. 17 shows it (100 ms).")
