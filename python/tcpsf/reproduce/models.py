@@ -15,7 +15,7 @@ from tcpsf.models import packet_discard as pd
 from tcpsf.models import short_flows as sf
 from tcpsf.models import smart_framing as small
 from tcpsf.models.sender import Detection
-from tcpsf.report import model_sheets
+from tcpsf.report import chains, model_sheets
 from tcpsf.report.evaluation import Axis, Figure, PublishedPoint, Report, Section, Series
 from tcpsf.report.model import LOSS, line, report
 from tcpsf.reproduce.judge import (
@@ -132,6 +132,7 @@ def _small_window() -> Section:
         key="small-window",
         title="The small-window region",
         text=(f"The Markov chains of section V, with misprints corrected. {DOCUMENTED}",),
+        drawings=tuple(map(chains.drawing, model_sheets.small_window_chains(loss=FIG_13_LOSS).chains)),
         figures=(fig_12, net, fig_13, fig_15),
         findings=tuple(_small_window_claims()),
         why=(
