@@ -56,6 +56,16 @@ def model_report(*, command: str) -> Report:
     )
 
 
+def model_section(key: str, *, command: str) -> Report:
+    """One paper's section of `model_report` as a report of its own, by the section's key."""
+    made = model_report(command=command)
+    (section,) = (section for section in made.sections if section.key == key)
+    title = f"Closed models: {section.title[0].lower()}{section.title[1:]}"
+    found = [each.key for each in section.findings]
+    main = [key for key in HEADLINE if key in found]
+    return report([section], title=title, subtitle=made.subtitle, command=command, headline=main)
+
+
 def _small_window() -> Section:
     classic = small.classic(LOSSES)
     framed = {
