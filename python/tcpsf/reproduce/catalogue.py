@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +18,7 @@ from tcpsf.errors import TcpsfError, nearest
 if TYPE_CHECKING:
     from tcpsf.reproduce.evaluation import Evaluation
     from tcpsf.reproduce.exhibit import Exhibit
+    from tcpsf.reproduce.plan import Scale
 
 Kind = Literal["simulated", "closed", "live"]
 
@@ -122,12 +123,17 @@ def prepare(paper: str, *, scale: Any = "quick", seed: int = 1) -> Evaluation:
     return wanted
 
 
+def scales(paper: str) -> Mapping[str, Scale]:
+    """Return the scales of the paper's simulated report, by name."""
+    found: Mapping[str, Scale] = importlib.import_module(f"{_package(paper)}.evaluation").SCALES
+    return found
+
+
 def exhibits(paper: str) -> tuple[Exhibit, ...]:
     """Return the exhibits of the paper's simulated report, without planning its runs."""
     if not has_simulations(paper):
         return ()
-    quick = importlib.import_module(f"{_package(paper)}.evaluation").SCALES["quick"]
-    return prepare(paper, scale=replace(quick, runs=0)).exhibits
+    return prepare(paper, scale=replace(scales(paper)["quick"], runs=0)).exhibits
 
 
 def keys(paper: str) -> tuple[str, ...]:
