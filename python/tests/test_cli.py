@@ -39,6 +39,7 @@ def schema(name: str) -> Any:
         ["proxy"],
         ["demo"],
         ["reproduce"],
+        ["reproduce", "all"],
         ["reproduce", "packet-discard"],
         ["reproduce", "smart-framing"],
         ["reproduce", "santa-cruz"],

@@ -131,3 +131,40 @@ def test_bad_input(tcpsf: Command, arguments: list[str], told: str) -> None:
     assert (answer.status, answer.out) == (2, "")
     assert told in answer.err
     assert "\nhint: " in answer.err
+
+
+def test_chains_of_the_small_window(tcpsf: Command, tmp_path: Path) -> None:
+    """The matrix that is printed is the model's: every row but the exit's adds up to one, and sums up to the model."""
+    out = tmp_path / "page"
+    answer = tcpsf("model", "smart-framing", "--chain", "--loss", "0.1", "--rtt", "100ms", "--json", "--out", out)
+    assert answer.status == 0, answer.err
+    found = json.loads(answer.out)
+    jsonschema.validate(found, schema("chain"))
+    assert [(each["sender"], each["figure"]) for each in found["chains"]] == [
+        ("classic", "Fig. 9"),
+        ("fs", "Fig. 10"),
+        ("vs", "Fig. 11"),
+    ]
+    passages = (small.classic(0.1, rtt=0.1), small.fixed_size(0.1, rtt=0.1), small.variable_size(0.1, rtt=0.1))
+    for each, passage in zip(found["chains"], passages, strict=True):
+        assert [sum(row) for row in each["transition"]] == pytest.approx([1.0] * (len(each["states"]) - 1) + [0.0])
+        duration = sum(state["visits"] * state["time_s"] for state in each["states"])
+        assert duration == pytest.approx(float(passage.duration_s))
+    page = (out / "model.html").read_text(encoding="utf-8")
+    for number in (9, 10, 11):
+        assert f'<figure id="drawing-fig-{number}">' in page
+    # Of Classic's seven states three belong to other settings, and no passage visits them.
+    assert ">S2FR1<" not in page
+    assert page.count('class="state TO"') == 1 + 1 + 9
+
+
+def test_chains_as_text(tcpsf: Command) -> None:
+    answer = tcpsf("model", "smart-framing", "--chain")
+    assert answer.status == 0
+    assert "loss=0.05" in answer.out
+    assert "S2 → TO 0.0975, S4 0.9025" in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 100
+    several = tcpsf("model", "smart-framing", "--chain", "--loss", "0.1,0.2")
+    assert several.status == 2
+    assert "give one" in several.err
+    assert tcpsf("model", "smart-framing", "--chain", "--net").status == 2

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,13 +17,14 @@ from conftest import REPOSITORY, Answer
 from plus_minus import plus_minus
 from test_cli import schema
 
-from tcpsf import Scenario, TcpsfError, _core
+from tcpsf import Scenario, TcpsfError, _core, run
 from tcpsf.models import packet_discard as model
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.report.evaluation import Report
+from tcpsf.report.evaluation_page import page
 from tcpsf.reproduce import Scale, judge
-from tcpsf.reproduce.packet_discard import SCALES, evaluate, prepare
+from tcpsf.reproduce.packet_discard import SCALES, evaluate, prepare, spacing
 from tcpsf.reproduce.packet_discard import evaluation as module
 from tcpsf.reproduce.packet_discard import exhibit as measures
 from tcpsf.reproduce.packet_discard.traces import CURVES, EVERY
@@ -38,7 +41,9 @@ FIGURES = {f"fig-{number}" for number in (3, 6, 7, 8, 9, 12, 13, 14, 15, 16, 17)
     "fig-14-long",
     "fig-18-bpd",
     "fig-18-epd",
+    "loss-spacing",
 }
+DRAWINGS = {"fig-1", "fig-2", "fig-4", "fig-19"}
 TABLES = {
     "fig-20-fine",
     "packets-reno",
@@ -52,6 +57,7 @@ TABLES = {
     "queues-fs",
     "padding",
     "framing-atm",
+    "sack-timeouts",
 }
 
 
@@ -200,6 +206,57 @@ def test_what_is_watched_is_part_of_a_run_s_name() -> None:
     assert len(keys) == 4
 
 
+# Losses from one window
+
+
+@pytest.mark.parametrize("window", range(4, 11))
+def test_the_simulator_repairs_what_the_equations_say(window: int) -> None:
+    """Section 2.2: a flow of the simulator times out for exactly those patterns for which the played sender does."""
+    patterns = [lost for count in (1, 2, 3) for lost in itertools.combinations(range(window), count)]
+    for lost in patterns:
+        (timeouts,) = run(networks.window_scenario(window, lost), seed=1).flows["timeouts"]
+        assert (timeouts == 0) == model.reno_recovers(window, lost), lost
+
+
+def test_distances_of_losses() -> None:
+    for law, least, most in (("regular", 16, 16), ("spaced", 8, 24), ("random", 1, 1500)):
+        masks = [spacing.mask(law, 16, number) for number in range(spacing.FLOWS)]
+        lost = [[at for at, gone in enumerate(mask) if gone] for mask in masks]
+        gaps = [b - a for places in lost for a, b in itertools.pairwise(places)]
+        assert min(gaps) >= least
+        assert max(gaps) <= most
+        assert math.fsum(gaps) / len(gaps) == pytest.approx(16, rel=0.1)
+        assert min(places[0] for places in lost) >= spacing.BEGIN
+        assert max(places[-1] for places in lost) < spacing.SEGMENTS - spacing.END
+        assert masks[0] == spacing.mask(law, 16, 0) != masks[1]
+
+
+def test_patterns_that_keep_a_distance() -> None:
+    """W = 24: at 21 or more there are 24 single losses and 6 pairs; at W/2 = 4 of 8, nine of ten pairs time out."""
+    assert spacing.conservative(24) == 21
+    assert spacing.timed_out([24], spacing.conservative) == ([], 24 + 6)
+    bad, count = spacing.timed_out([8], spacing.half)
+    assert (len(bad), count) == (9, 8 + 10)
+    assert "8 {0, 7}" not in bad, "the exception to (2)"
+
+
+def test_what_a_ladder_shows(report: Report) -> None:
+    """The numbers are those of the window's segments, and what is sent again is what was lost."""
+    (figure_4,) = (each for each in report.sections[0].drawings if each.key == "fig-4")
+    for number in (0, 21, 22):
+        assert re.search(rf'<text class="lost-text"[^>]*>{number}</text>', figure_4.svg)
+        assert re.search(rf'<text class="again-text"[^>]*>{number}</text>', figure_4.svg)
+    assert figure_4.svg.count("fast retransmit</text>") == 3
+    assert "timeout</text>" not in figure_4.svg
+    shown = page(report)
+    for key in DRAWINGS:
+        assert f'<figure id="drawing-{key}">' in shown
+        assert f'href="#drawing-{key}"' in shown
+    by_key = {finding.key: finding for section in report.sections for finding in section.findings}
+    assert {by_key[f"{key}-repaired"].verdict for key in DRAWINGS} == {"holds"}
+    assert "timeout" in by_key["fig-19-repaired"].ours
+
+
 # The evaluation
 
 
@@ -213,8 +270,14 @@ def report() -> Report:
 def test_every_figure_and_table_is_there(report: Report) -> None:
     figures = [figure for section in report.sections for figure in section.figures]
     tables = [table for section in report.sections for table in section.tables]
+    made = [key for each in report.exhibits for key in (*each.drawings, *each.figures, *each.tables)]
+    assert Counter(made) == Counter({*FIGURES, *TABLES, *DRAWINGS})
+    judged = [key for each in report.exhibits for key in each.findings]
+    assert Counter(judged) == Counter(each.key for section in report.sections for each in section.findings)
     assert Counter(each.key for each in figures) == Counter(FIGURES)
     assert Counter(each.key for each in tables) == Counter(TABLES)
+    drawings = [drawing for section in report.sections for drawing in section.drawings]
+    assert Counter(each.key for each in drawings) == Counter(DRAWINGS)
     by_key = {figure.key: figure for figure in figures}
     gaps = [len(by_key[key].series) - 1 for key in ("fig-12", "fig-12-long")]
     assert sum(gaps) == len(paper.GAPS)
@@ -275,4 +338,4 @@ def test_command(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (tmp_path / "out" / "packet-discard.html").is_file()
     data = json.loads(tcpsf(*words, "--json", "--force").out)
     jsonschema.validate(data, schema("evaluation"))
-    assert tcpsf("reproduce", "packet-discard", "--only", "fig-2", "--out", tmp_path / "no").status == 2
+    assert tcpsf("reproduce", "packet-discard", "--only", "fig-5", "--out", tmp_path / "no").status == 2

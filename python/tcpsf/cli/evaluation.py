@@ -55,6 +55,13 @@ def _scale(full: bool) -> Literal["quick", "full"]:
 
 def _command(wanted: Evaluation, name: str, *, workers: int | None, json: bool, out: Path, force: bool) -> None:
     """Make the report, print what it finds and write it; ``name`` is the page's."""
+    report = made(wanted, name, workers=workers, out=out, force=force)
+    say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report))
+    talk(f"\nThe report: {(out / name).resolve().as_uri()}")
+
+
+def made(wanted: Evaluation, name: str, *, workers: int | None, out: Path, force: bool) -> Report:
+    """Make the report, write it to ``out`` and return it; ``name`` is the page's."""
     for seed in wanted.plan.seeds:
         checked_seed(seed)
     workshop = Workshop(out, replace=force)
@@ -62,8 +69,7 @@ def _command(wanted: Evaluation, name: str, *, workers: int | None, json: bool, 
         report = evaluate(wanted, store=Store(workshop.kept), workers=workers, progress=progress, found=found)
     with workshop.results() as folder:
         write(report, folder, name)
-    say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report))
-    talk(f"\nThe report: {(out / name).resolve().as_uri()}")
+    return report
 
 
 def write(report: Report, folder: Path, name: str) -> None:

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tcpsf.cli.output import MARK, put_json, results_folder, say, talk
+from tcpsf.errors import TcpsfError
 from tcpsf.report import model_sheets
+from tcpsf.report.chains import SOURCE
+from tcpsf.report.chains import as_text as chains_as_text
 from tcpsf.report.evaluation import Report
 from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_findings
@@ -25,6 +28,42 @@ def show(make: Callable[..., Sheet], *, json: bool, out: Path | None, force: boo
         report = make_report([sheet.section()], title=sheet.title, subtitle=sheet.source, command=line)
         _write(report, out, sheet.to_dict(), force=force)
     say(json_format.dumps(sheet.to_dict(), indent=2) if json else as_text(sheet))
+    _told(out)
+
+
+CHAIN_LOSS = 0.05
+"""The loss probability for which chains are shown where none is given."""
+
+
+def chains(
+    *,
+    loss: tuple[float, ...],
+    chosen: bool,
+    net: bool,
+    json: bool,
+    out: Path | None,
+    force: bool,
+    line: str,
+    **arguments: Any,
+) -> None:
+    """Print the chains of the small-window region and, if asked, write a page that draws them.
+
+    ``chosen`` says whether ``loss`` was given on the command line.
+    """
+    if chosen and len(loss) != 1:
+        raise TcpsfError(
+            f"cannot show the chains for {len(loss)} loss probabilities", hint="with `--chain`, give one: `--loss 0.05`"
+        )
+    if net:
+        raise TcpsfError(
+            "cannot use `--net` with `--chain`", hint="a chain has the same states with and without headers"
+        )
+    found = model_sheets.small_window_chains(loss=loss[0] if chosen else CHAIN_LOSS, **arguments)
+    if out is not None:
+        section = found.section()
+        report = make_report([section], title="TCP Smart Framing: chains", subtitle=SOURCE, command=line)
+        _write(report, out, found.to_dict(), force=force)
+    say(json_format.dumps(found.to_dict(), indent=2) if json else chains_as_text(found))
     _told(out)
 
 

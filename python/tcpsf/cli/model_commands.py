@@ -132,15 +132,23 @@ def _written(value: Any, kind: click.ParamType[Any]) -> str:
     help="Rewards as printed, or with the new segments before a loss.",
 )
 @click.option("--net", is_flag=True, help="Throughput without headers.")
+@click.option("--chain", is_flag=True, help="States and transitions of Figs. 9 to 11 for one loss (default 0.05).")
 @as_json
 @page
 @force()
-def smart_framing(**arguments: Any) -> None:
+@click.pass_context
+def smart_framing(context: click.Context, /, *, chain: bool, **arguments: Any) -> None:
     """The small-window region of Smart Framing.
 
     Throughput, gain and waste of Classic TCP, VS-TCP-SF and FS-TCP-SF (Mellia, Meo, Casetti 2005, section V).
     """
-    _show("smart_framing", arguments)
+    if not chain:
+        _show("smart_framing", arguments)
+        return
+    from tcpsf.cli import model as work
+
+    chosen = context.get_parameter_source("loss") is click.core.ParameterSource.COMMANDLINE
+    work.chains(chosen=chosen, line=_line(), **arguments)
 
 
 @model.command("short-flow")

@@ -34,10 +34,23 @@ def _words(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
     return words
 
 
-def _only(keys: str) -> Option:
+class _Keys(click.Option):
+    """An option whose help lists the keys of a paper's figures and tables, which are looked up when it is shown."""
+
+    paper = ""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the option and its text."""
+        from tcpsf.reproduce.catalogue import keys
+
+        self.help = f"These figures and tables alone: {', '.join(keys(self.paper))}."
+        return super().get_help_record(ctx)
+
+
+def _only(paper: str) -> Option:
     """Make the option that chooses among a report's parts."""
-    text = f"These figures and tables alone: {keys}"
-    return click.option("--only", metavar="KEY,...", multiple=True, callback=_words, help=text)
+    of_paper = type("_KeysOfPaper", (_Keys,), {"paper": paper})
+    return click.option("--only", cls=of_paper, metavar="KEY,...", multiple=True, callback=_words)
 
 
 def _report(name: str) -> Option:
@@ -59,7 +72,7 @@ _smart_framing_readings = readings(
 
 @reproduce.group("smart-framing", cls=InOrder, invoke_without_command=True)
 @scale("The paper's own scale: 8 runs of 4000 s per point.", "4 runs of 400 s per point.")
-@_only("fig-2, fig-3, fig-4, fig-5, fig-6, fig-7, fig-14, table-1, overhead, draft-table, matrix.")
+@_only("smart-framing")
 @_smart_framing_readings
 @seed
 @workers
@@ -109,12 +122,37 @@ def table_1(**arguments: Any) -> None:
     table_1(**arguments)
 
 
+@reproduce.command("all")
+@scale("The papers' own scales; about an hour on two cores.", "Smaller ones; minutes.")
+@click.option(
+    "--only",
+    metavar="PAPER,...",
+    multiple=True,
+    callback=_words,
+    help="These papers alone: smart-framing, santa-cruz, packet-discard, short-flows.",
+)
+@click.option(
+    "--live", is_flag=True, help="Also what is measured on live kernels, which needs root or namespaces of your own."
+)
+@seed
+@workers
+@as_json
+@_report("all")
+@force()
+def everything(**arguments: Any) -> None:
+    """Every figure and table of every paper, and an index of them.
+
+    Each paper's reports, one after the other, each in a folder of its own. The index lists every figure and table with
+    its link and the verdicts on the claims that rest on it, and what was not run with the reason.
+    """
+    from tcpsf.cli.everything import command
+
+    command(**arguments)
+
+
 @reproduce.command("packet-discard")
 @scale("48 runs of 10 s per point.", "6 runs of 10 s per point.")
-@_only(
-    "fig-3, fig-6 to fig-9, fig-12 to fig-18, fig-20, fig-20-fine, policies, "
-    "recovery-bound, sensitivity, packets, queues, padding, framing-atm."
-)
+@_only("packet-discard")
 @readings("TCP's timer as the paper's text has it (tick 500 ms), or as its Fig. 17 shows it (100 ms).")
 @seed
 @workers
@@ -134,10 +172,7 @@ def packet_discard(**arguments: Any) -> None:
 
 @reproduce.command("santa-cruz")
 @scale("40 runs of 10 s where the paper leaves something open.", "8 runs of 10 s there.")
-@_only(
-    "table-2, fig-8, fig-9, table-3, fig-11, table-4, fig-13, fairness, "
-    "coexistence, wireless, delayed-acks, small-window."
-)
+@_only("santa-cruz")
 @seed
 @workers
 @as_json

@@ -41,6 +41,7 @@ def tables(
     json: bool,
     out: Path,
     force: bool,
+    show: bool = True,
 ) -> None:
     """Measure a table of the Smart Framing paper, print what was found, and write it."""
     wanted = prepare(which, scale=_scale(full=full), law=loss, acks=acks, objects=objects, rate=rate, seed=seed)
@@ -49,17 +50,17 @@ def tables(
         report, cells = evaluate(wanted, measure=measure, store=store, progress=progress, found=found)
         return report, {name: cell.live for name, cell in cells.items()}
 
-    _make(make, paths=len(wanted.experiments), name=which, json=json, out=out, force=force)
+    _make(make, paths=len(wanted.experiments), name=which, json=json, out=out, force=force, show=show)
 
 
-def short_flows(*, full: bool, rate: float, seed: int, json: bool, out: Path, force: bool) -> None:
+def short_flows(*, full: bool, rate: float, seed: int, json: bool, out: Path, force: bool, show: bool = True) -> None:
     """Measure the short-flow paper's transfers, print what was found, and write it."""
     wanted = short.prepare(scale=_scale(full=full), rate=rate, seed=seed)
 
     def make(store: LiveStore, progress: Told | None, found: Found) -> Made:
         return short.evaluate(wanted, measure=measure, store=store, progress=progress, found=found)
 
-    _make(make, paths=len(wanted.experiments), name="short-flows", json=json, out=out, force=force)
+    _make(make, paths=len(wanted.experiments), name="short-flows", json=json, out=out, force=force, show=show)
 
 
 def _scale(*, full: bool) -> Literal["full", "quick"]:
@@ -67,7 +68,14 @@ def _scale(*, full: bool) -> Literal["full", "quick"]:
 
 
 def _make(
-    make: Callable[[LiveStore, Told | None, Found], Made], *, paths: int, name: str, json: bool, out: Path, force: bool
+    make: Callable[[LiveStore, Told | None, Found], Made],
+    *,
+    paths: int,
+    name: str,
+    json: bool,
+    out: Path,
+    force: bool,
+    show: bool,
 ) -> None:
     check()
     workshop = Workshop(out, replace=force)
@@ -77,6 +85,8 @@ def _make(
     with workshop.results() as folder:
         write(report, folder, page)
         _write_flows(lives, folder / DATA)
+    if not show:
+        return
     say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report, tables=True))
     talk(f"\nThe report: {(out / page).resolve().as_uri()}")
 

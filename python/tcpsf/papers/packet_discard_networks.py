@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tcpsf.papers import packet_discard as paper
-from tcpsf.scenario import Buffer, Discard, Greedy, Link, Samples, Scenario, Tcp
+from tcpsf.scenario import Buffer, Discard, Greedy, Link, MaskLoss, Samples, Scenario, Tcp, Transfers
 
 SWITCH = "switch"
 """The link that has the buffer."""
@@ -207,4 +207,78 @@ def timer_scenario(*, tick: str, least: str, duration: str = "60s") -> Scenario:
         link=tuple(links),
         workload=tuple(workloads),
         tcp=Tcp(profile="ns2", mss=paper.SEGMENT, header=f"{paper.HEADER}B", ack_every=1, tick=tick, rto_min=least),
+    )
+
+
+WINDOW = "window"
+"""The workload of `window_scenario`, and the prefix of the lines' names in `spacing_scenario`."""
+LINE_DELAY_S = 0.05
+LINE_RATE = "400kb/s"
+"""Slow enough that the segments of a window stand apart in a drawing."""
+
+
+def window_scenario(window: int, lost: Sequence[int], *, sender: str = RENO) -> Scenario:
+    """Return one flow that loses the places ``lost`` from the first window of ``window`` segments, for section 2.2.
+
+    The flow's slow start ends at ``window``, so that segment ``window`` - 1 of the flow, from 0, is place 0 of the
+    first window of that size. Nothing else is lost.
+
+    >>> scenario = window_scenario(8, (1, 4))
+    >>> scenario.link[0].loss.drops
+    '0,0,0,0,0,0,0,0,1,0,0,1'
+    """
+    mask = ["0"] * (window + max(lost))
+    for place in lost:
+        mask[window - 1 + place] = "1"
+    delay = f"{LINE_DELAY_S:g}s"
+    loss = MaskLoss(drops=",".join(mask))
+    return Scenario(
+        name="losses from one window",
+        duration="20s",
+        trace=(WINDOW,),
+        link=(
+            Link(name="there", from_="a", to="b", rate=LINE_RATE, delay=delay, loss=loss),
+            Link(name="back", from_="b", to="a", rate=LINE_RATE, delay=delay),
+        ),
+        workload=(Transfers(name=WINDOW, from_="a", to="b", sizes=(paper.SEGMENT * 6 * window,), sender=sender),),
+        tcp=_reno_tcp(ssthresh_initial=f"{paper.SEGMENT * window}B"),
+    )
+
+
+def spacing_scenario(masks: Sequence[Sequence[bool]], *, sender: str = RENO) -> Scenario:
+    """Return a flow for each mask, on a line of its own that loses its data packets where the mask says so.
+
+    >>> len(spacing_scenario([(False, True), (True,)]).workload)
+    2
+    """
+    links: list[Link] = []
+    flows = []
+    for number, mask in enumerate(masks):
+        here, there = f"from-{number}", f"to-{number}"
+        loss = MaskLoss(drops=",".join("1" if lost else "0" for lost in mask))
+        links += [
+            Link(name=f"line-{number}", from_=here, to=there, rate="10Mb/s", delay="30ms", loss=loss),
+            Link(name=f"back-{number}", from_=there, to=here, rate="10Mb/s", delay="30ms"),
+        ]
+        size = paper.SEGMENT * len(mask)
+        flows.append(Transfers(name=f"{WINDOW}-{number}", from_=here, to=there, sizes=(size,), sender=sender))
+    return Scenario(
+        name="losses at distances",
+        duration="2000s",
+        link=tuple(links),
+        workload=tuple(flows),
+        tcp=_reno_tcp(),
+    )
+
+
+def _reno_tcp(**values: Any) -> Tcp:
+    return Tcp(
+        profile="ns2",
+        mss=paper.SEGMENT,
+        header=f"{paper.HEADER}B",
+        ack_every=1,
+        tick=TICK,
+        rto_min=LEAST_TIMEOUT,
+        receive_buffer=paper.WINDOW,
+        **values,
     )

@@ -140,6 +140,19 @@ class Table(Plain):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing(Plain):
+    """A drawing that is no chart, such as a time-sequence diagram of a simulated run."""
+
+    key: str
+    title: str
+    source: str
+    """The paper and the figure in it."""
+    caption: str
+    svg: str
+    """A whole SVG element, drawn by this program; whoever draws it escapes what it is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Section(Plain):
     """What is read together."""
 
@@ -151,6 +164,7 @@ class Section(Plain):
     """Short points, set as a list after them."""
     drawing: str = ""
     """An SVG above the figures."""
+    drawings: tuple[Drawing, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -207,6 +221,19 @@ class ReportProvenance(Plain):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shown(Plain):
+    """Which parts of a report one key of ``--only`` makes, by their own keys."""
+
+    key: str
+    section: str
+    """Key of the section that they stand in."""
+    drawings: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report(Plain):
     """The whole of it."""
 
@@ -215,6 +242,8 @@ class Report(Plain):
     subtitle: str
     sections: tuple[Section, ...]
     provenance: ReportProvenance
+    exhibits: tuple[Shown, ...] = ()
+    """What each key of ``--only`` made; empty where there are no such keys."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, as ``report/schema/evaluation.json`` describes it."""

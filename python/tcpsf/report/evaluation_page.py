@@ -7,49 +7,62 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpsf.errors import TcpsfError
 from tcpsf.report import axes, chart, lying, marks, text
 from tcpsf.report.evaluation import Figure, Report, ReportProvenance, Series, Table, TableCell
 
+if TYPE_CHECKING:
+    import jinja2
+
 VERDICTS = ("holds", "does not hold", "undecided")
 
 
-def page(report: Report) -> str:
-    """Render the page."""
+def environment() -> jinja2.Environment:
+    """Return what fills the templates of pages in."""
     import jinja2
     from markupsafe import Markup
 
-    environment = jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.PackageLoader("tcpsf.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["marked"] = lambda told: Markup(_marked(told))  # noqa: S704  it escapes
-    environment.filters["plain_json"] = lambda data: Markup(_plain_json(data))  # noqa: S704  it escapes
-    environment.filters["sentence"] = _sentence
-    environment.filters["drawn"] = Markup  # SVG of `chart` and `marks`, which escape what they are told
+    made.filters["marked"] = lambda told: Markup(_marked(told))  # noqa: S704  it escapes
+    made.filters["plain_json"] = lambda data: Markup(_plain_json(data))  # noqa: S704  it escapes
+    made.filters["sentence"] = _sentence
+    made.filters["drawn"] = Markup  # SVG of `chart` and `marks`, which escape what they are told
+    return made
+
+
+def page(report: Report) -> str:
+    """Render the page."""
     figures = [figure for section in report.sections for figure in section.figures]
     tables = [table for section in report.sections for table in section.tables]
     findings = [finding for section in report.sections for finding in section.findings]
     _refuse_twins("section", [section.key for section in report.sections])
+    _refuse_twins("drawing", [each.key for section in report.sections for each in section.drawings])
     _refuse_twins("figure", [figure.key for figure in figures])
     _refuse_twins("table", [table.key for table in tables])
     known = marks.known_styles(figures)
     counts = [(verdict, sum(finding.verdict == verdict for finding in findings)) for verdict in VERDICTS]
-    return environment.get_template("evaluation.html").render(
-        report=report,
-        source=report.provenance,
-        shapes=marks.SHAPES,
-        drawings={figure.key: _draw(figure, known) for figure in figures},
-        tables={table.key: _lay(table) for table in tables},
-        claims=text.count(len(findings), "claim"),
-        verdicts=[(verdict, count) for verdict, count in counts if count],
-        facts=list(_facts(report.provenance)),
-        scenarios=text.count(len(report.provenance.scenarios), "scenario"),
+    return (
+        environment()
+        .get_template("evaluation.html")
+        .render(
+            report=report,
+            source=report.provenance,
+            shapes=marks.SHAPES,
+            drawings={figure.key: _draw(figure, known) for figure in figures},
+            tables={table.key: _lay(table) for table in tables},
+            claims=text.count(len(findings), "claim"),
+            verdicts=[(verdict, count) for verdict, count in counts if count],
+            facts=list(_facts(report.provenance)),
+            scenarios=text.count(len(report.provenance.scenarios), "scenario"),
+        )
     )
 
 

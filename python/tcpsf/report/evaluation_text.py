@@ -36,7 +36,8 @@ def _laid_out(report: Report, head: str, *, tables: bool) -> str:
     for section in report.sections:
         if tables:
             blocks += [_laid(table) for table in section.tables]
-        keys = [figure.key for figure in section.figures] + [table.key for table in section.tables]
+        keys = [drawing.key for drawing in section.drawings] + [figure.key for figure in section.figures]
+        keys += [table.key for table in section.tables]
         shown = ", ".join(keys)
         findings = [claim(finding) for finding in section.findings]
         blocks.append("\n".join([_wrapped(f"{section.title} ({shown})"), *findings]))

@@ -10,11 +10,11 @@ import bisect
 import itertools
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tcpsf.papers.smart_framing import VARIANTS
 from tcpsf.runs import run
@@ -84,12 +84,22 @@ class Flow:
     repairs: tuple[tuple[float, str], ...] = ()
     """When its sender found a loss, in seconds, and how: ``fast-retransmit``, ``timeout`` or ``syn-timeout``."""
     complete_s: float | None = None
-    """When the sender had everything acknowledged."""
+    """When the sender had everything acknowledged, or the part of it that is drawn."""
+    segment_bytes: int | None = None
+    """If given, data and acknowledgements are labelled by segment numbers, and this is a segment's payload."""
+    first_seq: int = 1
+    """Sequence number of the segment that has number 0; see ``segment_bytes``."""
+    done: str = "complete"
+    """What is written at ``complete_s``."""
 
 
 def packets_of(table: pl.DataFrame, *, flow: int = 0) -> tuple[Packet, ...]:
     """Pair the rows of a traced flow: each sending with its arrival or loss. A packet still on its way is left out."""
-    rows = [row for row in table.iter_rows(named=True) if row["flow"] == flow]
+    return paired([row for row in table.iter_rows(named=True) if row["flow"] == flow])
+
+
+def paired(rows: Sequence[Mapping[str, Any]]) -> tuple[Packet, ...]:
+    """Do the same for the rows of one flow: each a mapping from the columns of ``packets`` to values."""
     ends = {row["packet"]: row for row in rows if row["event"] != "sent"}
     found: list[Packet] = []
     highest = 1
@@ -150,7 +160,7 @@ def side_by_side(flows: Sequence[Flow], *, title: str, flight_s: float) -> str:
         parts += _panel(flow, axis, flight_s)
         parts.append("</g>")
     drawing = "\n".join(parts)
-    told = escape(f"{title}: {', '.join(map(_outcome, flows))}")
+    told = escape(f"{title}: {', '.join(_outcome(flow, axis.first) for flow in flows)}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ladder" viewBox="0 0 {width:g} {height:.0f}" '
         f'width="{width:g}" role="img" aria-label="{told}">\n<style>{STYLE}</style>\n{drawing}\n</svg>\n'
@@ -166,8 +176,8 @@ def _moments(flow: Flow) -> Iterator[float]:
         yield flow.complete_s
 
 
-def _outcome(flow: Flow) -> str:
-    return flow.name if flow.complete_s is None else f"{flow.name} complete after {flow.complete_s:.2f} s"
+def _outcome(flow: Flow, first_s: float) -> str:
+    return flow.name if flow.complete_s is None else f"{flow.name} {flow.done} after {flow.complete_s - first_s:.2f} s"
 
 
 class _Labels:
@@ -236,13 +246,13 @@ def _panel(flow: Flow, axis: _Axis, flight_s: float) -> Iterator[str]:
     for packet in flow.packets:
         yield from _lost(packet, axis, flight_s) if packet.lost else _arrow(packet, axis)
         place = labels[packet.from_sender].place
-        yield _label(packet, place(axis.y(packet.sent_s) + 4))
+        yield _label(flow, packet, place(axis.y(packet.sent_s) + 4))
         found = repairs.pop(packet.sent_s, None) if packet.again else None
         if found is not None:
             y, told = place(axis.y(packet.sent_s) + 4), found.replace("-", " ")
             yield f'<text class="again-text" x="{LEFT - 8:g}" y="{y:.1f}" text-anchor="end">{told}</text>'
     if flow.complete_s is not None:
-        told = f"complete after {flow.complete_s - axis.first:.2f} s"
+        told = f"{flow.done} after {flow.complete_s - axis.first:.2f} s"
         yield f'<text class="done" x="{(LEFT + RIGHT) / 2:g}" y="{bottom + 16:.1f}" text-anchor="middle">{told}</text>'
 
 
@@ -267,12 +277,21 @@ def _lost(packet: Packet, axis: _Axis, flight_s: float) -> Iterator[str]:
     yield f'<path class="cross" d="M{x - 5:g} {y - 5:.1f} l10 10 M{x + 5:g} {y - 5:.1f} l-10 10"/>'
 
 
-def _label(packet: Packet, y: float) -> str:
+def _label(flow: Flow, packet: Packet, y: float) -> str:
     if not packet.from_sender:
-        return f'<text x="{RIGHT + 8:g}" y="{y:.1f}">ack {packet.ack}</text>'
+        return f'<text x="{RIGHT + 8:g}" y="{y:.1f}">ack {_number(flow, packet.ack)}</text>'
     kind = ' class="lost-text"' if packet.lost else ' class="again-text"' if packet.again else ""
     told = f"{packet.seq}:{packet.seq + packet.payload} ({packet.payload})"
+    if flow.segment_bytes is not None:
+        told = _number(flow, packet.seq)
     return f'<text{kind} x="{LEFT - 8:g}" y="{y:.1f}" text-anchor="end">{told}</text>'
+
+
+def _number(flow: Flow, seq: int | None) -> str:
+    """A sequence number as it is, or as the number of the segment that begins with it."""
+    if flow.segment_bytes is None or seq is None:
+        return f"{seq}"
+    return f"{(seq - flow.first_seq) // flow.segment_bytes}"
 
 
 DELAY_S = 0.05

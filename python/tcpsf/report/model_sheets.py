@@ -13,6 +13,7 @@ from tcpsf.models import best_framing as bf
 from tcpsf.models import packet_discard as pd
 from tcpsf.models import short_flows as sf
 from tcpsf.models import smart_framing as small
+from tcpsf.report.chains import Chains, Named
 from tcpsf.report.evaluation import Axis, Figure
 from tcpsf.report.model import LOSS, Column, Sheet, bar, line
 
@@ -72,6 +73,40 @@ def smart_framing(
                 ("classic", "Classic", classic), ("vs", "VS-TCP-SF", variable), ("fs", "FS-TCP-SF", fixed))}),
     )  # fmt: skip
     return _sheet("smart-framing", "The small-window region", MELLIA, arguments, columns, values, figures)
+
+
+def small_window_chains(
+    *,
+    loss: float,
+    law: small.Law = "linear",
+    segments: int = 4,
+    threshold: int = 4,
+    alpha: float = 1.32,
+    rtt: float = 0.2,
+    rto: float = 1.5,
+    mss: float = 1460.0,
+    overhead: float = 40.0,
+    reading: Literal["A", "B"] = "A",
+    wait: small.Wait = "last",
+    counted: small.Counted = "printed",
+) -> Chains:
+    """The chains of Figs. 9 to 11 for one loss probability."""
+    path = {"rtt": rtt, "rto": rto, "mss": mss, "overhead": overhead}
+    classic = small.classic(loss, threshold=threshold, reading=reading, wait=wait, **path)
+    fixed = small.fixed_size(loss, law=law, segments=segments, threshold=threshold, wait=wait, counted=counted, **path)
+    variable = small.variable_size(loss, law=law, alpha=alpha, segments=segments, wait=wait, counted=counted, **path)
+    return Chains(
+        arguments={
+            "loss": loss, "law": law, "segments": segments, "threshold": threshold, "alpha": alpha, "rtt_s": rtt,
+            "rto_s": rto, "mss_bytes": mss, "overhead_bytes": overhead, "reading": reading, "wait": wait,
+            "counted": counted,
+        },
+        chains=(
+            Named(key="classic", label="Classic TCP", figure="Fig. 9", chain=classic.chain),
+            Named(key="fs", label="FS-TCP-SF", figure="Fig. 10", chain=fixed.chain),
+            Named(key="vs", label="VS-TCP-SF", figure="Fig. 11", chain=variable.chain),
+        ),
+    )  # fmt: skip
 
 
 def short_flow(

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from tcpsf import _core
 from tcpsf.errors import TcpsfError, nearest
 from tcpsf.report.conclusion import conclude
-from tcpsf.report.evaluation import Report, ReportProvenance, Section
-from tcpsf.reproduce.exhibit import Exhibit
-from tcpsf.reproduce.plan import Plan, Runs, Scale, make, plan
+from tcpsf.report.evaluation import Report, ReportProvenance, Section, Shown
+from tcpsf.reproduce.exhibit import Exhibit, Part
+from tcpsf.reproduce.plan import Plan, Scale, make, plan
 from tcpsf.reproduce.store import Store
 from tcpsf.runs import Progress
 
@@ -97,7 +97,8 @@ def evaluate(
     """
     started, began = datetime.now(UTC), time.monotonic()
     runs = make(evaluation.plan, store=store, workers=workers, progress=progress, found=found)
-    sections = _sections(evaluation, runs)
+    parts = {exhibit.key: exhibit.build(runs) for exhibit in evaluation.exhibits}
+    sections = _sections(evaluation, parts)
     scale = evaluation.scale
     return Report(
         title=evaluation.title,
@@ -118,14 +119,15 @@ def evaluate(
             seconds=round(time.monotonic() - began, 1),
             jobs=len(evaluation.plan.runs),
         ),
+        exhibits=tuple(_shown(exhibit, parts[exhibit.key]) for exhibit in evaluation.exhibits),
     )
 
 
-def _sections(evaluation: Evaluation, runs: Runs) -> tuple[Section, ...]:
+def _sections(evaluation: Evaluation, parts: Mapping[str, Part]) -> tuple[Section, ...]:
     sections = []
     for heading in evaluation.headings:
-        parts = [exhibit.build(runs) for exhibit in evaluation.exhibits if exhibit.section == heading.key]
-        if parts:
+        here = [parts[exhibit.key] for exhibit in evaluation.exhibits if exhibit.section == heading.key]
+        if here:
             sections.append(
                 Section(
                     key=heading.key,
@@ -133,13 +135,24 @@ def _sections(evaluation: Evaluation, runs: Runs) -> tuple[Section, ...]:
                     text=heading.text,
                     items=heading.items,
                     why=heading.why,
-                    drawing="".join(part.drawing for part in parts),
-                    figures=tuple(figure for part in parts for figure in part.figures),
-                    tables=tuple(table for part in parts for table in part.tables),
-                    findings=tuple(finding for part in parts for finding in part.findings),
+                    drawings=tuple(drawing for part in here for drawing in part.drawings),
+                    figures=tuple(figure for part in here for figure in part.figures),
+                    tables=tuple(table for part in here for table in part.tables),
+                    findings=tuple(finding for part in here for finding in part.findings),
                 )
             )
     return tuple(sections)
+
+
+def _shown(exhibit: Exhibit, part: Part) -> Shown:
+    return Shown(
+        key=exhibit.key,
+        section=exhibit.section,
+        drawings=tuple(each.key for each in part.drawings),
+        figures=tuple(each.key for each in part.figures),
+        tables=tuple(each.key for each in part.tables),
+        findings=tuple(each.key for each in part.findings),
+    )
 
 
 def _is(word: str, key: str) -> bool:

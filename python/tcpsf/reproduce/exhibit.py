@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tcpsf import stats
-from tcpsf.report.evaluation import Figure, Point, PublishedPoint, Series, Table
+from tcpsf.report.evaluation import Drawing, Figure, Point, PublishedPoint, Series, Table
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.scenario import Scenario
@@ -17,11 +17,10 @@ from tcpsf.scenario import Scenario
 class Part:
     """What an exhibit adds to its section."""
 
+    drawings: tuple[Drawing, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
-    drawing: str = ""
-    """An SVG above the section's figures; one of a section's exhibits may have it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

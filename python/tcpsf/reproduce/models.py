@@ -15,7 +15,7 @@ from tcpsf.models import packet_discard as pd
 from tcpsf.models import short_flows as sf
 from tcpsf.models import smart_framing as small
 from tcpsf.models.sender import Detection
-from tcpsf.report import model_sheets
+from tcpsf.report import chains, model_sheets
 from tcpsf.report.evaluation import Axis, Figure, PublishedPoint, Report, Section, Series
 from tcpsf.report.model import LOSS, line, report
 from tcpsf.reproduce.judge import (
@@ -54,6 +54,16 @@ def model_report(*, command: str) -> Report:
         command=command,
         headline=HEADLINE,
     )
+
+
+def model_section(key: str, *, command: str) -> Report:
+    """One paper's section of `model_report` as a report of its own, by the section's key."""
+    made = model_report(command=command)
+    (section,) = (section for section in made.sections if section.key == key)
+    title = f"Closed models: {section.title[0].lower()}{section.title[1:]}"
+    found = [each.key for each in section.findings]
+    main = [key for key in HEADLINE if key in found]
+    return report([section], title=title, subtitle=made.subtitle, command=command, headline=main)
 
 
 def _small_window() -> Section:
@@ -132,6 +142,7 @@ def _small_window() -> Section:
         key="small-window",
         title="The small-window region",
         text=(f"The Markov chains of section V, with misprints corrected. {DOCUMENTED}",),
+        drawings=tuple(map(chains.drawing, model_sheets.small_window_chains(loss=FIG_13_LOSS).chains)),
         figures=(fig_12, net, fig_13, fig_15),
         findings=tuple(_small_window_claims()),
         why=(

@@ -9,7 +9,19 @@ from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
 from tcpsf.reproduce.evaluation import Evaluation, Heading, chosen, command_of, plan_of, scale_of, seeds_of
 from tcpsf.reproduce.exhibit import Exhibit
-from tcpsf.reproduce.packet_discard import balanced, kin, mixed, padding, sensitivity, thresholds, timers, traces
+from tcpsf.reproduce.packet_discard import (
+    balanced,
+    kin,
+    ladders,
+    mixed,
+    padding,
+    sack,
+    sensitivity,
+    spacing,
+    thresholds,
+    timers,
+    traces,
+)
 from tcpsf.reproduce.packet_discard.exhibit import Readings, Setting
 from tcpsf.reproduce.plan import Scale
 
@@ -36,7 +48,19 @@ TIMER = (
 )
 """Why results differ, found with both timers; `fig-20-fine` and `sensitivity` show it."""
 
+SPACING = (
+    "two losses from a window below 10 need the timer by equation (2) wherever they are, so that W/2 is enough for "
+    "larger windows alone; and a connection that loses as often as the rule allows has a window of 4 segments"
+)
+"""Why the rule of thumb of section 2.2 fails; `reproduce.packet_discard.spacing.NOTE` derives the second part."""
+
 SECTIONS = (
+    Heading(
+        "spacing",
+        "Losses from one window",
+        ("Which losses Reno repairs without its timer, and how far apart they must be.",),
+        why=SPACING,
+    ),
     Heading(
         "a",
         "Plain ATM, PPD and EPD: topology A",
@@ -106,10 +130,13 @@ def prepare(
 
 def _exhibits(setting: Setting, scale: Scale) -> tuple[Exhibit, ...]:
     return (
+        *ladders.exhibits(),
+        *spacing.exhibits(),
         *thresholds.exhibits(setting),
         *balanced.exhibits(setting),
         *traces.exhibits(setting),
         *mixed.exhibits(setting),
+        *sack.exhibits(setting),
         *timers.exhibits(),
         *sensitivity.exhibits(setting),
         *kin.exhibits(setting, OURS[scale.name]),

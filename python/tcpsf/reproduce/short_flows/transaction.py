@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers.short_flows_simulated import WORKLOAD, Point, network
 from tcpsf.report import ladder
-from tcpsf.report.evaluation import Row, Table, TableCell
+from tcpsf.report.evaluation import Drawing, Row, Table, TableCell
 from tcpsf.report.ladder import Flow, Packet
 from tcpsf.reproduce import judge
 from tcpsf.reproduce.exhibit import Exhibit, Part
@@ -90,7 +90,15 @@ def _part(case: Case, runs: Runs) -> Part:
     found = rounds(packets, POINT.rtt)
     needed = sum(each.ended_s <= done for each in packets)
     return Part(
-        drawing=ladder.ladder(flow, flight_s=POINT.rtt / 2).replace(' xmlns="http://www.w3.org/2000/svg"', ""),
+        drawings=(
+            Drawing(
+                key="fig-1-ladder",
+                title="Fig. 1: a transfer without loss, packet by packet",
+                source=f"{paper.SHORT}, Fig. 1",
+                caption="Time runs downwards. The sender is the server.",
+                svg=ladder.ladder(flow, flight_s=POINT.rtt / 2).replace(' xmlns="http://www.w3.org/2000/svg"', ""),
+            ),
+        ),
         tables=(
             Table(
                 key="fig-1",

@@ -1,0 +1,142 @@
+"""`tcpsf reproduce all`: the reports of all papers in one folder, and an index of them."""
+
+from __future__ import annotations
+
+import json as json_format
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tcpsf import __version__
+from tcpsf.cli.evaluation import made, write
+from tcpsf.cli.output import MARK, Workshop, put_json, say, talk
+from tcpsf.errors import TcpsfError
+from tcpsf.report import index as report_index
+from tcpsf.report.index import Index, Listed, Paper, as_text, entries, summed, told
+from tcpsf.reproduce import catalogue
+from tcpsf.reproduce.catalogue import Part
+
+PAGE = "index.html"
+NOT_ASKED = "it is measured on live kernels, which `--live` asks for"
+
+Make = Callable[[Path], None]
+"""Writes a report to a folder."""
+
+
+def command(
+    *,
+    full: bool,
+    live: bool,
+    only: Sequence[str],
+    seed: int,
+    workers: int | None,
+    json: bool,
+    out: Path,
+    force: bool,
+) -> None:
+    """Make every report, one after the other, and the index; what was finished before is not made again."""
+    papers, parts = catalogue.papers(only), catalogue.parts(only)
+    began = time.monotonic()
+    listed = []
+    workshop = Workshop(out, replace=force)
+    with workshop.work("reports", len(parts)) as found:
+        found(sum((out / part.key / MARK).is_file() for part in parts))
+        for part in parts:
+            listed.append(_listed(part, out, full=full, live=live, seed=seed, workers=workers))
+            talk(f"{part.key}: {_line(listed[-1])}")
+    index = Index(
+        version=__version__,
+        command=_command(full=full, live=live, only=only, seed=seed),
+        scale="full" if full else "quick",
+        papers=tuple(
+            Paper(
+                key=paper.key,
+                title=paper.title,
+                citations=paper.citations,
+                parts=tuple(each for each in listed if each.paper == paper.key),
+            )
+            for paper in papers
+        ),
+        seconds=round(time.monotonic() - began, 1),
+    )
+    with workshop.results() as folder:
+        (folder / PAGE).write_text(report_index.page(index), encoding="utf-8")
+        put_json(folder / "index.json", index.to_dict())
+        put_json(folder / MARK, {"version": __version__, "command": index.command})
+    say(json_format.dumps(index.to_dict(), indent=2) if json else as_text(index))
+    talk(f"\nThe index: {(out / PAGE).resolve().as_uri()}")
+
+
+def _command(*, full: bool, live: bool, only: Sequence[str], seed: int) -> str:
+    words = ["tcpsf reproduce all", "--full" if full else "--quick", f"--seed {seed}"]
+    words += ["--live"] if live else []
+    words += [f"--only {','.join(only)}"] if only else []
+    return " ".join(words)
+
+
+def _line(listed: Listed) -> str:
+    if listed.status == "not run":
+        return f"not run: {listed.reason}"
+    return f"{told(listed.verdicts)}; {listed.seconds:.0f} s"
+
+
+def _listed(part: Part, out: Path, *, live: bool, **how: Any) -> Listed:
+    """Make a report in its folder below ``out`` and say what is in it, or why it was not made."""
+    began = time.monotonic()
+    folder = out / part.key
+    reason = ""
+    if part.kind == "live":
+        reason = _measured(part, folder, **how) if live else NOT_ASKED
+        page = f"{part.key.removesuffix('-live')}.html"
+    else:
+        page = f"{part.key}.html"
+        (_simulated if part.kind == "simulated" else _closed)(part, folder, page, **how)
+    words = f"tcpsf {part.words}" + ("" if part.kind == "closed" else f" --{'full' if how['full'] else 'quick'}")
+    found = () if reason else entries(json_format.loads((folder / "report.json").read_bytes()), f"{part.key}/{page}")
+    return Listed(
+        key=part.key,
+        paper=part.paper,
+        kind=part.kind,
+        what=part.what,
+        command=words,
+        status="not run" if reason else "made",
+        reason=reason,
+        page="" if reason else f"{part.key}/{page}",
+        entries=found,
+        verdicts=summed([entry.verdicts for entry in found]),
+        seconds=None if reason else round(time.monotonic() - began, 1),
+    )
+
+
+def _simulated(part: Part, folder: Path, page: str, *, full: bool, seed: int, workers: int | None) -> None:
+    wanted = catalogue.prepare(part.paper, scale="full" if full else "quick", seed=seed)
+    made(wanted, page, workers=workers, out=folder, force=True)
+
+
+def _closed(part: Part, folder: Path, page: str, **_how: Any) -> None:
+    from tcpsf.reproduce.models import model_section
+
+    workshop = Workshop(folder, replace=True)
+    with workshop.results() as staging:
+        write(model_section(part.section or "", command=f"tcpsf {part.words}"), staging, page)
+
+
+def _measured(part: Part, folder: Path, *, full: bool, seed: int, **_how: Any) -> str:
+    """Measure on live kernels; return why that was not possible, or nothing."""
+    from tcpsf.cli import testbed
+    from tcpsf.reproduce.short_flows.transfers import RATE as TRANSFER_RATE
+    from tcpsf.reproduce.smart_framing.testbed import RATE
+
+    common: dict[str, Any] = {
+        "full": full, "seed": seed, "json": False, "out": folder, "force": True, "show": False,
+    }  # fmt: skip
+    try:
+        if part.key == "short-flows-live":
+            testbed.short_flows(rate=TRANSFER_RATE, **common)
+        else:
+            which: Any = part.key
+            testbed.tables(which, loss="proportional", acks="kernel", objects=1, rate=RATE, **common)
+    except TcpsfError as error:
+        return str(error)
+    return ""

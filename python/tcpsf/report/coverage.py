@@ -1,0 +1,271 @@
+"""What of the papers is covered, and where: ``python -m tcpsf.report.coverage`` writes ``docs/reference/coverage.md``.
+
+Figures, tables and claims come from the exhibits themselves, which are made of very short runs: their titles, sources
+and claims do not depend on how long a run is. What is in the papers beside them is listed in ``coverage.toml``; whether
+what it names exists is looked up. Paths of files are relative to the source tree.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tcpsf import _core
+from tcpsf.cli.app import app
+from tcpsf.papers.smart_framing import web_scenario
+from tcpsf.report import text
+from tcpsf.report.evaluation import OWN, Report
+from tcpsf.reproduce import catalogue
+from tcpsf.reproduce.evaluation import evaluate
+from tcpsf.reproduce.models import model_section
+
+TREE = Path(__file__).resolve().parents[3]
+"""The source tree, where the package is installed from one to be edited."""
+
+SHORTEST = {"smart-framing": ("12s", "2s"), "santa-cruz": ("1s", "0s"), "packet-discard": ("1s", "0s")}
+"""Simulated time and warm-up of a run; of another paper those of its quick scale."""
+
+INTRODUCTION = """\
+# Coverage
+
+<!-- Written by `python -m tcpsf.report.coverage` from the exhibits and `python/tcpsf/report/coverage.toml`. -->
+
+What the papers have, and where it is here. An item is covered if it is implemented and, where it is
+a result, made again beside the published numbers. Whether a claim holds is another question, which
+the reports answer: a claim that does not hold is covered, too. Figures, tables and claims are those
+of the exhibits; `tcpsf reproduce all` makes all of them.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A row."""
+
+    what: str
+    place: str
+    """Where it is in the paper."""
+    here: str
+    """Where it is here, as Markdown."""
+    why: str = ""
+    """Why it is not covered; empty if it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An entry of ``coverage.toml``."""
+
+    what: str
+    place: str
+    names: tuple[str, ...]
+    """Of what it names here, each with its kind: ``py:tcpsf.run``."""
+    why: str
+
+
+KINDS = ("only", "section", "part", "claim", "py", "sender", "option", "file", "doc")
+
+
+def listed() -> dict[str, tuple[Listed, ...]]:
+    """Read the list, by paper."""
+    content = resources.files("tcpsf.report").joinpath("coverage.toml").read_text(encoding="utf-8")
+    return {
+        paper: tuple(Listed(what, place, tuple(_names(names)), why) for what, place, names, why in found["items"])
+        for paper, found in tomllib.loads(content).items()
+    }
+
+
+def _names(told: str) -> Iterator[str]:
+    """Split a list of names; those of senders have blanks in them.
+
+    >>> list(_names("file:a.py sender:reno / full / iw=1 only:p/k"))
+    ['file:a.py', 'sender:reno / full / iw=1', 'only:p/k']
+    """
+    words: list[str] = []
+    for word in told.split():
+        if words and word.partition(":")[0] in KINDS and ":" in word:
+            yield " ".join(words)
+            words = []
+        words.append(word)
+    if words:
+        yield " ".join(words)
+
+
+def exists(name: str) -> bool:
+    """Whether something that ``coverage.toml`` names is there.
+
+    >>> exists("py:tcpsf.run"), exists("py:tcpsf.nothing"), exists("sender:reno / full / iw=1")
+    (True, False, True)
+    """
+    kind, _, told = name.partition(":")
+    if kind == "only":
+        paper, _, key = told.partition("/")
+        return key in catalogue.keys(paper)
+    if kind == "section":
+        paper, _, key = told.partition("/")
+        return key in {exhibit.section for exhibit in catalogue.exhibits(paper)}
+    if kind == "claim":
+        paper, _, key = told.partition("/")
+        return any(key == finding.key for report in reports(paper).values() for finding in _findings(report))
+    if kind == "part":
+        return told in {part.key for part in catalogue.parts()}
+    if kind == "py":
+        return _is_python(told)
+    if kind == "option":
+        return _is_option(told)
+    if kind == "sender":
+        return _is_sender(told)
+    if kind in ("file", "doc"):
+        return any(TREE.glob(f"docs/{told}" if kind == "doc" else told))
+    raise ValueError(f"`{name}` is of no kind that is known: {', '.join(KINDS)}")
+
+
+def _is_python(name: str) -> bool:
+    module, _, attribute = name.rpartition(".")
+    try:
+        if hasattr(importlib.import_module(module), attribute):
+            return True
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+def _is_option(told: str) -> bool:
+    command: click.Command = app
+    for word in told.split():
+        if word.startswith("--"):
+            return any(word in parameter.opts for parameter in command.params)
+        if not isinstance(command, click.Group) or word not in command.commands:
+            return False
+        command = command.commands[word]
+    return True
+
+
+def _is_sender(name: str) -> bool:
+    try:
+        _core.Simulation(web_scenario(sender=name, duration="1s").to_json(), seed=1)
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def reports(paper: str) -> Mapping[str, Report]:
+    """Make the paper's simulated and closed reports, by the keys of their parts; runs are as short as they can be."""
+    made: dict[str, Report] = {}
+    for part in catalogue.parts([paper]):
+        if part.kind == "simulated":
+            scale = catalogue.scales(paper)["quick"]
+            if paper in SHORTEST:
+                duration, warm_up = SHORTEST[paper]
+                scale = replace(scale, duration=duration, warm_up=warm_up)
+            made[part.key] = evaluate(catalogue.prepare(paper, scale=replace(scale, runs=1)))
+        elif part.kind == "closed":
+            made[part.key] = model_section(part.section or "", command="")
+    return made
+
+
+def _findings(report: Report) -> Iterator[Any]:
+    return (finding for section in report.sections for finding in section.findings)
+
+
+def items(paper: str) -> tuple[Item, ...]:
+    """Return all rows of a paper: what is listed, then the exhibits, then their claims."""
+    rows = [_row(each) for each in listed()[paper]]
+    claims = []
+    for part, report in reports(paper).items():
+        shown = {
+            (kind, each.key): each
+            for section in report.sections
+            for kind in ("drawings", "figures", "tables")
+            for each in getattr(section, kind)
+        }
+        findings = {finding.key: finding for finding in _findings(report)}
+        for exhibit in report.exhibits:
+            here = f"`{part}` `{exhibit.key}`"
+            for kind in ("drawings", "figures", "tables"):
+                for key in getattr(exhibit, kind):
+                    each = shown[kind, key]
+                    rows.append(Item(what=each.title, place=_place(each.source), here=here))
+            claims += [_claim(findings[key], here) for key in exhibit.findings]
+        if not report.exhibits:
+            rows += [Item(what=each.title, place=_place(each.source), here=f"`{part}`") for each in shown.values()]
+            claims += [_claim(finding, f"`{part}`") for finding in findings.values()]
+    return (*rows, *claims)
+
+
+def _claim(finding: Any, here: str) -> Item:
+    return Item(what=f"Claim: {finding.claim}", place=_place(finding.source), here=here)
+
+
+def _place(source: str) -> str:
+    return "not in the paper" if source.startswith(OWN) else source
+
+
+def _row(each: Listed) -> Item:
+    missing = [name for name in each.names if not exists(name)]
+    if missing and not each.why:
+        raise ValueError(f"coverage.toml: `{each.what}` names what is not there: {', '.join(missing)}")
+    if not each.names and not each.why:
+        raise ValueError(f"coverage.toml: `{each.what}` names nothing and tells no reason")
+    here = ", ".join(_here(name) for name in each.names if name not in missing)
+    return Item(what=each.what, place=each.place, here=here, why="" if each.names and not missing else each.why)
+
+
+def _here(name: str) -> str:
+    """Say where something is, as Markdown for a page in ``docs/reference``."""
+    kind, _, told = name.partition(":")
+    if kind == "option":
+        return f"`tcpsf {told}`"
+    if kind in ("only", "claim", "section"):
+        paper, _, key = told.partition("/")
+        return f"`{paper}` `{key}`"
+    if kind == "doc":
+        return f"[{told}](../{told})"
+    if kind == "file" and not any(sign in told for sign in "*?"):
+        return f"[{told.rpartition('/')[2]}](../../{told})"
+    return f"`{told}`"
+
+
+def page() -> str:
+    """Write the page."""
+    blocks = [INTRODUCTION, _summary()]
+    for paper in catalogue.papers():
+        rows = ["| item | in the paper | here | covered |", "| --- | --- | --- | --- |"]
+        rows += [
+            f"| {_cell(item.what)} | {_cell(item.place)} | {_cell(item.here)} | {_cell(item.why) or 'yes'} |"
+            for item in items(paper.key)
+        ]
+        blocks.append(f"## {paper.title}\n\n{'; '.join(paper.citations)}.\n\n" + "\n".join(rows) + "\n")
+    return "\n".join(blocks)
+
+
+def _summary() -> str:
+    rows = ["| paper | items | of them claims | covered | not covered |", "| --- | --- | --- | --- | --- |"]
+    for paper in catalogue.papers():
+        found = items(paper.key)
+        claims = sum(item.what.startswith("Claim: ") for item in found)
+        missing = sum(bool(item.why) for item in found)
+        numbers = (len(found), claims, len(found) - missing, missing)
+        rows.append(f"| [{paper.title}](#{_anchor(paper.title)}) | {' | '.join(map(str, numbers))} |")
+    return "\n".join(rows) + "\n"
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+def _cell(told: str) -> str:
+    return text.label(told).replace("|", "\\|").replace("\n", " ")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -1,0 +1,189 @@
+"""The index of `tcpsf reproduce all`: every figure and table of every paper, with its verdicts and where it is.
+
+It is made from the data of the reports alone (``report.json``), so what a report has is in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tcpsf.report import text
+from tcpsf.report.evaluation import Plain
+from tcpsf.report.evaluation_page import environment
+
+SCHEMA = "tcpsf.index/1"
+VERDICTS = ("holds", "does not hold", "undecided")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link(Plain):
+    """A figure, table or drawing of a report."""
+
+    title: str
+    source: str
+    """The paper and the figure in it, or that it is of this project."""
+    place: str
+    """Where it is, relative to the index."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry(Plain):
+    """What one key of ``--only`` makes; of a report without keys, a section."""
+
+    key: str
+    links: tuple[Link, ...]
+    verdicts: Mapping[str, int]
+    """Claims that rest on it, by verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed(Plain):
+    """A report, or why there is none."""
+
+    key: str
+    paper: str
+    kind: Literal["simulated", "closed", "live"]
+    what: str
+    command: str
+    """What makes it alone."""
+    status: Literal["made", "not run"]
+    reason: str
+    """Why it was not run; empty otherwise."""
+    page: str
+    """Relative to the index; empty where it was not run."""
+    entries: tuple[Entry, ...]
+    verdicts: Mapping[str, int]
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paper(Plain):
+    """A paper and its reports."""
+
+    key: str
+    title: str
+    citations: tuple[str, ...]
+    parts: tuple[Listed, ...]
+
+    @property
+    def verdicts(self) -> Mapping[str, int]:
+        """Of all its reports."""
+        return summed([part.verdicts for part in self.parts])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index(Plain):
+    """All of it."""
+
+    version: str
+    command: str
+    scale: str
+    papers: tuple[Paper, ...]
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON, as ``report/schema/index.json`` describes it."""
+        return {"schema": SCHEMA, **Plain.to_dict(self)}
+
+    @property
+    def verdicts(self) -> Mapping[str, int]:
+        """Of all papers."""
+        return summed([paper.verdicts for paper in self.papers])
+
+
+def summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Add numbers of claims up by verdict."""
+    return {verdict: sum(each.get(verdict, 0) for each in counts) for verdict in VERDICTS}
+
+
+def entries(report: Mapping[str, Any], page: str) -> tuple[Entry, ...]:
+    """Return what a report shows, by the keys of ``--only``, or by section where it has none.
+
+    ``report`` is its ``report.json``, and ``page`` its page's place relative to the index.
+    """
+    links = dict(_links(report, page))
+    found = {each["key"]: each["verdict"] for section in report["sections"] for each in section["findings"]}
+    return tuple(
+        Entry(
+            key=each["key"],
+            links=tuple(links[kind, key] for kind in KINDS for key in each[f"{kind}s"])
+            or (links["section", each["section"]],),
+            verdicts=summed([Counter(found[key] for key in each["findings"])]),
+        )
+        for each in report.get("exhibits") or list(_by_section(report))
+    )
+
+
+KINDS = ("drawing", "figure", "table")
+
+
+def _links(report: Mapping[str, Any], page: str) -> Iterator[tuple[tuple[str, str], Link]]:
+    for section in report["sections"]:
+        place = f"{page}#section-{section['key']}"
+        yield ("section", section["key"]), Link(title=section["title"], source="", place=place)
+        for kind in KINDS:
+            for each in section[f"{kind}s"]:
+                place = f"{page}#{kind}-{each['key']}"
+                yield (kind, each["key"]), Link(title=each["title"], source=each["source"], place=place)
+
+
+def _by_section(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for section in report["sections"]:
+        yield {
+            "key": section["key"],
+            "section": section["key"],
+            **{f"{kind}s": [each["key"] for each in section[f"{kind}s"]] for kind in KINDS},
+            "findings": [each["key"] for each in section["findings"]],
+        }
+
+
+def page(index: Index) -> str:
+    """Render the page."""
+    return environment().get_template("index.html").render(index=index, names=NAMES, told=told, verdict_names=VERDICTS)
+
+
+NAMES = {"simulated": "simulated", "closed": "closed models", "live": "measured on live kernels"}
+
+
+def told(verdicts: Mapping[str, int]) -> str:
+    """Tell numbers of claims in words.
+
+    >>> told({"holds": 1, "does not hold": 2, "undecided": 0})
+    '1 of 3 claims holds, 2 do not, 0 undecided'
+    """
+    count, holds, fails = sum(verdicts.values()), verdicts["holds"], verdicts["does not hold"]
+    if count == 0:
+        return "no claims"
+    return (
+        f"{holds} of {text.count(count, 'claim')} {'holds' if holds == 1 else 'hold'}, "
+        f"{fails} {'does' if fails == 1 else 'do'} not, {verdicts['undecided']} undecided"
+    )
+
+
+def as_text(index: Index) -> str:
+    """Lay out every report with a line for each of its exhibits."""
+    blocks = [f"All papers, {index.scale} scale: {told(index.verdicts)}."]
+    for paper in index.papers:
+        blocks.append(f"{paper.title}: {told(paper.verdicts)}")
+        for part in paper.parts:
+            head = f"{part.what} ({NAMES[part.kind]}, `{part.command}`)"
+            if part.status == "not run":
+                blocks.append(f"{head}: not run: {part.reason}")
+                continue
+            rows = [["key", "hold", "do not", "undecided", "what"]]
+            for entry in part.entries:
+                counts = [str(entry.verdicts[verdict]) if any(entry.verdicts.values()) else "" for verdict in VERDICTS]
+                rows.append([entry.key, *counts, _clipped("; ".join(link.title for link in entry.links))])
+            blocks.append(f"{head}\n\n{text.table(rows, left=[0, 4])}")
+    return "\n\n".join(blocks)
+
+
+MOST = 60
+"""Characters of a title on a terminal."""
+
+
+def _clipped(title: str) -> str:
+    return title if len(title) <= MOST else f"{title[: MOST - 1].rstrip()}…"

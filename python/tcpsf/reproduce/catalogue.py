@@ -1,0 +1,149 @@
+"""What there is to reproduce: the papers, their reports, and the keys of the exhibits that the reports are made of.
+
+A paper is a folder of `tcpsf.reproduce`. If the folder has a module ``evaluation``, the paper's simulated report
+consists of the exhibits that ``prepare`` returns there, so an exhibit that is added there is listed here. Reports of
+what is measured on live kernels and of closed models are named in `PARTS`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from tcpsf.errors import TcpsfError, nearest
+
+if TYPE_CHECKING:
+    from tcpsf.reproduce.evaluation import Evaluation
+    from tcpsf.reproduce.exhibit import Exhibit
+    from tcpsf.reproduce.plan import Scale
+
+Kind = Literal["simulated", "closed", "live"]
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper, or one with its draft."""
+
+    key: str
+    title: str
+    sources: tuple[str, ...]
+    """Modules of `tcpsf.papers` whose ``CITATION`` names it."""
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        """How it is cited."""
+        return tuple(importlib.import_module(f"tcpsf.papers.{source}").CITATION for source in self.sources)
+
+
+PAPERS = (
+    Paper("smart-framing", "TCP Smart Framing", ("smart_framing", "smart_framing_draft")),
+    Paper("santa-cruz", "TCP Santa Cruz", ("santa_cruz",)),
+    Paper("packet-discard", "Balanced packet discard", ("packet_discard",)),
+    Paper("short-flows", "Short TCP connections", ("short_flows",)),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A report: some of the exhibits of a paper, which are made together."""
+
+    key: str
+    """Name of its folder."""
+    paper: str
+    kind: Kind
+    what: str
+    """What the papers call the figures and tables in it, or what it is."""
+    words: str
+    """The command that makes it alone, after ``tcpsf``."""
+    section: str | None = None
+    """Of a closed model: the section of `tcpsf model report`."""
+
+
+def papers(only: Sequence[str] = ()) -> tuple[Paper, ...]:
+    """Return the papers of these keys, or all; an unknown key is an error."""
+    keys = [paper.key for paper in PAPERS]
+    for word in only:
+        if word not in keys:
+            near = nearest(word, keys)
+            hint = f"did you mean `{near}`?" if near else f"there are: {', '.join(f'`{key}`' for key in keys)}"
+            raise TcpsfError(f"no paper is called `{word}`", hint=hint)
+    return tuple(paper for paper in PAPERS if not only or paper.key in only)
+
+
+def parts(only: Sequence[str] = ()) -> tuple[Part, ...]:
+    """Return the reports of some papers, or of all: each paper's simulated one, closed models, live measurements.
+
+    >>> [part.key for part in parts(["packet-discard"])]
+    ['packet-discard', 'packet-discard-models']
+    """
+    found = []
+    for paper in papers(only):
+        if has_simulations(paper.key):
+            what = "simulated figures and tables"
+            words = f"reproduce {paper.key}"
+            found.append(Part(key=paper.key, paper=paper.key, kind="simulated", what=what, words=words))
+        found += [part for part in OTHERS if part.paper == paper.key]
+    return tuple(found)
+
+
+def _closed(paper: str, section: str, what: str) -> Part:
+    return Part(key=f"{paper}-models", paper=paper, kind="closed", what=what, words="model report", section=section)
+
+
+OTHERS = (
+    _closed("smart-framing", "small-window", "Figs. 9 to 13 and 15"),
+    Part(key="table-2", paper="smart-framing", kind="live", what="Table II", words="reproduce smart-framing table-2"),
+    Part(key="table-3", paper="smart-framing", kind="live", what="Table III", words="reproduce smart-framing table-3"),
+    _closed("packet-discard", "packet-discard", "equations (1) to (4)"),
+    _closed("short-flows", "short-flows", "Fig. 2, equations (1) and (2)"),
+    Part(
+        key="short-flows-live",
+        paper="short-flows",
+        kind="live",
+        what="Figs. 17 to 20",
+        words="reproduce short-flows live"
+        if importlib.util.find_spec("tcpsf.reproduce.short_flows.evaluation")
+        else "reproduce short-flows",
+    ),
+)
+"""Reports that are not made of exhibits: closed models, and what is measured."""
+
+
+def has_simulations(paper: str) -> bool:
+    """Whether the paper has a simulated report."""
+    return importlib.util.find_spec(f"{_package(paper)}.evaluation") is not None
+
+
+def prepare(paper: str, *, scale: Any = "quick", seed: int = 1) -> Evaluation:
+    """Return what the paper's simulated report needs; see ``prepare`` of its package."""
+    wanted: Evaluation = importlib.import_module(f"{_package(paper)}.evaluation").prepare(scale=scale, seed=seed)
+    return wanted
+
+
+def scales(paper: str) -> Mapping[str, Scale]:
+    """Return the scales of the paper's simulated report, by name."""
+    found: Mapping[str, Scale] = importlib.import_module(f"{_package(paper)}.evaluation").SCALES
+    return found
+
+
+def exhibits(paper: str) -> tuple[Exhibit, ...]:
+    """Return the exhibits of the paper's simulated report, without planning its runs."""
+    if not has_simulations(paper):
+        return ()
+    return prepare(paper, scale=replace(scales(paper)["quick"], runs=0)).exhibits
+
+
+def keys(paper: str) -> tuple[str, ...]:
+    """Return the keys that ``--only`` knows.
+
+    >>> "fig-18" in keys("packet-discard")
+    True
+    """
+    return tuple(exhibit.key for exhibit in exhibits(paper))
+
+
+def _package(paper: str) -> str:
+    return f"tcpsf.reproduce.{paper.replace('-', '_')}"

@@ -1,0 +1,154 @@
+"""`tcpsf reproduce all`: what it lists, what it links to, what it does not run, and how it goes on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from conftest import Answer
+from test_cli import schema
+
+from tcpsf import TcpsfError
+from tcpsf.cli import testbed
+from tcpsf.reproduce import Scale, catalogue, santa_cruz
+from tcpsf.reproduce.santa_cruz import evaluation as cruz
+
+Command = Callable[..., Answer]
+
+TINY = Scale("quick", 2, "1s")
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(santa_cruz.SCALES, "quick", TINY)
+
+
+@pytest.fixture
+def cruz_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other paper is simulated."""
+    monkeypatch.setattr(catalogue, "has_simulations", lambda paper: paper == "santa-cruz")
+
+
+def test_every_folder_of_a_paper_is_a_paper() -> None:
+    folders = {path.parent.name for path in Path(catalogue.__file__).parent.glob("*/__init__.py")}
+    assert {paper.key.replace("-", "_") for paper in catalogue.papers()} == folders
+    for paper in catalogue.papers():
+        assert paper.citations
+        assert all(isinstance(each, str) for each in paper.citations)
+    keys = [part.key for part in catalogue.parts()]
+    assert len(keys) == len(set(keys)) >= 9
+
+
+def test_keys_are_those_of_the_exhibits() -> None:
+    assert catalogue.keys("santa-cruz") == tuple(each.key for each in santa_cruz.prepare().exhibits)
+    assert all(catalogue.keys(paper.key) for paper in catalogue.papers() if catalogue.has_simulations(paper.key))
+
+
+def test_a_new_exhibit_appears_by_itself(tcpsf: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = cruz._exhibits()
+    monkeypatch.setattr(cruz, "_exhibits", lambda: (*before, replace(before[0], key="brand-new")))
+    assert catalogue.keys("santa-cruz")[-1] == "brand-new"
+    assert "brand-new" in re.sub(r"\s+", "", tcpsf("reproduce", "santa-cruz", "--help").out)
+
+
+@pytest.mark.parametrize("paper", [paper.key for paper in catalogue.papers() if catalogue.has_simulations(paper.key)])
+def test_help_lists_every_key(tcpsf: Command, paper: str) -> None:
+    told = re.sub(r"\s+", "", tcpsf("reproduce", paper, "--help").out)
+    (listed,) = re.findall(r"Thesefiguresandtablesalone:([^.]*)\.", told)
+    assert tuple(listed.split(",")) == catalogue.keys(paper)
+
+
+@pytest.mark.usefixtures("cruz_alone")
+def test_the_index_lists_and_links_everything(tcpsf: Command, tmp_path: Path) -> None:
+    out = tmp_path / "all"
+    answer = tcpsf("reproduce", "all", "--only", "santa-cruz,short-flows", "--json", "--out", out)
+    assert answer.status == 0, answer.err
+    found = json.loads(answer.out)
+    jsonschema.validate(found, schema("index"))
+    assert json.loads((out / "index.json").read_text(encoding="utf-8")) == found
+    assert [paper["key"] for paper in found["papers"]] == ["santa-cruz", "short-flows"]
+    parts = {part["key"]: part for paper in found["papers"] for part in paper["parts"]}
+    (cruz_part, models) = (parts["santa-cruz"], parts["short-flows-models"])
+    assert tuple(entry["key"] for entry in cruz_part["entries"]) == catalogue.keys("santa-cruz")
+    assert [entry["key"] for entry in models["entries"]] == ["short-flows"]
+    links = 0
+    for part in parts.values():
+        for entry in part["entries"]:
+            for link in entry["links"]:
+                file, _, place = link["place"].partition("#")
+                assert f'id="{place}"' in (out / file).read_text(encoding="utf-8"), link
+                links += 1
+    assert links >= 25
+    report = json.loads((out / "santa-cruz" / "report.json").read_text(encoding="utf-8"))
+    jsonschema.validate(report, schema("evaluation"))
+    for verdict, count in cruz_part["verdicts"].items():
+        judged = [each for section in report["sections"] for each in section["findings"]]
+        assert count == sum(each["verdict"] == verdict for each in judged)
+    page = (out / "index.html").read_text(encoding="utf-8")
+    for part in parts.values():
+        for entry in part["entries"]:
+            for link in entry["links"]:
+                assert f'href="{link["place"]}"' in page
+    assert "http" not in page.replace("http-equiv", "")
+    # Measured parts are listed although nobody asked for them.
+    assert parts["short-flows-live"]["status"] == "not run"
+    assert "`--live`" in parts["short-flows-live"]["reason"]
+    assert re.search(r"^santa-cruz: \d+ of \d+ claims hold, ", answer.err, re.MULTILINE)
+    assert "short-flows-live: not run: " in answer.err
+
+
+@pytest.mark.usefixtures("cruz_alone")
+def test_earlier_results_are_not_replaced_unless_asked(tcpsf: Command, tmp_path: Path) -> None:
+    words = ["reproduce", "all", "--only", "short-flows", "--out", tmp_path / "all"]
+    text = tcpsf(*words)
+    assert text.status == 0
+    assert text.out.startswith("All papers, quick scale: ")
+    assert tcpsf(*words).status == 2
+    assert tcpsf(*words, "--force").status == 0
+
+
+@pytest.mark.usefixtures("cruz_alone")
+def test_it_goes_on_after_an_interruption(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_words: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    words = ["reproduce", "all", "--only", "santa-cruz,short-flows", "--out", tmp_path / "all"]
+    with monkeypatch.context() as patched:
+        patched.setattr("tcpsf.cli.everything._closed", interrupted)
+        answer = tcpsf(*words)
+    assert answer.status == 130
+    assert "the same command goes on from them" in answer.err
+    assert not (tmp_path / "all" / "index.html").exists()
+    again = tcpsf(*words)
+    assert again.status == 0, again.err
+    runs, there = re.findall(r"^(\d+) runs, (\d+) of them there already$", again.err, re.MULTILINE)[0]
+    assert runs == there
+    assert (tmp_path / "all" / "index.html").is_file()
+
+
+@pytest.mark.usefixtures("cruz_alone")
+def test_what_cannot_be_measured_is_listed_with_the_reason(
+    tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_privilege() -> None:
+        raise TcpsfError("cannot make a network namespace: operation not permitted")
+
+    monkeypatch.setattr(testbed, "check", no_privilege)
+    answer = tcpsf("reproduce", "all", "--live", "--only", "short-flows", "--json", "--out", tmp_path / "all")
+    assert answer.status == 0
+    (paper,) = json.loads(answer.out)["papers"]
+    (part,) = (each for each in paper["parts"] if each["kind"] == "live")
+    assert (part["status"], part["page"], part["entries"]) == ("not run", "", [])
+    assert part["reason"] == "cannot make a network namespace: operation not permitted"
+    assert "operation not permitted" in (tmp_path / "all" / "index.html").read_text(encoding="utf-8")
+
+
+def test_an_unknown_paper(tcpsf: Command, tmp_path: Path) -> None:
+    answer = tcpsf("reproduce", "all", "--only", "santa-curz", "--out", tmp_path / "all")
+    assert answer.status == 2
+    assert "did you mean `santa-cruz`?" in answer.err
