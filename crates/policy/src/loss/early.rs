@@ -71,7 +71,7 @@ mod tests {
         (SendView { smss: SMSS, cwnd: flight, flight, flight_segments }, board)
     }
 
-    /// RFC 5827 §3.1, without SACK: ER_thresh = ⌈ownd/SMSS⌉ − 1 while ownd < 4·SMSS.
+    /// RFC 5827 §3.1, without SACK: `ER_thresh` = ⌈ownd/SMSS⌉ − 1 while ownd < 4·SMSS.
     #[test]
     fn the_threshold_by_bytes() {
         // Segments, their length, and the duplicates that are enough.
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// RFC 5827 §3.2, without SACK: ER_thresh = oseg − 1 while oseg < 4.
+    /// RFC 5827 §3.2, without SACK: `ER_thresh` = oseg − 1 while oseg < 4.
     #[test]
     fn the_threshold_by_segments() {
         for (count, enough) in [(2, Some(1)), (3, Some(2)), (4, None), (5, None)] {
