@@ -61,7 +61,7 @@ FIGURES = {
     "draft-gain",
     "matrix-gain",
 }
-TABLES = {"table-1", "bottleneck", "overhead", "draft-table", "matrix"}
+TABLES = {"table-1", "bottleneck", "limited-transmit", "overhead", "draft-table", "matrix"}
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_every_simulated_figure_and_table_is_there(report: Report) -> None:
     assert [point.x for point in by_key["fig-2"].series[0].points] == list(figures.LOADS)
     assert {series.key for series in by_key["fig-2"].series} == {"classic", "vs", "fs"}
     assert [point.x for point in by_key["fig-14-top"].series[0].points] == [str(chunk) for chunk in figures.CHUNKS]
-    assert len(by_key["fig-6"].series) == 6
+    assert len(by_key["fig-6"].series) == 12
     assert [len(series.points) for series in by_key["fig-7"].series] == [5, 5, 5, 5]  # none of a kind at one end
     assert len(by_key["matrix-gain"].series[0].points) == 4 * 2 * 2 + 4 * 2
     for table in tables:
@@ -244,7 +244,7 @@ def test_the_same_report_on_one_worker_and_from_kept_runs(tmp_path: Path) -> Non
     evaluate(prepare(scale=TINY, seed=SEED, only=["fig-6"]), store=Store(tmp_path), workers=1)
     again = evaluate(evaluation, store=Store(tmp_path), workers=1, found=heard.append)
     kept = evaluate(evaluation, store=Store(tmp_path), found=heard.append)
-    assert heard == [14, 20]
+    assert heard == [26, 32]
     assert json.dumps(without_time(again)) == json.dumps(without_time(fresh))
     assert json.dumps(without_time(kept)) == json.dumps(without_time(fresh))
 

@@ -70,6 +70,9 @@ pub enum Counting {
     /// RFC 5681 §3.1, eq. (2): an ACK adds no more than the bytes it covers.
     #[default]
     Bytes,
+    /// RFC 3465 with L = 2: an ACK adds the bytes it covers, at most two steps; one in the slow start after
+    /// a timeout. In congestion avoidance all bytes count.
+    Appropriate,
 }
 
 /// What is halved when something is lost.

@@ -7,12 +7,14 @@
 
 mod ack_window;
 mod dup_ack;
+mod early;
 mod sack;
 mod scoreboard;
 mod vegas;
 
 pub use ack_window::AckWindow;
 pub use dup_ack::DupAck;
+pub use early::EarlyRetransmit;
 pub use sack::Sack;
 pub use scoreboard::{Acked, Cut, Scoreboard};
 pub use vegas::Vegas;

@@ -1,9 +1,9 @@
 //! A combination of sender policies.
 
 use crate::congestion::{
-    AnyController, Classic, Fixed, Reno, SantaCruz, Target, Vegas, VegasThresholds, WindowRules,
+    AnyController, Classic, Counting, Fixed, Reno, SantaCruz, Target, Vegas, VegasThresholds, WindowRules,
 };
-use crate::loss::{self, AnyDetector, DupAck, Sack};
+use crate::loss::{self, AnyDetector, DupAck, EarlyRetransmit, Sack};
 use crate::recovery::{self, AnyRecovery};
 use crate::segment::{Alpha, AnySegmenter, Avoidance, FixedSize, FullSized, Regime, VariableSize};
 
@@ -20,6 +20,11 @@ pub struct SenderPolicy {
     pub loss: LossResponse,
     /// RFC 3042: the first two duplicate acknowledgments each let a new segment out.
     pub limited_transmit: bool,
+    /// RFC 5827: fewer duplicates are enough where no more can come.
+    pub early_retransmit: Option<EarlyRetransmit>,
+    /// RFC 3465: the window grows by the bytes acknowledged, up to two segments an acknowledgment in slow
+    /// start, whatever the connection's [`WindowRules`] say.
+    pub byte_counting: bool,
     /// Where to cut the stream.
     pub framing: Framing,
     /// The initial window.
@@ -108,6 +113,8 @@ impl SenderPolicy {
         congestion: Congestion::Reno,
         loss: LossResponse::Sack,
         limited_transmit: false,
+        early_retransmit: None,
+        byte_counting: false,
         framing: Framing::Full,
         initial_window: InitialWindow::Segments(1),
         loss_window: 1,
@@ -117,6 +124,8 @@ impl SenderPolicy {
     /// with another it is Reno.
     pub fn controller(&self, smss: u32, rules: WindowRules, feedback: Feedback) -> AnyController {
         let initial = self.initial_window.bytes(smss);
+        let counting = if self.byte_counting { Counting::Appropriate } else { rules.counting };
+        let rules = WindowRules { counting, ..rules };
         let reno = || Reno::new(initial, rules, Classic);
         match self.congestion {
             Congestion::SantaCruz(target) if feedback == Feedback::AckWindow => {

@@ -37,6 +37,8 @@ prop_compose! {
     pub fn sender()(
         control in select(vec!["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "reno+ackwindow", "vegas", "vegas+newreno", "vegas+sack", "santa-cruz", "fixed(n=6)+sack"]),
         limited_transmit in any::<bool>(),
+        early in select(vec!["", "", "+er", "+er-bytes"]),
+        byte_counting in any::<bool>(),
         framing in select(vec!["full", "fs", "vs"]),
         n in 2..9u8,
         min in 1..9u8,
@@ -44,8 +46,10 @@ prop_compose! {
         lw in 1..4u8,
     ) -> SenderPolicy {
         let lt = if limited_transmit { "+lt" } else { "" };
+        let early = if control.contains("ackwindow") || control == "santa-cruz" { "" } else { early };
+        let abc = if byte_counting && !control.starts_with("fixed") { "+abc" } else { "" };
         let arguments = if framing == "full" { String::new() } else { format!("(n={n}, min={min})") };
-        format!("{control}{lt} / {framing}{arguments} / iw={iw}, lw={lw}").parse().expect("a sender")
+        format!("{control}{lt}{early}{abc} / {framing}{arguments} / iw={iw}, lw={lw}").parse().expect("a sender")
     }
 }
 

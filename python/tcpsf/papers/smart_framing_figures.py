@@ -48,6 +48,16 @@ PROPOSALS = (
 )
 """Limited Transmit and an initial window of two segments, alone and with framing. The loss window stays at one."""
 
+RELATED = (
+    Proposal(key="lt-w2", label="LT + W2", sender="reno+sack+lt / full / iw=2", framing=None),
+    Proposal(key="lt-w2-vs", label="LT + W2 + VS", sender="reno+sack+lt / vs(n=4) / iw=2", framing="vs"),
+    Proposal(key="lt-w2-fs", label="LT + W2 + FS", sender="reno+sack+lt / fs(n=4) / iw=2", framing="fs"),
+    Proposal(key="lt-w3", label="LT + W3", sender="reno+sack+lt / full / iw=3", framing=None),
+    Proposal(key="er", label="ER", sender="reno+sack+er / full / iw=1", framing=None),
+    Proposal(key="abc", label="ABC, L = 2", sender="reno+sack+abc / full / iw=1", framing=None),
+)
+"""Section III-A's proposals that Fig. 6 leaves out: combinations, Early Retransmit [17], byte counting [18]."""
+
 
 @dataclass(frozen=True, slots=True)
 class Overhead:

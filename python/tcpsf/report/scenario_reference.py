@@ -37,7 +37,7 @@ How values are written:
 SENDERS = """\
 ## Senders
 
-`<congestion>[+newreno|+sack|+sack1|+ackwindow][+lt] / <segmenter> / iw=N[, lw=N]`
+`<congestion>[+newreno|+sack|+sack1|+ackwindow][+lt][+er][+abc] / <segmenter> / iw=N[, lw=N]`
 
 | part | choices |
 | --- | --- |
@@ -46,6 +46,8 @@ SENDERS = """\
 | loss recovery | without an addition as the name says (RFC 5681); `+newreno`: RFC 6582; `+sack`: RFC 6675; \
 `+sack1`: ns-2's `TCP/Sack1`; `+ackwindow`, which `santa-cruz` implies: TCP Santa Cruz |
 | `+lt` | Limited Transmit, RFC 3042 |
+| `+er`, `+er-bytes` | Early Retransmit, RFC 5827, by segments or by bytes |
+| `+abc` | Appropriate Byte Counting with L = 2, RFC 3465 |
 | segmenter | `full`: full-sized; `fs(n=4, min=4)`: FS-TCP-SF; `vs(n=4, min=4, alpha=1.32)`: VS-TCP-SF; \
 below a window of `min` full-sized segments, `n` take the place of one |
 | `iw` | initial window, 1 to 10 full-sized segments, or `rfc3390`, `rfc6928` |

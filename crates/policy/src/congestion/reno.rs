@@ -16,20 +16,22 @@ pub struct Reno<S> {
     counting: Counting,
     halving: Halving,
     slow_start: S,
+    /// The slow start at hand, if any, follows a timeout.
+    after_timeout: bool,
 }
 
 impl<S: SlowStart> Reno<S> {
     /// A window of `initial` bytes in slow start.
     pub const fn new(initial: u32, rules: WindowRules, slow_start: S) -> Self {
         let WindowRules { counting, halving, ssthresh } = rules;
-        Self { cwnd: initial, ssthresh, earned: 0, counting, halving, slow_start }
+        Self { cwnd: initial, ssthresh, earned: 0, counting, halving, slow_start, after_timeout: false }
     }
 
     /// [`CongestionController::on_ack`], by all that this controller goes by.
     #[inline]
     pub fn grow(&mut self, acked: u32, app_limited: bool, growth: Growth) {
         // RFC 5681 §3.1 has the window grow only while it is used; who counts acknowledgments doesn't look.
-        if app_limited && self.counting == Counting::Bytes {
+        if app_limited && self.counting != Counting::Acks {
             return;
         }
         match growth {
@@ -37,11 +39,13 @@ impl<S: SlowStart> Reno<S> {
             Growth::Standard { step, per_rtt } => {
                 // RFC 5681 §3.1, eq. (2), and in congestion avoidance RFC 3465 §1: an ACK earns no more than for the bytes it
                 // covers, so that a peer gains nothing by splitting its ACKs.
+                let in_slow_start = self.slow_start.is_on(self.cwnd, self.ssthresh);
                 let covered = match self.counting {
                     Counting::Acks => step,
                     Counting::Bytes => step.min(acked),
+                    Counting::Appropriate => self.appropriate(in_slow_start, step, acked),
                 };
-                if self.slow_start.is_on(self.cwnd, self.ssthresh) {
+                if in_slow_start {
                     self.widen(covered);
                 } else {
                     // RFC 5681 §3.1, eq. (3), with the fraction carried instead of dropped.
@@ -52,6 +56,19 @@ impl<S: SlowStart> Reno<S> {
                 }
             }
         }
+    }
+
+    /// RFC 3465: the bytes of an acknowledgment that count.
+    fn appropriate(&mut self, in_slow_start: bool, step: u32, acked: u32) -> u32 {
+        if !in_slow_start {
+            // §2.1: congestion avoidance counts all bytes.
+            self.after_timeout = false;
+            return acked;
+        }
+        // §2.2: L is 2·SMSS, here two of the segmenter's steps. §2.3: in the slow start after a timeout an
+        // acknowledgment may cover much that left long ago, and L is 1·SMSS.
+        let limit = if self.after_timeout { step } else { 2 * step };
+        limit.min(acked)
     }
 
     pub(super) fn widen(&mut self, bytes: u32) {
@@ -124,6 +141,7 @@ impl<S: SlowStart> CongestionController for Reno<S> {
         }
         // RFC 5681 §3.1, eq. (4) ff.: the loss window, not the initial one.
         self.cwnd = loss.loss_window;
+        self.after_timeout = true;
     }
 
     fn set_cwnd(&mut self, bytes: u32) {
@@ -215,6 +233,37 @@ mod tests {
             assert!((SMSS * 9 / 10..=SMSS).contains(&earned), "{piece}: {earned}");
         }
         assert!(after_a_round_trip(Counting::Acks, 1) > 100 * SMSS);
+    }
+
+    /// RFC 3465 §2.1 to §2.3, with L = 2: what an acknowledgment of so many bytes adds to the window.
+    #[test]
+    fn appropriate_byte_counting() {
+        let rules = WindowRules { counting: Counting::Appropriate, ..WindowRules::RFC };
+        let growth = Growth::Standard { step: SMSS, per_rtt: SMSS };
+        let grown = |reno: &mut Reno<Classic>, acked| {
+            let before = reno.cwnd();
+            reno.on_ack(&ack(acked), growth);
+            reno.cwnd() - before
+        };
+        let mut reno = Reno::new(10_000, rules, Classic);
+        for (acked, more) in [(1, 1), (1000, 1000), (1500, 1500), (2000, 2000), (3000, 2000)] {
+            assert_eq!(grown(&mut reno, acked), more, "slow start, {acked}");
+        }
+        reno.on_timeout(&sample(8000), false);
+        assert_eq!(reno.ssthresh(), 4000);
+        for (acked, more) in [(500, 500), (2000, 1000), (2000, 1000), (2000, 1000)] {
+            assert_eq!(grown(&mut reno, acked), more, "after a timeout, {acked}");
+        }
+        // 4500 bytes: congestion avoidance. An acknowledgment of the whole window earns a segment.
+        assert_eq!(grown(&mut reno, 4500), SMSS);
+        // A slow start that follows no timeout.
+        reno.set_cwnd(2000);
+        assert_eq!(grown(&mut reno, 3000), 2000);
+        // Smart Framing's step takes the place of SMSS.
+        let small = Growth::Standard { step: SMSS / 4, per_rtt: SMSS / 4 };
+        let mut framed = Reno::new(SMSS, rules, Classic);
+        framed.on_ack(&ack(SMSS), small);
+        assert_eq!(framed.cwnd(), SMSS * 3 / 2);
     }
 
     /// RFC 5681 §3.1, eq. (4): a loss leaves two segments.

@@ -189,6 +189,7 @@ impl Vegas {
         let covered = match self.counting {
             Counting::Acks => step,
             Counting::Bytes => step.min(ack.acked),
+            Counting::Appropriate => (2 * step).min(ack.acked),
         };
         let more = match self.pace {
             Pace::Hold => 0,

@@ -216,6 +216,16 @@ impl Scoreboard {
         self.marks.sacked >= threshold
     }
 
+    /// Segments that have been reported.
+    pub fn sacked_segments(&self) -> u32 {
+        self.marks.sacked
+    }
+
+    /// Sequence numbers that have been reported.
+    pub fn sacked_bytes(&self) -> u32 {
+        self.cuts.iter().filter(|cut| cut.is(Mark::Sacked)).map(Cut::len).sum()
+    }
+
     /// Marks every hole with at least `threshold` (one or more) reported segments above it as lost, and the first
     /// segment in any case when `first` is set (recovery begins with it).
     pub fn mark_lost(&mut self, threshold: u32, first: bool) {

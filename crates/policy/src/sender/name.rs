@@ -1,7 +1,7 @@
 //! Naming a combination of sender policies in text.
 //!
 //! ```text
-//! <congestion>[+newreno|+sack|+sack1|+ackwindow][+lt] / <segmenter> / iw=<window>[, lw=N]
+//! <congestion>[+newreno|+sack|+sack1|+ackwindow][+lt][+er|+er-bytes][+abc] / <segmenter> / iw=<window>[, lw=N]
 //!
 //! reno+sack / fs(n=4) / iw=1
 //! tahoe / full / iw=2
@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use super::{Congestion, Framing, InitialWindow, LossResponse, SenderPolicy};
 use crate::congestion::{Packets, Target, Translation, VegasThresholds};
+use crate::loss::EarlyRetransmit;
 use crate::segment::{Alpha, Avoidance, Regime};
 
 impl fmt::Display for SenderPolicy {
@@ -46,6 +47,14 @@ impl fmt::Display for SenderPolicy {
         }
         if self.limited_transmit {
             f.write_str("+lt")?;
+        }
+        match self.early_retransmit {
+            None => {}
+            Some(EarlyRetransmit::Segments) => f.write_str("+er")?,
+            Some(EarlyRetransmit::Bytes) => f.write_str("+er-bytes")?,
+        }
+        if self.byte_counting {
+            f.write_str("+abc")?;
         }
         write!(f, " / {}", self.framing)?;
         match self.initial_window {
@@ -123,7 +132,7 @@ pub struct ParseSenderError {
 
 impl ParseSenderError {
     /// What a name looks like, for a hint.
-    pub const EXAMPLE: &str = "a sender is `<tahoe|reno|vegas|santa-cruz|fixed(n=N)>[+newreno|+sack|+sack1|+ackwindow][+lt] / <full|fs(n=4)|vs(n=4)> / iw=<1…10>`, \
+    pub const EXAMPLE: &str = "a sender is `<tahoe|reno|vegas|santa-cruz|fixed(n=N)>[+newreno|+sack|+sack1|+ackwindow][+lt][+er|+er-bytes][+abc] / <full|fs(n=4)|vs(n=4)> / iw=<1…10>`, \
          e.g. `reno+sack / fs(n=4) / iw=1`";
 }
 
@@ -178,11 +187,25 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
             "sack1" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack1,
             "ackwindow" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::AckWindow,
             "lt" if !policy.limited_transmit => policy.limited_transmit = true,
-            "newreno" | "sack" | "sack1" | "ackwindow" | "lt" => {
+            "er" if policy.early_retransmit.is_none() => {
+                policy.early_retransmit = Some(EarlyRetransmit::Segments);
+            }
+            "er-bytes" if policy.early_retransmit.is_none() => {
+                policy.early_retransmit = Some(EarlyRetransmit::Bytes);
+            }
+            "abc" if !policy.byte_counting => policy.byte_counting = true,
+            "newreno" | "sack" | "sack1" | "ackwindow" | "lt" | "er" | "er-bytes" | "abc" => {
                 return Err(format!("`+{word}` doesn't go with what stands before it"));
             }
             other => return Err(format!("nothing is called `+{other}`")),
         }
+    }
+    if policy.early_retransmit.is_some() && policy.loss == LossResponse::AckWindow {
+        // It counts nothing: one report of something later is enough.
+        return Err("`+er` doesn't go with an ACK window".to_owned());
+    }
+    if policy.byte_counting && matches!(policy.congestion, Congestion::Fixed(_)) {
+        return Err("`+abc` doesn't go with a window that never grows".to_owned());
     }
     Ok(())
 }
@@ -365,18 +388,37 @@ mod tests {
             Just(InitialWindow::Rfc3390),
             Just(InitialWindow::Rfc6928)
         ];
-        (congestion, loss, any::<bool>(), framing, window, 1..=10u8).prop_map(
-            |(congestion, loss, limited_transmit, framing, initial_window, loss_window)| SenderPolicy {
-                // Tahoe is a name for two answers, and TCP Santa Cruz too.
-                congestion: if loss == LossResponse::Tahoe { Congestion::Reno } else { congestion },
-                loss: match congestion {
-                    Congestion::SantaCruz(_) if loss != LossResponse::Tahoe => LossResponse::AckWindow,
-                    _ => loss,
-                },
-                limited_transmit,
+        let early = prop_oneof![
+            Just(None),
+            Just(Some(EarlyRetransmit::Bytes)),
+            Just(Some(EarlyRetransmit::Segments))
+        ];
+        let more = (any::<bool>(), early, any::<bool>());
+        (congestion, loss, more, framing, window, 1..=10u8).prop_map(
+            |(
+                congestion,
+                loss,
+                (limited_transmit, early, byte_counting),
                 framing,
                 initial_window,
                 loss_window,
+            )| {
+                let santa_cruz =
+                    matches!(congestion, Congestion::SantaCruz(_)) && loss != LossResponse::Tahoe;
+                SenderPolicy {
+                    // Tahoe is a name for two answers, and TCP Santa Cruz too.
+                    congestion: if loss == LossResponse::Tahoe { Congestion::Reno } else { congestion },
+                    loss: match congestion {
+                        Congestion::SantaCruz(_) if loss != LossResponse::Tahoe => LossResponse::AckWindow,
+                        _ => loss,
+                    },
+                    limited_transmit,
+                    early_retransmit: early.filter(|_| loss != LossResponse::AckWindow && !santa_cruz),
+                    byte_counting,
+                    framing,
+                    initial_window,
+                    loss_window,
+                }
             },
         )
     }
@@ -403,6 +445,9 @@ mod tests {
         assert_eq!(five.to_string(), "santa-cruz(n=5, delta=0.05) / full / iw=2");
         let vs: SenderPolicy = "reno+newreno+lt / vs(n=4, min=4, alpha=1.32) / iw=rfc6928".parse().unwrap();
         assert_eq!(vs.to_string(), "reno+newreno+lt / vs(n=4) / iw=rfc6928");
+        let all: SenderPolicy = "reno+abc+er-bytes+sack+lt / full / iw=2".parse().unwrap();
+        assert_eq!(all.early_retransmit, Some(EarlyRetransmit::Bytes));
+        assert_eq!(all.to_string(), "reno+sack+lt+er-bytes+abc / full / iw=2");
     }
 
     #[test]
@@ -424,6 +469,9 @@ mod tests {
             ("vegas(alpha=4) / full / iw=1", "alpha, 4, is more than beta, 3"),
             ("vegas(gamma=0) / full / iw=1", "`0` is not a whole number from 1 to 64"),
             ("reno+rack / full / iw=1", "nothing is called `+rack`"),
+            ("reno+er+er-bytes / full / iw=1", "`+er-bytes` doesn't go with what stands before it"),
+            ("santa-cruz+er / full / iw=1", "`+er` doesn't go with an ACK window"),
+            ("fixed(n=4)+abc / full / iw=1", "`+abc` doesn't go with a window that never grows"),
             ("reno / fs(n=1) / iw=1", "`1` is not a whole number from 2 to 64"),
             ("reno / fs(m=4) / iw=1", "`m` means nothing here"),
             ("reno / fs(n=4,n=5) / iw=1", "`n` stands twice"),

@@ -46,7 +46,8 @@ impl Connection {
                 && !window_changed
                 // Answers to a window probe repeat themselves without a loss.
                 && !self.snd.is_probing();
-            if let Some(loss) = self.snd.duplicate(&Duplicate { exact, newly_sacked, now }, now) {
+            let duplicate = Duplicate { exact, newly_sacked, now };
+            if let Some(loss) = self.snd.duplicate(&duplicate, now, &self.config) {
                 self.begin_repair(loss);
             }
         }

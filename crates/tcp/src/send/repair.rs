@@ -91,7 +91,12 @@ impl Sender {
     }
 
     /// An acknowledgment that doesn't advance SND.UNA. Returns the loss if it gives one away.
-    pub(crate) fn duplicate(&mut self, duplicate: &Duplicate, now: Instant) -> Option<LossEvent> {
+    pub(crate) fn duplicate(
+        &mut self,
+        duplicate: &Duplicate,
+        now: Instant,
+        config: &Config,
+    ) -> Option<LossEvent> {
         let counts = duplicate.exact || duplicate.newly_sacked > 0;
         if self.repair.is_on {
             self.policies.detector.mark(&mut self.board, false);
@@ -101,10 +106,26 @@ impl Sender {
             let again = self.policies.detector.on_duplicate_in_repair(duplicate, &self.board);
             return again.then(|| self.lost_again(now));
         }
-        if !self.policies.detector.on_duplicate(duplicate, &self.board) {
+        let lost = self.policies.detector.on_duplicate(duplicate, &self.board)
+            || counts && self.retransmits_early(config);
+        if !lost {
             return None;
         }
         self.first_lost(now)
+    }
+
+    /// Whether RFC 5827 takes the duplicates that have come for enough.
+    fn retransmits_early(&self, config: &Config) -> bool {
+        let Some(early) = config.sender.early_retransmit else { return false };
+        // RFC 5827 §3.1 (2.b), §3.2 (3.b): nothing new is ready, or the peer's window does not permit it.
+        let left = self.end().distance_from(self.nxt);
+        let view = self.view();
+        let usable = self.wnd.saturating_sub(view.flight);
+        if left > 0 && usable >= left.min(self.mss_c_at(&view)) {
+            return false;
+        }
+        let duplicates = (!self.policies.sack).then(|| self.policies.detector.duplicates());
+        early.is_due(&view, duplicates, &self.board)
     }
 
     /// The detector takes the first segment for lost. Returns the loss, unless there may be none.

@@ -11,7 +11,7 @@ from tcpsf.papers import smart_framing_draft as draft
 from tcpsf.reproduce.evaluation import Evaluation, Heading, chosen, command_of, plan_of, scale_of, seeds_of
 from tcpsf.reproduce.exhibit import Exhibit
 from tcpsf.reproduce.plan import Scale
-from tcpsf.reproduce.smart_framing import buffers, load, matrix, overhead, proposals, usual
+from tcpsf.reproduce.smart_framing import buffers, load, matrix, mechanisms, overhead, proposals, usual
 from tcpsf.reproduce.smart_framing import draft as draft_exhibits
 from tcpsf.reproduce.smart_framing.exhibit import Readings, Setting
 
@@ -147,5 +147,5 @@ def prepare(
 
 
 def _exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    modules = (load, usual, proposals, buffers, overhead, draft_exhibits, matrix)
+    modules = (load, usual, proposals, mechanisms, buffers, overhead, draft_exhibits, matrix)
     return tuple(exhibit for module in modules for exhibit in module.exhibits(setting))
