@@ -7,7 +7,7 @@ mod vegas;
 
 pub use fixed::Fixed;
 pub use reno::Reno;
-pub use santa_cruz::{Packets, SantaCruz, Target, Translation};
+pub use santa_cruz::{Change, Hold, Packets, Reading, SantaCruz, Startup, Target, Translation};
 pub use vegas::{Vegas, VegasThresholds};
 
 use std::fmt;
