@@ -20,7 +20,7 @@
 
 use units::Instant;
 
-use crate::congestion::{Classic, CongestionController, Reno};
+use crate::congestion::{Classic, CongestionController, PathDelays, Reno};
 use crate::facts::{AckSample, ForwardSample, Growth, LossSample};
 
 /// A number of packets in hundredths.
@@ -79,7 +79,16 @@ pub enum Change {
     Step,
 }
 
-/// How section 3.1.2 is read where its text leaves a choice.
+/// When the retransmission timer is backed off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackOff {
+    /// From the second expiry in a row on: nothing at all has come back that could be timed.
+    Repeated,
+    /// Never: section 3.2.1 to the letter.
+    None,
+}
+
+/// How sections 3.1.2 and 3.2.1 are read where their text leaves a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// How relative delays become packets.
@@ -90,6 +99,8 @@ pub struct Reading {
     pub startup: Startup,
     /// How the window changes.
     pub change: Change,
+    /// When the timer is backed off.
+    pub back_off: BackOff,
 }
 
 impl Reading {
@@ -99,6 +110,7 @@ impl Reading {
         hold: Hold::None,
         startup: Startup::Window,
         change: Change::Step,
+        back_off: BackOff::Repeated,
     };
 }
 
@@ -140,6 +152,7 @@ impl Target {
 /// What one report says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Point {
+    now: Instant,
     sent_at: Instant,
     arrived_us: u32,
     delivered: u64,
@@ -152,6 +165,12 @@ impl Point {
         let gap = i128::from(self.arrived_us.wrapping_sub(earlier.arrived_us).cast_signed()) * 1000;
         let spacing = i128::from(self.sent_at.as_nanos()) - i128::from(earlier.sent_at.as_nanos());
         (gap - spacing, gap)
+    }
+
+    /// How much longer than `earlier`'s its acknowledgment was under way, in nanoseconds: (1) for the way back.
+    fn back_since(&self, earlier: &Self) -> i128 {
+        let (_, gap) = self.since(earlier);
+        i128::from(self.now.as_nanos()) - i128::from(earlier.now.as_nanos()) - gap
     }
 
     /// A delay in millionths of a packet, by the mean service time since `base`: (3), (4). `None` if nothing has arrived
@@ -209,6 +228,8 @@ pub struct SantaCruz {
     delays: i128,
     /// The last report of the window before, and the last of all.
     points: Option<(Point, Point)>,
+    /// What the reports say of the ways there and back, beside n.
+    path: PathDelays,
     began: Instant,
     verdict: Verdict,
     /// The window under way has not yet been adjusted.
@@ -231,6 +252,7 @@ impl SantaCruz {
             queue: 0,
             delays: 0,
             points: None,
+            path: PathDelays::NONE,
             began: Instant::ZERO,
             verdict: Verdict::Keep,
             due: false,
@@ -248,17 +270,21 @@ impl SantaCruz {
 
     fn take(&mut self, report: &ForwardSample, smss: u32) {
         let ForwardSample { now, sent_at, arrived_us, delivered, .. } = *report;
-        let point = Point { sent_at, arrived_us, delivered };
+        let point = Point { now, sent_at, arrived_us, delivered };
         let Some((base, last)) = self.points else {
             self.points = Some((point, point));
             self.began = now;
             return;
         };
         let (delay, gap) = point.since(&last);
-        // An acknowledgment that has been overtaken tells nothing new.
+        self.path.forward_reordered += u64::from(gap != 0 && (gap < 0) != (sent_at < last.sent_at));
+        // An acknowledgment that has been overtaken adds nothing to the sums, which are between the first report and the last.
         if gap < 0 {
+            self.path.return_reordered += 1;
             return;
         }
+        self.path.forward_ns = self.path.forward_ns.saturating_add(delay);
+        self.path.return_ns = self.path.return_ns.saturating_add(point.back_since(&last));
         let base = if sent_at >= self.began { self.close(&base, &last, now, smss) } else { base };
         self.points = Some((base, point));
         // Startup: slow start ends with any relative delay or n beyond half of what is wanted.
@@ -290,6 +316,7 @@ impl SantaCruz {
         let Target { n_op, delta, reading } = self.target;
         let Some(queue) = self.queue_at(base, last, smss) else { return *base };
         (self.queue, self.delays) = (queue, self.delays + last.since(base).0);
+        self.path.waiting_millionths = queue;
         if self.queue > n_op.millionths() / 2 {
             self.end_slow_start();
         }
@@ -422,6 +449,10 @@ impl CongestionController for SantaCruz {
         if let Some(report) = &ack.forward {
             self.take(report, ack.smss);
         }
+    }
+
+    fn path(&self) -> Option<PathDelays> {
+        self.points.map(|_| self.path)
     }
 
     fn on_loss(&mut self, loss: &LossSample) {

@@ -15,7 +15,9 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::{Congestion, Framing, InitialWindow, LossResponse, SenderPolicy};
-use crate::congestion::{Change, Hold, Packets, Reading, Startup, Target, Translation, VegasThresholds};
+use crate::congestion::{
+    BackOff, Change, Hold, Packets, Reading, Startup, Target, Translation, VegasThresholds,
+};
 use crate::segment::{Alpha, Avoidance, Regime};
 
 impl fmt::Display for SenderPolicy {
@@ -66,7 +68,7 @@ struct ReadingArgument {
     set: fn(&mut Reading, bool),
 }
 
-const READING_ARGUMENTS: [ReadingArgument; 4] = [
+const READING_ARGUMENTS: [ReadingArgument; 5] = [
     ReadingArgument {
         key: "sum",
         words: ["session", "window"],
@@ -92,6 +94,12 @@ const READING_ARGUMENTS: [ReadingArgument; 4] = [
         words: ["ramp", "step"],
         is_first: |reading| reading.change == Change::Ramp,
         set: |reading, first| reading.change = if first { Change::Ramp } else { Change::Step },
+    },
+    ReadingArgument {
+        key: "backoff",
+        words: ["repeated", "none"],
+        is_first: |reading| reading.back_off == BackOff::Repeated,
+        set: |reading, first| reading.back_off = if first { BackOff::Repeated } else { BackOff::None },
     },
 ];
 
@@ -212,8 +220,8 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
             Congestion::Fixed(number(n, 1, u16::MAX)?)
         }
         "santa-cruz" => {
-            let [sum, hold, startup, change] = READING_ARGUMENTS.map(|argument| argument.key);
-            allow(&arguments, &["n", "delta", sum, hold, startup, change])?;
+            let [sum, hold, startup, change, back_off] = READING_ARGUMENTS.map(|argument| argument.key);
+            allow(&arguments, &["n", "delta", sum, hold, startup, change, back_off])?;
             policy.loss = LossResponse::AckWindow;
             Congestion::SantaCruz(parse_target(&arguments)?)
         }
@@ -390,7 +398,7 @@ mod tests {
             Just(LossResponse::Sack1),
             Just(LossResponse::AckWindow)
         ];
-        let target = (1..=10_000u16, 0..=10_000u16, any::<[bool; 4]>()).prop_map(|(n, delta, firsts)| {
+        let target = (1..=10_000u16, 0..=10_000u16, any::<[bool; 5]>()).prop_map(|(n, delta, firsts)| {
             let of = Packets::from_hundredths;
             let mut reading = Reading::DEFAULT;
             for (argument, first) in READING_ARGUMENTS.iter().zip(firsts) {

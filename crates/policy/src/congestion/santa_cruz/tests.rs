@@ -14,6 +14,7 @@ const PLAIN: Reading = Reading {
     hold: Hold::None,
     startup: Startup::Window,
     change: Change::Step,
+    back_off: BackOff::Repeated,
 };
 
 fn target(n_op: u16, delta: u16) -> Target {
@@ -325,4 +326,40 @@ fn a_segment_goes_with_what_arrives() {
         seen.push(sc.cwnd());
     }
     assert_eq!(seen, [10_000, 9500, 9000, 9000]);
+}
+
+/// Section 3.1.1 and Fig. 1: round trips of 4 and 5, and the one more is on the way back. Then there, then both.
+#[test]
+fn a_longer_round_trip_is_told_apart_by_direction() {
+    let mut sc = controller(Target::PAPER, 10);
+    assert_eq!(sc.path(), None);
+    let mut seen = Vec::new();
+    for (number, times) in (0..).zip([[0, 2, 4], [1, 3, 6], [7, 10, 13], [14, 16, 18]]) {
+        sc.observe(&report(number, times.map(|time| time * 1_000_000), SMSS));
+        let path = sc.path().unwrap();
+        seen.push((path.forward_ns / 1_000_000_000, path.return_ns / 1_000_000_000));
+    }
+    assert_eq!(seen, [(0, 0), (0, 1), (1, 1), (0, 0)]);
+}
+
+/// Fig. 3(d): who arrives before what left earlier took another path. That is so whichever report comes first; and a report
+/// that comes after that of a later arrival was overtaken on the way back.
+#[test]
+fn reports_out_of_order_are_counted_by_direction() {
+    let (first, second) = ([0, 10_000, 20_000], [1000, 11_000, 21_000]);
+    let (late, early) = ([0, 12_000, 22_000], [1000, 11_000, 21_000]);
+    for (reports, forward, back) in
+        [([first, second], 0, 0), ([second, first], 0, 1), ([early, late], 1, 0), ([late, early], 1, 1)]
+    {
+        let mut sc = controller(Target::PAPER, 10);
+        for (number, times) in (0..).zip(reports) {
+            sc.observe(&report(number, times, SMSS));
+        }
+        let path = sc.path().unwrap();
+        assert_eq!((path.forward_reordered, path.return_reordered), (forward, back), "{reports:?}");
+        // Nothing is left of it in the sums: the late packet is 2 ms late against the first, or the first's report is all.
+        sc.observe(&report(2, [30_000, 40_000, 50_000], SMSS));
+        let expected = if reports[0] == late { -2_000_000 } else { 0 };
+        assert_eq!(sc.path().unwrap().forward_ns, expected);
+    }
 }
