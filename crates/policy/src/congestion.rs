@@ -7,7 +7,7 @@ mod vegas;
 
 pub use fixed::Fixed;
 pub use reno::Reno;
-pub use santa_cruz::{Packets, SantaCruz, Target, Translation};
+pub use santa_cruz::{BackOff, Change, Hold, Packets, Reading, SantaCruz, Startup, Target, Translation};
 pub use vegas::{Vegas, VegasThresholds};
 
 use std::fmt;
@@ -16,6 +16,33 @@ use crate::facts::{AckSample, Growth, LossSample};
 
 /// The widest window a controller grows to: what RFC 7323 lets a peer advertise.
 pub const MAX_WINDOW: u32 = 1 << 30;
+
+/// What acknowledgments that name and time what caused them say of the two ways, each by itself. Parsa and
+/// Garcia-Luna-Aceves 1999, sections 3.1.1 and 3.1.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathDelays {
+    /// The relative delay on the way there of the last packet reported against the first, in nanoseconds.
+    pub forward_ns: i128,
+    /// That of their acknowledgments on the way back.
+    pub return_ns: i128,
+    /// n: the packets that wait at the bottleneck, in millionths.
+    pub waiting_millionths: i128,
+    /// Reports of a packet that arrived before one that had left earlier, each beside the report before it: its Fig. 3(d).
+    pub forward_reordered: u64,
+    /// Reports that came after a report of a later arrival.
+    pub return_reordered: u64,
+}
+
+impl PathDelays {
+    /// Before there are any reports.
+    pub const NONE: Self = Self {
+        forward_ns: 0,
+        return_ns: 0,
+        waiting_millionths: 0,
+        forward_reordered: 0,
+        return_reordered: 0,
+    };
+}
 
 /// Keeps the congestion window, in bytes.
 pub trait CongestionController: fmt::Debug + Send + Sync {
@@ -31,6 +58,11 @@ pub trait CongestionController: fmt::Debug + Send + Sync {
     /// New data was acknowledged, and the window isn't to grow for it: while a loss is being repaired, or with the echo of a
     /// mark; or nothing new was, but the acknowledgment says what caused it. For a controller that watches delays.
     fn observe(&mut self, _ack: &AckSample) {}
+
+    /// What it knows of the ways there and back; `None` without reports.
+    fn path(&self) -> Option<PathDelays> {
+        None
+    }
 
     /// A loss was noticed without a timeout.
     fn on_loss(&mut self, loss: &LossSample);
@@ -151,6 +183,10 @@ impl<C: CongestionController + ?Sized> CongestionController for Elsewhere<C> {
         self.after(|c| c.observe(ack));
     }
 
+    fn path(&self) -> Option<PathDelays> {
+        self.controller.path()
+    }
+
     fn on_loss(&mut self, loss: &LossSample) {
         self.after(|c| c.on_loss(loss));
     }
@@ -224,6 +260,10 @@ impl CongestionController for AnyController {
 
     fn observe(&mut self, ack: &AckSample) {
         each!(self, c => c.observe(ack));
+    }
+
+    fn path(&self) -> Option<PathDelays> {
+        each!(self, c => c.path())
     }
 
     fn on_loss(&mut self, loss: &LossSample) {

@@ -1,7 +1,11 @@
 //! A combination of sender policies.
 
 use crate::congestion::{
+<<<<<<< HEAD
     AnyController, Classic, Counting, Fixed, Reno, SantaCruz, Target, Vegas, VegasThresholds, WindowRules,
+=======
+    AnyController, BackOff, Classic, Fixed, Reno, SantaCruz, Target, Vegas, VegasThresholds, WindowRules,
+>>>>>>> i19-cruz
 };
 use crate::loss::{self, AnyDetector, DupAck, EarlyRetransmit, Sack};
 use crate::recovery::{self, AnyRecovery};
@@ -186,6 +190,11 @@ impl SenderPolicy {
     /// Whether the sender makes something of reports of what arrived out of order.
     pub fn wants_sack(&self) -> bool {
         matches!(self.loss, LossResponse::Sack | LossResponse::Sack1 | LossResponse::AckWindow)
+    }
+
+    /// Whether the retransmission timer, which times copies too, is backed off when it expires again and again.
+    pub fn backs_off(&self) -> bool {
+        !matches!(self.congestion, Congestion::SantaCruz(target) if target.reading().back_off == BackOff::None)
     }
 
     /// Whether it wants the option of TCP Santa Cruz.

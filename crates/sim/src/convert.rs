@@ -20,6 +20,12 @@ pub(crate) fn float(value: u64) -> f64 {
     value as f64
 }
 
+/// The nearest `f64`, of what is not beyond 2⁶⁴ on either side of zero.
+pub(crate) fn signed(value: i128) -> f64 {
+    let magnitude = float(u64::try_from(value.unsigned_abs()).unwrap_or(u64::MAX));
+    if value < 0 { -magnitude } else { magnitude }
+}
+
 /// The whole part, saturating at the ends of `u64`.
 #[expect(
     clippy::cast_possible_truncation,
@@ -38,6 +44,8 @@ mod tests {
     fn conversions_saturate_instead_of_wrapping() {
         assert_eq!(whole(-1.0), 0);
         assert_eq!(whole(f64::INFINITY), u64::MAX);
+        assert!((signed(-3) + 3.0).abs() < f64::EPSILON);
+        assert!((signed(1 << 40) - f64::from(1 << 20) * f64::from(1 << 20)).abs() < f64::EPSILON);
         assert!((seconds(Duration::from_millis(103)) - 0.103).abs() < f64::EPSILON);
         assert!((seconds_at(Instant::from_nanos(1)) - 1e-9).abs() < 1e-24);
     }

@@ -11,6 +11,7 @@ use link::Outcome;
 use units::{Duration, Instant};
 
 use crate::alive::{Alive, Ends};
+use crate::convert::{float, signed};
 use crate::flow::{End, Flow, Name};
 use crate::network::Packet;
 use crate::plan::Plan;
@@ -360,8 +361,8 @@ impl Simulation {
         for &link in &plan.links {
             let queue = self.world.network.queue(link, self.world.now);
             let object = Object::Link(u32::try_from(link).unwrap_or(u32::MAX));
-            push(object, Quantity::QueueBytes, queue.bytes);
-            push(object, Quantity::QueuePackets, queue.packets);
+            push(object, Quantity::QueueBytes, float(queue.bytes));
+            push(object, Quantity::QueuePackets, float(queue.packets));
         }
         // Places are used again, so their order is not the order of starting.
         let wanted = |flow: &&Flow| plan.workloads.contains(&usize::from(flow.workload));
@@ -369,9 +370,16 @@ impl Simulation {
         flows.sort_unstable_by_key(|flow| flow.serial);
         for flow in flows {
             let object = Object::Flow { workload: u32::from(flow.workload), flow: flow.index };
-            push(object, Quantity::CwndBytes, u64::from(flow.sender.cwnd()));
-            push(object, Quantity::SsthreshBytes, u64::from(flow.sender.ssthresh()));
-            push(object, Quantity::FlightBytes, u64::from(flow.sender.flight()));
+            push(object, Quantity::CwndBytes, f64::from(flow.sender.cwnd()));
+            push(object, Quantity::SsthreshBytes, f64::from(flow.sender.ssthresh()));
+            push(object, Quantity::FlightBytes, f64::from(flow.sender.flight()));
+            if let Some(path) = flow.sender.path() {
+                push(object, Quantity::ForwardDelay, 1e-9 * signed(path.forward_ns));
+                push(object, Quantity::ReturnDelay, 1e-9 * signed(path.return_ns));
+                push(object, Quantity::WaitingPackets, 1e-6 * signed(path.waiting_millionths));
+                push(object, Quantity::ForwardReordered, float(path.forward_reordered));
+                push(object, Quantity::ReturnReordered, float(path.return_reordered));
+            }
         }
         let next = self.world.now + plan.every;
         if next <= self.world.plan.end() {

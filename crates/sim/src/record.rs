@@ -7,7 +7,6 @@ use tcp::{LossEvent, Repair};
 use units::Instant;
 use wire::Control;
 
-use crate::convert::float;
 use crate::flow::Flow;
 use crate::network::Packet;
 use crate::plan::Plan;
@@ -93,8 +92,8 @@ impl Recorded {
         self.recoveries.push(recovery_row(flow, loss));
     }
 
-    pub(crate) fn sample(&mut self, now: Instant, object: Object, quantity: Quantity, value: u64) {
-        let row = SampleRow { time_s: time_s(now), object, quantity: quantity.code(), value: float(value) };
+    pub(crate) fn sample(&mut self, now: Instant, object: Object, quantity: Quantity, value: f64) {
+        let row = SampleRow { time_s: time_s(now), object, quantity: quantity.code(), value };
         self.samples.push(row);
     }
 

@@ -311,6 +311,16 @@ pub enum Quantity {
     QueueBytes,
     /// Packets in a link's queue.
     QueuePackets,
+    /// The relative delay of a flow's last reported packet against its first, on the way there (TCP Santa Cruz).
+    ForwardDelay,
+    /// That of their acknowledgments on the way back.
+    ReturnDelay,
+    /// A flow's estimate of its packets that wait at the bottleneck.
+    WaitingPackets,
+    /// Reports of packets that arrived before what had left earlier, so far.
+    ForwardReordered,
+    /// Reports that came after a report of a later arrival, so far.
+    ReturnReordered,
 }
 
 impl Cause {
@@ -332,7 +342,18 @@ impl PacketEvent {
 }
 
 impl Quantity {
-    const NAMES: [&str; 5] = ["cwnd_bytes", "ssthresh_bytes", "flight_bytes", "queue_bytes", "queue_packets"];
+    const NAMES: [&str; 10] = [
+        "cwnd_bytes",
+        "ssthresh_bytes",
+        "flight_bytes",
+        "queue_bytes",
+        "queue_packets",
+        "forward_delay_s",
+        "return_delay_s",
+        "waiting_packets",
+        "forward_reordered",
+        "return_reordered",
+    ];
 
     /// The code in the column `quantity`.
     pub const fn code(self) -> u32 {

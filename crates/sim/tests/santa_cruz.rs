@@ -84,6 +84,34 @@ fn lost_acknowledgments_cost_little() {
     assert_eq!(lost.flows.timeouts, [0]);
 }
 
+/// The abstract: "determine the direction of congestion". What is late on one way counts there alone; and the queue of the
+/// flow is what the relative delay on the way there says it is.
+#[test]
+fn delays_are_told_apart_by_direction() {
+    let jittered = r#", "reorder": {"probability": 0.05, "by": "20ms"}"#;
+    for (data, back, forward, returning) in
+        [("", "", false, false), (jittered, "", true, false), ("", jittered, false, true)]
+    {
+        let run = Run::new("santa-cruz(n=3) / full / iw=2", data, back);
+        let last = |quantity| run.since(9.9, quantity).last().copied().unwrap();
+        assert_eq!(last(Quantity::ForwardReordered) > 0.0, forward, "{data} {back}");
+        assert_eq!(last(Quantity::ReturnReordered) > 0.0, returning, "{data} {back}");
+        // Nothing waits on the way back: all that an acknowledgment can be is late.
+        assert!(last(Quantity::ReturnDelay).abs() < 0.021, "{}", last(Quantity::ReturnDelay));
+    }
+    let run = Run::new("santa-cruz(n=3) / full / iw=2", "", "");
+    let mean = |quantity| {
+        let values = run.since(5.0, quantity);
+        values.iter().sum::<f64>() / f64::from(u32::try_from(values.len()).unwrap())
+    };
+    // The queue holds the packet on the line, too. It takes 5.33 ms.
+    let queue = mean(Quantity::QueuePackets) - 1.0;
+    for found in [mean(Quantity::WaitingPackets), mean(Quantity::ForwardDelay) / 0.005_333] {
+        assert!((found - queue).abs() < 1.0, "{found} {queue}");
+    }
+    assert!(Run::new("reno+sack / full / iw=2", "", "").since(0.0, Quantity::ForwardDelay).is_empty());
+}
+
 /// Section 3.2.3: a lost copy is sent again without the timer, which SACK can't.
 #[test]
 fn lost_copies_need_no_timer() {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use policy::Feedback;
+use policy::congestion::PathDelays;
 use units::{Duration, Instant};
 use wire::{Control, Flags, Mss, Options, Segment, SeqNum, Timestamps, UnscaledWindow, WindowScale};
 
@@ -368,6 +369,11 @@ impl Connection {
     /// The slow start threshold in bytes.
     pub fn ssthresh(&self) -> u32 {
         self.snd.ssthresh()
+    }
+
+    /// What the sender's policy knows of the ways there and back, with a peer that reports what arrived when.
+    pub fn path(&self) -> Option<PathDelays> {
+        self.snd.path()
     }
 
     /// Sequence numbers sent and not acknowledged.

@@ -3,6 +3,7 @@
 //! Sequence space is `snd.una ≤ snd.nxt ≤ snd.max`. A timeout pulls `nxt` back to `una` and everything up to
 //! `max` is cut and sent again; otherwise `nxt = max`.
 
+use policy::congestion::PathDelays;
 use policy::loss::{DUP_THRESH, LossDetector, Scoreboard};
 use policy::recovery::Recovery;
 use policy::rtt::RttEstimator;
@@ -249,6 +250,12 @@ impl Sender {
 
     pub(crate) fn ssthresh(&self) -> u32 {
         self.policies.controller.ssthresh()
+    }
+
+    pub(crate) fn path(&self) -> Option<PathDelays> {
+        let path = self.policies.controller.path()?;
+        let overtaken = self.policies.reported.as_ref().map_or(0, |reported| reported.overtaken);
+        Some(PathDelays { return_reordered: path.return_reordered + overtaken, ..path })
     }
 
     pub(crate) fn flight(&self) -> u32 {

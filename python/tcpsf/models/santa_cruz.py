@@ -25,6 +25,22 @@ def relative_delay(sent_s: Values, received_s: Values) -> Array:
     return np.asarray(np.diff(received, axis=-1) - np.diff(sent, axis=-1))
 
 
+def relative_return_delay(received_s: Values, acknowledged_s: Values) -> Array:
+    """Return D of the way back: how much longer each acknowledgment took than the one before it.
+
+    (1) with arrivals of packets in the place of sending, and arrivals of their acknowledgments in that of arrivals.
+    With `relative_delay` it says in which direction a round trip became longer: their sum is the round trip's change.
+    The paper's Fig. 1, round trips of 4 and 5:
+
+    >>> relative_delay([0.0, 1.0], [2.0, 3.0]).tolist(), relative_return_delay([2.0, 3.0], [4.0, 6.0]).tolist()
+    ([0.0], [1.0])
+    """
+    received, acknowledged = _times(
+        "relative_return_delay", received_s, acknowledged_s, names=("received_s", "acknowledged_s")
+    )
+    return np.asarray(np.diff(acknowledged, axis=-1) - np.diff(received, axis=-1))
+
+
 def packet_service_time(received_s: Values) -> Array:
     """Mean seconds from one arrival to the next, span / (n − 1), of two packets or more; (3).
 
@@ -95,12 +111,14 @@ def queue_estimate(sent_s: Values, received_s: Values, *, windows: Values, start
     return Queue(packets=start + np.cumsum(change), change=np.array(change), service_s=np.array(service))
 
 
-def _times(function: str, sent_s: Values, received_s: Values) -> tuple[Array, Array]:
+def _times(
+    function: str, first_s: Values, second_s: Values, *, names: tuple[str, str] = ("sent_s", "received_s")
+) -> tuple[Array, Array]:
     take = Taking(f"santa_cruz.{function}")
-    sent, received = take.number("sent_s", sent_s), take.number("received_s", received_s)
-    if sent.shape != received.shape or sent.ndim == 0 or sent.shape[-1] < 2:
+    first, second = take.number(names[0], first_s), take.number(names[1], second_s)
+    if first.shape != second.shape or first.ndim == 0 or first.shape[-1] < 2:
         raise ModelError(
-            f"cannot compute santa_cruz.{function}: `sent_s` has shape {sent.shape}, `received_s` {received.shape}",
+            f"cannot compute santa_cruz.{function}: `{names[0]}` has shape {first.shape}, `{names[1]}` {second.shape}",
             hint="give both times of each packet, of two packets or more",
         )
-    return sent, received
+    return first, second

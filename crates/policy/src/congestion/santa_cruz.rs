@@ -11,12 +11,16 @@
 //! - *The sum of relative delays* is taken "from the beginning of a session" in the text, and window by window in (2) and
 //!   (4). Both are here ([`Translation`]). They differ once the link has idled, as it does in every slow start: the service
 //!   time is then long, and an error that (2) makes stays. The first comes close to the paper's Table 2.
-//! - *Linearly* is one segment a window, all at once.
+//! - *Adjustments "only at discrete intervals"* ([`Hold`]): an interval is "the time to transmit a windowful of data and
+//!   receive the corresponding ACKs". What a change does to the queue is therefore known once a whole window that left after
+//!   it has been reported. A window is judged either when that is so, or always.
+//! - *n in slow start* ([`Startup`]) is compared with `N_op`/2 at every report, or at the end of each window.
+//! - *Linearly* ([`Change`]) is one segment a window: a fraction of it with every report, or all at once.
 //! - *A loss* halves the window as Reno does, once a window; the estimate goes on.
 
 use units::Instant;
 
-use crate::congestion::{Classic, CongestionController, Reno};
+use crate::congestion::{Classic, CongestionController, PathDelays, Reno};
 use crate::facts::{AckSample, ForwardSample, Growth, LossSample};
 
 /// A number of packets in hundredths.
@@ -48,24 +52,85 @@ pub enum Translation {
     Window,
 }
 
-/// The operating point.
+/// Whether a window is judged although the congestion window has changed since before it left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// A window is judged if the congestion window has stood still since before it left.
+    Window,
+    /// Every window is judged.
+    None,
+}
+
+/// When slow start compares n with half of `N_op`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Startup {
+    /// At every report, by the service time of the window so far; and at the end of each window.
+    Report,
+    /// At the end of each window.
+    Window,
+}
+
+/// How a segment is added to the congestion window, or taken from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// In proportion to what arrives during the interval that follows.
+    Ramp,
+    /// At once.
+    Step,
+}
+
+/// When the retransmission timer is backed off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackOff {
+    /// From the second expiry in a row on: nothing at all has come back that could be timed.
+    Repeated,
+    /// Never: section 3.2.1 to the letter.
+    None,
+}
+
+/// How sections 3.1.2 and 3.2.1 are read where their text leaves a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// How relative delays become packets.
+    pub translation: Translation,
+    /// Which windows are judged.
+    pub hold: Hold,
+    /// When slow start looks at n.
+    pub startup: Startup,
+    /// How the window changes.
+    pub change: Change,
+    /// When the timer is backed off.
+    pub back_off: BackOff,
+}
+
+impl Reading {
+    /// What is taken where nothing is said.
+    pub const DEFAULT: Self = Self {
+        translation: Translation::Session,
+        hold: Hold::None,
+        startup: Startup::Window,
+        change: Change::Step,
+        back_off: BackOff::Repeated,
+    };
+}
+
+/// The operating point, and the reading of the text by which it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
     n_op: Packets,
     delta: Packets,
-    translation: Translation,
+    reading: Reading,
 }
 
 impl Target {
     /// Of the paper's Figure 9; it gives no δ, "some fraction of a packet".
-    pub const PAPER: Self =
-        Self { n_op: Packets(150), delta: Packets(25), translation: Translation::Session };
+    pub const PAPER: Self = Self { n_op: Packets(150), delta: Packets(25), reading: Reading::DEFAULT };
 
     /// `n_op` packets are to wait at the bottleneck, `delta` more or fewer. `None` unless `n_op` is above zero and
     /// at most 100, and `delta` at most as much.
-    pub const fn new(n_op: Packets, delta: Packets, translation: Translation) -> Option<Self> {
+    pub const fn new(n_op: Packets, delta: Packets, reading: Reading) -> Option<Self> {
         let valid = n_op.0 > 0 && n_op.0 <= 10_000 && delta.0 <= n_op.0;
-        if valid { Some(Self { n_op, delta, translation }) } else { None }
+        if valid { Some(Self { n_op, delta, reading }) } else { None }
     }
 
     /// `N_op`.
@@ -78,15 +143,16 @@ impl Target {
         self.delta
     }
 
-    /// How relative delays become packets.
-    pub const fn translation(self) -> Translation {
-        self.translation
+    /// How the text is read.
+    pub const fn reading(self) -> Reading {
+        self.reading
     }
 }
 
 /// What one report says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Point {
+    now: Instant,
     sent_at: Instant,
     arrived_us: u32,
     delivered: u64,
@@ -99,6 +165,12 @@ impl Point {
         let gap = i128::from(self.arrived_us.wrapping_sub(earlier.arrived_us).cast_signed()) * 1000;
         let spacing = i128::from(self.sent_at.as_nanos()) - i128::from(earlier.sent_at.as_nanos());
         (gap - spacing, gap)
+    }
+
+    /// How much longer than `earlier`'s its acknowledgment was under way, in nanoseconds: (1) for the way back.
+    fn back_since(&self, earlier: &Self) -> i128 {
+        let (_, gap) = self.since(earlier);
+        i128::from(self.now.as_nanos()) - i128::from(earlier.now.as_nanos()) - gap
     }
 
     /// A delay in millionths of a packet, by the mean service time since `base`: (3), (4). `None` if nothing has arrived
@@ -119,6 +191,30 @@ enum Verdict {
     Narrow,
 }
 
+/// A change of the window in proportion to what arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ramp {
+    widens: bool,
+    /// By how many bytes in all, and by how many so far.
+    by: u32,
+    done: u32,
+    /// The bytes that had arrived when it began, and those that were in flight: the interval is over when they have arrived.
+    from: u64,
+    over: u32,
+}
+
+impl Ramp {
+    /// The bytes that are due once so many have arrived in all.
+    fn take(&mut self, delivered: u64) -> u32 {
+        let arrived = delivered.saturating_sub(self.from).min(u64::from(self.over));
+        let due = u64::from(self.by) * arrived / u64::from(self.over.max(1));
+        let due = u32::try_from(due).unwrap_or(self.by);
+        let more = due.saturating_sub(self.done);
+        self.done += more;
+        more
+    }
+}
+
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SantaCruz {
@@ -132,10 +228,16 @@ pub struct SantaCruz {
     delays: i128,
     /// The last report of the window before, and the last of all.
     points: Option<(Point, Point)>,
+    /// What the reports say of the ways there and back, beside n.
+    path: PathDelays,
     began: Instant,
     verdict: Verdict,
     /// The window under way has not yet been adjusted.
     due: bool,
+    ramp: Option<Ramp>,
+    /// When the congestion window last changed, and when the last acknowledgment or timeout came.
+    changed: Instant,
+    now: Instant,
     /// What had been delivered when slow start last widened the window.
     counted: u64,
 }
@@ -150,9 +252,13 @@ impl SantaCruz {
             queue: 0,
             delays: 0,
             points: None,
+            path: PathDelays::NONE,
             began: Instant::ZERO,
             verdict: Verdict::Keep,
             due: false,
+            ramp: None,
+            changed: Instant::ZERO,
+            now: Instant::ZERO,
             counted: 0,
         }
     }
@@ -164,45 +270,62 @@ impl SantaCruz {
 
     fn take(&mut self, report: &ForwardSample, smss: u32) {
         let ForwardSample { now, sent_at, arrived_us, delivered, .. } = *report;
-        let point = Point { sent_at, arrived_us, delivered };
+        let point = Point { now, sent_at, arrived_us, delivered };
         let Some((base, last)) = self.points else {
             self.points = Some((point, point));
             self.began = now;
             return;
         };
         let (delay, gap) = point.since(&last);
-        // An acknowledgment that has been overtaken tells nothing new.
+        self.path.forward_reordered += u64::from(gap != 0 && (gap < 0) != (sent_at < last.sent_at));
+        // An acknowledgment that has been overtaken adds nothing to the sums, which are between the first report and the last.
         if gap < 0 {
+            self.path.return_reordered += 1;
             return;
         }
+        self.path.forward_ns = self.path.forward_ns.saturating_add(delay);
+        self.path.return_ns = self.path.return_ns.saturating_add(point.back_since(&last));
         let base = if sent_at >= self.began { self.close(&base, &last, now, smss) } else { base };
         self.points = Some((base, point));
-        // Startup: slow start ends with any relative delay beyond half of what is wanted.
+        // Startup: slow start ends with any relative delay or n beyond half of what is wanted.
         let enough = self.target.n_op.millionths() / 2;
-        if point.packets(&base, delay, smss).is_some_and(|packets| packets > enough) {
+        let exceeds = |found: Option<i128>| found.is_some_and(|packets| packets > enough);
+        let waits = || match self.target.reading.startup {
+            Startup::Report => self.queue_at(&base, &point, smss),
+            Startup::Window => None,
+        };
+        if self.slow_start && (exceeds(point.packets(&base, delay, smss)) || exceeds(waits())) {
             self.end_slow_start();
+        }
+    }
+
+    /// n at `point` of the window that counts from `base`: (2). `None` if nothing has arrived since then.
+    fn queue_at(&self, base: &Point, point: &Point, smss: u32) -> Option<i128> {
+        let (sum, _) = point.since(base);
+        match self.target.reading.translation {
+            Translation::Session => point.packets(base, self.delays + sum, smss),
+            Translation::Window => {
+                point.packets(base, sum, smss).map(|change| self.queue.saturating_add(change))
+            }
         }
     }
 
     /// The window that ended with `last` is over; returns what the next one counts from.
     fn close(&mut self, base: &Point, last: &Point, now: Instant, smss: u32) -> Point {
-        self.began = now;
-        let (sum, _) = last.since(base);
-        let Target { n_op, delta, translation } = self.target;
-        let delays = self.delays + sum;
-        let found = match translation {
-            Translation::Session => last.packets(base, delays, smss),
-            // (2)
-            Translation::Window => {
-                last.packets(base, sum, smss).map(|change| self.queue.saturating_add(change))
-            }
-        };
-        let Some(queue) = found else { return *base };
-        (self.queue, self.delays) = (queue, delays);
+        let began = std::mem::replace(&mut self.began, now);
+        let Target { n_op, delta, reading } = self.target;
+        let Some(queue) = self.queue_at(base, last, smss) else { return *base };
+        (self.queue, self.delays) = (queue, self.delays + last.since(base).0);
+        self.path.waiting_millionths = queue;
         if self.queue > n_op.millionths() / 2 {
             self.end_slow_start();
         }
-        self.verdict = if queue < n_op.millionths() - delta.millionths() {
+        // The last that is known of the window that is over left before `now`, so its delay shows what was changed before
+        // `began`, and nothing of what was changed then or later.
+        let stood_still = self.changed < began;
+        self.verdict = if reading.hold == Hold::Window && !stood_still {
+            Verdict::Keep
+        } else if queue < n_op.millionths() - delta.millionths() {
             Verdict::Widen
         } else if queue > n_op.millionths() + delta.millionths() {
             Verdict::Narrow
@@ -218,6 +341,64 @@ impl SantaCruz {
             self.slow_start = false;
             self.window.end_slow_start();
         }
+    }
+
+    /// Section 3.1.2: the window grows or shrinks linearly, or is maintained, by what the last window came to.
+    fn adjust(&mut self, ack: &AckSample, growth: Growth) {
+        let due = std::mem::take(&mut self.due);
+        let by = match (self.verdict, growth) {
+            (Verdict::Keep, _) => return,
+            (Verdict::Widen, Growth::Window(bytes)) => {
+                if !ack.app_limited {
+                    self.window.widen_to(bytes);
+                }
+                return;
+            }
+            (Verdict::Widen, Growth::Standard { per_rtt, .. }) => per_rtt,
+            (Verdict::Narrow, _) => ack.smss,
+        };
+        let widens = self.verdict == Verdict::Widen;
+        match self.target.reading.change {
+            Change::Step if due => self.change(widens, by, ack),
+            Change::Step => {}
+            Change::Ramp => {
+                let delivered = self.delivered();
+                if due {
+                    self.ramp = Some(Ramp { widens, by, done: 0, from: delivered, over: ack.flight() });
+                }
+                let more = self.ramp.as_mut().map_or(0, |ramp| ramp.take(delivered));
+                self.change(widens, more, ack);
+            }
+        }
+    }
+
+    /// Changes the window by so many bytes; it doesn't grow while something else holds the sender back.
+    fn change(&mut self, widens: bool, bytes: u32, ack: &AckSample) {
+        if !widens {
+            let least = (2 * ack.smss).min(self.window.cwnd());
+            self.window.set_cwnd(self.window.cwnd().saturating_sub(bytes).max(least));
+        } else if !ack.app_limited {
+            self.window.widen(bytes);
+        }
+    }
+
+    /// The window changes for another reason than n.
+    fn interrupt(&mut self, now: Instant) {
+        self.due = false;
+        self.ramp = None;
+        self.changed = now;
+        self.now = now;
+    }
+
+    fn note_change(&mut self, before: u32) {
+        if self.window.cwnd() != before {
+            self.changed = self.now;
+        }
+    }
+
+    /// The bytes known to have arrived.
+    fn delivered(&self) -> u64 {
+        self.points.map_or(0, |(_, last)| last.delivered)
     }
 
     /// The bytes that have arrived since slow start last asked.
@@ -240,7 +421,14 @@ impl CongestionController for SantaCruz {
 
     fn on_ack(&mut self, ack: &AckSample, growth: Growth) {
         self.observe(ack);
-        self.slow_start &= self.window.cwnd() < self.window.ssthresh();
+        if self.due
+            && let Some(Ramp { widens, by, done, .. }) = self.ramp.take()
+        {
+            // The acknowledgments that it was to go by were lost. It is no change of the window that begins.
+            self.change(widens, by - done, ack);
+        }
+        let before = self.window.cwnd();
+        self.slow_start &= before < self.window.ssthresh();
         let news = self.news(ack);
         if self.slow_start {
             // Unlike RFC 5681 §3.1, by all that has arrived, whatever acknowledgments were lost: section 3.1.2, the window
@@ -250,48 +438,44 @@ impl CongestionController for SantaCruz {
                 Growth::Standard { .. } => self.window.widen(news),
                 Growth::Window(bytes) => self.window.widen_to(bytes),
             }
-            return;
+        } else {
+            self.adjust(ack, growth);
         }
-        let due = std::mem::take(&mut self.due);
-        match (self.verdict, growth) {
-            (Verdict::Widen, _) if ack.app_limited => {}
-            (Verdict::Widen, Growth::Standard { per_rtt, .. }) if due => self.window.widen(per_rtt),
-            (Verdict::Widen, Growth::Window(bytes)) => self.window.widen_to(bytes),
-            (Verdict::Narrow, _) if due => {
-                let least = (2 * ack.smss).min(self.window.cwnd());
-                self.window.set_cwnd(self.window.cwnd().saturating_sub(ack.smss).max(least));
-            }
-            _ => {}
-        }
+        self.note_change(before);
     }
 
     fn observe(&mut self, ack: &AckSample) {
+        self.now = ack.now;
         if let Some(report) = &ack.forward {
             self.take(report, ack.smss);
         }
     }
 
+    fn path(&self) -> Option<PathDelays> {
+        self.points.map(|_| self.path)
+    }
+
     fn on_loss(&mut self, loss: &LossSample) {
+        self.interrupt(loss.now);
         self.end_slow_start();
-        self.due = false;
         self.window.on_loss(loss);
     }
 
     fn on_mark(&mut self, loss: &LossSample) -> bool {
+        self.interrupt(loss.now);
         self.end_slow_start();
-        self.due = false;
         self.window.on_mark(loss)
     }
 
     fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
+        self.interrupt(loss.now);
         self.slow_start = true;
-        self.counted = self.points.map_or(0, |(_, last)| last.delivered);
-        self.due = false;
+        self.counted = self.delivered();
         self.window.on_timeout(loss, repeated);
     }
 
     fn set_cwnd(&mut self, bytes: u32) {
-        self.due = false;
+        self.interrupt(self.now);
         self.window.set_cwnd(bytes);
     }
 }

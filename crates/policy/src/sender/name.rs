@@ -15,7 +15,9 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::{Congestion, Framing, InitialWindow, LossResponse, SenderPolicy};
-use crate::congestion::{Packets, Target, Translation, VegasThresholds};
+use crate::congestion::{
+    BackOff, Change, Hold, Packets, Reading, Startup, Target, Translation, VegasThresholds,
+};
 use crate::loss::EarlyRetransmit;
 use crate::segment::{Alpha, Avoidance, Regime};
 
@@ -31,10 +33,7 @@ impl fmt::Display for SenderPolicy {
                 if target.delta() != Target::PAPER.delta() {
                     write!(f, ", delta={}", Decimal(target.delta()))?;
                 }
-                if target.translation() == Translation::Window {
-                    f.write_str(", sum=window")?;
-                }
-                f.write_str(")")?;
+                write!(f, "{})", target.reading())?;
             }
         }
         match self.loss {
@@ -64,6 +63,62 @@ impl fmt::Display for SenderPolicy {
         }
         if self.loss_window != 1 {
             write!(f, ", lw={}", self.loss_window)?;
+        }
+        Ok(())
+    }
+}
+
+/// An argument of a reading: its values by name, and how one of them is told and given.
+struct ReadingArgument {
+    key: &'static str,
+    words: [&'static str; 2],
+    /// Whether a reading has the first of them.
+    is_first: fn(&Reading) -> bool,
+    set: fn(&mut Reading, bool),
+}
+
+const READING_ARGUMENTS: [ReadingArgument; 5] = [
+    ReadingArgument {
+        key: "sum",
+        words: ["session", "window"],
+        is_first: |reading| reading.translation == Translation::Session,
+        set: |reading, first| {
+            reading.translation = if first { Translation::Session } else { Translation::Window };
+        },
+    },
+    ReadingArgument {
+        key: "hold",
+        words: ["window", "none"],
+        is_first: |reading| reading.hold == Hold::Window,
+        set: |reading, first| reading.hold = if first { Hold::Window } else { Hold::None },
+    },
+    ReadingArgument {
+        key: "startup",
+        words: ["report", "window"],
+        is_first: |reading| reading.startup == Startup::Report,
+        set: |reading, first| reading.startup = if first { Startup::Report } else { Startup::Window },
+    },
+    ReadingArgument {
+        key: "change",
+        words: ["ramp", "step"],
+        is_first: |reading| reading.change == Change::Ramp,
+        set: |reading, first| reading.change = if first { Change::Ramp } else { Change::Step },
+    },
+    ReadingArgument {
+        key: "backoff",
+        words: ["repeated", "none"],
+        is_first: |reading| reading.back_off == BackOff::Repeated,
+        set: |reading, first| reading.back_off = if first { BackOff::Repeated } else { BackOff::None },
+    },
+];
+
+/// What differs from the default.
+impl fmt::Display for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for ReadingArgument { key, words: [first, second], is_first, .. } in READING_ARGUMENTS {
+            if is_first(self) != is_first(&Self::DEFAULT) {
+                write!(f, ", {key}={}", if is_first(self) { first } else { second })?;
+            }
         }
         Ok(())
     }
@@ -174,7 +229,8 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
             Congestion::Fixed(number(n, 1, u16::MAX)?)
         }
         "santa-cruz" => {
-            allow(&arguments, &["n", "delta", "sum"])?;
+            let [sum, hold, startup, change, back_off] = READING_ARGUMENTS.map(|argument| argument.key);
+            allow(&arguments, &["n", "delta", sum, hold, startup, change, back_off])?;
             policy.loss = LossResponse::AckWindow;
             Congestion::SantaCruz(parse_target(&arguments)?)
         }
@@ -213,12 +269,15 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
 fn parse_target(arguments: &Arguments<'_>) -> Result<Target, String> {
     let of = |key, default| argument(arguments, key).map_or(Ok(default), parse_packets);
     let (n_op, delta) = (of("n", Target::PAPER.n_op())?, of("delta", Target::PAPER.delta())?);
-    let translation = match argument(arguments, "sum") {
-        None | Some("session") => Translation::Session,
-        Some("window") => Translation::Window,
-        Some(other) => return Err(format!("sum is `session` or `window`, not `{other}`")),
-    };
-    Target::new(n_op, delta, translation).ok_or_else(|| {
+    let mut reading = Reading::DEFAULT;
+    for ReadingArgument { key, words: [first, second], set, .. } in READING_ARGUMENTS {
+        match argument(arguments, key) {
+            None => {}
+            Some(word) if word == first || word == second => set(&mut reading, word == first),
+            Some(other) => return Err(format!("{key} is `{first}` or `{second}`, not `{other}`")),
+        }
+    }
+    Target::new(n_op, delta, reading).ok_or_else(|| {
         format!(
             "n is above 0 and at most 100, and delta at most n, not n={}, delta={}",
             Decimal(n_op),
@@ -362,10 +421,13 @@ mod tests {
             Just(LossResponse::Sack1),
             Just(LossResponse::AckWindow)
         ];
-        let target = (1..=10_000u16, 0..=10_000u16, any::<bool>()).prop_map(|(n, delta, window)| {
+        let target = (1..=10_000u16, 0..=10_000u16, any::<[bool; 5]>()).prop_map(|(n, delta, firsts)| {
             let of = Packets::from_hundredths;
-            let translation = if window { Translation::Window } else { Translation::Session };
-            Target::new(of(n), of(delta.min(n)), translation).unwrap()
+            let mut reading = Reading::DEFAULT;
+            for (argument, first) in READING_ARGUMENTS.iter().zip(firsts) {
+                (argument.set)(&mut reading, first);
+            }
+            Target::new(of(n), of(delta.min(n)), reading).unwrap()
         });
         let thresholds = (1..=64u8, 1..=64u8, 1..=64u8)
             .prop_map(|(a, b, c)| VegasThresholds::new(a.min(b), a.max(b), c).unwrap());
@@ -465,6 +527,7 @@ mod tests {
                 "santa-cruz(n=0.2) / full / iw=2",
                 "n is above 0 and at most 100, and delta at most n, not n=0.2, delta=0.25",
             ),
+            ("santa-cruz(hold=on) / full / iw=2", "hold is `window` or `none`, not `on`"),
             ("tahoe+sack / full / iw=1", "`+sack` doesn't go with what stands before it"),
             ("vegas(alpha=4) / full / iw=1", "alpha, 4, is more than beta, 3"),
             ("vegas(gamma=0) / full / iw=1", "`0` is not a whole number from 1 to 64"),

@@ -92,8 +92,13 @@ fn codes_stand_for_their_names() {
         Quantity::FlightBytes,
         Quantity::QueueBytes,
         Quantity::QueuePackets,
+        Quantity::ForwardDelay,
+        Quantity::ReturnDelay,
+        Quantity::WaitingPackets,
+        Quantity::ForwardReordered,
+        Quantity::ReturnReordered,
     ];
-    assert_eq!(quantities.map(Quantity::code), [0, 1, 2, 3, 4]);
+    assert_eq!(quantities.map(Quantity::code), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 }
 
 #[test]

@@ -33,7 +33,8 @@ impl Policies {
         let (sender, feedback, smss) = (&config.sender, negotiated.feedback, negotiated.smss(config));
         let controller = sender.controller(smss, config.window, feedback);
         let detector = sender.detector(feedback);
-        let reported: Option<Box<Reported>> = (feedback == Feedback::AckWindow).then(Box::default);
+        let reported: Option<Box<Reported>> =
+            (feedback == Feedback::AckWindow).then(|| Box::new(Reported::new(!sender.backs_off())));
         Self {
             watched: reported.is_some() || controller.watches() || detector.watches(),
             controller,

@@ -7,6 +7,7 @@ use units::Instant;
 use wire::SeqNum;
 
 use super::Sender;
+use super::reports::Reported;
 use crate::config::Config;
 use crate::event::{LossEvent, Repair};
 
@@ -180,8 +181,9 @@ impl Sender {
         self.policies.controller.on_timeout(&loss, repeated);
         self.ecn.reduced_by_loss(self.max);
         // Unlike RFC 6298 §5.5, TCP Santa Cruz (section 3.2.1) doesn't back off, since it times the copy. Unlike there, it
-        // does when nothing at all has come back since the timer last expired.
-        if repeated || self.policies.reported.is_none() {
+        // does when nothing at all has come back since the timer last expired, unless the sender is asked not to.
+        let times_copies = |reported: &Reported| reported.keeps_pace || !repeated;
+        if !self.policies.reported.as_deref().is_some_and(times_copies) {
             self.rtt.back_off();
         }
         if self.policies.detector.survives_timeout() {

@@ -19,6 +19,8 @@ use crate::event::LossEvent;
 pub(super) struct Reported {
     /// Bytes known to have arrived.
     pub(super) delivered: u64,
+    /// The timer is never backed off, however often it expires.
+    pub(super) keeps_pace: bool,
     srtt: Option<Duration>,
     /// The transmissions of what was sent more than once, oldest first. The last one of what is in flight also stands
     /// on the scoreboard.
@@ -26,6 +28,10 @@ pub(super) struct Reported {
     /// What the acknowledgment at hand says, and whether the controller has been shown that.
     latest: Option<ForwardSample>,
     shown: bool,
+    /// The latest arrival reported, in microseconds by the peer's clock; and the reports of earlier ones that came after it,
+    /// when what they are about had been forgotten as acknowledged.
+    arrived_us: Option<u32>,
+    pub(super) overtaken: u64,
     /// Of all that arrived, the transmission that left last.
     newest: Option<(Instant, SeqNum)>,
     /// Something will be lost that isn't yet, if nothing else arrives.
@@ -51,6 +57,11 @@ struct Copy {
 impl Reported {
     /// More are not worth keeping: an acknowledgment of one that is forgotten measures nothing.
     const MOST_COPIES: usize = 64;
+
+    /// `keeps_pace`: the timer is never backed off.
+    pub(super) fn new(keeps_pace: bool) -> Self {
+        Self { keeps_pace, ..Self::default() }
+    }
 
     fn keep(&mut self, cut: &Cut) {
         if self.copies.len() == Self::MOST_COPIES {
@@ -187,7 +198,15 @@ impl Sender {
             Some(cut) if cut.copy() == copy => Some(cut.sent_at()),
             _ => reported.copies.iter().rev().find(|c| (c.seq, c.number) == (seq, copy)).map(|c| c.sent_at),
         };
-        let Some(sent_at) = sent_at else { return };
+        // Less than 2³¹ µs apart, in either order.
+        let is_earlier = reported.arrived_us.is_some_and(|last| at.wrapping_sub(last).cast_signed() < 0);
+        if !is_earlier {
+            reported.arrived_us = Some(at);
+        }
+        let Some(sent_at) = sent_at else {
+            reported.overtaken += u64::from(is_earlier);
+            return;
+        };
         let rtt = now.since(sent_at);
         self.rtt.sample(rtt, &config.rto);
         let srtt = reported.smooth(rtt);
