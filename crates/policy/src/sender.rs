@@ -1,11 +1,8 @@
 //! A combination of sender policies.
 
 use crate::congestion::{
-<<<<<<< HEAD
-    AnyController, Classic, Counting, Fixed, Reno, SantaCruz, Target, Vegas, VegasThresholds, WindowRules,
-=======
-    AnyController, BackOff, Classic, Fixed, Reno, SantaCruz, Target, Vegas, VegasThresholds, WindowRules,
->>>>>>> i19-cruz
+    AnyController, BackOff, Classic, Counting, Fixed, Reno, SantaCruz, Target, Vegas, VegasThresholds,
+    WindowRules,
 };
 use crate::loss::{self, AnyDetector, DupAck, EarlyRetransmit, Sack};
 use crate::recovery::{self, AnyRecovery};
