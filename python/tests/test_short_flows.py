@@ -259,6 +259,7 @@ def test_figure_1_packet_by_packet() -> None:
     assert sum(counts) == transaction.SEGMENTS
     assert section.drawing.startswith("<svg")
     assert section.drawing.count("(1460)") == transaction.SEGMENTS
+    assert section.drawing.count(">SYN<") == 2
     assert [finding.verdict for finding in section.findings] == ["holds", "holds"]
 
 

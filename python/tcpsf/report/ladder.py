@@ -269,9 +269,11 @@ def _lost(packet: Packet, axis: _Axis, flight_s: float) -> Iterator[str]:
 
 def _label(packet: Packet, y: float) -> str:
     if not packet.from_sender:
-        return f'<text x="{RIGHT + 8:g}" y="{y:.1f}">ack {packet.ack}</text>'
+        told = "SYN" if packet.ack is None else f"ack {packet.ack}"
+        return f'<text x="{RIGHT + 8:g}" y="{y:.1f}">{told}</text>'
     kind = ' class="lost-text"' if packet.lost else ' class="again-text"' if packet.again else ""
-    told = f"{packet.seq}:{packet.seq + packet.payload} ({packet.payload})"
+    opens = packet.payload == 0 and packet.seq == 0
+    told = "SYN" if opens else f"{packet.seq}:{packet.seq + packet.payload} ({packet.payload})"
     return f'<text{kind} x="{LEFT - 8:g}" y="{y:.1f}" text-anchor="end">{told}</text>'
 
 

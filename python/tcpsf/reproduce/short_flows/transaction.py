@@ -86,11 +86,13 @@ def _part(case: Case, runs: Runs) -> Part:
     (run,) = runs.of(case)
     packets = tuple(each for each in _packets(run) if not _closing(each, POINT.size))
     done = max(each.ended_s for each in packets if each.from_sender and each.payload)
-    flow = Flow(name="HTTP over TCP, no loss", packets=packets, complete_s=done)
+    flow = Flow(name="delayed ACKs, no loss", packets=packets, complete_s=done)
     found = rounds(packets, POINT.rtt)
     needed = sum(each.ended_s <= done for each in packets)
     return Part(
-        drawing=ladder.ladder(flow, flight_s=POINT.rtt / 2).replace(' xmlns="http://www.w3.org/2000/svg"', ""),
+        drawing=ladder.side_by_side((flow,), title="Fig. 1: HTTP over TCP", flight_s=POINT.rtt / 2).replace(
+            ' xmlns="http://www.w3.org/2000/svg"', ""
+        ),
         tables=(
             Table(
                 key="fig-1",
