@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from conftest import Answer
+from conftest import REPOSITORY, Answer
 from test_cli import schema
 
 from tcpsf import TcpsfError, _core, stats
@@ -259,6 +259,7 @@ def test_figure_1_packet_by_packet() -> None:
     assert sum(counts) == transaction.SEGMENTS
     assert section.drawing.startswith("<svg")
     assert section.drawing.count("(1460)") == transaction.SEGMENTS
+    assert section.drawing.count(">SYN<") == 2
     assert [finding.verdict for finding in section.findings] == ["holds", "holds"]
 
 
@@ -349,6 +350,15 @@ def test_keys() -> None:
         prepare(only=["fig-17"])
     with pytest.raises(TcpsfError, match="no figure or table is called `fig-4`"):
         prepare(only=["fig-4"])
+
+
+def test_the_reference_and_the_help_name_every_key(tcpsf: Command) -> None:
+    told = (REPOSITORY / "docs" / "reference" / "short-flows.md").read_text(encoding="utf-8")
+    shown = tcpsf("reproduce", "short-flows", "--help").out
+    for exhibit in prepare().exhibits:
+        assert f"`{exhibit.key}`" in told
+        if exhibit.key not in {f"fig-{number}" for number in range(6, 16)}:
+            assert exhibit.key in shown
 
 
 def test_every_sweep_has_the_ends_that_the_paper_gives() -> None:

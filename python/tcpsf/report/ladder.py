@@ -279,10 +279,13 @@ def _lost(packet: Packet, axis: _Axis, flight_s: float) -> Iterator[str]:
 
 def _label(flow: Flow, packet: Packet, y: float) -> str:
     if not packet.from_sender:
-        return f'<text x="{RIGHT + 8:g}" y="{y:.1f}">ack {_number(flow, packet.ack)}</text>'
+        told = "SYN" if packet.ack is None else f"ack {_number(flow, packet.ack)}"
+        return f'<text x="{RIGHT + 8:g}" y="{y:.1f}">{told}</text>'
     kind = ' class="lost-text"' if packet.lost else ' class="again-text"' if packet.again else ""
     told = f"{packet.seq}:{packet.seq + packet.payload} ({packet.payload})"
-    if flow.segment_bytes is not None:
+    if packet.payload == 0 and packet.seq == 0:
+        told = "SYN"
+    elif flow.segment_bytes is not None:
         told = _number(flow, packet.seq)
     return f'<text{kind} x="{LEFT - 8:g}" y="{y:.1f}" text-anchor="end">{told}</text>'
 

@@ -86,7 +86,7 @@ def _part(case: Case, runs: Runs) -> Part:
     (run,) = runs.of(case)
     packets = tuple(each for each in _packets(run) if not _closing(each, POINT.size))
     done = max(each.ended_s for each in packets if each.from_sender and each.payload)
-    flow = Flow(name="HTTP over TCP, no loss", packets=packets, complete_s=done)
+    flow = Flow(name="delayed ACKs, no loss", packets=packets, complete_s=done)
     found = rounds(packets, POINT.rtt)
     needed = sum(each.ended_s <= done for each in packets)
     return Part(
@@ -96,7 +96,9 @@ def _part(case: Case, runs: Runs) -> Part:
                 title="Fig. 1: a transfer without loss, packet by packet",
                 source=f"{paper.SHORT}, Fig. 1",
                 caption="Time runs downwards. The sender is the server.",
-                svg=ladder.ladder(flow, flight_s=POINT.rtt / 2).replace(' xmlns="http://www.w3.org/2000/svg"', ""),
+                svg=ladder.side_by_side((flow,), title="HTTP over TCP", flight_s=POINT.rtt / 2).replace(
+                    ' xmlns="http://www.w3.org/2000/svg"', ""
+                ),
             ),
         ),
         tables=(
