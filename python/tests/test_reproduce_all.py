@@ -15,7 +15,9 @@ from test_cli import schema
 
 from tcpsf import TcpsfError
 from tcpsf.cli import testbed
+from tcpsf.cli.evaluation import write
 from tcpsf.reproduce import Scale, catalogue, santa_cruz
+from tcpsf.reproduce.models import model_section
 from tcpsf.reproduce.santa_cruz import evaluation as cruz
 
 Command = Callable[..., Answer]
@@ -146,6 +148,24 @@ def test_what_cannot_be_measured_is_listed_with_the_reason(
     assert (part["status"], part["page"], part["entries"]) == ("not run", "", [])
     assert part["reason"] == "cannot make a network namespace: operation not permitted"
     assert "operation not permitted" in (tmp_path / "all" / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("cruz_alone")
+def test_what_was_measured_is_linked(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The measuring command writes its report as it does alone; here another report stands for it."""
+
+    def measured(*, out: Path, full: bool, show: bool, **_options: object) -> None:
+        assert (full, show) == (False, False)
+        out.mkdir(parents=True)
+        write(model_section("packet-discard", command=""), out, "measured.html")
+
+    monkeypatch.setattr(testbed, "short_flows", measured)
+    answer = tcpsf("reproduce", "all", "--live", "--only", "short-flows", "--json", "--out", tmp_path / "all")
+    assert answer.status == 0, answer.err
+    (paper,) = json.loads(answer.out)["papers"]
+    (part,) = (each for each in paper["parts"] if each["kind"] == "live")
+    assert (part["status"], part["page"]) == ("made", "short-flows-live/measured.html")
+    assert sum(part["verdicts"].values()) == 4
 
 
 def test_an_unknown_paper(tcpsf: Command, tmp_path: Path) -> None:

@@ -86,11 +86,11 @@ def _listed(part: Part, out: Path, *, live: bool, **how: Any) -> Listed:
     began = time.monotonic()
     folder = out / part.key
     reason = ""
+    page = f"{part.key}.html"
     if part.kind == "live":
         reason = _measured(part, folder, **how) if live else NOT_ASKED
-        page = f"{part.key.removesuffix('-live')}.html"
+        page = "" if reason else next(folder.glob("*.html")).name  # the command chooses it
     else:
-        page = f"{part.key}.html"
         (_simulated if part.kind == "simulated" else _closed)(part, folder, page, **how)
     words = f"tcpsf {part.words}" + ("" if part.kind == "closed" else f" --{'full' if how['full'] else 'quick'}")
     found = () if reason else entries(json_format.loads((folder / "report.json").read_bytes()), f"{part.key}/{page}")
