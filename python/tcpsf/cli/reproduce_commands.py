@@ -58,7 +58,10 @@ _smart_framing_readings = readings(
 
 @reproduce.group("smart-framing", cls=InOrder, invoke_without_command=True)
 @scale("The paper's own scale: 8 runs of 4000 s per point.", "4 runs of 400 s per point.")
-@_only("fig-2, fig-3, fig-4, fig-5, fig-6, limited-transmit, fig-7, fig-14, table-1, overhead, draft-table, matrix.")
+@_only(
+    "fig-2, fig-3, fig-4, fig-5, fig-6, limited-transmit, fig-7, fig-14, table-1, overhead, advantages, security, "
+    "draft-table, matrix."
+)
 @_smart_framing_readings
 @seed
 @workers
