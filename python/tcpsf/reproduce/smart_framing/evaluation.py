@@ -11,7 +11,17 @@ from tcpsf.papers import smart_framing_draft as draft
 from tcpsf.reproduce.evaluation import Evaluation, Heading, chosen, command_of, plan_of, scale_of, seeds_of
 from tcpsf.reproduce.exhibit import Exhibit
 from tcpsf.reproduce.plan import Scale
-from tcpsf.reproduce.smart_framing import buffers, load, matrix, mechanisms, overhead, proposals, usual
+from tcpsf.reproduce.smart_framing import (
+    advantages,
+    buffers,
+    load,
+    matrix,
+    mechanisms,
+    overhead,
+    proposals,
+    security,
+    usual,
+)
 from tcpsf.reproduce.smart_framing import draft as draft_exhibits
 from tcpsf.reproduce.smart_framing.exhibit import Readings, Setting
 
@@ -108,6 +118,16 @@ SECTIONS = (
     ),
     Heading("buffers", "Router buffers that allocate memory in chunks", (CHUNKS,)),
     Heading("overhead", "Protocol overhead", ("Smaller segments carry more headers.",)),
+    Heading(
+        "advantages",
+        "Advantages and costs",
+        ("What the texts list as advantages and costs of framing, each by itself or in the network above.",),
+    ),
+    Heading(
+        "security",
+        "Security considerations",
+        ("The draft says that framing raises no new security issue. What a request draws from a sender is counted.",),
+    ),
     Heading("draft", "The draft's table", (f"{draft.CITATION}: the same network with ten other flow lengths.",)),
     Heading("matrix", "Framing with other senders, ACKs and queues", (MATRIX,)),
 )
@@ -147,5 +167,16 @@ def prepare(
 
 
 def _exhibits(setting: Setting) -> tuple[Exhibit, ...]:
-    modules = (load, usual, proposals, mechanisms, buffers, overhead, draft_exhibits, matrix)
+    modules = (
+        load,
+        usual,
+        proposals,
+        mechanisms,
+        buffers,
+        overhead,
+        advantages,
+        security,
+        draft_exhibits,
+        matrix,
+    )
     return tuple(exhibit for module in modules for exhibit in module.exhibits(setting))

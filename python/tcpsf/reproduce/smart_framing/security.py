@@ -1,0 +1,124 @@
+"""Draft, section 10: whether framing raises a security issue, in packets that a request draws.
+
+Splitting ACKs is in the transcripts: ``scripts/hostile/ack-splitting-*.script``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tcpsf.papers import smart_framing as paper
+from tcpsf.papers import smart_framing_advantages as settings
+from tcpsf.report import text
+from tcpsf.report.evaluation import Row, Table, TableCell
+from tcpsf.reproduce import judge
+from tcpsf.reproduce.exhibit import Exhibit, Part
+from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce.plan import Runs
+from tcpsf.reproduce.smart_framing.advantages import exact_rows, once
+from tcpsf.reproduce.smart_framing.exhibit import DRAFT, FRAMED, Setting
+
+QUARTERS = 4
+"""Into so many segments framing cuts a full-sized one at the most."""
+
+SPLIT_ACKS = (
+    "Split ACKs are not in the table: the transcripts `scripts/hostile/ack-splitting-*.script` show what they make of "
+    "the window, by `growth` and framing."
+)
+
+Counts = Mapping[str, Mapping[int, list[float]]]
+"""Packets by sender's key and by the MSS that the requester announces, one number a request."""
+
+
+def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
+    """Return the section's exhibit."""
+    cases = {
+        variant.key: {
+            mss: once(setting, settings.request_scenario(sender=variant.sender, mss=mss))
+            for mss in (*settings.PEER_MSS, *(mss // QUARTERS for mss in settings.PEER_MSS if variant is paper.CLASSIC))
+        }
+        for variant in paper.VARIANTS
+    }
+
+    def build(runs: Runs) -> Part:
+        return _part(
+            {
+                key: {mss: exact_rows(runs.of(case), "segments") for mss, case in each.items()}
+                for key, each in cases.items()
+            }
+        )
+
+    return (
+        Exhibit(
+            key="security",
+            section="security",
+            cases=tuple(case for each in cases.values() for case in each.values()),
+            build=build,
+            shown={"requests": cases["fs"][1460].scenario},
+        ),
+    )
+
+
+def _part(counts: Counts) -> Part:
+    rows = tuple(
+        Row(
+            label=f"MSS {mss}, {text.count(size, 'byte')}",
+            cells=tuple(
+                TableCell(ours=judge.exact(value), published=None, unit="packets")
+                for value in (
+                    *(counts[variant.key][mss][place] for variant in paper.VARIANTS),
+                    counts["classic"][mss // QUARTERS][place],
+                )
+            ),
+        )
+        for mss in settings.PEER_MSS
+        for place, size in enumerate(settings.REQUESTED_BYTES)
+    )
+    table = Table(
+        key="security",
+        title="Packets that a request draws",
+        source=f"{DRAFT}, section 10",
+        caption="Data packets of one answer, by the MSS that the requester announces and the size that it asks for. "
+        "Nothing is lost and nothing is random.",
+        columns=(
+            "request",
+            *(variant.label for variant in paper.VARIANTS),
+            "Classic, a quarter of the MSS announced",
+        ),
+        rows=rows,
+        notes=(SPLIT_ACKS,),
+    )
+    return Part(tables=(table,), findings=tuple(_claims(counts)))
+
+
+def _claims(counts: Counts) -> Iterator[Finding]:
+    for variant in FRAMED:
+        beyond = {
+            f"MSS {mss}, {text.count(size, 'byte')}": judge.exact(
+                counts[variant.key][mss][place] / counts["classic"][mss][place]
+            )
+            for mss in settings.PEER_MSS
+            for place, size in enumerate(settings.REQUESTED_BYTES)
+        }
+        yield judge.finding(
+            key=f"security-packets-{variant.key}",
+            claim=f"{variant.label}: a request draws at most four times the packets that it draws from Classic",
+            source="draft, section 10",
+            published="no new issue",
+            judged=judge.all_below(beyond, QUARTERS + 1e-9, "times"),
+        )
+        more = {
+            f"MSS {mss}, {text.count(size, 'byte')}": judge.exact(
+                counts[variant.key][mss][place] - counts["classic"][mss // QUARTERS][place]
+            )
+            for mss in settings.PEER_MSS
+            for place, size in enumerate(settings.REQUESTED_BYTES)
+        }
+        yield judge.finding(
+            key=f"security-nothing-new-{variant.key}",
+            claim=f"{variant.label} draws no more packets than Classic does if the requester announces a quarter of "
+            "the MSS, which it can do without framing",
+            source="draft, section 10",
+            published="no new issue",
+            judged=judge.all_below(more, 0.5, "packets"),
+        )
