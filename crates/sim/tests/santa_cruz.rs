@@ -63,7 +63,7 @@ impl Run {
 /// in use; two packets wait, or three, the one on the line included.
 #[test]
 fn the_window_settles_at_the_operating_point() {
-    let run = Run::new("santa-cruz(n=1.5) / full / iw=2", "", "");
+    let run = Run::new("santa-cruz(n=1.5, hold=none, change=step) / full / iw=2", "", "");
     assert_eq!(run.links.dropped_buffer_packets[1], 0);
     assert!(run.delivered() > 1875 * 9 / 10, "{}", run.delivered());
     let cwnd = run.since(2.0, Quantity::CwndBytes);
@@ -72,6 +72,22 @@ fn the_window_settles_at_the_operating_point() {
     let queue = run.since(2.0, Quantity::QueuePackets);
     let mean = queue.iter().sum::<f64>() / f64::from(u32::try_from(queue.len()).unwrap());
     assert!((2.0..3.5).contains(&mean), "{mean}");
+}
+
+/// Section 4.1, Fig. 9: "The algorithm maintains this steady-state value for the duration of the connection". While every
+/// window is judged, it swings by a segment to either side.
+#[test]
+fn a_window_that_is_held_stands_still() {
+    let spread = |reading: &str| {
+        let run = Run::new(&format!("santa-cruz(n=1.5, delta=0.5{reading}) / full / iw=2"), "", "");
+        assert_eq!(run.links.dropped_buffer_packets[1], 0);
+        let cwnd = run.since(5.0, Quantity::CwndBytes);
+        assert!(cwnd.len() > 400);
+        let [least, most] = [f64::min, f64::max].map(|of| cwnd.iter().copied().reduce(of).unwrap());
+        (most - least) / f64::from(PAYLOAD)
+    };
+    assert!(spread("") < 0.5, "{}", spread(""));
+    assert!(spread(", hold=none, change=step") >= 1.0, "{}", spread(", hold=none, change=step"));
 }
 
 /// The abstract: "resilient use of any acknowledgments". With four acknowledgments in ten lost the flow gets almost as much, for it is one of bursts.
@@ -139,11 +155,11 @@ fn lost_copies_need_no_timer() {
     }
 }
 
-/// Framing goes with it.
+/// Framing goes with it. Small segments that leave together end slow start early, so that how fast the window then grows counts.
 #[test]
 fn framing_composes() {
     for framing in ["fs(n=4)", "vs(n=4)"] {
-        let run = Run::new(&format!("santa-cruz(n=1.5) / {framing} / iw=1"), "", "");
+        let run = Run::new(&format!("santa-cruz(n=1.5, hold=none) / {framing} / iw=1"), "", "");
         assert_eq!(run.links.dropped_buffer_packets[1], 0);
         assert!(run.delivered() > 1875 * 9 / 10, "{framing} {}", run.delivered());
     }
