@@ -129,8 +129,9 @@ def packet_discard(**arguments: Any) -> None:
 @reproduce.command("santa-cruz")
 @scale("40 runs of 10 s where the paper leaves something open.", "8 runs of 10 s there.")
 @_only(
-    "table-2, fig-8, fig-9, table-3, fig-11, table-4, fig-13, fairness, "
-    "coexistence, wireless, delayed-acks, small-window."
+    "table-2, fig-8, fig-9, delta, table-3, table-3-split, fig-11, table-4, table-4-9, fig-13, readings, readings-3, "
+    "readings-4, direction, direction-reordered, several-losses, ack-loss, no-back-off, fairness, coexistence, "
+    "wireless, delayed-acks, small-window, path-change, out-of-order."
 )
 @seed
 @workers
