@@ -63,7 +63,7 @@ impl Run {
 /// in use; two packets wait, or three, the one on the line included.
 #[test]
 fn the_window_settles_at_the_operating_point() {
-    let run = Run::new("santa-cruz(n=1.5, hold=none, change=step) / full / iw=2", "", "");
+    let run = Run::new("santa-cruz(n=1.5) / full / iw=2", "", "");
     assert_eq!(run.links.dropped_buffer_packets[1], 0);
     assert!(run.delivered() > 1875 * 9 / 10, "{}", run.delivered());
     let cwnd = run.since(2.0, Quantity::CwndBytes);
@@ -86,18 +86,26 @@ fn a_window_that_is_held_stands_still() {
         let [least, most] = [f64::min, f64::max].map(|of| cwnd.iter().copied().reduce(of).unwrap());
         (most - least) / f64::from(PAYLOAD)
     };
-    assert!(spread("") < 0.5, "{}", spread(""));
-    assert!(spread(", hold=none, change=step") >= 1.0, "{}", spread(", hold=none, change=step"));
+    assert!(spread(", hold=window") < 0.5, "{}", spread(", hold=window"));
+    assert!(spread("") >= 1.0, "{}", spread(""));
 }
 
-/// The abstract: "resilient use of any acknowledgments". With four acknowledgments in ten lost the flow gets almost as much, for it is one of bursts.
+/// The abstract: "resilient use of any acknowledgments". With four acknowledgments in ten lost, over ten runs, the flow loses less
+/// of what it gets than one that counts them does, and keeps most of it.
 #[test]
-fn lost_acknowledgments_cost_little() {
+fn lost_acknowledgments_cost_less_than_who_counts_them() {
     let lossy = r#", "loss": {"kind": "packet", "probability": 0.4}"#;
-    let [whole, lost] = ["", lossy].map(|back| Run::new("santa-cruz(n=3) / full / iw=2", "", back));
-    assert!(lost.links.dropped_loss_packets[3] > 300);
-    assert!(lost.delivered() * 100 > whole.delivered() * 93, "{} {}", lost.delivered(), whole.delivered());
-    assert_eq!(lost.flows.timeouts, [0]);
+    let [santa_cruz, sack] = ["santa-cruz(n=3) / full / iw=2", "reno+sack / full / iw=2"].map(|sender| {
+        let [whole, lost] = ["", lossy].map(|back| {
+            let runs = (1..=10).map(|seed| Run::with_seed(sender, "", back, seed));
+            runs.fold((0, 0), |(delivered, dropped), run| {
+                (delivered + run.delivered(), dropped + run.links.dropped_loss_packets[3])
+            })
+        });
+        assert!(lost.1 > 3000 && whole.1 == 0, "{} {}", lost.1, whole.1);
+        lost.0 * 1000 / whole.0
+    });
+    assert!(santa_cruz > sack && santa_cruz > 750, "{santa_cruz} {sack} thousandths");
 }
 
 /// The abstract: "determine the direction of congestion". What is late on one way counts there alone; and the queue of the
@@ -155,11 +163,11 @@ fn lost_copies_need_no_timer() {
     }
 }
 
-/// Framing goes with it. Small segments that leave together end slow start early, so that how fast the window then grows counts.
+/// Framing goes with it.
 #[test]
 fn framing_composes() {
     for framing in ["fs(n=4)", "vs(n=4)"] {
-        let run = Run::new(&format!("santa-cruz(n=1.5, hold=none) / {framing} / iw=1"), "", "");
+        let run = Run::new(&format!("santa-cruz(n=1.5) / {framing} / iw=1"), "", "");
         assert_eq!(run.links.dropped_buffer_packets[1], 0);
         assert!(run.delivered() > 1875 * 9 / 10, "{framing} {}", run.delivered());
     }

@@ -11,9 +11,8 @@
 //! - *The sum of relative delays* is taken "from the beginning of a session" in the text, and window by window in (2) and
 //!   (4). Both are here ([`Translation`]). They differ once the link has idled, as it does in every slow start: the service
 //!   time is then long, and an error that (2) makes stays. The first comes close to the paper's Table 2.
-//! - *Adjustments "only at discrete intervals"* ([`Hold`]): an interval is "the time to transmit a windowful of data and
-//!   receive the corresponding ACKs". What a change does to the queue is therefore known once a whole window that left after
-//!   it has been reported. A window is judged either when that is so, or always.
+//! - *Adjustments "only at discrete intervals"* ([`Hold`]): every window is judged, as the text has it. What a change does to
+//!   the queue is known only once a window that left after it has been reported; with [`Hold::Window`] none is judged sooner.
 //! - *n in slow start* ([`Startup`]) is compared with `N_op`/2 at every report, or at the end of each window.
 //! - *Linearly* ([`Change`]) is one segment a window: a fraction of it with every report, or all at once.
 //! - *A loss* halves the window as Reno does, once a window; the estimate goes on.
@@ -108,7 +107,7 @@ impl Reading {
     /// What is taken where nothing is said.
     pub const DEFAULT: Self = Self {
         translation: Translation::Session,
-        hold: Hold::Window,
+        hold: Hold::None,
         startup: Startup::Report,
         change: Change::Ramp,
         back_off: BackOff::Repeated,

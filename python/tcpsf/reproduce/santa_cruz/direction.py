@@ -54,7 +54,12 @@ TEXT = (
     "Out of order: on one of the two ways, some packets take 20 ms more."
 )
 
-HEADINGS = (Heading(SECTION, "The direction of congestion", (TEXT,)),)
+WHY = (
+    "the sender hears of a delay with the acknowledgement that had it: a queue on the way back holds those that would "
+    "tell of it, so that a mean over time takes it for shorter than it is, and the delay there for as much longer"
+)
+
+HEADINGS = (Heading(SECTION, "The direction of congestion", (TEXT,), why=WHY),)
 
 DELAY = Axis(label="relative delay", unit="ms", scale="linear")
 

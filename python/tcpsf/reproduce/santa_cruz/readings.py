@@ -29,10 +29,10 @@ class Reading:
 
 READINGS = (
     Reading("adopted", "as adopted", ""),
-    Reading("every-window", "every window is judged", ", hold=none"),
+    Reading("held", "no window judged that left before a change", ", hold=window"),
     Reading("windows-end", "slow start looks at n at a window's end", ", startup=window"),
     Reading("at-once", "a segment at once", ", change=step"),
-    Reading("none", "none of the three", ", hold=none, startup=window, change=step"),
+    Reading("neither", "a segment at once, n at a window's end", ", startup=window, change=step"),
 )
 
 ADOPTED = (
@@ -42,8 +42,10 @@ ADOPTED = (
     ),
     "The window changes by a segment in proportion to what arrives: `increased linearly during the next interval`.",
     (
-        "A window is judged if the last adjustment was before it left: an interval is `the amount of time to transmit "
-        "a windowful of data and receive the corresponding ACKs`, and what a change does shows no sooner."
+        "Every window is judged: `at the end of the interval`, `in the time taken to empty a windowful of data from "
+        "the network`. What a change does shows a window later. If no window is judged before that, the window comes "
+        "to rest as in Fig. 9, but grows by a segment in two round trips, and Table 2's throughput with n=1.5 is out "
+        "of reach."
     ),
 )
 
@@ -89,7 +91,7 @@ def read_as(sender: str, reading: Reading) -> str:
     """Return the sender with a reading's arguments.
 
     >>> read_as("santa-cruz(n=3) / full / iw=2", READINGS[1])
-    'santa-cruz(n=3, hold=none) / full / iw=2'
+    'santa-cruz(n=3, hold=window) / full / iw=2'
     """
     return sender.replace(")", f"{reading.arguments})", 1)
 

@@ -61,7 +61,12 @@ TIMER_TEXT = (
     "`backoff=none` is the text to the letter; by default the wait doubles from the second expiry in a row on."
 )
 
-HEADINGS = (Heading(SECTION, "Recovery: the claims of section 3.2", (PATTERN_TEXT, ACKS_TEXT, TIMER_TEXT)),)
+WHY = (
+    "after lost acknowledgements the next one lets out a burst, which is the sooner too much for the buffer, and where "
+    "those of a whole window are lost the timer expires"
+)
+
+HEADINGS = (Heading(SECTION, "Recovery: the claims of section 3.2", (PATTERN_TEXT, ACKS_TEXT, TIMER_TEXT), why=WHY),)
 
 
 @dataclass(frozen=True, slots=True)
