@@ -21,7 +21,7 @@ from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.evaluation import evaluate
 from tcpsf.reproduce.plan import Case, Scale, make, plan
-from tcpsf.reproduce.santa_cruz import SCALES, paths, prepare
+from tcpsf.reproduce.santa_cruz import SCALES, direction, paths, prepare, readings, recovery
 from tcpsf.reproduce.santa_cruz.exhibit import Measured, case, exhibit
 from tcpsf.reproduce.store import Store
 from tcpsf.reproduce.watch import Delay, Delays, Rows
@@ -31,7 +31,7 @@ from tcpsf.summary import RunSummary
 Command = Callable[..., Answer]
 
 TINY = Scale("quick", 2, paper.DURATION)
-FIGURES = {f"fig-{number}{part}" for number in (8, 9, 11, 13) for part in ("", "-queue")}
+FIGURES = {f"fig-{number}{part}" for number in (8, 9, 11, 13) for part in ("", "-queue")} | {"direction-curves"}
 TABLES = {
     "table-2",
     "delta",
@@ -39,6 +39,19 @@ TABLES = {
     "table-3-split",
     "table-4",
     "table-4-9",
+    "readings",
+    "readings-3",
+    "readings-4",
+    "fig-1",
+    "direction",
+    "direction-reordered",
+    "several-losses",
+    "several-losses-vain",
+    "ack-loss",
+    "ack-loss-timeouts",
+    "no-back-off",
+    "no-back-off-idle",
+    "no-back-off-cost",
     "fairness",
     "coexistence",
     "wireless",
@@ -240,6 +253,58 @@ def test_measured_values_are_of_whole_packets() -> None:
 @pytest.mark.parametrize(("shares", "index"), [([5.0, 5.0, 5.0], 1.0), ([1.0, 0.0, 0.0, 0.0], 0.25), ([3.0, 1.0], 0.8)])
 def test_jains_index(shares: list[float], index: float) -> None:
     assert stats.jain(shares) == pytest.approx(index)
+
+
+# Readings, direction, recovery
+
+
+def findings(report: Report) -> dict[str, str]:
+    return {finding.key: finding.verdict for section in report.sections for finding in section.findings}
+
+
+def test_the_readings_reach_the_sender(report: Report) -> None:
+    """Each of the three changes something, and the adopted rows are Table 2's."""
+    for sender in paper.SANTA_CRUZ:
+        shown = [values(report, "readings", f"{sender.label}, {each.label}") for each in readings.READINGS]
+        adopted = values(report, "table-2", sender.label)
+        assert shown[0] == [adopted[0], *adopted[2:]]
+        _, held, windows_end, at_once, _ = shown
+        assert shown[0] not in (held, at_once)
+        # Slow start with n = 1.5 ends with a relative delay, before n is known.
+        assert (shown[0] == windows_end) == (sender.key == "sc-1.5")
+
+
+def test_n_at_every_report_ends_slow_start_before_the_buffer_fills(report: Report) -> None:
+    adopted, windows_end = (values(report, "readings", f"SC n=5, {readings.READINGS[at].label}") for at in (0, 2))
+    assert 3 * adopted[2] < windows_end[2]
+
+
+def test_delays_say_in_which_direction_the_congestion_is(report: Report) -> None:
+    trip, there, queue_there, back, queue_back = values(report, "direction", "Reno on the way back")
+    alone = values(report, "direction", "alone")
+    assert trip == pytest.approx(there + back)
+    assert back > alone[3] + direction.PACKET_MS
+    assert (queue_back > 0, alone[4]) == (True, 0)
+    assert there == pytest.approx(queue_there, abs=2 * direction.PACKET_MS)
+    assert values(report, "fig-1", "two packets of Fig. 1") == [4, 5, 0, 1]
+    assert findings(report)["direction-several-paths"] == "holds"
+
+
+def test_several_losses_of_a_window_need_no_timer(report: Report) -> None:
+    assert set(values(report, "several-losses", "SC n=3")) == {0}
+    assert min(values(report, "several-losses", "Reno")[3:]) > 0
+    for sender in recovery.FIVE:
+        assert min(values(report, "several-losses-vain", sender.label)) >= 0
+
+
+def test_without_back_off_the_sender_waits_less_and_sends_more(report: Report) -> None:
+    keys = ("no-back-off-idle", "no-back-off-cost")
+    (idle, cost), (idle_sc, _), (idle_sack, _) = (
+        [values(report, key, label)[-1] for key in keys]
+        for label in (recovery.NO_BACK_OFF.label, recovery.SC.label, recovery.SACK.label)
+    )
+    assert idle < idle_sc < idle_sack
+    assert cost > 1.0
 
 
 # Paths that change or reorder

@@ -21,9 +21,9 @@ pub const MAX_WINDOW: u32 = 1 << 30;
 /// Garcia-Luna-Aceves 1999, sections 3.1.1 and 3.1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathDelays {
-    /// The relative delay on the way there of the last packet reported against the first, in nanoseconds.
+    /// The relative delay on the way there against the first packet, in nanoseconds: mean over the last window's reports.
     pub forward_ns: i128,
-    /// That of their acknowledgments on the way back.
+    /// That of the acknowledgments on the way back.
     pub return_ns: i128,
     /// n: the packets that wait at the bottleneck, in millionths.
     pub waiting_millionths: i128,

@@ -311,7 +311,7 @@ pub enum Quantity {
     QueueBytes,
     /// Packets in a link's queue.
     QueuePackets,
-    /// The relative delay of a flow's last reported packet against its first, on the way there (TCP Santa Cruz).
+    /// The relative delay of a flow's packets against its first, on the way there (TCP Santa Cruz).
     ForwardDelay,
     /// That of their acknowledgments on the way back.
     ReturnDelay,

@@ -11,9 +11,8 @@
 //! - *The sum of relative delays* is taken "from the beginning of a session" in the text, and window by window in (2) and
 //!   (4). Both are here ([`Translation`]). They differ once the link has idled, as it does in every slow start: the service
 //!   time is then long, and an error that (2) makes stays. The first comes close to the paper's Table 2.
-//! - *Adjustments "only at discrete intervals"* ([`Hold`]): an interval is "the time to transmit a windowful of data and
-//!   receive the corresponding ACKs". What a change does to the queue is therefore known once a whole window that left after
-//!   it has been reported. A window is judged either when that is so, or always.
+//! - *Adjustments "only at discrete intervals"* ([`Hold`]): every window is judged, as the text has it. What a change does to
+//!   the queue is known only once a window that left after it has been reported; with [`Hold::Window`] none is judged sooner.
 //! - *n in slow start* ([`Startup`]) is compared with `N_op`/2 at every report, or at the end of each window.
 //! - *Linearly* ([`Change`]) is one segment a window: a fraction of it with every report, or all at once.
 //! - *A loss* halves the window as Reno does, once a window; the estimate goes on.
@@ -52,10 +51,11 @@ pub enum Translation {
     Window,
 }
 
-/// Whether a window is judged although the congestion window has changed since before it left.
+/// Whether a window is judged although the congestion window has been adjusted since before it left. What slow start adds is
+/// no adjustment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// A window is judged if the congestion window has stood still since before it left.
+    /// A window is judged if the last adjustment was before it left.
     Window,
     /// Every window is judged.
     None,
@@ -108,8 +108,8 @@ impl Reading {
     pub const DEFAULT: Self = Self {
         translation: Translation::Session,
         hold: Hold::None,
-        startup: Startup::Window,
-        change: Change::Step,
+        startup: Startup::Report,
+        change: Change::Ramp,
         back_off: BackOff::Repeated,
     };
 }
@@ -228,15 +228,19 @@ pub struct SantaCruz {
     delays: i128,
     /// The last report of the window before, and the last of all.
     points: Option<(Point, Point)>,
-    /// What the reports say of the ways there and back, beside n.
+    /// What the reports say of the ways there and back, as of the end of the last window.
     path: PathDelays,
+    /// The relative delays there and back of the last packet reported against the first, in nanoseconds; and of the window
+    /// under way their sums, and over how many reports.
+    ways: (i128, i128),
+    sums: (i128, i128, i128),
     began: Instant,
     verdict: Verdict,
     /// The window under way has not yet been adjusted.
     due: bool,
     ramp: Option<Ramp>,
-    /// When the congestion window last changed, and when the last acknowledgment or timeout came.
-    changed: Instant,
+    /// When the congestion window last changed otherwise than by slow start, and when the last acknowledgment came.
+    adjusted: Instant,
     now: Instant,
     /// What had been delivered when slow start last widened the window.
     counted: u64,
@@ -253,11 +257,13 @@ impl SantaCruz {
             delays: 0,
             points: None,
             path: PathDelays::NONE,
+            ways: (0, 0),
+            sums: (0, 0, 0),
             began: Instant::ZERO,
             verdict: Verdict::Keep,
             due: false,
             ramp: None,
-            changed: Instant::ZERO,
+            adjusted: Instant::ZERO,
             now: Instant::ZERO,
             counted: 0,
         }
@@ -283,10 +289,12 @@ impl SantaCruz {
             self.path.return_reordered += 1;
             return;
         }
-        self.path.forward_ns = self.path.forward_ns.saturating_add(delay);
-        self.path.return_ns = self.path.return_ns.saturating_add(point.back_since(&last));
         let base = if sent_at >= self.began { self.close(&base, &last, now, smss) } else { base };
         self.points = Some((base, point));
+        let (forward, back) = (self.ways.0 + delay, self.ways.1 + point.back_since(&last));
+        self.ways = (forward, back);
+        let (there, returning, reports) = self.sums;
+        self.sums = (there + forward, returning + back, reports + 1);
         // Startup: slow start ends with any relative delay or n beyond half of what is wanted.
         let enough = self.target.n_op.millionths() / 2;
         let exceeds = |found: Option<i128>| found.is_some_and(|packets| packets > enough);
@@ -313,6 +321,10 @@ impl SantaCruz {
     /// The window that ended with `last` is over; returns what the next one counts from.
     fn close(&mut self, base: &Point, last: &Point, now: Instant, smss: u32) -> Point {
         let began = std::mem::replace(&mut self.began, now);
+        let (forward, back, reports) = std::mem::take(&mut self.sums);
+        if reports > 0 {
+            (self.path.forward_ns, self.path.return_ns) = (forward / reports, back / reports);
+        }
         let Target { n_op, delta, reading } = self.target;
         let Some(queue) = self.queue_at(base, last, smss) else { return *base };
         (self.queue, self.delays) = (queue, self.delays + last.since(base).0);
@@ -322,7 +334,7 @@ impl SantaCruz {
         }
         // The last that is known of the window that is over left before `now`, so its delay shows what was changed before
         // `began`, and nothing of what was changed then or later.
-        let stood_still = self.changed < began;
+        let stood_still = self.adjusted < began;
         self.verdict = if reading.hold == Hold::Window && !stood_still {
             Verdict::Keep
         } else if queue < n_op.millionths() - delta.millionths() {
@@ -386,14 +398,8 @@ impl SantaCruz {
     fn interrupt(&mut self, now: Instant) {
         self.due = false;
         self.ramp = None;
-        self.changed = now;
+        self.adjusted = now;
         self.now = now;
-    }
-
-    fn note_change(&mut self, before: u32) {
-        if self.window.cwnd() != before {
-            self.changed = self.now;
-        }
     }
 
     /// The bytes known to have arrived.
@@ -438,10 +444,12 @@ impl CongestionController for SantaCruz {
                 Growth::Standard { .. } => self.window.widen(news),
                 Growth::Window(bytes) => self.window.widen_to(bytes),
             }
-        } else {
-            self.adjust(ack, growth);
+            return;
         }
-        self.note_change(before);
+        self.adjust(ack, growth);
+        if self.window.cwnd() != before {
+            self.adjusted = self.now;
+        }
     }
 
     fn observe(&mut self, ack: &AckSample) {

@@ -9,7 +9,7 @@ from tcpsf.papers import santa_cruz as paper
 from tcpsf.reproduce.evaluation import Evaluation, Heading, chosen, command_of, plan_of, scale_of, seeds_of
 from tcpsf.reproduce.exhibit import Exhibit
 from tcpsf.reproduce.plan import Scale
-from tcpsf.reproduce.santa_cruz import asymmetric, basic, beyond, paths, reverse
+from tcpsf.reproduce.santa_cruz import asymmetric, basic, beyond, direction, paths, readings, recovery, reverse
 
 SCALES = {
     "quick": Scale("quick", 8, paper.DURATION),
@@ -51,6 +51,9 @@ HEADINGS = (
         ("2.4 Mb/s forward with 9 packets of buffer, and a return path that carries one ACK for three packets.",),
         why=asymmetric.WHY,
     ),
+    *readings.HEADINGS,
+    *direction.HEADINGS,
+    *recovery.HEADINGS,
     *beyond.HEADINGS,
     *paths.HEADINGS,
 )
@@ -78,5 +81,6 @@ def prepare(
 
 
 def _exhibits() -> tuple[Exhibit, ...]:
-    ours = (*beyond.exhibits(), *paths.exhibits())
-    return (*basic.exhibits(), *reverse.exhibits(), *asymmetric.exhibits(), *ours)
+    theirs = (*basic.exhibits(), *reverse.exhibits(), *asymmetric.exhibits())
+    claimed = (*readings.exhibits(), *direction.exhibits(), *recovery.exhibits())
+    return (*theirs, *claimed, *beyond.exhibits(), *paths.exhibits())

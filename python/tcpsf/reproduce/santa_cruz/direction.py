@@ -1,0 +1,323 @@
+"""The direction of congestion: section 3.1.1, Figs. 1 and 3(d)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tcpsf import stats
+from tcpsf.models import santa_cruz as model
+from tcpsf.papers import santa_cruz as paper
+from tcpsf.report.evaluation import OWN, Axis, Figure, Row, Table, TableCell
+from tcpsf.reproduce import judge
+from tcpsf.reproduce.evaluation import Heading
+from tcpsf.reproduce.exhibit import Exhibit, Part, series
+from tcpsf.reproduce.judge import Finding
+from tcpsf.reproduce.plan import Case, Runs
+from tcpsf.reproduce.santa_cruz.exhibit import TIME
+from tcpsf.reproduce.watch import Rows
+from tcpsf.scenario import Greedy, Reorder, Samples, Scenario
+from tcpsf.summary import RunSummary
+
+SECTION = "direction"
+SENDER = paper.SANTA_CRUZ[1]
+"""SC n=3."""
+FLOW = f"{paper.SOURCE}/0"
+BEGINS_S = 2.0
+"""From when on means are taken: slow start is over, and the other flow has begun."""
+PACKET_MS = 8e3 * paper.PACKET / paper.BOTTLENECK_BPS
+"""What the bottleneck takes for a packet: as near as an estimate of a queue can come."""
+
+SAMPLES = Rows(
+    table="samples",
+    columns=("time_s", "object", "quantity", "value"),
+    where=(
+        ("object", (FLOW, paper.FORWARD, paper.BACK)),
+        (
+            "quantity",
+            ("forward_delay_s", "return_delay_s", "forward_reordered", "return_reordered", "queue_bytes"),
+        ),
+    ),
+)
+
+FIGURE_1 = ((0.0, 2.0, 4.0), (1.0, 3.0, 6.0))
+"""Fig. 1: when each of two packets left, arrived, and was acknowledged; round trips of 4 and 5."""
+
+LATE_SHARE, LATE = 0.05, "20ms"
+"""Of the packets of one direction, those that are late, and by how much."""
+
+TEXT = (
+    "Sections 3.1.1 and 3.1.2: a Santa Cruz flow (n = 3) on the basic network, alone, with a Reno flow beside it, and "
+    "with a Reno flow on the way back. The sender knows the change of its packets' delay on the way there and of their "
+    "acknowledgements' on the way back from the receiver's timestamps; the queues of the simulator stand beside. "
+    "Out of order: on one of the two ways, some packets take 20 ms more."
+)
+
+WHY = (
+    "the sender hears of a delay with the acknowledgement that had it: a queue on the way back holds those that would "
+    "tell of it, so that a mean over time takes it for shorter than it is, and the delay there for as much longer"
+)
+
+HEADINGS = (Heading(SECTION, "The direction of congestion", (TEXT,), why=WHY),)
+
+DELAY = Axis(label="relative delay", unit="ms", scale="linear")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A network, and where something happens in it."""
+
+    key: str
+    label: str
+    scenario: Scenario
+
+
+def _sampled(scenario: Scenario) -> Scenario:
+    samples = Samples(every="50ms", workloads=(paper.SOURCE,), links=(paper.FORWARD, paper.BACK))
+    return replace(scenario, samples=samples, trace=())
+
+
+def _beside() -> Scenario:
+    """Return the basic network with a Reno flow on the way there."""
+    network = paper.basic(sender=SENDER.sender)
+    other = Greedy(name=paper.CROSS, from_="a", to="receiver", flows=1, spread="1s", sender=paper.RENO.sender)
+    return replace(network, workload=(*network.workload, other))
+
+
+def _late(link: str) -> Scenario:
+    network = paper.basic(sender=SENDER.sender, spread="1s")
+    late = Reorder(probability=LATE_SHARE, by=LATE)
+    return replace(
+        network, link=tuple(replace(each, reorder=late) if each.name == link else each for each in network.link)
+    )
+
+
+CONGESTED = (
+    Way("alone", "alone", _sampled(paper.basic(sender=SENDER.sender, spread="1s"))),
+    Way("there", "Reno beside it", _sampled(_beside())),
+    Way("back", "Reno on the way back", _sampled(paper.reverse(sender=SENDER.sender))),
+)
+REORDERED = (
+    Way("in-order", "in order", _sampled(paper.basic(sender=SENDER.sender, spread="1s"))),
+    Way("late-there", "late on the way there", _sampled(_late("last"))),
+    Way("late-back", "late on the way back", _sampled(_late("last-back"))),
+)
+
+
+def exhibits() -> tuple[Exhibit, ...]:
+    """Return the section's exhibits."""
+    return (_direction(), _reordered())
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Means of one run, in milliseconds."""
+
+    there: float
+    back: float
+    queue_there: float
+    queue_back: float
+
+
+def _later(run: RunSummary, what: str, quantity: str) -> list[float]:
+    return [value for at, value in SAMPLES.curve(run, object=what, quantity=quantity) if at > BEGINS_S]
+
+
+def _waiting_ms(run: RunSummary, link: str) -> float:
+    """Mean time that the line takes for what waits behind the packet on it."""
+    per_byte = 8e3 / paper.BOTTLENECK_BPS
+    return per_byte * statistics.fmean(max(held - paper.PACKET, 0.0) for held in _later(run, link, "queue_bytes"))
+
+
+def delays_of(run: RunSummary) -> Delays:
+    """Read what the sender knows of a run and what was the case; a queue as the time that the line takes for it."""
+    return Delays(
+        there=1e3 * statistics.fmean(_later(run, FLOW, "forward_delay_s")),
+        back=1e3 * statistics.fmean(_later(run, FLOW, "return_delay_s")),
+        queue_there=_waiting_ms(run, paper.FORWARD),
+        queue_back=_waiting_ms(run, paper.BACK),
+    )
+
+
+COLUMNS: tuple[tuple[str, Callable[[Delays], float]], ...] = (
+    ("round trip", lambda found: found.there + found.back),
+    ("relative delay there", lambda found: found.there),
+    ("queue there", lambda found: found.queue_there),
+    ("relative delay back", lambda found: found.back),
+    ("queue back", lambda found: found.queue_back),
+)
+
+
+def _direction() -> Exhibit:
+    cases = {each.key: Case(scenario=each.scenario, watches=(SAMPLES,)) for each in CONGESTED}
+
+    def build(runs: Runs) -> Part:
+        found = {key: [delays_of(run) for run in runs.of(wanted)] for key, wanted in cases.items()}
+        rows = [
+            Row(
+                label=each.label,
+                cells=tuple(
+                    TableCell(ours=stats.mean([of(run) for run in found[each.key]]), published=None, unit="ms")
+                    for _, of in COLUMNS
+                ),
+            )
+            for each in CONGESTED
+        ]
+        table = Table(
+            key="direction",
+            title="Delay by direction, as the sender knows it and as it was",
+            source=OWN,
+            caption="Means after 2 s. Relative delays are a window's mean against the first packet, which found no "
+            "queue. A queue is the time that the line takes for what waits behind the packet on it.",
+            columns=("network", *(name for name, _ in COLUMNS)),
+            rows=tuple(rows),
+        )
+        return Part(
+            tables=(_figure_1(), table),
+            figures=(_curves(next(iter(runs.of(cases["back"])))),),
+            findings=tuple(_claims(found)),
+        )
+
+    return Exhibit(key="direction", section=SECTION, cases=tuple(cases.values()), build=build)
+
+
+def _figure_1() -> Table:
+    """The paper's example by the model: the round trip alone doesn't say where the delay is."""
+    sent, received, acknowledged = zip(*FIGURE_1, strict=True)
+    there = float(model.relative_delay(sent, received)[0])
+    back = float(model.relative_return_delay(received, acknowledged)[0])
+    cells = tuple(
+        TableCell(ours=judge.exact(value), published=None, unit="")
+        for value in (acknowledged[0] - sent[0], acknowledged[1] - sent[1], there, back)
+    )
+    return Table(
+        key="fig-1",
+        title="Round trips of 4 and 5: which way became longer",
+        source=f"{paper.SHORT}, Fig. 1",
+        caption="Relative delays of the second packet against the first, from times of sending, arrival and "
+        "acknowledgement, in the figure's units.",
+        columns=("packets", "first round trip", "second round trip", "relative delay there", "relative delay back"),
+        rows=(Row(label="two packets of Fig. 1", cells=cells),),
+    )
+
+
+def _curves(run: RunSummary) -> Figure:
+    lines = []
+    for key, label, quantity in (
+        ("there", "on the way there", "forward_delay_s"),
+        ("back", "on the way back", "return_delay_s"),
+    ):
+        curve = list(SAMPLES.curve(run, object=FLOW, quantity=quantity))
+        points = [judge.exact(round(1e3 * value, 4)) for _, value in curve]
+        lines.append(series(key, label, [round(at, 6) for at, _ in curve], points, style="step"))
+    return Figure(
+        key="direction-curves",
+        title="Relative delays with traffic on the return path",
+        source=f"{OWN}, beside Fig. 1",
+        caption="The first run, sampled every 50 ms.",
+        x=TIME,
+        y=DELAY,
+        series=tuple(lines),
+    )
+
+
+def _claims(found: Mapping[str, Sequence[Delays]]) -> Iterator[Finding]:
+    where = "section 3.1.1"
+    ways: tuple[tuple[str, str, Callable[[Delays], float]], ...] = (
+        ("there", "on the way there", lambda run: run.there - run.queue_there),
+        ("back", "on the way back", lambda run: run.back - run.queue_back),
+    )
+    for key, label, error in ways:
+        apart = {each.label: stats.mean([error(run) for run in found[each.key]]) for each in CONGESTED}
+        yield judge.finding(
+            key=f"direction-{key}-is-the-queue",
+            claim=f"Relative delays are the queue {label}, within a packet ({PACKET_MS:.2f} ms), wherever the "
+            "congestion is",
+            source=where,
+            published="the change in forward or reverse delay",
+            judged=judge.all_within(apart, -PACKET_MS, PACKET_MS, "ms"),
+        )
+    yield judge.finding(
+        key="direction-told-apart",
+        claim="With traffic on the way back, the round trip grows and the relative delay there stays as it is alone "
+        "(within a packet)",
+        source=f"{where}, Fig. 1",
+        published="0 of 1",
+        judged=judge.is_within(
+            stats.mean([run.there - alone.there for run, alone in zip(found["back"], found["alone"], strict=True)]),
+            -PACKET_MS,
+            PACKET_MS,
+            "ms",
+        ),
+    )
+    yield judge.finding(
+        key="direction-round-trip-grows",
+        claim="With traffic on the way back, the round trip is longer by more than a packet: what a round-trip time "
+        "alone would take for congestion",
+        source=f"{where}, Fig. 1",
+        published="4 and 5",
+        judged=judge.is_above(
+            stats.mean(
+                [
+                    run.there + run.back - alone.there - alone.back
+                    for run, alone in zip(found["back"], found["alone"], strict=True)
+                ]
+            ),
+            PACKET_MS,
+            "ms",
+        ),
+    )
+
+
+# ---- out of order ----------------------------------------------------------------------------------------------------
+
+
+def _last(run: RunSummary, quantity: str) -> float:
+    return [value for _, value in SAMPLES.curve(run, object=FLOW, quantity=quantity)][-1]
+
+
+def _reordered() -> Exhibit:
+    cases = {each.key: Case(scenario=each.scenario, watches=(SAMPLES,)) for each in REORDERED}
+
+    def build(runs: Runs) -> Part:
+        def values(key: str, quantity: str) -> list[float]:
+            return [_last(run, quantity) for run in runs.of(cases[key])]
+
+        rows = tuple(
+            Row(
+                label=each.label,
+                cells=tuple(
+                    TableCell(ours=stats.mean(values(each.key, quantity), possible=stats.POSITIVE), published=None)
+                    for quantity in ("forward_reordered", "return_reordered")
+                ),
+            )
+            for each in REORDERED
+        )
+        table = Table(
+            key="direction-reordered",
+            title="Reports out of order, by direction",
+            source=f"{OWN}, beside Fig. 3(d)",
+            caption=f"Reports in 10 s by which packets or acknowledgements had overtaken others, where "
+            f"{100 * LATE_SHARE:g} % of one direction's are {LATE.removesuffix('ms')} ms late.",
+            columns=("network", "overtaken there", "overtaken on the way back"),
+            rows=rows,
+        )
+        told = [
+            (bool(there), bool(back)) == (each.key == "late-there", each.key == "late-back")
+            for each in REORDERED
+            for there, back in zip(
+                values(each.key, "forward_reordered"), values(each.key, "return_reordered"), strict=True
+            )
+        ]
+        finding = judge.finding(
+            key="direction-several-paths",
+            claim="The sender tells from the timestamps whether packets arrive out of order, and on which way "
+            "(runs in which it does not)",
+            source="section 3.1.1, Fig. 3(d)",
+            published="none",
+            judged=judge.is_none(told.count(False), len(told)),
+        )
+        return Part(tables=(table,), findings=(finding,))
+
+    return Exhibit(key="direction-reordered", section=SECTION, cases=tuple(cases.values()), build=build)
