@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tcpsf import stats
 from tcpsf.models import santa_cruz as model
@@ -17,8 +18,12 @@ from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Case, Runs
 from tcpsf.reproduce.santa_cruz.exhibit import TIME
 from tcpsf.reproduce.watch import Rows
+from tcpsf.result import Batch, Provenance
 from tcpsf.scenario import Greedy, Reorder, Samples, Scenario
 from tcpsf.summary import RunSummary
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SECTION = "direction"
 SENDER = paper.SANTA_CRUZ[1]
@@ -33,13 +38,68 @@ SAMPLES = Rows(
     table="samples",
     columns=("time_s", "object", "quantity", "value"),
     where=(
-        ("object", (FLOW, paper.FORWARD, paper.BACK)),
+        ("object", (FLOW,)),
         (
             "quantity",
-            ("forward_delay_s", "return_delay_s", "forward_reordered", "return_reordered", "queue_bytes"),
+            ("forward_delay_s", "return_delay_s", "forward_reordered", "return_reordered"),
         ),
     ),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How long the traced packets of a run were on their way, against the shortest: data there, acknowledgements back.
+
+    Means over those that arrived after `BEGINS_S`, in milliseconds.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is found under."""
+        return "ways"
+
+    @property
+    def version(self) -> str:
+        """Says what the data are."""
+        return f"1 {BEGINS_S}"
+
+    def fold(self) -> _WaysFold:
+        """Begin a run."""
+        return _WaysFold()
+
+    def of(self, run: RunSummary) -> tuple[float, float]:
+        """Return the means there and back."""
+        kept = run.watched[self.name]
+        return kept["sender"], kept["receiver"]
+
+
+class _WaysFold:
+    def __init__(self) -> None:
+        self._sent: dict[tuple[str, int, int], float] = {}
+        self._ways: dict[str, list[tuple[float, float]]] = {"sender": [], "receiver": []}
+
+    def add(self, batch: Batch) -> None:
+        import polars as pl
+
+        rows = batch.packets.filter((pl.col("from").cast(pl.String) == "receiver") | (pl.col("payload_bytes") > 0))
+        names = ("time_s", "flow", "packet", pl.col("event").cast(pl.String), pl.col("from").cast(pl.String))
+        for time_s, flow, packet, event, end in rows.select(*names).rows():
+            if event == "sent":
+                self._sent[end, flow, packet] = time_s
+            elif event == "arrived":
+                self._ways[end].append((time_s, time_s - self._sent.pop((end, flow, packet))))
+
+    def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, float]:  # noqa: ARG002
+        return {end: 1e3 * _above_the_least(ways) for end, ways in self._ways.items()}
+
+
+def _above_the_least(ways: Sequence[tuple[float, float]]) -> float:
+    least = min(way for _, way in ways)
+    return statistics.fmean(way - least for at, way in ways if at > BEGINS_S)
+
+
+WAYS = Ways()
 
 FIGURE_1 = ((0.0, 2.0, 4.0), (1.0, 3.0, 6.0))
 """Fig. 1: when each of two packets left, arrived, and was acknowledged; round trips of 4 and 5."""
@@ -50,16 +110,11 @@ LATE_SHARE, LATE = 0.05, "20ms"
 TEXT = (
     "Sections 3.1.1 and 3.1.2: a Santa Cruz flow (n = 3) on the basic network, alone, with a Reno flow beside it, and "
     "with a Reno flow on the way back. The sender knows the change of its packets' delay on the way there and of their "
-    "acknowledgements' on the way back from the receiver's timestamps; the queues of the simulator stand beside. "
+    "acknowledgements' on the way back from the receiver's timestamps; what the simulator knows stands beside. "
     "Out of order: on one of the two ways, some packets take 20 ms more."
 )
 
-WHY = (
-    "the sender hears of a delay with the acknowledgement that had it: a queue on the way back holds those that would "
-    "tell of it, so that a mean over time takes it for shorter than it is, and the delay there for as much longer"
-)
-
-HEADINGS = (Heading(SECTION, "The direction of congestion", (TEXT,), why=WHY),)
+HEADINGS = (Heading(SECTION, "The direction of congestion", (TEXT,)),)
 
 DELAY = Axis(label="relative delay", unit="ms", scale="linear")
 
@@ -74,8 +129,7 @@ class Way:
 
 
 def _sampled(scenario: Scenario) -> Scenario:
-    samples = Samples(every="50ms", workloads=(paper.SOURCE,), links=(paper.FORWARD, paper.BACK))
-    return replace(scenario, samples=samples, trace=())
+    return replace(scenario, samples=Samples(every="50ms", workloads=(paper.SOURCE,)), trace=(paper.SOURCE,))
 
 
 def _beside() -> Scenario:
@@ -116,41 +170,36 @@ class Delays:
 
     there: float
     back: float
-    queue_there: float
-    queue_back: float
+    true_there: float
+    true_back: float
 
 
 def _later(run: RunSummary, what: str, quantity: str) -> list[float]:
     return [value for at, value in SAMPLES.curve(run, object=what, quantity=quantity) if at > BEGINS_S]
 
 
-def _waiting_ms(run: RunSummary, link: str) -> float:
-    """Mean time that the line takes for what waits behind the packet on it."""
-    per_byte = 8e3 / paper.BOTTLENECK_BPS
-    return per_byte * statistics.fmean(max(held - paper.PACKET, 0.0) for held in _later(run, link, "queue_bytes"))
-
-
 def delays_of(run: RunSummary) -> Delays:
-    """Read what the sender knows of a run and what was the case; a queue as the time that the line takes for it."""
+    """Read what the sender knows of a run and what was the case."""
+    there, back = WAYS.of(run)
     return Delays(
         there=1e3 * statistics.fmean(_later(run, FLOW, "forward_delay_s")),
         back=1e3 * statistics.fmean(_later(run, FLOW, "return_delay_s")),
-        queue_there=_waiting_ms(run, paper.FORWARD),
-        queue_back=_waiting_ms(run, paper.BACK),
+        true_there=there,
+        true_back=back,
     )
 
 
 COLUMNS: tuple[tuple[str, Callable[[Delays], float]], ...] = (
     ("round trip", lambda found: found.there + found.back),
     ("relative delay there", lambda found: found.there),
-    ("queue there", lambda found: found.queue_there),
+    ("packets waited", lambda found: found.true_there),
     ("relative delay back", lambda found: found.back),
-    ("queue back", lambda found: found.queue_back),
+    ("acknowledgements waited", lambda found: found.true_back),
 )
 
 
 def _direction() -> Exhibit:
-    cases = {each.key: Case(scenario=each.scenario, watches=(SAMPLES,)) for each in CONGESTED}
+    cases = {each.key: Case(scenario=each.scenario, watches=(SAMPLES, WAYS)) for each in CONGESTED}
 
     def build(runs: Runs) -> Part:
         found = {key: [delays_of(run) for run in runs.of(wanted)] for key, wanted in cases.items()}
@@ -169,7 +218,7 @@ def _direction() -> Exhibit:
             title="Delay by direction, as the sender knows it and as it was",
             source=OWN,
             caption="Means after 2 s. Relative delays are a window's mean against the first packet, which found no "
-            "queue. A queue is the time that the line takes for what waits behind the packet on it.",
+            "queue; what packets and acknowledgements waited is by the simulator.",
             columns=("network", *(name for name, _ in COLUMNS)),
             rows=tuple(rows),
         )
@@ -225,14 +274,14 @@ def _curves(run: RunSummary) -> Figure:
 def _claims(found: Mapping[str, Sequence[Delays]]) -> Iterator[Finding]:
     where = "section 3.1.1"
     ways: tuple[tuple[str, str, Callable[[Delays], float]], ...] = (
-        ("there", "on the way there", lambda run: run.there - run.queue_there),
-        ("back", "on the way back", lambda run: run.back - run.queue_back),
+        ("there", "on the way there", lambda run: run.there - run.true_there),
+        ("back", "on the way back", lambda run: run.back - run.true_back),
     )
     for key, label, error in ways:
         apart = {each.label: stats.mean([error(run) for run in found[each.key]]) for each in CONGESTED}
         yield judge.finding(
-            key=f"direction-{key}-is-the-queue",
-            claim=f"Relative delays are the queue {label}, within a packet ({PACKET_MS:.2f} ms), wherever the "
+            key=f"direction-{key}-is-waited",
+            claim=f"Relative delays are what was waited {label}, within a packet ({PACKET_MS:.2f} ms), wherever the "
             "congestion is",
             source=where,
             published="the change in forward or reverse delay",
