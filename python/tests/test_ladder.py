@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tcpsf import run
+from tcpsf.papers import smart_framing_mechanisms as mechanisms
 from tcpsf.report.ladder import (
     Flow,
     Packet,
@@ -16,6 +17,7 @@ from tcpsf.report.ladder import (
     first_losses,
     flow_of,
     ladder,
+    limited_transmits,
     packets_of,
     side_by_side,
 )
@@ -99,3 +101,11 @@ def test_names_are_text_and_nothing_is_drawn_of_nothing() -> None:
     drawing = ladder(Flow(name="<script>&", packets=()), flight_s=0.05)
     assert "<script>" not in drawing
     assert texts(parsed(drawing))[0] == "<script>&"
+
+
+def test_limited_transmit_resends_later_than_framing() -> None:
+    """Journal, section III-A: at least one more round trip before fast retransmit."""
+    classic, limited, *framed = limited_transmits()
+    found = [next(at for at, cause in flow.repairs if cause == "fast-retransmit") for flow in (limited, *framed)]
+    assert all(found[0] - at > 2 * mechanisms.DELAY_S for at in found[1:])
+    assert [cause for _, cause in classic.repairs] == ["timeout"]

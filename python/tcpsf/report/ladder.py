@@ -16,6 +16,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tcpsf.papers import smart_framing_mechanisms as mechanisms
 from tcpsf.papers.smart_framing import VARIANTS
 from tcpsf.runs import run
 from tcpsf.scenario import Link, MaskLoss, Scenario, Tcp, Transfers
@@ -313,13 +314,26 @@ def drawn(flows: Sequence[Flow]) -> str:
     return side_by_side(flows, title="4380 bytes, of which the first segment is lost", flight_s=DELAY_S)
 
 
+def limited_transmits() -> tuple[Flow, ...]:
+    """Simulate the loss of the second window's first segment with Classic, Limited Transmit and the framings."""
+    (long,) = (loss for loss in mechanisms.LOSSES if loss.key == "long")
+    return tuple(
+        flow_of(run(mechanisms.scenario(long, sender), seed=1), name=label)
+        for label, sender in mechanisms.SENDERS.values()
+    )
+
+
 def main() -> None:
-    """Draw the diagram of the concept page into the folder given."""
+    """Draw the diagrams of the concept page into the folder given."""
     if len(sys.argv) != 2:
         sys.exit("usage: python -m tcpsf.report.ladder FOLDER")
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "first-loss.svg").write_text(drawn(first_losses()), encoding="utf-8")
+    second = side_by_side(
+        limited_transmits(), title="The second window's first segment is lost", flight_s=mechanisms.DELAY_S
+    )
+    (folder / "limited-transmit.svg").write_text(second, encoding="utf-8")
 
 
 if __name__ == "__main__":
