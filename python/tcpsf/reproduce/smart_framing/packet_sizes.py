@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PacketSizes:
-    """Data packets of a workload that the scenario traces, apart by whether they carry a full segment."""
+    """Data packets of a workload that the scenario traces, apart by whether they carry a full segment.
+
+    All packets of the trace count: those of the warm-up, and of flows that arrive while the last ones are followed to
+    their end.
+    """
 
     workload: str
     full: int
