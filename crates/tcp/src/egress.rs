@@ -200,9 +200,7 @@ impl Connection {
             return Some(self.piece_of(first));
         }
         let cut = if self.snd.pipe().is_none() {
-            // Draft §6: the rest of a segment that is cut anew waits until few enough are in flight. Vegas notices a
-            // loss when much is.
-            self.snd.board.next_lost().filter(|_| self.snd.may_add_segment(&self.snd.view()))
+            self.snd.board.next_lost()
         } else if self.snd.has_room_for_repair() {
             let new_data = self.has_fresh_piece(now);
             self.snd.next_repair(new_data)
@@ -218,10 +216,7 @@ impl Connection {
         // A full-sized segment is cut anew when the window has become small (draft §6).
         let limit = self.snd.mss_c();
         let fin = |len: u32| u32::from(self.snd.fin && seq + len == self.snd.data_end);
-        // A hole that is resent on suspicion is not lost, and what is behind it has perhaps arrived.
-        let lost = self.snd.board.next_lost().is_some_and(|lost| lost.range().0 == seq);
-        let joins = lost && self.snd.cuts_anew(limit);
-        let len = if joins { self.snd.board.lost_run(limit + fin(limit)) } else { len };
+        let len = if self.snd.cuts_anew() { self.snd.board.lost_run(limit + fin(limit)) } else { len };
         let len = len.min(limit + fin(limit));
         Piece { seq, len, small: false, new: false }
     }

@@ -61,9 +61,6 @@ pub struct SendState {
     pub mss_c: u32,
     /// Segments in flight. After a timeout, those that have been sent since.
     pub segments: u32,
-    /// Of these, the segments that are still in the network as far as the sender knows: copies are counted, and
-    /// neither what has been reported, nor what is lost, nor, without a scoreboard, a segment for each duplicate.
-    pub network_segments: u32,
     /// The bytes that count against the congestion window: the pipe (RFC 6675 §4) while recovering by the
     /// scoreboard, otherwise everything in flight.
     pub in_network: u32,
@@ -210,7 +207,6 @@ impl Sender {
             wnd: self.wnd,
             mss_c: self.mss_c(),
             segments: if self.repair.grows { self.board.pipe_segments() } else { self.board.segments() },
-            network_segments: self.network_segments(),
             in_network: self.pipe().unwrap_or_else(|| self.flight()),
             duplicates: self.policies.detector.duplicates(),
             recovering: self.repair.is_on && !self.repair.grows,
@@ -229,13 +225,9 @@ impl Sender {
 
     /// Whether the segmenter allows another segment in flight.
     pub(crate) fn may_add_segment(&self, view: &SendView) -> bool {
-        self.policies.segmenter.max_segments(view).is_none_or(|most| self.network_segments() < most)
-    }
-
-    /// Segments in the network.
-    fn network_segments(&self) -> u32 {
+        let Some(most) = self.policies.segmenter.max_segments(view) else { return true };
         if self.pipe().is_some() {
-            return self.board.pipe_segments();
+            return self.board.pipe_segments() < most;
         }
         // A duplicate acknowledgment stands for a segment that has left the network. Outside recovery only
         // Limited Transmit (RFC 3042) sends another one for it, for the first two.
@@ -245,7 +237,7 @@ impl Sender {
             (false, true) => duplicates.min(DUP_THRESH - 1),
             (false, false) => 0,
         };
-        self.board.segments().saturating_sub(left)
+        self.board.segments().saturating_sub(left) < most
     }
 
     /// The congestion window in force.

@@ -280,10 +280,7 @@ def table_3(**arguments: Any) -> None:
 
 @reproduce.group("short-flows", cls=InOrder, invoke_without_command=True)
 @scale("5 runs of the paper's 4000 transfers per point.", "The paper's own scale: 4000 transfers per point.")
-@_only(
-    "fig-1, alternatives, fig-5 to fig-16, loss-back, timeouts-share, handshake-share, window-limit, table-1, modem, "
-    "other-senders, correlated, sensitivity."
-)
+@_only("short-flows")
 @readings(
     "With a timeout of 1 s and fits over all transfers, or as brings the paper's fits nearest: 200 ms, and fits over "
     "those of more than one segment."

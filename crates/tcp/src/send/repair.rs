@@ -2,7 +2,6 @@
 
 use policy::loss::{Cut, Duplicate, LossDetector};
 use policy::recovery::{Progress, Recovery, RecoveryAck};
-use policy::segment::AnySegmenter;
 use policy::{CongestionController, LossSample, Segmenter};
 use units::Instant;
 use wire::SeqNum;
@@ -87,12 +86,9 @@ impl Sender {
     }
 
     /// Whether lost segments may be joined when they are sent again, up to the present `MSS_c`. After a timeout
-    /// everything is cut anew. Otherwise small segments stay as they were until the window has left the
-    /// small-window regime, where the sender must use full-sized ones (draft §6); without framing there are none.
-    /// TCP Santa Cruz counts the transmissions of each segment, so it keeps them.
-    pub(crate) fn cuts_anew(&self, mss_c: u32) -> bool {
-        let framed = !matches!(self.policies.segmenter, AnySegmenter::FullSized(_));
-        (self.repair.grows || framed && mss_c == self.smss) && self.policies.reported.is_none()
+    /// everything is cut anew. TCP Santa Cruz counts the transmissions of each segment, so it keeps them.
+    pub(crate) fn cuts_anew(&self) -> bool {
+        self.repair.grows && self.policies.reported.is_none()
     }
 
     /// An acknowledgment that doesn't advance SND.UNA. Returns the loss if it gives one away.

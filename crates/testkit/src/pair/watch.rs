@@ -136,9 +136,6 @@ impl Watch {
             }
         }
         let fresh = segment.seq == before.nxt && after.nxt == end;
-        if !fresh {
-            self.check_segments_in_flight(connection, &after, segment)?;
-        }
         if fresh {
             if segment.seq.before(self.small_end) {
                 // Everything was taken for unsent since, and begins anew.
@@ -198,25 +195,10 @@ impl Watch {
             return if wrong { Err(format!("more than {reduced} bytes in a small window")) } else { Ok(()) };
         }
         // With as many full-sized segments in flight as it allows, variable size has left the regime.
-        self.check_segments_in_flight(connection, after, segment)
-    }
-
-    /// Draft, section 6: not more than `n` segments in flight while the window is small. The copy of the first segment
-    /// goes without asking (RFC 5681 §3.2, step 3; RFC 6675 §5, step (4.3)).
-    fn check_segments_in_flight(
-        &self,
-        connection: &Connection,
-        after: &SendState,
-        segment: &Segment,
-    ) -> Result<(), String> {
-        let Framing::VariableSize(regime, _) = self.policy.framing else { return Ok(()) };
-        let smss = connection.smss();
-        // With as many full-sized segments in flight as it allows, variable size has left the regime.
-        let small = connection.cwnd() < regime.cwnd_min(smss).min(regime.segments() * smss);
-        // SACK1 resends holes on suspicion: a hole that is cut anew counts as several segments in the network.
-        let small = small && !(after.recovering && self.policy.loss == LossResponse::Sack1);
-        if small && segment.seq != after.una && after.network_segments > regime.segments() {
-            return Err(format!("{} segments in flight in the small-window regime", after.network_segments));
+        let small = small && connection.cwnd() < regime.segments() * smss;
+        let undisturbed = !after.recovering && (after.duplicates == 0 || !self.policy.limited_transmit);
+        if small && undisturbed && after.segments > regime.segments() {
+            return Err(format!("{} segments in flight in the small-window regime", after.segments));
         }
         Ok(())
     }
