@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 
 from tcpsf import Buffer, Greedy, Link, Poisson, Scenario, Sizes, Tcp
 from tcpsf.cli import main
+
+# Under `nohup` SIGHUP is ignored, commands that tests start inherit that, and then it does not end them.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
