@@ -257,9 +257,10 @@ def test_figure_1_packet_by_packet() -> None:
     counts = [int(cell.ours.value) for row in table.rows if isinstance(cell := row.cells[0], TableCell) and cell.ours]
     assert counts[:3] == [1, 2, 3]
     assert sum(counts) == transaction.SEGMENTS
-    assert section.drawing.startswith("<svg")
-    assert section.drawing.count("(1460)") == transaction.SEGMENTS
-    assert section.drawing.count(">SYN<") == 2
+    (drawing,) = section.drawings
+    assert drawing.svg.startswith("<svg")
+    assert drawing.svg.count("(1460)") == transaction.SEGMENTS
+    assert drawing.svg.count(">SYN<") == 2
     assert [finding.verdict for finding in section.findings] == ["holds", "holds"]
 
 
