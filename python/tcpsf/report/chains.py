@@ -173,7 +173,7 @@ def drawing(each: Named) -> Drawing:
         title=f"{each.figure}: states of {each.label}",
         source=f"{SOURCE}, {each.figure}",
         caption="Below a state's name: mean visits in a passage. The wider an arrow, the more probable the transition.",
-        svg=drawn(each).replace(' xmlns="http://www.w3.org/2000/svg"', ""),
+        svg=drawn(each),
     )
 
 

@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 
 from tcpsf.papers import smart_framing as paper
 from tcpsf.report import ladder, table_1_page, text
-from tcpsf.report.evaluation import OWN, Conclusion, Figure, Report, ReportProvenance, Row, Section, Table, TableCell
+from tcpsf.report.evaluation import (
+    OWN,
+    Conclusion,
+    Drawing,
+    Figure,
+    Report,
+    ReportProvenance,
+    Row,
+    Section,
+    Table,
+    TableCell,
+)
 from tcpsf.report.table_1_page import ABOUT, SOURCE
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.table_1 import Table1
@@ -129,7 +140,7 @@ def as_report(demo: Demo, *, command: str) -> Report:
                 key="first-loss",
                 title="One lost segment",
                 text=(FIRST_LOSS,),
-                drawing=ladder.drawn(demo.flows).replace(' xmlns="http://www.w3.org/2000/svg"', ""),
+                drawings=(_ladder(demo),),
                 tables=(_flow_table(demo),),
             ),
             Section(
@@ -145,6 +156,16 @@ def as_report(demo: Demo, *, command: str) -> Report:
             ),
         ),
         provenance=_provenance(demo, command),
+    )
+
+
+def _ladder(demo: Demo) -> Drawing:
+    return Drawing(
+        key="first-loss",
+        title="Time-sequence diagrams of the three flows",
+        source=OWN,
+        caption="Time runs downwards. The sender is on the left of each diagram.",
+        svg=ladder.drawn(demo.flows),
     )
 
 

@@ -149,7 +149,7 @@ class Drawing(Plain):
     """The paper and the figure in it."""
     caption: str
     svg: str
-    """A whole SVG element, drawn by this program; whoever draws it escapes what it is told."""
+    """A stand-alone SVG document, with all text escaped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,8 +162,6 @@ class Section(Plain):
     """Paragraphs."""
     items: tuple[str, ...] = ()
     """Short points, set as a list after them."""
-    drawing: str = ""
-    """An SVG above the figures."""
     drawings: tuple[Drawing, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()

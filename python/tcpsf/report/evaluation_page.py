@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import jinja2
 
 VERDICTS = ("holds", "does not hold", "undecided")
+SVG_NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
+"""The attribute that an SVG document needs, and an SVG element inside HTML does not."""
 
 
 def environment() -> jinja2.Environment:
@@ -35,6 +37,7 @@ def environment() -> jinja2.Environment:
     made.filters["plain_json"] = lambda data: Markup(_plain_json(data))  # noqa: S704  it escapes
     made.filters["sentence"] = _sentence
     made.filters["drawn"] = Markup  # SVG of `chart` and `marks`, which escape what they are told
+    made.filters["embedded"] = lambda svg: Markup(svg.replace(SVG_NAMESPACE, "", 1))  # noqa: S704  of `Drawing`
     return made
 
 

@@ -123,7 +123,7 @@ def _part(drawn: Ladder, runs: Mapping[str, RunSummary]) -> Part:
         title=f"{drawn.figure}: {drawn.title[0].lower()}{drawn.title[1:]}",
         source=f"{paper.SHORT}, {drawn.figure}",
         caption=f"{drawn.caption} Segments are numbered from the first of the window.",
-        svg=svg.replace(' xmlns="http://www.w3.org/2000/svg"', ""),
+        svg=svg,
     )
     return Part(drawings=(drawing,), findings=(_claim(drawn, runs),))
 

@@ -96,9 +96,7 @@ def _part(case: Case, runs: Runs) -> Part:
                 title="Fig. 1: a transfer without loss, packet by packet",
                 source=f"{paper.SHORT}, Fig. 1",
                 caption="Time runs downwards. The sender is the server.",
-                svg=ladder.side_by_side((flow,), title="HTTP over TCP", flight_s=POINT.rtt / 2).replace(
-                    ' xmlns="http://www.w3.org/2000/svg"', ""
-                ),
+                svg=ladder.side_by_side((flow,), title="HTTP over TCP", flight_s=POINT.rtt / 2),
             ),
         ),
         tables=(
