@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tcpsf import stats
-from tcpsf.intervals import Ends
 from tcpsf.papers import santa_cruz as paper
 from tcpsf.report.evaluation import OWN, Row, Table, TableCell
 from tcpsf.reproduce import judge
@@ -28,6 +27,8 @@ FLOW = Rows(
 SECTION = "recovery"
 LOST = (1, 2, 3, 4, 6, 8)
 """Packets lost of one window."""
+SEVERAL = 4
+"""From this many losses in one window on, Reno is expected to need a timeout."""
 WINDOW = 16
 """Packets of which they are drawn: fewer than are in flight."""
 FIRST = 300
@@ -107,27 +108,67 @@ def _mbps(run: RunSummary) -> float:
     return 8e-6 * _value(run, "received_bytes") / float(run.links[0]["duration_s"])
 
 
-def _table(
-    *,
-    key: str,
-    title: str,
-    caption: str,
-    columns: Sequence[str],
-    unit: str,
-    senders: Sequence[Compared],
-    of: Callable[[Compared], Sequence[Sequence[float]]],
-    possible: Ends = stats.POSITIVE,
-) -> Table:
-    rows = tuple(
-        Row(
-            label=each.label,
-            cells=tuple(
-                TableCell(ours=stats.mean(values, possible=possible), published=None, unit=unit) for values in of(each)
-            ),
+def _timeouts(run: RunSummary) -> float:
+    return _value(run, "timeouts")
+
+
+def _waited_s(run: RunSummary) -> float:
+    return _value(run, "waited_s")
+
+
+def _needless(run: RunSummary) -> float:
+    """Return how many segments were retransmitted beyond what was lost."""
+    return _value(run, "retransmitted_segments") - sum(int(link["dropped_loss_packets"]) for link in run.links)
+
+
+Quantity = Callable[[RunSummary], float]
+"""A number that a run comes to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sweep:
+    """Each sender at each value of one parameter."""
+
+    senders: Sequence[Compared]
+    heads: Mapping[float, str]
+    """The parameter's values, and the column heading of each."""
+    cases: Mapping[tuple[str, float], Sequence[Case]]
+    """By the sender's key and the parameter's value."""
+
+    def all_cases(self) -> tuple[Case, ...]:
+        """Return the cases of the sweep."""
+        return tuple(case for some in self.cases.values() for case in some)
+
+    def runs_at(self, runs: Runs, each: Compared, value: float) -> list[RunSummary]:
+        """Return the runs of a sender at one value of the parameter."""
+        return [run for case in self.cases[each.key, value] for run in runs.of(case)]
+
+    def at(self, runs: Runs, each: Compared, value: float, of: Quantity) -> list[float]:
+        """Return a quantity of a sender at one value of the parameter, one number per run."""
+        return [of(run) for run in self.runs_at(runs, each, value)]
+
+    def table(self, runs: Runs, of: Quantity, *, key: str, title: str, caption: str, unit: str) -> Table:
+        """Return the means of a quantity: senders down, the parameter across."""
+        rows = tuple(
+            Row(
+                label=each.label,
+                cells=tuple(
+                    TableCell(
+                        ours=stats.mean(self.at(runs, each, value, of), possible=stats.POSITIVE),
+                        published=None,
+                        unit=unit,
+                    )
+                    for value in self.heads
+                ),
+            )
+            for each in self.senders
         )
-        for each in senders
-    )
-    return Table(key=key, title=title, source=OWN, caption=caption, columns=("sender", *columns), rows=rows)
+        columns = ("sender", *self.heads.values())
+        return Table(key=key, title=title, source=OWN, caption=caption, columns=columns, rows=rows)
+
+
+def _heads(shares: Sequence[float]) -> dict[float, str]:
+    return {share: f"{100 * share:g} % lost" for share in shares}
 
 
 def _with_loss(scenario: Scenario, link: str, loss: MaskLoss | PacketLoss) -> Scenario:
@@ -157,83 +198,64 @@ def burst(*, sender: str, mask: str) -> Scenario:
 
 
 def _several_losses() -> Exhibit:
-    cases = {
-        (each.key, lost): [
-            Case(scenario=burst(sender=each.sender, mask=pattern(lost, number)), watches=(FLOW,), once=True)
-            for number in range(PATTERNS)
-        ]
-        for each in FIVE
-        for lost in LOST
-    }
-
-    def build(runs: Runs) -> Part:
-        def made(each: Compared, lost: int) -> list[RunSummary]:
-            return [run for wanted in cases[each.key, lost] for run in runs.of(wanted)]
-
-        def values(each: Compared, of: Callable[[RunSummary], float]) -> list[list[float]]:
-            return [[of(run) for run in made(each, lost)] for lost in LOST]
-
-        heads = [f"{lost} lost" for lost in LOST]
-        timeouts = _table(
-            key="several-losses",
-            title="Timeouts after several losses in one window",
-            caption=f"Expiries of the retransmission timer a transfer of 10 s: means over {PATTERNS} patterns.",
-            columns=heads,
-            unit="",
-            senders=FIVE,
-            of=lambda each: values(each, lambda run: _value(run, "timeouts")),
-        )
-        vain = _table(
-            key="several-losses-vain",
-            title="Segments sent again in vain after several losses in one window",
-            caption="Retransmissions beyond what was lost: means over the same patterns.",
-            columns=heads,
-            unit="segments",
-            senders=FIVE,
-            of=lambda each: [
-                [_value(run, "retransmitted_segments") - lost for run in made(each, lost)] for lost in LOST
-            ],
-        )
-        return Part(tables=(timeouts, vain), findings=tuple(_burst_claims(made)))
-
-    return Exhibit(
-        key="several-losses",
-        section=SECTION,
-        cases=tuple(case for some in cases.values() for case in some),
-        build=build,
+    sweep = _Sweep(
+        senders=FIVE,
+        heads={lost: f"{lost} lost" for lost in LOST},
+        cases={
+            (each.key, lost): [
+                Case(scenario=burst(sender=each.sender, mask=pattern(lost, number)), watches=(FLOW,), once=True)
+                for number in range(PATTERNS)
+            ]
+            for each in FIVE
+            for lost in LOST
+        },
     )
 
+    def build(runs: Runs) -> Part:
+        timeouts = sweep.table(
+            runs,
+            _timeouts,
+            key="several-losses",
+            title="Timeouts after several losses in one window",
+            caption=f"Expiries of the retransmission timer in a transfer of 10 s: means over {PATTERNS} patterns.",
+            unit="",
+        )
+        needless = sweep.table(
+            runs,
+            _needless,
+            key="several-losses-vain",
+            title="Needless retransmissions after several losses in one window",
+            caption="Retransmissions beyond what was lost: means over the same patterns.",
+            unit="segments",
+        )
+        return Part(tables=(timeouts, needless), findings=tuple(_burst_claims(sweep, runs)))
 
-def _burst_claims(made: Callable[[Compared, int], list[RunSummary]]) -> Iterator[Finding]:
-    ours = {lost: made(SC, lost) for lost in LOST}
-    count = sum(len(some) for some in ours.values())
+    return Exhibit(key="several-losses", section=SECTION, cases=sweep.all_cases(), build=build)
+
+
+def _burst_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
+    ours = [run for lost in LOST for run in sweep.runs_at(runs, SC, lost)]
     yield judge.finding(
         key="several-losses-no-timeout",
         claim="Santa Cruz: several losses in one window are repaired without a timeout",
         source="sections 1, 3.2.2",
         published="none",
-        judged=judge.is_none(sum(_value(run, "timeouts") > 0 for some in ours.values() for run in some), count),
+        judged=judge.is_none(sum(_timeouts(run) > 0 for run in ours), len(ours)),
     )
     yield judge.finding(
         key="several-losses-nothing-in-vain",
         claim="Santa Cruz: nothing that was received correctly is sent again when several packets of a window are lost",
         source="section 3",
         published="none",
-        judged=judge.is_none(
-            sum(_value(run, "retransmitted_segments") > lost for lost, some in ours.items() for run in some), count
-        ),
+        judged=judge.is_none(sum(_needless(run) > 0 for run in ours), len(ours)),
     )
-    several = [lost for lost in LOST if lost >= 4]
+    timeouts = {f"{lost} lost": stats.mean(sweep.at(runs, RENO, lost, _timeouts)) for lost in LOST if lost >= SEVERAL}
     yield judge.finding(
         key="several-losses-reno",
-        claim="Reno: several losses of a window (four and more here) lead to timeouts",
+        claim=f"Reno: several losses of a window ({SEVERAL} or more) lead to timeouts",
         source="section 4.3",
         published="a timeout every cycle",
-        judged=judge.all_above(
-            {f"{lost} lost": stats.mean([_value(run, "timeouts") for run in made(RENO, lost)]) for lost in several},
-            0.5,
-            "timeouts",
-        ),
+        judged=judge.all_above(timeouts, 0.5, "timeouts"),
     )
 
 
@@ -247,76 +269,68 @@ def without_acks(*, sender: str, share: float) -> Scenario:
 
 
 def _lost_acks() -> Exhibit:
-    cases = {
-        (each.key, share): Case(scenario=without_acks(sender=each.sender, share=share), watches=(FLOW,))
-        for each in FIVE
-        for share in ACK_LOSSES
-    }
+    sweep = _Sweep(
+        senders=FIVE,
+        heads=_heads(ACK_LOSSES),
+        cases={
+            (each.key, share): [Case(scenario=without_acks(sender=each.sender, share=share), watches=(FLOW,))]
+            for each in FIVE
+            for share in ACK_LOSSES
+        },
+    )
 
     def build(runs: Runs) -> Part:
-        def values(each: Compared, of: Callable[[RunSummary], float]) -> list[list[float]]:
-            return [[of(run) for run in runs.of(cases[each.key, share])] for share in ACK_LOSSES]
-
-        heads = [f"{100 * share:g} % lost" for share in ACK_LOSSES]
-        delivered = _table(
+        delivered = sweep.table(
+            runs,
+            _mbps,
             key="ack-loss",
             title="Payload delivered while acknowledgements are lost",
             caption="One flow for 10 s, started within the first second; the line carries 1.44 Mb/s of payload.",
-            columns=heads,
             unit="Mb/s",
-            senders=FIVE,
-            of=lambda each: values(each, _mbps),
         )
-        timeouts = _table(
+        timeouts = sweep.table(
+            runs,
+            _timeouts,
             key="ack-loss-timeouts",
             title="Timeouts while acknowledgements are lost",
             caption="Expiries of the retransmission timer in those runs.",
-            columns=heads,
             unit="",
-            senders=FIVE,
-            of=lambda each: values(each, lambda run: _value(run, "timeouts")),
         )
+        return Part(tables=(delivered, timeouts), findings=tuple(_ack_loss_claims(sweep, runs)))
 
-        def kept(each: Compared) -> stats.Estimate | None:
-            """By how many per cent the throughput falls."""
-            by_share = dict(zip(ACK_LOSSES, values(each, _mbps), strict=True))
-            return stats.gain(by_share[DISTURBING], by_share[0.0])
+    return Exhibit(key="ack-loss", section=SECTION, cases=sweep.all_cases(), build=build)
 
-        less = stats.gain(*([_mbps(run) for run in runs.of(cases[each.key, DISTURBING])] for each in (SC, RENO)))
-        ahead = None if less is None else less.scaled(-1.0)
-        findings = (
-            judge.finding(
-                key="ack-loss-robust",
-                claim=f"Santa Cruz: robust to acknowledgement loss (at {100 * DISTURBING:g} %, it keeps "
-                f"{KEPT_PERCENT:g} % of its throughput)",
-                source="section 3.1.2",
-                published="robust",
-                judged=judge.is_below(kept(SC), 100.0 - KEPT_PERCENT, "% less"),
-            ),
-            judge.finding(
-                key="ack-loss-above-reno",
-                claim=f"Reno, which counts acknowledgements, loses throughput with them ({100 * DISTURBING:g} % of "
-                "them)",
-                source="section 3.1.2",
-                published="performs poorly",
-                judged=judge.is_above(kept(RENO), 0.0, "% less"),
-            ),
-            judge.finding(
-                key="ack-loss-ahead",
-                claim=f"Santa Cruz delivers more than Reno while {100 * DISTURBING:g} % of the acknowledgements are "
-                "lost",
-                source="section 3.1.2",
-                published="more",
-                judged=judge.is_above(
-                    ahead,
-                    0.0,
-                    "% more",
-                ),
-            ),
-        )
-        return Part(tables=(delivered, timeouts), findings=findings)
 
-    return Exhibit(key="ack-loss", section=SECTION, cases=tuple(cases.values()), build=build)
+def _ack_loss_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
+    lossy = {each: sweep.at(runs, each, DISTURBING, _mbps) for each in (SC, RENO)}
+
+    def reduction(each: Compared) -> stats.Estimate | None:
+        """By how many per cent ACK loss reduces the throughput."""
+        return stats.gain(lossy[each], sweep.at(runs, each, 0.0, _mbps))
+
+    share = f"{100 * DISTURBING:g} %"
+    yield judge.finding(
+        key="ack-loss-robust",
+        claim=f"Santa Cruz: robust to acknowledgement loss (at {share}, it keeps {KEPT_PERCENT:g} % of its throughput)",
+        source="section 3.1.2",
+        published="robust",
+        judged=judge.is_below(reduction(SC), 100.0 - KEPT_PERCENT, "% less"),
+    )
+    yield judge.finding(
+        key="ack-loss-above-reno",
+        claim=f"Reno, which counts acknowledgements, loses throughput with them ({share} of them)",
+        source="section 3.1.2",
+        published="performs poorly",
+        judged=judge.is_above(reduction(RENO), 0.0, "% less"),
+    )
+    less = stats.gain(lossy[SC], lossy[RENO])
+    yield judge.finding(
+        key="ack-loss-ahead",
+        claim=f"Santa Cruz delivers more than Reno while {share} of the acknowledgements are lost",
+        source="section 3.1.2",
+        published="more",
+        judged=judge.is_above(None if less is None else less.scaled(-1.0), 0.0, "% more"),
+    )
 
 
 # ---- no back-off -----------------------------------------------------------------------------------------------------
@@ -329,74 +343,56 @@ def lossy(*, sender: str, share: float) -> Scenario:
 
 
 def _no_back_off() -> Exhibit:
-    cases = {
-        (each.key, share): Case(scenario=lossy(sender=each.sender, share=share), watches=(FLOW,))
-        for each in TIMED
-        for share in LOSSES
-    }
+    sweep = _Sweep(
+        senders=TIMED,
+        heads=_heads(LOSSES),
+        cases={
+            (each.key, share): [Case(scenario=lossy(sender=each.sender, share=share), watches=(FLOW,))]
+            for each in TIMED
+            for share in LOSSES
+        },
+    )
 
     def build(runs: Runs) -> Part:
-        def values(each: Compared, of: Callable[[RunSummary], float]) -> list[list[float]]:
-            return [[of(run) for run in runs.of(cases[each.key, share])] for share in LOSSES]
-
-        heads = [f"{100 * share:g} % lost" for share in LOSSES]
-
-        def table(key: str, title: str, caption: str, unit: str, of: Callable[[RunSummary], float]) -> Table:
-            return _table(
-                key=key,
-                title=title,
-                caption=caption,
-                columns=heads,
-                unit=unit,
-                senders=TIMED,
-                of=lambda each: values(each, of),
-            )
-
-        tables = (
-            table(
-                "no-back-off",
-                "Payload delivered where the timer decides",
-                f"One flow for {LONG_S} s; the line carries 1.44 Mb/s of payload.",
-                "kb/s",
-                lambda run: 1000.0 * _mbps(run),
-            ),
-            table(
-                "no-back-off-idle",
-                "Time spent waiting for the timer",
-                f"Silence before expiries of the retransmission timer, of {LONG_S} s.",
-                "s",
-                lambda run: _value(run, "waited_s"),
-            ),
-            table(
-                "no-back-off-cost",
-                "Segments sent for a segment delivered",
-                "All transmissions over what the receiver had in order.",
-                "",
-                lambda run: _value(run, "segments") / max(_value(run, "received_bytes") / paper.MSS, 1.0),
-            ),
+        delivered = sweep.table(
+            runs,
+            lambda run: 1000.0 * _mbps(run),
+            key="no-back-off",
+            title="Payload delivered where the timer decides",
+            caption=f"One flow for {LONG_S} s; the line carries 1.44 Mb/s of payload.",
+            unit="kb/s",
         )
-
-        def idle(ours: Compared, theirs: Compared) -> dict[str, stats.Estimate | None]:
-            return {
-                head: stats.gain(mine, others)
-                for head, mine, others in zip(
-                    heads,
-                    values(ours, lambda run: _value(run, "waited_s")),
-                    values(theirs, lambda run: _value(run, "waited_s")),
-                    strict=True,
-                )
-            }
-
-        findings = tuple(
-            judge.finding(
-                key=f"{ours.key}-idle",
-                claim=f"{ours.label}: shorter idle periods than SACK, which backs off",
-                source="section 1",
-                published="no back-off, which leads to long idle periods",
-                judged=judge.all_above(idle(ours, SACK), 0.0, "% less"),
-            )
-            for ours in (SC, NO_BACK_OFF)
+        idle = sweep.table(
+            runs,
+            _waited_s,
+            key="no-back-off-idle",
+            title="Time spent waiting for the timer",
+            caption=f"Silence before expiries of the retransmission timer, of {LONG_S} s.",
+            unit="s",
         )
-        return Part(tables=tables, findings=findings)
+        cost = sweep.table(
+            runs,
+            lambda run: _value(run, "segments") / max(_value(run, "received_bytes") / paper.MSS, 1.0),
+            key="no-back-off-cost",
+            title="Segments sent for a segment delivered",
+            caption="All transmissions over what the receiver had in order.",
+            unit="",
+        )
+        return Part(tables=(delivered, idle, cost), findings=tuple(_idle_claims(sweep, runs)))
 
-    return Exhibit(key="no-back-off", section=SECTION, cases=tuple(cases.values()), build=build)
+    return Exhibit(key="no-back-off", section=SECTION, cases=sweep.all_cases(), build=build)
+
+
+def _idle_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
+    for ours in (SC, NO_BACK_OFF):
+        gains = {
+            head: stats.gain(sweep.at(runs, ours, share, _waited_s), sweep.at(runs, SACK, share, _waited_s))
+            for share, head in sweep.heads.items()
+        }
+        yield judge.finding(
+            key=f"{ours.key}-idle",
+            claim=f"{ours.label}: shorter idle periods than SACK, which backs off",
+            source="section 1",
+            published="no back-off, which leads to long idle periods",
+            judged=judge.all_above(gains, 0.0, "% less"),
+        )
