@@ -151,11 +151,12 @@ impl Receiver {
         self.edge.distance_from(self.nxt)
     }
 
-    /// Takes the payload of an acceptable segment, or the part of it that is new.
+    /// Takes the payload of an acceptable segment, or the part of it that is new. It was sent in `segments` segments.
     pub(crate) fn text(
         &mut self,
         seq: SeqNum,
         len: u32,
+        segments: u8,
         now: Instant,
         delayed_ack: &DelayedAck,
         timer: &mut Instant,
@@ -193,7 +194,7 @@ impl Receiver {
             // RFC 5681 §4.2: so is a segment that fills a gap, in whole or in part.
             self.acks_due = 1;
         } else {
-            self.delay_ack(now, delayed_ack, timer);
+            self.delay_ack(segments, now, delayed_ack, timer);
         }
         Some(accepted)
     }
@@ -416,8 +417,8 @@ impl Receiver {
         self.ts_recent
     }
 
-    fn delay_ack(&mut self, now: Instant, delayed_ack: &DelayedAck, timer: &mut Instant) {
-        self.unacknowledged_segments = self.unacknowledged_segments.saturating_add(1);
+    fn delay_ack(&mut self, segments: u8, now: Instant, delayed_ack: &DelayedAck, timer: &mut Instant) {
+        self.unacknowledged_segments = self.unacknowledged_segments.saturating_add(segments);
         if self.unacknowledged_segments >= delayed_ack.every {
             self.acks_due = 1;
         } else if *timer == Instant::NEVER {
@@ -506,7 +507,7 @@ mod tests {
         let delays = DelayedAck::OFF;
         let mut timer = Instant::NEVER;
         let mut arrive = |rcv: &mut Receiver, seq: u32| {
-            rcv.text(SeqNum::new(seq), 500, Instant::ZERO, &delays, &mut timer);
+            rcv.text(SeqNum::new(seq), 500, 1, Instant::ZERO, &delays, &mut timer);
         };
         arrive(&mut rcv, 501);
         arrive(&mut rcv, 1501);
@@ -524,9 +525,9 @@ mod tests {
         let mut rcv = receiver();
         let delays = DelayedAck::RFC;
         let mut timer = Instant::NEVER;
-        rcv.text(SeqNum::new(1), 500, Instant::ZERO, &delays, &mut timer);
+        rcv.text(SeqNum::new(1), 500, 1, Instant::ZERO, &delays, &mut timer);
         assert!(!rcv.ack_is_due());
-        rcv.text(SeqNum::new(1), 500, Instant::ZERO, &delays, &mut timer);
+        rcv.text(SeqNum::new(1), 500, 1, Instant::ZERO, &delays, &mut timer);
         assert!(rcv.ack_is_due());
         assert_eq!(blocks(&mut rcv), [(1, 501)]);
         assert_eq!(blocks(&mut rcv), []);
@@ -538,7 +539,7 @@ mod tests {
         let mut rcv = receiver();
         let delays = DelayedAck::RFC;
         let mut timer = Instant::NEVER;
-        rcv.text(SeqNum::new(1), 500, Instant::ZERO, &delays, &mut timer);
+        rcv.text(SeqNum::new(1), 500, 1, Instant::ZERO, &delays, &mut timer);
         rcv.note_duplicate(SeqNum::new(1), 500);
         rcv.note_duplicate(SeqNum::new(500), 0);
         assert_eq!(blocks(&mut rcv), [(1, 501)]);
@@ -550,9 +551,9 @@ mod tests {
         let mut rcv = receiver();
         let delays = DelayedAck::RFC;
         let mut timer = Instant::NEVER;
-        rcv.text(SeqNum::new(1), 100, Instant::ZERO, &delays, &mut timer);
+        rcv.text(SeqNum::new(1), 100, 1, Instant::ZERO, &delays, &mut timer);
         assert_eq!((rcv.ack_is_due(), timer), (false, Instant::ZERO + DelayedAck::RFC.timeout));
-        rcv.text(SeqNum::new(101), 100, Instant::ZERO, &delays, &mut timer);
+        rcv.text(SeqNum::new(101), 100, 1, Instant::ZERO, &delays, &mut timer);
         assert!(rcv.ack_is_due());
     }
 
@@ -563,7 +564,7 @@ mod tests {
         let mut timer = Instant::NEVER;
         let mut taken = 0;
         for hole in 1..=1000 {
-            let accepted = rcv.text(SeqNum::new(1 + 2 * hole), 1, Instant::ZERO, &delays, &mut timer);
+            let accepted = rcv.text(SeqNum::new(1 + 2 * hole), 1, 1, Instant::ZERO, &delays, &mut timer);
             taken += usize::from(accepted.is_some());
         }
         assert_eq!((taken, rcv.islands.len()), (Receiver::MAX_ISLANDS, Receiver::MAX_ISLANDS));
@@ -584,7 +585,7 @@ mod tests {
             for (block, count) in order.into_iter().chain((0..20).map(|block| (block, 5))) {
                 let (first, len) = (block * 5, count);
                 let offset_before = rcv.nxt.distance_from(base);
-                if let Some(taken) = rcv.text(base + first, len, Instant::ZERO, &delays, &mut timer) {
+                if let Some(taken) = rcv.text(base + first, len, 1, Instant::ZERO, &delays, &mut timer) {
                     // The offset counts from the first unread byte; nothing is read here, so from the base.
                     prop_assert_eq!(taken.offset, (first + taken.skip).max(offset_before));
                 }
