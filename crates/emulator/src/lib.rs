@@ -21,7 +21,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod addresses;
 mod chance;
 mod histogram;
 pub mod line;

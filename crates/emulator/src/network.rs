@@ -4,14 +4,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
-use tun::{Error, Handed, Interface, NetNamespace, Offload, Prefix, Tun, in_own_namespaces};
+use tun::{
+    Block, Error, Handed, INSIDE, Interface, NetNamespace, Offload, Prefix, Tun, in_own_namespaces, ipv6,
+};
 
-use crate::addresses::{Block, ipv6};
 use crate::settings::Settings;
 
-/// The device of a command's namespace. By it a link knows that it runs inside another.
-const INSIDE: &str = "tcpsf";
-/// Those of the caller's.
+/// The devices of the caller's namespace.
 const OUTSIDE: &str = "tcpsf%d";
 /// How many packets may wait until they are read: 40 ms of a gigabit in full-sized packets, so that the system may look away.
 const QUEUE_LEN: u32 = 4096;
@@ -124,7 +123,7 @@ fn device(name: &str, settings: &Settings) -> Result<End, Error> {
 
 /// The end in the calling thread's namespace, with a free block, and whether there is IPv6.
 fn outside(settings: &Settings) -> Result<(End, Block, bool), Error> {
-    let around = block_around()?;
+    let around = Block::of_this_namespace()?;
     if around.is_some() {
         // The namespace was made for a command of ours: what comes from inside goes on, and the way back is there.
         NetNamespace::allow_forwarding()?;
@@ -166,14 +165,6 @@ fn inside(settings: &Settings, block: Block, six: bool) -> Result<End, Error> {
         end.interface.add_route(Prefix::ALL_V6)?;
     }
     Ok(end)
-}
-
-/// The block of the link that the calling thread's namespace is the inside of.
-fn block_around() -> Result<Option<Block>, Error> {
-    let Ok(device) = Interface::find(INSIDE) else { return Ok(None) };
-    let addresses = Interface::addresses()?;
-    let mut own = addresses.iter().filter(|address| address.interface == device.index());
-    Ok(own.find_map(|address| Block::around(address.prefix)))
 }
 
 fn add(interface: &Interface, address: Option<Prefix>) -> Result<(), Error> {

@@ -4,18 +4,15 @@
 //! space (RFC 6598), of which `tcpsf link` leaves this part free, and `fd74:6370:7366:1::/64` (RFC 4193).
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
-use tun::{Error, Interface, Offload, Prefix, Route, Tun};
+use tun::{Block, Error, Interface, NetNamespace, Offload, Prefix, Route, Tun, ipv6, of_host};
 
 /// What packets wait in on their way to us, as many as a batch of connections may send at once.
 const QUEUE: u32 = 10_000;
 
-/// How many pairs of addresses the range has.
-const PAIRS: u16 = 256;
-
 /// Makes a device in the calling thread's network namespace. Behind it are `addresses`, or without any a free pair of one
-/// of each IP. Returns the device and the addresses.
+/// of each IP; in the namespace of a link they are of the link's own block, so that the other side has a route to them. Returns the device and the addresses.
 ///
 /// # Errors
 /// If TUN devices or privileges are missing, or if an address is unusable: it belongs to this machine or its router,
@@ -26,12 +23,18 @@ pub fn attach(addresses: &[IpAddr], mtu: u16, offload: bool) -> Result<(Tun, Vec
         machine.allow(address, &addresses[..number]).map_err(|reason| refused(address, reason))?;
     }
     let (tun, interface) = device(mtu, offload)?;
-    for pair in (0..PAIRS).map(Pair) {
-        if pair.kernel().iter().any(|&kernel| machine.has(kernel) || addresses.contains(&kernel)) {
+    let around = Block::of_this_namespace()?;
+    if around.is_some() {
+        // The namespace was made for a command of ours: packets of the host go on into the link.
+        NetNamespace::allow_forwarding()?;
+    }
+    for (number, free) in (0..=u8::MAX).zip(free_pairs(around)) {
+        let kernel = of_host(number, 1);
+        if kernel.iter().any(|&kernel| machine.has(kernel) || addresses.contains(&kernel)) {
             continue;
         }
-        let wanted = if addresses.is_empty() { pair.ours().to_vec() } else { addresses.to_vec() };
-        match give(&interface, pair, &wanted, !addresses.is_empty()) {
+        let wanted = if addresses.is_empty() { &free[..] } else { addresses };
+        match give(&interface, kernel, wanted, !addresses.is_empty()) {
             // Another host took this pair just now.
             Err(error) if addresses.is_empty() && is_taken(&error) => {}
             result => return Ok((tun, result?)),
@@ -54,9 +57,14 @@ fn device(mtu: u16, offload: bool) -> Result<(Tun, Interface), Error> {
 
 /// Sends packets for `wanted` through the device and gives the kernel's end its addresses. The route to an address is
 /// the claim to it: of two hosts that start at once, one gets it. Returns the addresses that were claimed.
-fn give(interface: &Interface, pair: Pair, wanted: &[IpAddr], asked: bool) -> Result<Vec<IpAddr>, Error> {
+fn give(
+    interface: &Interface,
+    kernel: [IpAddr; 2],
+    wanted: &[IpAddr],
+    asked: bool,
+) -> Result<Vec<IpAddr>, Error> {
     let mut claimed = Vec::with_capacity(wanted.len());
-    for kernel in pair.kernel() {
+    for kernel in kernel {
         let same_version = |address: &IpAddr| address.is_ipv4() == kernel.is_ipv4();
         let (Some(kernel), true) = (single(kernel), wanted.iter().any(same_version)) else { continue };
         match interface.add_address(kernel, None) {
@@ -77,25 +85,12 @@ fn give(interface: &Interface, pair: Pair, wanted: &[IpAddr], asked: bool) -> Re
     Ok(claimed)
 }
 
-/// A number's addresses in the range: the kernel's, and ours when none is asked for.
-#[derive(Debug, Clone, Copy)]
-struct Pair(u16);
-
-impl Pair {
-    fn kernel(self) -> [IpAddr; 2] {
-        self.address(1)
-    }
-
-    fn ours(self) -> [IpAddr; 2] {
-        self.address(2)
-    }
-
-    fn address(self, last: u8) -> [IpAddr; 2] {
-        let [_, number] = self.0.to_be_bytes();
-        let four = Ipv4Addr::new(100, 127, number, last);
-        let six = Ipv6Addr::new(0xfd74, 0x6370, 0x7366, 1, 0, 0, self.0, last.into());
-        [four.into(), six.into()]
-    }
+/// The addresses that a host may take when none is asked for, IPv4 and IPv6: inside a link those that the outside has a
+/// route for, elsewhere those of the range.
+fn free_pairs(around: Option<Block>) -> impl Iterator<Item = [IpAddr; 2]> {
+    let in_link =
+        around.into_iter().flat_map(|block| block.hosts()).map(|host| [host.into(), ipv6(host).into()]);
+    in_link.chain((0..=u8::MAX).map(|number| of_host(number, 2)))
 }
 
 const IN_USE: &str =

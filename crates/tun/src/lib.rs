@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | packets to and from the kernel's own stack | [`Tun`] |
 //! | addresses, routes, sizes of an interface | [`Interface`], by rtnetlink |
+//! | addresses that no other link or host has | [`Block`] |
 //! | a network of one's own | [`NetNamespace`]; without privilege [`in_own_namespaces`] |
 //! | a program in it | [`Namespaces::spawn`] |
 //! | the time, and to be woken at one | [`Clock`], [`TimerSlack`], [`Priority`] |
@@ -19,6 +20,7 @@ mod interface;
 mod namespace;
 mod netlink;
 mod own;
+mod plan;
 mod signals;
 mod spawn;
 mod sys;
@@ -29,6 +31,7 @@ pub use error::Error;
 pub use interface::{Address, Interface, Prefix, Route, Statistics};
 pub use namespace::NetNamespace;
 pub use own::{Handed, in_own_namespaces};
+pub use plan::{Block, INSIDE, ipv6, of_host};
 pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{Caught, Signals};
 pub use spawn::Namespaces;

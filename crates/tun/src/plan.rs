@@ -1,4 +1,5 @@
-//! Who has which address: blocks of the shared address space, each link's inside one of those of the link around it.
+//! The addresses of links and hosts: a link takes a block, a link inside another a part of its block, and hosts on a TUN
+//! device take single addresses.
 //!
 //! RFC 6598 sets 100.64.0.0/10 aside for what is neither the Internet nor somebody's private network. A link in an ordinary
 //! namespace takes a block of 2¹⁴ addresses, and the caller's namespace has a route for the whole block into the link. A link
@@ -10,11 +11,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tun::Prefix;
+use crate::{Error, Interface, Prefix};
 
 /// The shared address space.
 const SPACE: (Ipv4Addr, u8) = (Ipv4Addr::new(100, 64, 0, 0), 10);
-/// The part of it that is `tcpsf serve`'s and `tcpsf proxy`'s.
+/// The part of it that hosts use outside a link: the kernel's ends of their devices, and hosts.
 const OF_HOSTS: (Ipv4Addr, u8) = (Ipv4Addr::new(100, 127, 0, 0), 16);
 /// How long the prefix of a link in an ordinary namespace is.
 const OUTERMOST: u8 = 18;
@@ -23,16 +24,19 @@ const STEP: u8 = 4;
 /// The smallest block: two addresses beside that of the network and the last.
 const INNERMOST: u8 = 30;
 
+/// The name of the device inside a link's namespace. By it a program knows that it runs inside a link.
+pub const INSIDE: &str = "tcpsf";
+
 /// The addresses of a link and of those inside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Block {
+pub struct Block {
     first: Ipv4Addr,
     len: u8,
 }
 
 impl Block {
     /// The block of the link of which `inside` is the inner end; `None` for other addresses.
-    pub(crate) fn around(inside: Prefix) -> Option<Self> {
+    pub fn around(inside: Prefix) -> Option<Self> {
         let IpAddr::V4(address) = inside.address() else { return None };
         let len = inside.len();
         let ours = (OUTERMOST..=INNERMOST).contains(&len) && (len - OUTERMOST).is_multiple_of(STEP);
@@ -40,9 +44,28 @@ impl Block {
         (ours && masked(address, SPACE.1) == SPACE.0 && block.inside() == address).then_some(block)
     }
 
+    /// The block of the link that the calling thread's namespace is the inside of; `None` outside a link.
+    ///
+    /// # Errors
+    /// When the system does not list the addresses of the namespace.
+    pub fn of_this_namespace() -> Result<Option<Self>, Error> {
+        let Ok(device) = Interface::find(INSIDE) else { return Ok(None) };
+        let addresses = Interface::addresses()?;
+        let mut own = addresses.iter().filter(|address| address.interface == device.index());
+        Ok(own.find_map(|address| Self::around(address.prefix)))
+    }
+
+    /// The addresses inside the link that neither its own ends nor links inside it take.
+    pub fn hosts(&self) -> impl Iterator<Item = Ipv4Addr> + use<> {
+        let (first, part) = (self.first.to_bits(), 32_u32.saturating_sub(u32::from(self.len + STEP)));
+        let count = if self.len < INNERMOST { 1 << part } else { 0 };
+        // The last address of the smallest part is the broadcast address of none: routes lead to single addresses.
+        (3..count).map(move |number| Ipv4Addr::from_bits(first | number))
+    }
+
     /// The blocks that a link may take: in an ordinary namespace, or inside the link with the block `around`. None when
     /// that is the smallest.
-    pub(crate) fn candidates(around: Option<Self>) -> impl Iterator<Item = Self> {
+    pub fn candidates(around: Option<Self>) -> impl Iterator<Item = Self> {
         let (first, len, next, skipped) = match around {
             None => (SPACE.0, SPACE.1, OUTERMOST, 0),
             // Its own two addresses are in its first part.
@@ -57,33 +80,41 @@ impl Block {
     }
 
     /// Whether an address is in it.
-    pub(crate) fn contains(&self, address: IpAddr) -> bool {
+    pub fn contains(&self, address: IpAddr) -> bool {
         matches!(address, IpAddr::V4(address) if masked(address, self.len) == self.first)
     }
 
     /// The end in the caller's namespace.
-    pub(crate) fn outside(&self) -> Ipv4Addr {
+    pub fn outside(&self) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.first.to_bits() | 1)
     }
 
     /// The end in the command's.
-    pub(crate) fn inside(&self) -> Ipv4Addr {
+    pub fn inside(&self) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.first.to_bits() | 2)
     }
 
     /// `address` of this block, with the block's length.
-    pub(crate) fn prefixes(&self, address: Ipv4Addr) -> [Option<Prefix>; 2] {
+    pub fn prefixes(&self, address: Ipv4Addr) -> [Option<Prefix>; 2] {
         [Prefix::new(address.into(), self.len), Prefix::new(ipv6(address).into(), 96 + self.len)]
     }
 
     /// The whole block.
-    pub(crate) fn whole(&self) -> [Option<Prefix>; 2] {
+    pub fn whole(&self) -> [Option<Prefix>; 2] {
         self.prefixes(self.first)
     }
 }
 
+/// The addresses of host number `number` outside a link, IPv4 and IPv6, whose last part is `last`: 1 for the kernel's end
+/// of its device, 2 for the host.
+pub const fn of_host(number: u8, last: u8) -> [IpAddr; 2] {
+    let [a, b, ..] = OF_HOSTS.0.octets();
+    let six = Ipv6Addr::new(0xfd74, 0x6370, 0x7366, 1, 0, 0, number as u16, last as u16);
+    [IpAddr::V4(Ipv4Addr::new(a, b, number, last)), IpAddr::V6(six)]
+}
+
 /// The same address in IPv6.
-pub(crate) fn ipv6(address: Ipv4Addr) -> Ipv6Addr {
+pub fn ipv6(address: Ipv4Addr) -> Ipv6Addr {
     let [a, b, c, d] = address.octets();
     Ipv6Addr::new(0xfd74, 0x6370, 0x7366, 0, 0, 0, u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
 }
@@ -121,6 +152,24 @@ mod tests {
             around = Some(block);
         }
         assert_eq!(Block::candidates(around).count(), 0);
+    }
+
+    #[test]
+    fn hosts_inside_a_link_take_what_links_inside_it_do_not() {
+        for (inside, len, first, count) in [
+            ("100.64.0.2", 18, "100.64.0.3", 1021),
+            ("100.64.4.2", 22, "100.64.4.3", 61),
+            ("100.64.4.66", 26, "100.64.4.67", 1),
+        ] {
+            let block = Block::around(Prefix::new(inside.parse().unwrap(), len).unwrap()).unwrap();
+            let hosts: Vec<Ipv4Addr> = block.hosts().collect();
+            assert_eq!((hosts[0].to_string(), hosts.len()), (first.to_owned(), count));
+            let taken =
+                |host: &Ipv4Addr| Block::candidates(Some(block)).any(|inner| inner.contains((*host).into()));
+            assert!(!hosts.iter().any(taken) && hosts.iter().all(|&host| block.contains(host.into())));
+        }
+        let innermost = Block::around(Prefix::new("100.64.4.70".parse().unwrap(), 30).unwrap()).unwrap();
+        assert_eq!(innermost.hosts().count(), 0);
     }
 
     #[test]
