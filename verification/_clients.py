@@ -184,7 +184,7 @@ def served(folder: Path) -> Iterator[dict[str, object]]:
     try:
         yield summary
     finally:
-        server.send_signal(signal.SIGINT)
+        server.send_signal(signal.SIGTERM)  # a shell lets programs in the background ignore SIGINT
         rest, _ = server.communicate(timeout=60)
         summary.update(json.loads(rest.splitlines()[-1]) if rest else {})
 
