@@ -308,6 +308,11 @@ impl<S: Service> Driver<S> {
         &self.service
     }
 
+    /// The service, to take its results.
+    pub fn service_mut(&mut self) -> &mut S {
+        &mut self.service
+    }
+
     /// The device.
     pub fn tun(&self) -> &Tun {
         &self.tun

@@ -13,8 +13,10 @@
 //! | `response` | the head of an answer |
 //! | `date`, `mime` | formats |
 //! | `server` | many connections at once |
+//! | `client` | requests, each over a connection of its own |
 
 mod authority;
+mod client;
 mod date;
 mod files;
 mod listing;
@@ -26,6 +28,7 @@ mod response;
 mod select;
 mod server;
 
+pub use client::{FetchConfig, Fetched, Fetcher, Outcome};
 pub use files::Folder;
 pub use response::Status;
 pub use server::{FileServer, HttpLimits, Served};

@@ -423,6 +423,11 @@ impl Stack {
         self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| slot.tuple)
     }
 
+    /// The position of a connection's sender policy among those of the configuration.
+    pub fn sender(&self, id: ConnectionId) -> Option<u16> {
+        self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| slot.sender)
+    }
+
     /// Whether the peer sends no more.
     pub fn hears_no_more(&self, id: ConnectionId) -> bool {
         self.slots.get(id.index()).is_none_or(|slot| slot.id != id || slot.peer_closed)

@@ -16,7 +16,7 @@ use crate::system_error;
 use crate::table::Table;
 
 /// The longest header of a packet of ours that a capture keeps whole, and then some.
-const SNAP_LEN: u32 = 128;
+pub(crate) const SNAP_LEN: u32 = 128;
 
 /// A host that runs.
 #[pyclass(module = "tcpsf._core")]
@@ -27,7 +27,7 @@ pub(crate) struct Host {
 }
 
 /// A time as the command line says it: the option, and its value as text.
-fn duration(option: &str, text: &str) -> PyResult<Duration> {
+pub(crate) fn duration(option: &str, text: &str) -> PyResult<Duration> {
     text.parse().map_err(|error| refusal(format!("`{option}`: {error}"), None))
 }
 
@@ -221,14 +221,7 @@ impl Host {
         };
         let u64s = |of: &dyn Fn(&Record) -> u64| Column::U64(records.iter().map(of).collect());
         let u32s = |of: &dyn Fn(&Record) -> u32| Column::U32(records.iter().map(of).collect());
-        let words = |of: &dyn Fn(&Record) -> String| {
-            let all: Vec<String> = records.iter().map(of).collect();
-            let mut names_found: Vec<String> = all.clone();
-            names_found.sort_unstable();
-            names_found.dedup();
-            let code = |word| names_found.binary_search(word).ok().and_then(|at| u32::try_from(at).ok());
-            Column::Text { codes: all.iter().filter_map(code).collect(), names: names(names_found.clone()) }
-        };
+        let words = |of: &dyn Fn(&Record) -> String| text_column(records.iter().map(of));
         let completion = |record: &Record| Some(record.last_acknowledged?.since(record.first_sent?));
         vec![
             ("connection", u64s(&|record| record.serial)),
@@ -259,7 +252,17 @@ impl Host {
     }
 }
 
-fn parsed_senders(texts: &[String], alternate: Option<&str>) -> PyResult<Senders> {
+/// A column of words, each stored once.
+pub(crate) fn text_column(words: impl Iterator<Item = String>) -> Column {
+    let all: Vec<String> = words.collect();
+    let mut distinct = all.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let code = |word| distinct.binary_search(word).ok().and_then(|at| u32::try_from(at).ok());
+    Column::Text { codes: all.iter().filter_map(code).collect(), names: names(distinct.clone()) }
+}
+
+pub(crate) fn parsed_senders(texts: &[String], alternate: Option<&str>) -> PyResult<Senders> {
     let policies = texts
         .iter()
         .map(|text| text.parse::<SenderPolicy>().map_err(|error| refusal(error.to_string(), None)))
@@ -273,7 +276,7 @@ fn parsed_senders(texts: &[String], alternate: Option<&str>) -> PyResult<Senders
 }
 
 /// RFC 6298's timer, with other times to begin with and at the least.
-fn rto(initial: Duration, min: Duration) -> PyResult<RtoConfig> {
+pub(crate) fn rto(initial: Duration, min: Duration) -> PyResult<RtoConfig> {
     let [most, tick] = [60_000, 1].map(Duration::from_millis);
     RtoConfig::new(initial, min, most, tick, false).ok_or_else(|| {
         let text = format!(
@@ -283,11 +286,11 @@ fn rto(initial: Duration, min: Duration) -> PyResult<RtoConfig> {
     })
 }
 
-fn refusal(message: String, hint: Option<&str>) -> PyErr {
+pub(crate) fn refusal(message: String, hint: Option<&str>) -> PyErr {
     PyValueError::new_err((message, hint.map(str::to_owned)))
 }
 
-fn refused(error: &tun::Error) -> PyErr {
+pub(crate) fn refused(error: &tun::Error) -> PyErr {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default().to_owned();
     PyRuntimeError::new_err((text, error.hint().map(str::to_owned)))

@@ -1,7 +1,9 @@
 //! The Python module `tcpsf._core`: a simulation to be driven in steps, its tables by the Arrow C stream interface, a command
-//! behind an emulated link, and a host that serves files or relays. Conversions only; what a user sees is the Python package around it.
+//! behind an emulated link, a host that serves files or relays, and
+//! a client that fetches. Conversions only; what a user sees is the Python package around it.
 
 mod emulation;
+mod fetch;
 mod host;
 mod profiles;
 mod quantity;
@@ -18,6 +20,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::emulation::Emulation;
+    #[pymodule_export]
+    use super::fetch::Fetch;
     #[pymodule_export]
     use super::host::Host;
     #[pymodule_export]

@@ -172,6 +172,39 @@ def demo(**arguments: Any) -> None:
     demo(**arguments)
 
 
+_stack = together(
+    click.option(
+        "--alternate",
+        metavar="WHEN",
+        help="When several senders take turns: with each `connection`, or after a time such as 10s.  "
+        "[default: connection]",
+    ),
+    click.option(
+        "--rto-initial",
+        metavar="TIME",
+        default="1s",
+        show_default=True,
+        help="Retransmission timeout before the first round-trip measurement.",
+    ),
+    click.option("--rto-min", metavar="TIME", default="1s", show_default=True, help="Minimum retransmission timeout."),
+    click.option(
+        "--mtu",
+        type=click.IntRange(min=1280, max=65_535),
+        metavar="BYTES",
+        default=1500,
+        show_default=True,
+        help="Largest packet.",
+    ),
+    click.option("--pcap", type=FOLDER, metavar="FILE", help="Write every packet's headers there, as pcapng."),
+    click.option(
+        "--offload/--no-offload",
+        default=True,
+        show_default=True,
+        help="Use segmentation and checksum offload: full-sized segments cross the device up to 64 kB at a time.",
+    ),
+)
+"""The options that `serve`, `proxy` and `fetch` share."""
+
 _host = together(
     click.option(
         "--sender",
@@ -180,12 +213,6 @@ _host = together(
         multiple=True,
         help='TCP variant of the server, e.g. "reno+sack / fs(n=4) / iw=1"; several take turns.  '
         "[default: reno+sack / full / iw=rfc6928]",
-    ),
-    click.option(
-        "--alternate",
-        metavar="WHEN",
-        help="When several senders take turns: with each `connection`, or after a time such as 10s.  "
-        "[default: connection]",
     ),
     click.option(
         "--max-connections",
@@ -212,31 +239,9 @@ _host = together(
         "--lifetime", metavar="TIME", default="24h", show_default=True, help="Longest duration of a connection."
     ),
     click.option(
-        "--rto-initial",
-        metavar="TIME",
-        default="1s",
-        show_default=True,
-        help="Retransmission timeout before the first round-trip measurement.",
-    ),
-    click.option("--rto-min", metavar="TIME", default="1s", show_default=True, help="Minimum retransmission timeout."),
-    click.option(
-        "--mtu",
-        type=click.IntRange(min=1280, max=65_535),
-        metavar="BYTES",
-        default=1500,
-        show_default=True,
-        help="Largest packet.",
-    ),
-    click.option(
         "--records", type=FOLDER, metavar="FILE", help="Write a row for each connection there: .parquet or .jsonl."
     ),
-    click.option("--pcap", type=FOLDER, metavar="FILE", help="Write every packet's headers there, as pcapng."),
-    click.option(
-        "--offload/--no-offload",
-        default=True,
-        show_default=True,
-        help="Use segmentation and checksum offload: full-sized segments cross the device up to 64 kB at a time.",
-    ),
+    _stack,
     as_json,
     force("--records and --pcap"),
 )
@@ -288,6 +293,49 @@ def proxy(**arguments: Any) -> None:
     from tcpsf.cli.host import proxy
 
     proxy(**arguments)
+
+
+@app.command()
+@click.argument("url", metavar="URL")
+@click.option("--requests", type=click.IntRange(1, 10_000_000), metavar="N", default=1, show_default=True)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Number of requests that are under way at the same time.",
+)
+@click.option(
+    "--sender",
+    "senders",
+    metavar="NAME",
+    multiple=True,
+    help='TCP variant of this end, e.g. "santa-cruz(n=3) / full / iw=1"; several take turns.  '
+    "[default: reno+sack / full / iw=rfc6928]",
+)
+@click.option(
+    "--timeout", metavar="TIME", default="60s", show_default=True, help="Longest time for a request, from the SYN."
+)
+@click.option(
+    "--address",
+    metavar="IP",
+    help="IPv4 or IPv6 address of this client, which nobody else has.  [default: a free one]",
+)
+@click.option("--out", type=FOLDER, metavar="FILE", help="Write the response's body there.")
+@click.option("--records", type=FOLDER, metavar="FILE", help="Write a row for each request there: .parquet or .jsonl.")
+@_stack
+@as_json
+@force("--out, --records and --pcap")
+def fetch(**arguments: Any) -> None:
+    """Fetch a URL over HTTP with tcpsf's own TCP, and measure how long it takes.
+
+    Each request has a connection of its own. With `tcpsf serve` at the other end, both ends have a TCP of ours: TCP
+    Santa Cruz needs that. It needs root, or a network namespace of your own; the server must have a route back.
+    """
+    from tcpsf.cli.fetch import fetch
+
+    fetch(**arguments)
 
 
 app.add_command(reproduce)

@@ -7,20 +7,17 @@ import ipaddress
 import json as json_format
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any
 
 from tcpsf import _core
 from tcpsf.cli.files import refuse_if_taken, writing
-from tcpsf.cli.output import reason, say, talk
+from tcpsf.cli.output import say, talk
+from tcpsf.cli.records import Writer, capturing, format_of, plainly, taken
 from tcpsf.cli.signals import handling
-from tcpsf.errors import OutputError, TcpsfError
-from tcpsf.staging import partial_file
-
-if TYPE_CHECKING:
-    import polars as pl
+from tcpsf.errors import TcpsfError
 
 SENDER = "reno+sack / full / iw=rfc6928"
 """What most servers do today."""
@@ -68,9 +65,9 @@ def _run(
             if str(path) == "-":
                 raise TcpsfError(f"cannot write `{option} -`: standard output has the addresses", hint="name a file")
             refuse_if_taken(option, path, replace=force)
-    format_of = None if records is None else _format(records)
-    with _plainly(task):
-        host = _core.Host(**settings, senders=names, alternate=alternate, records=format_of is not None, **limits)
+    writer_of = None if records is None else format_of(records)
+    with plainly(task):
+        host = _core.Host(**settings, senders=names, alternate=alternate, records=writer_of is not None, **limits)
         if pcap is not None:
             with writing(pcap):
                 host.capture(str(pcap))
@@ -78,13 +75,13 @@ def _run(
     # A signal that comes from here on ends the host in an orderly way, and nothing is lost.
     asked = _Asked()
     with handling(asked.hear), contextlib.ExitStack() as stack:
-        writer = None if records is None or format_of is None else stack.enter_context(format_of(records))
+        writer = None if records is None or writer_of is None else stack.enter_context(writer_of(records))
         _announce(host, task, settings["port"], json=json)
-        with _plainly(task):
+        with plainly(task):
             _until_stopped(host, asked, grace, writer, line, pcap)
         line.end()
         if pcap is not None:
-            with _capturing(pcap, line):
+            with capturing(pcap, line):
                 host.check_capture()
                 host.finish_capture()
         stack.close()
@@ -106,20 +103,20 @@ class _Asked:
 
 
 def _until_stopped(
-    host: _core.Host, asked: _Asked, grace: float, writer: _Writer | None, line: _StatusLine, pcap: Path | None
+    host: _core.Host, asked: _Asked, grace: float, writer: Writer | None, line: _StatusLine, pcap: Path | None
 ) -> None:
     """Run the host, and on a signal let it finish; on another one, or when that takes too long, reset."""
 
     def take() -> None:
         if writer is not None:
-            writer.take(host)
+            writer.write(taken(host))
             writer.losses.warn(line)
 
     def work() -> None:
         host.run(milliseconds=SLICE_MS)
         take()
         if pcap is not None:
-            with _capturing(pcap, line):
+            with capturing(pcap, line):
                 host.check_capture()
         line.show(host)
 
@@ -131,16 +128,6 @@ def _until_stopped(
         work()
     host.abort()
     take()
-
-
-@contextlib.contextmanager
-def _capturing(path: Path, line: _StatusLine) -> Iterator[None]:
-    """Say in one line that the capture has stopped, when its file cannot be written; the host goes on."""
-    try:
-        yield
-    except OSError as error:
-        line.end()
-        talk(f"warning: cannot write `{path}`: {reason(error)}. The capture has stopped; its file is incomplete.")
 
 
 def _announce(host: _core.Host, task: str, port: int, *, json: bool) -> None:
@@ -194,147 +181,6 @@ class _StatusLine:
                 sys.stderr.flush()
 
 
-class _Losses:
-    """Rows that could not be written; the host goes on."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lost = 0
-        self._kept = 0
-        self._reason: str | None = None
-        self._warned = False
-
-    def note(self, error: OSError, *, lost: int) -> None:
-        """Count rows as lost."""
-        self._lost += lost
-        self._reason = reason(error)
-
-    def keep(self, rows: int) -> None:
-        """Count rows as written."""
-        self._kept += rows
-
-    def warn(self, line: _StatusLine) -> None:
-        """Say once, in one line, that rows are being lost."""
-        if self._reason is not None and not self._warned:
-            self._warned = True
-            line.end()
-            talk(f"warning: cannot write `{self._path}`: {self._reason}. Serving goes on; records are lost.")
-
-    def check(self) -> None:
-        """Fail if rows have been lost."""
-        if self._reason is not None:
-            total = self._lost + self._kept
-            raise OutputError(
-                f"{self._lost:,} of {total:,} records are lost: cannot write `{self._path}`: {self._reason}",
-                hint="name a file on a disk with room",
-            )
-
-
-class _Writer(Protocol):
-    """Writes the rows of connections. What cannot be written is lost, and counted."""
-
-    losses: _Losses
-
-    def take(self, host: _core.Host) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *_error: object) -> None: ...
-
-
-class _Lines:
-    """JSON lines, written as connections end. When the disk is full, the file still ends with a whole line."""
-
-    def __init__(self, path: Path) -> None:
-        self.losses = _Losses(path)
-        self._end = 0
-        with writing(path):
-            self._file = path.open("wb", buffering=0)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def take(self, host: _core.Host) -> None:
-        frame = _taken(host)
-        if frame is None:
-            return
-        content = frame.write_ndjson().encode()
-        written, failure = 0, None
-        try:
-            while written < len(content):
-                written += self._file.write(content[written:])
-        except OSError as error:
-            failure = error
-        whole = content.rfind(b"\n", 0, written) + 1
-        self._end += whole
-        rows = content.count(b"\n", 0, whole)
-        self.losses.keep(rows)
-        if failure is not None:
-            self.losses.note(failure, lost=frame.height - rows)
-            with contextlib.suppress(OSError):
-                self._file.truncate(self._end)
-                self._file.seek(self._end)
-
-    def __exit__(self, *_error: object) -> None:
-        try:
-            self._file.close()
-        except OSError as error:  # of a file system that writes late
-            self.losses.note(error, lost=0)
-
-
-class _Parquet:
-    """Parquet, written whole at the end."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.losses = _Losses(path)
-        self._frames: list[pl.DataFrame] = []
-        self._stack = contextlib.ExitStack()
-        # A place that cannot be written is noticed before the work.
-        with writing(path):
-            self._staging = self._stack.enter_context(partial_file(path))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def take(self, host: _core.Host) -> None:
-        frame = _taken(host, even_empty=not self._frames)
-        if frame is not None:
-            self._frames.append(frame)
-
-    def __exit__(self, *_error: object) -> None:
-        import io
-
-        import polars as pl
-
-        content = io.BytesIO()  # Polars' own writing to files does not always say why it failed
-        if self._frames:
-            pl.concat(self._frames).write_parquet(content)
-        rows = sum(frame.height for frame in self._frames)
-        try:
-            with self._stack:
-                self._staging.write_bytes(content.getvalue())
-                self._staging.replace(self._path)
-        except OSError as error:
-            self.losses.note(error, lost=rows)
-
-
-def _format(path: Path) -> Callable[[Path], _Writer]:
-    if path.suffix == ".parquet":
-        return _Parquet
-    if path.suffix == ".jsonl":
-        return _Lines
-    raise TcpsfError(f"cannot write records `{path}`: no format ends in `{path.suffix}`", hint="`.parquet` or `.jsonl`")
-
-
-def _taken(host: _core.Host, *, even_empty: bool = False) -> pl.DataFrame | None:
-    import polars as pl
-
-    table = host.take_records()
-    if table.num_rows == 0 and not even_empty:
-        return None
-    # Each batch has categories of its own.
-    return pl.DataFrame(table).with_columns(pl.selectors.categorical().cast(pl.String))
-
-
 def _listening(texts: Sequence[str]) -> tuple[list[str], int]:
     """Split `IP`, `IP:PORT`, `[IP]:PORT` and `:PORT` into addresses and the one port."""
     addresses, ports = [], set()
@@ -386,16 +232,3 @@ def _resolved(text: str) -> list[str]:
         ) from None
     hosts = [str(place[0]) for _, _, _, _, place in found]
     return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host in hosts]
-
-
-@contextlib.contextmanager
-def _plainly(task: str) -> Iterator[None]:
-    """Turn what the host says into one line."""
-    try:
-        yield
-    except (ValueError, RuntimeError) as error:
-        if len(error.args) != 2:
-            raise
-        message, hint = error.args
-        text = message if message.startswith("cannot") else f"cannot {task}: {message}"
-        raise TcpsfError(text, hint=hint) from None

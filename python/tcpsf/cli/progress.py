@@ -10,7 +10,7 @@ from tcpsf.runs import Progress
 
 
 @contextlib.contextmanager
-def bar(what: str) -> Iterator[Callable[[Progress], None] | None]:
+def bar(what: str, *, unit: str = "runs") -> Iterator[Callable[[Progress], None] | None]:
     """Yield the function that moves the bar, or ``None`` where standard error is not a terminal."""
     if not sys.stderr.isatty():
         yield None
@@ -23,7 +23,7 @@ def bar(what: str) -> Iterator[Callable[[Progress], None] | None]:
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn("{task.fields[finished]}/{task.fields[runs]} runs"),
+        TextColumn("{task.fields[finished]}/{task.fields[runs]} " + unit),
         TimeRemainingColumn(compact=True),
         TextColumn("left"),
     )

@@ -1,0 +1,512 @@
+//! A client that fetches one resource, each time over a connection of its own (RFC 9110, RFC 9112).
+//!
+//! A request has the version HTTP/1.0, so its response has no chunks (RFC 9112 §6.1): the body ends with the length that
+//! the response gives, or with the connection.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+
+use httparse::Status as Parsed;
+use units::{Duration, Instant};
+
+use crate::event::{ConnectionId, Ending, Event, What};
+use crate::service::Service;
+use crate::stack::{OpenError, Stack};
+use crate::timers::Timers;
+use crate::tuple::Tuple;
+
+/// The longest head of a response, in bytes.
+const MOST_HEAD: usize = 64 << 10;
+
+/// The most header fields of a response.
+const MOST_FIELDS: usize = 128;
+
+/// The first port of the dynamic range (RFC 6335 §6). The others follow.
+const FIRST_PORT: u16 = 49_152;
+
+/// What is fetched, and how often.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchConfig {
+    /// The address of ours that connections are opened from, of the server's IP version.
+    pub local: IpAddr,
+    /// The server.
+    pub remote: SocketAddr,
+    /// The value of the header field Host (RFC 9110 §7.2).
+    pub authority: String,
+    /// The request target: path and query (RFC 9112 §3.2.1).
+    pub target: String,
+    /// The number of requests.
+    pub requests: u64,
+    /// The number of connections that may be open at the same time.
+    pub concurrency: usize,
+    /// The longest time from the SYN to the last byte of the response.
+    pub timeout: Duration,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The whole response arrived.
+    Complete,
+    /// The connection ended before the response did.
+    Incomplete,
+    /// The response is not HTTP/1.
+    Malformed,
+    /// The response was not complete within [`FetchConfig::timeout`].
+    TimedOut,
+    /// The connection failed.
+    Failed(Ending),
+    /// The connection could not be opened.
+    NotOpened,
+}
+
+/// Prints a word for tables, e.g. `timed-out`.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Complete => f.pad("complete"),
+            Self::Incomplete => f.pad("incomplete"),
+            Self::Malformed => f.pad("malformed"),
+            Self::TimedOut => f.pad("timed-out"),
+            Self::Failed(ending) => ending.fmt(f),
+            Self::NotOpened => f.pad("not-opened"),
+        }
+    }
+}
+
+/// The result of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fetched {
+    /// The number of its connection, from 0.
+    pub serial: u64,
+    /// The position of the sender policy of our end among those of the stack.
+    pub sender: u16,
+    /// When the SYN was sent.
+    pub start: Instant,
+    /// When the handshake was complete.
+    pub connected: Option<Instant>,
+    /// When the first byte of the response arrived.
+    pub first_byte: Option<Instant>,
+    /// When the last byte of the response arrived, or the request failed.
+    pub end: Instant,
+    /// The status code of the response.
+    pub status: Option<u16>,
+    /// The bytes of the response's body that arrived.
+    pub body_bytes: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// Fetches a resource a number of times.
+#[derive(Debug)]
+pub struct Fetcher {
+    config: FetchConfig,
+    request: Vec<u8>,
+    /// The body of a response that arrives is written here.
+    body: Option<File>,
+    body_error: Option<io::Error>,
+    /// By [`ConnectionId::index`].
+    fetches: Vec<Option<Fetch>>,
+    deadlines: Timers,
+    port: u16,
+    /// When the first requests start; never once they have.
+    begin_at: Instant,
+    started: u64,
+    open: usize,
+    stopping: bool,
+    finished: Vec<Fetched>,
+    complete: u64,
+    failed: u64,
+}
+
+/// A request that is under way.
+#[derive(Debug)]
+struct Fetch {
+    id: ConnectionId,
+    found: Fetched,
+    /// How much of the request has been written.
+    written: usize,
+    /// The head of the response so far; empty once it is complete.
+    head: Vec<u8>,
+    body: Body,
+    deadline: Instant,
+    timer: Instant,
+}
+
+/// Where the response ends (RFC 9112 §6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Body {
+    /// The head is not complete.
+    Head,
+    /// After this many bytes more.
+    Length(u64),
+    /// With the connection.
+    ToEnd,
+}
+
+impl Fetcher {
+    /// Fetches as `config` says. The body of each response is written to `body`, if there is one, and dropped otherwise.
+    pub fn new(config: FetchConfig, body: Option<File>) -> Self {
+        let request = format!(
+            "GET {} HTTP/1.0\r\nHost: {}\r\nUser-Agent: tcpsf/{}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+            config.target,
+            config.authority,
+            env!("CARGO_PKG_VERSION"),
+        );
+        Self {
+            config,
+            request: request.into_bytes(),
+            body,
+            body_error: None,
+            fetches: Vec::new(),
+            deadlines: Timers::default(),
+            port: FIRST_PORT,
+            begin_at: Instant::NEVER,
+            started: 0,
+            open: 0,
+            stopping: false,
+            finished: Vec::new(),
+            complete: 0,
+            failed: 0,
+        }
+    }
+
+    /// Whether every request has ended.
+    pub fn is_done(&self) -> bool {
+        self.open == 0 && (self.stopping || self.started >= self.config.requests)
+    }
+
+    /// Takes the results of the requests that have ended since the last call, in the order of their ends.
+    pub fn take_finished(&mut self) -> Vec<Fetched> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// Takes the error by which the body could not be written, if there was one. Nothing has been written since.
+    pub fn take_body_error(&mut self) -> Option<io::Error> {
+        self.body_error.take()
+    }
+
+    /// Starts as many requests as may be under way.
+    fn start_requests(&mut self, stack: &mut Stack, now: Instant) {
+        while !self.stopping && self.started < self.config.requests && self.open < self.config.concurrency {
+            self.started += 1;
+            match self.connect(stack, now) {
+                Ok(id) => self.begin(stack, id, now),
+                Err(OpenError::Full(_) | OpenError::InUse(_)) => self.note(Fetched {
+                    serial: self.started - 1,
+                    sender: 0,
+                    start: now,
+                    connected: None,
+                    first_byte: None,
+                    end: now,
+                    status: None,
+                    body_bytes: 0,
+                    outcome: Outcome::NotOpened,
+                }),
+            }
+        }
+    }
+
+    fn connect(&mut self, stack: &mut Stack, now: Instant) -> Result<ConnectionId, OpenError> {
+        let FetchConfig { local, remote, .. } = self.config;
+        let first = self.port;
+        loop {
+            let tuple =
+                Tuple { local, remote: remote.ip(), local_port: self.port, remote_port: remote.port() };
+            let result = stack.connect(tuple, now);
+            self.port = self.port.checked_add(1).unwrap_or(FIRST_PORT);
+            if !matches!(result, Err(OpenError::InUse(_))) || self.port == first {
+                return result;
+            }
+        }
+    }
+
+    fn begin(&mut self, stack: &Stack, id: ConnectionId, now: Instant) {
+        if self.fetches.len() <= id.index() {
+            self.fetches.resize_with(id.index() + 1, || None);
+        }
+        let deadline = now + self.config.timeout;
+        let mut fetch = Fetch {
+            id,
+            found: Fetched {
+                serial: id.serial(),
+                sender: stack.sender(id).unwrap_or(0),
+                start: now,
+                connected: None,
+                first_byte: None,
+                end: now,
+                status: None,
+                body_bytes: 0,
+                outcome: Outcome::Incomplete,
+            },
+            written: 0,
+            head: Vec::new(),
+            body: Body::Head,
+            deadline,
+            timer: Instant::NEVER,
+        };
+        self.deadlines.set(id, &mut fetch.timer, deadline);
+        self.fetches[id.index()] = Some(fetch);
+        self.open += 1;
+    }
+
+    fn fetch(&mut self, id: ConnectionId) -> Option<&mut Fetch> {
+        self.fetches.get_mut(id.index()).and_then(Option::as_mut).filter(|fetch| fetch.id == id)
+    }
+
+    /// Writes what is left of the request.
+    fn write(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
+        let Some(written) = self.fetch(id).map(|fetch| fetch.written) else { return };
+        // A connection that is over has its own event.
+        let taken = stack.write(id, &self.request[written..], now).unwrap_or(0);
+        if let Some(fetch) = self.fetch(id) {
+            fetch.written += taken;
+        }
+    }
+
+    /// Reads what has arrived.
+    fn read(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
+        let outcome = loop {
+            let Some(fetch) =
+                self.fetches.get_mut(id.index()).and_then(Option::as_mut).filter(|f| f.id == id)
+            else {
+                return;
+            };
+            let [bytes, _] = stack.peek(id);
+            if bytes.is_empty() {
+                break match fetch.body {
+                    Body::Length(0) => Some(Outcome::Complete),
+                    _ if !stack.is_at_end(id) => None,
+                    Body::ToEnd => Some(Outcome::Complete),
+                    Body::Head | Body::Length(_) => Some(Outcome::Incomplete),
+                };
+            }
+            fetch.found.first_byte.get_or_insert(now);
+            let len = bytes.len();
+            match fetch.take(bytes) {
+                Ok(body) => {
+                    if let Some(file) = &mut self.body
+                        && let Err(error) = file.write_all(body)
+                    {
+                        self.body_error = Some(error);
+                        self.body = None;
+                    }
+                }
+                Err(outcome) => break Some(outcome),
+            }
+            let complete = fetch.body == Body::Length(0);
+            stack.consume(id, len);
+            if complete {
+                break Some(Outcome::Complete);
+            }
+        };
+        if let Some(outcome) = outcome {
+            self.finish(stack, id, outcome, now);
+        }
+    }
+
+    /// Ends a request, and its connection with it: in an orderly way if the response is complete.
+    fn finish(&mut self, stack: &mut Stack, id: ConnectionId, outcome: Outcome, now: Instant) {
+        let fetch = self.fetches.get_mut(id.index()).and_then(|fetch| fetch.take_if(|fetch| fetch.id == id));
+        let Some(fetch) = fetch else { return };
+        self.open -= 1;
+        self.note(Fetched { end: now, outcome, ..fetch.found });
+        if outcome == Outcome::Complete {
+            stack.close(id, now);
+        } else {
+            stack.abort(id, now);
+        }
+        self.start_requests(stack, now);
+    }
+
+    fn note(&mut self, found: Fetched) {
+        *(if found.outcome == Outcome::Complete { &mut self.complete } else { &mut self.failed }) += 1;
+        self.finished.push(found);
+    }
+}
+
+impl Fetch {
+    /// Takes in bytes of the response and returns those of its body; more bytes than the response has are dropped.
+    fn take<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Outcome> {
+        let mut rest = bytes;
+        if self.body == Body::Head {
+            let before = self.head.len();
+            self.head.extend_from_slice(bytes);
+            let Some((status, body, len)) = response_head(&self.head)? else { return Ok(&[]) };
+            self.found.status = Some(status);
+            self.body = body;
+            rest = &bytes[len.saturating_sub(before).min(bytes.len())..];
+            self.head = Vec::new();
+        }
+        if let Body::Length(left) = &mut self.body {
+            let most = usize::try_from(*left).unwrap_or(usize::MAX);
+            rest = &rest[..rest.len().min(most)];
+            *left -= rest.len() as u64;
+        }
+        self.found.body_bytes += rest.len() as u64;
+        Ok(rest)
+    }
+}
+
+/// Reads the head of a response: its status code, where its body ends, and the length of the head; `None` while the head is
+/// not complete.
+fn response_head(bytes: &[u8]) -> Result<Option<(u16, Body, usize)>, Outcome> {
+    let mut room = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut parsed = httparse::Response::new(&mut room);
+    let len = match parsed.parse(bytes) {
+        Ok(Parsed::Complete(len)) => len,
+        Ok(Parsed::Partial) if bytes.len() < MOST_HEAD => return Ok(None),
+        Ok(Parsed::Partial) | Err(_) => return Err(Outcome::Malformed),
+    };
+    let status = parsed.code.ok_or(Outcome::Malformed)?;
+    let mut body = Body::ToEnd;
+    for field in parsed.headers.iter() {
+        if field.name.eq_ignore_ascii_case("transfer-encoding") {
+            // RFC 9112 §6.1: not in a response to HTTP/1.0.
+            return Err(Outcome::Malformed);
+        }
+        if field.name.eq_ignore_ascii_case("content-length") {
+            let length = content_length(field.value).ok_or(Outcome::Malformed)?;
+            if body != Body::ToEnd && body != Body::Length(length) {
+                return Err(Outcome::Malformed);
+            }
+            body = Body::Length(length);
+        }
+    }
+    // RFC 9112 §6.3, rule 1: these have no body, whatever their fields say.
+    if matches!(status, 100..200 | 204 | 304) {
+        body = Body::Length(0);
+    }
+    Ok(Some((status, body, len)))
+}
+
+/// RFC 9110 §8.6: digits only. A list of equal values is not accepted.
+fn content_length(value: &[u8]) -> Option<u64> {
+    let text = str::from_utf8(value).ok()?;
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+impl Service for Fetcher {
+    fn start(&mut self, _stack: &mut Stack, now: Instant) {
+        // Not yet: time passes until the driver runs.
+        self.begin_at = now;
+    }
+
+    fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
+        let id = event.id;
+        match event.what {
+            What::Connected => {
+                if let Some(fetch) = self.fetch(id) {
+                    fetch.found.connected = Some(now);
+                }
+                self.write(stack, id, now);
+            }
+            What::Writable => self.write(stack, id, now),
+            What::Readable => self.read(stack, id, now),
+            What::Closed(ending) => self.finish(stack, id, Outcome::Failed(ending), now),
+            What::Accepted(_) => {}
+        }
+    }
+
+    fn on_timeout(&mut self, stack: &mut Stack, now: Instant) {
+        if self.begin_at <= now {
+            self.begin_at = Instant::NEVER;
+            self.start_requests(stack, now);
+        }
+        while let Some((at, id)) = self.deadlines.pop(now) {
+            let Some(fetch) = self.fetch(id).filter(|fetch| fetch.timer == at) else { continue };
+            fetch.timer = Instant::NEVER;
+            if fetch.deadline <= now {
+                self.finish(stack, id, Outcome::TimedOut, now);
+            }
+        }
+        let fetches = &self.fetches;
+        let current = |at, id: ConnectionId| {
+            fetches
+                .get(id.index())
+                .and_then(Option::as_ref)
+                .is_some_and(|fetch| fetch.id == id && fetch.timer == at)
+        };
+        self.deadlines.sweep(self.open, current);
+    }
+
+    fn next_timeout(&self) -> Instant {
+        self.deadlines.next().min(self.begin_at)
+    }
+
+    fn stop(&mut self, stack: &mut Stack, now: Instant) {
+        self.stopping = true;
+        let open: Vec<ConnectionId> = self.fetches.iter().flatten().map(|fetch| fetch.id).collect();
+        for id in open {
+            self.finish(stack, id, Outcome::Incomplete, now);
+        }
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![("complete_responses", self.complete), ("failed_requests", self.failed)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(text: &str) -> Result<Option<(u16, Body, usize)>, Outcome> {
+        response_head(text.as_bytes())
+    }
+
+    #[test]
+    fn the_head_says_where_the_body_ends() {
+        let whole = "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n";
+        assert_eq!(head(whole), Ok(Some((200, Body::Length(12), whole.len()))));
+        assert_eq!(head(&whole[..whole.len() - 1]), Ok(None));
+        assert_eq!(head("HTTP/1.0 404 Not Found\r\n\r\n"), Ok(Some((404, Body::ToEnd, 26))));
+        assert_eq!(
+            head("HTTP/1.1 304 Same\r\nContent-Length: 12\r\n\r\n").unwrap().unwrap().1,
+            Body::Length(0)
+        );
+        for bad in [
+            "SSH-2.0-x\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        ] {
+            assert_eq!(head(bad), Err(Outcome::Malformed), "{bad}");
+        }
+        assert_eq!(
+            head(&format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(MOST_HEAD))),
+            Err(Outcome::Malformed)
+        );
+    }
+
+    #[test]
+    fn the_body_is_what_follows_the_head_however_it_is_cut() {
+        let text = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello and more";
+        for size in 1..text.len() {
+            let mut fetch = Fetch {
+                id: ConnectionId { serial: 0, index: 0 },
+                found: Fetched {
+                    serial: 0,
+                    sender: 0,
+                    start: Instant::ZERO,
+                    connected: None,
+                    first_byte: None,
+                    end: Instant::ZERO,
+                    status: None,
+                    body_bytes: 0,
+                    outcome: Outcome::Incomplete,
+                },
+                written: 0,
+                head: Vec::new(),
+                body: Body::Head,
+                deadline: Instant::NEVER,
+                timer: Instant::NEVER,
+            };
+            let body: Vec<u8> =
+                text.chunks(size).flat_map(|part| fetch.take(part).unwrap().to_vec()).collect();
+            assert_eq!((&body[..], fetch.body), (&b"hello"[..], Body::Length(0)), "{size}");
+        }
+    }
+}

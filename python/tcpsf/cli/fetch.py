@@ -1,0 +1,293 @@
+"""`tcpsf fetch`: an HTTP client with tcpsf's own TCP, and how long its requests took."""
+
+from __future__ import annotations
+
+import contextlib
+import json as json_format
+import re
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from tcpsf import _core, stats
+from tcpsf.cli.files import refuse_if_taken, writing
+from tcpsf.cli.output import reason, say
+from tcpsf.cli.progress import bar
+from tcpsf.cli.records import Writer, capturing, format_of, plainly, taken
+from tcpsf.cli.signals import Stopped, handling
+from tcpsf.distribution import Distribution
+from tcpsf.errors import OutputError, TcpsfError
+from tcpsf.report import text
+from tcpsf.runs import Progress
+from tcpsf.staging import partial_file
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SCHEMA = "tcpsf.fetch/1"
+SENDER = "reno+sack / full / iw=rfc6928"
+SLICE_MS = 100
+"""How long the client works between two looks at the terminal."""
+CLOSING_S = 2.0
+"""How long the last connections may take to close when their responses are complete."""
+
+QUANTITIES = {"handshake_s": "handshake, ms", "first_byte_s": "first byte, ms", "completion_s": "complete, ms"}
+"""Times from the first SYN, by column, and their headings."""
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
+
+def fetch(
+    *,
+    url: str,
+    senders: Sequence[str],
+    requests: int,
+    pcap: Path | None,
+    records: Path | None,
+    out: Path | None,
+    json: bool,
+    force: bool,
+    **settings: Any,
+) -> None:
+    """Fetch a resource as often as asked, and print how long it took with each sender."""
+    for option, path in (("--records", records), ("--pcap", pcap), ("--out", out)):
+        if path is not None:
+            if str(path) == "-":
+                raise TcpsfError(f"cannot write `{option} -`: standard output has the summary", hint="name a file")
+            refuse_if_taken(option, path, replace=force)
+    if out is not None and requests != 1:
+        raise TcpsfError(
+            f"cannot write `--out {out}`: {requests} responses do not fit one file", hint="leave `--requests` out"
+        )
+    authority, remote, target = _parts(url)
+    names = list(senders) or [SENDER]
+    if settings["alternate"] is not None and len(names) < 2:
+        raise TcpsfError(
+            f"cannot alternate: `--alternate {settings['alternate']}` with one sender", hint="name several `--sender`"
+        )
+    writer_of = None if records is None else format_of(records)
+    with _Body(out) as body, contextlib.ExitStack() as stack:
+        with plainly("fetch"), _writing_body(out):
+            client = _core.Fetch(
+                remote=remote,
+                authority=authority,
+                target=target,
+                requests=requests,
+                senders=names,
+                body=body.path,
+                **settings,
+            )
+        if pcap is not None:
+            with writing(pcap):
+                client.capture(str(pcap))
+        writer = None if records is None or writer_of is None else stack.enter_context(writer_of(records))
+        rows, stopped = _rows(client, requests, writer, pcap, out)
+        stack.close()
+        found = _summary(rows, url=url, address=client.address, requests=requests)
+        say(json_format.dumps(found) if json else as_text(found))
+        if stopped is not None:
+            raise Stopped(stopped)
+        if writer is not None:
+            writer.losses.check()
+        if failed := sum(found["failed"].values()):
+            raise TcpsfError(
+                f"{text.count(failed, 'request')} of {requests:,} failed ({_outcomes(found['failed'])}): `{url}`",
+                hint=_hint(found["failed"]),
+                status=1,
+            )
+        body.keep()
+
+
+def _parts(url: str) -> tuple[str, str, str]:
+    """Split a URL into the value of the field Host, address with port, and request target."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 80
+    except ValueError as error:
+        raise TcpsfError(f"cannot fetch `{url}`: {str(error).lower()}", hint="e.g. http://100.127.0.2/file") from None
+    if parts.scheme != "http" or not parts.hostname:
+        problem = f"`{parts.scheme}` is not supported" if parts.scheme and parts.hostname else "it is no http:// URL"
+        raise TcpsfError(f"cannot fetch `{url}`: {problem}", hint="e.g. http://100.127.0.2/file; there is no TLS")
+    if parts.username is not None:
+        raise TcpsfError(f"cannot fetch `{url}`: names and passwords are not supported", hint="leave them out")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if re.search(r"[^!-~]", target + parts.netloc):
+        raise TcpsfError(f"cannot fetch `{url}`: it has characters that a URL must encode", hint="e.g. %20 for a space")
+    try:
+        found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        problem = (error.strerror or str(error)).lower()
+        raise TcpsfError(f"cannot fetch `{url}`: {problem}", hint="an address always works") from None
+    address = str(found[0][4][0])
+    return parts.netloc, f"[{address}]:{port}" if ":" in address else f"{address}:{port}", target
+
+
+class _Body:
+    """The file for a response's body: there when it is complete, or not at all."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._final = path
+        self._stack = contextlib.ExitStack()
+        self._partial: Path | None = None
+
+    @property
+    def path(self) -> str | None:
+        """Where the body is written until it is complete."""
+        return None if self._partial is None else str(self._partial)
+
+    def __enter__(self) -> Self:
+        if self._final is not None:
+            with writing(self._final):
+                self._partial = self._stack.enter_context(partial_file(self._final))
+        return self
+
+    def keep(self) -> None:
+        """Give the file its name."""
+        if self._partial is not None and self._final is not None:
+            with writing(self._final):
+                self._partial.replace(self._final)
+
+    def __exit__(self, *_error: object) -> None:
+        self._stack.close()
+
+
+@contextlib.contextmanager
+def _writing_body(path: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"cannot write `{path}`: {reason(error)}", hint="name a file on a disk with room") from None
+
+
+class _Status:
+    """The progress bar as a line that other output may follow."""
+
+    def end(self) -> None:
+        """Nothing to do: the bar is drawn again below."""
+
+
+def _rows(
+    client: _core.Fetch, requests: int, writer: Writer | None, pcap: Path | None, out: Path | None
+) -> tuple[pl.DataFrame, int | None]:
+    """Run the client. Return a row for each request that has ended, and the signal that ended the work early."""
+    import polars as pl
+
+    frames: list[pl.DataFrame] = []
+    asked: list[int] = []
+
+    def hear(number: int, _frame: FrameType | None) -> None:
+        # No exception: rows between the client and the file would be lost.
+        asked.append(number)
+
+    def take(move: Callable[[Progress], None] | None) -> None:
+        frames.append(taken(client))
+        if writer is not None:
+            writer.write(frames[-1])
+            writer.losses.warn(_Status())
+        if pcap is not None:
+            with capturing(pcap, _Status()):
+                client.check_capture()
+        with _writing_body(out):
+            client.check_body()
+        if move is not None:
+            ended = sum(frame.height for frame in frames)
+            move(Progress(done=ended / requests, finished=ended, runs=requests))
+
+    with handling(hear), bar("fetching", unit="requests") as move, plainly("fetch"):
+        while not asked and not client.is_done:
+            client.run(milliseconds=SLICE_MS)
+            take(move)
+        client.stop()
+        end = client.now_s + CLOSING_S
+        while len(asked) < 2 and not client.is_closed and client.now_s < end:
+            client.run(milliseconds=SLICE_MS)
+        client.abort()
+        take(move)
+        if pcap is not None:
+            with capturing(pcap, _Status()):
+                client.finish_capture()
+    return pl.concat(frames), asked[0] if asked else None
+
+
+def _summary(rows: pl.DataFrame, *, url: str, address: str, requests: int) -> dict[str, Any]:
+    import polars as pl
+
+    complete = rows.filter(pl.col("outcome") == "complete")
+    failed = rows.filter(pl.col("outcome") != "complete")
+    return {
+        "schema": SCHEMA,
+        "url": url,
+        "address": address,
+        "requests": requests,
+        "complete": complete.height,
+        "failed": dict(Counter(failed["outcome"].to_list())),
+        "statuses": {str(key): count for key, count in sorted(Counter(complete["status"].to_list()).items())},
+        "senders": [
+            _of_sender(sender, complete.filter(pl.col("sender") == sender), failed.filter(pl.col("sender") == sender))
+            for sender in rows["sender"].unique(maintain_order=True)
+        ],
+    }
+
+
+def _of_sender(sender: str, complete: pl.DataFrame, failed: pl.DataFrame) -> dict[str, Any]:
+    quantities = {}
+    for name in QUANTITIES:
+        values = complete[name].drop_nulls().to_list()
+        times = Distribution(round(1e9 * value) for value in values)
+        estimates = {"mean": stats.mean(values, possible=stats.POSITIVE)}
+        estimates |= {key: stats.quantile_of_one(times, part) for key, part in PERCENTILES.items()}
+        quantities[name] = {key: None if found is None else found.to_dict() for key, found in estimates.items()}
+    return {
+        "sender": sender,
+        "complete": complete.height,
+        "failed": failed.height,
+        "body_bytes": int(complete["body_bytes"].sum()),
+        **quantities,
+    }
+
+
+def as_text(found: dict[str, Any]) -> str:
+    """Lay out the summary: a row for each sender and time."""
+    complete = f"{found['complete']:,} of {text.count(found['requests'], 'request')} complete"
+    statuses = ", ".join(f"status {status}: {count:,}" for status, count in found["statuses"].items())
+    head = f"{found['url']} from {found['address']}: {complete}" + (f" ({statuses})" if statuses else "")
+    rows = [["sender", "", "mean", *PERCENTILES]]
+    for each in found["senders"]:
+        if each["complete"]:
+            for number, (name, heading) in enumerate(QUANTITIES.items()):
+                cells = [_cell(each[name][key]) for key in ("mean", *PERCENTILES)]
+                rows.append(["" if number else each["sender"], heading, *cells])
+    lines = [head]
+    if len(rows) > 1:
+        lines += ["", text.table(rows, left=[0, 1]), "", "Times from the first SYN; 95 % intervals in brackets."]
+    return "\n".join(lines)
+
+
+def _cell(estimate: dict[str, Any] | None) -> str:
+    if estimate is None:
+        return text.NOTHING
+    shown = f"{1e3 * estimate['value']:.1f}"
+    if estimate["interval"] is None:
+        return shown
+    low, high = estimate["interval"]
+    return f"{shown} [{1e3 * low:.1f}, {1e3 * high:.1f}]"
+
+
+def _outcomes(failed: dict[str, int]) -> str:
+    return ", ".join(f"{outcome}: {count:,}" for outcome, count in sorted(failed.items()))
+
+
+HINTS = {
+    "timed-out": "if nothing arrives at all, packets of this client have no way back: see the guide on serving",
+    "refused": "is a server running there, on this port?",
+    "unreachable": "there is no route to the server: does this machine forward packets?",
+    "malformed": "the server must speak HTTP/1, and not send chunks to an HTTP/1.0 client",
+}
+
+
+def _hint(failed: dict[str, int]) -> str | None:
+    most = max(failed, key=lambda outcome: failed[outcome])
+    return HINTS.get(most)
