@@ -107,19 +107,40 @@ RECOVERIES = 40.0
 CORRELATION = 0.05
 """Of two recoveries of a run, in whether each is a fast retransmit."""
 SHARES = (0.05, 0.1, 0.5, 0.9)
+OBSERVED = 400
+"""Independent observations on each side of a ratio."""
+RATIOS = (("ratio of proportions", 0.8, 0.2), ("ratio of rare proportions", 0.1, 0.05), ("ratio of means", 6.0, 2.0))
+"""Name, and what is divided by what."""
 
 
 def made_up(experiments: int) -> Tally:
     """Experiments with runs that are drawn."""
     chance = np.random.default_rng(20_021)
-    tally = Tally(truth={**_true_times(chance), **{f"proportion of {share:g}": 100.0 * share for share in SHARES}})
+    proportions = {f"proportion of {share:g}": 100.0 * share for share in SHARES}
+    tally = Tally(
+        truth={**_true_times(chance), **proportions, **{name: ours / theirs for name, ours, theirs in RATIOS}}
+    )
+    apart = np.random.default_rng(20_023)
     for _ in range(experiments):
         classic, framed = _drawn(chance, RUNS)
         found = _times(classic, framed)
         for share in SHARES:
             found[f"proportion of {share:g}"] = fast_percent(_recovering(chance, share, CORRELATION, RUNS))
-        tally.add(found)
+        tally.add(found | _ratios(apart))
     return tally
+
+
+def _ratios(chance: np.random.Generator) -> Estimates:
+    """Ratios of independent proportions of independent observations, and of independent means."""
+    found = {}
+    for name, ours, theirs in RATIOS:
+        if ours < 1.0:
+            hits = (stats.proportion(int(chance.binomial(OBSERVED, each)), OBSERVED) for each in (ours, theirs))
+            found[name] = stats.quotient(*hits)
+        else:
+            times = (stats.mean(chance.exponential(each, OBSERVED).tolist()) for each in (ours, theirs))
+            found[name] = stats.quotient(*times)
+    return found
 
 
 def _true_times(chance: np.random.Generator) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Confidence intervals as data: each kind of spread knows its interval at any level of confidence.
 
 A report shows intervals of 95 %. A claim about several values needs wider ones (Bonferroni), so a spread keeps what its
-interval is computed from. Six kinds are enough:
+interval is computed from. Seven kinds are enough:
 
 - `Student` for means, ratios and differences of runs: value ± t · standard error, cut off at the possible range.
 - `Wilson` for proportions: Wilson's score interval (1927) with the effective number of observations, which is the one
@@ -12,6 +12,8 @@ interval is computed from. Six kinds are enough:
   (Woodruff 1952).
 - `Apart` for the difference of two independent estimates: the distances to the ends of both intervals, added in
   squares (Newcombe 1998, method 10; Zou and Donner 2008).
+- `Over` for the ratio of two independent positive estimates: the same of their logarithms, which is the interval of
+  Katz et al. (1978) where both are proportions of many observations.
 - `Resampled` for what none of these gives, such as a distance between medians and a curve: percentiles of its values
   on resampled observations (bootstrap; Efron and Tibshirani 1993, §13.3).
 - `Same` where nothing is random, or where every run gave the same value. It has no interval.
@@ -160,6 +162,33 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True)
+class Over(_Linear):
+    """The ratio of two independent positive values, each with its own spread, times ``factor``, plus ``offset``."""
+
+    ours: tuple[float, Spread]
+    theirs: tuple[float, Spread]
+
+    def interval(self, value: float, confidence: float) -> Ends:
+        """Return the interval around ``value``; it reaches to 0 or infinity where an end of theirs or ours is 0."""
+        (a, ours), (b, theirs) = self.ours, self.theirs
+        low_a, high_a = ours.interval(a, confidence)
+        low_b, high_b = theirs.interval(b, confidence)
+        below = math.hypot(_log_ratio(a, low_a), _log_ratio(high_b, b))
+        above = math.hypot(_log_ratio(high_a, a), _log_ratio(b, low_b))
+        ratio = self.factor * a / b
+        ends = (
+            self.offset + ratio * math.exp(-below),
+            self.offset + (ratio * math.exp(above) if above < 700 else math.inf),
+        )
+        return min(*ends, value), max(*ends, value)
+
+
+def _log_ratio(high: float, low: float) -> float:
+    """Logarithm of ``high`` over ``low``; infinite where one of them is 0 or infinite."""
+    return math.log(high / low) if low > 0 and high < math.inf else math.inf
+
+
+@dataclass(frozen=True, slots=True)
 class Resampled(_Linear):
     """Any statistic, times ``factor``, plus ``offset``: its values on resampled observations."""
 
@@ -174,7 +203,7 @@ class Resampled(_Linear):
         return min(low, high, value), max(low, high, value)
 
 
-Spread: TypeAlias = "Student | Wilson | Quantile | Same | Apart | Resampled"
+Spread: TypeAlias = "Student | Wilson | Quantile | Same | Apart | Over | Resampled"
 
 
 def wilson(share: float, observations: float, quantile: float) -> Ends:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcpsf.distribution import Distribution, RunTimes
-from tcpsf.intervals import EVERYTHING, Apart, Ends, Quantile, Resampled, Same, Spread, Student, Wilson
+from tcpsf.intervals import EVERYTHING, Apart, Ends, Over, Quantile, Resampled, Same, Spread, Student, Wilson
 from tcpsf.sums import ROUNDING, Sums
 
 CONFIDENCE = 0.95
@@ -277,26 +277,22 @@ def apart(ours: Estimate | None, theirs: Estimate | None) -> Estimate | None:
 
 
 def quotient(ours: Estimate | None, theirs: Estimate | None) -> Estimate | None:
-    """``ours`` / ``theirs`` of two means that are independent and large; ``None`` where one says nothing.
+    """``ours`` / ``theirs`` where the two are independent and positive; ``None`` where one of them says nothing.
 
     >>> found = quotient(Estimate(8.0, Student(0.6, 900), 901), Estimate(4.0, Student(0.4, 900), 901))
-    >>> found.value, found.spread
-    (2.0, Student(error=0.25, degrees=900, possible=(-inf, inf)))
+    >>> found.value, found.interval
+    (2.0, (1.57..., 2.58...))
+    >>> quotient(proportion(30, 40), proportion(10, 40)).interval
+    (1.77..., 5.37...)
     """
-    if ours is None or theirs is None or theirs.value == 0:
+    if ours is None or theirs is None or theirs.value <= 0:
         return None
     value, runs = ours.value / theirs.value, min(ours.runs, theirs.runs)
-    errors = _error_of(ours), _error_of(theirs)
-    if errors[0] is None or errors[1] is None:
+    if ours.spread is None or theirs.spread is None or ours.value < 0:
         return Estimate(value, None, runs)
-    error = math.hypot(errors[0], value * errors[1]) / abs(theirs.value)
-    return Estimate(value, Student(error, runs - 1) if error else Same(), runs)
-
-
-def _error_of(found: Estimate) -> float | None:
-    if isinstance(found.spread, Same):
-        return 0.0
-    return found.spread.error if isinstance(found.spread, Student) else None
+    if not ours.random and not theirs.random:
+        return Estimate(value, Same(), runs)
+    return Estimate(value, Over((ours.value, ours.spread), (theirs.value, theirs.spread)), runs)
 
 
 def gain(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | None:

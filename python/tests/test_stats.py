@@ -178,6 +178,30 @@ def test_the_difference_of_proportions_adds_their_distances_in_squares() -> None
     assert found.value - found.low == pytest.approx(math.hypot(one.value - one.low, other.high))
 
 
+def test_the_ratio_of_proportions_has_the_interval_of_its_logarithm() -> None:
+    """Katz et al. (1978): ln(p/q) ± 1.96·sqrt((1 − p)/(n·p) + (1 − q)/(m·q)), here with large n and m."""
+    found = stats.quotient(stats.proportion(8000, 10_000), stats.proportion(2000, 10_000))
+    assert found is not None
+    assert found.interval is not None
+    half = 1.959964 * math.sqrt(0.2 / 8000 + 0.8 / 2000)
+    assert found.interval == pytest.approx((4.0 * math.exp(-half), 4.0 * math.exp(half)), rel=1e-3)
+    doubled = found.scaled(2.0)
+    assert doubled.interval == pytest.approx([2.0 * end for end in found.interval])
+
+
+def test_the_ratio_to_what_may_be_zero_has_no_upper_end() -> None:
+    one = stats.proportion(5, 10)
+    assert stats.quotient(one, stats.proportion(0, 10)) is None
+    may_be_zero = stats.Estimate(0.1, Student(1.0, 9, stats.POSITIVE), 10)
+    found = stats.quotient(one, may_be_zero)
+    assert found is not None
+    assert found.high == math.inf
+    assert 0.0 < found.low < found.value
+    found = stats.quotient(may_be_zero, one)
+    assert found is not None
+    assert found.low == 0.0
+
+
 def test_quantiles_are_values_and_have_intervals() -> None:
     alone = stats.quantile([Distribution([3_330_240_000])], 0.5)
     assert alone == stats.Estimate(3.33024, None, 1)
