@@ -263,7 +263,7 @@ TAKEN = {
     "192.0.2.53": "it is in use: another machine on the network has it",
     "192.0.2.255": "it is the broadcast address of a network of this machine",
     "127.0.0.1": "it is a loopback address, which never leaves the kernel",
-    "0.1.2.3": "it stands for no host",
+    "0.1.2.3": "no host can have it",
     "224.0.0.1": "it is a multicast address",
     "255.255.255.255": "it is the broadcast address",
     "::1": "it is a loopback address, which never leaves the kernel",

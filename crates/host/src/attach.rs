@@ -149,7 +149,7 @@ fn of_one_host(address: IpAddr) -> Result<(), &'static str> {
     };
     let mapped = matches!(address, IpAddr::V6(six) if six.to_ipv4_mapped().is_some());
     for (is, reason) in [
-        (this_network, "it stands for no host"),
+        (this_network, "no host can have it"),
         (address.is_loopback(), "it is a loopback address, which never leaves the kernel"),
         (address.is_multicast(), "it is a multicast address"),
         (broadcast, "it is the broadcast address"),
@@ -204,9 +204,9 @@ mod tests {
     #[test]
     fn addresses_of_the_machine_and_of_others_are_refused() {
         for (address, reason) in [
-            ("0.0.0.0", "stands for no host"),
-            ("0.1.2.3", "stands for no host"),
-            ("::", "stands for no host"),
+            ("0.0.0.0", "no host can have it"),
+            ("0.1.2.3", "no host can have it"),
+            ("::", "no host can have it"),
             ("127.0.0.1", "loopback"),
             ("::1", "loopback"),
             ("224.0.0.1", "multicast"),

@@ -159,13 +159,14 @@ impl Limits {
         (self.shared().saturating_sub(used) / Self::PART).max(self.reserve())
     }
 
-    /// Whether a connection may have no more bytes to send than its reserve and as many as its peer has acknowledged, while
-    /// so many bytes are used.
+    /// Whether memory is so scarce that a connection may hold only its reserve and as many bytes as its peer has
+    /// acknowledged. All connections together use `used` bytes.
     pub(crate) fn is_tight(&self, used: usize) -> bool {
         used > self.shared() / 4
     }
 
-    /// Whether the buffers are short while so many bytes are used.
+    /// Whether memory is so scarce that data out of order is discarded and slow connections are evicted. All connections
+    /// together use `used` bytes.
     pub(crate) fn is_short(&self, used: usize) -> bool {
         used > self.shared() / 4 * 3
     }

@@ -40,13 +40,13 @@ pub struct Driver<S> {
     ebb: Ebb,
 }
 
-/// Gives memory back to the system when most of what was in buffers has been released. An allocator keeps what is freed
-/// between pieces that are still in use: after 16 384 connections that had been waited for, all of it.
+/// Decides when freed memory is returned to the operating system: when most of what was in buffers has been released. The
+/// allocator does not return free memory that lies between blocks in use; after 16 384 connections it returned none.
 #[derive(Debug)]
 struct Ebb {
-    /// The most bytes in buffers since then.
+    /// The largest number of bytes in buffers since memory was last returned.
     most: usize,
-    /// Since when the buffers have held little of that.
+    /// When the buffers fell below a quarter of `most`; never while they hold more.
     low_since: Instant,
 }
 
@@ -330,13 +330,13 @@ impl<S: Service> Driver<S> {
 }
 
 impl Ebb {
-    /// What is worth the work, in bytes …
+    /// Memory is returned only if the buffers held at least this many bytes …
     const WORTH: usize = 16 << 20;
 
-    /// … and how long the buffers must hold less than a quarter of it.
+    /// … and have held less than a quarter of that for this long.
     const LOW_FOR: Duration = Duration::from_secs(1);
 
-    /// Whether it is time to, while so many bytes are in buffers.
+    /// Whether memory is to be returned now. The buffers hold `buffered` bytes.
     fn is_over(&mut self, buffered: usize, now: Instant) -> bool {
         self.most = self.most.max(buffered);
         if self.most < Self::WORTH || buffered > self.most / 4 {
