@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json as json_format
 import re
-import socket
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from tcpsf import _core, stats
-from tcpsf.cli.files import refuse_if_taken, writing
+from tcpsf.cli.files import writing
+from tcpsf.cli.host import addresses_of, check_files, sender_names
 from tcpsf.cli.output import reason, say
 from tcpsf.cli.progress import bar
 from tcpsf.cli.records import Writer, capturing, format_of, plainly, taken
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 SCHEMA = "tcpsf.fetch/1"
-SENDER = "reno+sack / full / iw=rfc6928"
 SLICE_MS = 100
 """How long the client works between two looks at the terminal."""
 CLOSING_S = 2.0
@@ -53,21 +52,13 @@ def fetch(
     **settings: Any,
 ) -> None:
     """Fetch a resource as often as asked, and print how long it took with each sender."""
-    for option, path in (("--records", records), ("--pcap", pcap), ("--out", out)):
-        if path is not None:
-            if str(path) == "-":
-                raise TcpsfError(f"cannot write `{option} -`: standard output has the summary", hint="name a file")
-            refuse_if_taken(option, path, replace=force)
+    check_files({"--records": records, "--pcap": pcap, "--out": out}, printed="the summary", replace=force)
     if out is not None and requests != 1:
         raise TcpsfError(
             f"cannot write `--out {out}`: {requests} responses do not fit one file", hint="leave `--requests` out"
         )
     authority, remote, target = _parts(url)
-    names = list(senders) or [SENDER]
-    if settings["alternate"] is not None and len(names) < 2:
-        raise TcpsfError(
-            f"cannot alternate: `--alternate {settings['alternate']}` with one sender", hint="name several `--sender`"
-        )
+    names = sender_names(senders, settings["alternate"])
     writer_of = None if records is None else format_of(records)
     with _Body(out) as body, contextlib.ExitStack() as stack:
         with plainly("fetch"), _writing_body(out):
@@ -116,13 +107,7 @@ def _parts(url: str) -> tuple[str, str, str]:
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if re.search(r"[^!-~]", target + parts.netloc):
         raise TcpsfError(f"cannot fetch `{url}`: it has characters that a URL must encode", hint="e.g. %20 for a space")
-    try:
-        found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        problem = (error.strerror or str(error)).lower()
-        raise TcpsfError(f"cannot fetch `{url}`: {problem}", hint="an address always works") from None
-    address = str(found[0][4][0])
-    return parts.netloc, f"[{address}]:{port}" if ":" in address else f"{address}:{port}", target
+    return parts.netloc, addresses_of(parts.hostname, port, operation=f"fetch `{url}`")[0], target
 
 
 class _Body:
@@ -176,6 +161,7 @@ def _rows(
     import polars as pl
 
     frames: list[pl.DataFrame] = []
+    ended = 0
     asked: list[int] = []
 
     def hear(number: int, _frame: FrameType | None) -> None:
@@ -183,9 +169,13 @@ def _rows(
         asked.append(number)
 
     def take(move: Callable[[Progress], None] | None) -> None:
-        frames.append(taken(client))
+        nonlocal ended
+        frame = taken(client)
+        ended += frame.height
+        if frame.height or not frames:
+            frames.append(frame)
         if writer is not None:
-            writer.write(frames[-1])
+            writer.write(frame)
             writer.losses.warn(_Status())
         if pcap is not None:
             with capturing(pcap, _Status()):
@@ -193,7 +183,6 @@ def _rows(
         with _writing_body(out):
             client.check_body()
         if move is not None:
-            ended = sum(frame.height for frame in frames)
             move(Progress(done=ended / requests, finished=ended, runs=requests))
 
     with handling(hear), bar("fetching", unit="requests") as move, plainly("fetch"):
@@ -227,7 +216,7 @@ def _summary(rows: pl.DataFrame, *, url: str, address: str, requests: int) -> di
         "statuses": {str(key): count for key, count in sorted(Counter(complete["status"].to_list()).items())},
         "senders": [
             _of_sender(sender, complete.filter(pl.col("sender") == sender), failed.filter(pl.col("sender") == sender))
-            for sender in rows["sender"].unique(maintain_order=True)
+            for sender in rows.sort("connection")["sender"].unique(maintain_order=True)
         ],
     }
 

@@ -7,7 +7,7 @@ import ipaddress
 import json as json_format
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -57,14 +57,8 @@ def _run(
     force: bool,
     **limits: Any,
 ) -> None:
-    names = list(senders) or [SENDER]
-    if alternate is not None and len(names) < 2:
-        raise TcpsfError(f"cannot alternate: `--alternate {alternate}` with one sender", hint="name several `--sender`")
-    for option, path in (("--records", records), ("--pcap", pcap)):
-        if path is not None:
-            if str(path) == "-":
-                raise TcpsfError(f"cannot write `{option} -`: standard output has the addresses", hint="name a file")
-            refuse_if_taken(option, path, replace=force)
+    names = sender_names(senders, alternate)
+    check_files({"--records": records, "--pcap": pcap}, printed="the addresses", replace=force)
     writer_of = None if records is None else format_of(records)
     with plainly(task):
         host = _core.Host(**settings, senders=names, alternate=alternate, records=writer_of is not None, **limits)
@@ -88,6 +82,23 @@ def _run(
         _sum_up(host, task, json=json)
         if writer is not None:
             writer.losses.check()
+
+
+def sender_names(senders: Sequence[str], alternate: str | None) -> list[str]:
+    """Return the senders that were asked for, or the default. Refuse ``--alternate`` with a single one."""
+    names = list(senders) or [SENDER]
+    if alternate is not None and len(names) < 2:
+        raise TcpsfError(f"cannot alternate: `--alternate {alternate}` with one sender", hint="name several `--sender`")
+    return names
+
+
+def check_files(files: Mapping[str, Path | None], *, printed: str, replace: bool) -> None:
+    """Refuse output files, by option, that cannot be written. Standard output is used for what is ``printed``."""
+    for option, path in files.items():
+        if path is not None:
+            if str(path) == "-":
+                raise TcpsfError(f"cannot write `{option} -`: standard output has {printed}", hint="name a file")
+            refuse_if_taken(option, path, replace=replace)
 
 
 class _Asked:
@@ -224,11 +235,15 @@ def _resolved(text: str) -> list[str]:
             f"cannot relay to `{text}`: it names no {'port' if name else 'host'}",
             hint="e.g. `--upstream 127.0.0.1:8080`",
         )
+    return addresses_of(name, port, operation=f"relay to `{text}`")
+
+
+def addresses_of(name: str, port: int, *, operation: str) -> list[str]:
+    """Resolve a host name. Each address is returned with the port; ``operation`` begins the message of an error."""
     try:
         found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise TcpsfError(
-            f"cannot relay to `{text}`: {(error.strerror or str(error)).lower()}", hint="an address always works"
-        ) from None
+        problem = (error.strerror or str(error)).lower()
+        raise TcpsfError(f"cannot {operation}: {problem}", hint="an address always works") from None
     hosts = [str(place[0]) for _, _, _, _, place in found]
     return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host in hosts]
