@@ -46,7 +46,7 @@ pub struct Driver<S> {
 struct Ebb {
     /// The largest number of bytes in buffers since memory was last returned.
     most: usize,
-    /// When the buffers fell below a quarter of `most`; never while they hold more.
+    /// The time at which the buffers fell below a quarter of `most`; [`Instant::NEVER`] while they hold more.
     low_since: Instant,
 }
 

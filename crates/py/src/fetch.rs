@@ -29,7 +29,7 @@ impl Fetch {
     /// Makes a device and the client behind it. An invalid setting is a `ValueError`, an error of the system a
     /// `RuntimeError`, each with two arguments: the error, and a hint or `None`.
     ///
-    /// `remote` is an address and a port. With `body`, bodies are written to this file, which exists.
+    /// `remote` is an address and a port. With `body`, the bodies of responses are written to this file.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "each an option of the command line, by keyword")]
     #[pyo3(signature = (
@@ -55,7 +55,7 @@ impl Fetch {
         let parsed = |text: String| {
             text.parse::<IpAddr>().map_err(|_| refusal(format!("`{text}` is not an IP address"), None))
         };
-        let asked: Vec<IpAddr> = address.into_iter().map(parsed).collect::<PyResult<_>>()?;
+        let asked = address.map(parsed).transpose()?;
         let remote: SocketAddr =
             remote.parse().map_err(|_| refusal(format!("`{remote}` is no address with a port"), None))?;
         let mut config = StackConfig::new(Vec::new());
@@ -70,12 +70,12 @@ impl Fetch {
         let senders = config.senders.all().iter().map(SenderPolicy::to_string).collect();
         let version = if remote.is_ipv4() { "IPv4" } else { "IPv6" };
         let of_version = |address: &&IpAddr| address.is_ipv4() == remote.is_ipv4();
-        if !asked.is_empty() && asked.iter().find(of_version).is_none() {
-            let text = format!("`--address {}` cannot reach {}: it is not {version}", asked[0], remote.ip());
+        if let Some(address) = asked.filter(|address| !of_version(&address)) {
+            let text = format!("`--address {address}` cannot reach {}: it is not {version}", remote.ip());
             return Err(refusal(text, Some("name an address of the server's IP version")));
         }
         let body = body.map(File::create).transpose().map_err(|error| system_error(&error))?;
-        let (tun, addresses) = host::attach(&asked, mtu, offload).map_err(|e| refused(&e))?;
+        let (tun, addresses) = host::attach(asked.as_slice(), mtu, offload).map_err(|e| refused(&e))?;
         let local = addresses.iter().find(of_version).copied();
         let local = local.ok_or_else(|| refusal(format!("this machine has no {version}"), None))?;
         config.addresses = addresses;

@@ -58,9 +58,8 @@ impl Block {
     /// The addresses inside the link that neither its own ends nor links inside it take.
     pub fn hosts(&self) -> impl Iterator<Item = Ipv4Addr> + use<> {
         let (first, part) = (self.first.to_bits(), 32_u32.saturating_sub(u32::from(self.len + STEP)));
-        let count = if self.len < INNERMOST { 1 << part } else { 0 };
-        // The last address of the smallest part is the broadcast address of none: routes lead to single addresses.
-        (3..count).map(move |number| Ipv4Addr::from_bits(first | number))
+        // Routes lead to single addresses, so the last one is no broadcast address. The smallest block has none left.
+        (3..1_u32 << part).map(move |number| Ipv4Addr::from_bits(first | number))
     }
 
     /// The blocks that a link may take: in an ordinary namespace, or inside the link with the block `around`. None when

@@ -26,7 +26,7 @@ const MOST_FIELDS: usize = 128;
 /// The first port of the dynamic range (RFC 6335 §6). The others follow.
 const FIRST_PORT: u16 = 49_152;
 
-/// What is fetched, and how often.
+/// The resource to fetch, and the number of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchConfig {
     /// The address of ours that connections are opened from, of the server's IP version.
@@ -83,13 +83,13 @@ pub struct Fetched {
     pub serial: u64,
     /// The position of the sender policy of our end among those of the stack.
     pub sender: u16,
-    /// When the SYN was sent.
+    /// The time at which the SYN was sent.
     pub start: Instant,
-    /// When the handshake was complete.
+    /// The time at which the handshake was complete.
     pub connected: Option<Instant>,
-    /// When the first byte of the response arrived.
+    /// The time at which the first byte of the response arrived.
     pub first_byte: Option<Instant>,
-    /// When the last byte of the response arrived, or the request failed.
+    /// The time at which the last byte of the response arrived, or the request failed.
     pub end: Instant,
     /// The status code of the response.
     pub status: Option<u16>,
@@ -97,6 +97,23 @@ pub struct Fetched {
     pub body_bytes: u64,
     /// How it ended.
     pub outcome: Outcome,
+}
+
+impl Fetched {
+    /// A request that starts at `now`; nothing has arrived.
+    fn started(serial: u64, sender: u16, now: Instant) -> Self {
+        Self {
+            serial,
+            sender,
+            start: now,
+            connected: None,
+            first_byte: None,
+            end: now,
+            status: None,
+            body_bytes: 0,
+            outcome: Outcome::Incomplete,
+        }
+    }
 }
 
 /// Fetches a resource a number of times.
@@ -111,7 +128,7 @@ pub struct Fetcher {
     fetches: Vec<Option<Fetch>>,
     deadlines: Timers,
     port: u16,
-    /// When the first requests start; never once they have.
+    /// The time at which the first requests start; [`Instant::NEVER`] once they have started.
     begin_at: Instant,
     started: u64,
     open: usize,
@@ -135,7 +152,7 @@ struct Fetch {
     timer: Instant,
 }
 
-/// Where the response ends (RFC 9112 §6.3).
+/// The end of the response (RFC 9112 §6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Body {
     /// The head is not complete.
@@ -194,17 +211,10 @@ impl Fetcher {
             self.started += 1;
             match self.connect(stack, now) {
                 Ok(id) => self.begin(stack, id, now),
-                Err(OpenError::Full(_) | OpenError::InUse(_)) => self.note(Fetched {
-                    serial: self.started - 1,
-                    sender: 0,
-                    start: now,
-                    connected: None,
-                    first_byte: None,
-                    end: now,
-                    status: None,
-                    body_bytes: 0,
-                    outcome: Outcome::NotOpened,
-                }),
+                Err(OpenError::Full(_) | OpenError::InUse(_)) => {
+                    let found = Fetched::started(self.started - 1, 0, now);
+                    self.note(Fetched { outcome: Outcome::NotOpened, ..found });
+                }
             }
         }
     }
@@ -230,17 +240,7 @@ impl Fetcher {
         let deadline = now + self.config.timeout;
         let mut fetch = Fetch {
             id,
-            found: Fetched {
-                serial: id.serial(),
-                sender: stack.sender(id).unwrap_or(0),
-                start: now,
-                connected: None,
-                first_byte: None,
-                end: now,
-                status: None,
-                body_bytes: 0,
-                outcome: Outcome::Incomplete,
-            },
+            found: Fetched::started(id.serial(), stack.sender(id).unwrap_or(0), now),
             written: 0,
             head: Vec::new(),
             body: Body::Head,
@@ -487,17 +487,7 @@ mod tests {
         for size in 1..text.len() {
             let mut fetch = Fetch {
                 id: ConnectionId { serial: 0, index: 0 },
-                found: Fetched {
-                    serial: 0,
-                    sender: 0,
-                    start: Instant::ZERO,
-                    connected: None,
-                    first_byte: None,
-                    end: Instant::ZERO,
-                    status: None,
-                    body_bytes: 0,
-                    outcome: Outcome::Incomplete,
-                },
+                found: Fetched::started(0, 0, Instant::ZERO),
                 written: 0,
                 head: Vec::new(),
                 body: Body::Head,
