@@ -79,10 +79,24 @@ impl Simulation {
     }
 
     /// Handles up to `max_events` events.
-    // The same code for every driver: what a driver's loop would make of it differs by a few per cent.
-    #[inline(never)]
     pub fn advance(&mut self, max_events: u64) -> Status {
-        for _ in 0..max_events {
+        let limit = self.events.saturating_add(max_events);
+        while self.events < limit {
+            self.handle_events(limit);
+            if self.events < limit && !self.drains_on() {
+                return Status::Done;
+            }
+        }
+        Status::Running
+    }
+
+    /// Handles events until `limit` of them have been handled, or none is left before the end of
+    /// this stage.
+    // The loop is a function of its own for the sake of profile-guided optimisation: with the end of a run in
+    // the same body, 6 to 9 % more CPU time (benches/README.md, "The event loop").
+    #[inline(never)]
+    fn handle_events(&mut self, limit: u64) {
+        while self.events < limit {
             if self.world.timers.is_dry() {
                 self.refill_timers();
             }
@@ -90,10 +104,7 @@ impl Simulation {
             let timer = self.world.timers.next();
             let next = delivery.min(timer);
             if next > self.world.end || next == Instant::NEVER {
-                if self.drains_on() {
-                    continue;
-                }
-                return Status::Done;
+                return;
             }
             self.world.now = next;
             self.events += 1;
@@ -103,7 +114,6 @@ impl Simulation {
                 self.fire();
             }
         }
-        Status::Running
     }
 
     /// The simulated time reached.
@@ -389,6 +399,7 @@ impl Simulation {
 
     /// The time is up, or nothing more will happen. Returns whether the run goes on, to complete the flows that count.
     #[cold]
+    #[inline(never)]
     fn drains_on(&mut self) -> bool {
         match &mut self.stage {
             Stage::Counting => {
