@@ -222,7 +222,7 @@ impl Connection {
         let taken = self.rcv.read(bytes);
         if taken > 0
             && self.state.can_receive()
-            && self.rcv.owes_window_update(self.negotiated.peer_smss(&self.config))
+            && self.rcv.owes_window_update(|| self.negotiated.peer_smss(&self.config))
         {
             self.rcv.ack_now();
         }

@@ -256,14 +256,17 @@ impl Receiver {
     }
 
     /// RFC 9293 §3.8.6.2.2: the window is reopened in steps worth a segment.
-    pub(crate) fn owes_window_update(&self, smss: u32) -> bool {
+    /// `smss` returns the largest segment of the peer, bytes.
+    pub(crate) fn owes_window_update(&self, smss: impl Fn() -> u32) -> bool {
         // Without this bound each read of an application that keeps up would cost an acknowledgment.
-        self.is_small(smss) && self.reopening(|| smss).is_some()
+        self.is_small(&smss) && self.reopening(smss).is_some()
     }
 
-    /// Whether the window holds a sender up.
-    fn is_small(&self, smss: u32) -> bool {
-        self.window() < 2 * smss.min(self.capacity / 4)
+    /// Whether the window is smaller than two segments, or than half of the buffer if that is less.
+    fn is_small(&self, smss: impl Fn() -> u32) -> bool {
+        let window = self.window();
+        // The first comparison follows from the second and needs no `smss`.
+        window < self.capacity / 2 && window < 2 * smss().min(self.capacity / 4)
     }
 
     pub(crate) fn ack_now(&mut self) {
@@ -317,7 +320,7 @@ impl Receiver {
         counted: bool,
     ) -> UnscaledWindow {
         if let Some(edge) = self.reopening(&smss)
-            && (self.islands.is_empty() || !counted || !self.keeps_window(edge, smss()))
+            && (self.islands.is_empty() || !counted || !self.keeps_window(edge, smss))
         {
             self.edge = edge;
         }
@@ -328,7 +331,7 @@ impl Receiver {
     /// says more; unless it is so much that the sender may be waiting for it, as far as RFC 9293 §3.8.6.2.2 lets it wait.
     #[cold]
     #[inline(never)]
-    fn keeps_window(&self, edge: SeqNum, smss: u32) -> bool {
+    fn keeps_window(&self, edge: SeqNum, smss: impl Fn() -> u32) -> bool {
         self.nxt == self.last_ack_sent
             && !self.is_small(smss)
             && edge.distance_from(self.edge) < self.capacity / 2
