@@ -78,9 +78,13 @@ pub trait Recovery {
     /// The bytes that count against the window; `None`: everything unacknowledged.
     fn pipe(&self, board: &Scoreboard) -> Option<u32>;
 
-    /// The segment to send again now that the window has room for one, `None` for new data. `new_data` says
-    /// whether there is any.
-    fn next_repair(&mut self, board: &Scoreboard, new_data: bool) -> Option<Cut>;
+    /// The segment to retransmit before any new data, if the window has room for one.
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut>;
+
+    /// The segment to retransmit if the window has room for one and no new data can be sent.
+    fn next_repair_without_new_data(&mut self, _board: &Scoreboard) -> Option<Cut> {
+        None
+    }
 
     /// A segment was sent.
     fn on_sent(&mut self, bytes: u32);
@@ -149,8 +153,12 @@ impl Recovery for AnyRecovery {
         each!(self, r => r.pipe(board))
     }
 
-    fn next_repair(&mut self, board: &Scoreboard, new_data: bool) -> Option<Cut> {
-        each!(self, r => r.next_repair(board, new_data))
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut> {
+        each!(self, r => r.next_repair(board))
+    }
+
+    fn next_repair_without_new_data(&mut self, board: &Scoreboard) -> Option<Cut> {
+        each!(self, r => r.next_repair_without_new_data(board))
     }
 
     fn on_sent(&mut self, bytes: u32) {

@@ -154,20 +154,27 @@ impl Connection {
             return None;
         }
         if self.snd.repair.is_on
-            && let Some(piece) = self.repair_piece(now)
+            && let Some(piece) = self.repair_piece()
         {
-            self.count(piece, true);
-            self.snd.resent(piece.seq, piece.len, now);
-            return Some(piece);
+            return Some(self.resent(piece, now));
         }
-        if self.snd.nxt == self.snd.end() {
-            self.note_dry();
-            return None;
-        }
-        if self.config.restart_after_idle {
+        let is_dry = self.snd.nxt == self.snd.end();
+        if !is_dry && self.config.restart_after_idle {
             self.snd.restart_if_idle(now, &self.config);
         }
-        let piece = self.fresh_piece(now)?;
+        let fresh = if is_dry { None } else { self.fresh_piece(now) };
+        let Some(piece) = fresh else {
+            if self.snd.repair.is_on
+                && let Some(cut) = self.snd.next_repair_without_new_data()
+            {
+                let piece = self.piece_of(cut);
+                return Some(self.resent(piece, now));
+            }
+            if is_dry {
+                self.note_dry();
+            }
+            return None;
+        };
         self.timers.persist = Instant::NEVER;
         self.count(piece, !piece.new);
         self.snd.sent(piece.len, now);
@@ -175,6 +182,13 @@ impl Connection {
             self.snd.small_end = self.snd.nxt;
         }
         Some(piece)
+    }
+
+    /// Counts a retransmission that leaves now.
+    fn resent(&mut self, piece: Piece, now: Instant) -> Piece {
+        self.count(piece, true);
+        self.snd.resent(piece.seq, piece.len, now);
+        piece
     }
 
     fn count(&mut self, piece: Piece, again: bool) {
@@ -192,8 +206,8 @@ impl Connection {
         }
     }
 
-    /// The segment that recovery wants sent again, or a piece of it.
-    fn repair_piece(&mut self, now: Instant) -> Option<Piece> {
+    /// The segment, or the beginning of it, that recovery retransmits before new data.
+    fn repair_piece(&mut self) -> Option<Piece> {
         if std::mem::take(&mut self.snd.repair.resend_first) {
             // RFC 5681 §3.2 step 3, RFC 6675 §5 step (4.3): the first segment goes without asking the window.
             let first = self.snd.board.next_lost().or(self.snd.board.first())?;
@@ -202,8 +216,7 @@ impl Connection {
         let cut = if self.snd.pipe().is_none() {
             self.snd.board.next_lost()
         } else if self.snd.has_room_for_repair() {
-            let new_data = self.has_fresh_piece(now);
-            self.snd.next_repair(new_data)
+            self.snd.next_repair()
         } else {
             None
         };
@@ -219,14 +232,6 @@ impl Connection {
         let len = if self.snd.cuts_anew() { self.snd.board.lost_run(limit + fin(limit)) } else { len };
         let len = len.min(limit + fin(limit));
         Piece { seq, len, small: false, new: false }
-    }
-
-    /// Whether new data could leave now.
-    // Out of line: a second copy of what it asks would make every call of `fresh_piece` a call.
-    #[cold]
-    #[inline(never)]
-    fn has_fresh_piece(&mut self, now: Instant) -> bool {
-        self.fresh_piece(now).is_some()
     }
 
     /// What the windows let out at SND.NXT: new data, or what a timeout made be sent again.

@@ -29,7 +29,7 @@ impl Recovery for AckWindow {
         Some(board.pipe())
     }
 
-    fn next_repair(&mut self, board: &Scoreboard, _new_data: bool) -> Option<Cut> {
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut> {
         board.next_lost()
     }
 

@@ -49,7 +49,7 @@ impl Recovery for NewReno {
         None
     }
 
-    fn next_repair(&mut self, _board: &Scoreboard, _new_data: bool) -> Option<Cut> {
+    fn next_repair(&mut self, _board: &Scoreboard) -> Option<Cut> {
         None
     }
 

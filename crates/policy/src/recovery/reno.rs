@@ -37,7 +37,7 @@ impl Recovery for Reno {
         None
     }
 
-    fn next_repair(&mut self, _board: &Scoreboard, _new_data: bool) -> Option<Cut> {
+    fn next_repair(&mut self, _board: &Scoreboard) -> Option<Cut> {
         None
     }
 

@@ -62,13 +62,15 @@ impl Recovery for SackPipe {
         Some(board.pipe())
     }
 
-    /// RFC 6675 §4, `NextSeg`: (1) what is lost, (2) new data, (3) what may be lost, (4) once, the last segment.
-    /// After a timeout §5.1 finds `NextSeg` inappropriate: what is lost is filled in, and new data follows.
-    fn next_repair(&mut self, board: &Scoreboard, new_data: bool) -> Option<Cut> {
-        if let Some(lost) = board.next_lost() {
-            return Some(lost);
-        }
-        if new_data || self.stage == Stage::AfterTimeout {
+    /// RFC 6675 §4, `NextSeg` rule (1): a segment that is lost. New data is rule (2).
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut> {
+        board.next_lost()
+    }
+
+    /// RFC 6675 §4, `NextSeg` rules (3) and (4): a segment that may be lost, then, once in a recovery, the
+    /// last segment. After a timeout §5.1 does not use `NextSeg`, and neither rule applies.
+    fn next_repair_without_new_data(&mut self, board: &Scoreboard) -> Option<Cut> {
+        if self.stage == Stage::AfterTimeout {
             return None;
         }
         if let Some(hole) = board.next_hole() {

@@ -46,7 +46,7 @@ impl Recovery for Sack1 {
         Some(if self.entering { u32::MAX } else { self.pipe })
     }
 
-    fn next_repair(&mut self, board: &Scoreboard, _new_data: bool) -> Option<Cut> {
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut> {
         board.next_hole()
     }
 

@@ -79,10 +79,17 @@ impl Sender {
         room >= self.mss_c_at(&view) && self.may_add_segment(&view)
     }
 
-    /// The segment that recovery by the scoreboard wants sent again. `new_data` says whether a segment of
-    /// data never sent before could leave in its place.
-    pub(crate) fn next_repair(&mut self, new_data: bool) -> Option<Cut> {
-        self.policies.recovery.as_mut()?.next_repair(&self.board, new_data)
+    /// The segment that recovery by the scoreboard retransmits before new data.
+    pub(crate) fn next_repair(&mut self) -> Option<Cut> {
+        self.policies.recovery.as_mut()?.next_repair(&self.board)
+    }
+
+    /// The segment that recovery by the scoreboard retransmits because no new data can be sent.
+    pub(crate) fn next_repair_without_new_data(&mut self) -> Option<Cut> {
+        if self.pipe().is_none() || !self.has_room_for_repair() {
+            return None;
+        }
+        self.policies.recovery.as_mut()?.next_repair_without_new_data(&self.board)
     }
 
     /// Whether lost segments may be joined when they are sent again, up to the present `MSS_c`. After a timeout
