@@ -30,9 +30,9 @@ pub const CHUNK: usize = 64 << 10;
 /// The value behind `name` on the command line.
 pub fn option<T: std::str::FromStr>(name: &str, default: T) -> T {
     let mut words = env::args().skip_while(|word| word != name).skip(1);
-    words
-        .next()
-        .map_or(default, |word| word.parse().unwrap_or_else(|_| panic!("{name} {word}: no such value")))
+    words.next().map_or(default, |word| {
+        word.parse().unwrap_or_else(|_| panic!("{name} {word}: no such value"))
+    })
 }
 
 /// Whether `name` is on the command line.

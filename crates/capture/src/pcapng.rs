@@ -144,7 +144,8 @@ impl<W: Write> Writer<W> {
         block.option(block::RESOLUTION, &[9]);
         self.end()?;
         // As many as nodes of a scenario.
-        let id = u32::try_from(self.snap_lens.len()).map_err(|_| io::Error::other("too many interfaces"))?;
+        let id = u32::try_from(self.snap_lens.len())
+            .map_err(|_| io::Error::other("too many interfaces"))?;
         self.snap_lens.push(interface.snap_len);
         Ok(InterfaceId(id))
     }
@@ -153,7 +154,10 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn names<'a>(&mut self, names: impl IntoIterator<Item = (Ipv4Addr, &'a str)>) -> io::Result<()> {
+    pub fn names<'a>(
+        &mut self,
+        names: impl IntoIterator<Item = (Ipv4Addr, &'a str)>,
+    ) -> io::Result<()> {
         let block = self.block.begin(block::NAMES);
         for (address, name) in names {
             block.record(address, name);

@@ -16,7 +16,9 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)),
         Err(error) => {
             eprintln!("error: {error}");
-            if let Some(hint) = error.downcast_ref::<EmulationError>().and_then(EmulationError::hint) {
+            if let Some(hint) =
+                error.downcast_ref::<EmulationError>().and_then(EmulationError::hint)
+            {
                 eprintln!("hint: {hint}");
             }
             ExitCode::from(2)

@@ -72,7 +72,9 @@ fn connect(host: IpAddr, port: u16) -> Result<TcpStream> {
     let until = Instant::now() + Duration::from_secs(10);
     loop {
         match TcpStream::connect((host, port)) {
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && Instant::now() < until => {
+            Err(error)
+                if error.kind() == io::ErrorKind::ConnectionRefused && Instant::now() < until =>
+            {
                 thread::sleep(Duration::from_millis(10));
             }
             result => return Ok(result?),

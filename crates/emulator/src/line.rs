@@ -5,7 +5,9 @@
 
 use std::collections::VecDeque;
 
-use link::{Books, Discipline, Link, LinkConfig, Outcome, Probability, QueueStatistics, Reorder, Tally};
+use link::{
+    Books, Discipline, Link, LinkConfig, Outcome, Probability, QueueStatistics, Reorder, Tally,
+};
 use units::{Duration, Instant};
 
 use crate::chance::{Draws, Question};
@@ -169,7 +171,9 @@ impl Line {
             count(&mut self.extras.corrupted, bytes.len());
         }
         // The link has drawn the same.
-        if self.reorder.is_some_and(|reorder| reorder.probability.hits(draws.draw(Question::Reorder, number)))
+        if self
+            .reorder
+            .is_some_and(|reorder| reorder.probability.hits(draws.draw(Question::Reorder, number)))
         {
             fate.late = true;
             count(&mut self.extras.reordered, bytes.len());
@@ -191,10 +195,9 @@ impl Line {
     pub fn next_handing_on(&self, patience: Duration) -> Option<Instant> {
         let next = self.next_delivery()?;
         let until = next + patience;
-        let parts =
-            self.link.upcoming().take(MOST_LOOKED_AT).map_while(|(due, content)| {
-                (content.is_part && (next..=until).contains(&due)).then_some(due)
-            });
+        let parts = self.link.upcoming().take(MOST_LOOKED_AT).map_while(|(due, content)| {
+            (content.is_part && (next..=until).contains(&due)).then_some(due)
+        });
         // What is still to be decided on waits for none.
         let head = self.link.upcoming().next().map(|(due, _)| due);
         Some(parts.last().filter(|_| head == Some(next)).unwrap_or(next))

@@ -5,7 +5,8 @@ use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
 use tun::{
-    Block, Error, Handed, INSIDE, Interface, NetNamespace, Offload, Prefix, Tun, in_own_namespaces, ipv6,
+    Block, Error, Handed, INSIDE, Interface, NetNamespace, Offload, Prefix, Tun, in_own_namespaces,
+    ipv6,
 };
 
 use crate::settings::Settings;
@@ -31,10 +32,14 @@ pub struct Ends {
 impl Ends {
     /// The same for commands, in their environment.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
-        let six = [("TCPSF_LINK_OUTSIDE6", self.outside_v6), ("TCPSF_LINK_INSIDE6", self.inside_v6)];
-        let four = [("TCPSF_LINK_OUTSIDE", Some(self.outside)), ("TCPSF_LINK_INSIDE", Some(self.inside))];
-        let known =
-            four.into_iter().chain(six).filter_map(|(name, address)| Some((name, address?.to_string())));
+        let six =
+            [("TCPSF_LINK_OUTSIDE6", self.outside_v6), ("TCPSF_LINK_INSIDE6", self.inside_v6)];
+        let four =
+            [("TCPSF_LINK_OUTSIDE", Some(self.outside)), ("TCPSF_LINK_INSIDE", Some(self.inside))];
+        let known = four
+            .into_iter()
+            .chain(six)
+            .filter_map(|(name, address)| Some((name, address?.to_string())));
         known.collect()
     }
 }
@@ -77,7 +82,12 @@ impl Network {
         let namespace = NetNamespace::new()?;
         let inside = namespace.run(|| inside(settings, block, six))??;
         let namespace = NetNamespace::from_fd(namespace.into_fd());
-        Ok(Self { outside, inside: End { namespace, ..inside }, user: None, ends: ends(block, six) })
+        Ok(Self {
+            outside,
+            inside: End { namespace, ..inside },
+            user: None,
+            ends: ends(block, six),
+        })
     }
 
     /// The same in a process that has gone to a user namespace; the ends come back as descriptors.
@@ -87,13 +97,14 @@ impl Network {
             let [outside, inside] = [network.outside, network.inside];
             let indexes = [outside.interface.index(), inside.interface.index()];
             let text = serde_json::to_string(&(&network.ends, indexes)).unwrap_or_default();
-            let fds = [outside, inside]
-                .into_iter()
-                .flat_map(|end| [end.tun.into_fd(), end.interface.into_fd(), end.namespace.into_fd()]);
+            let fds = [outside, inside].into_iter().flat_map(|end| {
+                [end.tun.into_fd(), end.interface.into_fd(), end.namespace.into_fd()]
+            });
             Ok(Handed { fds: fds.collect(), text })
         })?;
         let lost = || Error::new("take over the ends of the link", std::io::ErrorKind::InvalidData);
-        let (ends, indexes): (Ends, [u32; 2]) = serde_json::from_str(&handed.text).map_err(|_| lost())?;
+        let (ends, indexes): (Ends, [u32; 2]) =
+            serde_json::from_str(&handed.text).map_err(|_| lost())?;
         let mut fds = handed.fds.into_iter();
         let mut end = |index| {
             let mut next = || fds.next().ok_or_else(lost);
@@ -111,7 +122,8 @@ impl Network {
 
 /// A device in the calling thread's namespace.
 fn device(name: &str, settings: &Settings) -> Result<End, Error> {
-    let tun = Tun::open(name, if settings.offload { Offload::Segmentation } else { Offload::None })?;
+    let tun =
+        Tun::open(name, if settings.offload { Offload::Segmentation } else { Offload::None })?;
     let interface = tun.interface()?;
     interface.set_mtu(settings.mtu)?;
     interface.set_queue_len(QUEUE_LEN)?;
@@ -130,7 +142,8 @@ fn outside(settings: &Settings) -> Result<(End, Block, bool), Error> {
     }
     let end = device(OUTSIDE, settings)?;
     let taken = Interface::addresses()?;
-    let free = |block: &Block| !taken.iter().any(|address| block.contains(address.prefix.address()));
+    let free =
+        |block: &Block| !taken.iter().any(|address| block.contains(address.prefix.address()));
     for block in Block::candidates(around).filter(free) {
         let [four, six] = block.whole();
         // The route is the claim to the block: of two that begin at once, one gets it.
@@ -146,7 +159,10 @@ fn outside(settings: &Settings) -> Result<(End, Block, bool), Error> {
         }
         return Ok((end, block, has_six));
     }
-    let error = Error::new("find a free block of 100.64.0.0/10 for the link", std::io::ErrorKind::AddrInUse);
+    let error = Error::new(
+        "find a free block of 100.64.0.0/10 for the link",
+        std::io::ErrorKind::AddrInUse,
+    );
     Err(error.with_hint(if around.is_some() {
         "four links inside each other are the most, and 15 at a time inside one"
     } else {
@@ -191,7 +207,12 @@ fn optional(result: Result<(), Error>) -> Result<bool, Error> {
 fn ends(block: Block, has_six: bool) -> Ends {
     let six = |address: Ipv4Addr| has_six.then(|| ipv6(address).into());
     let (outside, inside) = (block.outside(), block.inside());
-    Ends { outside: outside.into(), inside: inside.into(), outside_v6: six(outside), inside_v6: six(inside) }
+    Ends {
+        outside: outside.into(),
+        inside: inside.into(),
+        outside_v6: six(outside),
+        inside_v6: six(inside),
+    }
 }
 
 fn copy(error: &std::io::Error) -> std::io::Error {

@@ -56,7 +56,8 @@ pub(crate) fn too_big(packet: &[u8], mtu: u32, router: &[IpAddr], message: &mut 
     if may_be_cut || u32::try_from(view.packet_len()).is_ok_and(|len| len <= mtu) {
         return false;
     }
-    if let Some(&from) = router.iter().find(|address| address.is_ipv4() == view.source().is_ipv4()) {
+    if let Some(&from) = router.iter().find(|address| address.is_ipv4() == view.source().is_ipv4())
+    {
         // Of some packets nothing may be said: RFC 1122 §3.2.2, RFC 4443 §2.4 (e).
         let _ = answer::report(Report::TooBig { mtu }, packet, from, message);
     }

@@ -41,10 +41,12 @@ impl Program {
     }
 
     fn start(command: Command, place: &Place<'_>) -> Result<Self, Error> {
-        let child = Namespaces { net: Some(&place.end.namespace), user: place.user }.spawn(command)?;
+        let child =
+            Namespaces { net: Some(&place.end.namespace), user: place.user }.spawn(command)?;
         let pid = Pid::from_child(&child);
-        let pidfd = pidfd_open(pid, PidfdFlags::empty())
-            .map_err(|errno| Error::new(format!("watch process {}", pid.as_raw_nonzero()), errno))?;
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| {
+            Error::new(format!("watch process {}", pid.as_raw_nonzero()), errno)
+        })?;
         Ok(Self { child, pidfd, status: None })
     }
 
@@ -56,15 +58,18 @@ impl Program {
     /// How it ended, as shells have it: its exit status, or 128 and the number of the signal.
     pub(crate) fn status(&mut self) -> Result<Option<i32>, Error> {
         if self.status.is_none() {
-            self.status =
-                self.child.try_wait().map_err(|e| Error::new("ask for a program's exit status", e))?;
+            self.status = self
+                .child
+                .try_wait()
+                .map_err(|e| Error::new("ask for a program's exit status", e))?;
         }
         Ok(self.status_known())
     }
 
     /// The same, as far as it is known already.
     pub(crate) fn status_known(&self) -> Option<i32> {
-        self.status.map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+        self.status
+            .map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
     }
 
     /// Sends it a signal, if it is still there.

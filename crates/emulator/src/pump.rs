@@ -61,19 +61,25 @@ struct Lane<'a> {
 }
 
 impl<'a> Pump<'a> {
-    pub(crate) fn new(clock: Clock, settings: &Settings, network: &'a Network, trace: Option<Trace>) -> Self {
+    pub(crate) fn new(
+        clock: Clock,
+        settings: &Settings,
+        network: &'a Network,
+        trace: Option<Trace>,
+    ) -> Self {
         let (inside, outside) = (&network.inside, &network.outside);
-        let lane = |way, from: &'a End, to: &'a End, line, path_mtu, router: [Option<IpAddr>; 2]| Lane {
-            way,
-            from,
-            to: &to.tun,
-            line,
-            outlet: Outlet::default(),
-            driven: Driven::new(),
-            readable: true,
-            path_mtu,
-            router: router.into_iter().flatten().collect(),
-        };
+        let lane =
+            |way, from: &'a End, to: &'a End, line, path_mtu, router: [Option<IpAddr>; 2]| Lane {
+                way,
+                from,
+                to: &to.tun,
+                line,
+                outlet: Outlet::default(),
+                driven: Driven::new(),
+                readable: true,
+                path_mtu,
+                router: router.into_iter().flatten().collect(),
+            };
         let ends = &network.ends;
         let beyond = [Some(ends.outside), ends.outside_v6];
         let here = [Some(ends.inside), ends.inside_v6];
@@ -98,7 +104,8 @@ impl<'a> Pump<'a> {
         let intake = Intake::new(settings.mtu, settings.offload);
         let record = Record { trace, failed: None };
         // Who has a core spent on it wants each packet at its time.
-        let patience = if settings.offload && settings.spin.is_zero() { PATIENCE } else { Duration::ZERO };
+        let patience =
+            if settings.offload && settings.spin.is_zero() { PATIENCE } else { Duration::ZERO };
         Self { clock, lanes, intake, message: Vec::new(), spin: settings.spin, patience, record }
     }
 
@@ -121,9 +128,13 @@ impl<'a> Pump<'a> {
         others: [Option<&dyn AsFd>; 3],
         until: Instant,
     ) -> Result<[bool; 3], Error> {
-        let next = self.lanes.iter().filter_map(|lane| lane.line.next_handing_on(self.patience)).min();
-        let until =
-            if self.is_readable() { Instant::ZERO } else { until.min(next.unwrap_or(Instant::NEVER)) };
+        let next =
+            self.lanes.iter().filter_map(|lane| lane.line.next_handing_on(self.patience)).min();
+        let until = if self.is_readable() {
+            Instant::ZERO
+        } else {
+            until.min(next.unwrap_or(Instant::NEVER))
+        };
         let devices = self.lanes.each_ref().map(|lane| lane.from.tun.as_fd());
         let look = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         // In place of one that isn't there: a device, asked for nothing.
@@ -207,7 +218,8 @@ impl<'a> Pump<'a> {
         for lane in &mut self.lanes {
             lane.driven.missed += lane.from.interface.statistics()?.not_sent_packets;
         }
-        let reports = self.lanes.each_mut().map(|lane| LineReport::new(&mut lane.line, &lane.driven, now));
+        let reports =
+            self.lanes.each_mut().map(|lane| LineReport::new(&mut lane.line, &lane.driven, now));
         let Record { trace, failed } = self.record;
         let written = match (failed, trace) {
             (Some(error), _) => Err(error),

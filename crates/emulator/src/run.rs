@@ -111,20 +111,26 @@ impl Emulation {
         let _exact = TimerSlack::least()?;
         let signals = Signals::catch(&FOR_THE_COMMAND)?;
         let mut pump = Pump::new(clock, &self.settings, network, trace);
-        let outside =
-            job.outside.as_deref().map(|words| Program::background(words, &place(&network.outside)));
+        let outside = job
+            .outside
+            .as_deref()
+            .map(|words| Program::background(words, &place(&network.outside)));
         let mut outside = outside.transpose()?;
-        let mut command =
-            Program::foreground(&job.command, &place(&network.inside)).map_err(EmulationError::Command)?;
+        let mut command = Program::foreground(&job.command, &place(&network.inside))
+            .map_err(EmulationError::Command)?;
         // Only now: what is started may inherit it. In real time a thread that never sleeps would leave no time to others.
-        let _first = if self.settings.spin.is_zero() { Priority::real_time() } else { Priority::highest() };
+        let _first =
+            if self.settings.spin.is_zero() { Priority::real_time() } else { Priority::highest() };
         let mut outside_exit_status = None;
         let mut deadline = Instant::NEVER;
         let mut ended = clock.now();
         let exit_status = loop {
             pump.turn()?;
-            let watched =
-                [Some(&signals as _), command.watched(), outside.as_ref().and_then(Program::watched)];
+            let watched = [
+                Some(&signals as _),
+                command.watched(),
+                outside.as_ref().and_then(Program::watched),
+            ];
             // When nothing is on its way any more, only a look at what has just come.
             let over = command.status_known().is_some() && pump.is_empty();
             let until = if over { Instant::ZERO } else { deadline };
@@ -170,7 +176,11 @@ impl Emulation {
         })
     }
 
-    fn trace(&self, capture: Option<&Capture>, clock: Clock) -> Result<Option<Trace>, EmulationError> {
+    fn trace(
+        &self,
+        capture: Option<&Capture>,
+        clock: Clock,
+    ) -> Result<Option<Trace>, EmulationError> {
         let Some(wanted) = capture else { return Ok(None) };
         let epoch = clock.since_1970(Instant::ZERO);
         let trace = Trace::create(wanted, &self.settings, &self.network.ends, epoch);

@@ -4,8 +4,8 @@
 //! names the option as it was written.
 
 use link::{
-    Balanced, Buffer, Burst, CoDel, ConfigError, Discipline, Linear, LinkConfig, LossModel, Measure,
-    Probability, Red, Reorder,
+    Balanced, Buffer, Burst, CoDel, ConfigError, Discipline, Linear, LinkConfig, LossModel,
+    Measure, Probability, Red, Reorder,
 };
 use serde::Deserialize;
 use thiserror::Error;
@@ -122,17 +122,19 @@ impl Settings {
         let mtu = written.mtu.unwrap_or(Self::MTU);
         if !(Self::LEAST_MTU..=Self::MOST_MTU).contains(&mtu) {
             let value = Value { option: "--mtu".to_owned(), text: mtu.to_string() };
-            return Err(value.error(&format!("it must be {} to {}", Self::LEAST_MTU, Self::MOST_MTU)));
+            return Err(value.error(&format!(
+                "it must be {} to {}",
+                Self::LEAST_MTU,
+                Self::MOST_MTU
+            )));
         }
-        let [up, down] = [("up", &written.up), ("down", &written.down)].map(|(name, own)| Direction {
-            name,
-            own,
-            both: &written.both,
-        });
+        let [up, down] = [("up", &written.up), ("down", &written.down)]
+            .map(|(name, own)| Direction { name, own, both: &written.both });
         let lines = [up.line()?, down.line()?];
         for (options, line) in [(&up, &lines[0]), (&down, &lines[1])] {
             if let Some(value) = options.value("queue").filter(|_| !line.link.buffer.holds(mtu)) {
-                let problem = format!("it cannot hold a packet of {mtu} bytes, and would drop each of them");
+                let problem =
+                    format!("it cannot hold a packet of {mtu} bytes, and would drop each of them");
                 return Err(value
                     .error(&problem)
                     .with_hint("make it larger, for example `--queue 100packets`"));
@@ -140,14 +142,16 @@ impl Settings {
         }
         for options in [&up, &down] {
             let idle = lines.iter().all(|line| line.link.rate.is_none());
-            let waiting = ["queue"].into_iter().chain(DISCIPLINES).find_map(|name| options.value(name));
+            let waiting =
+                ["queue"].into_iter().chain(DISCIPLINES).find_map(|name| options.value(name));
             if let Some(value) = waiting.filter(|_| idle) {
                 let error = value.error("packets never wait where there is no rate");
                 return Err(error.with_hint("add `--rate`, for example `--rate 10mbit`"));
             }
         }
         let spin = written.spin.map(|text| Value { option: "--spin".to_owned(), text });
-        let spin = spin.map(|value| value.time(&value.text, MOST_SPIN)).transpose()?.unwrap_or_default();
+        let spin =
+            spin.map(|value| value.time(&value.text, MOST_SPIN)).transpose()?.unwrap_or_default();
         let seed = written.seed.unwrap_or(1);
         let [up, down] = lines;
         Ok(Self { up, down, mtu, seed, spin, offload: written.offload.unwrap_or(true) })
@@ -193,14 +197,17 @@ impl Direction<'_> {
     fn line(&self) -> Result<LineConfig, SettingsError> {
         let link = LinkConfig {
             rate: self.read("rate", Value::rate)?,
-            delay: self.read("delay", |value| value.time(&value.text, MOST_DELAY))?.unwrap_or_default(),
+            delay: self
+                .read("delay", |value| value.time(&value.text, MOST_DELAY))?
+                .unwrap_or_default(),
             buffer: self.read("queue", Value::buffer)?.unwrap_or(Buffer::Unlimited),
             discipline: self.discipline()?,
             loss: self.loss()?,
             reorder: self.read("reorder", Value::reorder)?,
             ..LinkConfig::default()
         };
-        let chance = |name| Ok(self.read(name, |value| value.probability(&value.text))?.unwrap_or_default());
+        let chance =
+            |name| Ok(self.read(name, |value| value.probability(&value.text))?.unwrap_or_default());
         Ok(LineConfig {
             link,
             duplicate: chance("duplicate")?,
@@ -212,7 +219,8 @@ impl Direction<'_> {
     /// The value of an option, the direction's own first.
     fn value(&self, name: &str) -> Option<Value> {
         let own = self.own.get(name).map(|text| (format!("--{}-{name}", self.name), text));
-        let (option, text) = own.or_else(|| self.both.get(name).map(|text| (format!("--{name}"), text)))?;
+        let (option, text) =
+            own.or_else(|| self.both.get(name).map(|text| (format!("--{name}"), text)))?;
         (text.trim() != NONE).then(|| Value { option, text: text.trim().to_owned() })
     }
 
@@ -226,7 +234,8 @@ impl Direction<'_> {
 
     /// A direction with a discipline of its own has nothing of what stands under `both`, whichever that is.
     fn discipline(&self) -> Result<Discipline, SettingsError> {
-        let Some((kind, value)) = self.only_one(&DISCIPLINES, "one of them decides what the queue drops")?
+        let Some((kind, value)) =
+            self.only_one(&DISCIPLINES, "one of them decides what the queue drops")?
         else {
             return Ok(Discipline::DropTail);
         };
@@ -253,12 +262,15 @@ impl Direction<'_> {
         let has_own = names.iter().any(|name| self.own.get(name).is_some());
         let here = if has_own { self.own } else { self.both };
         let mut given = names.iter().copied().filter(|name| here.get(name).is_some());
-        let Some((kind, value)) = given.next().and_then(|kind| Some((kind, self.value(kind)?))) else {
+        let Some((kind, value)) = given.next().and_then(|kind| Some((kind, self.value(kind)?)))
+        else {
             return Ok(None);
         };
         match given.next() {
             None => Ok(Some((kind, value))),
-            Some(other) => Err(value.error(&format!("there is `--{other}` as well")).with_hint(hint)),
+            Some(other) => {
+                Err(value.error(&format!("there is `--{other}` as well")).with_hint(hint))
+            }
         }
     }
 
@@ -272,13 +284,17 @@ impl Direction<'_> {
             "loss-linear" => {
                 let (probability, size) =
                     value.pair('@', "a probability and a size, such as `0.01@1500B`")?;
-                let linear = Linear::new(value.probability(probability)?, value.small(value.bytes(size)?)?);
+                let linear =
+                    Linear::new(value.probability(probability)?, value.small(value.bytes(size)?)?);
                 Ok(LossModel::Linear(linear.map_err(|e| value.refused(e))?))
             }
             "loss-burst" => {
-                let (probability, run) =
-                    value.pair(',', "a mean loss and a mean run of lost packets, such as `0.01,3`")?;
-                let run = run.trim().parse().map_err(|_| value.error(&format!("`{run}` is not a number")))?;
+                let (probability, run) = value
+                    .pair(',', "a mean loss and a mean run of lost packets, such as `0.01,3`")?;
+                let run = run
+                    .trim()
+                    .parse()
+                    .map_err(|_| value.error(&format!("`{run}` is not a number")))?;
                 let burst = Burst::new(value.probability(probability)?, run);
                 Ok(LossModel::Burst(burst.map_err(|e| value.refused(e))?))
             }
@@ -305,8 +321,10 @@ impl Value {
     /// A time that is no longer than `most`.
     fn time(&self, text: &str, most: Duration) -> Result<Duration, SettingsError> {
         let hint = "write it with a unit, such as `20ms`";
-        let time: Duration =
-            text.trim().parse().map_err(|e: units::ParseError| self.error(&e.to_string()).with_hint(hint))?;
+        let time: Duration = text
+            .trim()
+            .parse()
+            .map_err(|e: units::ParseError| self.error(&e.to_string()).with_hint(hint))?;
         if time > most {
             let problem = format!("`{}` is more than {most}, the most that there is", text.trim());
             return Err(self.error(&problem).with_hint("write a shorter time, such as `20ms`"));
@@ -331,7 +349,8 @@ impl Value {
         let text = text.trim();
         let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 100.0));
         let number: f64 = digits.trim().parse().map_err(|_| {
-            self.error(&format!("`{text}` is not a probability")).with_hint("write it as `0.01` or `1%`")
+            self.error(&format!("`{text}` is not a probability"))
+                .with_hint("write it as `0.01` or `1%`")
         })?;
         Probability::new(number / scale).map_err(|e| self.refused(e))
     }
@@ -360,14 +379,17 @@ impl Value {
     /// 1997). The weight is the paper's, §VI.
     fn red(&self) -> Result<Red, SettingsError> {
         const WEIGHT: f64 = 0.002;
-        let wanted = "thresholds and a probability, such as `30kB,90kB,0.1` or `5packets,15packets`";
+        let wanted =
+            "thresholds and a probability, such as `30kB,90kB,0.1` or `5packets,15packets`";
         let (min, rest) = self.pair(',', wanted)?;
         let (max, most) = rest.split_once(',').unwrap_or((rest, "0.1"));
         let most = self.probability(most)?;
         let weight = Probability::new(WEIGHT).map_err(|e| self.refused(e))?;
         let red = match (Self::packets(min), Self::packets(max)) {
             (Some(min), Some(max)) => Red::new(Measure::Packets, min, max, most, weight),
-            (None, None) => Red::new(Measure::Bytes, self.bytes(min)?, self.bytes(max)?, most, weight),
+            (None, None) => {
+                Red::new(Measure::Bytes, self.bytes(min)?, self.bytes(max)?, most, weight)
+            }
             _ => return Err(self.error("one threshold is in packets, the other is not")),
         };
         red.map_err(|e| self.refused(e))
@@ -384,9 +406,11 @@ impl Value {
     fn balanced(&self) -> Result<Balanced, SettingsError> {
         let wanted = "two shares of the queue and a number of packets, such as `0.4,0.9,25`";
         let (lower, rest) = self.pair(',', wanted)?;
-        let (upper, gap) = rest.split_once(',').ok_or_else(|| self.error(&format!("it is not {wanted}")))?;
+        let (upper, gap) =
+            rest.split_once(',').ok_or_else(|| self.error(&format!("it is not {wanted}")))?;
         let gap = gap.trim();
-        let gap = gap.parse().map_err(|_| self.error(&format!("`{gap}` is not a number of packets")))?;
+        let gap =
+            gap.parse().map_err(|_| self.error(&format!("`{gap}` is not a number of packets")))?;
         let (lower, upper) = (self.probability(lower)?, self.probability(upper)?);
         Balanced::new(lower, upper, gap).map_err(|e| self.refused(e))
     }
@@ -396,9 +420,9 @@ impl Value {
         let entry = |entry: &str| match entry.trim() {
             "0" => Ok(false),
             "1" => Ok(true),
-            other => {
-                Err(self.error(&format!("`{other}` is neither 0 nor 1")).with_hint("for example `1,0,0,0`"))
-            }
+            other => Err(self
+                .error(&format!("`{other}` is neither 0 nor 1"))
+                .with_hint("for example `1,0,0,0`")),
         };
         self.text.split(',').map(entry).collect()
     }
@@ -412,7 +436,8 @@ impl Value {
 
     /// `0.01,5ms`.
     fn reorder(&self) -> Result<Reorder, SettingsError> {
-        let (probability, extra) = self.pair(',', "a probability and an extra delay, such as `0.01,5ms`")?;
+        let (probability, extra) =
+            self.pair(',', "a probability and an extra delay, such as `0.01,5ms`")?;
         let by = self.time(extra, MOST_DELAY)?;
         Ok(Reorder { probability: self.probability(probability)?, by })
     }

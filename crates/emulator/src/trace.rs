@@ -83,7 +83,8 @@ impl Trace {
         ends: &Ends,
         epoch: u64,
     ) -> io::Result<Self> {
-        let section = Section { application: Some("tcpsf link"), os: Some("Linux"), ..Section::default() };
+        let section =
+            Section { application: Some("tcpsf link"), os: Some("Linux"), ..Section::default() };
         let mut writer = Writer::new(BufWriter::new(File::create(&capture.path)?), &section)?;
         let mut interface = |name, description, address: IpAddr, here: bool| {
             let address = match address {
@@ -101,7 +102,8 @@ impl Trace {
             here.then(|| writer.interface(&interface)).transpose()
         };
         let place = capture.place;
-        let inside = interface("inside", "the command's end", ends.inside, place != Place::Outside)?;
+        let inside =
+            interface("inside", "the command's end", ends.inside, place != Place::Outside)?;
         let outside = interface("outside", "the other end", ends.outside, place != Place::Inside)?;
         let causes = [&settings.up, &settings.down].map(|line| Causes {
             early: match line.link.discipline {
@@ -119,7 +121,13 @@ impl Trace {
     }
 
     /// A packet came to the near end, and this became of it.
-    pub(crate) fn entered(&mut self, way: Way, at: Instant, bytes: &[u8], fate: &Fate) -> io::Result<()> {
+    pub(crate) fn entered(
+        &mut self,
+        way: Way,
+        at: Instant,
+        bytes: &[u8],
+        fate: &Fate,
+    ) -> io::Result<()> {
         let near = match way {
             Way::Up => self.inside,
             Way::Down => self.outside,
@@ -142,7 +150,13 @@ impl Trace {
     }
 
     /// A packet came to the near end and was too long for the path.
-    pub(crate) fn too_big(&mut self, way: Way, at: Instant, bytes: &[u8], mtu: u32) -> io::Result<()> {
+    pub(crate) fn too_big(
+        &mut self,
+        way: Way,
+        at: Instant,
+        bytes: &[u8],
+        mtu: u32,
+    ) -> io::Result<()> {
         let near = match way {
             Way::Up => self.inside,
             Way::Down => self.outside,

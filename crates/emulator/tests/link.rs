@@ -7,7 +7,9 @@ mod common;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
-use common::{OUTSIDE, OUTSIDE_6, PORT, Run, captured, example, in_a_network, link, scratch, traffic};
+use common::{
+    OUTSIDE, OUTSIDE_6, PORT, Run, captured, example, in_a_network, link, scratch, traffic,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tun::{Clock, Interface};
 use units::{Duration, Instant};
@@ -15,9 +17,12 @@ use units::{Duration, Instant};
 #[test]
 fn every_byte_arrives_whatever_happens_on_the_way() {
     let both = r#"{"delay": "2ms", "loss": "1%", "duplicate": "3%", "corrupt": "1%", "reorder": "3%,3ms"}"#;
-    for (host, offload) in [(OUTSIDE, true), (OUTSIDE_6, true), (OUTSIDE, false), (OUTSIDE_6, false)] {
+    for (host, offload) in
+        [(OUTSIDE, true), (OUTSIDE_6, true), (OUTSIDE, false), (OUTSIDE_6, false)]
+    {
         // Of what came joined, less is acknowledged.
-        let settings = format!(r#"{{"both": {both}, "up": {{"loss": "6%"}}, "offload": {offload}}}"#);
+        let settings =
+            format!(r#"{{"both": {both}, "up": {{"loss": "6%"}}, "offload": {offload}}}"#);
         let run = Run::of(&settings, &traffic(&["fetch", host, PORT, "1500000"])).served();
         assert_eq!(run.status, 0, "{}", run.errors);
         for way in ["up", "down"] {
@@ -34,7 +39,9 @@ fn every_byte_arrives_whatever_happens_on_the_way() {
 #[test]
 fn a_mask_drops_just_those_data_segments() {
     let file = scratch("mask.pcapng");
-    for (host, offload) in [(OUTSIDE, true), (OUTSIDE_6, true), (OUTSIDE, false), (OUTSIDE_6, false)] {
+    for (host, offload) in
+        [(OUTSIDE, true), (OUTSIDE_6, true), (OUTSIDE, false), (OUTSIDE_6, false)]
+    {
         let settings = format!(
             r#"{{"down": {{"loss-mask": "0,1,0,0,1,1"}}, "both": {{"delay": "5ms"}}, "offload": {offload}}}"#
         );
@@ -46,8 +53,9 @@ fn a_mask_drops_just_those_data_segments() {
         let sent: Vec<_> =
             captured(&file).into_iter().filter(|packet| packet.outbound && packet.data).collect();
         assert!(sent.len() > 40, "{} data segments", sent.len());
-        let dropped: Vec<usize> =
-            (0..sent.len()).filter(|&number| sent[number].says("Dropped: the mask says so")).collect();
+        let dropped: Vec<usize> = (0..sent.len())
+            .filter(|&number| sent[number].says("Dropped: the mask says so"))
+            .collect();
         assert_eq!(dropped, [1, 4, 5]);
     }
     std::fs::remove_file(file).unwrap();
@@ -62,12 +70,14 @@ fn offload_shows_nowhere_but_at_the_devices() {
         for offload in [true, false] {
             let fetch = traffic(&["fetch", host, PORT, "3000000"]).join(" ");
             let settings = format!(r#"{{"both": {{"delay": "2ms"}}, "offload": {offload}}}"#);
-            let run = Run::of(&settings, &["sh", "-c", &format!("{fetch} && grep tcpsf: /proc/net/dev")])
-                .with(&["--pcap", file.to_str().unwrap(), "--pcap-at", "both"])
-                .served();
+            let run =
+                Run::of(&settings, &["sh", "-c", &format!("{fetch} && grep tcpsf: /proc/net/dev")])
+                    .with(&["--pcap", file.to_str().unwrap(), "--pcap-at", "both"])
+                    .served();
             assert_eq!(run.status, 0, "{}", run.errors);
             // In /proc/net/dev: bytes and packets received first.
-            let row = run.output.lines().find_map(|line| line.trim().strip_prefix("tcpsf:")).unwrap();
+            let row =
+                run.output.lines().find_map(|line| line.trim().strip_prefix("tcpsf:")).unwrap();
             let taken: u64 = row.split_whitespace().nth(1).unwrap().parse().unwrap();
             let packets = captured(&file);
             assert!(packets.iter().all(|packet| packet.len <= 1500 && packet.checksums_are_good));
@@ -77,11 +87,15 @@ fn offload_shows_nowhere_but_at_the_devices() {
             });
             let whole = sent.iter().filter(|&&len| len == 1500).count();
             assert!(whole >= 3_000_000 / 1500, "{whole} full-sized packets");
-            let delivered = run.count("up", "delivered_packets") + run.count("down", "delivered_packets");
+            let delivered =
+                run.count("up", "delivered_packets") + run.count("down", "delivered_packets");
             assert_eq!((sent.len() as u64, came.len() as u64), (delivered, delivered));
             for way in ["up", "down"] {
                 run.assert_balanced(way);
-                assert_eq!((run.count(way, "missed_packets"), run.count(way, "refused_packets")), (0, 0));
+                assert_eq!(
+                    (run.count(way, "missed_packets"), run.count(way, "refused_packets")),
+                    (0, 0)
+                );
             }
             kernel.push((taken, run.count("down", "delivered_packets")));
         }
@@ -96,12 +110,17 @@ fn offload_shows_nowhere_but_at_the_devices() {
 #[test]
 fn the_other_side_is_told_of_gaps() {
     let file = scratch("gaps.pcapng");
-    let run = Run::of(r#"{"down": {"loss-mask": "0,1,1"}}"#, &traffic(&["fetch", OUTSIDE, PORT, "60000"]))
-        .with(&["--pcap", file.to_str().unwrap()])
-        .served();
+    let run = Run::of(
+        r#"{"down": {"loss-mask": "0,1,1"}}"#,
+        &traffic(&["fetch", OUTSIDE, PORT, "60000"]),
+    )
+    .with(&["--pcap", file.to_str().unwrap()])
+    .served();
     assert_eq!(run.status, 0, "{}", run.errors);
-    let gaps: Vec<_> =
-        captured(&file).into_iter().filter(|p| p.says("Before it, 2 packets were dropped")).collect();
+    let gaps: Vec<_> = captured(&file)
+        .into_iter()
+        .filter(|p| p.says("Before it, 2 packets were dropped"))
+        .collect();
     assert_eq!(gaps.len(), 1);
     assert!(!gaps[0].outbound && gaps[0].data);
     std::fs::remove_file(file).unwrap();
@@ -156,8 +175,13 @@ fn rate_and_delay_are_as_asked() {
     assert!(bytes > 250_000);
     let sending = run.number("down", "utilisation") * run.report["duration_s"].as_f64().unwrap();
     let wanted = f64::from(u32::try_from(bytes).unwrap()) * 8.0 / 2e6;
-    assert!(sending <= wanted * 1.001 && sending >= wanted * 0.7, "{sending} instead of {wanted} s");
-    assert!(run.number("down", "timing_error_max_s") >= run.number("down", "timing_error_median_s"));
+    assert!(
+        sending <= wanted * 1.001 && sending >= wanted * 0.7,
+        "{sending} instead of {wanted} s"
+    );
+    assert!(
+        run.number("down", "timing_error_max_s") >= run.number("down", "timing_error_median_s")
+    );
 }
 
 #[test]
@@ -211,21 +235,29 @@ fn other_disciplines_drop_and_mark() {
 
 #[test]
 fn path_mtu_discovery_finds_a_narrow_path() {
-    for (host, offload) in [(OUTSIDE, true), (OUTSIDE_6, true), (OUTSIDE, false), (OUTSIDE_6, false)] {
+    for (host, offload) in
+        [(OUTSIDE, true), (OUTSIDE_6, true), (OUTSIDE, false), (OUTSIDE_6, false)]
+    {
         let settings = format!(r#"{{"down": {{"path-mtu": "1300"}}, "offload": {offload}}}"#);
         let run = Run::of(&settings, &traffic(&["fetch", host, PORT, "100000"])).served();
         assert_eq!(run.status, 0, "{}", run.errors);
         assert!(run.count("down", "too_big_packets") > 0, "{}", run.report);
-        let (packets, bytes) = (run.count("down", "offered_packets"), run.count("down", "offered_bytes"));
+        let (packets, bytes) =
+            (run.count("down", "offered_packets"), run.count("down", "offered_bytes"));
         assert!(packets >= 100_000 / 1300 && bytes <= packets * 1300, "{}", run.report);
     }
 }
 
 #[test]
 fn the_commands_exit_status_is_ours() {
-    for (command, status) in [("exit 7", 7), ("kill -KILL $$", 137), ("true", 0), ("kill -TERM $$", 143)] {
+    for (command, status) in
+        [("exit 7", 7), ("kill -KILL $$", 137), ("true", 0), ("kill -TERM $$", 143)]
+    {
         let run = Run::of("{}", &["sh", "-c", command]).alone();
-        assert_eq!((run.status, run.report["exit_status"].as_i64()), (status, Some(i64::from(status))));
+        assert_eq!(
+            (run.status, run.report["exit_status"].as_i64()),
+            (status, Some(i64::from(status)))
+        );
     }
     let run = Run::of("{}", &["/no/such/program"]).alone();
     assert_eq!(run.status, 2);
@@ -235,14 +267,16 @@ fn the_commands_exit_status_is_ours() {
 #[test]
 fn the_command_is_told_the_addresses_and_sees_nothing_else() {
     let run =
-        Run::of("{}", &["sh", "-c", "env | grep ^TCPSF_LINK | LC_ALL=C sort; cat /proc/net/dev"]).alone();
+        Run::of("{}", &["sh", "-c", "env | grep ^TCPSF_LINK | LC_ALL=C sort; cat /proc/net/dev"])
+            .alone();
     let wanted = format!(
         "TCPSF_LINK_INSIDE6=fd74:6370:7366::6440:2\nTCPSF_LINK_INSIDE=100.64.0.2\nTCPSF_LINK_OUTSIDE6={OUTSIDE_6}\n\
          TCPSF_LINK_OUTSIDE={OUTSIDE}\n"
     );
     assert!(run.output.starts_with(&wanted), "{}", run.output);
     let table = run.output.lines().skip_while(|line| !line.contains("|bytes")).skip(1);
-    let devices: Vec<&str> = table.map_while(|line| Some(line.split_once(": ")?.0.trim())).collect();
+    let devices: Vec<&str> =
+        table.map_while(|line| Some(line.split_once(": ")?.0.trim())).collect();
     assert_eq!(devices, ["lo", "tcpsf"]);
     // Not a packet that nobody asked for.
     assert_eq!((run.count("up", "offered_packets"), run.count("down", "offered_packets")), (0, 0));
@@ -251,7 +285,8 @@ fn the_command_is_told_the_addresses_and_sees_nothing_else() {
 #[test]
 fn a_signal_to_us_goes_to_the_command() {
     in_a_network(|| {
-        let mut command = link("{}", &["sh", "-c", "trap 'exit 9' TERM; echo ready; sleep 60 & wait"], &[]);
+        let mut command =
+            link("{}", &["sh", "-c", "trap 'exit 9' TERM; echo ready; sleep 60 & wait"], &[]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         common::wait_for_line(child.stdout.as_mut().unwrap(), "ready");
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
@@ -310,13 +345,18 @@ fn what_is_joined_goes_through_a_second_link() {
         let fetch = traffic(&["fetch", host, PORT, "1500000"]);
         let mut words = vec![me.as_str(), r#"{"both": {"delay": "2ms", "loss": "1%"}}"#, "--"];
         words.extend(fetch.iter().map(String::as_str));
-        let run = Run::of(&format!(r#"{{"both": {{"delay": "1ms"}}, "mtu": {mtu}}}"#), &words).served();
+        let run =
+            Run::of(&format!(r#"{{"both": {{"delay": "1ms"}}, "mtu": {mtu}}}"#), &words).served();
         assert_eq!(run.status, 0, "{}", run.errors);
-        let (packets, bytes) = (run.count("down", "delivered_packets"), run.count("down", "delivered_bytes"));
+        let (packets, bytes) =
+            (run.count("down", "delivered_packets"), run.count("down", "delivered_bytes"));
         assert!(packets >= 1_500_000 / mtu && bytes <= packets * mtu, "{}", run.report);
         for way in ["up", "down"] {
             run.assert_balanced(way);
-            assert_eq!((run.count(way, "missed_packets"), run.count(way, "refused_packets")), (0, 0));
+            assert_eq!(
+                (run.count(way, "missed_packets"), run.count(way, "refused_packets")),
+                (0, 0)
+            );
         }
     }
 }
@@ -352,9 +392,14 @@ fn without_privilege_both_ends_are_ones_own() {
         shift 2 && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@""#;
     let nobody = |mode: &str, words: &[&str]| {
         let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", script, "sh"]).arg(&device).args([mode, me]).args(words);
+        command
+            .args(["--mount", "sh", "-c", script, "sh"])
+            .arg(&device)
+            .args([mode, me])
+            .args(words);
         let output = command.current_dir("/").output().unwrap();
-        let [text, errors] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        let [text, errors] =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         (output.status.code(), text, errors)
     };
     let serve = format!("{traffic} serve {PORT}");

@@ -66,7 +66,9 @@ fn give(
     let mut claimed = Vec::with_capacity(wanted.len());
     for kernel in kernel {
         let same_version = |address: &IpAddr| address.is_ipv4() == kernel.is_ipv4();
-        let (Some(kernel), true) = (single(kernel), wanted.iter().any(same_version)) else { continue };
+        let (Some(kernel), true) = (single(kernel), wanted.iter().any(same_version)) else {
+            continue;
+        };
         match interface.add_address(kernel, None) {
             // The kernel has no IPv6, and no IPv6 address was requested.
             Err(_) if !asked && !kernel.address().is_ipv4() => continue,
@@ -88,13 +90,14 @@ fn give(
 /// The addresses that a host may take when none is asked for, IPv4 and IPv6: inside a link those that the outside has a
 /// route for, elsewhere those of the range.
 fn free_pairs(around: Option<Block>) -> impl Iterator<Item = [IpAddr; 2]> {
-    let in_link =
-        around.into_iter().flat_map(|block| block.hosts()).map(|host| [host.into(), ipv6(host).into()]);
+    let in_link = around
+        .into_iter()
+        .flat_map(|block| block.hosts())
+        .map(|host| [host.into(), ipv6(host).into()]);
     in_link.chain((0..=u8::MAX).map(|number| of_host(number, 2)))
 }
 
-const IN_USE: &str =
-    "it is in use: a device of this machine leads to it, perhaps of another `tcpsf serve` or `tcpsf proxy`";
+const IN_USE: &str = "it is in use: a device of this machine leads to it, perhaps of another `tcpsf serve` or `tcpsf proxy`";
 
 /// Routes and neighbours of the network namespace.
 #[derive(Debug)]
@@ -174,7 +177,9 @@ fn is_taken(error: &Error) -> bool {
 
 fn refused(address: IpAddr, reason: &str) -> Error {
     let error = Error::new(format!("use the address `{address}`"), io::Error::other(reason));
-    error.with_hint("name an address that nobody has, such as 100.127.9.2, or none: then a free one is taken")
+    error.with_hint(
+        "name an address that nobody has, such as 100.127.9.2, or none: then a free one is taken",
+    )
 }
 
 #[cfg(test)]

@@ -35,7 +35,10 @@ impl StackConfig {
             // RFC 9293 §3.8.3 lets the user choose. A peer that takes nothing for so long has no use for it any more. There is
             // no limit for FIN-WAIT-2: whoever has closed may still read (RFC 9293 §3.6), and a peer that has lost a few
             // segments in a row may well be silent for minutes. Nobody for good: see `Limits::idle`.
-            patience: Patience { user_timeout: Some(Duration::from_secs(120)), ..Patience::ENDLESS },
+            patience: Patience {
+                user_timeout: Some(Duration::from_secs(120)),
+                ..Patience::ENDLESS
+            },
             ..Config::default()
         };
         Self {
@@ -139,7 +142,8 @@ impl Limits {
     /// The default limits for this number of connections. The buffers include the reserve of each connection.
     pub fn of_connections(connections: usize) -> Self {
         let customary = Self::default();
-        let buffered_bytes = customary.buffered_bytes.max(connections.saturating_mul(4 * Self::RESERVE));
+        let buffered_bytes =
+            customary.buffered_bytes.max(connections.saturating_mul(4 * Self::RESERVE));
         Self { connections, buffered_bytes, ..customary }
     }
 
@@ -200,7 +204,14 @@ impl Profiles {
             let santa_cruz = config.tcp.santa_cruz || sender.wants_santa_cruz();
             Arc::new(Config { sender, mss, santa_cruz, ..config.tcp.clone() })
         };
-        Self(config.senders.all.iter().map(|&sender| [profile(sender, 40), profile(sender, 60)]).collect())
+        Self(
+            config
+                .senders
+                .all
+                .iter()
+                .map(|&sender| [profile(sender, 40), profile(sender, 60)])
+                .collect(),
+        )
     }
 
     /// For this sender, with this address.

@@ -53,8 +53,9 @@ pub(crate) fn make(secret: &Secret, tuple: &Tuple, syn: &Segment, now: Instant) 
 /// the clock, for what follows must not seem older (RFC 7323 §5). `None` while the clock has run for too short a time.
 pub(crate) fn stamp(clock: u32, settled: &Negotiated, scales: bool) -> Option<u32> {
     let scale = if scales { u32::from(settled.send_scale.shift()) } else { NO_SCALE };
-    let bits =
-        scale | if settled.feedback == Feedback::Sack { SACK } else { 0 } | if settled.ecn { ECN } else { 0 };
+    let bits = scale
+        | if settled.feedback == Feedback::Sack { SACK } else { 0 }
+        | if settled.ecn { ECN } else { 0 };
     let stamp = clock >> OPTION_BITS << OPTION_BITS | bits;
     if stamp <= clock { Some(stamp) } else { stamp.checked_sub(1 << OPTION_BITS) }
 }
@@ -85,11 +86,17 @@ pub(crate) fn settled(
         send_scale: WindowScale::NONE,
         receive_scale: WindowScale::NONE,
     };
-    let Some(echo) = segment.options.timestamps.filter(|_| config.timestamps) else { return Some(plain) };
+    let Some(echo) = segment.options.timestamps.filter(|_| config.timestamps) else {
+        return Some(plain);
+    };
     let scale = echo.ecr & 15;
     let scales = scale != NO_SCALE && config.window_scaling;
     Some(Negotiated {
-        feedback: if echo.ecr & SACK != 0 && config.sack { Feedback::Sack } else { Feedback::Cumulative },
+        feedback: if echo.ecr & SACK != 0 && config.sack {
+            Feedback::Sack
+        } else {
+            Feedback::Cumulative
+        },
         ecn: echo.ecr & ECN != 0 && config.ecn,
         timestamps: true,
         send_scale: if scales {

@@ -355,7 +355,8 @@ impl Recorder {
     fn record(&mut self, bytes: &[u8], direction: Direction, at: Instant) {
         let Some(capture) = &mut self.capture else { return };
         let wire_len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let packet = Packet { interface: capture.interface, at, direction, bytes, wire_len, comments: &[] };
+        let packet =
+            Packet { interface: capture.interface, at, direction, bytes, wire_len, comments: &[] };
         if let Err(error) = capture.writer.packet(&packet) {
             self.error = Some(cannot_write(&capture.path, error));
             self.capture = None;
@@ -378,7 +379,8 @@ mod tests {
         let course = [0, 100, 20, 100, 20, 20, 20, 20, 0, 0, 0, 40, 5, 5, 5, 5, 15, 0, 0, 0, 0];
         let times: Vec<usize> = (0..course.len())
             .filter(|&at| {
-                let now = Instant::ZERO + Duration::from_millis(500) * u64::try_from(at).unwrap_or(0);
+                let now =
+                    Instant::ZERO + Duration::from_millis(500) * u64::try_from(at).unwrap_or(0);
                 ebb.is_over(course[at] << 20, now)
             })
             .collect();

@@ -146,7 +146,8 @@ fn read_icmp(ip: ip::View<'_>) -> Result<Arrived<'_>, Ignored> {
                 ip::Version::V6 => (mtu, 60),
             };
             let mss = mtu.saturating_sub(headers);
-            let mss = wire::Mss::new(u16::try_from(mss).unwrap_or(u16::MAX)).ok_or(Ignored::Damaged)?;
+            let mss =
+                wire::Mss::new(u16::try_from(mss).unwrap_or(u16::MAX)).ok_or(Ignored::Damaged)?;
             Report::TooBig(mss)
         }
         _ if repr.is_hard_error() => Report::Undelivered(::tcp::IcmpError::Hard),
@@ -181,7 +182,12 @@ pub(crate) fn write(
 
 /// Makes the packet in `out`, written by [`write`](self::write) with `offload`, one that is to be cut into segments of
 /// `size`: `segment` stands for all of them, and their payload has been appended.
-pub(crate) fn lengthen(tuple: &Tuple, segment: &Segment, size: NonZeroU16, out: &mut Outgoing) -> Option<()> {
+pub(crate) fn lengthen(
+    tuple: &Tuple,
+    segment: &Segment,
+    size: NonZeroU16,
+    out: &mut Outgoing,
+) -> Option<()> {
     let (ip, repr) = headers(tuple, segment)?;
     let (ip_header, tcp_header) = (ip.header(), repr.partial_header(ip.pseudo_header()));
     let split = ip_header.len();

@@ -17,8 +17,8 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, connect, recv, send, shutdown,
-    socket_with, sockopt,
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, connect, recv, send,
+    shutdown, socket_with, sockopt,
 };
 use tun::Error;
 use units::{Duration, Instant};
@@ -42,7 +42,8 @@ const GLANCE: Duration = Duration::from_millis(50);
 const BATCH: usize = 256;
 
 /// What to hear of a socket, at the moment when it becomes true.
-const NEWS: EventFlags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
+const NEWS: EventFlags =
+    EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
 /// Connects peers with an upstream.
 #[derive(Debug)]
@@ -184,7 +185,8 @@ impl Proxy {
             }
         }
         if relay.upstream_broke && relay.upstream_closed {
-            let is_owed = stack.connection(id).is_some_and(|connection| connection.unacknowledged() > 0);
+            let is_owed =
+                stack.connection(id).is_some_and(|connection| connection.unacknowledged() > 0);
             if !is_owed {
                 stack.abort(id, now);
                 return;
@@ -281,7 +283,8 @@ impl Proxy {
         let relay = self.relays.get_mut(place).and_then(Option::as_mut);
         let Some(relay) = relay.filter(|relay| token(relay.id) == about) else { return };
         relay.upstream_speaks |= news.intersects(!EventFlags::OUT);
-        relay.upstream_is_full &= !news.intersects(EventFlags::OUT | EventFlags::ERR | EventFlags::HUP);
+        relay.upstream_is_full &=
+            !news.intersects(EventFlags::OUT | EventFlags::ERR | EventFlags::HUP);
         let id = relay.id;
         if relay.trying.is_some() {
             self.dialled(stack, id, now);
@@ -360,7 +363,8 @@ impl Service for Proxy {
                     && ending != Ending::Finished
                 {
                     // The upstream hears of it by a reset too.
-                    let _ = sockopt::set_socket_linger(&relay.socket, Some(std::time::Duration::ZERO));
+                    let _ =
+                        sockopt::set_socket_linger(&relay.socket, Some(std::time::Duration::ZERO));
                 }
             }
             What::Connected => {}
@@ -370,7 +374,9 @@ impl Service for Proxy {
     fn on_timeout(&mut self, stack: &mut Stack, now: Instant) {
         while let Some((entry, id)) = self.deadlines.pop(now) {
             let relay = self.relays.get_mut(id.index()).and_then(Option::as_mut);
-            let Some(relay) = relay.filter(|relay| relay.id == id && relay.timer == entry) else { continue };
+            let Some(relay) = relay.filter(|relay| relay.id == id && relay.timer == entry) else {
+                continue;
+            };
             relay.timer = Instant::NEVER;
             if relay.deadline <= now && relay.trying.is_some() {
                 self.dialled(stack, id, now);

@@ -251,7 +251,9 @@ impl Stack {
 
     #[inline]
     fn take(&mut self, id: ConnectionId, take: impl FnOnce(&mut ByteStream) -> usize) -> usize {
-        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return 0 };
+        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
+            return 0;
+        };
         let taken = take(&mut slot.stream);
         slot.read_bytes += taken as u64;
         slot.seen_readable = slot.stream.readable();
@@ -273,7 +275,12 @@ impl Stack {
     ///
     /// # Errors
     /// When the connection is over, or closed here.
-    pub fn write(&mut self, id: ConnectionId, bytes: &[u8], now: Instant) -> Result<usize, CallError> {
+    pub fn write(
+        &mut self,
+        id: ConnectionId,
+        bytes: &[u8],
+        now: Instant,
+    ) -> Result<usize, CallError> {
         let room = self.room_to_write(id);
         let Some(slot) = self.slot(id) else { return Err(CallError::Over { call: "write" }) };
         let taken = slot.stream.write(&bytes[..bytes.len().min(room)])?;
@@ -487,7 +494,13 @@ impl Stack {
         (sender, self.profiles.get(sender, tuple.local).clone())
     }
 
-    fn insert(&mut self, tuple: Tuple, mut stream: ByteStream, sender: u16, now: Instant) -> ConnectionId {
+    fn insert(
+        &mut self,
+        tuple: Tuple,
+        mut stream: ByteStream,
+        sender: u16,
+        now: Instant,
+    ) -> ConnectionId {
         let entry = self.slots.vacant_entry();
         let index = u32::try_from(entry.key()).unwrap_or(u32::MAX);
         let id = ConnectionId { serial: self.next_serial, index };

@@ -33,7 +33,11 @@ impl Timers {
 
     /// Drops the entries that count no more, if they are the most with so many `connections`: sweeping costs no more than
     /// what led to it.
-    pub(crate) fn sweep(&mut self, connections: usize, counts: impl Fn(Instant, ConnectionId) -> bool) {
+    pub(crate) fn sweep(
+        &mut self,
+        connections: usize,
+        counts: impl Fn(Instant, ConnectionId) -> bool,
+    ) {
         if self.heap.len() > 64 + 2 * connections {
             self.heap.retain(|Reverse((at, id))| counts(*at, *id));
         }

@@ -58,7 +58,11 @@ fn files_arrive_whole_by_either_ip_with_and_without_offload() {
                     // One after the other over one connection, then all at once.
                     for size in [0, 1, 10_000, 3_000_000] {
                         let answer = client.get(&format!("/{size}.bin"), "");
-                        assert_eq!((answer.status, answer.body == bytes(size)), (200, true), "{size}");
+                        assert_eq!(
+                            (answer.status, answer.body == bytes(size)),
+                            (200, true),
+                            "{size}"
+                        );
                     }
                     client.send(
                         "GET /1.bin HTTP/1.1\r\nHost: x\r\n\r\nHEAD /10000.bin HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -97,10 +101,16 @@ fn ranges_conditions_folders_and_errors() {
         let answer = client.get("/a.txt", "Range: bytes=10-\r\n");
         assert_eq!((answer.status, answer.field("content-range")), (416, Some("bytes */10")));
         let answer = client.get("/a.txt", "");
-        assert_eq!((answer.status, answer.field("content-type")), (200, Some("text/plain; charset=utf-8")));
-        let (etag, modified) = (answer.field("etag").unwrap(), answer.field("last-modified").unwrap());
+        assert_eq!(
+            (answer.status, answer.field("content-type")),
+            (200, Some("text/plain; charset=utf-8"))
+        );
+        let (etag, modified) =
+            (answer.field("etag").unwrap(), answer.field("last-modified").unwrap());
         assert!(answer.field("date").is_some());
-        for fields in [format!("If-None-Match: {etag}\r\n"), format!("If-Modified-Since: {modified}\r\n")] {
+        for fields in
+            [format!("If-None-Match: {etag}\r\n"), format!("If-Modified-Since: {modified}\r\n")]
+        {
             let answer = client.get("/a.txt", &fields);
             assert_eq!((answer.status, answer.body.len()), (304, 0), "{fields}");
         }
@@ -114,7 +124,10 @@ fn ranges_conditions_folders_and_errors() {
         assert_eq!((answer.status, answer.field("location")), (301, Some("/sub/")));
         let listing = String::from_utf8(client.get("/", "").body).unwrap();
         assert!(listing.contains("<a href=\"./list/\">list/</a><td><td>20"), "{listing}");
-        assert!(listing.contains("<meta name=\"viewport\"") && listing.contains("sans-serif"), "{listing}");
+        assert!(
+            listing.contains("<meta name=\"viewport\"") && listing.contains("sans-serif"),
+            "{listing}"
+        );
         assert!(!listing.contains("href=\"../\""), "{listing}");
         // Nothing is told of what a link leads to.
         assert!(listing.contains("<a href=\"./outside\">outside</a><td><td>20"), "{listing}");
@@ -127,9 +140,16 @@ fn ranges_conditions_folders_and_errors() {
             "{listing}"
         );
         assert_eq!(client.get("/%3Cb%3E%26c%3Ad.html", "").body, b"<p>");
-        for missing in
-            ["/no", "/a.txt/", "/a.txt/b", "/outside", "/up/", "/../etc/passwd", "/%2e%2e/x", "/%zz"]
-        {
+        for missing in [
+            "/no",
+            "/a.txt/",
+            "/a.txt/b",
+            "/outside",
+            "/up/",
+            "/../etc/passwd",
+            "/%2e%2e/x",
+            "/%zz",
+        ] {
             assert_eq!(client.get(missing, "").status, 404, "{missing}");
         }
         client.send("POST / HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -212,7 +232,9 @@ fn what_is_under_way_is_finished_and_nothing_new_begun() {
         let mut first = [0; 1000];
         client.0.read_exact(&mut first).unwrap();
         *slot = Some(
-            std::thread::Builder::new().spawn(move || sender.send(client.answer_after(&first))).unwrap(),
+            std::thread::Builder::new()
+                .spawn(move || sender.send(client.answer_after(&first)))
+                .unwrap(),
         );
     });
     let answer = receiver.recv().unwrap();
@@ -224,7 +246,8 @@ fn what_is_under_way_is_finished_and_nothing_new_begun() {
 
 /// What a multipart answer holds: `Content-Range` and bytes of each part, read by its boundary (RFC 2046 §5.1.1).
 fn parts(content_type: &str, body: &[u8]) -> Vec<(String, Vec<u8>)> {
-    let boundary = content_type.strip_prefix("multipart/byteranges; boundary=").expect("a multipart answer");
+    let boundary =
+        content_type.strip_prefix("multipart/byteranges; boundary=").expect("a multipart answer");
     let find = |bytes: &[u8], what: &str| {
         bytes.windows(what.len()).position(|at| at == what.as_bytes()).expect("a part is whole")
     };
@@ -237,7 +260,8 @@ fn parts(content_type: &str, body: &[u8]) -> Vec<(String, Vec<u8>)> {
         let split = find(&part, "\r\n\r\n");
         let head = std::str::from_utf8(&part[..split]).expect("a head of text");
         assert!(head.contains("\r\nContent-Type: application/octet-stream"), "{head}");
-        let range = head.lines().find_map(|line| line.strip_prefix("Content-Range: ")).expect("a range");
+        let range =
+            head.lines().find_map(|line| line.strip_prefix("Content-Range: ")).expect("a range");
         found.push((range.to_owned(), part[split + 4..].to_vec()));
     }
     found
@@ -255,8 +279,9 @@ fn several_ranges_are_several_parts() {
         let fields = "Range: bytes=-10, 0-0,100000-799999\r\n";
         let answer = client.get("/f", fields);
         assert_eq!((answer.status, answer.field("content-range")), (206, None));
-        let expected = [(999_990, 1_000_000), (0, 1), (100_000, 800_000)]
-            .map(|(from, to)| (format!("bytes {from}-{}/1000000", to - 1), file[from..to].to_vec()));
+        let expected = [(999_990, 1_000_000), (0, 1), (100_000, 800_000)].map(|(from, to)| {
+            (format!("bytes {from}-{}/1000000", to - 1), file[from..to].to_vec())
+        });
         let etag = answer.field("etag").unwrap();
         assert!(parts(answer.field("content-type").unwrap(), &answer.body) == expected);
         // The connection goes on, and so it does behind an answer of several parts among others that were asked for at once.
@@ -289,11 +314,16 @@ fn curl_and_ping_are_content_if_they_are_here() {
     let scratch = Scratch::new("curl");
     scratch.write("f", &bytes(100_000));
     let out = scratch.0.join("out");
-    let url = |to: IpAddr| if to.is_ipv6() { format!("http://[{to}]/f") } else { format!("http://{to}/f") };
+    let url = |to: IpAddr| {
+        if to.is_ipv6() { format!("http://[{to}]/f") } else { format!("http://{to}/f") }
+    };
     plainly(&scratch, || {
         for to in [OURS, OURS_6] {
-            let fetched =
-                Command::new("curl").args(["-sf", "-m", "20", "-o"]).arg(&out).arg(url(to)).status();
+            let fetched = Command::new("curl")
+                .args(["-sf", "-m", "20", "-o"])
+                .arg(&out)
+                .arg(url(to))
+                .status();
             if let Ok(status) = fetched {
                 assert!(status.success(), "curl: {status}");
                 assert!(std::fs::read(&out).unwrap() == bytes(100_000));

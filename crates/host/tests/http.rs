@@ -111,7 +111,12 @@ impl Talk {
     fn outcome(&self, id: ConnectionId) -> (Vec<String>, bool) {
         let Some((heard, over)) = self.heard.get(&id.serial()) else { return (Vec::new(), false) };
         let text = String::from_utf8_lossy(heard);
-        (text.match_indices("HTTP/1.1 ").map(|(at, _)| text[at + 9..at + 12].to_owned()).collect(), *over)
+        (
+            text.match_indices("HTTP/1.1 ")
+                .map(|(at, _)| text[at + 9..at + 12].to_owned())
+                .collect(),
+            *over,
+        )
     }
 }
 
@@ -334,11 +339,18 @@ fn the_page_of_a_folder_that_is_read_slowly_is_whole() {
     while talk.heard[&slow.serial()].0.last_chunk() != Some(b"\r\n0\r\n\r\n") {
         talk.read(slow, 50_000);
         talk.wait(STEP);
-        assert!(talk.world.now < Instant::ZERO + Duration::from_secs(2000), "the page does not end");
+        assert!(
+            talk.world.now < Instant::ZERO + Duration::from_secs(2000),
+            "the page does not end"
+        );
     }
     let page = from_chunks(&talk.heard[&slow.serial()].0);
     let rows = page.matches("<tr><td>").count();
-    assert!(page.len() > 1_000_000 && (4000..=4020).contains(&rows), "{} bytes, {rows} rows", page.len());
+    assert!(
+        page.len() > 1_000_000 && (4000..=4020).contains(&rows),
+        "{} bytes, {rows} rows",
+        page.len()
+    );
     let mut rest = &page[..];
     for name in &names {
         let link = format!("<a href=\"./{name}\">{name}</a><td>2 B<td>");
@@ -364,7 +376,10 @@ fn a_folder_that_does_not_change_is_read_once() {
         let id = talk.open(1001 + number);
         talk.say(id, LIST);
         talk.wait(Duration::from_secs(2));
-        assert_eq!(from_chunks(&talk.heard[&id.serial()].0).matches("<tr><td>").count(), names.len());
+        assert_eq!(
+            from_chunks(&talk.heard[&id.serial()].0).matches("<tr><td>").count(),
+            names.len()
+        );
         // It is read again after ten seconds: not each file system tells of changes.
         let most = 4000 * (1 + 2 * u64::from(number + 1) / 8);
         assert!(talk.server.names_read() <= most, "{number}: {}", talk.server.names_read());
@@ -384,7 +399,9 @@ fn folders_are_not_read_more_often_than_there_is_time_for() {
     for number in 0..FOLDERS {
         let path = folder.0.join(number.to_string());
         std::fs::create_dir(&path).expect("a new folder");
-        (0..1000).for_each(|name| std::fs::write(path.join(format!("{name:0>40}")), "").expect("a new file"));
+        (0..1000).for_each(|name| {
+            std::fs::write(path.join(format!("{name:0>40}")), "").expect("a new file")
+        });
     }
     let mut settings = config(1);
     settings.tcp.send_buffer = 20_000;
@@ -403,9 +420,13 @@ fn folders_are_not_read_more_often_than_there_is_time_for() {
         let most = 51_000 + 100_000 * spent;
         assert!(talk.server.names_read() <= most, "{} in {spent} s", talk.server.names_read());
         assert!(spent < 120, "{over} pages in two minutes");
-        over = ids.iter().filter(|id| talk.heard[&id.serial()].0.ends_with(b"\r\n0\r\n\r\n")).count();
+        over =
+            ids.iter().filter(|id| talk.heard[&id.serial()].0.ends_with(b"\r\n0\r\n\r\n")).count();
         // Files do not wait for lists.
-        talk.say(good, b"GET /0/0000000000000000000000000000000000000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+        talk.say(
+            good,
+            b"GET /0/0000000000000000000000000000000000000000 HTTP/1.1\r\nHost: x\r\n\r\n",
+        );
         talk.wait(Duration::from_millis(500));
         assert_eq!(
             talk.heard.remove(&good.serial()).map(|(heard, _)| heard.starts_with(b"HTTP/1.1 200 ")),
@@ -447,18 +468,21 @@ proptest! {
 fn nearly_a_request() -> impl Strategy<Value = Vec<u8>> {
     let good = Just(b"GET /a HTTP/1.1\r\nHost: x\r\nRange: bytes=1-2\r\n\r\n".to_vec());
     let chunked = Just(
-        b"GET /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n".to_vec(),
+        b"GET /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+            .to_vec(),
     );
     let parts = prop_oneof![good, chunked, prop::collection::vec(any::<u8>(), 0..50)];
     let change = (any::<prop::sample::Index>(), any::<u8>());
-    (prop::collection::vec(parts, 1..6), prop::collection::vec(change, 0..3)).prop_map(|(parts, changes)| {
-        let mut text = parts.concat();
-        for (at, value) in changes {
-            if !text.is_empty() {
-                let at = at.index(text.len());
-                text[at] = value;
+    (prop::collection::vec(parts, 1..6), prop::collection::vec(change, 0..3)).prop_map(
+        |(parts, changes)| {
+            let mut text = parts.concat();
+            for (at, value) in changes {
+                if !text.is_empty() {
+                    let at = at.index(text.len());
+                    text[at] = value;
+                }
             }
-        }
-        text
-    })
+            text
+        },
+    )
 }

@@ -138,7 +138,8 @@ fn uploads_with_losses_end_although_data_are_given_up() {
     let (mut most, mut state) = (0, 7u64);
     let end = world.now + Duration::from_secs(2_000);
     let fate = |to: usize, packet: &[u8]| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let lost = to == 0 && packet.len() > 1000 && (state >> 33).is_multiple_of(50);
         if lost { Fate::Lost } else { Fate::Arrives }
     };
@@ -173,7 +174,13 @@ fn uploads_with_losses_end_although_data_are_given_up() {
 
 /// Sends so many bytes to a peer that acknowledges all that it gets, and returns after how many acknowledgments it had
 /// them all.
-fn is_sent(stack: &mut Stack, peer: &mut Peer, id: ConnectionId, bytes: usize, now: Instant) -> usize {
+fn is_sent(
+    stack: &mut Stack,
+    peer: &mut Peer,
+    id: ConnectionId,
+    bytes: usize,
+    now: Instant,
+) -> usize {
     let content = vec![0; bytes];
     let (mut at, mut times) = (0, 0);
     let end = peer.expected + u32::try_from(bytes).expect("less than the sequence space");
@@ -263,7 +270,10 @@ fn a_full_table_makes_room_within_a_second() {
         // As many as there are: they came in this very moment, and the others have been here for longer.
         let later = now + Duration::from_millis(1100);
         for number in 0..500 {
-            assert!(is_taken_in(&mut stack, 6_000 + number, later), "{number} with {over} in TIME-WAIT");
+            assert!(
+                is_taken_in(&mut stack, 6_000 + number, later),
+                "{number} with {over} in TIME-WAIT"
+            );
         }
         assert!(!is_taken_in(&mut stack, 7_000, later));
         assert_eq!((stack.connections(), stack.counters().evicted), (500, 500));

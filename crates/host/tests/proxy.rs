@@ -20,8 +20,8 @@ fn bytes(count: usize) -> Vec<u8> {
 }
 
 fn connect(to: IpAddr) -> TcpStream {
-    let stream =
-        TcpStream::connect_timeout(&SocketAddr::new(to, 80), Span::from_secs(10)).expect("our port is open");
+    let stream = TcpStream::connect_timeout(&SocketAddr::new(to, 80), Span::from_secs(10))
+        .expect("our port is open");
     stream.set_read_timeout(Some(Span::from_secs(20))).expect("a timeout");
     stream
 }
@@ -51,8 +51,9 @@ fn between(
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     for number in 0..connections {
-                        let (stream, _) =
-                            listeners[number % listeners.len()].accept().expect("the proxy connects");
+                        let (stream, _) = listeners[number % listeners.len()]
+                            .accept()
+                            .expect("the proxy connects");
                         stream.set_read_timeout(Some(Span::from_secs(20))).expect("a timeout");
                         serve(stream);
                     }
@@ -167,7 +168,8 @@ fn a_reset_of_either_end_reaches_the_other() {
 
 #[test]
 fn hundreds_at_once() {
-    let serve = |mut stream: TcpStream| stream.write_all(&bytes(10_000)).expect("an open connection");
+    let serve =
+        |mut stream: TcpStream| stream.write_all(&bytes(10_000)).expect("an open connection");
     let driver = between(Offload::None, &[KERNEL], 300, serve, || {
         let streams: Vec<_> = (0..300).map(|_| connect(OURS)).collect();
         for mut stream in streams {
@@ -189,7 +191,8 @@ fn who_was_idle_is_heard_again() {
         for (number, stream) in streams.iter_mut().enumerate() {
             stream.write_all(&[byte(number)]).expect("an open connection");
         }
-        let mut upstream: Vec<_> = (0..50).map(|_| handed.recv().expect("the upstream's end")).collect();
+        let mut upstream: Vec<_> =
+            (0..50).map(|_| handed.recv().expect("the upstream's end")).collect();
         for round in 0..3 {
             for stream in &mut upstream {
                 let mut heard = [0];

@@ -53,7 +53,11 @@ fn small_writes_of_the_upstream_leave_at_once() {
             },
             |stack, host, event, now| on_event(&mut proxy, stack, host, event, now),
         );
-        assert_eq!(left.len(), usize::try_from(number).expect("a small number"), "segments that have left");
+        assert_eq!(
+            left.len(),
+            usize::try_from(number).expect("a small number"),
+            "segments that have left"
+        );
     }
     assert!(left.iter().all(|&len| len > 100 && len < 200), "{left:?}");
     assert!(world.now == written && world.now < written + DELAY);

@@ -65,7 +65,12 @@ impl Download {
     }
 }
 
-fn run(world: &mut World, download: &mut Download, seconds: u64, fate: impl FnMut(usize, &[u8]) -> Fate) {
+fn run(
+    world: &mut World,
+    download: &mut Download,
+    seconds: u64,
+    fate: impl FnMut(usize, &[u8]) -> Fate,
+) {
     let end = world.now + Duration::from_secs(seconds);
     world.run(end, fate, |stack, host, event, now| download.on_event(stack, host, event, now));
 }
@@ -84,7 +89,9 @@ fn a_download_arrives_whole_and_leaves_nothing_behind() {
     let mut download = Download::new(300_000);
     run(&mut world, &mut download, 30, clean);
     assert_eq!(download.got[&id], 300_000);
-    assert!(download.endings.iter().all(|all| all.values().all(|ending| *ending == Ending::Finished)));
+    assert!(
+        download.endings.iter().all(|all| all.values().all(|ending| *ending == Ending::Finished))
+    );
     assert_eq!(download.endings[0].len(), 1);
     let records = world.server().take_records();
     assert_eq!(records.len(), 1);
@@ -146,11 +153,13 @@ fn whoever_has_closed_may_still_read() {
 
 #[test]
 fn senders_take_turns() {
-    let both: Vec<_> =
-        ["reno+sack / fs(n=4) / iw=1", "reno+sack / full / iw=2"].map(|name| name.parse().unwrap()).into();
-    for (alternate, expected) in
-        [(Alternate::Connection, [0, 1, 0, 1]), (Alternate::Interval(Duration::from_secs(2)), [0, 0, 1, 1])]
-    {
+    let both: Vec<_> = ["reno+sack / fs(n=4) / iw=1", "reno+sack / full / iw=2"]
+        .map(|name| name.parse().unwrap())
+        .into();
+    for (alternate, expected) in [
+        (Alternate::Connection, [0, 1, 0, 1]),
+        (Alternate::Interval(Duration::from_secs(2)), [0, 0, 1, 1]),
+    ] {
         let mut one = config(1);
         one.senders = Senders::alternating(both.clone(), alternate).unwrap();
         let mut world = World::new(one, config(2));
@@ -161,7 +170,8 @@ fn senders_take_turns() {
             world.connect(1000 + port);
             run(&mut world, &mut download, 1, clean);
         }
-        let senders: Vec<_> = world.server().take_records().iter().map(|record| record.sender).collect();
+        let senders: Vec<_> =
+            world.server().take_records().iter().map(|record| record.sender).collect();
         assert_eq!(senders, expected);
     }
 }
@@ -303,7 +313,10 @@ fn one_who_has_long_been_idle_makes_room() {
     let end = now + Duration::from_secs(1);
     world.run(end, clean, &mut user);
     assert_eq!(accepted, 4);
-    assert!(endings.contains(&(0, 0, Ending::Evicted)) && endings.contains(&(1, 0, Ending::ResetByPeer)));
+    assert!(
+        endings.contains(&(0, 0, Ending::Evicted))
+            && endings.contains(&(1, 0, Ending::ResetByPeer))
+    );
     assert_eq!(world.server().counters().evicted, 1);
     assert_eq!(world.server().connections(), 3);
 }
@@ -322,8 +335,10 @@ fn idleness_and_age_end_a_connection() {
         let _ = world.client().write(chatty, b"still here", now);
         world.run(now + Duration::from_secs(1), clean, |_, host, event, now| {
             if let (0, What::Closed(ending)) = (host, event.what) {
-                endings
-                    .insert(event.id.serial(), (ending, now.since(Instant::ZERO).as_nanos() / 1_000_000_000));
+                endings.insert(
+                    event.id.serial(),
+                    (ending, now.since(Instant::ZERO).as_nanos() / 1_000_000_000),
+                );
             }
         });
     }
@@ -354,7 +369,11 @@ fn timestamps_do_not_tell_the_clock() {
         });
         let record = world.server().take_records()[0];
         // A round trip takes 20 ms, and some acknowledgments are delayed.
-        assert!(record.srtt.is_some_and(|srtt| srtt < Duration::from_millis(100)), "{:?}", record.srtt);
+        assert!(
+            record.srtt.is_some_and(|srtt| srtt < Duration::from_millis(100)),
+            "{:?}",
+            record.srtt
+        );
     }
     let [(_, first, _), (_, again, _), (_, other, _)] = seen[..] else { panic!("{seen:?}") };
     assert_eq!(again.wrapping_sub(first), 10_000);
@@ -454,7 +473,8 @@ fn offloaded_packets_are_cut_into_those_that_leave_without() {
             let now = world.now;
             while world.hosts[0].poll_transmit(now, &mut packet) {
                 let (header, bytes) = packet.frame().split_first_chunk().unwrap();
-                let (said, mut bytes) = (wire::gso::Offload::from_bytes(header).unwrap(), bytes.to_vec());
+                let (said, mut bytes) =
+                    (wire::gso::Offload::from_bytes(header).unwrap(), bytes.to_vec());
                 assert_eq!((said, &bytes[..]), (packet.offload, packet.bytes()));
                 if let Some(checksum) = said.checksum {
                     wire::gso::complete(&mut bytes, checksum).unwrap();
@@ -598,7 +618,11 @@ impl Mangle {
 
 fn mangled() -> impl Strategy<Value = Mangle> {
     let change = (20..60usize, any::<u8>());
-    (proptest::collection::vec(change, 0..4), prop_oneof![9 => Just(usize::MAX), 1 => 0..60usize], 0..2000u64)
+    (
+        proptest::collection::vec(change, 0..4),
+        prop_oneof![9 => Just(usize::MAX), 1 => 0..60usize],
+        0..2000u64,
+    )
         .prop_map(|(changes, cut, wait)| Mangle { changes, cut, wait })
 }
 
@@ -696,7 +720,8 @@ fn everything_can_be_ended_at_once() {
 /// RFC 1191, RFC 8201
 #[test]
 fn a_path_that_carries_less_is_heard_of() {
-    let six = |last| std::net::IpAddr::from(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last));
+    let six =
+        |last| std::net::IpAddr::from(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last));
     let (mut one, mut two) = (config(1), config(2));
     one.addresses.push(six(1));
     two.addresses.push(six(2));
@@ -724,7 +749,9 @@ fn a_path_that_carries_less_is_heard_of() {
             reports.push(report);
             Fate::Lost
         };
-        world.run(step, too_long, |stack, host, event, now| download.on_event(stack, host, event, now));
+        world.run(step, too_long, |stack, host, event, now| {
+            download.on_event(stack, host, event, now)
+        });
         for report in reports.drain(..) {
             world.inject(0, &report);
         }
@@ -759,8 +786,10 @@ fn a_ping_is_answered_by_whom_it_is_for() {
     for (to, answered) in [(common::address(1), true), (common::address(7), false)] {
         let echo = wire::icmp::Echo { identifier: 1, sequence: 2, data: b"are you there" };
         let message =
-            wire::icmp::Repr::new(wire::ip::Version::V4, wire::icmp::Message::EchoRequest(echo)).unwrap();
-        let ip = wire::ip::Repr::new(common::address(2), to, wire::ip::ICMPV4, message.len()).unwrap();
+            wire::icmp::Repr::new(wire::ip::Version::V4, wire::icmp::Message::EchoRequest(echo))
+                .unwrap();
+        let ip =
+            wire::ip::Repr::new(common::address(2), to, wire::ip::ICMPV4, message.len()).unwrap();
         let mut ping = Vec::new();
         ip.write(&mut ping);
         message.write(ip.pseudo_header(), &mut ping);

@@ -25,17 +25,21 @@ pub(crate) struct Captured {
 /// Reads a file that a [`host::Driver`] wrote on this machine.
 pub(crate) fn read(path: &Path) -> Result<Vec<Captured>> {
     let bytes = fs::read(path)?;
-    let word = |at: usize| bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
+    let word =
+        |at: usize| bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
     let size = |at: usize| word(at).and_then(|word| usize::try_from(word).ok());
     let (mut at, mut found) = (0, Vec::new());
     while at < bytes.len() {
-        let (kind, len) = (word(at).ok_or("a block without a kind")?, size(at + 4).ok_or("and a length")?);
+        let (kind, len) =
+            (word(at).ok_or("a block without a kind")?, size(at + 4).ok_or("and a length")?);
         // A packet: interface, time in two halves, length kept, length on the wire, bytes, options.
         if kind == 6 {
             let (high, low) = (word(at + 12).unwrap_or(0), word(at + 16).unwrap_or(0));
             let (kept, whole) = (size(at + 20).unwrap_or(0), size(at + 24).unwrap_or(0));
-            let packet = bytes.get(at + 28..at + 28 + kept).ok_or("a packet that ends too early")?;
-            let options = bytes.get(at + 28 + kept.next_multiple_of(4)..at + len - 4).unwrap_or_default();
+            let packet =
+                bytes.get(at + 28..at + 28 + kept).ok_or("a packet that ends too early")?;
+            let options =
+                bytes.get(at + 28 + kept.next_multiple_of(4)..at + len - 4).unwrap_or_default();
             let time = u64::from(high) << 32 | u64::from(low);
             found.extend(segment(packet, whole, time, is_outbound(options)));
         }
@@ -66,11 +70,13 @@ fn segment(packet: &[u8], whole: usize, at: u64, outbound: bool) -> Option<Captu
     let tcp = wire::tcp::View::new(ip.payload()).ok()?;
     let has = |flag| tcp.flags().has(flag);
     let letters = [(Flags::SYN, 'S'), (Flags::FIN, 'F'), (Flags::RST, 'R')];
-    let control = letters.into_iter().find(|(flag, _)| has(*flag)).map_or('.', |(_, letter)| letter);
+    let control =
+        letters.into_iter().find(|(flag, _)| has(*flag)).map_or('.', |(_, letter)| letter);
     // Of the payload there may be only a part.
     let payload = u32::try_from(whole - packet.len() + tcp.payload().len()).ok()?;
     let ack = has(Flags::ACK).then(|| tcp.ack().value());
-    let known = tcp.options().map_while(std::result::Result::ok).filter_map(|option| option.known());
+    let known =
+        tcp.options().map_while(std::result::Result::ok).filter_map(|option| option.known());
     let santa_cruz = known.into_iter().any(|option| matches!(option, KnownOption::SantaCruz(_)));
     Some(Captured { at, outbound, control, seq: tcp.seq().value(), ack, payload, santa_cruz })
 }

@@ -136,7 +136,8 @@ impl Notes {
     fn new() -> Result<Self> {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("tcpsf-interop-{}-{number}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("tcpsf-interop-{}-{number}", std::process::id()));
         fs::create_dir(&path)?;
         Ok(Self(path))
     }
@@ -166,9 +167,13 @@ fn in_a_network(case: &Case, program: &Path) -> Result<Outcome> {
     let (report, driver) = std::thread::scope(|scope| -> Result<_> {
         let (over, ends, out) = (&over, emulation.ends().clone(), notes.out());
         let ours = scope.spawn(move || drive(case, config, tun, &ends, &out, over));
-        let command =
-            [program.as_os_str(), "kernel".as_ref(), case_text(case)?.as_ref(), notes.out().as_os_str()]
-                .map(|word| word.to_string_lossy().into_owned());
+        let command = [
+            program.as_os_str(),
+            "kernel".as_ref(),
+            case_text(case)?.as_ref(),
+            notes.out().as_os_str(),
+        ]
+        .map(|word| word.to_string_lossy().into_owned());
         let job = Job { command: command.to_vec(), ..Job::default() };
         let report = emulation.run(&job);
         over.store(true, Ordering::Relaxed);

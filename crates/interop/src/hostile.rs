@@ -117,7 +117,9 @@ impl Addresses {
                 (of(2), of(1), Ipv4Addr::new(10, 0, 0, 0).into(), 8)
             }
             Version::V6 => {
-                let of = |net, last| IpAddr::from(Ipv6Addr::new(0xfd74, 0x6370, 0x7366, net, 0, 0, 0, last));
+                let of = |net, last| {
+                    IpAddr::from(Ipv6Addr::new(0xfd74, 0x6370, 0x7366, net, 0, 0, 0, last))
+                };
                 (of(1, 2), of(1, 1), of(2, 0), 104)
             }
         };
@@ -132,7 +134,8 @@ impl Addresses {
 /// # Errors
 /// When the system refuses, or an end of it panics.
 pub fn run(attack: Attack, version: Version, seconds: f64, rate: u32) -> Result<Outcome> {
-    NetNamespace::new()?.run(|| in_a_network(attack, version, Span::from_secs_f64(seconds), rate))?
+    NetNamespace::new()?
+        .run(|| in_a_network(attack, version, Span::from_secs_f64(seconds), rate))?
 }
 
 /// A folder that goes with the value.
@@ -142,7 +145,8 @@ impl Files {
     fn new() -> Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("tcpsf-hostile-{}-{number}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("tcpsf-hostile-{}-{number}", std::process::id()));
         fs::create_dir(&path)?;
         let files = Self(path);
         for (name, size) in [("small", SMALL), ("big", BIG)] {
@@ -169,7 +173,8 @@ fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Resu
     let addresses = Addresses::of(version)?;
     let files = Files::new()?;
     let (tun, air, mut config) = devices(addresses)?;
-    config.limits = Limits { buffered_bytes: BUDGET, connections: CONNECTIONS, ..Limits::default() };
+    config.limits =
+        Limits { buffered_bytes: BUDGET, connections: CONNECTIONS, ..Limits::default() };
     let server = FileServer::new(Folder::open(&files.0)?, PORT, HttpLimits::default());
     let mut driver = Driver::new(tun, config, server)?;
     let board = Board::default();
@@ -233,7 +238,10 @@ fn devices(addresses: Addresses) -> Result<(Tun, Air, StackConfig)> {
 /// Resident memory of this process.
 fn resident_bytes() -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS in the status")?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .ok_or("no VmRSS in the status")?;
     Ok(1024 * line.trim().trim_end_matches(" kB").parse::<u64>()?)
 }
 
@@ -263,7 +271,8 @@ fn good_client(server: IpAddr, board: &Board) {
 }
 
 fn fetch(server: IpAddr, board: &Board, expected: &[u8]) -> Result<()> {
-    let mut stream = TcpStream::connect_timeout(&SocketAddr::new(server, PORT), Span::from_secs(20))?;
+    let mut stream =
+        TcpStream::connect_timeout(&SocketAddr::new(server, PORT), Span::from_secs(20))?;
     board.port.store(stream.local_addr()?.port(), Ordering::Relaxed);
     stream.set_read_timeout(Some(Span::from_secs(20)))?;
     stream.write_all(b"GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;

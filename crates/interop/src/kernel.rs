@@ -121,7 +121,11 @@ fn prepare(stream: &TcpStream, case: &Case) -> io::Result<()> {
 }
 
 /// Reads some; with `quick`, what comes is acknowledged at once, which the kernel wants to be told again and again.
-fn read(mut stream: &TcpStream, quick: bool, into: &mut [u8]) -> std::result::Result<usize, String> {
+fn read(
+    mut stream: &TcpStream,
+    quick: bool,
+    into: &mut [u8],
+) -> std::result::Result<usize, String> {
     if quick {
         set_tcp_quickack(stream, true).map_err(|e| said(&e.into()))?;
     }

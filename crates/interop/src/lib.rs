@@ -7,7 +7,10 @@
 //! | does a good client notice the bad ones? | [`hostile`] |
 //!
 //! All of it needs root and `/dev/net/tun`. Every run has a network namespace of its own, and is over when that is gone.
-#![expect(clippy::disallowed_methods, reason = "programs on a real wire: threads, and the system's clock")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "programs on a real wire: threads, and the system's clock"
+)]
 
 mod capture;
 pub mod exchange;

@@ -46,13 +46,17 @@ fn run() -> Result<()> {
         ["fetch", sender, file] => interop::fetch(sender, Path::new(file)),
         ["exchange", ref cases @ ..] if !cases.is_empty() => {
             for case in cases {
-                println!("{}", json!(exchange::run(&serde_json::from_str::<Case>(case)?, &program)?));
+                println!(
+                    "{}",
+                    json!(exchange::run(&serde_json::from_str::<Case>(case)?, &program)?)
+                );
             }
             Ok(())
         }
         ["one-tcp", ref rest @ ..] if !rest.is_empty() && rest.len() % 3 == 0 => {
             for words in rest.chunks_exact(3) {
-                let (sender, size, mask) = (words[0].to_owned(), words[1].parse()?, words[2].to_owned());
+                let (sender, size, mask) =
+                    (words[0].to_owned(), words[1].parse()?, words[2].to_owned());
                 println!("{}", json!(Comparison::of(&Transfer { sender, size, mask }, &program)?));
             }
             Ok(())
@@ -65,7 +69,10 @@ fn run() -> Result<()> {
                 names.iter().map(|name| name.parse()).collect::<Result<Vec<_>>>()?
             };
             for attack in attacks {
-                println!("{}", json!(hostile::run(attack, version, seconds.parse()?, rate.parse()?)?));
+                println!(
+                    "{}",
+                    json!(hostile::run(attack, version, seconds.parse()?, rate.parse()?)?)
+                );
             }
             Ok(())
         }
@@ -74,9 +81,11 @@ fn run() -> Result<()> {
             let span = |text: &str| {
                 Ok::<_, Box<dyn Error + Send + Sync>>(Duration::try_from_secs_f64(text.parse()?)?)
             };
-            let plan = Plan { pairs: pairs.parse()?, quiet: span(quiet)?, attacked: span(attacked)? };
-            for &holding in
-                Holding::ALL.iter().filter(|holding| names.is_empty() || names.contains(&holding.name()))
+            let plan =
+                Plan { pairs: pairs.parse()?, quiet: span(quiet)?, attacked: span(attacked)? };
+            for &holding in Holding::ALL
+                .iter()
+                .filter(|holding| names.is_empty() || names.contains(&holding.name()))
             {
                 println!("{}", json!(hostile::hold(holding, version, plan)?));
             }

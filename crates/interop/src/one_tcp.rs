@@ -112,13 +112,17 @@ impl Comparison {
         let delay = Duration::from_millis(DELAY_MS).as_nanos();
         #[expect(clippy::cast_precision_loss, reason = "a few milliseconds")]
         let delay = delay as f64 / 1e9;
-        let mut each: Vec<f64> =
-            late.iter().filter(|(_, at)| *at > delay).map(|(late, at)| late / (at / delay).round()).collect();
+        let mut each: Vec<f64> = late
+            .iter()
+            .filter(|(_, at)| *at > delay)
+            .map(|(late, at)| late / (at / delay).round())
+            .collect();
         each.sort_by(f64::total_cmp);
         let difference = difference("server", &live.server, &server)
             .or_else(|| difference("client", &live.client, &client));
         let mut seen = std::collections::BTreeSet::new();
-        let resent = server.iter().filter(|(_, sent)| sent.payload > 0 && !seen.insert(sent.seq)).count();
+        let resent =
+            server.iter().filter(|(_, sent)| sent.payload > 0 && !seen.insert(sent.seq)).count();
         Ok(Self {
             transfer: transfer.clone(),
             packets: server.len() + client.len(),
@@ -135,12 +139,14 @@ impl Comparison {
 }
 
 fn difference(end: &str, real: &Story, model: &Story) -> Option<String> {
-    let (packets, expected) = (real.iter().map(|(_, sent)| sent), model.iter().map(|(_, sent)| sent));
+    let (packets, expected) =
+        (real.iter().map(|(_, sent)| sent), model.iter().map(|(_, sent)| sent));
     let at = packets.clone().zip(expected).position(|(real, model)| real != model);
     match at {
-        Some(at) => {
-            Some(format!("packet {at} of the {end} is {:?}, simulated {:?}", real[at].1, model[at].1))
-        }
+        Some(at) => Some(format!(
+            "packet {at} of the {end} is {:?}, simulated {:?}",
+            real[at].1, model[at].1
+        )),
         None if real.len() != model.len() => {
             Some(format!("the {end} sends {} packets, simulated {}", real.len(), model.len()))
         }
@@ -177,7 +183,8 @@ pub fn simulated(transfer: &Transfer) -> Result<[Story; 2]> {
             payload: packets.payload_bytes[row],
             ack: packets.ack.get(row),
         };
-        stories[usize::from(packets.from.get(row) == Some("receiver"))].push((packets.time_s[row], sent));
+        stories[usize::from(packets.from.get(row) == Some("receiver"))]
+            .push((packets.time_s[row], sent));
     }
     Ok(stories.map(from_the_first))
 }
@@ -204,8 +211,9 @@ fn in_a_network(transfer: &Transfer, program: &Path) -> Result<Live> {
     });
     let settings = Settings::from_json(&settings.to_string()).map_err(|e| e.to_string())?;
     let emulation = Emulation::new(&settings, false)?;
-    let outside =
-        Interface::addresses()?.into_iter().find(|a| a.prefix.address() == emulation.ends().outside);
+    let outside = Interface::addresses()?
+        .into_iter()
+        .find(|a| a.prefix.address() == emulation.ends().outside);
     let index = outside.ok_or("the link has no outer end")?.interface;
     let interface = ["tcpsf0", "tcpsf1"].map(Interface::find).into_iter().flatten();
     let interface = interface.into_iter().find(|one| one.index() == index).ok_or("nor a device")?;
@@ -224,9 +232,13 @@ fn in_a_network(transfer: &Transfer, program: &Path) -> Result<Live> {
             }
             Ok::<_, Box<dyn std::error::Error + Send + Sync>>(driver.finish_capture()?)
         });
-        let command =
-            [program.to_string_lossy().as_ref(), "fetch", &transfer.sender, &files[1].to_string_lossy()]
-                .map(str::to_owned);
+        let command = [
+            program.to_string_lossy().as_ref(),
+            "fetch",
+            &transfer.sender,
+            &files[1].to_string_lossy(),
+        ]
+        .map(str::to_owned);
         let report = emulation.run(&Job { command: command.to_vec(), ..Job::default() });
         over.store(true, Ordering::Relaxed);
         server.join().map_err(|_| "the server panicked")??;
@@ -254,13 +266,17 @@ fn in_a_network(transfer: &Transfer, program: &Path) -> Result<Live> {
 fn scratch(name: &str) -> PathBuf {
     static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    std::env::temp_dir().join(format!("tcpsf-one-tcp-{}-{number}-{name}.pcapng", std::process::id()))
+    std::env::temp_dir()
+        .join(format!("tcpsf-one-tcp-{}-{number}-{name}.pcapng", std::process::id()))
 }
 
 /// What leaves through a device, from the capture there.
 fn story(capture: &[Captured]) -> Story {
     let iss = |outbound| {
-        capture.iter().find(|one| one.outbound == outbound && one.control == 'S').map_or(0, |one| one.seq)
+        capture
+            .iter()
+            .find(|one| one.outbound == outbound && one.control == 'S')
+            .map_or(0, |one| one.seq)
     };
     let (ours, theirs) = (iss(true), iss(false));
     let sent = |one: &Captured| Sent {
@@ -270,7 +286,8 @@ fn story(capture: &[Captured]) -> Story {
         ack: one.ack.map(|ack| ack.wrapping_sub(theirs)),
     };
     #[expect(clippy::cast_precision_loss, reason = "seconds")]
-    let story = capture.iter().filter(|one| one.outbound).map(|one| (one.at as f64 / 1e9, sent(one)));
+    let story =
+        capture.iter().filter(|one| one.outbound).map(|one| (one.at as f64 / 1e9, sent(one)));
     from_the_first(story.collect())
 }
 

@@ -106,7 +106,8 @@ impl Job {
             let (head, rest) = bytes.split_at(bytes.len().min(HEADER_LEN - self.header.len()));
             self.header.extend_from_slice(head);
             bytes = rest;
-            self.request = <&[u8; HEADER_LEN]>::try_from(&self.header[..]).ok().map(Request::from_bytes);
+            self.request =
+                <&[u8; HEADER_LEN]>::try_from(&self.header[..]).ok().map(Request::from_bytes);
         }
         let Some(request) = self.request.filter(|_| !bytes.is_empty()) else { return len };
         let right = if self.client {
@@ -187,8 +188,12 @@ impl Ours {
             // Ports in turn, those in use passed over.
             let id = loop {
                 *port = port.checked_add(1).unwrap_or(1024);
-                let tuple =
-                    Tuple { local, remote: remote.ip(), local_port: *port, remote_port: remote.port() };
+                let tuple = Tuple {
+                    local,
+                    remote: remote.ip(),
+                    local_port: *port,
+                    remote_port: remote.port(),
+                };
                 if let Ok(id) = stack.connect(tuple, now) {
                     break id;
                 }
@@ -198,7 +203,8 @@ impl Ours {
     }
 
     fn pump(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
-        let Some(job) = self.jobs.get_mut(id.index()).and_then(Option::as_mut).filter(|job| job.id == id)
+        let Some(job) =
+            self.jobs.get_mut(id.index()).and_then(Option::as_mut).filter(|job| job.id == id)
         else {
             return;
         };

@@ -6,7 +6,8 @@ use host::Tuple;
 use tun::{Offload, Prefix, Tun};
 use wire::icmp::answer::Report;
 use wire::{
-    Checksum, Control, Ecn, Mss, Options, SackBlocks, Segment, SeqNum, UnscaledWindow, icmp, ip, tcp,
+    Checksum, Control, Ecn, Mss, Options, SackBlocks, Segment, SeqNum, UnscaledWindow, icmp, ip,
+    tcp,
 };
 
 use crate::Result;
@@ -42,7 +43,15 @@ impl Air {
         interface.set_up()?;
         interface.add_route(home)?;
         let buffer = vec![0; 65_536];
-        Ok(Self { tun, buffer, out: Vec::new(), random: 1, home: home.address(), sent: 0, heard: 0 })
+        Ok(Self {
+            tun,
+            buffer,
+            out: Vec::new(),
+            random: 1,
+            home: home.address(),
+            sent: 0,
+            heard: 0,
+        })
     }
 
     /// A number out of 2³².
@@ -84,7 +93,12 @@ impl Air {
     /// Tells the far end of `tuple`, in some router's name, what became of a segment of its own, with this number.
     pub(crate) fn report(&mut self, tuple: &Tuple, seq: SeqNum, report: Report) -> Result<()> {
         let Tuple { local, remote, local_port, remote_port } = *tuple;
-        let back = Tuple { local: remote, remote: local, local_port: remote_port, remote_port: local_port };
+        let back = Tuple {
+            local: remote,
+            remote: local,
+            local_port: remote_port,
+            remote_port: local_port,
+        };
         self.write(&back, &plain(seq, SeqNum::new(0), 65_535), &[])?;
         let about = std::mem::take(&mut self.out);
         let router = self.somebody().ip();
@@ -146,7 +160,12 @@ impl Air {
     }
 
     /// Sends what was a segment before some of its bytes behind the IP header, or its end, were changed.
-    pub(crate) fn send_mangled(&mut self, tuple: &Tuple, segment: &Segment, payload: &[u8]) -> Result<()> {
+    pub(crate) fn send_mangled(
+        &mut self,
+        tuple: &Tuple,
+        segment: &Segment,
+        payload: &[u8],
+    ) -> Result<()> {
         self.write(tuple, segment, payload)?;
         let (header, changes) = (if tuple.remote.is_ipv4() { 20 } else { 40 }, self.draw() % 8);
         for _ in 0..changes {
@@ -175,7 +194,9 @@ impl Air {
         while let Some(len) = self.tun.read(&mut self.buffer)? {
             self.heard += 1;
             let Ok(view) = ip::View::new(&self.buffer[..len]) else { continue };
-            let Some(tcp) = tcp::View::new(view.payload()).ok().filter(|_| view.protocol() == ip::TCP) else {
+            let Some(tcp) =
+                tcp::View::new(view.payload()).ok().filter(|_| view.protocol() == ip::TCP)
+            else {
                 continue;
             };
             let Some(repr) = tcp.repr(Ecn::NotEct) else { continue };
@@ -185,7 +206,11 @@ impl Air {
                 local_port: repr.ports().destination,
                 remote_port: repr.ports().source,
             };
-            return Ok(Some(Heard { tuple, segment: *repr.segment(), payload: tcp.payload().to_vec() }));
+            return Ok(Some(Heard {
+                tuple,
+                segment: *repr.segment(),
+                payload: tcp.payload().to_vec(),
+            }));
         }
         Ok(None)
     }

@@ -48,7 +48,8 @@ impl Request {
     }
 
     pub(crate) fn from_bytes(bytes: &[u8; HEADER_LEN]) -> Self {
-        let mut values = bytes.chunks_exact(8).map(|part| part.iter().fold(0, |n, &b| n << 8 | u64::from(b)));
+        let mut values =
+            bytes.chunks_exact(8).map(|part| part.iter().fold(0, |n, &b| n << 8 | u64::from(b)));
         let mut next = || values.next().unwrap_or_default();
         Self { number: next(), up: next(), down: next() }
     }
@@ -129,10 +130,15 @@ mod tests {
 
     #[test]
     fn a_byte_elsewhere_is_seen() {
-        let (one, other) = (Request { number: 1, up: 0, down: 0 }, Request { number: 2, up: 0, down: 0 });
+        let (one, other) =
+            (Request { number: 1, up: 0, down: 0 }, Request { number: 2, up: 0, down: 0 });
         let mut bytes = [0; 100];
         one.upload(50, &mut bytes);
         assert!(one.is_upload(50, &bytes));
-        assert!(!one.is_upload(51, &bytes) && !other.is_upload(50, &bytes) && !one.is_download(50, &bytes));
+        assert!(
+            !one.is_upload(51, &bytes)
+                && !other.is_upload(50, &bytes)
+                && !one.is_download(50, &bytes)
+        );
     }
 }

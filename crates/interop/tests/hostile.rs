@@ -12,13 +12,17 @@ fn the_good_are_served_whatever_the_bad_do() {
     let found = [over("4"), over("6")].concat();
     assert_eq!(found.len(), 2 * interop::hostile::Attack::ALL.len());
     for one in found {
-        let number = |name: &str| one[name].as_u64().unwrap_or_else(|| panic!("no {name} in {one}"));
+        let number =
+            |name: &str| one[name].as_u64().unwrap_or_else(|| panic!("no {name} in {one}"));
         assert_eq!((number("lost_files"), number("wrong")), (0, 0), "{one}");
         assert!(number("quiet_files") > 0 && number("attacked_files") > 0, "{one}");
         assert!(number("hostile_packets") > 100, "{one}");
         assert!(number("most_buffered_bytes") <= number("allowed_buffered_bytes"), "{one}");
         // What is allowed, and as much again for what memory costs beyond what is in it.
-        assert!(number("grown_bytes") <= 2 * number("allowed_buffered_bytes") + (32 << 20), "{one}");
+        assert!(
+            number("grown_bytes") <= 2 * number("allowed_buffered_bytes") + (32 << 20),
+            "{one}"
+        );
         quiet += number("quiet_files");
         attacked += number("attacked_files");
     }
@@ -37,8 +41,9 @@ fn what_is_held_is_cheap_and_released() {
     ] {
         let found = results(start(&["hold", version, "2", "0.5", "2.5", holding]));
         let one = &found[0];
-        let number =
-            |of: &Value, name: &str| of[name].as_u64().unwrap_or_else(|| panic!("no {name} in {one}"));
+        let number = |of: &Value, name: &str| {
+            of[name].as_u64().unwrap_or_else(|| panic!("no {name} in {one}"))
+        };
         assert!(number(one, "most_connections") >= connections, "{one}");
         assert!(number(one, "most_buffered_bytes") <= most, "{one}");
         assert!(number(one, "grown_bytes") <= most + (64 << 20), "{one}");

@@ -31,8 +31,12 @@ fn a_transfer_on_the_wire_is_the_simulated_one() {
             if !one["difference"].is_null() {
                 // Where a timer went off that should not have, it is the machine's doing once, and TCP's every time.
                 let mask = one["transfer"]["mask"].as_str().expect("a text").to_owned();
-                let again = results(start(&["one-tcp", sender, "7000", &mask, sender, "7000", &mask]));
-                assert!(again.iter().all(|run| run["difference"].is_null()), "{sender}: {one}, {again:?}");
+                let again =
+                    results(start(&["one-tcp", sender, "7000", &mask, sender, "7000", &mask]));
+                assert!(
+                    again.iter().all(|run| run["difference"].is_null()),
+                    "{sender}: {one}, {again:?}"
+                );
                 one = again[0].clone();
             }
             assert!(one["packets"].as_u64() > Some(10), "{one}");

@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn chunks_run_from_bytes_to_packets() {
-        let (fine, coarse) = (Buffer::chunks(150_000, 1).unwrap(), Buffer::chunks(150_000, 1500).unwrap());
+        let (fine, coarse) =
+            (Buffer::chunks(150_000, 1).unwrap(), Buffer::chunks(150_000, 1500).unwrap());
         assert_eq!((fine.capacity(), fine.units(375)), (150_000, 375));
         assert_eq!((coarse.capacity(), coarse.units(375)), (100, 1));
     }

@@ -199,7 +199,9 @@ impl CoDelQueue {
         if self.law.dropping {
             self.law.dropping = ok_to_drop;
             // A long queue may be due several drops at once.
-            while let Some(drop_next) = self.law.drop_next.filter(|&next| self.law.dropping && now >= next) {
+            while let Some(drop_next) =
+                self.law.drop_next.filter(|&next| self.law.dropping && now >= next)
+            {
                 self.law.count += 1;
                 let marked = packet.filter(|packet| self.marks(packet));
                 if marked.is_none() {

@@ -163,7 +163,10 @@ impl<P> Link<P> {
 
     /// Offers a packet at `now`. `draw` yields a uniform number for a chance; it is called once for each that the packet is
     /// left to.
-    #[expect(clippy::inline_always, reason = "the packet goes from registers to its place in the ring")]
+    #[expect(
+        clippy::inline_always,
+        reason = "the packet goes from registers to its place in the ring"
+    )]
     #[inline(always)]
     pub fn offer(
         &mut self,
@@ -226,7 +229,10 @@ impl<P> Link<P> {
 
     /// Offers a packet at a time that may lie ahead to a [plain](LinkConfig::is_plain) link without rate and bounds, where nothing
     /// depends on what was offered before. The books count it at once. Returns whether it is now the first to be delivered.
-    #[expect(clippy::inline_always, reason = "the packet goes from registers to its place in the ring")]
+    #[expect(
+        clippy::inline_always,
+        reason = "the packet goes from registers to its place in the ring"
+    )]
     #[inline(always)]
     pub fn offer_ahead(&mut self, at: Instant, bytes: u32, content: P) -> bool {
         let delivery = at + self.delay;
@@ -282,7 +288,10 @@ impl<P> Link<P> {
     }
 
     /// Takes the packet at the head if it is due at `now`. Call until `None`: several may be due.
-    #[expect(clippy::inline_always, reason = "who has looked at the packet in its place needs no copy")]
+    #[expect(
+        clippy::inline_always,
+        reason = "who has looked at the packet in its place needs no copy"
+    )]
     #[inline(always)]
     pub fn deliver(&mut self, now: Instant) -> Option<P> {
         let head = self.in_flight.pop_front_if(|head| head.delivery <= now)?;
@@ -383,14 +392,21 @@ impl<P> Link<P> {
     fn advance(&mut self, now: Instant) -> Instant {
         self.now = self.now.max(now);
         self.queue.retire(self.now, &mut self.dropped.loss);
-        while let Some((_, bytes)) = self.passing.pop_front_if(|(delivery, _)| *delivery <= self.now) {
+        while let Some((_, bytes)) =
+            self.passing.pop_front_if(|(delivery, _)| *delivery <= self.now)
+        {
             self.delivered.count(bytes);
         }
         self.now
     }
 
     /// Whether drop-tail lets a packet into the queue; if so, whether it is lost on the line behind it.
-    fn admit(&mut self, packet: Offered, room: bool, draw: impl Fn(Chance) -> u64) -> Result<bool, Drop> {
+    fn admit(
+        &mut self,
+        packet: Offered,
+        room: bool,
+        draw: impl Fn(Chance) -> u64,
+    ) -> Result<bool, Drop> {
         let lost = if room || self.loss_place == LossPlace::Entry {
             self.loss.takes(packet, || draw(Chance::Loss))
         } else {

@@ -71,7 +71,9 @@ impl Loss {
         match model {
             LossModel::None => Self::None,
             LossModel::PerPacket(probability) => Self::PerPacket(probability),
-            LossModel::PerByte(probability) => Self::BySize(BySize::new(SizeLaw::PerByte(probability))),
+            LossModel::PerByte(probability) => {
+                Self::BySize(BySize::new(SizeLaw::PerByte(probability)))
+            }
             LossModel::Linear(linear) => Self::BySize(BySize::new(SizeLaw::Linear(linear))),
             LossModel::Burst(burst) => Self::Burst(BurstState::new(burst)),
             LossModel::Mask(drops) => Self::Mask { drops, next: 0 },

@@ -220,7 +220,8 @@ impl RedState {
     fn chooses(&self, probability: u64, bytes: u32, draw: impl FnOnce() -> u64) -> bool {
         let probability = u128::from(probability);
         let one = u128::from(self.red.mean_units()) << 32;
-        let Some(rest) = one.checked_sub(probability * u128::from(self.passed)).filter(|&rest| rest > 0)
+        let Some(rest) =
+            one.checked_sub(probability * u128::from(self.passed)).filter(|&rest| rest > 0)
         else {
             return true;
         };
@@ -231,7 +232,8 @@ impl RedState {
     /// How many packets of mean size the line could have sent.
     fn missed(&self, now: Instant, since: Instant) -> u32 {
         let Some(rate) = self.rate else { return 0 };
-        let bits = u128::from(now.since(since).as_nanos()) * u128::from(rate.bits_per_sec()) / 1_000_000_000;
+        let bits = u128::from(now.since(since).as_nanos()) * u128::from(rate.bits_per_sec())
+            / 1_000_000_000;
         let missed = bits / (8 * u128::from(self.red.mean_packet.get()));
         u32::try_from(missed).unwrap_or(u32::MAX)
     }

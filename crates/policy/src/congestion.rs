@@ -7,7 +7,9 @@ mod vegas;
 
 pub use fixed::Fixed;
 pub use reno::Reno;
-pub use santa_cruz::{BackOff, Change, Hold, Packets, Reading, SantaCruz, Startup, Target, Translation};
+pub use santa_cruz::{
+    BackOff, Change, Hold, Packets, Reading, SantaCruz, Startup, Target, Translation,
+};
 pub use vegas::{Vegas, VegasThresholds};
 
 use std::fmt;
@@ -130,7 +132,8 @@ pub struct WindowRules {
 
 impl WindowRules {
     /// RFC 5681, whose §3.1 has ssthresh start arbitrarily high.
-    pub const RFC: Self = Self { counting: Counting::Bytes, halving: Halving::Flight, ssthresh: MAX_WINDOW };
+    pub const RFC: Self =
+        Self { counting: Counting::Bytes, halving: Halving::Flight, ssthresh: MAX_WINDOW };
 }
 
 /// Any of the controllers. The window is asked for several times a packet, so the one that is common stands here, and the

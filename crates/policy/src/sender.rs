@@ -1,8 +1,8 @@
 //! A combination of sender policies.
 
 use crate::congestion::{
-    AnyController, BackOff, Classic, Counting, Fixed, Reno, SantaCruz, Target, Vegas, VegasThresholds,
-    WindowRules,
+    AnyController, BackOff, Classic, Counting, Fixed, Reno, SantaCruz, Target, Vegas,
+    VegasThresholds, WindowRules,
 };
 use crate::loss::{self, AnyDetector, DupAck, EarlyRetransmit, Sack};
 use crate::recovery::{self, AnyRecovery};
@@ -133,8 +133,12 @@ impl SenderPolicy {
                 AnyController::other(SantaCruz::new(target, reno()))
             }
             Congestion::Reno | Congestion::SantaCruz(_) => AnyController::Reno(reno()),
-            Congestion::Vegas(thresholds) => AnyController::other(Vegas::new(initial, rules, thresholds)),
-            Congestion::Fixed(segments) => AnyController::other(Fixed::new(u32::from(segments) * smss)),
+            Congestion::Vegas(thresholds) => {
+                AnyController::other(Vegas::new(initial, rules, thresholds))
+            }
+            Congestion::Fixed(segments) => {
+                AnyController::other(Fixed::new(u32::from(segments) * smss))
+            }
         }
     }
 
@@ -158,7 +162,9 @@ impl SenderPolicy {
                 AnyDetector::Vegas(Box::new(loss::Vegas::new()))
             }
             (_, Feedback::Cumulative) => AnyDetector::DupAck(DupAck::default()),
-            (LossResponse::AckWindow, Feedback::AckWindow) => AnyDetector::AckWindow(loss::AckWindow),
+            (LossResponse::AckWindow, Feedback::AckWindow) => {
+                AnyDetector::AckWindow(loss::AckWindow)
+            }
             (LossResponse::Sack | LossResponse::AckWindow, _) => AnyDetector::Sack(Sack::RFC),
             (LossResponse::Sack1, _) => AnyDetector::Sack(Sack::COUNTING),
             _ => AnyDetector::DupAck(DupAck::default()),

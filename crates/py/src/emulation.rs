@@ -28,7 +28,8 @@ impl Emulation {
         let emulation = emulator::Emulation::new(&settings, own).map_err(|e| refusal(&e))?;
         let found = emulation.ends();
         let (four, six) = ([found.outside, found.inside], [found.outside_v6, found.inside_v6]);
-        let ends = [Some(four[0]), Some(four[1]), six[0], six[1]].map(|end| end.map(|end| end.to_string()));
+        let ends = [Some(four[0]), Some(four[1]), six[0], six[1]]
+            .map(|end| end.map(|end| end.to_string()));
         Ok(Self { emulation: Some(emulation), ends })
     }
 
@@ -54,9 +55,9 @@ impl Emulation {
         };
         let capture = capture
             .map(|(path, place, snap_len)| {
-                let place = place
-                    .parse()
-                    .map_err(|()| PyValueError::new_err((format!("no place `{place}`"), None::<String>)))?;
+                let place = place.parse().map_err(|()| {
+                    PyValueError::new_err((format!("no place `{place}`"), None::<String>))
+                })?;
                 Ok::<_, PyErr>(Capture { path, place, snap_len })
             })
             .transpose()?;

@@ -53,15 +53,18 @@ impl Fetch {
         body: Option<PathBuf>,
     ) -> PyResult<Self> {
         let parsed = |text: String| {
-            text.parse::<IpAddr>().map_err(|_| refusal(format!("`{text}` is not an IP address"), None))
+            text.parse::<IpAddr>()
+                .map_err(|_| refusal(format!("`{text}` is not an IP address"), None))
         };
         let asked = address.map(parsed).transpose()?;
-        let remote: SocketAddr =
-            remote.parse().map_err(|_| refusal(format!("`{remote}` is no address with a port"), None))?;
+        let remote: SocketAddr = remote
+            .parse()
+            .map_err(|_| refusal(format!("`{remote}` is no address with a port"), None))?;
         let mut config = StackConfig::new(Vec::new());
         config.mtu = mtu;
         config.senders = parsed_senders(&senders, alternate.as_deref())?;
-        config.tcp.rto = rto(duration("--rto-initial", rto_initial)?, duration("--rto-min", rto_min)?)?;
+        config.tcp.rto =
+            rto(duration("--rto-initial", rto_initial)?, duration("--rto-min", rto_min)?)?;
         let timeout = duration("--timeout", timeout)?;
         if timeout == Duration::ZERO {
             let text = "`--timeout 0s` leaves the server no time to answer".to_owned();
@@ -71,16 +74,20 @@ impl Fetch {
         let version = if remote.is_ipv4() { "IPv4" } else { "IPv6" };
         let of_version = |address: &&IpAddr| address.is_ipv4() == remote.is_ipv4();
         if let Some(address) = asked.filter(|address| !of_version(&address)) {
-            let text = format!("`--address {address}` cannot reach {}: it is not {version}", remote.ip());
+            let text =
+                format!("`--address {address}` cannot reach {}: it is not {version}", remote.ip());
             return Err(refusal(text, Some("name an address of the server's IP version")));
         }
         let body = body.map(File::create).transpose().map_err(|error| system_error(&error))?;
-        let (tun, addresses) = host::attach(asked.as_slice(), mtu, offload).map_err(|e| refused(&e))?;
+        let (tun, addresses) =
+            host::attach(asked.as_slice(), mtu, offload).map_err(|e| refused(&e))?;
         let local = addresses.iter().find(of_version).copied();
         let local = local.ok_or_else(|| refusal(format!("this machine has no {version}"), None))?;
         config.addresses = addresses;
-        let fetch = FetchConfig { local, remote, authority, target, requests, concurrency, timeout };
-        let driver = Driver::new(tun, config, Fetcher::new(fetch, body)).map_err(|e| refused(&e))?;
+        let fetch =
+            FetchConfig { local, remote, authority, target, requests, concurrency, timeout };
+        let driver =
+            Driver::new(tun, config, Fetcher::new(fetch, body)).map_err(|e| refused(&e))?;
         Ok(Self { driver, local, senders })
     }
 
@@ -169,12 +176,16 @@ impl Fetch {
         for fetched in found {
             status.push(fetched.status.map(u32::from));
         }
-        let sender =
-            |fetched: &Fetched| self.senders.get(usize::from(fetched.sender)).cloned().unwrap_or_default();
+        let sender = |fetched: &Fetched| {
+            self.senders.get(usize::from(fetched.sender)).cloned().unwrap_or_default()
+        };
         vec![
             ("connection", Column::U64(found.iter().map(|fetched| fetched.serial).collect())),
             ("sender", text_column(found.iter().map(sender))),
-            ("start_s", Column::F64(found.iter().map(|fetched| self.seconds(fetched.start)).collect())),
+            (
+                "start_s",
+                Column::F64(found.iter().map(|fetched| self.seconds(fetched.start)).collect()),
+            ),
             ("handshake_s", spans(&|fetched| fetched.connected)),
             ("first_byte_s", spans(&|fetched| fetched.first_byte)),
             ("completion_s", spans(&|fetched| Some(fetched.end))),

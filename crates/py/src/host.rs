@@ -63,19 +63,24 @@ impl Host {
     ) -> PyResult<Self> {
         let addresses = addresses
             .iter()
-            .map(|text| text.parse().map_err(|_| refusal(format!("`{text}` is not an IP address"), None)))
+            .map(|text| {
+                text.parse().map_err(|_| refusal(format!("`{text}` is not an IP address"), None))
+            })
             .collect::<PyResult<Vec<IpAddr>>>()?;
         let mut config = StackConfig::new(Vec::new());
         config.mtu = mtu;
         config.limits = Limits::of_connections(max_connections);
         config.senders = parsed_senders(&senders, alternate.as_deref())?;
         let senders = config.senders.all().iter().map(SenderPolicy::to_string).collect();
-        config.tcp.rto = rto(duration("--rto-initial", rto_initial)?, duration("--rto-min", rto_min)?)?;
+        config.tcp.rto =
+            rto(duration("--rto-initial", rto_initial)?, duration("--rto-min", rto_min)?)?;
         config.limits.lifetime = duration("--lifetime", lifetime)?;
         let idle = duration("--idle-timeout", idle_timeout)?;
         let connect = duration("--connect-timeout", connect_timeout)?;
         if connect == Duration::ZERO {
-            let text = format!("`--connect-timeout {connect_timeout}` leaves an upstream no time to answer");
+            let text = format!(
+                "`--connect-timeout {connect_timeout}` leaves an upstream no time to answer"
+            );
             return Err(refusal(text, Some("name a time such as `10s`")));
         }
         let service: Box<dyn Service + Send + Sync> = match (folder, upstream) {
@@ -83,16 +88,25 @@ impl Host {
                 let folder = Folder::open(&path).map_err(|error| {
                     let text = error.to_string();
                     let text = text.split(" (os error").next().unwrap_or_default().to_lowercase();
-                    refusal(format!("cannot serve `{}`: {text}", path.display()), Some("name a folder"))
+                    refusal(
+                        format!("cannot serve `{}`: {text}", path.display()),
+                        Some("name a folder"),
+                    )
                 })?;
                 // What is idle between two requests is for the server to end.
                 config.limits.idle = config.limits.idle.max(idle + Duration::from_secs(60));
-                Box::new(FileServer::new(folder, port, HttpLimits { idle, ..HttpLimits::default() }))
+                Box::new(FileServer::new(
+                    folder,
+                    port,
+                    HttpLimits { idle, ..HttpLimits::default() },
+                ))
             }
             (None, Some(upstream)) => {
                 let upstream = upstream
                     .iter()
-                    .map(|text| text.parse().map_err(|_| refusal(format!("`{text}` is no address"), None)))
+                    .map(|text| {
+                        text.parse().map_err(|_| refusal(format!("`{text}` is no address"), None))
+                    })
                     .collect::<PyResult<Vec<SocketAddr>>>()?;
                 config.limits.idle = idle;
                 Box::new(Proxy::new(port, upstream, connect).map_err(|e| refused(&e))?)
@@ -222,12 +236,15 @@ impl Host {
         let u64s = |of: &dyn Fn(&Record) -> u64| Column::U64(records.iter().map(of).collect());
         let u32s = |of: &dyn Fn(&Record) -> u32| Column::U32(records.iter().map(of).collect());
         let words = |of: &dyn Fn(&Record) -> String| text_column(records.iter().map(of));
-        let completion = |record: &Record| Some(record.last_acknowledged?.since(record.first_sent?));
+        let completion =
+            |record: &Record| Some(record.last_acknowledged?.since(record.first_sent?));
         vec![
             ("connection", u64s(&|record| record.serial)),
             (
                 "sender",
-                words(&|record| self.senders.get(usize::from(record.sender)).cloned().unwrap_or_default()),
+                words(&|record| {
+                    self.senders.get(usize::from(record.sender)).cloned().unwrap_or_default()
+                }),
             ),
             ("peer_address", words(&|record| record.tuple.remote.to_string())),
             ("peer_port", u32s(&|record| record.tuple.remote_port.into())),
@@ -271,8 +288,9 @@ pub(crate) fn parsed_senders(texts: &[String], alternate: Option<&str>) -> PyRes
         None | Some("connection") => Alternate::Connection,
         Some(text) => Alternate::Interval(duration("--alternate", text)?),
     };
-    Senders::alternating(policies, alternate)
-        .ok_or_else(|| refusal("senders alternate in turns of some length".to_owned(), Some("e.g. `10s`")))
+    Senders::alternating(policies, alternate).ok_or_else(|| {
+        refusal("senders alternate in turns of some length".to_owned(), Some("e.g. `10s`"))
+    })
 }
 
 /// RFC 6298's timer, with other times to begin with and at the least.

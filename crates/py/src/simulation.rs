@@ -45,14 +45,17 @@ impl Simulation {
             "sender" => SeenAt::Sender,
             "receiver" => SeenAt::Receiver,
             "both" => SeenAt::Both,
-            other => return Err(PyValueError::new_err((format!("no place `{other}`"), None::<String>))),
+            other => {
+                return Err(PyValueError::new_err((format!("no place `{other}`"), None::<String>)));
+            }
         };
         let file = BufWriter::new(File::create(path).map_err(|e| system_error(&e))?);
-        let capture =
-            Capture::new(file, &self.scenario, self.seed, place, snap_len).map_err(|e| match e {
+        let capture = Capture::new(file, &self.scenario, self.seed, place, snap_len).map_err(
+            |e| match e {
                 CaptureError::Write(error) => system_error(&error),
                 other => PyValueError::new_err((other.to_string(), other.hint())),
-            })?;
+            },
+        )?;
         capture.start(&mut self.run);
         self.capture = Some(capture);
         Ok(())

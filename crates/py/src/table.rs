@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, RecordBatchIterator, StringArray};
+use arrow_array::{
+    ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, RecordBatchIterator, StringArray,
+};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field, Schema};
 use pyo3::exceptions::PyRuntimeError;
@@ -23,13 +25,17 @@ impl Table {
         let mut fields = Vec::with_capacity(columns.len());
         let mut arrays = Vec::with_capacity(columns.len());
         for (name, column) in columns {
-            let nullable =
-                matches!(column, Column::NullableU32(_) | Column::NullableU64(_) | Column::NullableF64(_));
+            let nullable = matches!(
+                column,
+                Column::NullableU32(_) | Column::NullableU64(_) | Column::NullableF64(_)
+            );
             let array = array(column).map_err(|e| failure(&e))?;
             fields.push(Field::new(name, array.data_type().clone(), nullable));
             arrays.push(array);
         }
-        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map(Self).map_err(|e| failure(&e))
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+            .map(Self)
+            .map_err(|e| failure(&e))
     }
 }
 

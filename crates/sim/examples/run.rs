@@ -26,7 +26,8 @@ fn main() -> ExitCode {
 }
 
 fn run(path: &str, seed: u64) -> Result<String, String> {
-    let json = std::fs::read_to_string(path).map_err(|error| format!("cannot read `{path}`: {error}"))?;
+    let json =
+        std::fs::read_to_string(path).map_err(|error| format!("cannot read `{path}`: {error}"))?;
     let scenario = Scenario::from_json(&json).map_err(|error| error.to_string())?;
     let mut simulation = Simulation::new(&scenario, seed).map_err(|error| error.to_string())?;
     let mut flows = 0;

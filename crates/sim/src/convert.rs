@@ -15,7 +15,10 @@ pub(crate) fn seconds_at(at: Instant) -> f64 {
 }
 
 /// The nearest double.
-#[expect(clippy::cast_precision_loss, reason = "exact below 2^53, and above it the nearest double is meant")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact below 2^53, and above it the nearest double is meant"
+)]
 pub(crate) fn float(value: u64) -> f64 {
     value as f64
 }

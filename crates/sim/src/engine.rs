@@ -67,7 +67,8 @@ impl Simulation {
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Self, ScenarioError> {
         let plan = Plan::new(scenario)?;
         let link_names = names(plan.links.iter().map(|link| link.name.as_str()));
-        let endless = plan.workloads.iter().map(|workload| workload.demand.endless() as usize).sum();
+        let endless =
+            plan.workloads.iter().map(|workload| workload.demand.endless() as usize).sum();
         Ok(Self {
             world: World::new(plan, Seed(seed), &link_names),
             flows: Alive::with_room_for(endless),
@@ -367,7 +368,8 @@ impl Simulation {
     fn sample(&mut self) {
         let Some(plan) = &self.world.plan.samples else { return };
         let now = self.world.now;
-        let mut push = |object, quantity, value| self.world.recorded.sample(now, object, quantity, value);
+        let mut push =
+            |object, quantity, value| self.world.recorded.sample(now, object, quantity, value);
         for &link in &plan.links {
             let queue = self.world.network.queue(link, self.world.now);
             let object = Object::Link(u32::try_from(link).unwrap_or(u32::MAX));
@@ -432,8 +434,10 @@ impl Simulation {
 
     /// The places of the flows that have no row yet and shall have one, in order of their starting.
     fn unfinished(&self, wanted: impl Fn(&Flow) -> bool) -> Vec<usize> {
-        let counts = |flow: &Flow| self.world.plan.counts(flow.start.at) || flow.start.size().is_none();
-        let left = self.flows.places().filter(|(_, flow)| !flow.recorded && counts(flow) && wanted(flow));
+        let counts =
+            |flow: &Flow| self.world.plan.counts(flow.start.at) || flow.start.size().is_none();
+        let left =
+            self.flows.places().filter(|(_, flow)| !flow.recorded && counts(flow) && wanted(flow));
         let mut left: Vec<_> = left.map(|(place, flow)| (flow.serial, place)).collect();
         left.sort_unstable();
         left.into_iter().map(|(_, place)| place).collect()

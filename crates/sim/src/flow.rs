@@ -177,7 +177,8 @@ impl Flow {
     /// What a packet for the end that sends data needs beside that.
     pub(crate) const SENDING: Range<usize> = within(offset_of!(Self, sender), Connection::SENDING);
     /// What a packet for the end that receives them does.
-    pub(crate) const RECEIVING: Range<usize> = within(offset_of!(Self, receiver), Connection::RECEIVING);
+    pub(crate) const RECEIVING: Range<usize> =
+        within(offset_of!(Self, receiver), Connection::RECEIVING);
     /// What says when the flow next has something to do by itself.
     pub(crate) const DEADLINES: [Range<usize>; 2] = [
         within(offset_of!(Self, sender), Connection::DEADLINES),
@@ -285,7 +286,11 @@ impl Flow {
 
     /// How long the sender has waited for its timer by `now`: an unfinished flow may be at it.
     pub(crate) fn waited(&self, now: Instant) -> Duration {
-        if self.sender.unacknowledged() == 0 { self.waited } else { self.waited + now.since(self.active_at) }
+        if self.sender.unacknowledged() == 0 {
+            self.waited
+        } else {
+            self.waited + now.since(self.active_at)
+        }
     }
 
     /// Bytes that arrived in order.

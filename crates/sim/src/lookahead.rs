@@ -29,7 +29,9 @@ pub(crate) fn workloads(plan: &Plan) -> Vec<bool> {
 }
 
 fn suits(plan: &Plan, workload: &PlannedWorkload) -> bool {
-    let ([there], [back]) = (workload.forward.as_slice(), workload.back.as_slice()) else { return false };
+    let ([there], [back]) = (workload.forward.as_slice(), workload.back.as_slice()) else {
+        return false;
+    };
     let [data, answers] = [there, back].map(|&link| &plan.links[link].config);
     let opens = workload.handshake && workload.opener == Opener::Receiver;
     // At the timeouts of a handshake a receiver sends what may come before what it has answered ahead of time.
@@ -115,9 +117,19 @@ impl World {
         }
     }
 
-    #[expect(clippy::inline_always, reason = "the segment goes from registers to its place on the link")]
+    #[expect(
+        clippy::inline_always,
+        reason = "the segment goes from registers to its place on the link"
+    )]
     #[inline(always)]
-    fn send_answer(&mut self, at: Instant, hop: FirstHop, slot: usize, flow: &mut Flow, segment: Segment) {
+    fn send_answer(
+        &mut self,
+        at: Instant,
+        hop: FirstHop,
+        slot: usize,
+        flow: &mut Flow,
+        segment: Segment,
+    ) {
         let name = flow.name_packet();
         let outcome = self.network.send_ahead(at, hop.link, || hop.packet(slot, name, segment));
         flow.in_network += u32::from(outcome.is_accepted());

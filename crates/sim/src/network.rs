@@ -116,15 +116,25 @@ impl Network {
     /// How long after its first cell the last one of a packet comes, at the end of the link behind it.
     #[cold]
     fn lag(&self, packet: &Packet) -> Duration {
-        let behind = usize::from(packet.hop).checked_sub(1).and_then(|hop| self.path(packet.way).get(hop));
+        let behind =
+            usize::from(packet.hop).checked_sub(1).and_then(|hop| self.path(packet.way).get(hop));
         behind.map_or(Duration::ZERO, |&link| self.links[link as usize].lag(packet.bytes))
     }
 
     /// Puts a packet on this link, which is on its way. Returns what will become of it there. To a port its first cell comes
     /// now, and the last one after `lag`.
-    #[expect(clippy::inline_always, reason = "the packet goes from registers to its place on the link")]
+    #[expect(
+        clippy::inline_always,
+        reason = "the packet goes from registers to its place on the link"
+    )]
     #[inline(always)]
-    pub(crate) fn send(&mut self, now: Instant, number: u32, packet: Packet, lag: Duration) -> Outcome {
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        number: u32,
+        packet: Packet,
+        lag: Duration,
+    ) -> Outcome {
         let link = &mut self.links[number as usize];
         let was_idle = link.is_idle();
         let segment = &packet.segment;
@@ -158,7 +168,12 @@ impl Network {
 
     /// Offers so many bytes to this link, which is plain, and the only one of their way.
     #[inline]
-    pub(crate) fn accept(&mut self, now: Instant, number: u32, bytes: u32) -> Result<Accepted, Drop> {
+    pub(crate) fn accept(
+        &mut self,
+        now: Instant,
+        number: u32,
+        bytes: u32,
+    ) -> Result<Accepted, Drop> {
         self.links[number as usize].accept(now, Offered { bytes, ..Offered::default() })
     }
 
@@ -180,7 +195,12 @@ impl Network {
     /// The packet is made where it is needed, so that it goes from registers to its place on the link.
     #[expect(clippy::inline_always, reason = "see above")]
     #[inline(always)]
-    pub(crate) fn send_ahead(&mut self, at: Instant, number: u32, packet: impl Fn() -> Packet) -> Outcome {
+    pub(crate) fn send_ahead(
+        &mut self,
+        at: Instant,
+        number: u32,
+        packet: impl Fn() -> Packet,
+    ) -> Outcome {
         let link = &mut self.links[number as usize];
         if link.has_rate() {
             if at > self.warm_up {
@@ -240,7 +260,10 @@ impl Network {
     }
 
     /// Takes that packet off its link.
-    #[expect(clippy::inline_always, reason = "who has looked at the packet in its place needs no copy")]
+    #[expect(
+        clippy::inline_always,
+        reason = "who has looked at the packet in its place needs no copy"
+    )]
     #[inline(always)]
     pub(crate) fn deliver(&mut self) -> Option<Packet> {
         let (at, number) = self.deliveries.first();

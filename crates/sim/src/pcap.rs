@@ -83,9 +83,10 @@ impl CaptureError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Scenario(error) => error.hint().map(str::to_owned),
-            Self::SegmentsTooLong { .. } => {
-                Some(format!("an `mss` of {} is the largest that fits", u32::from(u16::MAX) - HEADERS))
-            }
+            Self::SegmentsTooLong { .. } => Some(format!(
+                "an `mss` of {} is the largest that fits",
+                u32::from(u16::MAX) - HEADERS
+            )),
             Self::TooManyNodes { .. } | Self::Write(_) => None,
         }
     }
@@ -165,7 +166,8 @@ impl<W: Write> Capture<W> {
             }
         }
         let addresses = Addresses::new(scenario, &plan)?;
-        let comment = format!("scenario `{}`, seed {seed}; times count from the start of the run", plan.name);
+        let comment =
+            format!("scenario `{}`, seed {seed}; times count from the start of the run", plan.name);
         let section = Section {
             application: Some(concat!("tcpsf ", env!("CARGO_PKG_VERSION"))),
             hardware: Some("simulated"),
@@ -183,7 +185,8 @@ impl<W: Write> Capture<W> {
             };
             addresses.is_seen(host, place).then(|| writer.interface(&interface)).transpose()
         };
-        let interfaces = addresses.hosts().enumerate().map(&mut interface).collect::<Result<_, _>>()?;
+        let interfaces =
+            addresses.hosts().enumerate().map(&mut interface).collect::<Result<_, _>>()?;
         writer.names(addresses.hosts())?;
         let routers = |way: &[usize]| u8::try_from(way.len().saturating_sub(1)).unwrap_or(u8::MAX);
         Ok(Self {
@@ -191,7 +194,11 @@ impl<W: Write> Capture<W> {
             place,
             snap_len: usize::try_from(snap_len).unwrap_or(usize::MAX),
             interfaces,
-            routers: plan.workloads.iter().map(|w| [routers(&w.forward), routers(&w.back)]).collect(),
+            routers: plan
+                .workloads
+                .iter()
+                .map(|w| [routers(&w.forward), routers(&w.back)])
+                .collect(),
             addresses,
             causes: Causes::new(&plan),
             stories: HashMap::new(),
@@ -244,7 +251,9 @@ impl<W: Write> Capture<W> {
             What::Dropped { packet, link, why } => {
                 self.dropped(flow, *packet, &self.causes.loss(entry.at, *link, *why));
             }
-            What::Marked { packet, link } => self.marked(flow, *packet, &self.causes.mark(entry.at, *link)),
+            What::Marked { packet, link } => {
+                self.marked(flow, *packet, &self.causes.mark(entry.at, *link))
+            }
             What::Over => {
                 self.stories.remove(&flow);
             }
@@ -274,7 +283,9 @@ impl<W: Write> Capture<W> {
     }
 
     fn arrived(&mut self, at: Instant, flow: u64, packet: u32) {
-        let Some(frame) = settled(&mut self.on_the_way, &mut self.frames, self.gone, (flow, packet)) else {
+        let Some(frame) =
+            settled(&mut self.on_the_way, &mut self.frames, self.gone, (flow, packet))
+        else {
             return;
         };
         let seen_leaving = self.place.is_at(frame.back);
@@ -294,7 +305,9 @@ impl<W: Write> Capture<W> {
     }
 
     fn dropped(&mut self, flow: u64, packet: u32, loss: &Loss) {
-        let Some(frame) = settled(&mut self.on_the_way, &mut self.frames, self.gone, (flow, packet)) else {
+        let Some(frame) =
+            settled(&mut self.on_the_way, &mut self.frames, self.gone, (flow, packet))
+        else {
             return;
         };
         let seen_leaving = self.place.is_at(frame.back);
@@ -331,8 +344,10 @@ impl<W: Write> Capture<W> {
     fn write(&mut self, frame: &Frame) -> io::Result<()> {
         let way = self.addresses.way(frame.flow, frame.workload, frame.back);
         let tcp = tcp::Repr::new(way.ports, frame.segment).map_err(io::Error::other)?;
-        let (source, destination) = (self.addresses.of(way.source), self.addresses.of(way.destination));
-        let mut ip = ipv4::Repr::new(source, destination, ipv4::TCP, tcp.len()).map_err(io::Error::other)?;
+        let (source, destination) =
+            (self.addresses.of(way.source), self.addresses.of(way.destination));
+        let mut ip =
+            ipv4::Repr::new(source, destination, ipv4::TCP, tcp.len()).map_err(io::Error::other)?;
         // Numbers the flow's packets, so that one that is seen twice is known again.
         ip.identification = u16::try_from(frame.packet & 0xffff).unwrap_or(0);
         ip.ecn = frame.segment.flags.ecn();

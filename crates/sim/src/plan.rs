@@ -76,8 +76,10 @@ impl Plan {
         root.key("warm_up").require(scenario.warm_up < scenario.duration, &problem)?;
         let mut links = links(scenario)?;
         let routes = routes(scenario)?;
-        root.key("workload").require(!scenario.workloads.is_empty(), "there must be at least one")?;
-        let workload_names: Vec<&str> = scenario.workloads.iter().map(|w| w.name.as_str()).collect();
+        root.key("workload")
+            .require(!scenario.workloads.is_empty(), "there must be at least one")?;
+        let workload_names: Vec<&str> =
+            scenario.workloads.iter().map(|w| w.name.as_str()).collect();
         check_names("workload", &workload_names)?;
         let mut senders = Vec::new();
         let workloads = (0..scenario.workloads.len())
@@ -90,7 +92,8 @@ impl Plan {
         let traced = traced.map(|(i, name)| trace.index(i).find(name, &workload_names, "workload"));
         let arrives_at_random =
             |workload: &PlannedWorkload| matches!(workload.demand, Demand::Poisson { .. });
-        let default_drain = if workloads.iter().any(arrives_at_random) { DRAIN } else { Duration::ZERO };
+        let default_drain =
+            if workloads.iter().any(arrives_at_random) { DRAIN } else { Duration::ZERO };
         Ok(Self {
             name: scenario.name.clone(),
             duration: scenario.duration,
@@ -151,7 +154,9 @@ impl PlannedLink {
 }
 
 fn links(scenario: &Scenario) -> Result<Vec<PlannedLink>, ScenarioError> {
-    Place::default().key("link").require(!scenario.links.is_empty(), "there must be at least one")?;
+    Place::default()
+        .key("link")
+        .require(!scenario.links.is_empty(), "there must be at least one")?;
     let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     check_names("link", &names)?;
     let plan = |(index, link): (usize, &crate::scenario::Link)| {
@@ -165,21 +170,26 @@ fn links(scenario: &Scenario) -> Result<Vec<PlannedLink>, ScenarioError> {
 }
 
 fn routes(scenario: &Scenario) -> Result<Routes, ScenarioError> {
-    let mut routes = Routes::new(scenario.links.iter().map(|link| (link.from.as_str(), link.to.as_str())));
+    let mut routes =
+        Routes::new(scenario.links.iter().map(|link| (link.from.as_str(), link.to.as_str())));
     let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     for (index, route) in scenario.routes.iter().enumerate() {
         let place = Place::element("route", index);
         let from = place.key("from").find(&route.from, routes.nodes(), "node")?;
         let to = place.key("to").find(&route.to, routes.nodes(), "node")?;
         let via = place.key("via");
-        let links = route.via.iter().enumerate().map(|(i, name)| via.index(i).find(name, &names, "link"));
+        let links =
+            route.via.iter().enumerate().map(|(i, name)| via.index(i).find(name, &names, "link"));
         let links = links.collect::<Result<Vec<_>, _>>()?;
         routes.set(from, to, links).map_err(|error| via.error(&error.to_string()))?;
     }
     Ok(routes)
 }
 
-fn samples(scenario: &Scenario, workloads: &[&str]) -> Result<Option<PlannedSamples>, ScenarioError> {
+fn samples(
+    scenario: &Scenario,
+    workloads: &[&str],
+) -> Result<Option<PlannedSamples>, ScenarioError> {
     let Some(samples) = &scenario.samples else { return Ok(None) };
     let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     let place = Place::default().key("samples");
@@ -212,7 +222,10 @@ fn first(names: &[&str], name: &str) -> usize {
     names.iter().position(|other| *other == name).unwrap_or(names.len())
 }
 
-fn check_streams(links: &[PlannedLink], workloads: &[PlannedWorkload]) -> Result<(), ScenarioError> {
+fn check_streams(
+    links: &[PlannedLink],
+    workloads: &[PlannedWorkload],
+) -> Result<(), ScenarioError> {
     let mut names: Vec<String> = links.iter().flat_map(PlannedLink::streams).collect();
     for workload in workloads {
         names.extend(workload.stream_names());

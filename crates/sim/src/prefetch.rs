@@ -1,6 +1,9 @@
 //! Memory asked for before it is needed.
 
-#![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "the instruction takes an address"))]
+#![cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "the instruction takes an address")
+)]
 
 use std::ops::Range;
 

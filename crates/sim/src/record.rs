@@ -11,8 +11,8 @@ use crate::flow::Flow;
 use crate::network::Packet;
 use crate::plan::Plan;
 use crate::tables::{
-    Cause, FlowRow, Flows, Names, Object, PacketEvent, PacketRow, Packets, Quantity, Recoveries, RecoveryRow,
-    SampleRow, Samples, names, span_s, time_s,
+    Cause, FlowRow, Flows, Names, Object, PacketEvent, PacketRow, Packets, Quantity, Recoveries,
+    RecoveryRow, SampleRow, Samples, names, span_s, time_s,
 };
 use crate::trace::Trace;
 
@@ -74,11 +74,14 @@ impl Recorded {
 
     /// The warm-up ends now: the counts of endless flows, which go on, start anew.
     pub(crate) fn end_warm_up<'a>(&mut self, now: Instant, flows: impl Iterator<Item = &'a Flow>) {
-        self.before =
-            flows.filter(|flow| flow.start.size().is_none()).map(|flow| flow_row(now, flow)).collect();
+        self.before = flows
+            .filter(|flow| flow.start.size().is_none())
+            .map(|flow| flow_row(now, flow))
+            .collect();
         self.before.sort_unstable_by_key(|before| before.flow);
         for before in &mut self.before {
-            before.received_bytes = self.received.remove(&before.flow).unwrap_or(before.received_bytes);
+            before.received_bytes =
+                self.received.remove(&before.flow).unwrap_or(before.received_bytes);
         }
     }
 
@@ -105,18 +108,36 @@ impl Recorded {
 
     /// Something other than accepting a packet as it is.
     #[inline]
-    pub(crate) fn link_did(&mut self, now: Instant, flow: &Flow, packet: &Packet, outcome: Outcome) {
+    pub(crate) fn link_did(
+        &mut self,
+        now: Instant,
+        flow: &Flow,
+        packet: &Packet,
+        outcome: Outcome,
+    ) {
         match outcome {
             Outcome::Accepted | Outcome::Pending => {}
             Outcome::Marked => self.packet(now, flow, packet, PacketEvent::Marked),
-            Outcome::Dropped(Drop::Buffer) => self.packet(now, flow, packet, PacketEvent::DroppedBuffer),
-            Outcome::Dropped(Drop::Early) => self.packet(now, flow, packet, PacketEvent::DroppedEarly),
-            Outcome::Dropped(Drop::Loss) => self.packet(now, flow, packet, PacketEvent::DroppedLoss),
+            Outcome::Dropped(Drop::Buffer) => {
+                self.packet(now, flow, packet, PacketEvent::DroppedBuffer)
+            }
+            Outcome::Dropped(Drop::Early) => {
+                self.packet(now, flow, packet, PacketEvent::DroppedEarly)
+            }
+            Outcome::Dropped(Drop::Loss) => {
+                self.packet(now, flow, packet, PacketEvent::DroppedLoss)
+            }
         }
     }
 
     #[inline]
-    pub(crate) fn packet(&mut self, now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) {
+    pub(crate) fn packet(
+        &mut self,
+        now: Instant,
+        flow: &Flow,
+        packet: &Packet,
+        event: PacketEvent,
+    ) {
         if self.tracing {
             self.traced_packet(now, flow, packet, event);
         }

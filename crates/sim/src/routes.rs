@@ -75,7 +75,12 @@ impl Routes {
     ///
     /// # Errors
     /// When `via` is no path from `from` to `to`, or the pair has a route already.
-    pub(crate) fn set(&mut self, from: usize, to: usize, via: Vec<usize>) -> Result<(), RouteError> {
+    pub(crate) fn set(
+        &mut self,
+        from: usize,
+        to: usize,
+        via: Vec<usize>,
+    ) -> Result<(), RouteError> {
         if via.is_empty() {
             return Err(RouteError::Empty);
         }
@@ -92,7 +97,10 @@ impl Routes {
             at = ends;
         }
         if at != to {
-            return Err(RouteError::End { ends: self.nodes[at].clone(), wanted: self.nodes[to].clone() });
+            return Err(RouteError::End {
+                ends: self.nodes[at].clone(),
+                wanted: self.nodes[to].clone(),
+            });
         }
         if self.explicit.insert((from, to), via).is_some() {
             return Err(RouteError::Duplicate);
@@ -147,7 +155,8 @@ mod tests {
 
     #[test]
     fn fewest_hops_then_order_of_links() {
-        let graph = Routes::new([("a", "b"), ("b", "d"), ("a", "c"), ("c", "d"), ("d", "a"), ("b", "d")]);
+        let graph =
+            Routes::new([("a", "b"), ("b", "d"), ("a", "c"), ("c", "d"), ("d", "a"), ("b", "d")]);
         let node = |name| graph.node(name).unwrap();
         assert_eq!(graph.path(node("a"), node("d")), Some(vec![0, 1]));
         assert_eq!(graph.path(node("c"), node("b")), Some(vec![3, 4, 0]));
@@ -166,7 +175,10 @@ mod tests {
             graph.set(d, a, vec![4, 1]).unwrap_err().to_string(),
             "link 1 of the route starts at `b`, but the packet is at `a`"
         );
-        assert_eq!(graph.set(d, a, vec![4, 0]).unwrap_err().to_string(), "ends at `b` instead of `a`");
+        assert_eq!(
+            graph.set(d, a, vec![4, 0]).unwrap_err().to_string(),
+            "ends at `b` instead of `a`"
+        );
         assert_eq!(graph.set(d, a, vec![4, 0, 1, 4]), Err(RouteError::Loop));
     }
 

@@ -68,7 +68,10 @@ impl SizeSampler {
         let mut sum = 0.0;
         for (i, &weight) in weights.iter().enumerate() {
             if !(weight >= 0.0 && weight.is_finite()) {
-                return Err(error(&format!("weights[{i}]"), &format!("{weight} is not zero or more")));
+                return Err(error(
+                    &format!("weights[{i}]"),
+                    &format!("{weight} is not zero or more"),
+                ));
             }
             sum += weight;
             cumulative.push(sum);
@@ -104,7 +107,10 @@ impl SizeSampler {
     pub fn pareto(mean: f64, shape: f64) -> Result<Self, SizeError> {
         plausible("pareto.mean", mean)?;
         if !(shape > 1.0 && shape.is_finite()) {
-            return Err(error("pareto.shape", &format!("{shape} is not above 1, so there is no mean")));
+            return Err(error(
+                "pareto.shape",
+                &format!("{shape} is not above 1, so there is no mean"),
+            ));
         }
         Ok(Self(Kind::Pareto { mean, shape }))
     }
@@ -134,7 +140,10 @@ impl SizeSampler {
             let key = format!("cdf[{i}]");
             in_bytes(&key, bytes)?;
             if !(0.0..=1.0).contains(&probability) {
-                return Err(error(&key, &format!("{probability} is not a probability from 0 to 1")));
+                return Err(error(
+                    &key,
+                    &format!("{probability} is not a probability from 0 to 1"),
+                ));
             }
             if bytes < before.0 || probability < before.1 {
                 return Err(error(&key, "goes back: sizes and probabilities must not decrease"));
@@ -162,7 +171,9 @@ impl SizeSampler {
             Kind::Pareto { mean, shape } => {
                 mean * (shape - 1.0) / shape * libm::pow(1.0 - uniform, -1.0 / shape)
             }
-            Kind::Lognormal { median, sigma } => median * libm::exp(sigma * normal_quantile(uniform)),
+            Kind::Lognormal { median, sigma } => {
+                median * libm::exp(sigma * normal_quantile(uniform))
+            }
             Kind::Cdf(points) => interpolate(points, uniform),
         };
         (whole(bytes.ceil()).max(1), None)
@@ -187,9 +198,9 @@ impl SizeSampler {
             Kind::Lognormal { median, sigma } => median * libm::exp(sigma * sigma / 2.0),
             Kind::Cdf(points) => {
                 let (first, probability) = points[0];
-                let steps = points
-                    .windows(2)
-                    .map(|pair| (pair[1].1 - pair[0].1) * (float(pair[0].0) + float(pair[1].0)) / 2.0);
+                let steps = points.windows(2).map(|pair| {
+                    (pair[1].1 - pair[0].1) * (float(pair[0].0) + float(pair[1].0)) / 2.0
+                });
                 float(first) * probability + steps.sum::<f64>()
             }
         }

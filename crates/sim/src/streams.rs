@@ -98,7 +98,9 @@ pub fn flow_identity(workload: &str, index: u64) -> u64 {
 }
 
 /// The first two of `names` that would share a stream.
-pub(crate) fn shared_stream<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<(&'a str, &'a str)> {
+pub(crate) fn shared_stream<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+) -> Option<(&'a str, &'a str)> {
     let mut hashes: Vec<(u64, &str)> = names.into_iter().map(|name| (fnv(name), name)).collect();
     hashes.sort_unstable();
     hashes.windows(2).find(|pair| pair[0].0 == pair[1].0).map(|pair| (pair[0].1, pair[1].1))
@@ -124,10 +126,18 @@ mod tests {
     }
 
     // A second implementation of the derivation and the generator gave the same values.
-    const GOLDEN_STREAM: [u64; 4] =
-        [0xc2b3_e2b1_22b7_b242, 0x4a1b_05f7_d719_8f8b, 0x4a0d_e72b_2fb2_77dc, 0xbc79_c1a7_3a6e_2674];
-    const GOLDEN_DRAWS: [u64; 4] =
-        [0xf199_849f_b67d_3fda, 0xcfee_635b_9166_d5fe, 0x6233_a472_1f34_edbf, 0x066b_d4dd_8b66_dace];
+    const GOLDEN_STREAM: [u64; 4] = [
+        0xc2b3_e2b1_22b7_b242,
+        0x4a1b_05f7_d719_8f8b,
+        0x4a0d_e72b_2fb2_77dc,
+        0xbc79_c1a7_3a6e_2674,
+    ];
+    const GOLDEN_DRAWS: [u64; 4] = [
+        0xf199_849f_b67d_3fda,
+        0xcfee_635b_9166_d5fe,
+        0x6233_a472_1f34_edbf,
+        0x066b_d4dd_8b66_dace,
+    ];
     const GOLDEN_UNIFORM: u64 = 0x3f96_46cc_ec1a_4fe0;
     const GOLDEN_EXPONENTIAL: u64 = 0x3fb0_e44f_2d23_1e4e;
 
@@ -147,14 +157,18 @@ mod tests {
         for seed in 0..4 {
             let mut stream = Seed(seed).stream("uniformity");
             let draws = Seed(seed).link_draws("uniformity");
-            let (mut by_stream, mut by_draw, mut by_below) = ([0u64; 256], [0u64; 256], [0u64; 256]);
+            let (mut by_stream, mut by_draw, mut by_below) =
+                ([0u64; 256], [0u64; 256], [0u64; 256]);
             for i in 0..65_536u64 {
-                by_stream[usize::try_from(crate::convert::whole(stream.uniform() * 256.0)).unwrap()] += 1;
+                by_stream
+                    [usize::try_from(crate::convert::whole(stream.uniform() * 256.0)).unwrap()] +=
+                    1;
                 by_below[usize::try_from(stream.below(256)).unwrap()] += 1;
                 by_draw[usize::try_from(draws.draw(i >> 4, i & 15) >> 56).unwrap()] += 1;
             }
             for cells in [by_stream, by_draw, by_below] {
-                let chi: f64 = cells.iter().map(|&n| (float(n) - 256.0) * (float(n) - 256.0) / 256.0).sum();
+                let chi: f64 =
+                    cells.iter().map(|&n| (float(n) - 256.0) * (float(n) - 256.0) / 256.0).sum();
                 assert!(chi < 347.0, "χ² = {chi}");
             }
         }
@@ -167,8 +181,9 @@ mod tests {
         let centred = |flow, serial| float(draws.draw(flow, serial) >> 11) / float(1 << 53) - 0.5;
         let n = 40_000u64;
         for (flows, serials) in [(1, 0), (0, 1), (1, 1)] {
-            let sum: f64 =
-                (0..n).map(|i| centred(i / 8, i % 8) * centred(i / 8 + flows, i % 8 + serials)).sum();
+            let sum: f64 = (0..n)
+                .map(|i| centred(i / 8, i % 8) * centred(i / 8 + flows, i % 8 + serials))
+                .sum();
             assert!(sum.abs() < 5.0 * (float(n) / 144.0).sqrt(), "{flows} {serials}: {sum}");
         }
     }

@@ -333,7 +333,8 @@ impl Cause {
 }
 
 impl PacketEvent {
-    const NAMES: [&str; 6] = ["sent", "arrived", "dropped-buffer", "dropped-loss", "dropped-early", "marked"];
+    const NAMES: [&str; 6] =
+        ["sent", "arrived", "dropped-buffer", "dropped-loss", "dropped-early", "marked"];
 
     /// The code in the column `event`.
     pub const fn code(self) -> u32 {

@@ -125,7 +125,10 @@ impl Timers {
     /// Goes on to the next slice that has anything, if this one has nothing left: then the first entry is among those that
     /// are due. `still_due` says when an entry is due by now, no earlier than it was; `None` when it is void. It is told of
     /// the one that it will be asked for as its fourth from there, too.
-    pub(crate) fn refill(&mut self, mut still_due: impl FnMut(&Timer, Option<&Timer>) -> Option<Instant>) {
+    pub(crate) fn refill(
+        &mut self,
+        mut still_due: impl FnMut(&Timer, Option<&Timer>) -> Option<Instant>,
+    ) {
         const AHEAD: usize = 4;
         while self.due.is_empty() {
             if self.waiting > 0 {
@@ -205,7 +208,14 @@ mod tests {
     /// How far ahead an entry lies: at once, in this slice, in the buckets, at their end, far behind them, never.
     fn any_distance() -> impl Strategy<Value = u64> {
         let end = SLICES << SLICE_BITS;
-        prop_oneof![0..3u64, 0..1u64 << SLICE_BITS, 0..end, end - 3..end + 3, end..20 * end, Just(u64::MAX)]
+        prop_oneof![
+            0..3u64,
+            0..1u64 << SLICE_BITS,
+            0..end,
+            end - 3..end + 3,
+            end..20 * end,
+            Just(u64::MAX)
+        ]
     }
 
     /// Fills up what is due, as a driver does before every look.

@@ -76,7 +76,8 @@ pub(crate) struct Trace {
 
 impl Trace {
     pub(crate) fn new(plan: &Plan) -> Self {
-        let ways = plan.workloads.iter().map(|workload| [workload.forward.clone(), workload.back.clone()]);
+        let ways =
+            plan.workloads.iter().map(|workload| [workload.forward.clone(), workload.back.clone()]);
         Self { entries: Vec::new(), ways: ways.collect() }
     }
 
@@ -125,7 +126,12 @@ impl Trace {
 
 fn started(flow: &Flow) -> Started {
     let start = &flow.start;
-    Started { workload: flow.workload, index: flow.index, size: start.size(), sender: start.sender as usize }
+    Started {
+        workload: flow.workload,
+        index: flow.index,
+        size: start.size(),
+        sender: start.sender as usize,
+    }
 }
 
 fn history(flow: &Flow, packet: &Packet) -> History {

@@ -127,7 +127,9 @@ impl Senders {
         let cumulative: Vec<_> = running.collect();
         let order = match workload.demand {
             Demand::Poisson { .. } => Order::Random(seed.stream(&workload.senders_stream())),
-            Demand::Greedy { .. } | Demand::Transfers { .. } => Order::InTurn(vec![0; cumulative.len()]),
+            Demand::Greedy { .. } | Demand::Transfers { .. } => {
+                Order::InTurn(vec![0; cumulative.len()])
+            }
         };
         Self { cumulative, order }
     }

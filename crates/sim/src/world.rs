@@ -63,7 +63,10 @@ impl FirstHop {
     }
 
     /// A packet of the flow in this place.
-    #[expect(clippy::inline_always, reason = "the packet goes from registers to its place on the link")]
+    #[expect(
+        clippy::inline_always,
+        reason = "the packet goes from registers to its place on the link"
+    )]
     #[inline(always)]
     pub(crate) fn packet(&self, slot: usize, name: PacketName, segment: Segment) -> Packet {
         let Self { at_last, way, .. } = *self;
@@ -155,7 +158,9 @@ impl World {
         loop {
             match end {
                 End::Sender if flow.is_ahead => self.send_and_tell(slot, flow),
-                End::Receiver if self.looks_ahead(flow.workload) => self.answer(self.now, slot, flow),
+                End::Receiver if self.looks_ahead(flow.workload) => {
+                    self.answer(self.now, slot, flow)
+                }
                 _ => self.send(slot, flow, end),
             }
             if !self.note_events(flow, end) {
@@ -222,7 +227,8 @@ impl World {
     /// and will have one.
     fn counts_recovery(&self, flow: &Flow, loss: &LossEvent) -> bool {
         let is_late = || loss.at > self.plan.end();
-        loss.at >= self.plan.warm_up && (!is_late() || self.plan.counts(flow.start.at) && !flow.recorded)
+        loss.at >= self.plan.warm_up
+            && (!is_late() || self.plan.counts(flow.start.at) && !flow.recorded)
     }
 
     /// Where what an end of a flow sends begins its way.
@@ -302,7 +308,8 @@ fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<Source> {
         .map(|((number, workload), looks_ahead)| {
             let mut endpoints = vec![None; plan.senders.len()];
             for choice in &workload.choices {
-                endpoints[choice.sender] = Some(Endpoints::new(workload, plan.senders[choice.sender]));
+                endpoints[choice.sender] =
+                    Some(Endpoints::new(workload, plan.senders[choice.sender]));
             }
             let jitter = workload.tcp.send_jitter;
             Source {
@@ -313,7 +320,8 @@ fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<Source> {
                 first_hops: [false, true]
                     .map(|back| FirstHop::new(workload, Way { workload: number, back }, network)),
                 looks_ahead,
-                jitter: (!jitter.is_zero()).then(|| (jitter, seed.stream(&workload.jitter_stream()))),
+                jitter: (!jitter.is_zero())
+                    .then(|| (jitter, seed.stream(&workload.jitter_stream()))),
             }
         })
         .collect()

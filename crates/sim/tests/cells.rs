@@ -10,7 +10,8 @@ use units::Duration;
 const PLAIN: &str = r#"{"cells": 1200}"#;
 const PPD: &str = r#"{"cells": 1200, "discard": {"policy": "ppd"}}"#;
 const EPD: &str = r#"{"cells": 1200, "discard": {"policy": "epd", "threshold": 0.7}}"#;
-const BPD: &str = r#"{"cells": 1200, "discard": {"policy": "bpd", "lower": 0.4, "upper": 0.9, "gap": 25}}"#;
+const BPD: &str =
+    r#"{"cells": 1200, "discard": {"policy": "bpd", "lower": 0.4, "upper": 0.9, "gap": 25}}"#;
 
 /// Topology B: five lines of 30 Mb/s.
 fn five(buffer: &str, duration: &str) -> Run {
@@ -36,7 +37,10 @@ fn books_balance_in_packets_and_in_cells() {
         // A datagram of 576 bytes is 13 cells; what was in the buffer at either end of the count may be in pieces.
         let useful = delivered - cell(&links.wasted_cells);
         assert!(useful.abs_diff(13 * links.delivered_packets[0]) <= 2 * 1200, "{buffer}");
-        assert_eq!(dropped > 0, links.dropped_buffer_packets[0] + links.dropped_early_packets[0] > 0);
+        assert_eq!(
+            dropped > 0,
+            links.dropped_buffer_packets[0] + links.dropped_early_packets[0] > 0
+        );
         assert_eq!(links.offered_cells.get(1), None);
         // 53 bytes of 5.653 µs: the line is busy with cells and nothing else.
         let busy = links.utilisation[0] * links.duration_s[0];
@@ -62,7 +66,8 @@ fn policies_are_ordered_as_in_the_paper() {
 #[test]
 fn a_port_may_lose_packets_on_its_line() {
     let mut scenario = switch(5, "30Mb/s", BPD, "2s");
-    scenario.links[0].loss = serde_json::from_str(r#"{"kind": "packet", "probability": 0.01}"#).unwrap();
+    scenario.links[0].loss =
+        serde_json::from_str(r#"{"kind": "packet", "probability": 0.01}"#).unwrap();
     let links = Run::new(&scenario, 1).links;
     let lost = links.dropped_loss_packets[0];
     assert!(lost > 50, "{lost}");
@@ -112,9 +117,13 @@ fn what_ports_cannot_do_is_refused() {
         let error = Scenario::from_json(&json).unwrap_err();
         format!("{error} | {}", error.hint().unwrap_or("-"))
     };
-    let first = |buffer: &str| format!(r#"{{"name": "a", "from": "s", "to": "m", "rate": "1Mb/s"{buffer}}}"#);
+    let first = |buffer: &str| {
+        format!(r#"{{"name": "a", "from": "s", "to": "m", "rate": "1Mb/s"{buffer}}}"#)
+    };
     let port = |more: &str| {
-        format!(r#"{{"name": "p", "from": "m", "to": "d", "rate": "1Mb/s", "buffer": {{"cells": 9{more}}}}}"#)
+        format!(
+            r#"{{"name": "p", "from": "m", "to": "d", "rate": "1Mb/s", "buffer": {{"cells": 9{more}}}}}"#
+        )
     };
     let both = |buffer: &str, more: &str| refused(&format!("{}, {}", first(buffer), port(more)));
     for (key, value) in [

@@ -11,7 +11,8 @@ const TAIL: &str = r#", "buffer": {"bytes": "150kB"}"#;
 const BALANCED: &str =
     r#", "buffer": {"bytes": "150kB", "balanced": {"lower": 0.4, "upper": 0.9, "gap": 25}}"#;
 const CODEL: &str = r#", "buffer": {"bytes": "150kB", "codel": {}}"#;
-const BPD: &str = r#"{"cells": 400, "discard": {"policy": "bpd", "lower": 0.4, "upper": 0.9, "gap": 20}}"#;
+const BPD: &str =
+    r#"{"cells": 400, "discard": {"policy": "bpd", "lower": 0.4, "upper": 0.9, "gap": 20}}"#;
 const PLAIN: &str = r#"{"cells": 400}"#;
 
 /// What the bottleneck dropped early, dropped for want of room, marked. Every link's books balance.
@@ -21,8 +22,9 @@ fn bottleneck(run: &Run) -> [u64; 3] {
         let packets = links.dropped_buffer_packets[row]
             + links.dropped_early_packets[row]
             + links.dropped_loss_packets[row];
-        let bytes =
-            links.dropped_buffer_bytes[row] + links.dropped_early_bytes[row] + links.dropped_loss_bytes[row];
+        let bytes = links.dropped_buffer_bytes[row]
+            + links.dropped_early_bytes[row]
+            + links.dropped_loss_bytes[row];
         let (held, delivered) = (links.held_packets[row], links.delivered_packets[row]);
         assert_eq!(links.offered_packets[row], delivered + packets + held);
         let (held, delivered) = (links.held_bytes[row], links.delivered_bytes[row]);
@@ -43,12 +45,19 @@ fn with_ecn(mut scenario: Scenario) -> Scenario {
 /// §4 of the paper, with packets: spaced losses are repaired without a timeout.
 #[test]
 fn balanced_discard_spaces_losses() {
-    let run = |more| Run::new(&switch(5, "30Mb/s", &format!(r#"{{"packets": 100{more}}}"#), "20s"), 1);
-    let (tail, balanced) = (run(""), run(r#", "balanced": {"lower": 0.4, "upper": 0.9, "gap": 25}"#));
+    let run =
+        |more| Run::new(&switch(5, "30Mb/s", &format!(r#"{{"packets": 100{more}}}"#), "20s"), 1);
+    let (tail, balanced) =
+        (run(""), run(r#", "balanced": {"lower": 0.4, "upper": 0.9, "gap": 25}"#));
     let [early, full, marked] = bottleneck(&balanced);
     assert!(early > 1000 && marked == 0, "{early} early, {full} for want of room, {marked} marked");
     assert_eq!(bottleneck(&tail)[0], 0);
-    assert!(timeouts(&balanced) * 4 < timeouts(&tail), "{} and {}", timeouts(&balanced), timeouts(&tail));
+    assert!(
+        timeouts(&balanced) * 4 < timeouts(&tail),
+        "{} and {}",
+        timeouts(&balanced),
+        timeouts(&tail)
+    );
     assert!(balanced.links.utilisation[0] > tail.links.utilisation[0]);
 }
 
@@ -70,9 +79,13 @@ fn controlled_delay_marks_what_is_ecn_capable() {
     let workloads = greedy(CLASSIC, 10);
     let ecn = Run::new(&with_ecn(network("60s", CODEL, &workloads)), 2);
     let [early, full, marks] = bottleneck(&ecn);
-    assert!(marks > 100 && early * 10 < marks, "{marks} marked, {early} dropped, {full} for want of room");
-    let reductions =
-        (0..ecn.recoveries.len()).filter(|&row| ecn.recoveries.cause.get(row) == Some("ecn")).count() as u64;
+    assert!(
+        marks > 100 && early * 10 < marks,
+        "{marks} marked, {early} dropped, {full} for want of room"
+    );
+    let reductions = (0..ecn.recoveries.len())
+        .filter(|&row| ecn.recoveries.cause.get(row) == Some("ecn"))
+        .count() as u64;
     assert!(reductions > 50 && reductions <= marks, "{reductions} reductions");
     let off = CODEL.replace("{}", r#"{"ecn": false}"#);
     assert_eq!(bottleneck(&Run::new(&with_ecn(network("60s", &off, &workloads)), 2))[2], 0);
@@ -82,7 +95,8 @@ fn controlled_delay_marks_what_is_ecn_capable() {
 #[test]
 fn every_packet_meets_one_fate() {
     let workloads = [web(FIXED, 0.4), greedy(CLASSIC, 5)].join(",");
-    let lossy = |buffer: &str| format!(r#"{buffer}, "loss": {{"kind": "packet", "probability": 0.01}}"#);
+    let lossy =
+        |buffer: &str| format!(r#"{buffer}, "loss": {{"kind": "packet", "probability": 0.01}}"#);
     let mut scenarios: Vec<Scenario> = [BALANCED.to_owned(), lossy(CODEL), CODEL.to_owned()]
         .iter()
         .map(|buffer| network("20s", buffer, &workloads))
@@ -100,7 +114,8 @@ fn every_packet_meets_one_fate() {
         let mut fates: HashMap<(u64, u32), u32> = HashMap::new();
         let mut dropped = 0;
         for row in 0..packets.len() {
-            let (packet, event) = ((packets.flow[row], packets.packet[row]), packets.event.get(row).unwrap());
+            let (packet, event) =
+                ((packets.flow[row], packets.packet[row]), packets.event.get(row).unwrap());
             let fates = match event {
                 "sent" => fates.insert(packet, 0).map_or(0, |_| 99),
                 "marked" => fates[&packet],
@@ -116,8 +131,11 @@ fn every_packet_meets_one_fate() {
         let open = fates.values().filter(|&&fates| fates == 0).count() as u64;
         let sum = |column: &[u64]| column.iter().sum::<u64>();
         assert_eq!(open, sum(&links.held_packets));
-        let in_books =
-            [&links.dropped_buffer_packets, &links.dropped_early_packets, &links.dropped_loss_packets];
+        let in_books = [
+            &links.dropped_buffer_packets,
+            &links.dropped_early_packets,
+            &links.dropped_loss_packets,
+        ];
         assert_eq!(dropped, in_books.map(|column| sum(column)).iter().sum::<u64>());
         assert!(dropped > 20, "{dropped} dropped");
     }

@@ -48,8 +48,9 @@ fn what_ended_before_has_the_same_rows_in_the_same_order() {
     for sender in [CLASSIC, FIXED, VARIABLE] {
         let cut = Run::new(&scenario(sender, Some(Duration::ZERO)), 3);
         let drained = Run::new(&scenario(sender, None), 3);
-        let ended =
-            |run: &Run| rows(&run.flows, |at| end_s(&run.flows, at).is_some_and(|end| end <= SECONDS));
+        let ended = |run: &Run| {
+            rows(&run.flows, |at| end_s(&run.flows, at).is_some_and(|end| end <= SECONDS))
+        };
         assert!(ended(&cut).len() > 1000);
         assert_eq!(ended(&cut), ended(&drained));
         assert_eq!(cut.links.digest(), drained.links.digest());
@@ -57,7 +58,8 @@ fn what_ended_before_has_the_same_rows_in_the_same_order() {
         assert_eq!(endless(&cut).len(), 10);
         assert_eq!(endless(&cut), endless(&drained));
         let early = |recoveries: &Recoveries| -> Vec<(f64, u64)> {
-            let rows = recoveries.time_s.iter().zip(&recoveries.flow).map(|(&time, &flow)| (time, flow));
+            let rows =
+                recoveries.time_s.iter().zip(&recoveries.flow).map(|(&time, &flow)| (time, flow));
             rows.filter(|&(time, _)| time <= SECONDS).collect()
         };
         assert!(early(&cut.recoveries).len() > 20);
@@ -73,10 +75,14 @@ fn what_ends_later_has_the_rows_of_a_longer_run() {
     longer.duration = Duration::from_secs(300);
     let longer = Run::new(&longer, 4);
     let counted = |run: &Run| {
-        let finite = |at: usize| run.flows.size_bytes.get(at).is_some() && run.flows.start_s[at] < SECONDS;
+        let finite =
+            |at: usize| run.flows.size_bytes.get(at).is_some() && run.flows.start_s[at] < SECONDS;
         rows(&run.flows, finite)
     };
-    assert!(rows(&drained.flows, |at| end_s(&drained.flows, at).is_some_and(|end| end > SECONDS)).len() > 5);
+    assert!(
+        rows(&drained.flows, |at| end_s(&drained.flows, at).is_some_and(|end| end > SECONDS)).len()
+            > 5
+    );
     assert_eq!(counted(&drained), counted(&longer));
     assert!((0..drained.flows.len()).all(|at| drained.flows.start_s[at] < SECONDS));
 }
@@ -88,8 +94,8 @@ fn at_the_limit_flows_are_recorded_without_a_time() {
     while simulation.advance(1000) == Status::Running {}
     assert_eq!(simulation.now(), units::Instant::ZERO + Duration::from_millis(30_500));
     let flows = simulation.take_flows();
-    let unfinished =
-        (0..flows.len()).filter(|&at| flows.size_bytes.get(at).is_some() && end_s(&flows, at).is_none());
+    let unfinished = (0..flows.len())
+        .filter(|&at| flows.size_bytes.get(at).is_some() && end_s(&flows, at).is_none());
     assert!(unfinished.count() > 0);
     assert!((0..flows.len()).all(|at| flows.start_s[at] < SECONDS));
 }

@@ -25,9 +25,13 @@ fn bottleneck(run: &Run) -> [u64; 3] {
             + links.dropped_loss_packets[row];
         let balance = links.delivered_packets[row] + gone + links.held_packets[row];
         assert_eq!(links.offered_packets[row], balance);
-        let gone =
-            links.dropped_buffer_bytes[row] + links.dropped_early_bytes[row] + links.dropped_loss_bytes[row];
-        assert_eq!(links.offered_bytes[row], links.delivered_bytes[row] + gone + links.held_bytes[row]);
+        let gone = links.dropped_buffer_bytes[row]
+            + links.dropped_early_bytes[row]
+            + links.dropped_loss_bytes[row];
+        assert_eq!(
+            links.offered_bytes[row],
+            links.delivered_bytes[row] + gone + links.held_bytes[row]
+        );
     }
     [links.dropped_early_packets[0], links.dropped_buffer_packets[0], links.marked_packets[0]]
 }
@@ -64,7 +68,10 @@ fn ecn_takes_marks_in_the_place_of_drops() {
         assert!(early <= u64::from(again), "{sender}: {early} dropped, {again} sent again");
         assert!(marks > 1000, "{sender}: {marks} marked");
         let reductions = causes(&marked, "ecn");
-        assert!(reductions > 100 && reductions as u64 <= marks, "{sender}: {reductions} reductions");
+        assert!(
+            reductions > 100 && reductions as u64 <= marks,
+            "{sender}: {reductions} reductions"
+        );
         let resent = |run: &Run| run.flows.retransmitted_bytes.iter().sum::<u64>();
         assert!(resent(&marked) < resent(&dropped) / 2, "{sender}");
         assert!(marked.links.utilisation[0] > 0.9);

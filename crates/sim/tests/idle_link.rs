@@ -73,7 +73,8 @@ fn variable_size(step: u32) -> u64 {
 
 #[test]
 fn completion_times_are_exact_to_the_nanosecond() {
-    for (name, rule) in [(CLASSIC, Rule::Classic), (FIXED, Rule::Fixed), (VARIABLE, Rule::Variable)] {
+    for (name, rule) in [(CLASSIC, Rule::Classic), (FIXED, Rule::Fixed), (VARIABLE, Rule::Variable)]
+    {
         let workload = format!(
             r#"{{"name": "one", "kind": "transfers", "from": "servers", "to": "clients", "sizes": {CLASSES:?},
                 "start": "0s", "spacing": "100s", "sender": "{name}"}}"#
@@ -82,7 +83,8 @@ fn completion_times_are_exact_to_the_nanosecond() {
         assert_eq!(run.flows.len(), CLASSES.len());
         for (row, &size) in CLASSES.iter().enumerate() {
             let (arrived, acknowledged) = arithmetic(&rule, size);
-            let seconds = |nanos: u64| Some(sim::tables::span_s(units::Duration::from_nanos(nanos)));
+            let seconds =
+                |nanos: u64| Some(sim::tables::span_s(units::Duration::from_nanos(nanos)));
             assert_eq!(
                 run.flows.receiver_s.get(row),
                 seconds(arrived),

@@ -12,8 +12,9 @@ const SIZE: u64 = 40_000;
 /// RFC 6582 §3.2, step 2. Where a loss window is four segments, three of them are sent again for nothing.
 #[test]
 fn one_loss_is_one_recovery() {
-    for sender in
-        STACKS.iter().flat_map(|stack| FRAMINGS.map(|framing| format!("{stack} / {framing} / iw=1")))
+    for sender in STACKS
+        .iter()
+        .flat_map(|stack| FRAMINGS.map(|framing| format!("{stack} / {framing} / iw=1")))
     {
         let transfer = format!(
             r#"{{"name": "one", "kind": "transfers", "from": "servers", "to": "clients", "sizes": [{SIZE}],
@@ -25,7 +26,10 @@ fn one_loss_is_one_recovery() {
             let flows = Run::new(&network("100s", &loss, &transfer), 1).flows;
             assert_eq!(flows.len(), 1);
             let recoveries = (flows.fast_retransmits[0], flows.timeouts[0]);
-            assert!(matches!(recoveries, (1, 0) | (0, 1)), "{sender}, packet {lost}: {recoveries:?}");
+            assert!(
+                matches!(recoveries, (1, 0) | (0, 1)),
+                "{sender}, packet {lost}: {recoveries:?}"
+            );
             assert!(flows.sender_s.get(0).is_some(), "{sender}, packet {lost}: never done");
         }
     }

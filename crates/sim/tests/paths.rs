@@ -5,7 +5,8 @@ mod common;
 use common::{CLASSIC, FIXED, Run, greedy, network, web};
 
 const BUFFER: &str = r#", "buffer": {"bytes": "150kB"}"#;
-const RED: &str = r#", "buffer": {"bytes": "150kB", "red": {"min_bytes": "20kB", "max_bytes": "90kB"}}"#;
+const RED: &str =
+    r#", "buffer": {"bytes": "150kB", "red": {"min_bytes": "20kB", "max_bytes": "90kB"}}"#;
 const CODEL: &str = r#", "buffer": {"bytes": "150kB", "codel": {}}"#;
 
 fn run(link: &str, seed: u64) -> Run {
@@ -26,7 +27,11 @@ fn a_path_that_never_does_anything_changes_nothing() {
             r#", "delay_changes": [{"at": "0s", "delay": "50ms"}, {"at": "9s", "delay": "50ms"}]"#,
             r#", "delay_changes": [{"at": "21s", "delay": "1ms"}]"#,
         ] {
-            assert_eq!(run(&format!("{buffer}{path}"), 3).digest(), plain.digest(), "{buffer}{path}");
+            assert_eq!(
+                run(&format!("{buffer}{path}"), 3).digest(),
+                plain.digest(),
+                "{buffer}{path}"
+            );
         }
     }
 }
@@ -34,7 +39,8 @@ fn a_path_that_never_does_anything_changes_nothing() {
 #[test]
 fn packets_that_are_overtaken_make_a_sender_resend_what_was_not_lost() {
     let reordering = |buffer: &str, probability: f64| {
-        let link = format!(r#"{buffer}, "reorder": {{"probability": {probability}, "by": "20ms"}}"#);
+        let link =
+            format!(r#"{buffer}, "reorder": {{"probability": {probability}, "by": "20ms"}}"#);
         let made = run(&link, 5);
         assert_eq!(made.digest(), run(&link, 5).digest());
         let links = &made.links;
@@ -61,8 +67,9 @@ fn a_window_of_one_turns_at_the_delay_that_there_is() {
     let (short, long) = (1.0 / 0.101_232, 1.0 / 0.301_232);
     let plain = segments("");
     let longer = segments(r#", "delay_changes": [{"at": "5s", "delay": "250ms"}]"#);
-    let back =
-        segments(r#", "delay_changes": [{"at": "5s", "delay": "250ms"}, {"at": "10s", "delay": "50ms"}]"#);
+    let back = segments(
+        r#", "delay_changes": [{"at": "5s", "delay": "250ms"}, {"at": "10s", "delay": "50ms"}]"#,
+    );
     assert!((plain - longer - 15.0 * (short - long)).abs() < 3.0, "{plain} and {longer}");
     assert!((plain - back - 5.0 * (short - long)).abs() < 3.0, "{plain} and {back}");
 }

@@ -41,7 +41,11 @@ impl Run {
         let scenario = Scenario::from_json(&json).unwrap();
         let mut simulation = Simulation::new(&scenario, seed).unwrap();
         while simulation.advance(100_000) == Status::Running {}
-        Self { flows: simulation.take_flows(), links: simulation.links(), samples: simulation.take_samples() }
+        Self {
+            flows: simulation.take_flows(),
+            links: simulation.links(),
+            samples: simulation.take_samples(),
+        }
     }
 
     /// Packets through the bottleneck; the link has time for 1875.
@@ -53,9 +57,11 @@ impl Run {
     fn since(&self, second: f64, quantity: Quantity) -> Vec<f64> {
         let all = &self.samples;
         let rows = 0..all.time_s.len();
-        rows.filter(|&row| all.quantity.codes()[row] == quantity.code() && all.time_s[row] >= second)
-            .map(|row| all.value[row])
-            .collect()
+        rows.filter(|&row| {
+            all.quantity.codes()[row] == quantity.code() && all.time_s[row] >= second
+        })
+        .map(|row| all.value[row])
+        .collect()
     }
 }
 
@@ -68,7 +74,9 @@ fn the_window_settles_at_the_operating_point() {
     assert!(run.delivered() > 1875 * 9 / 10, "{}", run.delivered());
     let cwnd = run.since(2.0, Quantity::CwndBytes);
     let segments = |n: u32| f64::from(n * PAYLOAD);
-    assert!(cwnd.len() > 700 && cwnd.iter().all(|&cwnd| (segments(16)..=segments(20)).contains(&cwnd)));
+    assert!(
+        cwnd.len() > 700 && cwnd.iter().all(|&cwnd| (segments(16)..=segments(20)).contains(&cwnd))
+    );
     let queue = run.since(2.0, Quantity::QueuePackets);
     let mean = queue.iter().sum::<f64>() / f64::from(u32::try_from(queue.len()).unwrap());
     assert!((2.0..3.5).contains(&mean), "{mean}");
@@ -95,16 +103,17 @@ fn a_window_that_is_held_stands_still() {
 #[test]
 fn lost_acknowledgments_cost_less_than_who_counts_them() {
     let lossy = r#", "loss": {"kind": "packet", "probability": 0.4}"#;
-    let [santa_cruz, sack] = ["santa-cruz(n=3) / full / iw=2", "reno+sack / full / iw=2"].map(|sender| {
-        let [whole, lost] = ["", lossy].map(|back| {
-            let runs = (1..=10).map(|seed| Run::with_seed(sender, "", back, seed));
-            runs.fold((0, 0), |(delivered, dropped), run| {
-                (delivered + run.delivered(), dropped + run.links.dropped_loss_packets[3])
-            })
+    let [santa_cruz, sack] =
+        ["santa-cruz(n=3) / full / iw=2", "reno+sack / full / iw=2"].map(|sender| {
+            let [whole, lost] = ["", lossy].map(|back| {
+                let runs = (1..=10).map(|seed| Run::with_seed(sender, "", back, seed));
+                runs.fold((0, 0), |(delivered, dropped), run| {
+                    (delivered + run.delivered(), dropped + run.links.dropped_loss_packets[3])
+                })
+            });
+            assert!(lost.1 > 3000 && whole.1 == 0, "{} {}", lost.1, whole.1);
+            lost.0 * 1000 / whole.0
         });
-        assert!(lost.1 > 3000 && whole.1 == 0, "{} {}", lost.1, whole.1);
-        lost.0 * 1000 / whole.0
-    });
     assert!(santa_cruz > sack && santa_cruz > 750, "{santa_cruz} {sack} thousandths");
 }
 
@@ -133,7 +142,9 @@ fn delays_are_told_apart_by_direction() {
     for found in [mean(Quantity::WaitingPackets), mean(Quantity::ForwardDelay) / 0.005_333] {
         assert!((found - queue).abs() < 1.0, "{found} {queue}");
     }
-    assert!(Run::new("reno+sack / full / iw=2", "", "").since(0.0, Quantity::ForwardDelay).is_empty());
+    assert!(
+        Run::new("reno+sack / full / iw=2", "", "").since(0.0, Quantity::ForwardDelay).is_empty()
+    );
 }
 
 /// Section 3.2.3: a lost copy is sent again without the timer, which SACK can't.
@@ -141,20 +152,22 @@ fn delays_are_told_apart_by_direction() {
 fn lost_copies_need_no_timer() {
     let lossy = r#", "loss": {"kind": "packet", "probability": 0.15}"#;
     // Data packets through the bottleneck, segments sent again and timeouts, over ten runs of ten seconds.
-    let [santa_cruz, ack_window, sack] =
-        ["santa-cruz(n=3) / full / iw=2", "reno+ackwindow / full / iw=2", "reno+sack / full / iw=2"].map(
-            |sender| {
-                (1..=10).fold((0, 0, 0), |(delivered, resent, timeouts), seed| {
-                    let run = Run::with_seed(sender, lossy, "", seed);
-                    let flow = &run.flows;
-                    (
-                        delivered + run.delivered(),
-                        resent + flow.retransmitted_segments[0],
-                        timeouts + flow.timeouts[0],
-                    )
-                })
-            },
-        );
+    let [santa_cruz, ack_window, sack] = [
+        "santa-cruz(n=3) / full / iw=2",
+        "reno+ackwindow / full / iw=2",
+        "reno+sack / full / iw=2",
+    ]
+    .map(|sender| {
+        (1..=10).fold((0, 0, 0), |(delivered, resent, timeouts), seed| {
+            let run = Run::with_seed(sender, lossy, "", seed);
+            let flow = &run.flows;
+            (
+                delivered + run.delivered(),
+                resent + flow.retransmitted_segments[0],
+                timeouts + flow.timeouts[0],
+            )
+        })
+    });
     for (delivered, resent, timeouts) in [santa_cruz, ack_window] {
         // About one copy in seven is lost, too.
         assert!(resent > 200, "{resent}");

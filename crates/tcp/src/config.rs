@@ -7,7 +7,10 @@ use units::Duration;
 use wire::{Mss, SantaCruz, WindowScale};
 
 /// The parameters of a connection. Many connections share one.
-#[expect(clippy::struct_excessive_bools, reason = "independent switches, each an option of TCP with a name")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent switches, each an option of TCP with a name"
+)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// How to send.
@@ -142,7 +145,11 @@ impl KeepAlive {
     /// every `interval`, `count` times in all, before it is given up. No single answer that is missing means anything.
     /// `None` if any of the three is zero.
     pub fn new(idle: Duration, interval: Duration, count: u8) -> Option<Self> {
-        (!idle.is_zero() && !interval.is_zero() && count > 0).then_some(Self { idle, interval, count })
+        (!idle.is_zero() && !interval.is_zero() && count > 0).then_some(Self {
+            idle,
+            interval,
+            count,
+        })
     }
 }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use policy::Feedback;
 use policy::congestion::PathDelays;
 use units::{Duration, Instant};
-use wire::{Control, Flags, Mss, Options, Segment, SeqNum, Timestamps, UnscaledWindow, WindowScale};
+use wire::{
+    Control, Flags, Mss, Options, Segment, SeqNum, Timestamps, UnscaledWindow, WindowScale,
+};
 
 use crate::config::{Config, Negotiated};
 use crate::event::{CallError, CloseReason, Event, Events};
@@ -234,7 +236,8 @@ impl Connection {
     /// # Errors
     /// When there is nothing to close.
     pub fn close(&mut self) -> Result<(), CallError> {
-        let opening = self.state == State::SynReceived || self.state == State::SynSent && self.snd.has_data();
+        let opening =
+            self.state == State::SynReceived || self.state == State::SynSent && self.snd.has_data();
         if opening {
             // RFC 9293 §3.10.4, SYN-RECEIVED: the FIN waits until the connection is open. Unlike there, it waits
             // without queued data too, for it can't leave before the SYN is acknowledged; and in SYN-SENT queued
@@ -242,8 +245,10 @@ impl Connection {
             self.snd.close();
             return Ok(());
         }
-        let next =
-            self.state.closed_by_user().ok_or(CallError::State { call: "close", state: self.state })?;
+        let next = self
+            .state
+            .closed_by_user()
+            .ok_or(CallError::State { call: "close", state: self.state })?;
         self.state = next;
         if next == State::Closed {
             self.over(CloseReason::Finished);
@@ -507,7 +512,11 @@ impl Connection {
             window_scale: (config.window_scaling && (!answers || self.rcv.peer_scales()))
                 .then_some(self.negotiated.receive_scale),
             // Who opens offers both; who answers chooses.
-            sack_permitted: if answers { self.negotiated.feedback == Feedback::Sack } else { config.sack },
+            sack_permitted: if answers {
+                self.negotiated.feedback == Feedback::Sack
+            } else {
+                config.sack
+            },
             santa_cruz_permitted: self.negotiated.speaks_santa_cruz(),
             timestamps: self.negotiated.timestamps.then(|| {
                 let stamps = self.timestamps(now);
@@ -524,7 +533,15 @@ impl Connection {
             Flags::NONE.with(Flags::ECE, config.ecn).with(Flags::CWR, config.ecn)
         };
         let ack = answers.then(|| self.rcv.acknowledge(&mut self.timers.delayed_ack));
-        Segment { seq: self.snd.iss, ack, control: Control::Syn, flags, window, payload_len: 0, options }
+        Segment {
+            seq: self.snd.iss,
+            ack,
+            control: Control::Syn,
+            flags,
+            window,
+            payload_len: 0,
+            options,
+        }
     }
 }
 

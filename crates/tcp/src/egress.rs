@@ -87,7 +87,8 @@ impl Connection {
     fn pure_ack(&mut self, now: Instant) -> Segment {
         let asks = self.guard.is_some() && self.take_keep_alive();
         // RFC 9293 §3.8.4: what lies before the peer's window must be answered.
-        let mut segment = self.segment(now, self.snd.pure_seq() - u32::from(asks), 0, Control::None);
+        let mut segment =
+            self.segment(now, self.snd.pure_seq() - u32::from(asks), 0, Control::None);
         if self.rcv.has_reports() {
             // 40 bytes of options hold three blocks beside the timestamps, four without.
             let room = if self.negotiated.timestamps { 3 } else { 4 };
@@ -229,13 +230,17 @@ impl Connection {
         // A full-sized segment is cut anew when the window has become small (draft §6).
         let limit = self.snd.mss_c();
         let fin = |len: u32| u32::from(self.snd.fin && seq + len == self.snd.data_end);
-        let len = if self.snd.cuts_anew() { self.snd.board.lost_run(limit + fin(limit)) } else { len };
+        let len =
+            if self.snd.cuts_anew() { self.snd.board.lost_run(limit + fin(limit)) } else { len };
         let len = len.min(limit + fin(limit));
         Piece { seq, len, small: false, new: false }
     }
 
     /// What the windows let out at SND.NXT: new data, or what a timeout made be sent again.
-    #[expect(clippy::inline_always, reason = "5 % of all instructions where most packets are new data")]
+    #[expect(
+        clippy::inline_always,
+        reason = "5 % of all instructions where most packets are new data"
+    )]
     #[inline(always)]
     fn fresh_piece(&mut self, now: Instant) -> Option<Piece> {
         let snd = &self.snd;

@@ -94,7 +94,8 @@ impl Guard {
         /// A path of tunnels in tunnels has so many narrow places, one behind the other.
         const MOST: u8 = 4;
         let (since, count) = self.narrowed;
-        self.narrowed = if now >= since + period { (now, 1) } else { (since, count.saturating_add(1)) };
+        self.narrowed =
+            if now >= since + period { (now, 1) } else { (since, count.saturating_add(1)) };
         self.narrowed.1 <= MOST
     }
 
@@ -179,7 +180,8 @@ impl Connection {
     /// prove nothing.
     fn is_credible(&self, segment: &Segment, now: Instant) -> bool {
         let acknowledges = |ack: SeqNum| {
-            ack.at_or_before(self.snd.max) && (ack.at_or_after(self.snd.una) || !self.snd.is_too_old(ack))
+            ack.at_or_before(self.snd.max)
+                && (ack.at_or_after(self.snd.una) || !self.snd.is_too_old(ack))
         };
         let timely = match segment.options.timestamps {
             _ if !self.negotiated.timestamps => true,
@@ -201,7 +203,8 @@ impl Connection {
             guard.owes_since = now;
             // What else is due may come up too early: then it is looked at again.
             let patience = self.config.patience.user_timeout;
-            self.timers.limit = self.timers.limit.min(patience.map_or(Instant::NEVER, |span| now + span));
+            self.timers.limit =
+                self.timers.limit.min(patience.map_or(Instant::NEVER, |span| now + span));
         }
     }
 

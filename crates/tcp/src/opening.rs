@@ -51,7 +51,8 @@ impl Connection {
         negotiated: Negotiated,
         now: Instant,
     ) -> Option<Self> {
-        let completes = matches!(ack.control, Control::None | Control::Fin) && ack.ack == Some(iss + 1);
+        let completes =
+            matches!(ack.control, Control::None | Control::Fin) && ack.ack == Some(iss + 1);
         let stamp = ack.options.timestamps;
         // RFC 7323 §3.2: once agreed on, every segment carries them.
         if !completes || negotiated.timestamps && stamp.is_none() {

@@ -311,7 +311,10 @@ impl Receiver {
     /// The window to advertise, before the acknowledgment beside it is noted as leaving. `counted` says that the peer knows a
     /// duplicate by what stands in it.
     /// `smss`, the largest segment of the peer, is asked for only when it matters.
-    #[expect(clippy::inline_always, reason = "every segment carries a window: 2 % of all instructions")]
+    #[expect(
+        clippy::inline_always,
+        reason = "every segment carries a window: 2 % of all instructions"
+    )]
     #[inline(always)]
     pub(crate) fn advertise(
         &mut self,
@@ -353,7 +356,8 @@ impl Receiver {
             }
             _ => island,
         };
-        let alone = kept.filter(|fin| self.islands.iter().all(|island| island.end() != fin.start()));
+        let alone =
+            kept.filter(|fin| self.islands.iter().all(|island| island.end() != fin.start()));
         let islands = self.islands.iter().rev().map(|&island| ended(island));
         for block in islands.chain(alone).take(room) {
             blocks.push(block);
@@ -420,7 +424,13 @@ impl Receiver {
         self.ts_recent
     }
 
-    fn delay_ack(&mut self, segments: u8, now: Instant, delayed_ack: &DelayedAck, timer: &mut Instant) {
+    fn delay_ack(
+        &mut self,
+        segments: u8,
+        now: Instant,
+        delayed_ack: &DelayedAck,
+        timer: &mut Instant,
+    ) {
         self.unacknowledged_segments = self.unacknowledged_segments.saturating_add(segments);
         if self.unacknowledged_segments >= delayed_ack.every {
             self.acks_due = 1;
@@ -436,7 +446,9 @@ impl Receiver {
 
     /// Moves `nxt` over the islands it has reached.
     fn absorb(&mut self) {
-        while let Some(index) = self.islands.iter().position(|island| island.start().at_or_before(self.nxt)) {
+        while let Some(index) =
+            self.islands.iter().position(|island| island.start().at_or_before(self.nxt))
+        {
             let island = self.islands.remove(index);
             if island.end().after(self.nxt) {
                 self.advance(island.end());
@@ -567,7 +579,8 @@ mod tests {
         let mut timer = Instant::NEVER;
         let mut taken = 0;
         for hole in 1..=1000 {
-            let accepted = rcv.text(SeqNum::new(1 + 2 * hole), 1, 1, Instant::ZERO, &delays, &mut timer);
+            let accepted =
+                rcv.text(SeqNum::new(1 + 2 * hole), 1, 1, Instant::ZERO, &delays, &mut timer);
             taken += usize::from(accepted.is_some());
         }
         assert_eq!((taken, rcv.islands.len()), (Receiver::MAX_ISLANDS, Receiver::MAX_ISLANDS));

@@ -194,7 +194,9 @@ impl Sender {
     fn network_view(&self) -> SendView {
         let view = self.view();
         match self.pipe() {
-            Some(flight) => SendView { flight, flight_segments: self.board.pipe_segments(), ..view },
+            Some(flight) => {
+                SendView { flight, flight_segments: self.board.pipe_segments(), ..view }
+            }
             None => view,
         }
     }
@@ -206,7 +208,11 @@ impl Sender {
             max: self.max,
             wnd: self.wnd,
             mss_c: self.mss_c(),
-            segments: if self.repair.grows { self.board.pipe_segments() } else { self.board.segments() },
+            segments: if self.repair.grows {
+                self.board.pipe_segments()
+            } else {
+                self.board.segments()
+            },
             in_network: self.pipe().unwrap_or_else(|| self.flight()),
             duplicates: self.policies.detector.duplicates(),
             recovering: self.repair.is_on && !self.repair.grows,
@@ -420,7 +426,8 @@ impl Sender {
         {
             return;
         }
-        let restart = config.sender.initial_window.bytes(self.smss).min(self.policies.controller.cwnd());
+        let restart =
+            config.sender.initial_window.bytes(self.smss).min(self.policies.controller.cwnd());
         self.policies.controller.set_cwnd(restart);
         self.begin_slow_start(restart);
     }
@@ -506,7 +513,13 @@ impl Sender {
     /// `timed`.
     #[cold]
     #[inline(never)]
-    fn sample(&mut self, acked: u32, timed: Option<Instant>, app_limited: bool, now: Instant) -> AckSample {
+    fn sample(
+        &mut self,
+        acked: u32,
+        timed: Option<Instant>,
+        app_limited: bool,
+        now: Instant,
+    ) -> AckSample {
         let forward = self.policies.reported.as_mut().and_then(|reported| reported.show());
         let sent_at = forward.map(|forward| forward.sent_at).or(timed);
         AckSample {

@@ -42,7 +42,10 @@ impl State {
 
     /// Data and a FIN may leave: the connection is open, or closing with something yet to be acknowledged.
     pub const fn can_send(self) -> bool {
-        matches!(self, Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck)
+        matches!(
+            self,
+            Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck
+        )
     }
 
     /// The user may still write.
@@ -64,7 +67,11 @@ impl State {
     pub(crate) const fn is_reset_by_abort(self) -> bool {
         matches!(
             self,
-            Self::SynReceived | Self::Established | Self::FinWait1 | Self::FinWait2 | Self::CloseWait
+            Self::SynReceived
+                | Self::Established
+                | Self::FinWait1
+                | Self::FinWait2
+                | Self::CloseWait
         )
     }
 

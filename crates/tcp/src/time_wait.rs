@@ -57,7 +57,8 @@ mod tests {
         let config = Arc::new(Config { timestamps: offered, ..Config::default() });
         let negotiated = Negotiated { timestamps, ..Negotiated::between_equals(&config) };
         let iss = SeqNum::new(9);
-        let mut connection = Connection::established(config, iss, SeqNum::new(1000), negotiated, 1000);
+        let mut connection =
+            Connection::established(config, iss, SeqNum::new(1000), negotiated, 1000);
         connection.close().unwrap();
         while connection.poll_transmit(Instant::ZERO).is_some() {}
         let stamp = timestamps.then_some(500);
@@ -82,7 +83,11 @@ mod tests {
         ] {
             let connection = waiting(timestamps, timestamps);
             let syn = segment(seq, None, Control::Syn, stamp);
-            assert_eq!(connection.may_be_succeeded_by(&syn), begins, "{timestamps} {seq} {stamp:?}");
+            assert_eq!(
+                connection.may_be_succeeded_by(&syn),
+                begins,
+                "{timestamps} {seq} {stamp:?}"
+            );
             for other in [
                 Segment { ack: Some(SeqNum::new(11)), ..syn },
                 Segment { control: Control::None, ..syn },

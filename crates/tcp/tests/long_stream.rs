@@ -24,9 +24,12 @@ impl Sender {
             ..Config::default()
         };
         let config = Arc::new(config);
-        let negotiated =
-            Negotiated { send_scale: WindowScale::clamped(10), ..Negotiated::between_equals(&config) };
-        let connection = Connection::established(config, SeqNum::new(5), IRS, negotiated, 60_000 << 10);
+        let negotiated = Negotiated {
+            send_scale: WindowScale::clamped(10),
+            ..Negotiated::between_equals(&config)
+        };
+        let connection =
+            Connection::established(config, SeqNum::new(5), IRS, negotiated, 60_000 << 10);
         Self { connection, now: Instant::ZERO }
     }
 

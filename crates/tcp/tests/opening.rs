@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use tcp::{CloseReason, Config, Connection, Event, State};
 use units::{Duration, Instant};
-use wire::{Control, Flags, Mss, Options, Segment, SeqNum, Timestamps, UnscaledWindow, WindowScale};
+use wire::{
+    Control, Flags, Mss, Options, Segment, SeqNum, Timestamps, UnscaledWindow, WindowScale,
+};
 
 const ISS: SeqNum = SeqNum::new(u32::MAX - 10);
 /// In the half of the numbers that a window update's memory must not begin with.
@@ -53,7 +55,10 @@ fn however_it_was_opened_it_is_the_same_connection() {
     listener.listen().unwrap();
     listener.on_segment(&syn(), NOW);
     let mut accepted = Connection::accept(config(), &syn(), ISS, NOW).unwrap();
-    assert_eq!((accepted.state(), accepted.negotiated()), (State::SynReceived, listener.negotiated()));
+    assert_eq!(
+        (accepted.state(), accepted.negotiated()),
+        (State::SynReceived, listener.negotiated())
+    );
     let answer = accepted.poll_transmit(NOW).unwrap();
     assert_eq!(Some(answer), listener.poll_transmit(NOW));
     assert_eq!(answer.options.mss, Some(Mss::ETHERNET_IPV4));
@@ -75,14 +80,18 @@ fn however_it_was_opened_it_is_the_same_connection() {
 
 #[test]
 fn only_a_syn_is_accepted_and_only_the_right_acknowledgment_returns_a_cookie() {
-    for (control, ack) in
-        [(Control::None, None), (Control::Fin, None), (Control::Rst, None), (Control::Syn, Some(ISS + 1))]
-    {
+    for (control, ack) in [
+        (Control::None, None),
+        (Control::Fin, None),
+        (Control::Rst, None),
+        (Control::Syn, Some(ISS + 1)),
+    ] {
         assert!(Connection::accept(config(), &segment(control, IRS, ack), ISS, NOW).is_none());
     }
     let negotiated = Connection::accept(config(), &syn(), ISS, NOW).unwrap().negotiated();
-    let returns =
-        |segment: &Segment| Connection::from_cookie(config(), ISS, segment, negotiated, NOW).is_some();
+    let returns = |segment: &Segment| {
+        Connection::from_cookie(config(), ISS, segment, negotiated, NOW).is_some()
+    };
     let good = segment(Control::None, IRS + 1, Some(ISS + 1));
     assert!(returns(&good));
     assert!(returns(&Segment { control: Control::Fin, ..good }));
@@ -90,7 +99,10 @@ fn only_a_syn_is_accepted_and_only_the_right_acknowledgment_returns_a_cookie() {
     assert!(!returns(&Segment { control: Control::Syn, ..good }));
     assert!(!returns(&Segment { ack: None, ..good }));
     assert!(!returns(&Segment { ack: Some(ISS + 2), ..good }));
-    assert!(!returns(&Segment { options: Options::default(), ..good }), "timestamps were agreed on");
+    assert!(
+        !returns(&Segment { options: Options::default(), ..good }),
+        "timestamps were agreed on"
+    );
 }
 
 /// RFC 9293 §3.10.7.4: there is no LISTEN to go back to. A SYN is challenged, and the true peer then resets.

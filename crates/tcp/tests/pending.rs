@@ -97,7 +97,9 @@ fn duplicates(groups: &[Vec<u32>], every: u8, at_once: bool) -> (BTreeMap<u32, u
         while let Some(segment) = connection.poll_transmit(now) {
             let said = segment.ack.map(|ack| (ack, segment.window));
             if said == last {
-                *found.entry(segment.ack.expect("an acknowledgment").distance_from(IRS)).or_default() += 1;
+                *found
+                    .entry(segment.ack.expect("an acknowledgment").distance_from(IRS))
+                    .or_default() += 1;
             }
             last = said;
         }
@@ -105,7 +107,8 @@ fn duplicates(groups: &[Vec<u32>], every: u8, at_once: bool) -> (BTreeMap<u32, u
     for group in groups {
         now += Duration::from_millis(20);
         for number in group {
-            let segment = Segment { seq: IRS + 1 + number * 1000, payload_len: 1000, ..acknowledgment(0) };
+            let segment =
+                Segment { seq: IRS + 1 + number * 1000, payload_len: 1000, ..acknowledgment(0) };
             connection.on_segment(&segment, now);
             let may_wait = connection.pending() == Pending::Patient;
             patient += usize::from(may_wait);
@@ -119,7 +122,8 @@ fn duplicates(groups: &[Vec<u32>], every: u8, at_once: bool) -> (BTreeMap<u32, u
     (found, patient)
 }
 
-const SENDERS: [&str; 3] = ["reno+sack / full / iw=1", "reno+sack / fs(n=4) / iw=1", "reno+sack / vs / iw=1"];
+const SENDERS: [&str; 3] =
+    ["reno+sack / full / iw=1", "reno+sack / fs(n=4) / iw=1", "reno+sack / vs / iw=1"];
 
 proptest! {
     #[test]

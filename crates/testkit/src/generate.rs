@@ -23,9 +23,15 @@ const MOST_SEGMENTS: u32 = 60;
 /// # Panics
 /// When what is said isn't a number.
 pub fn cases(default: u32) -> ProptestConfig {
-    let said = ["TCPSF_CASES", "PROPTEST_CASES"].into_iter().find_map(|name| std::env::var(name).ok());
+    let said =
+        ["TCPSF_CASES", "PROPTEST_CASES"].into_iter().find_map(|name| std::env::var(name).ok());
     let cases = said.map_or(default, |text| text.parse().expect("a number of cases"));
-    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 4000,
+        ..ProptestConfig::default()
+    }
 }
 
 fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tcp::{ByteStream, Config, Connection, IcmpError, Negotiated, State};
 use units::{Duration, Instant};
 use wire::{
-    AckWindow, Arrival, Control, CopyNumber, Flags, Mss, Options, Reports, SackBlocks, SantaCruz, Segment,
-    SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
+    AckWindow, Arrival, Control, CopyNumber, Flags, Mss, Options, Reports, SackBlocks, SantaCruz,
+    Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
 };
 
 /// A single feed is answered with no more segments than this.
@@ -135,8 +135,14 @@ pub enum Start {
 
 impl Start {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Closed, Self::Listening, Self::Connecting, Self::Accepted, Self::Cookie, Self::Established];
+    pub const ALL: [Self; 6] = [
+        Self::Closed,
+        Self::Listening,
+        Self::Connecting,
+        Self::Accepted,
+        Self::Cookie,
+        Self::Established,
+    ];
 }
 
 /// The connection that all this happens to.
@@ -173,7 +179,8 @@ impl Victim {
             }
             Start::Accepted => {
                 let syn = opening(Control::Syn, irs, None);
-                Connection::accept(Arc::clone(&config), &syn, iss, Instant::ZERO).unwrap_or_else(new)
+                Connection::accept(Arc::clone(&config), &syn, iss, Instant::ZERO)
+                    .unwrap_or_else(new)
             }
             Start::Cookie => {
                 let ack = opening(Control::None, irs + 1, Some(iss + 1));
@@ -187,7 +194,14 @@ impl Victim {
             }
         };
         let stream = ByteStream::new(connection);
-        Self { stream, config, now: Instant::ZERO, expects: irs + 1, payload: Vec::new(), segments: 0 }
+        Self {
+            stream,
+            config,
+            now: Instant::ZERO,
+            expects: irs + 1,
+            payload: Vec::new(),
+            segments: 0,
+        }
     }
 
     /// Lets one thing happen, and takes what comes of it.
@@ -226,7 +240,10 @@ impl Victim {
                 let believed = self.stream.on_packet_too_big(mss, seq.resolve(una), self.now);
                 let smss = self.stream.smss();
                 if believed != (smss < before) || smss > before {
-                    return Err(format!("a packet too big for {} made {smss} of {before}", mss.get()));
+                    return Err(format!(
+                        "a packet too big for {} made {smss} of {before}",
+                        mss.get()
+                    ));
                 }
                 if self.stream.cwnd() > window {
                     return Err("a packet too big widened the window".to_owned());
@@ -263,9 +280,9 @@ impl Victim {
         Segment {
             seq: garbage.seq.resolve(self.expects),
             // Mostly what acknowledges something or everything.
-            ack: garbage
-                .ack
-                .map(|ack| ack.resolve(if garbage.window.is_multiple_of(2) { snd.una } else { snd.max })),
+            ack: garbage.ack.map(|ack| {
+                ack.resolve(if garbage.window.is_multiple_of(2) { snd.una } else { snd.max })
+            }),
             control: garbage.control,
             flags: garbage.flags,
             window: UnscaledWindow::new(garbage.window),
@@ -289,7 +306,9 @@ impl Victim {
         let mut dry = false;
         loop {
             let silent = self.stream.has_nothing_to_send();
-            let Some(segment) = self.stream.poll_transmit(self.now, &mut self.payload) else { break };
+            let Some(segment) = self.stream.poll_transmit(self.now, &mut self.payload) else {
+                break;
+            };
             if silent || dry {
                 return Err(format!(
                     "sent {}: {segment:?}",
@@ -329,7 +348,10 @@ impl Victim {
         let claims = [
             (snd.una.at_or_before(snd.nxt) && snd.nxt.at_or_before(snd.max), "una <= nxt <= max"),
             (stream.readable() <= config.receive_buffer, "what can be read fits the buffer"),
-            (stream.unacknowledged() <= config.send_buffer, "what is unacknowledged fits the buffer"),
+            (
+                stream.unacknowledged() <= config.send_buffer,
+                "what is unacknowledged fits the buffer",
+            ),
             (snd.segments <= config.send_buffer + 1, "no cut is empty"),
             (stream.next_timeout() >= self.now, "no timer is overdue"),
             (

@@ -71,7 +71,8 @@ impl fmt::Display for Shown<'_> {
         }
         for (index, block) in segment.options.reports.sack().iter().enumerate() {
             let separator = if index == 0 { " sack " } else { "," };
-            let (start, end) = (origins.relative_ack(block.start()), origins.relative_ack(block.end()));
+            let (start, end) =
+                (origins.relative_ack(block.start()), origins.relative_ack(block.end()));
             write!(f, "{separator}{start}:{end}")?;
         }
         let options = &segment.options;
@@ -160,8 +161,11 @@ mod tests {
 
     use super::*;
 
-    const ORIGINS: Origins =
-        Origins { seq: SeqNum::new(u32::MAX), ack: SeqNum::new(1000), scale: WindowScale::clamped(2) };
+    const ORIGINS: Origins = Origins {
+        seq: SeqNum::new(u32::MAX),
+        ack: SeqNum::new(1000),
+        scale: WindowScale::clamped(2),
+    };
 
     #[test]
     fn a_data_segment_with_everything() {
@@ -172,7 +176,10 @@ mod tests {
             flags: Flags::PSH.with(Flags::CWR, true).with_ecn(Ecn::Ect0),
             window: UnscaledWindow::new(500),
             payload_len: 365,
-            options: Options { timestamps: Some(Timestamps { val: 7, ecr: 3 }), ..Options::default() },
+            options: Options {
+                timestamps: Some(Timestamps { val: 7, ecr: 3 }),
+                ..Options::default()
+            },
         };
         segment.options.reports = [(1731, 2096), (2461, 2826)]
             .into_iter()

@@ -144,7 +144,10 @@ impl Pair {
                 user: User::new(*plan, end.index()),
                 watch: Watch::new(tcp, scale, *iss),
                 origins: Origins { seq: *iss, ack: other.iss, scale },
-                path: Path::new(config.paths[end.index()], config.seed ^ (0x5bd1_e995 << (32 * end.index()))),
+                path: Path::new(
+                    config.paths[end.index()],
+                    config.seed ^ (0x5bd1_e995 << (32 * end.index())),
+                ),
                 closed: None,
             }
         };
@@ -209,7 +212,8 @@ impl Pair {
             (action(End::A), 2, End::A),
             (action(End::B), 2, End::B),
         ];
-        let Some((at, kind, end)) = candidates.into_iter().min_by_key(|&(at, kind, _)| (at, kind)) else {
+        let Some((at, kind, end)) = candidates.into_iter().min_by_key(|&(at, kind, _)| (at, kind))
+        else {
             return Ok(());
         };
         if at == Instant::NEVER {
@@ -223,7 +227,11 @@ impl Pair {
             0 => {
                 let Some(packet) = self.sides[end.index()].path.arrive() else { return Ok(()) };
                 let there = end.other();
-                self.sides[there.index()].stream.on_segment(&packet.segment, &packet.payload, self.now);
+                self.sides[there.index()].stream.on_segment(
+                    &packet.segment,
+                    &packet.payload,
+                    self.now,
+                );
                 self.drain(there)
             }
             1 => {
@@ -247,17 +255,29 @@ impl Pair {
         let side = &mut self.sides[end.index()];
         loop {
             let (before, silent) = (side.stream.send_state(), side.stream.has_nothing_to_send());
-            let Some(segment) = side.stream.poll_transmit(self.now, &mut self.payload) else { break };
+            let Some(segment) = side.stream.poll_transmit(self.now, &mut self.payload) else {
+                break;
+            };
             if silent {
-                return Err(format!("{end:?} sent `{}`, which it did not have", side.origins.show(&segment)));
+                return Err(format!(
+                    "{end:?} sent `{}`, which it did not have",
+                    side.origins.show(&segment)
+                ));
             }
-            side.watch
-                .sent(&side.stream, &before, &segment)
-                .map_err(|problem| format!("{end:?} sent `{}`: {problem}", side.origins.show(&segment)))?;
-            let payload =
-                if segment.payload_len > 0 { std::mem::take(&mut self.payload) } else { Vec::new() };
+            side.watch.sent(&side.stream, &before, &segment).map_err(|problem| {
+                format!("{end:?} sent `{}`: {problem}", side.origins.show(&segment))
+            })?;
+            let payload = if segment.payload_len > 0 {
+                std::mem::take(&mut self.payload)
+            } else {
+                Vec::new()
+            };
             if payload.len() != segment.payload_len as usize {
-                return Err(format!("{end:?} sent {} bytes as {}", payload.len(), segment.payload_len));
+                return Err(format!(
+                    "{end:?} sent {} bytes as {}",
+                    payload.len(),
+                    segment.payload_len
+                ));
             }
             let fate = side.path.send(Packet { segment, payload }, self.now);
             if fate == Fate::TooBig

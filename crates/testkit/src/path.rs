@@ -155,7 +155,9 @@ mod tests {
         let hold = Duration::from_millis(10);
         assert!(arrivals(PathConfig { loss: 300, ..PathConfig::default() }, 100).len() < 90);
         assert!(arrivals(PathConfig { corruption: 300, ..PathConfig::default() }, 100).len() < 90);
-        assert!(arrivals(PathConfig { duplication: 300, ..PathConfig::default() }, 100).len() > 110);
+        assert!(
+            arrivals(PathConfig { duplication: 300, ..PathConfig::default() }, 100).len() > 110
+        );
         let shuffled = arrivals(PathConfig { reordering: 300, hold, ..PathConfig::default() }, 100);
         assert!(shuffled.len() == 100 && !shuffled.is_sorted());
     }

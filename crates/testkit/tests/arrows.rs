@@ -62,11 +62,13 @@ fn crates_depend_only_as_the_table_says() {
     let mut arrows = 0;
     let mut wrong = Vec::new();
     for (name, dependencies) in workspace() {
-        let row =
-            table.get(&name).unwrap_or_else(|| panic!("`{name}` is not in the table of ARCHITECTURE.md"));
+        let row = table
+            .get(&name)
+            .unwrap_or_else(|| panic!("`{name}` is not in the table of ARCHITECTURE.md"));
         for dependency in dependencies.iter().filter(|dependency| dependency.inside) {
             arrows += 1;
-            let for_tests = dependency.only_for_tests && table.get(&dependency.name).is_some_and(Row::is_dev);
+            let for_tests =
+                dependency.only_for_tests && table.get(&dependency.name).is_some_and(Row::is_dev);
             if !row.may_depend_on.contains(&dependency.name) && !for_tests {
                 wrong.push(format!("{name} → {}", dependency.name));
             }
@@ -141,7 +143,8 @@ fn root() -> PathBuf {
 }
 
 fn table() -> Table {
-    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("reading ARCHITECTURE.md");
+    let text =
+        std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("reading ARCHITECTURE.md");
     let table = parse_table(&text);
     assert!(!table.is_empty(), "ARCHITECTURE.md has no table `| {} |`", HEADER.join(" | "));
     table
@@ -201,5 +204,8 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 }
 
 fn text(value: &Value, key: &str) -> String {
-    value[key].as_str().unwrap_or_else(|| panic!("cargo metadata: `{key}` is not a text")).to_owned()
+    value[key]
+        .as_str()
+        .unwrap_or_else(|| panic!("cargo metadata: `{key}` is not a text"))
+        .to_owned()
 }

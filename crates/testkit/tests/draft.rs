@@ -28,7 +28,8 @@ fn framed(mut config: PairConfig, framing: &str) -> PairConfig {
     for end in &mut config.ends {
         let name = end.tcp.sender.to_string();
         let parts: Vec<&str> = name.split(" / ").collect();
-        end.tcp.sender = format!("{} / {framing} / {}", parts[0], parts[2]).parse().expect("a sender");
+        end.tcp.sender =
+            format!("{} / {framing} / {}", parts[0], parts[2]).parse().expect("a sender");
     }
     config
 }

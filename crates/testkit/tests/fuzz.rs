@@ -7,7 +7,9 @@ use std::path::Path;
 fn replay(target: &str, run: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
     let mut replayed = 0;
-    for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+    for entry in
+        fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+    {
         let path = entry.expect("reading the folder of seeds").path();
         // Shown only when a panic follows.
         eprintln!("{}", path.display());

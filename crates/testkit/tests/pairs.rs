@@ -24,8 +24,10 @@ fn marked(config: PairConfig) -> PairConfig {
 fn undisturbed(mut config: PairConfig) -> PairConfig {
     config.both_connect = false;
     for path in &mut config.paths {
-        *path =
-            PathConfig { delay: Duration::from_nanos(path.delay.as_nanos() / 3), ..PathConfig::default() };
+        *path = PathConfig {
+            delay: Duration::from_nanos(path.delay.as_nanos() / 3),
+            ..PathConfig::default()
+        };
     }
     for end in &mut config.ends {
         end.plan = Plan::eager(end.plan.bytes);

@@ -17,7 +17,8 @@ fn every_transcript_is_played_as_written() {
     let mut problems = Vec::new();
     for file in &files {
         let name = file.strip_prefix(&root).unwrap_or(file).display().to_string();
-        let behaviour = file.parent().and_then(Path::file_name).unwrap_or_default().display().to_string();
+        let behaviour =
+            file.parent().and_then(Path::file_name).unwrap_or_default().display().to_string();
         let text = std::fs::read_to_string(file).unwrap();
         if !text.starts_with("# ") {
             problems.push(format!("{name}:1: doesn't open with a comment that says what it shows"));

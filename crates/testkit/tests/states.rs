@@ -224,7 +224,9 @@ impl Rig {
             "RST in window" => self.feed(Control::Rst, 100, None, 0),
             "RST outside" => self.feed(Control::Rst, 20_000, None, 0),
             "no ACK bit" => self.feed(Control::None, 0, None, 100),
-            "connect" => return answer(self.connection.connect().is_ok()).inspect(|_| self.drain()),
+            "connect" => {
+                return answer(self.connection.connect().is_ok()).inspect(|_| self.drain());
+            }
             "listen" => return answer(self.connection.listen().is_ok()).inspect(|_| self.drain()),
             "write" => return answer(self.connection.write(50).is_ok()).inspect(|_| self.drain()),
             "close" => return answer(self.connection.close().is_ok()).inspect(|_| self.drain()),
@@ -329,7 +331,8 @@ fn row(state: &str, stimulus: &str) -> Option<String> {
     }
     let next = rig.connection.state().to_string();
     let next = if state.starts_with(&next) { "·".to_owned() } else { next };
-    let sent = if rig.sent.is_empty() { String::new() } else { format!("> {}", rig.sent.join(" > ")) };
+    let sent =
+        if rig.sent.is_empty() { String::new() } else { format!("> {}", rig.sent.join(" > ")) };
     let events = rig.events.join(", ");
     Some([&next, answer, &sent, &events].into_iter().filter(|part| !part.is_empty()).fold(
         String::new(),

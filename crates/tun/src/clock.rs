@@ -42,9 +42,17 @@ impl Clock {
     ///
     /// # Errors
     /// When the system does not take the descriptors.
-    pub fn wait(&self, fds: &mut [PollFd<'_>], until: Instant, spin: Duration) -> Result<usize, Error> {
-        let sleep =
-            if until == Instant::NEVER { None } else { Some((until.since(self.now()) - spin).as_nanos()) };
+    pub fn wait(
+        &self,
+        fds: &mut [PollFd<'_>],
+        until: Instant,
+        spin: Duration,
+    ) -> Result<usize, Error> {
+        let sleep = if until == Instant::NEVER {
+            None
+        } else {
+            Some((until.since(self.now()) - spin).as_nanos())
+        };
         if sleep != Some(0) {
             let ready = poll_for(fds, sleep)?;
             let cut_short = sleep.is_none() || self.now() + spin < until;

@@ -45,7 +45,8 @@ impl Tun {
             let hint = hint(&source);
             // A name with `%d` is a template, and nobody has seen it.
             let template = name.is_empty() || name.contains('%');
-            let device = if template { "a TUN device".to_owned() } else { format!("TUN device `{name}`") };
+            let device =
+                if template { "a TUN device".to_owned() } else { format!("TUN device `{name}`") };
             let error = Error::new(format!("make {device}"), source);
             match hint {
                 Some(hint) => error.with_hint(hint),
@@ -149,7 +150,9 @@ impl Tun {
         match result {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(Error::new(format!("write {len} bytes to TUN device `{}`", self.name), error)),
+            Err(error) => {
+                Err(Error::new(format!("write {len} bytes to TUN device `{}`", self.name), error))
+            }
         }
     }
 }
@@ -187,9 +190,9 @@ fn hint(source: &io::Error) -> Option<&'static str> {
             "only root may open `/dev/net/tun` here: run it as root, or let everybody open it, as most systems do: \
              `chmod 666 /dev/net/tun`",
         ),
-        libc::ENOTTY => {
-            Some("`/dev/net/tun` is not the TUN device here: `mknod /dev/net/tun c 10 200` makes it")
-        }
+        libc::ENOTTY => Some(
+            "`/dev/net/tun` is not the TUN device here: `mknod /dev/net/tun c 10 200` makes it",
+        ),
         libc::EBUSY => Some("the name is in use: take another"),
         _ => None,
     }

@@ -241,7 +241,11 @@ impl Interface {
     }
 
     /// Whether the route to `address`, of a kind and through an interface, is the one wanted.
-    fn leads_to(&self, address: IpAddr, wanted: impl Fn(u8, Option<u32>) -> bool) -> io::Result<bool> {
+    fn leads_to(
+        &self,
+        address: IpAddr,
+        wanted: impl Fn(u8, Option<u32>) -> bool,
+    ) -> io::Result<bool> {
         const KIND_AT: usize = 7;
         let len = if address.is_ipv4() { 32 } else { 128 };
         let mut fixed = [0; 12];
@@ -328,7 +332,9 @@ impl Interface {
         const SENT: usize = 1;
         const NOT_SENT: usize = 7;
         let found = self.ask(libc::IFLA_STATS64, |value| {
-            let count = |at: usize| Some(u64::from_ne_bytes(value.get(8 * at..8 * at + 8)?.try_into().ok()?));
+            let count = |at: usize| {
+                Some(u64::from_ne_bytes(value.get(8 * at..8 * at + 8)?.try_into().ok()?))
+            };
             Some(Statistics { sent_packets: count(SENT)?, not_sent_packets: count(NOT_SENT)? })
         });
         found.map_err(|e| self.fail("ask for the statistics of", e))
@@ -364,7 +370,8 @@ impl Interface {
     fn fail(&self, operation: &str, source: io::Error) -> Error {
         let error = Error::new(format!("{operation} interface `{}`", self.name), source);
         if error.is_for_want_of_privilege() {
-            return error.with_hint("it takes CAP_NET_ADMIN in this network namespace: run it as root");
+            return error
+                .with_hint("it takes CAP_NET_ADMIN in this network namespace: run it as root");
         }
         error
     }
@@ -427,7 +434,9 @@ fn route(body: &[u8]) -> Option<Route> {
             libc::RTA_VIA => gateways.extend(value.get(2..).and_then(ip)),
             libc::RTA_MULTIPATH => {
                 let mut rest = value;
-                while let Some(len) = half(rest, 0).map(usize::from).filter(|&len| len >= NEXT_HOP_BYTES) {
+                while let Some(len) =
+                    half(rest, 0).map(usize::from).filter(|&len| len >= NEXT_HOP_BYTES)
+                {
                     let hop = attributes(rest.get(NEXT_HOP_BYTES..len).unwrap_or_default());
                     let to = hop.filter(|&(kind, _)| kind == libc::RTA_GATEWAY);
                     gateways.extend(to.filter_map(|(_, value)| ip(value)));

@@ -35,8 +35,8 @@ impl NetNamespace {
     /// # Errors
     /// When `/proc` is not there.
     pub fn current() -> Result<Self, Error> {
-        let file =
-            File::open(OWN).map_err(|e| Error::new(format!("open this network namespace, `{OWN}`"), e))?;
+        let file = File::open(OWN)
+            .map_err(|e| Error::new(format!("open this network namespace, `{OWN}`"), e))?;
         Ok(Self { fd: file.into() })
     }
 
@@ -80,7 +80,9 @@ impl NetNamespace {
             match fs::write(path, "1") {
                 // A kernel without IPv6.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(Error::new(format!("turn on forwarding, `{path}`"), error)),
+                Err(error) => {
+                    return Err(Error::new(format!("turn on forwarding, `{path}`"), error));
+                }
                 Ok(()) => {}
             }
         }

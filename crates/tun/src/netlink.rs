@@ -5,7 +5,9 @@ use std::io;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
+};
 
 /// Answers to a dump come in pieces of this much at most (`NLMSG_GOODSIZE` and what the kernel makes of large reads).
 const ANSWER_BYTES: usize = 32_768;
@@ -73,7 +75,11 @@ impl Request {
 
     /// Sends it and shows every message of the answer: its kind and what is behind its header. The answer ends with a
     /// list's end or an acknowledgment: ask for one of them.
-    pub(crate) fn answer(mut self, socket: impl AsFd, mut show: impl FnMut(u16, &[u8])) -> io::Result<()> {
+    pub(crate) fn answer(
+        mut self,
+        socket: impl AsFd,
+        mut show: impl FnMut(u16, &[u8]),
+    ) -> io::Result<()> {
         let socket = socket.as_fd();
         sendto(socket, self.finish(), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         let mut answer = vec![0; ANSWER_BYTES];
@@ -89,7 +95,11 @@ impl Request {
                     libc::NLMSG_DONE => return Ok(()),
                     libc::NLMSG_ERROR => {
                         let code = number(body, 0).map_or(0, u32::cast_signed);
-                        return if code == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(-code).into()) };
+                        return if code == 0 {
+                            Ok(())
+                        } else {
+                            Err(Errno::from_raw_os_error(-code).into())
+                        };
                     }
                     _ => show(kind, body),
                 }

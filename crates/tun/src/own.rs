@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use rustix::process::{WaitOptions, getgid, getuid, waitpid};
 
@@ -40,7 +40,9 @@ impl Handed {
 ///
 /// # Errors
 /// When the system does not let its users have namespaces; what `work` returns.
-pub fn in_own_namespaces(work: impl FnOnce() -> Result<Handed, Error>) -> Result<(OwnedFd, Handed), Error> {
+pub fn in_own_namespaces(
+    work: impl FnOnce() -> Result<Handed, Error>,
+) -> Result<(OwnedFd, Handed), Error> {
     let fail = |source: io::Error| Error::new("start a process for namespaces of your own", source);
     let (ours, theirs) = UnixStream::pair().map_err(fail)?;
     let child = sys::fork(|| match set_up(work).and_then(|handed| send(&theirs, &handed)) {
@@ -55,7 +57,9 @@ pub fn in_own_namespaces(work: impl FnOnce() -> Result<Handed, Error>) -> Result
     drop(theirs);
     let received = receive(&ours);
     // It has nothing more to do; how it ended is told by what came.
-    while waitpid(Some(child), WaitOptions::empty()).is_err_and(|errno| errno == rustix::io::Errno::INTR) {}
+    while waitpid(Some(child), WaitOptions::empty())
+        .is_err_and(|errno| errno == rustix::io::Errno::INTR)
+    {}
     let mut handed = received?;
     if handed.fds.is_empty() {
         return Err(fail(io::ErrorKind::UnexpectedEof.into()));

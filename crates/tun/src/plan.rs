@@ -57,7 +57,8 @@ impl Block {
 
     /// The addresses inside the link that neither its own ends nor links inside it take.
     pub fn hosts(&self) -> impl Iterator<Item = Ipv4Addr> + use<> {
-        let (first, part) = (self.first.to_bits(), 32_u32.saturating_sub(u32::from(self.len + STEP)));
+        let (first, part) =
+            (self.first.to_bits(), 32_u32.saturating_sub(u32::from(self.len + STEP)));
         // Routes lead to single addresses, so the last one is no broadcast address. The smallest block has none left.
         (3..1_u32 << part).map(move |number| Ipv4Addr::from_bits(first | number))
     }
@@ -115,7 +116,16 @@ pub const fn of_host(number: u8, last: u8) -> [IpAddr; 2] {
 /// The same address in IPv6.
 pub fn ipv6(address: Ipv4Addr) -> Ipv6Addr {
     let [a, b, c, d] = address.octets();
-    Ipv6Addr::new(0xfd74, 0x6370, 0x7366, 0, 0, 0, u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+    Ipv6Addr::new(
+        0xfd74,
+        0x6370,
+        0x7366,
+        0,
+        0,
+        0,
+        u16::from_be_bytes([a, b]),
+        u16::from_be_bytes([c, d]),
+    )
 }
 
 const fn masked(address: Ipv4Addr, len: u8) -> Ipv4Addr {
@@ -145,7 +155,10 @@ mod tests {
             assert_eq!(v6.unwrap().len(), 96 + len);
             assert_eq!(Block::around(v4.unwrap()), Some(block));
             for outer in &taken {
-                assert!(outer.contains(block.outside().into()) && !block.contains(outer.outside().into()));
+                assert!(
+                    outer.contains(block.outside().into())
+                        && !block.contains(outer.outside().into())
+                );
             }
             taken.push(block);
             around = Some(block);
@@ -163,19 +176,27 @@ mod tests {
             let block = Block::around(Prefix::new(inside.parse().unwrap(), len).unwrap()).unwrap();
             let hosts: Vec<Ipv4Addr> = block.hosts().collect();
             assert_eq!((hosts[0].to_string(), hosts.len()), (first.to_owned(), count));
-            let taken =
-                |host: &Ipv4Addr| Block::candidates(Some(block)).any(|inner| inner.contains((*host).into()));
-            assert!(!hosts.iter().any(taken) && hosts.iter().all(|&host| block.contains(host.into())));
+            let taken = |host: &Ipv4Addr| {
+                Block::candidates(Some(block)).any(|inner| inner.contains((*host).into()))
+            };
+            assert!(
+                !hosts.iter().any(taken) && hosts.iter().all(|&host| block.contains(host.into()))
+            );
         }
-        let innermost = Block::around(Prefix::new("100.64.4.70".parse().unwrap(), 30).unwrap()).unwrap();
+        let innermost =
+            Block::around(Prefix::new("100.64.4.70".parse().unwrap(), 30).unwrap()).unwrap();
         assert_eq!(innermost.hosts().count(), 0);
     }
 
     #[test]
     fn other_addresses_are_nobodys_inside() {
-        for (address, len) in
-            [("100.64.0.1", 18), ("100.64.0.2", 24), ("10.64.0.2", 18), ("100.64.0.2", 10), ("::2", 18)]
-        {
+        for (address, len) in [
+            ("100.64.0.1", 18),
+            ("100.64.0.2", 24),
+            ("10.64.0.2", 18),
+            ("100.64.0.2", 10),
+            ("::2", 18),
+        ] {
             assert_eq!(
                 Block::around(Prefix::new(address.parse().unwrap(), len).unwrap()),
                 None,

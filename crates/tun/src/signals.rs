@@ -39,8 +39,8 @@ impl Signals {
             end.set_nonblocking(true).map_err(fail)?;
         }
         let numbers: Vec<_> = signals.iter().map(|signal| signal.as_raw()).collect();
-        let caught =
-            sys::catch(&numbers, to.as_raw_fd()).unwrap_or_else(|| Err(io::ErrorKind::ResourceBusy.into()));
+        let caught = sys::catch(&numbers, to.as_raw_fd())
+            .unwrap_or_else(|| Err(io::ErrorKind::ResourceBusy.into()));
         let previous = caught.map_err(fail)?;
         Ok(Self { from, _to: to, previous })
     }

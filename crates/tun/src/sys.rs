@@ -95,7 +95,8 @@ pub(crate) struct Scheduling {
 
 impl Scheduling {
     /// Before all ordinary programs and those in real time that ask for the least; what is started is ordinary again.
-    pub(crate) const FIRST: Self = Self { policy: libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, priority: 2 };
+    pub(crate) const FIRST: Self =
+        Self { policy: libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, priority: 2 };
 
     /// That of the calling thread.
     pub(crate) fn current() -> io::Result<Self> {
@@ -153,7 +154,11 @@ static SIGNALS_TO: AtomicI32 = AtomicI32::new(-1);
 pub(crate) struct Previous(libc::c_int, libc::sigaction);
 
 /// Writes the number of the signal, and whether a process sent it, to the pipe.
-extern "C" fn handler(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+extern "C" fn handler(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    _context: *mut libc::c_void,
+) {
     let fd = SIGNALS_TO.load(Ordering::Relaxed);
     if fd < 0 {
         return;

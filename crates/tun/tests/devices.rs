@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 use tun::{
-    Clock, Handed, Interface, Namespaces, NetNamespace, Offload, PollFd, PollFlags, Prefix, Signals, Tun,
-    in_own_namespaces,
+    Clock, Handed, Interface, Namespaces, NetNamespace, Offload, PollFd, PollFlags, Prefix,
+    Signals, Tun, in_own_namespaces,
 };
 use units::Duration;
 
@@ -39,7 +39,8 @@ fn next_packet(tun: &Tun) -> Vec<u8> {
     let clock = Clock::start();
     let mut buffer = vec![0; 70_000];
     let mut fds = [PollFd::from_borrowed_fd(tun.as_fd(), PollFlags::IN)];
-    let ready = clock.wait(&mut fds, clock.now() + Duration::from_secs(10), Duration::ZERO).unwrap();
+    let ready =
+        clock.wait(&mut fds, clock.now() + Duration::from_secs(10), Duration::ZERO).unwrap();
     assert_eq!(ready, 1, "no packet came");
     let len = tun.read(&mut buffer).unwrap().unwrap();
     buffer.truncate(len);
@@ -149,7 +150,8 @@ fn a_device_goes_with_its_descriptor() {
             for _ in 0..5 {
                 socket.send_to(b"x", (THERE, 9)).unwrap();
             }
-            let statistics = NetNamespace::new().unwrap().run(|| interface.statistics()).unwrap().unwrap();
+            let statistics =
+                NetNamespace::new().unwrap().run(|| interface.statistics()).unwrap().unwrap();
             // Nothing has been read yet.
             assert_eq!((statistics.sent_packets, statistics.not_sent_packets), (0, 2));
             let error = Tun::open(tun.name(), Offload::None).unwrap_err();
@@ -174,9 +176,13 @@ fn a_program_runs_in_the_namespace() {
     let child = Namespaces { net: Some(&net), user: None }.spawn(command).unwrap();
     let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
     assert!(output.contains("test0:") && output.contains("lo:"), "{output}");
-    let error =
-        Namespaces { net: Some(&net), user: None }.spawn(Command::new("/no/such/program")).unwrap_err();
-    assert!(error.to_string().starts_with("cannot start `/no/such/program`: No such file"), "{error}");
+    let error = Namespaces { net: Some(&net), user: None }
+        .spawn(Command::new("/no/such/program"))
+        .unwrap_err();
+    assert!(
+        error.to_string().starts_with("cannot start `/no/such/program`: No such file"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -204,7 +210,10 @@ fn without_privilege_everything_lives_in_namespaces_of_ones_own() {
         Ok(Handed::default())
     })
     .unwrap_err();
-    assert!(error.to_string().starts_with("cannot make TUN device `a-name-too-long-for-it`"), "{error}");
+    assert!(
+        error.to_string().starts_with("cannot make TUN device `a-name-too-long-for-it`"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -215,7 +224,9 @@ fn signals_wait_until_they_are_asked_for() {
     rustix::process::kill_process(rustix::process::getpid(), Signal::USR2).unwrap();
     let clock = Clock::start();
     let mut fds = [PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN)];
-    while clock.wait(&mut fds, clock.now() + Duration::from_secs(10), Duration::ZERO).unwrap() == 0 {}
+    while clock.wait(&mut fds, clock.now() + Duration::from_secs(10), Duration::ZERO).unwrap() == 0
+    {
+    }
     let caught = signals.next().unwrap();
     assert_eq!((caught.signal, caught.sent), (Signal::USR2, true));
     drop(signals);

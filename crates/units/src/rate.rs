@@ -64,9 +64,12 @@ impl FromStr for Rate {
         }
         if bytes {
             let eightfold = Self::from_bits_per_sec(rate.saturating_mul(8));
-            let meant = eightfold.map(|bits| format!(": did you mean `{bits}` or `{number}{unit}`?"));
-            let problem =
-                format!("is in bytes per second, and a rate is in bits{}", meant.unwrap_or_default());
+            let meant =
+                eightfold.map(|bits| format!(": did you mean `{bits}` or `{number}{unit}`?"));
+            let problem = format!(
+                "is in bytes per second, and a rate is in bits{}",
+                meant.unwrap_or_default()
+            );
             return Err(ParseError::because(text, problem));
         }
         Self::from_bits_per_sec(rate).ok_or_else(error)
@@ -125,7 +128,8 @@ impl Serializer {
     pub fn send(&mut self, now: Instant, bytes: u32) -> Instant {
         let (nanos, rest) = self.time_of(bytes);
         // At `now == free_at` the fraction that is carried is still to come.
-        let (start, carried) = if self.free_at >= now { (self.free_at, self.remainder) } else { (now, 0) };
+        let (start, carried) =
+            if self.free_at >= now { (self.free_at, self.remainder) } else { (now, 0) };
         let mut remainder = carried + rest;
         let mut nanos = nanos;
         if remainder >= self.rate.0 {
@@ -238,7 +242,10 @@ mod tests {
             ("10MBPS", "did you mean `80Mb/s` or `10Mb/s`?"),
         ] {
             let error = text.parse::<Rate>().unwrap_err().to_string();
-            assert_eq!(error, format!("`{text}` is in bytes per second, and a rate is in bits: {problem}"));
+            assert_eq!(
+                error,
+                format!("`{text}` is in bytes per second, and a rate is in bits: {problem}")
+            );
         }
         let large = "9999999999Gb/s".parse::<Rate>().unwrap_err().to_string();
         assert_eq!(large, "`9999999999Gb/s` is too large: the most is 1000000Gb/s");

@@ -36,7 +36,11 @@ impl Instant {
     /// Rounds up to a whole multiple of `tick`, the moment at which a coarse clock would notice.
     /// A zero tick leaves the time as it is.
     pub const fn ceil_to(self, tick: Duration) -> Self {
-        if tick.0 == 0 || self.0 == u64::MAX { self } else { Self(self.0.div_ceil(tick.0) * tick.0) }
+        if tick.0 == 0 || self.0 == u64::MAX {
+            self
+        } else {
+            Self(self.0.div_ceil(tick.0) * tick.0)
+        }
     }
 }
 

@@ -99,9 +99,14 @@ impl Offload {
         let start = ip.version().header_len();
         let header_len = start + tcp.len() - usize::try_from(segment.payload_len).unwrap_or(0);
         // Both headers together have 100 bytes at the most.
-        let [start, header_len] = [start, header_len].map(|len| u16::try_from(len).unwrap_or(u16::MAX));
-        let segmentation =
-            Segmentation { version: ip.version(), size, ecn: segment.flags.has(Flags::CWR), header_len };
+        let [start, header_len] =
+            [start, header_len].map(|len| u16::try_from(len).unwrap_or(u16::MAX));
+        let segmentation = Segmentation {
+            version: ip.version(),
+            size,
+            ecn: segment.flags.has(Flags::CWR),
+            header_len,
+        };
         let cut = segment.payload_len > u32::from(size.get());
         Self {
             checksum: Some(PartialChecksum { start, offset: tcp::CHECKSUM_OFFSET }),
@@ -205,7 +210,9 @@ pub enum CutError {
     #[error("cannot cut a packet into segments: {0}")]
     Tcp(#[from] tcp::ViewError),
     /// Another protocol, or a fragment.
-    #[error("cannot cut a packet into segments: it is no whole packet of TCP (protocol {protocol})")]
+    #[error(
+        "cannot cut a packet into segments: it is no whole packet of TCP (protocol {protocol})"
+    )]
     Protocol {
         /// The protocol.
         protocol: u8,
@@ -274,7 +281,8 @@ impl<'a> Cutter<'a> {
             ip::View::V4(packet) => {
                 header[2..4].copy_from_slice(&word(self.ip_len + payload_len));
                 let [.., a, b] = self.next.to_be_bytes();
-                let identification = packet.identification().wrapping_add(u16::from_be_bytes([a, b]));
+                let identification =
+                    packet.identification().wrapping_add(u16::from_be_bytes([a, b]));
                 header[4..6].copy_from_slice(&identification.to_be_bytes());
                 header[10..12].fill(0);
                 let checksum = Checksum::of(header).field();

@@ -212,7 +212,8 @@ impl<'a> Repr<'a> {
     pub fn write(&self, pseudo_header: Checksum, out: &mut Vec<u8>) {
         let mut header = self.header();
         let body = self.message.body();
-        let checksum = of([Checksum::EMPTY, pseudo_header], self.version).with(&header).with(body).field();
+        let checksum =
+            of([Checksum::EMPTY, pseudo_header], self.version).with(&header).with(body).field();
         header[2..4].copy_from_slice(&checksum.to_be_bytes());
         out.extend_from_slice(&header);
         out.extend_from_slice(body);
@@ -230,10 +231,14 @@ impl<'a> Repr<'a> {
             }
             Message::TooBig { mtu, .. } => match version {
                 // RFC 1191 §4: in the lower half of what RFC 792 leaves unused.
-                Version::V4 => (kind::UNREACHABLE[0], kind::FRAGMENTATION_NEEDED_V4, mtu.to_be_bytes()),
+                Version::V4 => {
+                    (kind::UNREACHABLE[0], kind::FRAGMENTATION_NEEDED_V4, mtu.to_be_bytes())
+                }
                 Version::V6 => (kind::TOO_BIG_V6, 0, mtu.to_be_bytes()),
             },
-            Message::TimeExceeded { reason, .. } => (of(kind::TIME_EXCEEDED, version), reason.code(), [0; 4]),
+            Message::TimeExceeded { reason, .. } => {
+                (of(kind::TIME_EXCEEDED, version), reason.code(), [0; 4])
+            }
             Message::ParameterProblem { code, pointer, .. } => {
                 let pointer = of([pointer << 24, pointer], version);
                 (of(kind::PARAMETER_PROBLEM, version), code, pointer.to_be_bytes())
@@ -342,13 +347,19 @@ impl<'a> View<'a> {
             Message::EchoRequest(self.echo())
         } else if is(kind::ECHO_REPLY) && code == 0 {
             Message::EchoReply(self.echo())
-        } else if version == Version::V4 && is(kind::UNREACHABLE) && code == kind::FRAGMENTATION_NEEDED_V4 {
+        } else if version == Version::V4
+            && is(kind::UNREACHABLE)
+            && code == kind::FRAGMENTATION_NEEDED_V4
+        {
             Message::TooBig { mtu: self.number() & 0xffff, quote: self.quote() }
         } else if version == Version::V6 && self.kind() == kind::TOO_BIG_V6 {
             // RFC 4443 §3.2: the code means nothing.
             Message::TooBig { mtu: self.number(), quote: self.quote() }
         } else if is(kind::UNREACHABLE) {
-            Message::Unreachable { reason: Unreachable::from_code(version, code)?, quote: self.quote() }
+            Message::Unreachable {
+                reason: Unreachable::from_code(version, code)?,
+                quote: self.quote(),
+            }
         } else if is(kind::TIME_EXCEEDED) {
             Message::TimeExceeded { reason: TimeExceeded::from_code(code)?, quote: self.quote() }
         } else if is(kind::PARAMETER_PROBLEM) {
@@ -378,7 +389,9 @@ impl<'a> View<'a> {
         // from who does not know of that. A packet that is too big has its MTU there in IPv6.
         let words = match self.version {
             Version::V4 => usize::from(self.header[5]) * 4,
-            Version::V6 if self.kind() == kind::UNREACHABLE[1] || self.kind() == kind::TIME_EXCEEDED[1] => {
+            Version::V6
+                if self.kind() == kind::UNREACHABLE[1] || self.kind() == kind::TIME_EXCEEDED[1] =>
+            {
                 usize::from(self.header[4]) * 8
             }
             Version::V6 => 0,
@@ -396,8 +409,10 @@ fn is_error(version: Version, kind: u8) -> bool {
     }
 }
 
-const _: () =
-    assert!(MOST_V4 >= 2 * ipv4::MAX_HEADER_LEN + HEADER_LEN, "room for what RFC 792 asks to quote");
+const _: () = assert!(
+    MOST_V4 >= 2 * ipv4::MAX_HEADER_LEN + HEADER_LEN,
+    "room for what RFC 792 asks to quote"
+);
 
 #[cfg(test)]
 mod tests;

@@ -159,7 +159,9 @@ impl<'a> View<'a> {
     /// When there is no whole header.
     pub fn cut_short(bytes: &'a [u8]) -> Result<Self, ViewError> {
         let len = bytes.len();
-        let Some(fixed) = bytes.first_chunk::<HEADER_LEN>() else { return Err(ViewError::Truncated { len }) };
+        let Some(fixed) = bytes.first_chunk::<HEADER_LEN>() else {
+            return Err(ViewError::Truncated { len });
+        };
         if fixed[0] >> 4 != 4 {
             return Err(ViewError::Version { version: fixed[0] >> 4 });
         }
@@ -257,8 +259,14 @@ impl<'a> View<'a> {
             return None;
         }
         let payload_len = self.packet_len() - HEADER_LEN;
-        let repr = Repr::new(self.source(), self.destination(), self.protocol(), payload_len).ok()?;
-        Some(Repr { ttl: self.ttl(), ecn: self.ecn(), identification: self.identification(), ..repr })
+        let repr =
+            Repr::new(self.source(), self.destination(), self.protocol(), payload_len).ok()?;
+        Some(Repr {
+            ttl: self.ttl(),
+            ecn: self.ecn(),
+            identification: self.identification(),
+            ..repr
+        })
     }
 
     fn address(&self, at: usize) -> Ipv4Addr {
@@ -267,7 +275,12 @@ impl<'a> View<'a> {
     }
 }
 
-fn pseudo_header(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, payload_len: u16) -> Checksum {
+fn pseudo_header(
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    protocol: u8,
+    payload_len: u16,
+) -> Checksum {
     // RFC 1071 §2 (C): an address is two words, and so is what holds both.
     let addresses = u64::from(source.to_bits()) + u64::from(destination.to_bits());
     Checksum::of_words(addresses + u64::from(protocol) + u64::from(payload_len))

@@ -182,7 +182,8 @@ impl<'a> View<'a> {
             return Err(ViewError::Version { version: header[0] >> 4 });
         }
         let (fragment, later_fragment) = (false, false);
-        let mut view = Self { header, rest, payload: rest, protocol: header[6], fragment, later_fragment };
+        let mut view =
+            Self { header, rest, payload: rest, protocol: header[6], fragment, later_fragment };
         view.rest = rest.get(..view.packet_len() - HEADER_LEN).unwrap_or(rest);
         let mut chain = view.extensions();
         for extension in chain.by_ref() {
@@ -275,7 +276,12 @@ impl<'a> View<'a> {
         }
         let payload_len = self.packet_len() - HEADER_LEN;
         let repr = Repr::new(self.source(), self.destination(), self.protocol, payload_len).ok()?;
-        Some(Repr { hop_limit: self.hop_limit(), ecn: self.ecn(), flow_label: self.flow_label(), ..repr })
+        Some(Repr {
+            hop_limit: self.hop_limit(),
+            ecn: self.ecn(),
+            flow_label: self.flow_label(),
+            ..repr
+        })
     }
 
     fn extensions_len(&self) -> usize {
@@ -289,7 +295,12 @@ impl<'a> View<'a> {
 }
 
 /// The payload's length has 32 bits there, of which the upper 16 are zero.
-fn pseudo_header(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8, payload_len: u16) -> Checksum {
+fn pseudo_header(
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    protocol: u8,
+    payload_len: u16,
+) -> Checksum {
     Checksum::of(&source.octets())
         .with(&destination.octets())
         .with_word(u16::from(protocol))

@@ -62,7 +62,8 @@ impl SackBlocks {
     /// What 40 bytes of options hold without timestamps.
     pub const CAPACITY: usize = 4;
     /// No blocks.
-    pub const EMPTY: Self = Self { count: 0, edges: [(SeqNum::new(0), SeqNum::new(0)); Self::CAPACITY] };
+    pub const EMPTY: Self =
+        Self { count: 0, edges: [(SeqNum::new(0), SeqNum::new(0)); Self::CAPACITY] };
 
     /// Adds a block behind the others; returns `false`, changing nothing, when there is no room.
     pub fn push(&mut self, block: SeqRange) -> bool {

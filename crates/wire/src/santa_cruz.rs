@@ -78,10 +78,15 @@ impl AckWindow {
 
     /// What arrived of `islands`, beyond the acknowledgment `ack`, in the finest window of up to `room` bytes that
     /// reaches to the last of them, unless that is beyond the coarsest.
-    pub fn covering(ack: SeqNum, islands: impl Iterator<Item = SeqRange> + Clone, room: usize) -> Self {
+    pub fn covering(
+        ack: SeqNum,
+        islands: impl Iterator<Item = SeqRange> + Clone,
+        room: usize,
+    ) -> Self {
         let room = room.min(Self::MAX_LEN);
         let most = u32::try_from(8 * room).unwrap_or(0);
-        let reach = islands.clone().map(|island| island.end().distance_from(ack)).max().unwrap_or(0);
+        let reach =
+            islands.clone().map(|island| island.end().distance_from(ack)).max().unwrap_or(0);
         if most == 0 || reach == 0 {
             return Self::EMPTY;
         }
@@ -165,7 +170,15 @@ impl SantaCruz {
             None => 0,
         };
         let bits = [0; AckWindow::MAX_LEN];
-        Self { data_copy, ack_copy: 0, ack_seq: SeqNum::new(0), at: 0, granularity: 0, len: 0, bits }
+        Self {
+            data_copy,
+            ack_copy: 0,
+            ack_seq: SeqNum::new(0),
+            at: 0,
+            granularity: 0,
+            len: 0,
+            bits,
+        }
     }
 
     /// The same, with what caused the acknowledgment, and what has arrived beyond it.
@@ -262,8 +275,11 @@ impl SantaCruz {
             &[granularity, ref bits @ ..] => AckWindow::new(granularity, bits)?,
         };
         let copy = CopyNumber::new(copies % 16)?;
-        let arrival =
-            Arrival { seq: SeqNum::new(u32::from_be_bytes(*seq)), copy, at: u32::from_be_bytes(*at) };
+        let arrival = Arrival {
+            seq: SeqNum::new(u32::from_be_bytes(*seq)),
+            copy,
+            at: u32::from_be_bytes(*at),
+        };
         Some(this.answering(arrival, window))
     }
 
@@ -308,13 +324,23 @@ mod tests {
     /// Section 3.2.2: 18 bytes accommodate 64 kB with 450 bytes (and a few) a bit.
     #[test]
     fn a_window_is_as_fine_as_its_reach_allows() {
-        let bit_of =
-            |reach| AckWindow::covering(SeqNum::new(0), [range(0, reach)].into_iter(), 18).bytes_per_bit();
-        assert_eq!([100, 7200, 7201, 64_800, 64_801, 1 << 30].map(bit_of), [50, 50, 100, 450, 500, 12_750]);
+        let bit_of = |reach| {
+            AckWindow::covering(SeqNum::new(0), [range(0, reach)].into_iter(), 18).bytes_per_bit()
+        };
+        assert_eq!(
+            [100, 7200, 7201, 64_800, 64_801, 1 << 30].map(bit_of),
+            [50, 50, 100, 450, 500, 12_750]
+        );
         let short = AckWindow::covering(SeqNum::new(0), [range(0, 7200)].into_iter(), 14);
         assert_eq!((short.bytes_per_bit(), short.as_bytes().len()), (100, 9));
-        assert_eq!(AckWindow::covering(SeqNum::new(0), [range(9, 99)].into_iter(), 0), AckWindow::EMPTY);
-        assert_eq!(AckWindow::covering(SeqNum::new(0), [range(9, 99)].into_iter(), 18), AckWindow::EMPTY);
+        assert_eq!(
+            AckWindow::covering(SeqNum::new(0), [range(9, 99)].into_iter(), 0),
+            AckWindow::EMPTY
+        );
+        assert_eq!(
+            AckWindow::covering(SeqNum::new(0), [range(9, 99)].into_iter(), 18),
+            AckWindow::EMPTY
+        );
     }
 
     #[test]

@@ -325,7 +325,8 @@ mod tests {
         assert_eq!(data(1460).ipv4_len(), 1500);
         let mut ack = data(0);
         ack.options.timestamps = Some(Timestamps { val: 1, ecr: 2 });
-        ack.options.reports = [SeqRange::new(SeqNum::new(5), SeqNum::new(9)).unwrap()].into_iter().collect();
+        ack.options.reports =
+            [SeqRange::new(SeqNum::new(5), SeqNum::new(9)).unwrap()].into_iter().collect();
         assert_eq!(ack.ipv4_len(), 40 + 12 + 12);
     }
 

@@ -95,7 +95,8 @@ mod tests {
 
     fn any_seq() -> impl Strategy<Value = SeqNum> {
         // Half of the cases sit beside the wrap, where mistakes live.
-        prop_oneof![any::<u32>(), (0..2000u32).prop_map(|n| n.wrapping_sub(1000))].prop_map(SeqNum::new)
+        prop_oneof![any::<u32>(), (0..2000u32).prop_map(|n| n.wrapping_sub(1000))]
+            .prop_map(SeqNum::new)
     }
 
     proptest! {

@@ -86,7 +86,9 @@ impl Flags {
         [(Self::PSH, Marks::PSH), (Self::ECE, Marks::ECE), (Self::CWR, Marks::CWR)];
 
     fn marks(self) -> Marks {
-        Self::MARKS.into_iter().fold(Marks::NONE, |marks, (bit, mark)| marks.with(mark, self.has(bit)))
+        Self::MARKS
+            .into_iter()
+            .fold(Marks::NONE, |marks, (bit, mark)| marks.with(mark, self.has(bit)))
     }
 
     /// The bit that says what the segment does; `None` for two that exclude each other.
@@ -156,7 +158,8 @@ impl Repr {
     /// The bytes of header and payload.
     pub fn len(&self) -> usize {
         // At most 60 + 2³² − 1.
-        usize::try_from(Segment::TCP_HEADER + self.segment.options.wire_len()).unwrap_or(MAX_HEADER_LEN)
+        usize::try_from(Segment::TCP_HEADER + self.segment.options.wire_len())
+            .unwrap_or(MAX_HEADER_LEN)
             + usize::try_from(self.segment.payload_len).unwrap_or(usize::MAX - MAX_HEADER_LEN)
     }
 
@@ -191,7 +194,8 @@ impl Repr {
     fn unsummed(&self) -> Header {
         let segment = &self.segment;
         // The constructor has checked that there are at most ten words of options.
-        let words = u8::try_from((Segment::TCP_HEADER + segment.options.wire_len()) / 4).unwrap_or(15);
+        let words =
+            u8::try_from((Segment::TCP_HEADER + segment.options.wire_len()) / 4).unwrap_or(15);
         // Checksum, to be filled in, and an urgent pointer that means nothing, stay zero.
         let mut fixed = [0; HEADER_LEN];
         fixed[..2].copy_from_slice(&self.ports.source.to_be_bytes());
@@ -245,7 +249,8 @@ impl<'a> View<'a> {
             return Err(ViewError::Truncated { len });
         };
         let offset = usize::from(fixed[12] >> 4) * 4;
-        let split = offset.checked_sub(HEADER_LEN).and_then(|options| rest.split_at_checked(options));
+        let split =
+            offset.checked_sub(HEADER_LEN).and_then(|options| rest.split_at_checked(options));
         let Some((options, payload)) = split else { return Err(ViewError::Offset { offset, len }) };
         Ok(Self { bytes, fixed, options, payload })
     }

@@ -6,17 +6,18 @@
 use std::net::IpAddr;
 
 use etherparse::{
-    Icmpv4Header, Icmpv4Slice, Icmpv4Type, Icmpv6Header, Icmpv6Slice, Icmpv6Type, IpEcn, IpFragOffset,
-    IpHeaders, IpNumber, IpSlice, Ipv4Header, Ipv6Extensions, Ipv6FlowLabel, Ipv6FragmentHeader, Ipv6Header,
-    Ipv6RawExtHeader, Ipv6RoutingExtensions, TcpHeader, TcpOptionElement, TcpSlice,
+    Icmpv4Header, Icmpv4Slice, Icmpv4Type, Icmpv6Header, Icmpv6Slice, Icmpv6Type, IpEcn,
+    IpFragOffset, IpHeaders, IpNumber, IpSlice, Ipv4Header, Ipv6Extensions, Ipv6FlowLabel,
+    Ipv6FragmentHeader, Ipv6Header, Ipv6RawExtHeader, Ipv6RoutingExtensions, TcpHeader,
+    TcpOptionElement, TcpSlice,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
 use wire::ip::Version;
 use wire::tcp::{Flags, KnownOption, Ports};
 use wire::{
-    Checksum, Control, Ecn, Mss, Options, Reports, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow,
-    WindowScale, icmp, ip, ipv6, tcp,
+    Checksum, Control, Ecn, Mss, Options, Reports, Segment, SeqNum, SeqRange, Timestamps,
+    UnscaledWindow, WindowScale, icmp, ip, ipv6, tcp,
 };
 
 prop_compose! {
@@ -63,7 +64,8 @@ prop_compose! {
 
 /// The padding of an extension header of hop-by-hop or destination options: six bytes, or 8 more.
 fn padding(long: bool) -> Ipv6RawExtHeader {
-    let options: &[u8] = if long { &[0, 0, 5, 2, 0, 0, 1, 6, 0, 0, 0, 0, 0, 0] } else { &[1, 4, 0, 0, 0, 0] };
+    let options: &[u8] =
+        if long { &[0, 0, 5, 2, 0, 0, 1, 6, 0, 0, 0, 0, 0, 0] } else { &[1, 4, 0, 0, 0, 0] };
     Ipv6RawExtHeader::new_raw(IpNumber::TCP, options).unwrap()
 }
 
@@ -99,14 +101,20 @@ prop_compose! {
 }
 
 /// A packet that they write, with the checksums that they find.
-fn their_packet(mut ip: IpHeaders, mut tcp: TcpHeader, payload: &[u8]) -> (IpHeaders, TcpHeader, Vec<u8>) {
+fn their_packet(
+    mut ip: IpHeaders,
+    mut tcp: TcpHeader,
+    payload: &[u8],
+) -> (IpHeaders, TcpHeader, Vec<u8>) {
     ip.set_payload_len(tcp.header_len() + payload.len()).unwrap();
     match &mut ip {
         IpHeaders::Ipv4(header, _) => {
             header.header_checksum = header.calc_header_checksum();
             tcp.checksum = tcp.calc_checksum_ipv4(header, payload).unwrap();
         }
-        IpHeaders::Ipv6(header, _) => tcp.checksum = tcp.calc_checksum_ipv6(header, payload).unwrap(),
+        IpHeaders::Ipv6(header, _) => {
+            tcp.checksum = tcp.calc_checksum_ipv6(header, payload).unwrap()
+        }
     }
     let mut bytes = Vec::new();
     ip.write(&mut bytes).unwrap();
@@ -122,7 +130,8 @@ fn any_payload() -> impl Strategy<Value = Vec<u8>> {
 /// What they call an option that we have taken apart.
 fn as_they_say(option: KnownOption<'_>) -> TcpOptionElement {
     let edge = |bytes: &[u8; 8]| {
-        let [a, b] = [bytes.first_chunk(), bytes.last_chunk()].map(|edge| u32::from_be_bytes(*edge.unwrap()));
+        let [a, b] = [bytes.first_chunk(), bytes.last_chunk()]
+            .map(|edge| u32::from_be_bytes(*edge.unwrap()));
         (a, b)
     };
     match option {
@@ -327,7 +336,10 @@ fn compare_v4(ours: Option<icmp::Message<'_>>, theirs: &Icmpv4Type) -> Result<()
             let next_hop_mtu = u16::try_from(mtu).unwrap();
             prop_assert_eq!(theirs, &FragmentationNeeded { next_hop_mtu });
         }
-        (Some(icmp::Message::Unreachable { reason, .. }), Icmpv4Type::DestinationUnreachable(theirs)) => {
+        (
+            Some(icmp::Message::Unreachable { reason, .. }),
+            Icmpv4Type::DestinationUnreachable(theirs),
+        ) => {
             prop_assert_eq!(reason.code(Version::V4), Some(theirs.code_u8()));
         }
         (Some(icmp::Message::TimeExceeded { .. }), Icmpv4Type::TimeExceeded(_))
@@ -364,7 +376,10 @@ fn compare_v6(ours: Option<icmp::Message<'_>>, theirs: &Icmpv6Type) -> Result<()
         (Some(icmp::Message::TooBig { .. }), Icmpv6Type::Unknown { code_u8, .. }) => {
             prop_assert!(*code_u8 != 0);
         }
-        (Some(icmp::Message::Unreachable { reason, .. }), Icmpv6Type::DestinationUnreachable(theirs)) => {
+        (
+            Some(icmp::Message::Unreachable { reason, .. }),
+            Icmpv6Type::DestinationUnreachable(theirs),
+        ) => {
             prop_assert_eq!(reason.code(Version::V6), Some(theirs.code_u8()));
         }
         // RFC 6550 and RFC 8883 have added two.
@@ -375,7 +390,10 @@ fn compare_v6(ours: Option<icmp::Message<'_>>, theirs: &Icmpv6Type) -> Result<()
             ));
         }
         (Some(icmp::Message::TimeExceeded { .. }), Icmpv6Type::TimeExceeded(_)) => {}
-        (Some(icmp::Message::ParameterProblem { pointer, .. }), Icmpv6Type::ParameterProblem(theirs)) => {
+        (
+            Some(icmp::Message::ParameterProblem { pointer, .. }),
+            Icmpv6Type::ParameterProblem(theirs),
+        ) => {
             prop_assert_eq!(pointer, theirs.pointer);
         }
         (Some(icmp::Message::ParameterProblem { code, .. }), Icmpv6Type::Unknown { .. }) => {

@@ -75,7 +75,8 @@ fn main() {
                     stream.set_nonblocking(true).expect("it does not block");
                     stream.set_nodelay(true).expect("it does not wait");
                     let number = stream.as_raw_fd();
-                    let data = epoll::EventData::new_u64(u64::try_from(number).expect("a descriptor"));
+                    let data =
+                        epoll::EventData::new_u64(u64::try_from(number).expect("a descriptor"));
                     let mut flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
                     flags.set(epoll::EventFlags::OUT, *port != SINK);
                     epoll::add(&poll, &stream, data, flags).expect("it is watched");

@@ -57,8 +57,9 @@ impl Client {
             Work::Ask | Work::Hold => REQUESTS,
         };
         let to = SocketAddr::new(IpAddr::from(SERVER), port);
-        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK, None)
-            .expect("a socket");
+        let socket =
+            socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK, None)
+                .expect("a socket");
         set_tcp_nodelay(&socket, true).expect("it does not wait");
         let begun = connect(&socket, &to);
         assert!(matches!(begun, Ok(()) | Err(Errno::INPROGRESS)), "connect: {begun:?}");
@@ -85,7 +86,9 @@ impl Client {
                 Err(error) => assert!(error.kind() == ErrorKind::WouldBlock, "read: {error}"),
             },
             Work::Ask | Work::Hold if !connection.open => {
-                if let Ok(Some(Errno::CONNREFUSED)) = socket_error(&connection.stream).map(Result::err) {
+                if let Ok(Some(Errno::CONNREFUSED)) =
+                    socket_error(&connection.stream).map(Result::err)
+                {
                     // All of smoltcp's sockets were taken.
                     self.connections[place] = self.open(place);
                 } else {
@@ -122,7 +125,9 @@ impl Client {
 
 impl Connection {
     fn ask(&mut self, bytes: &[u8]) {
-        self.stream.write_all(&bytes[..REQUEST]).expect("a connection on which a small request fits");
+        self.stream
+            .write_all(&bytes[..REQUEST])
+            .expect("a connection on which a small request fits");
         self.open = true;
         self.missing = RESPONSE;
     }
@@ -156,7 +161,9 @@ fn main() {
     let clock = Clock::start();
     let mut last = clock.now();
     let mut events = Vec::with_capacity(256);
-    while work == Work::Hold && client.answers < wanted as u64 || work != Work::Hold && clock.now() < end {
+    while work == Work::Hold && client.answers < wanted as u64
+        || work != Work::Hold && clock.now() < end
+    {
         events.clear();
         let timeout = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
         epoll::wait(&client.poll, rustix::buffer::spare_capacity(&mut events), Some(&timeout))
@@ -171,7 +178,10 @@ fn main() {
         }
     }
     let elapsed = clock.now().as_nanos();
-    println!(r#"{{"nanoseconds": {elapsed}, "bytes": {}, "answers": {}}}"#, client.moved, client.answers);
+    println!(
+        r#"{{"nanoseconds": {elapsed}, "bytes": {}, "answers": {}}}"#,
+        client.moved, client.answers
+    );
     if work == Work::Hold {
         std::io::stdout().flush().expect("somebody listens");
         std::io::stdin().read_to_end(&mut client.bytes).expect("its end");

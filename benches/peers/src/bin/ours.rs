@@ -86,7 +86,8 @@ impl Service for Bench {
 
 fn main() {
     let mtu = peers::option("--mtu", 1500);
-    let offload = if peers::flag("--offload") { tun::Offload::Segmentation } else { tun::Offload::None };
+    let offload =
+        if peers::flag("--offload") { tun::Offload::Segmentation } else { tun::Offload::None };
     let buffer = peers::option("--buffer", 1 << 20);
     let mut config = StackConfig::new(vec![SERVER.into()]);
     config.mtu = mtu;

@@ -5,7 +5,9 @@ use std::os::fd::AsFd;
 
 use peers::{CHUNK, REQUEST, REQUESTS, RESPONSE, SERVER, SINK, SOURCE};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use smoltcp::iface::{Config, Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet};
+use smoltcp::iface::{
+    Config, Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet,
+};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::socket::tcp::{Socket, SocketBuffer};
 use smoltcp::time::Instant;
@@ -120,7 +122,8 @@ fn main() {
     assert!([SOURCE, SINK, REQUESTS].contains(&port), "--port {port}: no such port");
     let mut peers = Vec::new();
     for _ in 0..count {
-        let mut socket = Socket::new(SocketBuffer::new(vec![0; buffer]), SocketBuffer::new(vec![0; buffer]));
+        let mut socket =
+            Socket::new(SocketBuffer::new(vec![0; buffer]), SocketBuffer::new(vec![0; buffer]));
         if !peers::flag("--no-timestamps") {
             socket.set_tsval_generator(Some(milliseconds));
         }
@@ -135,7 +138,8 @@ fn main() {
         let now = Instant::now();
         let mut taken = 0;
         while taken < BATCH
-            && interface.poll_ingress_single(now, &mut wire, &mut sockets) != PollIngressSingleResult::None
+            && interface.poll_ingress_single(now, &mut wire, &mut sockets)
+                != PollIngressSingleResult::None
         {
             taken += 1;
         }
@@ -144,7 +148,9 @@ fn main() {
                 peer.serve(sockets.get_mut(peer.handle), &mut bytes);
             }
         }
-        while interface.poll_egress(now, &mut wire, &mut sockets) == PollResult::SocketStateChanged {}
+        while interface.poll_egress(now, &mut wire, &mut sockets) == PollResult::SocketStateChanged
+        {
+        }
         if taken < BATCH {
             let delay = interface.poll_delay(now, &sockets).map(|delay| Timespec {
                 tv_sec: i64::try_from(delay.secs()).unwrap_or(i64::MAX),

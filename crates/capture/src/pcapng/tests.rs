@@ -8,7 +8,11 @@ fn blocks(mut bytes: &[u8]) -> Vec<(u32, &[u8])> {
     while !bytes.is_empty() {
         let (kind, len) = (word(bytes, 0), word(bytes, 4) as usize);
         assert_eq!(len % 4, 0);
-        assert_eq!(word(bytes, len - 4) as usize, len, "the length at the end of a block of type {kind}");
+        assert_eq!(
+            word(bytes, len - 4) as usize,
+            len,
+            "the length at the end of a block of type {kind}"
+        );
         found.push((kind, &bytes[8..len - 4]));
         bytes = &bytes[len..];
     }
@@ -51,7 +55,8 @@ fn interface(snap_len: u32) -> Interface<'static> {
 
 #[test]
 fn a_file_begins_with_its_section() {
-    let section = Section { application: Some("tcpsf 1"), hardware: Some("none"), ..Section::default() };
+    let section =
+        Section { application: Some("tcpsf 1"), hardware: Some("none"), ..Section::default() };
     let mut writer = Writer::new(Vec::new(), &section).unwrap();
     writer.interface(&interface(96)).unwrap();
     writer.names([(ADDRESS, "server"), (Ipv4Addr::new(10, 0, 0, 2), "client\0x")]).unwrap();

@@ -40,22 +40,30 @@ fn number(bytes: &[u8]) -> u32 {
 
 /// Everything that arrives until `now`, with its time.
 fn drain(line: &mut Line, now: Instant) -> Vec<(u32, Instant)> {
-    std::iter::from_fn(|| line.deliver(now)).map(|arrived| (number(&arrived.bytes), arrived.due)).collect()
+    std::iter::from_fn(|| line.deliver(now))
+        .map(|arrived| (number(&arrived.bytes), arrived.due))
+        .collect()
 }
 
 #[test]
 fn a_wire_takes_no_time() {
     let mut line = Line::new(&LineConfig::default(), 1, "up");
     let fate = line.offer(at(3), &packet(7, 100));
-    assert_eq!(fate, Fate { outcome: Outcome::Accepted, duplicate: None, corrupted: false, late: false });
+    assert_eq!(
+        fate,
+        Fate { outcome: Outcome::Accepted, duplicate: None, corrupted: false, late: false }
+    );
     assert_eq!(drain(&mut line, at(3)), [(7, at(3))]);
     assert!(line.is_empty());
 }
 
 #[test]
 fn rate_and_delay_add_up() {
-    let parts =
-        LinkConfig { rate: Rate::from_bits_per_sec(8_000_000), delay: MS * 20, ..LinkConfig::default() };
+    let parts = LinkConfig {
+        rate: Rate::from_bits_per_sec(8_000_000),
+        delay: MS * 20,
+        ..LinkConfig::default()
+    };
     let mut line = only(parts);
     for number in 0..3 {
         line.offer(at(0), &packet(number, 1000));
@@ -96,8 +104,11 @@ fn parts_wait_for_each_other() {
 #[test]
 fn a_copy_takes_up_the_line_too() {
     let parts = LinkConfig { rate: Rate::from_bits_per_sec(8_000_000), ..LinkConfig::default() };
-    let mut line =
-        Line::new(&LineConfig { link: parts, duplicate: Probability::ONE, ..LineConfig::default() }, 1, "up");
+    let mut line = Line::new(
+        &LineConfig { link: parts, duplicate: Probability::ONE, ..LineConfig::default() },
+        1,
+        "up",
+    );
     let fate = line.offer(at(0), &packet(7, 1000));
     assert_eq!(fate.duplicate, Some(Outcome::Accepted));
     assert_eq!(drain(&mut line, at(9)), [(7, at(1)), (7, at(2))]);
@@ -106,14 +117,16 @@ fn a_copy_takes_up_the_line_too() {
 
 #[test]
 fn one_bit_is_turned() {
-    let mut line = Line::new(&LineConfig { corrupt: Probability::ONE, ..LineConfig::default() }, 1, "up");
+    let mut line =
+        Line::new(&LineConfig { corrupt: Probability::ONE, ..LineConfig::default() }, 1, "up");
     let mut places = Vec::new();
     for number in 0..50 {
         let sent = packet(number, 100);
         assert!(line.offer(at(0), &sent).corrupted);
         let arrived = line.deliver(at(0)).unwrap().bytes;
-        let turned: Vec<usize> =
-            (0..800).filter(|bit| (sent[bit / 8] ^ arrived[bit / 8]) >> (bit % 8) & 1 == 1).collect();
+        let turned: Vec<usize> = (0..800)
+            .filter(|bit| (sent[bit / 8] ^ arrived[bit / 8]) >> (bit % 8) & 1 == 1)
+            .collect();
         assert_eq!(turned.len(), 1);
         places.extend(turned);
     }
@@ -126,8 +139,9 @@ fn one_bit_is_turned() {
 fn the_late_are_passed() {
     let reorder = Some(Reorder { probability: p(0.5), by: MS * 5 });
     let mut line = only(LinkConfig { reorder, ..LinkConfig::default() });
-    let late: Vec<bool> =
-        (0..20).map(|number| line.offer(at(u64::from(number)), &packet(number, 100)).late).collect();
+    let late: Vec<bool> = (0..20)
+        .map(|number| line.offer(at(u64::from(number)), &packet(number, 100)).late)
+        .collect();
     assert!(late.contains(&true) && late.contains(&false));
     let arrived = drain(&mut line, at(99));
     assert_eq!(arrived.len(), 20);
@@ -192,7 +206,11 @@ fn what_codel_drops_is_told_behind_it() {
     assert!(books.balance() && line.is_empty());
     assert!(books.dropped_early.packets > 5, "{books:?}");
     assert_eq!((arrived, u64::from(told)), (books.delivered.packets, books.dropped_early.packets));
-    assert_eq!(line.extras().corrupted, books.delivered, "what was dropped does not arrive corrupted");
+    assert_eq!(
+        line.extras().corrupted,
+        books.delivered,
+        "what was dropped does not arrive corrupted"
+    );
 }
 
 /// A packet that is marked as it leaves the queue arrives marked.
@@ -255,18 +273,20 @@ fn anything() -> impl Strategy<Value = LineConfig> {
     let codel = CoDel::new(Duration::from_micros(200), Duration::from_micros(900)).unwrap();
     let disciplines = prop_oneof![Just(Discipline::DropTail), Just(Discipline::CoDel(codel))];
     let numbers = (1..50_000_000u64, 0..30u64, 1..20u32);
-    (loss, chances, numbers, disciplines).prop_map(|(loss, (a, b, c), (rate, delay, room), discipline)| {
-        let link = LinkConfig {
-            discipline,
-            rate: Rate::from_bits_per_sec(rate),
-            delay: MS * delay,
-            buffer: link::Buffer::packets(room).unwrap(),
-            loss,
-            reorder: Some(Reorder { probability: p(c), by: MS * 7 }),
-            ..LinkConfig::default()
-        };
-        LineConfig { link, duplicate: p(a), corrupt: p(b), path_mtu: None }
-    })
+    (loss, chances, numbers, disciplines).prop_map(
+        |(loss, (a, b, c), (rate, delay, room), discipline)| {
+            let link = LinkConfig {
+                discipline,
+                rate: Rate::from_bits_per_sec(rate),
+                delay: MS * delay,
+                buffer: link::Buffer::packets(room).unwrap(),
+                loss,
+                reorder: Some(Reorder { probability: p(c), by: MS * 7 }),
+                ..LinkConfig::default()
+            };
+            LineConfig { link, duplicate: p(a), corrupt: p(b), path_mtu: None }
+        },
+    )
 }
 
 proptest! {

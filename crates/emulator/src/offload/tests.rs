@@ -4,7 +4,9 @@ use std::num::NonZeroU16;
 use link::{Burst, LinkConfig, LossModel, Probability, Reorder};
 use proptest::prelude::*;
 use units::{Duration, Instant, Rate};
-use wire::{Checksum, Control, Ecn, Flags, Options, Segment, SeqNum, Timestamps, UnscaledWindow, ip, tcp};
+use wire::{
+    Checksum, Control, Ecn, Flags, Options, Segment, SeqNum, Timestamps, UnscaledWindow, ip, tcp,
+};
 
 use super::*;
 use crate::line::{Line, LineConfig};
@@ -46,7 +48,8 @@ fn handed(six: bool, offset: usize, len: usize, mss: u16) -> Vec<u8> {
 
 fn packets(mut read: Vec<u8>) -> Vec<(Vec<u8>, bool)> {
     let mut all = Vec::new();
-    let count = apart(&mut read, &mut Vec::new(), |bytes, is_part| all.push((bytes.to_vec(), is_part)));
+    let count =
+        apart(&mut read, &mut Vec::new(), |bytes, is_part| all.push((bytes.to_vec(), is_part)));
     assert_eq!(count, all.len());
     all
 }
@@ -85,18 +88,21 @@ fn anything() -> impl Strategy<Value = LineConfig> {
         (0.0..0.5).prop_map(|x| LossModel::PerPacket(p(x))),
         Just(LossModel::Burst(Burst::new(p(0.2), 3.0).unwrap())),
     ];
-    let rate = prop_oneof![Just(None), (1_000_000..5_000_000_000u64).prop_map(Rate::from_bits_per_sec)];
-    (loss, rate, 0.0..0.2, 0.0..0.2, 0.0..0.2, 0..3u64).prop_map(|(loss, rate, a, b, c, delay)| LineConfig {
-        link: LinkConfig {
-            rate,
-            delay: MS * delay,
-            loss,
-            reorder: Some(Reorder { probability: p(c), by: MS }),
-            ..LinkConfig::default()
-        },
-        duplicate: p(a),
-        corrupt: p(b),
-        path_mtu: None,
+    let rate =
+        prop_oneof![Just(None), (1_000_000..5_000_000_000u64).prop_map(Rate::from_bits_per_sec)];
+    (loss, rate, 0.0..0.2, 0.0..0.2, 0.0..0.2, 0..3u64).prop_map(|(loss, rate, a, b, c, delay)| {
+        LineConfig {
+            link: LinkConfig {
+                rate,
+                delay: MS * delay,
+                loss,
+                reorder: Some(Reorder { probability: p(c), by: MS }),
+                ..LinkConfig::default()
+            },
+            duplicate: p(a),
+            corrupt: p(b),
+            path_mtu: None,
+        }
     })
 }
 
@@ -190,7 +196,8 @@ fn what_happens_to_one_happens_to_one() {
     let frames = written(&mut line, Instant::ZERO);
     assert_eq!(frames.len(), sent.len());
     for (frame, (bytes, _)) in frames.iter().zip(&sent) {
-        let turned: u32 = frame[10..].iter().zip(bytes).map(|(one, other)| (one ^ other).count_ones()).sum();
+        let turned: u32 =
+            frame[10..].iter().zip(bytes).map(|(one, other)| (one ^ other).count_ones()).sum();
         assert_eq!((turned, &frame[..10]), (1, &[0; 10][..]));
     }
 }

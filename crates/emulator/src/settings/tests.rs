@@ -46,12 +46,19 @@ fn a_direction_of_its_own_goes_before_both() {
 fn every_way_to_write_a_queue_and_a_loss_is_read() {
     let rated = |more: &str| read(&format!(r#"{{"both": {{"rate": "1mbit", {more}}}}}"#)).up;
     assert_eq!(rated(r#""queue": "100packets""#).link.buffer, Buffer::packets(100).unwrap());
-    assert_eq!(rated(r#""queue": "150kB/256B""#).link.buffer, Buffer::chunks(150_000, 256).unwrap());
+    assert_eq!(
+        rated(r#""queue": "150kB/256B""#).link.buffer,
+        Buffer::chunks(150_000, 256).unwrap()
+    );
     let tenth = Probability::new(0.1).unwrap();
     let weight = Probability::new(0.002).unwrap();
-    let red = |measure, min, max| Discipline::Red(Red::new(measure, min, max, tenth, weight).unwrap());
+    let red =
+        |measure, min, max| Discipline::Red(Red::new(measure, min, max, tenth, weight).unwrap());
     assert_eq!(rated(r#""red": "30kB,90kB""#).link.discipline, red(Measure::Bytes, 30_000, 90_000));
-    assert_eq!(rated(r#""red": "5packets,15packets,10%""#).link.discipline, red(Measure::Packets, 5, 15));
+    assert_eq!(
+        rated(r#""red": "5packets,15packets,10%""#).link.discipline,
+        red(Measure::Packets, 5, 15)
+    );
     let ms = Duration::from_millis;
     let codel = Discipline::CoDel(CoDel::new(ms(5), ms(100)).unwrap());
     assert_eq!(rated(r#""codel": "5ms, 100ms""#).link.discipline, codel);
@@ -63,7 +70,10 @@ fn every_way_to_write_a_queue_and_a_loss_is_read() {
     assert_eq!(rated(r#""loss-linear": "0.1@1500B""#).link.loss, LossModel::Linear(linear));
     let burst = Burst::new(tenth, 3.0).unwrap();
     assert_eq!(rated(r#""loss-burst": "0.1,3""#).link.loss, LossModel::Burst(burst));
-    assert_eq!(rated(r#""loss-mask": "1, 0,0""#).link.loss, LossModel::Mask(vec![true, false, false]));
+    assert_eq!(
+        rated(r#""loss-mask": "1, 0,0""#).link.loss,
+        LossModel::Mask(vec![true, false, false])
+    );
     let line = rated(r#""duplicate": "10%", "corrupt": "0.1", "reorder": "0.1,5ms""#);
     assert_eq!(
         (line.duplicate, line.corrupt, line.link.reorder),
@@ -78,15 +88,24 @@ fn an_error_names_the_option_as_it_was_written() {
             r#"{"up": {"rate": "10"}}"#,
             "`--up-rate 10`: `10` is not a rate above zero such as `10Mb/s` or `32kbit`",
         ),
-        (r#"{"both": {"delay": "20"}}"#, "`--delay 20`: `20` is not a duration such as `20ms` or `1.5s`"),
-        (r#"{"both": {"loss": "2"}}"#, "`--loss 2`: 2 is not a probability: it must lie between 0 and 1"),
+        (
+            r#"{"both": {"delay": "20"}}"#,
+            "`--delay 20`: `20` is not a duration such as `20ms` or `1.5s`",
+        ),
+        (
+            r#"{"both": {"loss": "2"}}"#,
+            "`--loss 2`: 2 is not a probability: it must lie between 0 and 1",
+        ),
         (r#"{"both": {"loss": "x"}}"#, "`--loss x`: `x` is not a probability"),
         (
             r#"{"both": {"loss": "nan"}}"#,
             "`--loss nan`: NaN is not a probability: it must lie between 0 and 1",
         ),
         (r#"{"down": {"loss-mask": "1,2"}}"#, "`--down-loss-mask 1,2`: `2` is neither 0 nor 1"),
-        (r#"{"both": {"loss": "0", "loss-mask": "1"}}"#, "`--loss 0`: there is `--loss-mask` as well"),
+        (
+            r#"{"both": {"loss": "0", "loss-mask": "1"}}"#,
+            "`--loss 0`: there is `--loss-mask` as well",
+        ),
         (
             r#"{"both": {"rate": "1mbit", "queue": "10B"}}"#,
             "`--queue 10B`: it cannot hold a packet of 1500 bytes, and would drop each of them",
@@ -108,8 +127,14 @@ fn an_error_names_the_option_as_it_was_written() {
             "`--up-reorder 1%,11min`: `11min` is more than 600s, the most that there is",
         ),
         (r#"{"spin": "10h"}"#, "`--spin 10h`: `10h` is more than 1s, the most that there is"),
-        (r#"{"both": {"queue": "9kB"}}"#, "`--queue 9kB`: packets never wait where there is no rate"),
-        (r#"{"up": {"path-mtu": "60"}}"#, "`--up-path-mtu 60`: it must be a number of bytes, 68 to 65535"),
+        (
+            r#"{"both": {"queue": "9kB"}}"#,
+            "`--queue 9kB`: packets never wait where there is no rate",
+        ),
+        (
+            r#"{"up": {"path-mtu": "60"}}"#,
+            "`--up-path-mtu 60`: it must be a number of bytes, 68 to 65535",
+        ),
         (r#"{"spin": "9"}"#, "`--spin 9`: `9` is not a duration such as `20ms` or `1.5s`"),
         (r#"{"mtu": 576}"#, "`--mtu 576`: it must be 1280 to 65535"),
         (

@@ -14,8 +14,8 @@ pub(crate) const PORT: &str = "7008";
 
 /// Runs `work` in a network namespace of its own.
 pub(crate) fn in_a_network<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    let namespace =
-        NetNamespace::new().expect("these tests need root, with the right to make network namespaces");
+    let namespace = NetNamespace::new()
+        .expect("these tests need root, with the right to make network namespaces");
     namespace.run(work).unwrap()
 }
 
@@ -91,24 +91,33 @@ impl Run {
         self.status = output.status.code().unwrap_or(-1);
         self.output = String::from_utf8(output.stdout).unwrap();
         self.errors = String::from_utf8(output.stderr).unwrap();
-        self.report =
-            self.output.lines().last().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default();
+        self.report = self
+            .output
+            .lines()
+            .last()
+            .and_then(|line| serde_json::from_str(line).ok())
+            .unwrap_or_default();
         self
     }
 
     pub(crate) fn count(&self, way: &str, column: &str) -> u64 {
-        self.report[way][column].as_u64().unwrap_or_else(|| panic!("no {way} {column} in {}", self.report))
+        self.report[way][column]
+            .as_u64()
+            .unwrap_or_else(|| panic!("no {way} {column} in {}", self.report))
     }
 
     pub(crate) fn number(&self, way: &str, column: &str) -> f64 {
-        self.report[way][column].as_f64().unwrap_or_else(|| panic!("no {way} {column} in {}", self.report))
+        self.report[way][column]
+            .as_f64()
+            .unwrap_or_else(|| panic!("no {way} {column} in {}", self.report))
     }
 
     /// offered = delivered + dropped + held, in packets and in bytes.
     pub(crate) fn assert_balanced(&self, way: &str) {
         for unit in ["packets", "bytes"] {
             let count = |what: &str| self.count(way, &format!("{what}_{unit}"));
-            let out = ["delivered", "dropped_buffer", "dropped_early", "dropped_loss", "held"].map(count);
+            let out =
+                ["delivered", "dropped_buffer", "dropped_early", "dropped_loss", "held"].map(count);
             assert!(count("offered") > 0);
             assert_eq!(count("offered"), out.iter().sum::<u64>(), "{way} {unit}: {}", self.report);
         }
@@ -134,8 +143,9 @@ impl Captured {
 /// The packets of a pcapng file, as far as these tests look: enhanced packet blocks, in order.
 pub(crate) fn captured(file: &Path) -> Vec<Captured> {
     let bytes = std::fs::read(file).unwrap();
-    let number =
-        |at: usize| usize::try_from(u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())).unwrap();
+    let number = |at: usize| {
+        usize::try_from(u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())).unwrap()
+    };
     let half = |at: usize| u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap());
     let (mut at, mut found) = (0, Vec::new());
     while at < bytes.len() {
@@ -143,12 +153,14 @@ pub(crate) fn captured(file: &Path) -> Vec<Captured> {
         if kind == 6 {
             let kept = number(at + 20);
             let packet = wire::ip::View::new(&bytes[at + 28..at + 28 + kept]).unwrap();
-            let segment =
-                wire::tcp::View::new(packet.payload()).ok().filter(|_| packet.protocol() == wire::ip::TCP);
+            let segment = wire::tcp::View::new(packet.payload())
+                .ok()
+                .filter(|_| packet.protocol() == wire::ip::TCP);
             let data = segment.is_some_and(|segment| !segment.payload().is_empty());
             let checksums_are_good = packet.checksum_is_good()
                 && segment.is_none_or(|segment| segment.checksum_is_good(packet.pseudo_header()));
-            let mut one = Captured { outbound: false, data, len: kept, checksums_are_good, comments: vec![] };
+            let mut one =
+                Captured { outbound: false, data, len: kept, checksums_are_good, comments: vec![] };
             let mut option = at + 28 + kept.next_multiple_of(4);
             while option < at + len - 4 && half(option) != 0 {
                 let value = &bytes[option + 4..option + 4 + usize::from(half(option + 2))];

@@ -15,7 +15,9 @@ pub(super) fn is_valid(value: &[u8]) -> bool {
     };
     // RFC 3986 §3.2.3: a port may have no digits.
     let port = behind.strip_prefix(b":").unwrap_or(behind);
-    is_name(host) && (behind.is_empty() || port.len() < behind.len()) && port.iter().all(u8::is_ascii_digit)
+    is_name(host)
+        && (behind.is_empty() || port.len() < behind.len())
+        && port.iter().all(u8::is_ascii_digit)
 }
 
 /// What stands between brackets.
@@ -34,7 +36,11 @@ fn is_ip_literal(text: &[u8]) -> bool {
 fn is_name(mut text: &[u8]) -> bool {
     while let Some((&first, behind)) = text.split_first() {
         text = match (first, behind) {
-            (b'%', [high, low, rest @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => rest,
+            (b'%', [high, low, rest @ ..])
+                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
+                rest
+            }
             (byte, rest) if is_plain(byte) => rest,
             _ => return false,
         };
@@ -69,8 +75,9 @@ mod tests {
             assert!(is_valid(good.as_bytes()), "{good}");
         }
         for bad in [
-            "a b", "a/b", "user@x", "x?y", "x#y", "<x>", "a\\b", "a\tb", "ä", "x:80:80", "x:http", "x:-1",
-            "[::1", "::1", "[::g]", "[]", "[::1]80", "[v.a]", "[v1.]", "%", "%g0", "%a", "\"x\"",
+            "a b", "a/b", "user@x", "x?y", "x#y", "<x>", "a\\b", "a\tb", "ä", "x:80:80", "x:http",
+            "x:-1", "[::1", "::1", "[::g]", "[]", "[::1]80", "[v.a]", "[v1.]", "%", "%g0", "%a",
+            "\"x\"",
         ] {
             assert!(!is_valid(bad.as_bytes()), "{bad}");
         }

@@ -207,7 +207,10 @@ impl Fetcher {
 
     /// Starts as many requests as may be under way.
     fn start_requests(&mut self, stack: &mut Stack, now: Instant) {
-        while !self.stopping && self.started < self.config.requests && self.open < self.config.concurrency {
+        while !self.stopping
+            && self.started < self.config.requests
+            && self.open < self.config.concurrency
+        {
             self.started += 1;
             match self.connect(stack, now) {
                 Ok(id) => self.begin(stack, id, now),
@@ -223,8 +226,12 @@ impl Fetcher {
         let FetchConfig { local, remote, .. } = self.config;
         let first = self.port;
         loop {
-            let tuple =
-                Tuple { local, remote: remote.ip(), local_port: self.port, remote_port: remote.port() };
+            let tuple = Tuple {
+                local,
+                remote: remote.ip(),
+                local_port: self.port,
+                remote_port: remote.port(),
+            };
             let result = stack.connect(tuple, now);
             self.port = self.port.checked_add(1).unwrap_or(FIRST_PORT);
             if !matches!(result, Err(OpenError::InUse(_))) || self.port == first {
@@ -309,7 +316,10 @@ impl Fetcher {
 
     /// Ends a request, and its connection with it: in an orderly way if the response is complete.
     fn finish(&mut self, stack: &mut Stack, id: ConnectionId, outcome: Outcome, now: Instant) {
-        let fetch = self.fetches.get_mut(id.index()).and_then(|fetch| fetch.take_if(|fetch| fetch.id == id));
+        let fetch = self
+            .fetches
+            .get_mut(id.index())
+            .and_then(|fetch| fetch.take_if(|fetch| fetch.id == id));
         let Some(fetch) = fetch else { return };
         self.open -= 1;
         self.note(Fetched { end: now, outcome, ..fetch.found });
@@ -322,7 +332,11 @@ impl Fetcher {
     }
 
     fn note(&mut self, found: Fetched) {
-        *(if found.outcome == Outcome::Complete { &mut self.complete } else { &mut self.failed }) += 1;
+        *(if found.outcome == Outcome::Complete {
+            &mut self.complete
+        } else {
+            &mut self.failed
+        }) += 1;
         self.finished.push(found);
     }
 }

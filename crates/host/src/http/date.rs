@@ -26,7 +26,9 @@ pub(super) fn short(seconds: u64) -> String {
 pub(super) fn read(text: &str) -> Option<u64> {
     let words: Vec<&str> = text.split([' ', ',', '-']).filter(|word| !word.is_empty()).collect();
     // `Sun, 06 Nov 1994 08:49:37 GMT`, and `Sunday, 06-Nov-94 08:49:37 GMT`; or `Sun Nov  6 08:49:37 1994`.
-    let ([_, day, month, year, time, "GMT"] | [_, month, day, time, year]) = words[..] else { return None };
+    let ([_, day, month, year, time, "GMT"] | [_, month, day, time, year]) = words[..] else {
+        return None;
+    };
     let month = MONTHS.iter().position(|name| *name == month)? + 1;
     let day: u64 = number(day, 31)?;
     let year = match (number(year, 9999)?, year.len()) {
@@ -103,9 +105,11 @@ mod tests {
     #[test]
     fn the_examples_of_the_rfc() {
         assert_eq!(write(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
-        for text in
-            ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
-        {
+        for text in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+        ] {
             assert_eq!(read(text), Some(784_111_777), "{text}");
         }
         for text in [

@@ -112,7 +112,8 @@ impl Names {
         if listing.is_new {
             let metadata = fstat(&listing.folder).map_err(status)?;
             let may_wait = self.paid_at > now;
-            found = found.filter(|&index| self.kept[index].is_fresh(changed_at(&metadata), may_wait, now));
+            found = found
+                .filter(|&index| self.kept[index].is_fresh(changed_at(&metadata), may_wait, now));
         }
         let index = match found {
             Some(index) => index,
@@ -156,13 +157,16 @@ impl Names {
         let count = names.len() as u64;
         self.read += count;
         let nanos = |names: u64| Duration::from_nanos(names * (1_000_000_000 / RATE));
-        let at_least = Instant::from_nanos(now.as_nanos().saturating_sub(nanos(AT_ONCE).as_nanos()));
+        let at_least =
+            Instant::from_nanos(now.as_nanos().saturating_sub(nanos(AT_ONCE).as_nanos()));
         self.paid_at = self.paid_at.max(at_least) + nanos(count + LEAST);
         // With what an allocator needs for each.
         let each = size_of::<Box<[u8]>>() + 16;
         let bytes = names.iter().map(|name| name.len() + each).sum();
         let (most, most_bytes) = KEPT;
-        while self.kept.len() >= most || self.kept_bytes + bytes > most_bytes && !self.kept.is_empty() {
+        while self.kept.len() >= most
+            || self.kept_bytes + bytes > most_bytes && !self.kept.is_empty()
+        {
             self.drop_names(0);
         }
         self.kept_bytes += bytes;
@@ -195,7 +199,11 @@ fn changed_at(metadata: &Stat) -> u64 {
 
 impl Listing {
     /// A page of a folder, and its first piece, which has no names.
-    pub(super) fn begin(folder: OwnedFd, path: &[u8], chunked: bool) -> Result<(Self, Vec<u8>), Status> {
+    pub(super) fn begin(
+        folder: OwnedFd,
+        path: &[u8],
+        chunked: bool,
+    ) -> Result<(Self, Vec<u8>), Status> {
         let metadata = fstat(&folder).map_err(status)?;
         let place = (metadata.st_dev, metadata.st_ino);
         let title = escaped(&format!("/{}", String::from_utf8_lossy(path)));
@@ -270,9 +278,11 @@ fn write_row(text: &mut String, name: &[u8], metadata: Option<&Stat>) {
     let slash = if kind == Some(FileType::Directory) { "/" } else { "" };
     let (link, shown) = (path::encoded(name), escaped(&String::from_utf8_lossy(name)));
     let is_file = kind == Some(FileType::RegularFile);
-    let len = metadata.filter(|_| is_file).and_then(|metadata| u64::try_from(metadata.st_size).ok());
+    let len =
+        metadata.filter(|_| is_file).and_then(|metadata| u64::try_from(metadata.st_size).ok());
     let modified = metadata.and_then(|metadata| u64::try_from(metadata.st_mtime).ok());
-    let (len, modified) = (len.map(size).unwrap_or_default(), modified.map(date::short).unwrap_or_default());
+    let (len, modified) =
+        (len.map(size).unwrap_or_default(), modified.map(date::short).unwrap_or_default());
     // A name with a colon would be taken for a scheme.
     text.extend(["<tr><td><a href=\"./", &link, slash, "\">", &shown, slash, "</a><td>"]);
     text.extend([&*len, "<td>", &modified, "\n"]);

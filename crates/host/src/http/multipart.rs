@@ -19,8 +19,19 @@ pub(super) struct Multipart {
 impl Multipart {
     /// These parts of a file of `len` bytes. `mark` tells their boundary from what may stand in the file, so it should be
     /// known to nobody who writes there.
-    pub(super) fn new(ranges: Vec<Range<u64>>, mark: u64, media_type: &'static str, len: u64) -> Self {
-        Self { boundary: format!("part-{mark:016x}"), media_type, len, ranges: ranges.into(), begun: false }
+    pub(super) fn new(
+        ranges: Vec<Range<u64>>,
+        mark: u64,
+        media_type: &'static str,
+        len: u64,
+    ) -> Self {
+        Self {
+            boundary: format!("part-{mark:016x}"),
+            media_type,
+            len,
+            ranges: ranges.into(),
+            begun: false,
+        }
     }
 
     /// The media type of all of it.

@@ -47,7 +47,8 @@ pub(super) fn encoded(name: &[u8]) -> String {
         } else {
             text.push('%');
             text.extend(
-                [byte >> 4, byte & 15].map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])),
+                [byte >> 4, byte & 15]
+                    .map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])),
             );
         }
     }
@@ -62,7 +63,8 @@ mod tests {
 
     #[test]
     fn targets_are_decoded_and_stay_below() {
-        let path = |target: &str| of(target.as_bytes()).map(|path| String::from_utf8(path).unwrap());
+        let path =
+            |target: &str| of(target.as_bytes()).map(|path| String::from_utf8(path).unwrap());
         for (target, expected) in [
             ("/", Some("")),
             ("/a/b.txt?c=d/../e", Some("a/b.txt")),

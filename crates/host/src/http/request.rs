@@ -107,7 +107,8 @@ fn understood(parsed: &httparse::Request<'_, '_>) -> Result<Request, Refusal> {
     let all = &*parsed.headers;
     let framing = framing(all, minor)?;
     // What is refused after this leaves the connection usable, as long as no body has to be read past.
-    let refuse = |status| Refusal { status, close: framing.body != Body::NONE || !framing.persistent };
+    let refuse =
+        |status| Refusal { status, close: framing.body != Body::NONE || !framing.persistent };
     let target = target(parsed.path.unwrap_or_default()).ok_or(refuse(Status::BadRequest))?;
     if target.len() > MOST_TARGET {
         return Err(refuse(Status::UriTooLong));
@@ -210,7 +211,10 @@ fn target(target: &str) -> Option<&[u8]> {
     }
 }
 
-fn fields<'a>(all: &'a [httparse::Header<'a>], name: &'static str) -> impl Iterator<Item = &'a [u8]> {
+fn fields<'a>(
+    all: &'a [httparse::Header<'a>],
+    name: &'static str,
+) -> impl Iterator<Item = &'a [u8]> {
     all.iter().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
 }
 

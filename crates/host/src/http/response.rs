@@ -91,5 +91,6 @@ impl Head {
 /// A page that says what went wrong.
 pub(super) fn page(status: Status) -> Vec<u8> {
     let (code, reason) = (status.code(), status.reason());
-    format!("<!doctype html>\n<title>{code} {reason}</title>\n<h1>{code} {reason}</h1>\n").into_bytes()
+    format!("<!doctype html>\n<title>{code} {reason}</title>\n<h1>{code} {reason}</h1>\n")
+        .into_bytes()
 }

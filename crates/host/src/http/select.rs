@@ -88,7 +88,9 @@ fn parts(range: &str, len: u64) -> Selection {
     let mut count = 0;
     for one in asked {
         count += 1;
-        let Some(range) = part(one, len).filter(|_| count <= MOST_ASKED) else { return Selection::All };
+        let Some(range) = part(one, len).filter(|_| count <= MOST_ASKED) else {
+            return Selection::All;
+        };
         if !range.is_empty() {
             join(&mut found, range);
         }
@@ -129,7 +131,9 @@ fn part(one: &str, len: u64) -> Option<Range<u64>> {
     match (first, number(first), last, number(last)) {
         ("", None, _, Some(suffix)) => Some(len.saturating_sub(suffix)..len),
         (_, Some(start), "", None) => Some(start..len),
-        (_, Some(start), _, Some(last)) if start <= last => Some(start..last.saturating_add(1).min(len)),
+        (_, Some(start), _, Some(last)) if start <= last => {
+            Some(start..last.saturating_add(1).min(len))
+        }
         _ => None,
     }
 }
@@ -170,7 +174,11 @@ mod tests {
         ] {
             let fields = Fields { range: Some(range.to_owned()), ..Fields::default() };
             assert_eq!(selected(&fields), expected, "{range}");
-            assert_eq!(select(Method::Head, &fields, &validators(), 1000, NOW), Selection::All, "{range}");
+            assert_eq!(
+                select(Method::Head, &fields, &validators(), 1000, NOW),
+                Selection::All,
+                "{range}"
+            );
         }
     }
 
@@ -181,10 +189,17 @@ mod tests {
         let (at, before) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:36 GMT");
         let none = Fields::default();
         for (fields, expected) in [
-            (Fields { if_none_match: some("\"b\", W/\"a1\""), ..none.clone() }, Selection::NotModified),
+            (
+                Fields { if_none_match: some("\"b\", W/\"a1\""), ..none.clone() },
+                Selection::NotModified,
+            ),
             (Fields { if_none_match: some("*"), ..none.clone() }, Selection::NotModified),
             (
-                Fields { if_none_match: some("\"b\""), if_modified_since: some(at), ..none.clone() },
+                Fields {
+                    if_none_match: some("\"b\""),
+                    if_modified_since: some(at),
+                    ..none.clone()
+                },
                 Selection::All,
             ),
             (Fields { if_modified_since: some(at), ..none.clone() }, Selection::NotModified),
@@ -193,10 +208,17 @@ mod tests {
             (Fields { if_match: some("\"b\""), ..none.clone() }, Selection::PreconditionFailed),
             (Fields { if_match: some("W/\"a1\""), ..none.clone() }, Selection::PreconditionFailed),
             (
-                Fields { if_match: some("\"a1\""), if_unmodified_since: some(before), ..none.clone() },
+                Fields {
+                    if_match: some("\"a1\""),
+                    if_unmodified_since: some(before),
+                    ..none.clone()
+                },
                 Selection::All,
             ),
-            (Fields { if_unmodified_since: some(before), ..none.clone() }, Selection::PreconditionFailed),
+            (
+                Fields { if_unmodified_since: some(before), ..none.clone() },
+                Selection::PreconditionFailed,
+            ),
         ] {
             assert_eq!(selected(&fields), expected, "{fields:?}");
         }
@@ -207,7 +229,8 @@ mod tests {
             (at, Selection::Part(0..2)),
             (before, Selection::All),
         ] {
-            let fields = Fields { range: some("bytes=0-1"), if_range: some(condition), ..none.clone() };
+            let fields =
+                Fields { range: some("bytes=0-1"), if_range: some(condition), ..none.clone() };
             assert_eq!(selected(&fields), expected, "{condition}");
         }
     }
@@ -226,7 +249,10 @@ mod tests {
             ("bytes=5000-5001 ,, 0-1,".to_owned(), Selection::Parts(vec![5_000..5_002, 0..2])),
             // What overlaps, touches or almost touches becomes one, where the first stood.
             ("bytes=0-1,5-6".to_owned(), Selection::Part(0..7)),
-            ("bytes=5000-6000,0-9,5500-7000".to_owned(), Selection::Parts(vec![5_000..7_001, 0..10])),
+            (
+                "bytes=5000-6000,0-9,5500-7000".to_owned(),
+                Selection::Parts(vec![5_000..7_001, 0..10]),
+            ),
             ("bytes=0-99,200-299,100-199".to_owned(), Selection::Part(0..300)),
             (
                 "bytes=9000-9099,0-99,8000-8999,50-200".to_owned(),

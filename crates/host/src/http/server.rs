@@ -168,7 +168,13 @@ impl FileServer {
         self.exchanges.get_mut(id.index())?.take_if(|exchange| exchange.id == id)
     }
 
-    fn step(&mut self, stack: &mut Stack, exchange: &mut Exchange, turn: &mut usize, now: Instant) -> Step {
+    fn step(
+        &mut self,
+        stack: &mut Stack,
+        exchange: &mut Exchange,
+        turn: &mut usize,
+        now: Instant,
+    ) -> Step {
         if exchange.is_answering() {
             let step = self.send(stack, exchange, turn, now);
             if step == Step::More && !exchange.is_answering() {
@@ -238,10 +244,18 @@ impl FileServer {
         Step::Wait
     }
 
-    fn send(&mut self, stack: &mut Stack, exchange: &mut Exchange, turn: &mut usize, now: Instant) -> Step {
+    fn send(
+        &mut self,
+        stack: &mut Stack,
+        exchange: &mut Exchange,
+        turn: &mut usize,
+        now: Instant,
+    ) -> Step {
         let id = exchange.id;
         if exchange.sent < exchange.text.len() {
-            let Ok(taken) = stack.write(id, &exchange.text[exchange.sent..], now) else { return Step::Wait };
+            let Ok(taken) = stack.write(id, &exchange.text[exchange.sent..], now) else {
+                return Step::Wait;
+            };
             exchange.sent += taken;
             if exchange.sent < exchange.text.len() {
                 return Step::Wait;
@@ -264,7 +278,9 @@ impl FileServer {
         }
         match file.read_at(&mut self.chunk[..room], *at) {
             Ok(count) if count > 0 => {
-                let Ok(taken) = stack.write(id, &self.chunk[..count], now) else { return Step::Wait };
+                let Ok(taken) = stack.write(id, &self.chunk[..count], now) else {
+                    return Step::Wait;
+                };
                 *at += taken as u64;
                 *turn -= taken;
                 exchange.go_on();
@@ -343,7 +359,9 @@ impl FileServer {
                 exchange.deadline = now + self.limits.linger;
             }
             Phase::Closing => stack.abort(id, now),
-            Phase::Head if exchange.due == Instant::NEVER => self.hang_up(stack, &mut exchange, now),
+            Phase::Head if exchange.due == Instant::NEVER => {
+                self.hang_up(stack, &mut exchange, now)
+            }
             // Its request has been answered, so nothing is left to be said.
             Phase::Body(_) => self.hang_up(stack, &mut exchange, now),
             Phase::Head => {
@@ -425,7 +443,8 @@ impl Service for FileServer {
     fn on_timeout(&mut self, stack: &mut Stack, now: Instant) {
         while let Some((entry, id)) = self.deadlines.pop(now) {
             let exchange = self.exchanges.get_mut(id.index()).and_then(Option::as_mut);
-            let Some(exchange) = exchange.filter(|exchange| exchange.id == id && exchange.timer == entry)
+            let Some(exchange) =
+                exchange.filter(|exchange| exchange.id == id && exchange.timer == entry)
             else {
                 continue;
             };
@@ -480,7 +499,9 @@ impl Service for FileServer {
         self.stopping = true;
         stack.stop_listening(self.port);
         let idle = |exchange: &&Exchange| {
-            exchange.phase == Phase::Head && exchange.due == Instant::NEVER && !exchange.is_answering()
+            exchange.phase == Phase::Head
+                && exchange.due == Instant::NEVER
+                && !exchange.is_answering()
         };
         let idle: Vec<_> = self
             .exchanges

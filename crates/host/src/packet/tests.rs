@@ -9,7 +9,9 @@ fn multicast_report() -> Vec<u8> {
     let mut report = vec![143, 0, 0, 0, 0, 0, 0, 1, 4, 0, 0, 0];
     report.extend(group.octets());
     let routers = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x16).into();
-    let ip = |protocol, len| ip::Repr::new(Ipv6Addr::UNSPECIFIED.into(), routers, protocol, len).unwrap();
+    let ip = |protocol, len| {
+        ip::Repr::new(Ipv6Addr::UNSPECIFIED.into(), routers, protocol, len).unwrap()
+    };
     let checksum = ip(58, report.len()).pseudo_header().with(&report).field();
     report[2..4].copy_from_slice(&checksum.to_be_bytes());
     // A packet has any number but an extension's; here that is the one.
@@ -131,7 +133,10 @@ fn fragments_are_unknown_and_whole_packets_that_pretend_are_taken() {
             match read(&packet, true) {
                 Ok(Arrived::Tcp(from, _, payload)) => {
                     assert!(whole, "{offset} {more}");
-                    assert_eq!((from.remote, from.local, payload), (tuple.local, tuple.remote, &b"abcd"[..]));
+                    assert_eq!(
+                        (from.remote, from.local, payload),
+                        (tuple.local, tuple.remote, &b"abcd"[..])
+                    );
                 }
                 other => {
                     assert_eq!(other.unwrap_err(), Ignored::Unknown, "{offset} {more}");

@@ -27,7 +27,13 @@ const LOOKED_AGAIN: Duration = Duration::from_millis(10);
 impl Stack {
     /// A SYN without a connection. `behind` is what its sequence numbers must lie behind, if there was one of the same
     /// ends just before.
-    pub(super) fn on_syn(&mut self, tuple: Tuple, syn: &Segment, behind: Option<SeqNum>, now: Instant) {
+    pub(super) fn on_syn(
+        &mut self,
+        tuple: Tuple,
+        syn: &Segment,
+        behind: Option<SeqNum>,
+        now: Instant,
+    ) {
         if self.accept_queue >= self.config.limits.accept_queue {
             self.counters.refused += 1;
             return;
@@ -70,9 +76,9 @@ impl Stack {
         let Some(mut answer) = connection.poll_transmit(now) else { return };
         let options = &mut answer.options;
         let scales = options.window_scale.is_some();
-        let stamp = options
-            .timestamps
-            .and_then(|ours| Some((cookie::stamp(ours.val, &connection.negotiated(), scales)?, ours.ecr)));
+        let stamp = options.timestamps.and_then(|ours| {
+            Some((cookie::stamp(ours.val, &connection.negotiated(), scales)?, ours.ecr))
+        });
         if let Some((val, ecr)) = stamp {
             options.timestamps = Some(Timestamps { val, ecr });
         } else {
@@ -108,7 +114,8 @@ impl Stack {
             self.counters.refused += 1;
             return true;
         }
-        let Some(connection) = Connection::from_cookie(profile, cookie, segment, settled, now) else {
+        let Some(connection) = Connection::from_cookie(profile, cookie, segment, settled, now)
+        else {
             self.counters.cookies_refused += 1;
             return false;
         };
@@ -132,7 +139,8 @@ impl Stack {
         let slow = now + (limits.evict_after - Limits::GRACE);
         // Many in a row may be in TIME-WAIT, so all are looked at if need be.
         for _ in 0..=self.used_places / LOOKED_AT {
-            let slowest = self.looked_at(slow).min_by_key(|slot| slot.makes_room_at).map(|slot| slot.id);
+            let slowest =
+                self.looked_at(slow).min_by_key(|slot| slot.makes_room_at).map(|slot| slot.id);
             self.hand += LOOKED_AT;
             if let Some(id) = slowest {
                 self.evict(id, now);
@@ -168,7 +176,9 @@ impl Stack {
     pub(super) fn relieve(&mut self, now: Instant) {
         while self.config.limits.is_short(self.buffered) {
             let Some(id) = self.scattered.pop_front() else { break };
-            let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { continue };
+            let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
+                continue;
+            };
             slot.scattered = false;
             if slot.stream.out_of_order() > 0 {
                 slot.stream.renege();
@@ -182,8 +192,10 @@ impl Stack {
         // Whoever goes is gone when the user has been told.
         self.relief_at = now + RELIEF;
         let kept = 2 * self.config.limits.reserve();
-        let largest =
-            self.looked_at(now).filter(|slot| slot.buffered > kept).max_by_key(|slot| slot.buffered);
+        let largest = self
+            .looked_at(now)
+            .filter(|slot| slot.buffered > kept)
+            .max_by_key(|slot| slot.buffered);
         match largest.map(|slot| slot.id) {
             // Those beside it may be as large: they came at the same time.
             Some(id) => self.evict(id, now),

@@ -75,7 +75,8 @@ impl Stack {
         while let Some(&id) = self.ready.front() {
             // What has been cut goes before others have their turn: there is one place for it.
             let cut = self.carried.as_ref().is_some_and(|carried| carried.is_of(id));
-            let sent = if self.burst < BURST || cut { self.send(id, now, out) } else { Sent::Nothing };
+            let sent =
+                if self.burst < BURST || cut { self.send(id, now, out) } else { Sent::Nothing };
             if sent == Sent::Some {
                 self.burst += 1;
                 self.counters.sent_packets += 1;
@@ -126,7 +127,9 @@ impl Stack {
     /// A connection has nothing to send just now.
     fn rest(&mut self, id: ConnectionId, now: Instant) {
         let Limits { idle, lifetime, .. } = self.config.limits;
-        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return };
+        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
+            return;
+        };
         slot.ready = false;
         let deadline = slot.deadline(idle, lifetime);
         self.timers.set(id, &mut slot.timer, deadline);

@@ -29,7 +29,9 @@ impl Stack {
             Ok(Arrived::Tcp(tuple, ..)) if !self.config.addresses.contains(&tuple.local) => {
                 self.counters.unknown += 1;
             }
-            Ok(Arrived::Tcp(tuple, segment, payload)) => self.on_segment(tuple, &segment, payload, now),
+            Ok(Arrived::Tcp(tuple, segment, payload)) => {
+                self.on_segment(tuple, &segment, payload, now)
+            }
             Ok(Arrived::Ping(request)) => self.answer_ping(&request, now),
             Ok(Arrived::Report(tuple, seq, report)) => self.on_report(&tuple, seq, report, now),
             Err(Ignored::Damaged) => self.counters.damaged += 1,
@@ -90,7 +92,13 @@ impl Stack {
         self.slots.get(self.place(tuple)?).map(|slot| slot.id)
     }
 
-    pub(super) fn feed(&mut self, id: ConnectionId, segment: &Segment, payload: &[u8], now: Instant) {
+    pub(super) fn feed(
+        &mut self,
+        id: ConnectionId,
+        segment: &Segment,
+        payload: &[u8],
+        now: Instant,
+    ) {
         let limits = self.config.limits;
         let Some(slot) = self.slot(id) else { return };
         let (unacknowledged, readable) = (slot.stream.unacknowledged(), slot.stream.readable());

@@ -14,7 +14,9 @@ impl Stack {
     /// Brings everything up to date that depends on a connection's state, after it was fed.
     pub(super) fn settle(&mut self, id: ConnectionId, now: Instant) {
         self.take_connection_events(id, now);
-        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return };
+        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
+            return;
+        };
         if slot.stream.spare() > 0 && self.buffered > self.config.limits.shared() / 2 {
             slot.stream.release();
         }
@@ -147,7 +149,9 @@ impl Stack {
 
     /// It is over, but for what is still to be sent. Said once.
     fn ended(&mut self, id: ConnectionId, ending: Ending, now: Instant) {
-        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else { return };
+        let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
+            return;
+        };
         if slot.time_wait || slot.known == Known::Over || slot.untold.ending.is_some() {
             return;
         }

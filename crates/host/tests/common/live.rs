@@ -34,8 +34,8 @@ pub fn beside<S: Service + Send>(
     service: impl FnOnce() -> S + Send,
     client: impl FnOnce() + Send,
 ) -> Driver<S> {
-    let namespace =
-        NetNamespace::new().expect("these tests need root, with the right to make network namespaces");
+    let namespace = NetNamespace::new()
+        .expect("these tests need root, with the right to make network namespaces");
     namespace
         .run(|| {
             let tun = device(offload);
@@ -87,7 +87,8 @@ pub struct Client(pub TcpStream, Vec<u8>);
 
 impl Client {
     pub fn connect(to: IpAddr) -> Self {
-        let stream = TcpStream::connect_timeout(&SocketAddr::new(to, 80), Span::from_secs(10)).unwrap();
+        let stream =
+            TcpStream::connect_timeout(&SocketAddr::new(to, 80), Span::from_secs(10)).unwrap();
         stream.set_read_timeout(Some(Span::from_secs(20))).unwrap();
         Self(stream, Vec::new())
     }
@@ -104,7 +105,11 @@ impl Client {
                 break at + 4;
             }
             let count = self.0.read(&mut buffer).unwrap();
-            assert!(count > 0, "closed in the middle of a head: {:?}", String::from_utf8_lossy(&self.1));
+            assert!(
+                count > 0,
+                "closed in the middle of a head: {:?}",
+                String::from_utf8_lossy(&self.1)
+            );
             self.1.extend_from_slice(&buffer[..count]);
         };
         let rest = self.1.split_off(split);
@@ -128,7 +133,8 @@ impl Client {
             while !line.ends_with(b"\r\n") {
                 line.extend(self.take(1));
             }
-            let len = usize::from_str_radix(std::str::from_utf8(&line).unwrap().trim_end(), 16).unwrap();
+            let len =
+                usize::from_str_radix(std::str::from_utf8(&line).unwrap().trim_end(), 16).unwrap();
             content.extend(self.take(len));
             assert_eq!(self.take(2), b"\r\n");
             if len == 0 {
@@ -169,7 +175,8 @@ pub struct Scratch(pub PathBuf);
 
 impl Scratch {
     pub fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        let path =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

@@ -81,8 +81,10 @@ impl World {
                     let to = 1 - from;
                     self.sent += 1;
                     if matches!(fate(to, self.buffer.bytes()), Fate::Arrives) {
-                        self.on_the_line
-                            .insert((self.now + DELAY, self.sent), (to, self.buffer.bytes().to_vec()));
+                        self.on_the_line.insert(
+                            (self.now + DELAY, self.sent),
+                            (to, self.buffer.bytes().to_vec()),
+                        );
                     }
                 }
                 while let Some(event) = host.poll_event() {

@@ -3,7 +3,8 @@
 use host::{Checksums, Outgoing, Stack, Tuple};
 use units::Instant;
 use wire::{
-    Checksum, Control, Ecn, Flags, Mss, Options, Segment, SeqNum, UnscaledWindow, WindowScale, ip, tcp,
+    Checksum, Control, Ecn, Flags, Mss, Options, Segment, SeqNum, UnscaledWindow, WindowScale, ip,
+    tcp,
 };
 
 use super::address;
@@ -24,8 +25,14 @@ impl Peer {
     /// The peer with this number, after its handshake with port 80. Offers window scaling by 2⁷ and SACK.
     pub fn open(stack: &mut Stack, number: u16, now: Instant) -> Self {
         let local = address(2 + u8::try_from(number / 50_000).expect("few"));
-        let tuple = Tuple { local, remote: address(1), local_port: 1024 + number % 50_000, remote_port: 80 };
-        let mut peer = Self { tuple, next: SeqNum::new(5), expected: SeqNum::new(0), window: u16::MAX };
+        let tuple = Tuple {
+            local,
+            remote: address(1),
+            local_port: 1024 + number % 50_000,
+            remote_port: 80,
+        };
+        let mut peer =
+            Self { tuple, next: SeqNum::new(5), expected: SeqNum::new(0), window: u16::MAX };
         let options = Options {
             mss: Mss::new(1460),
             sack_permitted: true,
@@ -58,9 +65,11 @@ impl Peer {
     /// Lets a segment arrive.
     pub fn send(&self, stack: &mut Stack, segment: &Segment, payload: &[u8], now: Instant) {
         let payload_len = u32::try_from(payload.len()).expect("a small payload");
-        let ports = tcp::Ports { source: self.tuple.local_port, destination: self.tuple.remote_port };
+        let ports =
+            tcp::Ports { source: self.tuple.local_port, destination: self.tuple.remote_port };
         let repr = tcp::Repr::new(ports, Segment { payload_len, ..*segment }).expect("a segment");
-        let ip = ip::Repr::new(self.tuple.local, self.tuple.remote, ip::TCP, repr.len()).expect("a packet");
+        let ip = ip::Repr::new(self.tuple.local, self.tuple.remote, ip::TCP, repr.len())
+            .expect("a packet");
         let mut packet = Vec::new();
         ip.write(&mut packet);
         repr.write(ip.pseudo_header(), Checksum::of(payload), &mut packet);

@@ -21,7 +21,8 @@ use wire::ip::Version;
 
 use self::holders::holders;
 use super::{
-    ATTACK, Addresses, Board, Files, OVER, PORT, QUIET, RESET, SILENT, devices, good_client, resident_bytes,
+    ATTACK, Addresses, Board, Files, OVER, PORT, QUIET, RESET, SILENT, devices, good_client,
+    resident_bytes,
 };
 use crate::Result;
 
@@ -47,8 +48,13 @@ pub enum Holding {
 
 impl Holding {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::WindowEdge, Self::UnreadLists, Self::TricklingBodies, Self::EndlessTrailers, Self::LateBytes];
+    pub const ALL: [Self; 5] = [
+        Self::WindowEdge,
+        Self::UnreadLists,
+        Self::TricklingBodies,
+        Self::EndlessTrailers,
+        Self::LateBytes,
+    ];
 
     /// As it is called on the command line.
     pub fn name(self) -> &'static str {
@@ -211,7 +217,8 @@ fn in_a_network(holding: Holding, version: Version, plan: Plan) -> Result<Held> 
     // An answer that is not taken, behind it a FIN that is not, and a while for a busy machine.
     let [patience, request, linger] = [patience, http.request, http.linger].map(span);
     let silence = patience + request + linger + Span::from_secs(10);
-    let mut driver = Driver::new(tun, config, FileServer::new(Folder::open(&files.0)?, PORT, http))?;
+    let mut driver =
+        Driver::new(tun, config, FileServer::new(Folder::open(&files.0)?, PORT, http))?;
     let (board, meter) = (Board::default(), Meter::default());
     let before = resident_bytes()?;
     thread::scope(|scope| {
@@ -223,8 +230,8 @@ fn in_a_network(holding: Holding, version: Version, plan: Plan) -> Result<Held> 
             served
         });
         let good = scope.spawn(move || good_client(addresses.server, board));
-        let others =
-            scope.spawn(move || holders(holding, addresses, air, patience.mul_f64(0.95), board, meter));
+        let others = scope
+            .spawn(move || holders(holding, addresses, air, patience.mul_f64(0.95), board, meter));
         let (mut pairs, mut after_resets, mut after_silence) = (Vec::new(), None, Left::default());
         for number in 1..=plan.pairs {
             let (quiet_files, quiet_seconds) = turn(board, QUIET, plan.quiet);
@@ -273,7 +280,8 @@ fn serve(driver: &mut Driver<FileServer>, board: &Board, meter: &Meter) -> Resul
         }
         driver.run(Duration::from_millis(10))?;
         board.served.store(true, Ordering::Relaxed);
-        let (connections, buffered) = (driver.stack().connections(), driver.stack().buffered_bytes());
+        let (connections, buffered) =
+            (driver.stack().connections(), driver.stack().buffered_bytes());
         let resident = resident_bytes()?;
         meter.connections.store(connections, Ordering::Relaxed);
         meter.most_connections.fetch_max(connections, Ordering::Relaxed);
@@ -310,7 +318,8 @@ fn released(board: &Board, meter: &Meter, phase: u8, most: Span, before: u64) ->
         begin = Moment::now();
     }
     while told_anew(meter) > 0 && begin.elapsed() < most {}
-    let (seconds, connections) = (begin.elapsed().as_secs_f64(), meter.connections.load(Ordering::Relaxed));
+    let (seconds, connections) =
+        (begin.elapsed().as_secs_f64(), meter.connections.load(Ordering::Relaxed));
     thread::sleep(GIVEN_BACK);
     told_anew(meter);
     Left {

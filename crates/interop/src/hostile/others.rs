@@ -27,7 +27,8 @@ pub(super) fn others(
     board: &Board,
 ) -> Result<Others> {
     let wanted = content(if attack == Attack::Wraps { BIG } else { SMALL });
-    let mut others = Others { attack, addresses, air, crowd: HashMap::new(), wanted, right: 0, wrong: 0 };
+    let mut others =
+        Others { attack, addresses, air, crowd: HashMap::new(), wanted, right: 0, wrong: 0 };
     let (mut begin, mut due) = (Moment::now(), 0.0);
     while !board.served.load(Ordering::Relaxed) {
         thread::sleep(Span::from_millis(1));
@@ -109,7 +110,9 @@ impl Others {
             {
                 self.open(true)
             }
-            Attack::TooBig | Attack::Unreachable | Attack::Fragments if self.air.draw().is_multiple_of(2) => {
+            Attack::TooBig | Attack::Unreachable | Attack::Fragments
+                if self.air.draw().is_multiple_of(2) =>
+            {
                 let tuple = self.good(board);
                 let (seq, ack) = (SeqNum::new(self.air.draw()), SeqNum::new(self.air.draw()));
                 self.forge(&tuple, seq, ack)
@@ -134,7 +137,8 @@ impl Others {
         match self.attack {
             Attack::TooBig => {
                 // A little less than what there is, what is allowed, and what is absurd.
-                let mtu = [1499 - draw % 900, 1280, 576, 68, draw % 68, 0][usize::try_from(draw >> 16)? % 6];
+                let mtu = [1499 - draw % 900, 1280, 576, 68, draw % 68, 0]
+                    [usize::try_from(draw >> 16)? % 6];
                 self.air.report(tuple, seq, Report::TooBig { mtu })
             }
             Attack::Unreachable => {
@@ -149,8 +153,8 @@ impl Others {
             }
             Attack::Fragments => {
                 // The first part, one that would lie over the first's header, and ones behind it.
-                let (offset, more) =
-                    [(0, true), (1, true), (1, false), (3, true), (180, false)][usize::try_from(draw)? % 5];
+                let (offset, more) = [(0, true), (1, true), (1, false), (3, true), (180, false)]
+                    [usize::try_from(draw)? % 5];
                 self.air.send_part(tuple, &raw::plain(seq, ack, 65_535), REQUEST, offset, more)
             }
             _ => Ok(()),
@@ -168,7 +172,11 @@ impl Others {
         };
         // Close to the end, so that the request lies across it.
         let wraps = self.attack == Attack::Wraps;
-        let seq = if self.is_judged() { SeqNum::new(u32::MAX - 20) } else { SeqNum::new(self.air.draw()) };
+        let seq = if self.is_judged() {
+            SeqNum::new(u32::MAX - 20)
+        } else {
+            SeqNum::new(self.air.draw())
+        };
         if kept {
             let peer = Peer { next: seq + 1, expected: None, answer: Vec::new(), acts: 0 };
             self.crowd.insert(tuple, peer);

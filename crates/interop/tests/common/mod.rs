@@ -17,7 +17,8 @@ pub(crate) fn results(run: Child) -> Vec<Value> {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "this needs root and /dev/net/tun: {errors}");
     let text = String::from_utf8_lossy(&output.stdout);
-    let found: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let found: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert!(!found.is_empty(), "no result: {errors}");
     found
 }

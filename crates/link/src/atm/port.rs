@@ -260,7 +260,10 @@ impl Port {
             waiting_packet_nanos: frames.saturating_sub(busy),
             waiting_byte_nanos: cells.saturating_sub(busy) * bytes,
             busy: Duration::from_nanos(u64::try_from(busy).unwrap_or(u64::MAX)),
-            max: Tally { packets: self.frames.max(), bytes: self.cells.max() * u64::from(CELL_BYTES) },
+            max: Tally {
+                packets: self.frames.max(),
+                bytes: self.cells.max() * u64::from(CELL_BYTES),
+            },
         }
     }
 

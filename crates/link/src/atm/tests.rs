@@ -97,7 +97,8 @@ fn check(link: &mut Link<usize>, now: u64) {
 /// I.363.5: the trailer fits in behind the packet, or takes another cell.
 #[test]
 fn a_packet_takes_whole_cells() {
-    for (bytes, wanted) in [(0, 1), (40, 1), (41, 2), (88, 2), (576, 13), (1500, 32), (u32::MAX, 89_478_486)]
+    for (bytes, wanted) in
+        [(0, 1), (40, 1), (41, 2), (88, 2), (576, 13), (1500, 32), (u32::MAX, 89_478_486)]
     {
         assert_eq!(cells(bytes), wanted, "{bytes} bytes");
     }
@@ -167,7 +168,11 @@ fn a_lost_end_joins_two_frames() {
             frame(30_000, MICRO, 2, 1),
         ];
         let fates = run(&mut link, &frames);
-        assert_eq!(fates, [Err(Drop::Buffer), Ok(12_000), Err(Drop::Buffer), Ok(32_000)], "{discard:?}");
+        assert_eq!(
+            fates,
+            [Err(Drop::Buffer), Ok(12_000), Err(Drop::Buffer), Ok(32_000)],
+            "{discard:?}"
+        );
         assert_eq!(link.cell_books().unwrap().wasted, 4);
     }
 }
@@ -218,7 +223,16 @@ fn bpd_spares_whoever_has_just_lost() {
     // Four or five cells are there all the time.
     let fates = run(
         &mut link,
-        &[filler, frame(1, 1), frame(2, 2), frame(3, 1), frame(4, 1), frame(5, 1), frame(6, 1), frame(7, 3)],
+        &[
+            filler,
+            frame(1, 1),
+            frame(2, 2),
+            frame(3, 1),
+            frame(4, 1),
+            frame(5, 1),
+            frame(6, 1),
+            frame(7, 3),
+        ],
     );
     let (early, fine) = (Err(Drop::Early), |n: u64| Ok(n * MICRO));
     // The first of circuit 1 is lost, two pass, the fourth is lost again, and the fifth passes: it is the first of another
@@ -294,7 +308,8 @@ impl Specification {
             // The receiver puts together what comes until an end comes.
             circuit.open.push((number, cell));
             if is_last {
-                let whole: Vec<(usize, u32)> = (0..frame.cells).map(|cell| (number, cell)).collect();
+                let whole: Vec<(usize, u32)> =
+                    (0..frame.cells).map(|cell| (number, cell)).collect();
                 if std::mem::take(&mut circuit.open) == whole {
                     arrived[number] = Some(self.free);
                 }
@@ -350,7 +365,11 @@ fn any_discard() -> impl Strategy<Value = Discard> {
         Just(Discard::Plain),
         Just(Discard::Ppd),
         (0.0..=1.0).prop_map(|threshold| Discard::Epd(p(threshold))),
-        (0.0..=1.0, 0.0..=1.0, 0..5u32).prop_map(|(a, b, gap)| bpd(f64::min(a, b), f64::max(a, b), gap)),
+        (0.0..=1.0, 0.0..=1.0, 0..5u32).prop_map(|(a, b, gap)| bpd(
+            f64::min(a, b),
+            f64::max(a, b),
+            gap
+        )),
     ]
 }
 
@@ -490,7 +509,8 @@ fn nothing_is_no_port() {
 fn the_end_of_time_is_survived() {
     let mut link = port(2, Discard::Ppd);
     for number in 0..5 {
-        let frame = Frame { first: u64::MAX - 5 + number, apart: u64::MAX / 8, cells: 3, circuit: number };
+        let frame =
+            Frame { first: u64::MAX - 5 + number, apart: u64::MAX / 8, cells: 3, circuit: number };
         link.offer(at(frame.first), frame.offered(), 0, |_| 0);
     }
     link.attend(Instant::NEVER);

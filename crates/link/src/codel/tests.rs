@@ -178,10 +178,11 @@ fn run(link: &mut Link<(usize, bool)>, arrivals: &[Arrival]) -> Vec<End> {
     let mut ends = vec![None; arrivals.len()];
     for (number, packet) in arrivals.iter().enumerate() {
         drive(link, packet.at, &mut ends);
-        let offered = Offered { bytes: packet.bytes, ecn_capable: packet.ecn_capable, ..Offered::default() };
-        match link
-            .offer(at(packet.at), offered, (number, false), |_| unreachable!("nothing is lost by chance"))
-        {
+        let offered =
+            Offered { bytes: packet.bytes, ecn_capable: packet.ecn_capable, ..Offered::default() };
+        match link.offer(at(packet.at), offered, (number, false), |_| {
+            unreachable!("nothing is lost by chance")
+        }) {
             Outcome::Pending => assert_eq!(link.newest_mut().map(|newest| newest.0), Some(number)),
             Outcome::Dropped(why) => ends[number] = Some(End::Dropped(why)),
             other => panic!("{other:?} at once"),
@@ -202,7 +203,9 @@ fn drive(link: &mut Link<(usize, bool)>, until: u64, ends: &mut [Option<End>]) {
         link.attend(now);
         while let Some(late) = link.take_late() {
             match late {
-                Late::Dropped((number, _), why) => assert_eq!(ends[number].replace(End::Dropped(why)), None),
+                Late::Dropped((number, _), why) => {
+                    assert_eq!(ends[number].replace(End::Dropped(why)), None)
+                }
                 Late::Marked(packet) => packet.1 = true,
             }
         }
@@ -276,11 +279,17 @@ fn a_standing_queue_is_thinned_in_the_rhythm_of_the_rfc() {
     let (target, interval) = (1_000_000, 10_000_000);
     // Ten packets at once, then as many as the line can send: each waits for 1.35 ms or more.
     let arrivals: Vec<Arrival> = (0..600)
-        .map(|n: u64| Arrival { at: 150_000 * n.saturating_sub(10), bytes: 1500, ecn_capable: false })
+        .map(|n: u64| Arrival {
+            at: 150_000 * n.saturating_sub(10),
+            bytes: 1500,
+            ecn_capable: false,
+        })
         .collect();
-    let mut link = Link::new(LinkConfig { buffer: Buffer::Unlimited, ..config(target, interval, false, 1) });
+    let mut link =
+        Link::new(LinkConfig { buffer: Buffer::Unlimited, ..config(target, interval, false, 1) });
     let ends = run(&mut link, &arrivals);
-    let dropped: Vec<usize> = (0..ends.len()).filter(|&n| ends[n] == End::Dropped(Drop::Early)).collect();
+    let dropped: Vec<usize> =
+        (0..ends.len()).filter(|&n| ends[n] == End::Dropped(Drop::Early)).collect();
     assert_eq!(ends, specification(target, interval, false).run(&arrivals, usize::MAX));
     assert!((3..8).contains(&dropped.len()), "{dropped:?}");
     // The first leaves after the first that waited for 1 ms, an interval later; nothing is dropped once the queue is short.

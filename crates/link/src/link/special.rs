@@ -146,7 +146,8 @@ impl<P> Link<P> {
         if !self.special.as_ref().is_some_and(|special| special.cut_through) {
             return delivery;
         }
-        let first = Instant::from_nanos(delivery.as_nanos().saturating_sub(self.lag(bytes).as_nanos()));
+        let first =
+            Instant::from_nanos(delivery.as_nanos().saturating_sub(self.lag(bytes).as_nanos()));
         // Cells of less than a nanosecond could be rounded into the packet before.
         self.in_flight.back().map_or(first, |before| first.max(before.delivery))
     }

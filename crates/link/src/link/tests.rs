@@ -4,7 +4,8 @@ use units::Rate;
 use super::*;
 use crate::atm::Framing;
 use crate::{
-    Balanced, Buffer, Burst, Discipline, Linear, LossModel, Measure, Probability, QueueStatistics, Red,
+    Balanced, Buffer, Burst, Discipline, Linear, LossModel, Measure, Probability, QueueStatistics,
+    Red,
 };
 
 /// What happened to the n-th packet offered.
@@ -142,8 +143,11 @@ fn any_buffer() -> impl Strategy<Value = Buffer> {
         Just(Buffer::Unlimited),
         (1..20_000u64).prop_map(|bytes| Buffer::bytes(bytes).unwrap()),
         (1..12u32).prop_map(|packets| Buffer::packets(packets).unwrap()),
-        (1..2000u32, 0..20_000u64)
-            .prop_map(|(chunk, more)| Buffer::chunks(u64::from(chunk) + more, chunk).unwrap()),
+        (1..2000u32, 0..20_000u64).prop_map(|(chunk, more)| Buffer::chunks(
+            u64::from(chunk) + more,
+            chunk
+        )
+        .unwrap()),
     ]
 }
 
@@ -163,12 +167,17 @@ fn any_loss() -> impl Strategy<Value = LossModel> {
 
 fn any_discipline() -> impl Strategy<Value = Discipline> {
     let p = |value: f64| Probability::new(value).unwrap();
-    let red = (0..6u64, 1..8u64, any::<bool>(), 0.0..=1.0, 0.01..=1.0, 1..2000u32, any::<[bool; 2]>())
-        .prop_map(move |(min, span, bytes, max_p, w_q, mean, [gentle, spare])| {
-            let (measure, unit) = if bytes { (Measure::Bytes, 700) } else { (Measure::Packets, 1) };
-            let red = Red::new(measure, min * unit, (min + span) * unit, p(max_p), p(w_q)).unwrap();
-            Discipline::Red(red.with_mean_packet(mean).unwrap().with_gentle(gentle).with_spare_short(spare))
-        });
+    let red =
+        (0..6u64, 1..8u64, any::<bool>(), 0.0..=1.0, 0.01..=1.0, 1..2000u32, any::<[bool; 2]>())
+            .prop_map(move |(min, span, bytes, max_p, w_q, mean, [gentle, spare])| {
+                let (measure, unit) =
+                    if bytes { (Measure::Bytes, 700) } else { (Measure::Packets, 1) };
+                let red =
+                    Red::new(measure, min * unit, (min + span) * unit, p(max_p), p(w_q)).unwrap();
+                Discipline::Red(
+                    red.with_mean_packet(mean).unwrap().with_gentle(gentle).with_spare_short(spare),
+                )
+            });
     let balanced = (0.0..=1.0, 0.0..=1.0, 0..5u32).prop_map(move |(lower, more, gap)| {
         let upper = lower + (1.0 - lower) * more;
         Discipline::Balanced(Balanced::new(p(lower), p(upper), gap).unwrap())
@@ -184,19 +193,22 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
     ];
     let place = prop_oneof![Just(LossPlace::Line), Just(LossPlace::Entry)];
     let framing = prop_oneof![3 => Just(Framing::Packet), 1 => Just(Framing::Aal5)];
-    (rate, 0..3000u64, any_buffer(), any::<bool>(), any_discipline(), any_loss(), (place, framing)).prop_map(
-        |(rate, delay, buffer, counts_in_service, discipline, loss, (loss_place, framing))| LinkConfig {
-            rate,
-            delay: Duration::from_nanos(delay),
-            buffer,
-            counts_in_service,
-            discipline,
-            loss,
-            loss_place,
-            framing,
-            ..LinkConfig::default()
-        },
-    )
+    (rate, 0..3000u64, any_buffer(), any::<bool>(), any_discipline(), any_loss(), (place, framing))
+        .prop_map(
+            |(rate, delay, buffer, counts_in_service, discipline, loss, (loss_place, framing))| {
+                LinkConfig {
+                    rate,
+                    delay: Duration::from_nanos(delay),
+                    buffer,
+                    counts_in_service,
+                    discipline,
+                    loss,
+                    loss_place,
+                    framing,
+                    ..LinkConfig::default()
+                }
+            },
+        )
 }
 
 fn any_steps(gaps: std::ops::Range<u64>, count: usize) -> impl Strategy<Value = Vec<Step>> {
@@ -453,9 +465,11 @@ proptest! {
 fn the_buffer_of_the_paper_holds_a_hundred_full_packets() {
     let fill = |buffer, counts_in_service, bytes| {
         let rate = megabit(10);
-        let mut link = Link::new(LinkConfig { rate, buffer, counts_in_service, ..LinkConfig::default() });
-        let accepts =
-            |link: &mut Link<()>| link.offer(Instant::ZERO, data(bytes), (), no_chance) == Outcome::Accepted;
+        let mut link =
+            Link::new(LinkConfig { rate, buffer, counts_in_service, ..LinkConfig::default() });
+        let accepts = |link: &mut Link<()>| {
+            link.offer(Instant::ZERO, data(bytes), (), no_chance) == Outcome::Accepted
+        };
         (0..1000).take_while(|_| accepts(&mut link)).count()
     };
     let bytes = Buffer::bytes(150_000).unwrap();
@@ -483,10 +497,16 @@ fn a_packet_that_leaves_makes_room_for_one_at_the_same_instant() {
 
 #[test]
 fn a_packet_lost_on_the_line_takes_its_time_and_one_lost_at_the_entry_does_not() {
-    for (loss_place, arrives, held) in [(LossPlace::Line, 2_400_000, 2), (LossPlace::Entry, 1_200_000, 1)] {
+    for (loss_place, arrives, held) in
+        [(LossPlace::Line, 2_400_000, 2), (LossPlace::Entry, 1_200_000, 1)]
+    {
         let loss = LossModel::Mask(vec![true]);
-        let mut link = Link::new(LinkConfig { rate: megabit(10), loss, loss_place, ..LinkConfig::default() });
-        assert_eq!(link.offer(Instant::ZERO, data(1500), 1, no_chance), Outcome::Dropped(Drop::Loss));
+        let mut link =
+            Link::new(LinkConfig { rate: megabit(10), loss, loss_place, ..LinkConfig::default() });
+        assert_eq!(
+            link.offer(Instant::ZERO, data(1500), 1, no_chance),
+            Outcome::Dropped(Drop::Loss)
+        );
         assert_eq!(link.offer(Instant::ZERO, data(1500), 2, no_chance), Outcome::Accepted);
         assert_eq!(link.queue(Instant::ZERO).packets, held);
         assert_eq!(link.books().held.packets, held);
@@ -568,8 +588,9 @@ fn early_detection_marks_what_is_ecn_capable_and_drops_the_rest() {
     let fill = |config: LinkConfig, ecn_capable| {
         let mut link = Link::new(config);
         let packet = Offered { ecn_capable, ..data(1500) };
-        let outcomes: Vec<Outcome> =
-            (0..6).map(|serial| link.offer(Instant::ZERO, packet, serial, |_| u64::MAX / 2)).collect();
+        let outcomes: Vec<Outcome> = (0..6)
+            .map(|serial| link.offer(Instant::ZERO, packet, serial, |_| u64::MAX / 2))
+            .collect();
         (outcomes, link.books())
     };
     let (chosen, refused) = (Outcome::Dropped(Drop::Early), Outcome::Dropped(Drop::Buffer));

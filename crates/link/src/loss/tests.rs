@@ -45,7 +45,10 @@ fn assert_share(hits: impl Iterator<Item = bool>, expected: f64) {
     assert!(total >= 1_000, "only {total} packets say little");
     let share = f64::from(count) / f64::from(total);
     let sigma = (expected * (1.0 - expected) / f64::from(total)).sqrt();
-    assert!((share - expected).abs() <= 5.0 * sigma, "{share} of {total} lost, not {expected} ± 5 × {sigma}");
+    assert!(
+        (share - expected).abs() <= 5.0 * sigma,
+        "{share} of {total} lost, not {expected} ± 5 × {sigma}"
+    );
 }
 
 fn of_size(lost: &[(u32, bool)], size: u32) -> impl Iterator<Item = bool> + '_ {
@@ -76,7 +79,8 @@ fn per_byte_loss_hits_each_byte_alike() {
 #[test]
 fn linear_loss_is_in_proportion_and_capped() {
     for value in [0.0, 0.01, 0.4, 1.0] {
-        let lost = losses(LossModel::Linear(Linear::new(p(value), 1500).unwrap()), &[40, 375, 1500, 9000]);
+        let lost =
+            losses(LossModel::Linear(Linear::new(p(value), 1500).unwrap()), &[40, 375, 1500, 9000]);
         for size in [40, 375, 1500, 9000] {
             assert_share(of_size(&lost, size), (value * f64::from(size) / 1500.0).min(1.0));
         }
@@ -101,12 +105,14 @@ fn bursts_have_the_mean_loss_and_the_mean_run_asked_for() {
         let lost = losses(LossModel::Burst(Burst::new(p(loss), run).unwrap()), &[1500]);
         let lost: Vec<bool> = lost.into_iter().map(|(_, lost)| lost).collect();
         // The chain's two transitions are independent trials, so each is binomial; together they fix both means.
-        let after = |state: bool| lost.windows(2).filter(move |pair| pair[0] == state).map(|pair| pair[1]);
+        let after =
+            |state: bool| lost.windows(2).filter(move |pair| pair[0] == state).map(|pair| pair[1]);
         assert_share(after(false), (loss / (run * (1.0 - loss))).min(1.0));
         assert_share(after(true), 1.0 - 1.0 / run);
 
         let count = f64::from(u32::try_from(lost.iter().filter(|lost| **lost).count()).unwrap());
-        let starts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count() + usize::from(lost[0]);
+        let starts =
+            lost.windows(2).filter(|pair| !pair[0] && pair[1]).count() + usize::from(lost[0]);
         let runs = f64::from(u32::try_from(starts).unwrap());
         // A geometric run has variance r (r − 1).
         let sigma = (run * (run - 1.0) / runs).sqrt();
@@ -120,7 +126,10 @@ fn bursts_have_the_mean_loss_and_the_mean_run_asked_for() {
         let rho = 1.0 - 1.0 / run - loss / (run * (1.0 - loss));
         let sigma = (loss * (1.0 - loss) * (1.0 + rho) / (1.0 - rho) / f64::from(PACKETS)).sqrt();
         let share = count / f64::from(PACKETS);
-        assert!((share - loss).abs() <= 5.0 * sigma + 1e-6, "mean loss {share}, not {loss} ± 5 × {sigma}");
+        assert!(
+            (share - loss).abs() <= 5.0 * sigma + 1e-6,
+            "mean loss {share}, not {loss} ± 5 × {sigma}"
+        );
     }
 }
 

@@ -87,7 +87,9 @@ fn run(config: &LinkConfig, steps: &[Step]) -> (Link<(usize, bool)>, Vec<Taken>,
     for (number, &step) in steps.iter().enumerate() {
         now += step.gap;
         take(&mut link, now, &mut taken);
-        outcomes.push(link.offer(at(now), offered(step.bytes), (number, false), |chance| step.draw(chance)));
+        outcomes.push(
+            link.offer(at(now), offered(step.bytes), (number, false), |chance| step.draw(chance)),
+        );
         assert!(link.books().balance());
     }
     take(&mut link, u64::MAX - 1, &mut taken);
@@ -162,7 +164,8 @@ fn a_shorter_path_is_taken_by_what_leaves_from_then_on_and_overtakes() {
     };
     let mut link = Link::new(config);
     for number in 0..3 {
-        let outcome = link.offer(at(0), offered(100), number, |_| unreachable!("nothing is left to chance"));
+        let outcome =
+            link.offer(at(0), offered(100), number, |_| unreachable!("nothing is left to chance"));
         assert_eq!(outcome, Outcome::Pending);
     }
     // They leave at 100, 200 and 300.

@@ -99,7 +99,9 @@ fn what_is_chosen_is_spread_evenly() {
 /// In bytes a packet's share of those chosen is its share of the bytes; in packets, of the packets.
 #[test]
 fn size_counts_in_bytes_and_not_in_packets() {
-    for (measure, unit, expected) in [(Measure::Bytes, 1500, 1500.0 / 1875.0), (Measure::Packets, 1, 0.5)] {
+    for (measure, unit, expected) in
+        [(Measure::Bytes, 1500, 1500.0 / 1875.0), (Measure::Packets, 1, 0.5)]
+    {
         let red = Red::new(measure, 5 * unit, 15 * unit, p(0.1), p(0.002)).unwrap();
         let mut red = state(red, 7 * unit);
         let mut draw = draws();
@@ -112,7 +114,10 @@ fn size_counts_in_bytes_and_not_in_packets() {
         let share = large / (large + small);
         // Choosing evenly varies less than choosing independently would.
         let error = (expected * (1.0 - expected) / (large + small)).sqrt();
-        assert!((share - expected).abs() < 4.0 * error, "{measure:?}: {share} for {expected} ± {error}");
+        assert!(
+            (share - expected).abs() < 4.0 * error,
+            "{measure:?}: {share} for {expected} ± {error}"
+        );
     }
 }
 

@@ -3,7 +3,9 @@
 //! Tahoe, Reno, NewReno and SACK keep the same window. They differ in what they do between noticing a loss
 //! and having repaired it, which is [`crate::recovery`].
 
-use crate::congestion::{CongestionController, Counting, Halving, MAX_WINDOW, SlowStart, WindowRules};
+use crate::congestion::{
+    CongestionController, Counting, Halving, MAX_WINDOW, SlowStart, WindowRules,
+};
 use crate::facts::{AckSample, Growth, LossSample};
 
 /// RFC 5681's congestion window.
@@ -24,7 +26,15 @@ impl<S: SlowStart> Reno<S> {
     /// A window of `initial` bytes in slow start.
     pub const fn new(initial: u32, rules: WindowRules, slow_start: S) -> Self {
         let WindowRules { counting, halving, ssthresh } = rules;
-        Self { cwnd: initial, ssthresh, earned: 0, counting, halving, slow_start, after_timeout: false }
+        Self {
+            cwnd: initial,
+            ssthresh,
+            earned: 0,
+            counting,
+            halving,
+            slow_start,
+            after_timeout: false,
+        }
     }
 
     /// [`CongestionController::on_ack`], by all that this controller goes by.

@@ -124,7 +124,8 @@ pub struct Target {
 
 impl Target {
     /// Of the paper's Figure 9; it gives no δ, "some fraction of a packet".
-    pub const PAPER: Self = Self { n_op: Packets(150), delta: Packets(25), reading: Reading::DEFAULT };
+    pub const PAPER: Self =
+        Self { n_op: Packets(150), delta: Packets(25), reading: Reading::DEFAULT };
 
     /// `n_op` packets are to wait at the bottleneck, `delta` more or fewer. `None` unless `n_op` is above zero and
     /// at most 100, and `delta` at most as much.
@@ -179,7 +180,8 @@ impl Point {
         let (_, span) = self.since(base);
         let bytes = i128::from(self.delivered.wrapping_sub(base.delivered));
         let service = span * i128::from(smss);
-        (service > 0 && bytes > 0).then(|| delay.saturating_mul(bytes).saturating_mul(1_000_000) / service)
+        (service > 0 && bytes > 0)
+            .then(|| delay.saturating_mul(bytes).saturating_mul(1_000_000) / service)
     }
 }
 
@@ -376,7 +378,8 @@ impl SantaCruz {
             Change::Ramp => {
                 let delivered = self.delivered();
                 if due {
-                    self.ramp = Some(Ramp { widens, by, done: 0, from: delivered, over: ack.flight() });
+                    self.ramp =
+                        Some(Ramp { widens, by, done: 0, from: delivered, over: ack.flight() });
                 }
                 let more = self.ramp.as_mut().map_or(0, |ramp| ramp.take(delivered));
                 self.change(widens, more, ack);

@@ -88,7 +88,11 @@ mod tests {
             let (view, board) = board(&vec![(len, false); count]);
             for duplicates in 1..=4 {
                 let due = EarlyRetransmit::Bytes.is_due(&view, Some(duplicates), &board);
-                assert_eq!(due, enough.is_some_and(|n| duplicates >= n), "{count} of {len}, {duplicates}");
+                assert_eq!(
+                    due,
+                    enough.is_some_and(|n| duplicates >= n),
+                    "{count} of {len}, {duplicates}"
+                );
             }
         }
     }
@@ -110,7 +114,8 @@ mod tests {
     fn with_sack_all_but_one_are_reported() {
         let due = |cuts: &[(u32, bool)]| {
             let (view, board) = board(cuts);
-            [EarlyRetransmit::Bytes, EarlyRetransmit::Segments].map(|early| early.is_due(&view, None, &board))
+            [EarlyRetransmit::Bytes, EarlyRetransmit::Segments]
+                .map(|early| early.is_due(&view, None, &board))
         };
         assert_eq!(due(&[(1000, false), (1000, true)]), [true, true]);
         assert_eq!(due(&[(1000, false), (1000, true), (1000, false)]), [false, false]);

@@ -139,7 +139,10 @@ impl Scoreboard {
     #[cold]
     pub fn unreported_before(&self, una: SeqNum) -> u32 {
         let acked = self.cuts.iter().take_while(|cut| cut.seq().before(una));
-        acked.filter(|cut| !cut.is(Mark::Sacked)).map(|cut| una.distance_from(cut.seq()).min(cut.len())).sum()
+        acked
+            .filter(|cut| !cut.is(Mark::Sacked))
+            .map(|cut| una.distance_from(cut.seq()).min(cut.len()))
+            .sum()
     }
 
     /// Marks what a SACK block reports and returns the bytes it reports for the first time. Numbers outside
@@ -185,8 +188,9 @@ impl Scoreboard {
     #[cold]
     pub fn report(&mut self, range: SeqRange, blind: u32) -> u32 {
         let at = self.place_of(range.start());
-        let reaches_in =
-            |cut: &&Cut| cut.end().after(range.start()) && (cut.seq() + blind).at_or_after(range.start());
+        let reaches_in = |cut: &&Cut| {
+            cut.end().after(range.start()) && (cut.seq() + blind).at_or_after(range.start())
+        };
         let before = at.checked_sub(1).and_then(|index| self.cuts.get(index)).filter(reaches_in);
         let start = before.map_or(range.start(), Cut::seq);
         let Some(first) = self.cuts.front() else { return 0 };
@@ -229,7 +233,9 @@ impl Scoreboard {
     /// Marks every hole with at least `threshold` (one or more) reported segments above it as lost, and the first
     /// segment in any case when `first` is set (recovery begins with it).
     pub fn mark_lost(&mut self, threshold: u32, first: bool) {
-        if first && self.cuts.front().is_some_and(|cut| !cut.is(Mark::Lost) && !cut.is(Mark::Sacked)) {
+        if first
+            && self.cuts.front().is_some_and(|cut| !cut.is(Mark::Lost) && !cut.is(Mark::Sacked))
+        {
             self.change(0, |cut| cut.set(Mark::Lost));
         }
         let mut marked = first;
@@ -264,8 +270,9 @@ impl Scoreboard {
         now: Instant,
         waited: Duration,
     ) -> Judged {
-        let earlier =
-            |cut: &Cut| cut.sent_at() < sent_at || cut.sent_at() == sent_at && cut.seq().before(seq);
+        let earlier = |cut: &Cut| {
+            cut.sent_at() < sent_at || cut.sent_at() == sent_at && cut.seq().before(seq)
+        };
         let mut judged = Judged::NOTHING;
         let mut index = 0;
         while let Some(cut) = self.cuts.get(index) {
@@ -347,7 +354,8 @@ impl Scoreboard {
 
     /// RFC 6675 §4, `NextSeg` rule (1): the first lost segment that hasn't been resent.
     pub fn next_lost(&self) -> Option<Cut> {
-        (self.marks.awaiting_repair > 0).then(|| self.cuts.get(self.marks.next_lost as usize).copied())?
+        (self.marks.awaiting_repair > 0)
+            .then(|| self.cuts.get(self.marks.next_lost as usize).copied())?
     }
 
     /// RFC 6675 §4, `NextSeg` rule (3): the first hole below the highest reported segment that hasn't been
@@ -365,7 +373,12 @@ impl Scoreboard {
             // All holes are below a report; if each has been resent, so has the last.
             self.next_hole()?;
         }
-        self.cuts.iter().rev().find(|cut| !cut.is(Mark::Sacked)).filter(|cut| !cut.is(Mark::Resent)).copied()
+        self.cuts
+            .iter()
+            .rev()
+            .find(|cut| !cut.is(Mark::Sacked))
+            .filter(|cut| !cut.is(Mark::Resent))
+            .copied()
     }
 
     /// The first segment in the queue.

@@ -51,7 +51,8 @@ impl Vegas {
         self.watched = Self::WATCHED;
         let copy = board.first().is_some_and(|first| first.was_resent());
         let timeout = self.timeout.as_nanos();
-        self.timeout = Duration::from_nanos(timeout.saturating_add(if copy { timeout } else { timeout / 8 }));
+        self.timeout =
+            Duration::from_nanos(timeout.saturating_add(if copy { timeout } else { timeout / 8 }));
     }
 }
 

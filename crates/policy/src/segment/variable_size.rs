@@ -18,7 +18,11 @@ impl Alpha {
     /// `millionths / 10⁶`, between 1.01 and 4; `None` outside. With a factor of 1 segments would stay small
     /// and the window would never grow.
     pub const fn from_millionths(millionths: u32) -> Option<Self> {
-        if millionths < Self::LEAST || millionths > Self::MOST { None } else { Some(Self(millionths)) }
+        if millionths < Self::LEAST || millionths > Self::MOST {
+            None
+        } else {
+            Some(Self(millionths))
+        }
     }
 
     /// The factor in millionths.

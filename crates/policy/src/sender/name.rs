@@ -96,7 +96,9 @@ const READING_ARGUMENTS: [ReadingArgument; 5] = [
         key: "startup",
         words: ["report", "window"],
         is_first: |reading| reading.startup == Startup::Report,
-        set: |reading, first| reading.startup = if first { Startup::Report } else { Startup::Window },
+        set: |reading, first| {
+            reading.startup = if first { Startup::Report } else { Startup::Window }
+        },
     },
     ReadingArgument {
         key: "change",
@@ -108,7 +110,9 @@ const READING_ARGUMENTS: [ReadingArgument; 5] = [
         key: "backoff",
         words: ["repeated", "none"],
         is_first: |reading| reading.back_off == BackOff::Repeated,
-        set: |reading, first| reading.back_off = if first { BackOff::Repeated } else { BackOff::None },
+        set: |reading, first| {
+            reading.back_off = if first { BackOff::Repeated } else { BackOff::None }
+        },
     },
 ];
 
@@ -150,7 +154,11 @@ impl fmt::Display for VegasThresholds {
         .filter(|(_, value, default)| value != default)
         .map(|(key, value, _)| format!("{key}={value}"))
         .collect();
-        if given.is_empty() { f.write_str("vegas") } else { write!(f, "vegas({})", given.join(", ")) }
+        if given.is_empty() {
+            f.write_str("vegas")
+        } else {
+            write!(f, "vegas({})", given.join(", "))
+        }
     }
 }
 
@@ -229,7 +237,8 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
             Congestion::Fixed(number(n, 1, u16::MAX)?)
         }
         "santa-cruz" => {
-            let [sum, hold, startup, change, back_off] = READING_ARGUMENTS.map(|argument| argument.key);
+            let [sum, hold, startup, change, back_off] =
+                READING_ARGUMENTS.map(|argument| argument.key);
             allow(&arguments, &["n", "delta", sum, hold, startup, change, back_off])?;
             policy.loss = LossResponse::AckWindow;
             Congestion::SantaCruz(parse_target(&arguments)?)
@@ -241,7 +250,9 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
             "newreno" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::NewReno,
             "sack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack,
             "sack1" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack1,
-            "ackwindow" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::AckWindow,
+            "ackwindow" if policy.loss == LossResponse::Reno => {
+                policy.loss = LossResponse::AckWindow
+            }
             "lt" if !policy.limited_transmit => policy.limited_transmit = true,
             "er" if policy.early_retransmit.is_none() => {
                 policy.early_retransmit = Some(EarlyRetransmit::Segments);
@@ -297,14 +308,16 @@ fn parse_packets(text: &str) -> Result<Packets, String> {
 fn decimal(text: &str, places: usize) -> Option<u32> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-    let valid = !whole.is_empty() && fraction.len() <= places && all_digits(whole) && all_digits(fraction);
+    let valid =
+        !whole.is_empty() && fraction.len() <= places && all_digits(whole) && all_digits(fraction);
     if valid { format!("{whole}{fraction:0<places$}").parse().ok() } else { None }
 }
 
 fn parse_vegas(arguments: &Arguments<'_>) -> Result<Congestion, String> {
     let paper = VegasThresholds::PAPER;
-    let threshold =
-        |key, default| argument(arguments, key).map_or(Ok(default), |n| number(n, 1, VegasThresholds::MOST));
+    let threshold = |key, default| {
+        argument(arguments, key).map_or(Ok(default), |n| number(n, 1, VegasThresholds::MOST))
+    };
     let alpha = threshold("alpha", paper.alpha())?;
     let beta = threshold("beta", paper.beta())?;
     let gamma = threshold("gamma", paper.gamma())?;
@@ -328,7 +341,9 @@ fn parse_framing(text: &str) -> Result<Framing, String> {
             let avoidance = match argument(&arguments, "avoidance") {
                 None | Some("draft") => Avoidance::Draft,
                 Some("bytewise") => Avoidance::Bytewise,
-                Some(other) => return Err(format!("avoidance is `draft` or `bytewise`, not `{other}`")),
+                Some(other) => {
+                    return Err(format!("avoidance is `draft` or `bytewise`, not `{other}`"));
+                }
             };
             Ok(Framing::FixedSize(regime, avoidance))
         }
@@ -342,9 +357,9 @@ fn parse_framing(text: &str) -> Result<Framing, String> {
 }
 
 fn parse_alpha(text: &str) -> Result<Alpha, String> {
-    decimal(text, 6)
-        .and_then(Alpha::from_millionths)
-        .ok_or_else(|| format!("alpha is between 1.01 and 4 with at most six decimals, not `{text}`"))
+    decimal(text, 6).and_then(Alpha::from_millionths).ok_or_else(|| {
+        format!("alpha is between 1.01 and 4 with at most six decimals, not `{text}`")
+    })
 }
 
 fn parse_windows(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
@@ -367,7 +382,8 @@ type Arguments<'a> = Vec<(&'a str, &'a str)>;
 /// `name(key=value, …)` or just `name`.
 fn call(text: &str) -> Result<(&str, Arguments<'_>), String> {
     let Some((name, rest)) = text.split_once('(') else { return Ok((text, Vec::new())) };
-    let inner = rest.strip_suffix(')').ok_or_else(|| format!("`{text}` lacks its closing bracket"))?;
+    let inner =
+        rest.strip_suffix(')').ok_or_else(|| format!("`{text}` lacks its closing bracket"))?;
     Ok((name.trim(), arguments(inner)?))
 }
 
@@ -399,7 +415,11 @@ fn allow(arguments: &Arguments<'_>, keys: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-fn number<N: FromStr + PartialOrd + fmt::Display + Copy>(text: &str, least: N, most: N) -> Result<N, String> {
+fn number<N: FromStr + PartialOrd + fmt::Display + Copy>(
+    text: &str,
+    least: N,
+    most: N,
+) -> Result<N, String> {
     match text.parse::<N>() {
         Ok(n) if n >= least && n <= most => Ok(n),
         _ => Err(format!("`{text}` is not a whole number from {least} to {most}")),
@@ -421,14 +441,15 @@ mod tests {
             Just(LossResponse::Sack1),
             Just(LossResponse::AckWindow)
         ];
-        let target = (1..=10_000u16, 0..=10_000u16, any::<[bool; 5]>()).prop_map(|(n, delta, firsts)| {
-            let of = Packets::from_hundredths;
-            let mut reading = Reading::DEFAULT;
-            for (argument, first) in READING_ARGUMENTS.iter().zip(firsts) {
-                (argument.set)(&mut reading, first);
-            }
-            Target::new(of(n), of(delta.min(n)), reading).unwrap()
-        });
+        let target =
+            (1..=10_000u16, 0..=10_000u16, any::<[bool; 5]>()).prop_map(|(n, delta, firsts)| {
+                let of = Packets::from_hundredths;
+                let mut reading = Reading::DEFAULT;
+                for (argument, first) in READING_ARGUMENTS.iter().zip(firsts) {
+                    (argument.set)(&mut reading, first);
+                }
+                Target::new(of(n), of(delta.min(n)), reading).unwrap()
+            });
         let thresholds = (1..=64u8, 1..=64u8, 1..=64u8)
             .prop_map(|(a, b, c)| VegasThresholds::new(a.min(b), a.max(b), c).unwrap());
         let congestion = prop_oneof![
@@ -469,13 +490,20 @@ mod tests {
                     matches!(congestion, Congestion::SantaCruz(_)) && loss != LossResponse::Tahoe;
                 SenderPolicy {
                     // Tahoe is a name for two answers, and TCP Santa Cruz too.
-                    congestion: if loss == LossResponse::Tahoe { Congestion::Reno } else { congestion },
+                    congestion: if loss == LossResponse::Tahoe {
+                        Congestion::Reno
+                    } else {
+                        congestion
+                    },
                     loss: match congestion {
-                        Congestion::SantaCruz(_) if loss != LossResponse::Tahoe => LossResponse::AckWindow,
+                        Congestion::SantaCruz(_) if loss != LossResponse::Tahoe => {
+                            LossResponse::AckWindow
+                        }
                         _ => loss,
                     },
                     limited_transmit,
-                    early_retransmit: early.filter(|_| loss != LossResponse::AckWindow && !santa_cruz),
+                    early_retransmit: early
+                        .filter(|_| loss != LossResponse::AckWindow && !santa_cruz),
                     byte_counting,
                     framing,
                     initial_window,
@@ -505,7 +533,8 @@ mod tests {
         assert_eq!(santa_cruz.to_string(), "santa-cruz(n=1.5) / fs(n=4) / iw=2");
         let five = "santa-cruz(n=5.00, delta=0.05) / full / iw=2".parse::<SenderPolicy>().unwrap();
         assert_eq!(five.to_string(), "santa-cruz(n=5, delta=0.05) / full / iw=2");
-        let vs: SenderPolicy = "reno+newreno+lt / vs(n=4, min=4, alpha=1.32) / iw=rfc6928".parse().unwrap();
+        let vs: SenderPolicy =
+            "reno+newreno+lt / vs(n=4, min=4, alpha=1.32) / iw=rfc6928".parse().unwrap();
         assert_eq!(vs.to_string(), "reno+newreno+lt / vs(n=4) / iw=rfc6928");
         let all: SenderPolicy = "reno+abc+er-bytes+sack+lt / full / iw=2".parse().unwrap();
         assert_eq!(all.early_retransmit, Some(EarlyRetransmit::Bytes));
@@ -538,7 +567,10 @@ mod tests {
             ("reno / fs(n=1) / iw=1", "`1` is not a whole number from 2 to 64"),
             ("reno / fs(m=4) / iw=1", "`m` means nothing here"),
             ("reno / fs(n=4,n=5) / iw=1", "`n` stands twice"),
-            ("reno / vs(alpha=9) / iw=1", "alpha is between 1.01 and 4 with at most six decimals, not `9`"),
+            (
+                "reno / vs(alpha=9) / iw=1",
+                "alpha is between 1.01 and 4 with at most six decimals, not `9`",
+            ),
             ("reno / full / iw=11", "`11` is not a whole number from 1 to 10"),
             ("reno / full / lw=1", "the initial window is missing: `iw=1`"),
             ("reno / fs(n=4 / iw=1", "`fs(n=4` lacks its closing bracket"),

@@ -35,7 +35,8 @@ const BACK: &str = r#"{"name": "back", "from": "b", "to": "a", "delay": "20ms"}"
 const SLOW_BACK: &str = r#"{"name": "back", "from": "b", "to": "a", "rate": "50kb/s", "delay": "20ms", "buffer": {"packets": 20}}"#;
 const GREEDY: &str = r#"{"name": "greedy", "kind": "greedy", "flows": 5, "from": "a", "to": "b", "sender": "reno+sack / full / iw=1"}"#;
 const OPENED: &str = r#"{"name": "web", "kind": "poisson", "rate": 10, "sizes": {"classes": [500, 5000, 50000]}, "handshake": true, "from": "a", "to": "b", "sender": "reno+sack / fs(n=4) / iw=1"}"#;
-const EVERY: &str = r#""duration": "20s", "drain": "0s", "tcp": {"profile": "ns2", "ack_every": 1}"#;
+const EVERY: &str =
+    r#""duration": "20s", "drain": "0s", "tcp": {"profile": "ns2", "ack_every": 1}"#;
 
 /// Events of a run as it is, over those of one in which everything happens when its time has come; the rest is the same.
 fn share_of_events(scenario: &Scenario) -> f64 {
@@ -62,7 +63,8 @@ fn where_something_could_come_between_they_don_t() {
     let delayed = EVERY.replace(r#""ack_every": 1"#, r#""ack_every": 2"#);
     same(&[THERE, BACK], &[GREEDY], &delayed);
     same(&[THERE, SLOW_BACK], &[GREEDY, OPENED], EVERY);
-    let lossy = THERE.replace(r#""20ms""#, r#""20ms", "loss": {"kind": "packet", "probability": 0.01}"#);
+    let lossy =
+        THERE.replace(r#""20ms""#, r#""20ms", "loss": {"kind": "packet", "probability": 0.01}"#);
     same(&[&lossy, BACK], &[GREEDY], EVERY);
     let opened = OPENED.replace("true", r#"true, "opener": "receiver""#);
     same(&[THERE, BACK], &[GREEDY, &opened], EVERY);
@@ -77,7 +79,11 @@ fn where_something_could_come_between_they_don_t() {
 /// A buffer that drops every acknowledgment.
 const NO_ROOM: &str = r#", "buffer": {"bytes": "30B"}"#;
 
-fn any_link(name: &'static str, from: &'static str, to: &'static str) -> impl Strategy<Value = String> {
+fn any_link(
+    name: &'static str,
+    from: &'static str,
+    to: &'static str,
+) -> impl Strategy<Value = String> {
     let rate = prop_oneof![
         1 => Just(String::new()),
         3 => (30..5000u32).prop_map(|rate| format!(r#""rate": "{rate}kb/s","#)),
@@ -101,7 +107,8 @@ fn any_link(name: &'static str, from: &'static str, to: &'static str) -> impl St
 
 fn any_workload(name: &'static str, ends: [&'static str; 2]) -> impl Strategy<Value = String> {
     let kind = prop_oneof![
-        (1..6u32).prop_map(|flows| format!(r#""kind": "greedy", "flows": {flows}, "spread": "1s""#)),
+        (1..6u32)
+            .prop_map(|flows| format!(r#""kind": "greedy", "flows": {flows}, "spread": "1s""#)),
         (1..20u32).prop_map(|rate| format!(
             r#""kind": "poisson", "rate": {rate}, "sizes": {{"classes": [100, 3000, 40000]}}"#
         )),
@@ -125,8 +132,11 @@ fn any_workload(name: &'static str, ends: [&'static str; 2]) -> impl Strategy<Va
 }
 
 fn any_scenario() -> impl Strategy<Value = Scenario> {
-    let workloads =
-        (any_workload("one", ["a", "b"]), any_workload("two", ["a", "b"]), any_workload("other", ["b", "a"]));
+    let workloads = (
+        any_workload("one", ["a", "b"]),
+        any_workload("two", ["a", "b"]),
+        any_workload("other", ["b", "a"]),
+    );
     let workloads = (workloads, 0..6u8).prop_map(|((one, two, other), which)| match which {
         0..=2 => vec![one],
         3 | 4 => vec![one, two],

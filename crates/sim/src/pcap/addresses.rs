@@ -51,12 +51,17 @@ impl Addresses {
             }
             // By its place among all nodes: who else takes part doesn't change it.
             let place = nodes.iter().position(|node| *node == name).unwrap_or(0);
-            let address = address(place).ok_or(CaptureError::TooManyNodes { nodes: nodes.len() })?;
+            let address =
+                address(place).ok_or(CaptureError::TooManyNodes { nodes: nodes.len() })?;
             hosts.push((address, name.to_owned()));
             Ok(hosts.len() - 1)
         };
         let pairs = scenario.workloads.iter().zip(&plan.workloads).map(|(workload, planned)| {
-            Ok(Pair { from: host(&workload.from)?, to: host(&workload.to)?, opener: planned.opener })
+            Ok(Pair {
+                from: host(&workload.from)?,
+                to: host(&workload.to)?,
+                opener: planned.opener,
+            })
         });
         let pairs = pairs.collect::<Result<_, CaptureError>>()?;
         Ok(Self { hosts, pairs })
@@ -69,9 +74,9 @@ impl Addresses {
 
     /// Whether packets are seen at a host.
     pub(super) fn is_seen(&self, host: usize, place: SeenAt) -> bool {
-        self.pairs
-            .iter()
-            .any(|pair| pair.from == host && place.is_at(false) || pair.to == host && place.is_at(true))
+        self.pairs.iter().any(|pair| {
+            pair.from == host && place.is_at(false) || pair.to == host && place.is_at(true)
+        })
     }
 
     pub(super) fn of(&self, host: usize) -> Ipv4Addr {
@@ -90,9 +95,17 @@ impl Addresses {
             Opener::Receiver => (listens, opens),
         };
         if back {
-            Way { source: to, destination: from, ports: Ports { source: receiver, destination: sender } }
+            Way {
+                source: to,
+                destination: from,
+                ports: Ports { source: receiver, destination: sender },
+            }
         } else {
-            Way { source: from, destination: to, ports: Ports { source: sender, destination: receiver } }
+            Way {
+                source: from,
+                destination: to,
+                ports: Ports { source: sender, destination: receiver },
+            }
         }
     }
 }
@@ -135,8 +148,10 @@ mod tests {
 
     #[test]
     fn flows_have_ports_of_their_own() {
-        let addresses =
-            Addresses { hosts: vec![], pairs: vec![Pair { from: 0, to: 1, opener: Opener::Receiver }] };
+        let addresses = Addresses {
+            hosts: vec![],
+            pairs: vec![Pair { from: 0, to: 1, opener: Opener::Receiver }],
+        };
         let ports = |flow| addresses.way(flow, 0, false).ports;
         assert_eq!(ports(0), Ports { source: 49_152, destination: 57_344 });
         assert_eq!(ports(8191), Ports { source: 49_152, destination: 65_535 });

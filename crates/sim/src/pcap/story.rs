@@ -60,9 +60,17 @@ impl fmt::Display for Loss {
 impl Causes {
     pub(super) fn new(plan: &Plan) -> Self {
         Self {
-            links: plan.links.iter().map(|link| LinkCauses::new(&link.name, &link.config)).collect(),
+            links: plan
+                .links
+                .iter()
+                .map(|link| LinkCauses::new(&link.name, &link.config))
+                .collect(),
             workloads: plan.workloads.iter().map(|workload| workload.name.clone()).collect(),
-            senders: plan.senders.iter().map(|sender| (sender.to_string(), sender.wants_sack())).collect(),
+            senders: plan
+                .senders
+                .iter()
+                .map(|sender| (sender.to_string(), sender.wants_sack()))
+                .collect(),
         }
     }
 
@@ -182,7 +190,11 @@ impl Story {
     }
 
     /// What there is to say of packets that were sent before this one and never came.
-    pub(super) fn unseen_before(&mut self, packet: u32, back: bool) -> impl Iterator<Item = String> + '_ {
+    pub(super) fn unseen_before(
+        &mut self,
+        packet: u32,
+        back: bool,
+    ) -> impl Iterator<Item = String> + '_ {
         let unseen = &mut self.ends[usize::from(back)].unseen;
         unseen.extract_if(.., move |(number, _)| *number < packet).map(|(_, told)| told)
     }
@@ -202,10 +214,16 @@ impl End {
         }
         if now.fast_retransmits > before.fast_retransmits {
             self.reason = Reason::FastRetransmit;
-            return if sack { "Fast retransmit (SACK)" } else { "Fast retransmit (duplicate ACKs)" };
+            return if sack {
+                "Fast retransmit (SACK)"
+            } else {
+                "Fast retransmit (duplicate ACKs)"
+            };
         }
         match self.reason {
-            Reason::FastRetransmit if now.recovering && sack => "Sent again in fast recovery (SACK)",
+            Reason::FastRetransmit if now.recovering && sack => {
+                "Sent again in fast recovery (SACK)"
+            }
             Reason::FastRetransmit if now.recovering => "Sent again in fast recovery (partial ACK)",
             Reason::FastRetransmit => "Sent again after the fast retransmit",
             Reason::Timeout => "Sent again after the timeout",
@@ -218,9 +236,12 @@ impl End {
         let mut repaired = Vec::new();
         let mut left = Vec::new();
         for (range, loss) in self.lost.drain(..) {
-            let (before, behind) =
-                (SeqRange::new(range.start(), sent.start()), SeqRange::new(sent.end(), range.end()));
-            let apart = sent.end().at_or_before(range.start()) || range.end().at_or_before(sent.start());
+            let (before, behind) = (
+                SeqRange::new(range.start(), sent.start()),
+                SeqRange::new(sent.end(), range.end()),
+            );
+            let apart =
+                sent.end().at_or_before(range.start()) || range.end().at_or_before(sent.start());
             if apart {
                 left.push((range, loss));
                 continue;

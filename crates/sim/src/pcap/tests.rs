@@ -45,7 +45,11 @@ fn capture(scenario: &Scenario, place: SeenAt, snap_len: u32, events: u64) -> Ru
     while simulation.advance(events) == Status::Running {
         capture.drain(&mut simulation).unwrap();
         most = (most.0.max(capture.frames.len()), most.1.max(capture.on_the_way.len()));
-        assert_eq!(capture.stories.len(), simulation.active_flows(), "a flow that is over is forgotten");
+        assert_eq!(
+            capture.stories.len(),
+            simulation.active_flows(),
+            "a flow that is over is forgotten"
+        );
     }
     capture.drain(&mut simulation).unwrap();
     let packets = simulation.take_packets();
@@ -115,9 +119,12 @@ fn rows(packets: &Packets) -> Vec<PacketRow> {
 /// The table has the same packets, taken down independently.
 #[test]
 fn what_a_host_sees_is_what_the_packets_table_says() {
-    for (more, place) in
-        [(BARE, SeenAt::Sender), (WHOLE, SeenAt::Sender), (WHOLE, SeenAt::Receiver), (WHOLE, SeenAt::Both)]
-    {
+    for (more, place) in [
+        (BARE, SeenAt::Sender),
+        (WHOLE, SeenAt::Sender),
+        (WHOLE, SeenAt::Receiver),
+        (WHOLE, SeenAt::Both),
+    ] {
         let run = capture(&scenario(more), place, 65_535, 1000);
         let found = found(&run.file);
         let seen = |row: &&PacketRow| match row.event {
@@ -146,7 +153,8 @@ fn what_a_host_sees_is_what_the_packets_table_says() {
             assert_eq!(segment.payload_len, row.payload_bytes);
             assert_eq!(segment.options.reports.sack().len(), row.sack_blocks as usize);
             assert_eq!(segment.ack.is_some(), row.ack.is_some());
-            let flags = [Flags::default(), Flags::SYN, Flags::FIN, Flags::RST][row.control as usize];
+            let flags =
+                [Flags::default(), Flags::SYN, Flags::FIN, Flags::RST][row.control as usize];
             assert!(tcp.flags().has(flags));
             // Numbers of an end count from one that is the same all along.
             let own = segment.seq - row.seq;
@@ -164,7 +172,8 @@ fn comments_tell_every_drop_and_every_repair() {
     let run = capture(&scenario(BARE), SeenAt::Sender, 128, 1000);
     let mut simulation = run.simulation;
     let (flows, packets) = (simulation.take_flows(), rows(&run.packets));
-    let comments: Vec<String> = found(&run.file).into_iter().flat_map(|found| found.comments).collect();
+    let comments: Vec<String> =
+        found(&run.file).into_iter().flat_map(|found| found.comments).collect();
     let count = |what: &str| comments.iter().filter(|comment| comment.contains(what)).count();
     let events = |from: u32, events: &[u32]| {
         packets.iter().filter(|row| row.from == from && events.contains(&row.event)).count()
@@ -176,7 +185,11 @@ fn comments_tell_every_drop_and_every_repair() {
     assert_eq!(starts("Dropped at"), events(0, &[2, 3]));
     // Of an acknowledgment that was lost behind all that arrived, nobody at the sender can know.
     let unseen = starts("Before it, packet");
-    assert!(unseen <= events(1, &[3]) && unseen + 5 > events(1, &[3]), "{unseen} of {}", events(1, &[3]));
+    assert!(
+        unseen <= events(1, &[3]) && unseen + 5 > events(1, &[3]),
+        "{unseen} of {}",
+        events(1, &[3])
+    );
 
     assert_eq!(starts("Flow "), flows.len());
     assert_eq!(starts("Fast retransmit (SACK); "), sum(&flows.fast_retransmits));
@@ -206,7 +219,10 @@ fn a_repair_names_a_loss_and_a_loss_is_repaired() {
             } else if let Some((_, loss)) = comment.split_once("; repairs the loss ") {
                 let (loss, others) = loss.split_once(" (and ").unwrap_or((loss, "0 more)"));
                 more += others.strip_suffix(" more)").unwrap().parse::<usize>().unwrap();
-                assert!(losses.iter().any(|(known, ..)| known == loss), "`{loss}` comes before it is told");
+                assert!(
+                    losses.iter().any(|(known, ..)| known == loss),
+                    "`{loss}` comes before it is told"
+                );
                 repaired.push(loss.to_owned());
             } else if comment.ends_with("lost so far") {
                 sooner.push(seq);
@@ -215,17 +231,27 @@ fn a_repair_names_a_loss_and_a_loss_is_repaired() {
     }
     let first: Vec<_> = losses.into_iter().filter(|(.., first)| *first).collect();
     assert!(first.len() > 300 && repaired.len() > 300);
-    let left =
-        first.iter().filter(|(loss, seq, _)| !repaired.contains(loss) && !sooner.contains(seq)).count();
+    let left = first
+        .iter()
+        .filter(|(loss, seq, _)| !repaired.contains(loss) && !sooner.contains(seq))
+        .count();
     assert!(left <= more, "{left} losses never repaired");
 }
 
 #[test]
 fn a_handshake_that_is_lost_is_told_too() {
     let run = capture(&scenario(WHOLE), SeenAt::Both, 128, 1000);
-    let comments: Vec<String> = found(&run.file).into_iter().flat_map(|found| found.comments).collect();
-    assert!(comments.iter().any(|c| c.starts_with("Retransmission timeout of the SYN; repairs the loss at")));
-    assert!(!comments.iter().any(|c| c.starts_with("Before it")), "with both there is nothing unseen");
+    let comments: Vec<String> =
+        found(&run.file).into_iter().flat_map(|found| found.comments).collect();
+    assert!(
+        comments
+            .iter()
+            .any(|c| c.starts_with("Retransmission timeout of the SYN; repairs the loss at"))
+    );
+    assert!(
+        !comments.iter().any(|c| c.starts_with("Before it")),
+        "with both there is nothing unseen"
+    );
 }
 
 #[test]
@@ -257,7 +283,10 @@ fn long_packets_are_cut_and_headers_kept() {
     assert!(found.iter().any(|found| found.wire_len > 80));
     for found in found {
         assert_eq!(found.bytes.len(), found.wire_len.min(80));
-        assert_eq!(usize::from(u16::from_be_bytes([found.bytes[2], found.bytes[3]])), found.wire_len);
+        assert_eq!(
+            usize::from(u16::from_be_bytes([found.bytes[2], found.bytes[3]])),
+            found.wire_len
+        );
     }
 }
 

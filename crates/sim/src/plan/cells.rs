@@ -7,7 +7,10 @@ use crate::scenario::{Place, ScenarioError};
 ///
 /// Behind a port a packet is put together again, since its cells are no longer evenly spaced: another port there would need
 /// each cell's time. And a line hands over either cells or packets.
-pub(super) fn connect(links: &mut [PlannedLink], workloads: &[PlannedWorkload]) -> Result<(), ScenarioError> {
+pub(super) fn connect(
+    links: &mut [PlannedLink],
+    workloads: &[PlannedWorkload],
+) -> Result<(), ScenarioError> {
     // Of each link, a port that it leads to, and whether it leads to anything else.
     let mut ahead: Vec<(Option<usize>, bool)> = vec![(None, false); links.len()];
     for way in workloads.iter().flat_map(|workload| [&workload.forward, &workload.back]) {
@@ -23,21 +26,28 @@ pub(super) fn connect(links: &mut [PlannedLink], workloads: &[PlannedWorkload]) 
         let place = Place::element("link", number);
         let port = &links[port].name;
         if links[number].config.port.is_some() {
-            let problem = format!("a port cannot lead to another port, `{port}`: its cells are interleaved");
-            let hint = "put a link without a buffer of `cells` between the two: there packets are whole";
+            let problem =
+                format!("a port cannot lead to another port, `{port}`: its cells are interleaved");
+            let hint =
+                "put a link without a buffer of `cells` between the two: there packets are whole";
             return Err(place.key("buffer").key("cells").error(&problem).with_hint(hint));
         }
         if elsewhere {
-            let problem =
-                format!("leads to the port `{port}` and to somewhere else, so to cells and to packets");
-            return Err(place.error(&problem).with_hint("give what goes to the port a link of its own"));
+            let problem = format!(
+                "leads to the port `{port}` and to somewhere else, so to cells and to packets"
+            );
+            return Err(place
+                .error(&problem)
+                .with_hint("give what goes to the port a link of its own"));
         }
         let config = &links[number].config;
-        for (key, given) in
-            [("delay_changes", !config.delay_changes.is_empty()), ("reorder", config.reorder.is_some())]
-        {
-            let problem =
-                format!("does not go with cells that come in order: the link leads to the port `{port}`");
+        for (key, given) in [
+            ("delay_changes", !config.delay_changes.is_empty()),
+            ("reorder", config.reorder.is_some()),
+        ] {
+            let problem = format!(
+                "does not go with cells that come in order: the link leads to the port `{port}`"
+            );
             place.key(key).require(!given, &problem)?;
         }
         links[number].config.cut_through = true;

@@ -48,7 +48,9 @@ fn spoilt(change: &Value) -> String {
 #[test]
 fn a_load_becomes_a_rate_of_arrivals() {
     let plan = plan(&simple()).unwrap();
-    let Demand::Poisson { per_second, .. } = &plan.workloads[0].demand else { panic!("not Poisson") };
+    let Demand::Poisson { per_second, .. } = &plan.workloads[0].demand else {
+        panic!("not Poisson")
+    };
     assert!((per_second - 0.8 * 10e6 / 80_000.0).abs() < 1e-9);
     assert_eq!((&plan.workloads[0].forward[..], &plan.workloads[0].back[..]), (&[0][..], &[1][..]));
     assert_eq!(plan.workloads[0].choices, [Choice { sender: 0, share: 1.0 }]);
@@ -68,7 +70,8 @@ fn equal_senders_are_one_however_they_are_spelt() {
     let plan = plan(&scenario).unwrap();
     let names: Vec<String> = plan.senders.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["reno+sack / full / iw=1", "reno+sack / fs(n=4) / iw=1"]);
-    let senders: Vec<usize> = plan.workloads[0].choices.iter().map(|choice| choice.sender).collect();
+    let senders: Vec<usize> =
+        plan.workloads[0].choices.iter().map(|choice| choice.sender).collect();
     assert_eq!(senders, [0, 1, 0]);
 }
 
@@ -98,7 +101,10 @@ fn contradictions_are_refused_by_path() {
             json!({ "link": [{}, { "name": "there" }] }),
             "link[1].name: `there` is the name of link[0] already",
         ),
-        (json!({ "link": [{ "name": "a/b" }] }), "link[0].name: must not contain `/` or control characters"),
+        (
+            json!({ "link": [{ "name": "a/b" }] }),
+            "link[0].name: must not contain `/` or control characters",
+        ),
         (
             json!({ "link": [{}, { "from": "b", "to": "c" }] }),
             "workload[0].from: no return path from `b` to `a` for acknowledgements",
@@ -131,8 +137,14 @@ fn contradictions_are_refused_by_path() {
             "workload[0].load: means 1.25e-298 flows per second, which is out of range",
         ),
         (workload(json!({ "rate": 5 })), "workload[0]: has `load` and `rate`; give one"),
-        (workload(json!({ "load": null, "of": null })), "workload[0]: needs `load` (with `of`) or `rate`"),
-        (workload(json!({ "load": null, "rate": 5 })), "workload[0].of: goes with `load`, not with `rate`"),
+        (
+            workload(json!({ "load": null, "of": null })),
+            "workload[0]: needs `load` (with `of`) or `rate`",
+        ),
+        (
+            workload(json!({ "load": null, "rate": 5 })),
+            "workload[0].of: goes with `load`, not with `rate`",
+        ),
         (
             workload(json!({ "of": null })),
             "workload[0].of: missing; `load` needs the name of the link it refers to",
@@ -157,7 +169,10 @@ fn contradictions_are_refused_by_path() {
             "workload[0].sizes: needs exactly one distribution | one of classes, fixed, exponential, pareto, \
              lognormal, cdf",
         ),
-        (workload(json!({ "sizes": { "weights": [5] } })), "workload[0].sizes.weights: goes with `classes`"),
+        (
+            workload(json!({ "sizes": { "weights": [5] } })),
+            "workload[0].sizes.weights: goes with `classes`",
+        ),
         (
             workload(json!({ "sizes": { "fixed": null, "pareto": { "mean": 1e4, "shape": 1 } } })),
             "workload[0].sizes.pareto.shape: 1 is not above 1, so there is no mean",
@@ -203,7 +218,12 @@ fn kinds_take_their_own_keys() {
         (&greedy, "flows", json!(0), "workload[0].flows: 0 is not a number from 1 to 10000000"),
         (&greedy, "flows", Value::Null, "workload[0].flows: missing; kind `greedy` needs it"),
         (&greedy, "sizes", json!([1]), "workload[0].sizes: does not belong to kind `greedy`"),
-        (&greedy, "start", json!("10s"), "workload[0].start: 10s is not before the end of the run, 10s"),
+        (
+            &greedy,
+            "start",
+            json!("10s"),
+            "workload[0].start: 10s is not before the end of the run, 10s",
+        ),
         (&transfers, "sizes", json!([]), "workload[0].sizes: must not be empty"),
         (&transfers, "sizes", json!([1, 0]), "workload[0].sizes[1]: must be at least 1 byte"),
         (

@@ -108,8 +108,9 @@ impl PlannedWorkload {
         let place = Place::element("workload", index);
         let (forward, back) = paths(workload, &place, routes)?;
         // Without any rate or delay a flow would send for ever within one instant.
-        let takes_time =
-            |&link: &usize| links[link].config.rate.is_some() || !links[link].config.delay.is_zero();
+        let takes_time = |&link: &usize| {
+            links[link].config.rate.is_some() || !links[link].config.delay.is_zero()
+        };
         let problem = "the way there and back takes no time: no link on it has a rate or a delay";
         place.require(forward.iter().chain(&back).any(takes_time), problem)?;
         let demand = demand(workload, &place, scenario.duration, links, &forward)?;
@@ -176,7 +177,8 @@ fn check_buffers(
         let config = &links[link].config;
         // Without the packet in service, a line that is idle takes any packet.
         if config.rate.is_some() && config.counts_in_service && !config.buffer.holds(packet) {
-            let problem = format!("cannot hold a packet of workload `{name}`, which has {packet} bytes");
+            let problem =
+                format!("cannot hold a packet of workload `{name}`, which has {packet} bytes");
             let hint = "it would drop every packet: make the buffer larger, or `tcp.mss` smaller";
             return Err(Place::element("link", link).key("buffer").error(&problem).with_hint(hint));
         }
@@ -196,8 +198,10 @@ fn paths(
         place.key("to").error(&format!("no path from `{}` to `{}`", workload.from, workload.to))
     })?;
     let back = routes.path(to, from).ok_or_else(|| {
-        let problem =
-            format!("no return path from `{}` to `{}` for acknowledgements", workload.to, workload.from);
+        let problem = format!(
+            "no return path from `{}` to `{}` for acknowledgements",
+            workload.to, workload.from
+        );
         place.key("from").error(&problem)
     })?;
     Ok((forward, back))
@@ -227,18 +231,24 @@ fn demand(
             let sizes = match needed(workload.sizes.as_ref(), place, "sizes", kind)? {
                 Sizes::Distribution(distribution) => distribution.sampler(&place.key("sizes"))?,
                 Sizes::List(_) => {
-                    let error = place.key("sizes").error("a list of sizes does not belong to kind `poisson`");
+                    let error = place
+                        .key("sizes")
+                        .error("a list of sizes does not belong to kind `poisson`");
                     return Err(error.with_hint("to draw from a list, write { classes = [ … ] }"));
                 }
             };
-            Ok(Demand::Poisson { per_second: arrival_rate(workload, place, &sizes, links, forward)?, sizes })
+            Ok(Demand::Poisson {
+                per_second: arrival_rate(workload, place, &sizes, links, forward)?,
+                sizes,
+            })
         }
         Kind::Transfers => {
             let sizes = match needed(workload.sizes.as_ref(), place, "sizes", kind)? {
                 Sizes::List(sizes) => sizes.clone(),
                 Sizes::Distribution(_) => {
-                    let error =
-                        place.key("sizes").error("a distribution does not belong to kind `transfers`");
+                    let error = place
+                        .key("sizes")
+                        .error("a distribution does not belong to kind `transfers`");
                     return Err(error.with_hint("list the sizes, e.g. [1460, 2920]"));
                 }
             };
@@ -253,7 +263,8 @@ fn demand(
 
 fn refuse_foreign(workload: &Workload, place: &Place) -> Result<(), ScenarioError> {
     let flows = ("flows", workload.flows.is_some());
-    let (start, spread) = (("start", workload.start.is_some()), ("spread", workload.spread.is_some()));
+    let (start, spread) =
+        (("start", workload.start.is_some()), ("spread", workload.spread.is_some()));
     let spacing = ("spacing", workload.spacing.is_some());
     let (load, of) = (("load", workload.load.is_some()), ("of", workload.of.is_some()));
     let (rate, sizes) = (("rate", workload.rate.is_some()), ("sizes", workload.sizes.is_some()));
@@ -287,9 +298,9 @@ fn arrival_rate(
                 return Err(error.with_hint(&format!("on the way: {}", way.join(", "))));
             }
             let rate = links[link].config.rate.ok_or_else(|| {
-                place
-                    .key("of")
-                    .error(&format!("`{of}` is infinitely fast, so no load can be a share of its rate"))
+                place.key("of").error(&format!(
+                    "`{of}` is infinitely fast, so no load can be a share of its rate"
+                ))
             })?;
             ("load", load * float(rate.bits_per_sec()) / (8.0 * sizes.mean()))
         }
@@ -329,7 +340,9 @@ fn choices(
             for (i, share) in shares.iter().enumerate() {
                 let place = list.index(i);
                 let problem = format!("{} is not zero or more", share.share);
-                place.key("share").require(share.share >= 0.0 && share.share.is_finite(), &problem)?;
+                place
+                    .key("share")
+                    .require(share.share >= 0.0 && share.share.is_finite(), &problem)?;
                 sum += share.share;
                 choices.push(choose(&share.sender, &place.key("sender"), share.share)?);
             }

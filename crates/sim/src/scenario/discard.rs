@@ -24,7 +24,10 @@ pub struct Balanced {
 
 /// Controlled delay (RFC 8289): packets that have waited too long for too long are dropped as they leave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as { target = \"5ms\", interval = \"100ms\" }")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { target = \"5ms\", interval = \"100ms\" }"
+)]
 pub struct CoDel {
     /// How long packets may wait.
     #[serde(default = "five_milliseconds", with = "text")]
@@ -102,9 +105,13 @@ impl CoDel {
 }
 
 impl Discard {
-    pub(super) fn model(&self, place: &Place) -> Result<(atm::Discard, atm::Circuit), ScenarioError> {
+    pub(super) fn model(
+        &self,
+        place: &Place,
+    ) -> Result<(atm::Discard, atm::Circuit), ScenarioError> {
         let name = self.policy.name();
-        let (threshold, lower) = (("threshold", self.threshold.is_some()), ("lower", self.lower.is_some()));
+        let (threshold, lower) =
+            (("threshold", self.threshold.is_some()), ("lower", self.lower.is_some()));
         let (upper, gap) = (("upper", self.upper.is_some()), ("gap", self.gap.is_some()));
         let refused: &[_] = match self.policy {
             Policy::Plain | Policy::Ppd => &[threshold, lower, upper, gap],
@@ -152,14 +159,20 @@ impl Circuit {
     }
 }
 
-fn balanced(place: &Place, lower: f64, upper: f64, gap: u32) -> Result<::link::Balanced, ScenarioError> {
+fn balanced(
+    place: &Place,
+    lower: f64,
+    upper: f64,
+    gap: u32,
+) -> Result<::link::Balanced, ScenarioError> {
     let (lower, upper) = (share(place, "lower", lower)?, share(place, "upper", upper)?);
     at(place, "lower", ::link::Balanced::new(lower, upper, gap))
 }
 
 fn share(place: &Place, key: &str, value: f64) -> Result<Probability, ScenarioError> {
     Probability::new(value).map_err(|_| {
-        let error = place.key(key).error(&format!("{value:?} is not a share of the buffer, 0 to 1"));
+        let error =
+            place.key(key).error(&format!("{value:?} is not a share of the buffer, 0 to 1"));
         error.with_hint("0.4 is 40 % of it")
     })
 }

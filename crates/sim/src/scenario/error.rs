@@ -62,10 +62,14 @@ fn from_message(path: &str, message: &str) -> ScenarioError {
         let problem = format!("`{found}` is none of {}", listed(&known));
         return ScenarioError::new(path, &problem).with_hint(&suggestion(found, &known));
     }
-    if let Some(name) = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+    if let Some(name) =
+        message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'))
+    {
         return ScenarioError::new(&within(path, name), "missing");
     }
-    if let Some(name) = message.strip_prefix("duplicate field `").and_then(|rest| rest.strip_suffix('`')) {
+    if let Some(name) =
+        message.strip_prefix("duplicate field `").and_then(|rest| rest.strip_suffix('`'))
+    {
         return ScenarioError::new(&within(path, name), "given twice");
     }
     for prefix in ["invalid type: ", "invalid value: "] {
@@ -111,6 +115,7 @@ fn in_words(term: &str) -> &str {
 
 /// Names come from a file, so they may hold anything; an error stays on its line.
 fn one_line(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let plain =
+        |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(plain).collect()
 }

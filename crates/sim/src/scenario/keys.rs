@@ -56,17 +56,30 @@ impl Place {
 }
 
 /// Puts what the link refuses at the key it came from.
-pub(super) fn at<T>(place: &Place, key: &str, result: Result<T, ConfigError>) -> Result<T, ScenarioError> {
+pub(super) fn at<T>(
+    place: &Place,
+    key: &str,
+    result: Result<T, ConfigError>,
+) -> Result<T, ScenarioError> {
     result.map_err(|error| place.key(key).error(&error.to_string()))
 }
 
 /// The value of a key that `kind` cannot do without.
-pub(crate) fn needed<T>(value: Option<T>, place: &Place, key: &str, kind: &str) -> Result<T, ScenarioError> {
+pub(crate) fn needed<T>(
+    value: Option<T>,
+    place: &Place,
+    key: &str,
+    kind: &str,
+) -> Result<T, ScenarioError> {
     value.ok_or_else(|| place.key(key).error(&format!("missing; kind `{kind}` needs it")))
 }
 
 /// Refuses keys that mean nothing for `kind`: silently ignored, they would look obeyed.
-pub(crate) fn foreign(place: &Place, kind: &str, keys: &[(&str, bool)]) -> Result<(), ScenarioError> {
+pub(crate) fn foreign(
+    place: &Place,
+    kind: &str,
+    keys: &[(&str, bool)],
+) -> Result<(), ScenarioError> {
     match keys.iter().find(|(_, given)| *given) {
         Some((key, _)) => Err(place.key(key).error(&format!("does not belong to kind `{kind}`"))),
         None => Ok(()),

@@ -113,7 +113,10 @@ pub struct Buffer {
 
 /// What a link loses, beyond a full buffer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as { kind = \"packet\", probability = 0.01 }")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { kind = \"packet\", probability = 0.01 }"
+)]
 pub struct Loss {
     /// The model.
     pub kind: LossKind,
@@ -161,8 +164,10 @@ impl Link {
         if let Some(loss) = &self.loss {
             config.loss = loss.model(&place.key("loss"))?;
         }
-        let change =
-            |change: &DelayChange| ::link::DelayChange { at: Instant::ZERO + change.at, delay: change.delay };
+        let change = |change: &DelayChange| ::link::DelayChange {
+            at: Instant::ZERO + change.at,
+            delay: change.delay,
+        };
         let changes = self.delay_changes.iter().map(change).collect();
         config.delay_changes = at(place, "delay_changes", DelayChanges::new(changes))?;
         let reorder = self.reorder.as_ref();
@@ -170,10 +175,16 @@ impl Link {
         Ok(config)
     }
 
-    fn apply(&self, buffer: &Buffer, config: &mut LinkConfig, place: &Place) -> Result<(), ScenarioError> {
+    fn apply(
+        &self,
+        buffer: &Buffer,
+        config: &mut LinkConfig,
+        place: &Place,
+    ) -> Result<(), ScenarioError> {
         let here = place.key("buffer");
         // Nothing ever waits for an infinitely fast line.
-        let waits = |key: &str| here.key(key).require(self.rate.is_some(), "needs a link with a `rate`");
+        let waits =
+            |key: &str| here.key(key).require(self.rate.is_some(), "needs a link with a `rate`");
         if let Some(cells) = buffer.cells {
             waits("cells")?;
             config.port = Some(buffer.port(cells, &here)?);
@@ -235,7 +246,9 @@ impl Buffer {
         }
         match (self.bytes, self.packets, self.chunk) {
             (None, None, _) => Err(place.error("needs `bytes`, `packets` or `cells`")),
-            (Some(_), Some(_), _) => Err(place.error("has `bytes` and `packets`; only one can be the limit")),
+            (Some(_), Some(_), _) => {
+                Err(place.error("has `bytes` and `packets`; only one can be the limit"))
+            }
             (None, Some(_), Some(_)) => {
                 Err(place.key("chunk").error("goes with `bytes`, not with `packets`"))
             }
@@ -271,7 +284,8 @@ impl Loss {
             LossKind::Byte => probability().map(LossModel::PerByte),
             LossKind::Linear => {
                 let (probability, size) = (probability()?, needed(self.at, place, "at", kind)?);
-                let size = u32::try_from(size).map_err(|_| place.key("at").error("must be below 4 GiB"))?;
+                let size = u32::try_from(size)
+                    .map_err(|_| place.key("at").error("must be below 4 GiB"))?;
                 at(place, "at", Linear::new(probability, size)).map(LossModel::Linear)
             }
             LossKind::Burst => {
@@ -283,7 +297,8 @@ impl Loss {
     }
 
     fn refuse_foreign(&self, place: &Place) -> Result<(), ScenarioError> {
-        let (probability, at) = (("probability", self.probability.is_some()), ("at", self.at.is_some()));
+        let (probability, at) =
+            (("probability", self.probability.is_some()), ("at", self.at.is_some()));
         let (run, drops) = (("run", self.run.is_some()), ("drops", self.drops.is_some()));
         let keys: &[_] = match self.kind {
             LossKind::Packet | LossKind::Byte => &[at, run, drops],

@@ -40,9 +40,13 @@ mod tests {
 
     #[test]
     fn distances_count_edits() {
-        for (a, b, edits) in
-            [("", "", 0), ("", "abc", 3), ("laod", "load", 1), ("kitten", "sitting", 3), ("Rate", "rate", 0)]
-        {
+        for (a, b, edits) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("laod", "load", 1),
+            ("kitten", "sitting", 3),
+            ("Rate", "rate", 0),
+        ] {
             assert_eq!((distance(a, b), distance(b, a)), (edits, edits), "{a} {b}");
         }
     }

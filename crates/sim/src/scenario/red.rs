@@ -50,7 +50,8 @@ impl Red {
                 (Some(min), Some(max), None, None) => (Measure::Bytes, "max_bytes", min, max),
                 (None, None, Some(min), Some(max)) => (Measure::Packets, "max_packets", min, max),
                 _ => {
-                    let problem = "needs `min_bytes` and `max_bytes`, or `min_packets` and `max_packets`";
+                    let problem =
+                        "needs `min_bytes` and `max_bytes`, or `min_packets` and `max_packets`";
                     return Err(place
                         .error(problem)
                         .with_hint("for example { min_packets = 5, max_packets = 15 }"));
@@ -65,8 +66,8 @@ impl Red {
             .with_gentle(self.gentle)
             .with_spare_short(self.spare_short);
         let Some(bytes) = self.mean_packet else { return Ok(red) };
-        let bytes =
-            u32::try_from(bytes).map_err(|_| place.key("mean_packet").error("must be below 4 GiB"))?;
+        let bytes = u32::try_from(bytes)
+            .map_err(|_| place.key("mean_packet").error("must be below 4 GiB"))?;
         at(place, "mean_packet", red.with_mean_packet(bytes))
     }
 }

@@ -112,7 +112,10 @@ pub enum Halving {
 }
 
 /// TCP settings with nothing left open.
-#[expect(clippy::struct_excessive_bools, reason = "independent switches, each an option of TCP with a name")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent switches, each an option of TCP with a name"
+)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpSettings {
     /// The profile the settings began with.
@@ -167,7 +170,11 @@ impl Tcp {
     /// # Errors
     /// When a value is out of range or two contradict each other. The path is that of the workload's table where
     /// it says anything about the key, else that of the common one.
-    pub(crate) fn resolve(&self, own: &Self, workload: &Place) -> Result<TcpSettings, ScenarioError> {
+    pub(crate) fn resolve(
+        &self,
+        own: &Self,
+        workload: &Place,
+    ) -> Result<TcpSettings, ScenarioError> {
         let profile = own.profile.or(self.profile).unwrap_or_default();
         let defaults = profile.settings();
         let settings = TcpSettings {
@@ -178,8 +185,9 @@ impl Tcp {
                     // knows no link below 68 bytes, so 8 is already generous.
                     let place = tcp_place("mss", own.mss.is_some(), workload);
                     let valid = Mss::new(mss).filter(|_| (8..=65_495).contains(&mss));
-                    valid
-                        .ok_or_else(|| place.error(&format!("{mss} is not a segment size from 8 to 65495")))?
+                    valid.ok_or_else(|| {
+                        place.error(&format!("{mss} is not a segment size from 8 to 65495"))
+                    })?
                 }
                 None => defaults.mss,
             },
@@ -193,10 +201,12 @@ impl Tcp {
             halving: own.halving.or(self.halving).unwrap_or(defaults.halving),
             ssthresh_initial: match own.ssthresh_initial.or(self.ssthresh_initial) {
                 Some(bytes) => Some(
-                    u32::try_from(bytes).ok().filter(|b| (1..=1 << 30).contains(b)).ok_or_else(|| {
-                        tcp_place("ssthresh_initial", own.ssthresh_initial.is_some(), workload)
-                            .error("must be from 1 B to 1 GiB, the largest window")
-                    })?,
+                    u32::try_from(bytes).ok().filter(|b| (1..=1 << 30).contains(b)).ok_or_else(
+                        || {
+                            tcp_place("ssthresh_initial", own.ssthresh_initial.is_some(), workload)
+                                .error("must be from 1 B to 1 GiB, the largest window")
+                        },
+                    )?,
                 ),
                 None => defaults.ssthresh_initial,
             },
@@ -204,19 +214,24 @@ impl Tcp {
             ack_delay: own.ack_delay.or(self.ack_delay).unwrap_or(defaults.ack_delay),
             receive_buffer: match own.receive_buffer.or(self.receive_buffer) {
                 // RFC 7323 §2.3: no window exceeds 2^30 bytes.
-                Some(bytes) => u32::try_from(bytes).ok().filter(|&b| b <= 1 << 30).ok_or_else(|| {
-                    tcp_place("receive_buffer", own.receive_buffer.is_some(), workload)
-                        .error("must be at most 1 GiB, the largest window")
-                })?,
+                Some(bytes) => {
+                    u32::try_from(bytes).ok().filter(|&b| b <= 1 << 30).ok_or_else(|| {
+                        tcp_place("receive_buffer", own.receive_buffer.is_some(), workload)
+                            .error("must be at most 1 GiB, the largest window")
+                    })?
+                }
                 None => defaults.receive_buffer,
             },
             nagle: own.nagle.or(self.nagle).unwrap_or(defaults.nagle),
             timestamps: own.timestamps.or(self.timestamps).unwrap_or(defaults.timestamps),
             ecn: own.ecn.or(self.ecn).unwrap_or(defaults.ecn),
             header: match own.header.or(self.header) {
-                Some(bytes) => Some(u16::try_from(bytes).ok().filter(|&b| b >= 1).ok_or_else(|| {
-                    tcp_place("header", own.header.is_some(), workload).error("must be from 1 B to 65535 B")
-                })?),
+                Some(bytes) => {
+                    Some(u16::try_from(bytes).ok().filter(|&b| b >= 1).ok_or_else(|| {
+                        tcp_place("header", own.header.is_some(), workload)
+                            .error("must be from 1 B to 65535 B")
+                    })?)
+                }
                 None => defaults.header,
             },
             send_jitter: own.send_jitter.or(self.send_jitter).unwrap_or(defaults.send_jitter),
@@ -304,7 +319,13 @@ impl Profile {
 impl TcpSettings {
     /// The retransmission timer's parameters; `None` if they contradict each other, which a plan's never do.
     pub fn rto(&self) -> Option<RtoConfig> {
-        RtoConfig::new(self.rto_initial, self.rto_min, self.rto_max, self.tick, self.timers_on_ticks)
+        RtoConfig::new(
+            self.rto_initial,
+            self.rto_min,
+            self.rto_max,
+            self.tick,
+            self.timers_on_ticks,
+        )
     }
 
     /// Checks the settings against each other; `blame` finds the place of the first of some keys that was given.
@@ -313,19 +334,23 @@ impl TcpSettings {
         blame(&["rto_min"]).require(!rto_min.is_zero(), "must be above zero")?;
         let problem = format!("rto_max, {rto_max}, is below rto_min, {rto_min}");
         blame(&["rto_max", "rto_min"]).require(rto_max >= rto_min, &problem)?;
-        let problem =
-            format!("rto_initial, {rto_initial}, is not between rto_min, {rto_min}, and rto_max, {rto_max}");
+        let problem = format!(
+            "rto_initial, {rto_initial}, is not between rto_min, {rto_min}, and rto_max, {rto_max}"
+        );
         let between = (rto_min..=rto_max).contains(&rto_initial);
         blame(&["rto_initial", "rto_min", "rto_max"]).require(between, &problem)?;
-        let problem =
-            format!("tick, {tick}, is more than rto_min, {rto_min}: every timeout would be one tick");
+        let problem = format!(
+            "tick, {tick}, is more than rto_min, {rto_min}: every timeout would be one tick"
+        );
         blame(&["tick", "rto_min"]).require(tick <= rto_min, &problem)?;
         blame(&["ack_every"]).require(self.ack_every >= 1, "must be at least 1")?;
         let mss = self.mss.bytes();
-        let problem = format!("receive_buffer, {receive_buffer} B, cannot hold one segment of {mss} B");
+        let problem =
+            format!("receive_buffer, {receive_buffer} B, cannot hold one segment of {mss} B");
         blame(&["receive_buffer", "mss"]).require(receive_buffer >= mss, &problem)?;
         let packet = mss + self.header.map_or(0, u32::from);
-        let problem = format!("a full segment with its headers, {packet} B, exceeds an IP packet of 65535 B");
+        let problem =
+            format!("a full segment with its headers, {packet} B, exceeds an IP packet of 65535 B");
         blame(&["header", "mss"]).require(packet <= 65_535, &problem)
     }
 }

@@ -75,11 +75,13 @@ fn a_scenario_survives_being_written() {
     let text = scenario.to_json().unwrap();
     assert_eq!(Scenario::from_json(&text).unwrap(), scenario);
     assert_eq!(Scenario::from_json(&text).unwrap().to_json().unwrap(), text);
+    assert!(text.starts_with(
+        r#"{"name":"smart-framing-web","duration":"4000s","warm_up":"10s","samples":{"#
+    ));
     assert!(
-        text.starts_with(r#"{"name":"smart-framing-web","duration":"4000s","warm_up":"10s","samples":{"#)
-    );
-    assert!(
-        text.contains(r#""buffer":{"bytes":"150kB","chunk":"256B","counts_in_service":false,"red":{"#),
+        text.contains(
+            r#""buffer":{"bytes":"150kB","chunk":"256B","counts_in_service":false,"red":{"#
+        ),
         "{text}"
     );
     assert!(!text.contains("null") && !text.contains('\n'));
@@ -114,7 +116,11 @@ fn unknown_names_are_refused_with_the_nearest_known_one() {
             json!("1s"),
             "link[1].delay_changes[0].dely: unknown key | did you mean `delay`?",
         ),
-        ("/link/1/reorder/bye", json!("1s"), "link[1].reorder.bye: unknown key | did you mean `by`?"),
+        (
+            "/link/1/reorder/bye",
+            json!("1s"),
+            "link[1].reorder.bye: unknown key | did you mean `by`?",
+        ),
         ("/workload/1/lod", json!(0.8), "workload[1].lod: unknown key | did you mean `load`?"),
         (
             "/workload/1/sizes/clases",
@@ -147,7 +153,11 @@ fn unknown_names_are_refused_with_the_nearest_known_one() {
             json!("server"),
             "workload[0].from: there is no node `server` | did you mean `servers`?",
         ),
-        ("/route/0/via", json!(["bak"]), "route[0].via[0]: there is no link `bak` | did you mean `back`?"),
+        (
+            "/route/0/via",
+            json!(["bak"]),
+            "route[0].via[0]: there is no link `bak` | did you mean `back`?",
+        ),
         (
             "/samples/workloads",
             json!(["gredy"]),
@@ -224,7 +234,10 @@ fn a_missing_key_is_named() {
 fn what_is_not_json_is_said_to_be() {
     for text in ["", "{", "{} x", "[", "nonsense"] {
         let error = Scenario::from_json(text).unwrap_err();
-        assert!(error.problem().starts_with("not JSON: ") || error.path() == "name", "{text}: {error}");
+        assert!(
+            error.problem().starts_with("not JSON: ") || error.path() == "name",
+            "{text}: {error}"
+        );
     }
     assert_eq!(
         Scenario::from_json(r#"{"name":"a","name":"b"}"#).unwrap_err().to_string(),
@@ -315,7 +328,11 @@ fn buffers_and_losses_take_the_keys_of_their_kind() {
             json!({ "kind": "packet", "probability": 1.5 }),
             "link[0].loss.probability: 1.5 is not a probability: it must lie between 0 and 1",
         ),
-        (loss, json!({ "kind": "packet" }), "link[0].loss.probability: missing; kind `packet` needs it"),
+        (
+            loss,
+            json!({ "kind": "packet" }),
+            "link[0].loss.probability: missing; kind `packet` needs it",
+        ),
         (
             loss,
             json!({ "kind": "byte", "probability": 0.1, "run": 2 }),
@@ -398,7 +415,11 @@ fn tcp_settings_are_checked_where_they_were_written() {
             json!("50ms"),
             "workload[1].tcp.rto_min: tick, 0.1s, is more than rto_min, 0.05s: every timeout would be one tick",
         ),
-        ("/workload/1/tcp/mss", json!(7), "workload[1].tcp.mss: 7 is not a segment size from 8 to 65495"),
+        (
+            "/workload/1/tcp/mss",
+            json!(7),
+            "workload[1].tcp.mss: 7 is not a segment size from 8 to 65495",
+        ),
         (
             "/workload/1/tcp/tick",
             json!("2s"),
@@ -412,7 +433,8 @@ fn tcp_settings_are_checked_where_they_were_written() {
 
 #[test]
 fn settings_come_from_the_workload_then_the_common_table_then_the_profile() {
-    let common = Tcp { profile: Some(Profile::Ns2), ack_every: Some(3), mss: Some(536), ..Tcp::default() };
+    let common =
+        Tcp { profile: Some(Profile::Ns2), ack_every: Some(3), mss: Some(536), ..Tcp::default() };
     let own = Tcp { ack_every: Some(2), ..Tcp::default() };
     let place = Place::element("workload", 0);
     let settings = common.resolve(&own, &place).unwrap();
@@ -467,7 +489,9 @@ proptest! {
 fn collect(at: &str, value: &Value, pointers: &mut Vec<String>) {
     let children: Vec<(String, &Value)> = match value {
         Value::Object(table) => table.iter().map(|(key, value)| (key.clone(), value)).collect(),
-        Value::Array(list) => list.iter().enumerate().map(|(i, value)| (i.to_string(), value)).collect(),
+        Value::Array(list) => {
+            list.iter().enumerate().map(|(i, value)| (i.to_string(), value)).collect()
+        }
         _ => Vec::new(),
     };
     for (key, child) in children {

@@ -8,7 +8,10 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serializer};
 use units::{ParseError, parse_bytes};
 
-pub(super) fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn serialize<T: Display, S: Serializer>(
+    value: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
 }
 
@@ -35,7 +38,9 @@ pub(super) mod optional {
         }
     }
 
-    pub(in crate::scenario) fn deserialize<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+    pub(in crate::scenario) fn deserialize<'de, T, D>(
+        deserializer: D,
+    ) -> Result<Option<T>, D::Error>
     where
         T: FromStr<Err = ParseError>,
         D: Deserializer<'de>,
@@ -112,9 +117,13 @@ mod tests {
 
     #[test]
     fn bytes_print_short_and_parse_to_themselves() {
-        for (bytes, text) in
-            [(0, "0B"), (1500, "1500B"), (150_000, "150kB"), (1 << 16, "65536B"), (2_000_000, "2MB")]
-        {
+        for (bytes, text) in [
+            (0, "0B"),
+            (1500, "1500B"),
+            (150_000, "150kB"),
+            (1 << 16, "65536B"),
+            (2_000_000, "2MB"),
+        ] {
             assert_eq!(Bytes(bytes).to_string(), text);
             assert_eq!(parse_bytes(text), Ok(bytes));
         }

@@ -110,7 +110,10 @@ pub enum Sizes {
 
 /// A distribution of flow sizes; exactly one key, besides `weights`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as { classes = [119, 179] } or { fixed = 10000 }")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { classes = [119, 179] } or { fixed = 10000 }"
+)]
 pub struct Distribution {
     /// One of these sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -53,7 +53,11 @@ fn the_normal_quantile_inverts_the_normal_distribution() {
         (0.975, 1.959_963_984_540_054),
         (1e-10, -6.361_340_902_404_056),
     ] {
-        assert!((normal_quantile(p) - z).abs() < 1e-12 * z.abs().max(1.0), "{p}: {}", normal_quantile(p));
+        assert!(
+            (normal_quantile(p) - z).abs() < 1e-12 * z.abs().max(1.0),
+            "{p}: {}",
+            normal_quantile(p)
+        );
     }
     assert!(normal_quantile(0.0) < -8.0 && normal_quantile(0.0).is_finite());
 }
@@ -92,7 +96,10 @@ fn what_cannot_be_is_named() {
         (SizeSampler::exponential(0.5), "exponential: 0.5 is not a size from 1 B to 1 PB"),
         (SizeSampler::pareto(1e4, 1.0), "pareto.shape: 1 is not above 1, so there is no mean"),
         (SizeSampler::lognormal(1e4, -1.0), "lognormal.sigma: -1 is not zero or more"),
-        (SizeSampler::lognormal(1e4, 50.0), "lognormal.sigma: mean inf is not a size from 1 B to 1 PB"),
+        (
+            SizeSampler::lognormal(1e4, 50.0),
+            "lognormal.sigma: mean inf is not a size from 1 B to 1 PB",
+        ),
         (SizeSampler::cdf(&[]), "cdf: must end at probability 1"),
         (SizeSampler::cdf(&[(1, 0.5)]), "cdf: must end at probability 1"),
         (SizeSampler::cdf(&[(1, 50.0)]), "cdf[0]: 50 is not a probability from 0 to 1"),

@@ -185,7 +185,9 @@ impl Objects {
         };
         match object {
             Object::Link(link) => name(&self.links, link),
-            Object::Flow { workload, flow } => format!("{}/{flow}", name(&self.workloads, workload)),
+            Object::Flow { workload, flow } => {
+                format!("{}/{flow}", name(&self.workloads, workload))
+            }
         }
     }
 }
@@ -224,7 +226,8 @@ macro_rules! plain {
                 Nullable::len(self)
             }
             fn reserve(&mut self, values: usize) {
-                self.validity.reserve_exact((self.values.len() + values).div_ceil(8) - self.validity.len());
+                self.validity
+                    .reserve_exact((self.values.len() + values).div_ceil(8) - self.validity.len());
                 self.values.reserve_exact(values);
             }
             fn emptied(&self) -> Self {

@@ -57,15 +57,26 @@ fn rows_become_columns() {
 #[test]
 fn sampled_flows_get_names() {
     let mut table = Samples::new(&names(["greedy"]), &names(["bottleneck"]));
-    let objects =
-        [Object::Flow { workload: 0, flow: 3 }, Object::Link(0), Object::Flow { workload: 0, flow: 3 }];
+    let objects = [
+        Object::Flow { workload: 0, flow: 3 },
+        Object::Link(0),
+        Object::Flow { workload: 0, flow: 3 },
+    ];
     for object in objects {
-        table.push(SampleRow { time_s: 0.1, object, quantity: Quantity::CwndBytes.code(), value: 1460.0 });
+        table.push(SampleRow {
+            time_s: 0.1,
+            object,
+            quantity: Quantity::CwndBytes.code(),
+            value: 1460.0,
+        });
     }
     assert_eq!(table.quantity.get(1), Some("cwnd_bytes"));
     assert_eq!(table.object.get(1).as_deref(), Some("bottleneck"));
     let columns = table.into_columns();
-    assert_eq!(columns[1].1, Column::Text { codes: vec![0, 1, 0], names: names(["greedy/3", "bottleneck"]) });
+    assert_eq!(
+        columns[1].1,
+        Column::Text { codes: vec![0, 1, 0], names: names(["greedy/3", "bottleneck"]) }
+    );
 }
 
 #[test]
@@ -118,7 +129,8 @@ fn a_link_row_holds_means_over_its_time() {
         max: link::Tally { packets: 2, bytes: 3000 },
         ..link::QueueStatistics::default()
     };
-    let cells = link::atm::CellBooks { offered: 96, delivered: 60, dropped: 4, held: 32, wasted: 3 };
+    let cells =
+        link::atm::CellBooks { offered: 96, delivered: 60, dropped: 4, held: 32, wasted: 3 };
     let row = LinkRow::new(0, &books, Some(cells), &queue);
     assert_eq!((row.mean_queue_packets, row.mean_queue_bytes, row.utilisation), (1.5, 2250.0, 0.5));
     assert_eq!((row.offered_bytes, row.held_packets, row.max_queue_bytes), (4500, 1, 3000));

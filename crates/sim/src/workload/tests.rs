@@ -55,12 +55,15 @@ fn gaps_of_a_poisson_workload_are_exponential() {
         "kind": "poisson", "rate": 100, "sizes": { "fixed": 1 }, "sender": CLASSIC,
     }));
     let flows = starts(&web, 2, 1000);
-    let mut gaps: Vec<u64> = flows.windows(2).map(|pair| pair[1].at.since(pair[0].at).as_nanos()).collect();
+    let mut gaps: Vec<u64> =
+        flows.windows(2).map(|pair| pair[1].at.since(pair[0].at).as_nanos()).collect();
     gaps.sort_unstable();
     // Kolmogorov and Smirnov: the largest distance stays below 2.23/√n with probability 1 − 1e-4.
     let n = float(u64::try_from(gaps.len()).unwrap());
-    let distance =
-        gaps.iter().zip(1u64..).map(|(&gap, i)| (1.0 - libm::exp(-float(gap) / 1e7) - float(i) / n).abs());
+    let distance = gaps
+        .iter()
+        .zip(1u64..)
+        .map(|(&gap, i)| (1.0 - libm::exp(-float(gap) / 1e7) - float(i) / n).abs());
     let largest = distance.fold(0.0, f64::max);
     assert!(largest < 2.23 / n.sqrt(), "{largest}");
 }
@@ -93,12 +96,16 @@ fn flows_do_not_change_with_a_rebuild() {
         "kind": "poisson", "rate": 1, "sizes": { "exponential": 1e4 }, "senders": shares(1.0, 1.0),
     }));
     let first: Vec<_> = starts(&web, 4, 1000).into_iter().take(3).collect();
-    let facts: Vec<_> = first.iter().map(|flow| (flow.at.as_nanos(), flow.size, flow.sender)).collect();
+    let facts: Vec<_> =
+        first.iter().map(|flow| (flow.at.as_nanos(), flow.size, flow.sender)).collect();
     assert_eq!(facts, GOLDEN_FLOWS);
 }
 
-const GOLDEN_FLOWS: [(u64, Option<u64>, usize); 3] =
-    [(235_765_901, Some(4526), 1), (3_013_033_363, Some(11_939), 0), (3_110_351_973, Some(7291), 1)];
+const GOLDEN_FLOWS: [(u64, Option<u64>, usize); 3] = [
+    (235_765_901, Some(4526), 1),
+    (3_013_033_363, Some(11_939), 0),
+    (3_110_351_973, Some(7291), 1),
+];
 
 #[test]
 fn greedy_flows_spread_and_keep_their_shares_exactly() {

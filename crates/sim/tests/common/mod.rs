@@ -51,7 +51,8 @@ pub(crate) fn switch(inputs: u32, rate: &str, buffer: &str, duration: &str) -> S
         format!(
             r#"{{"name": "port", "from": "switch", "to": "sink", "rate": "75Mb/s", "delay": "300us", "buffer": {buffer}}}"#
         ),
-        r#"{"name": "back", "from": "sink", "to": "switch", "rate": "75Mb/s", "delay": "300us"}"#.to_owned(),
+        r#"{"name": "back", "from": "sink", "to": "switch", "rate": "75Mb/s", "delay": "300us"}"#
+            .to_owned(),
     ];
     let mut workloads = Vec::new();
     for n in 0..inputs {

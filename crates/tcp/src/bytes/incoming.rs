@@ -166,7 +166,8 @@ impl Incoming {
     /// now.
     fn may_grow(&self, front: Front, end: usize, beyond: usize) -> bool {
         self.apart.is_empty()
-            && (end <= self.ring.capacity() || is_dense(end - front.unread, self.placed_bytes + beyond))
+            && (end <= self.ring.capacity()
+                || is_dense(end - front.unread, self.placed_bytes + beyond))
     }
 
     /// Writes bytes to a place behind all others.
@@ -193,7 +194,8 @@ impl Incoming {
         let end = start + count(bytes.len());
         // The ranges that the new bytes overlap or touch.
         let first = self.placed.partition_point(|range| range.end().before(start));
-        let behind = first + self.placed[first..].partition_point(|range| range.start().at_or_before(end));
+        let behind =
+            first + self.placed[first..].partition_point(|range| range.start().at_or_before(end));
         let Some(mut whole) = SeqRange::new(start, end) else { return };
         let mut at = start;
         for range in first..behind {
@@ -277,7 +279,8 @@ impl Incoming {
     /// Writes bytes to the ring from the place of `at` on.
     fn write(&mut self, front: Front, at: SeqNum, bytes: &[u8]) {
         let place = front.place_of(at);
-        let (inside, beyond) = bytes.split_at(bytes.len().min(self.ring.len().saturating_sub(place)));
+        let (inside, beyond) =
+            bytes.split_at(bytes.len().min(self.ring.len().saturating_sub(place)));
         overwrite(&mut self.ring, place, inside);
         if !beyond.is_empty() {
             self.append(place + inside.len(), beyond);

@@ -190,7 +190,11 @@ mod tests {
 
     fn pieces(store: &OutOfOrder, base: SeqNum) -> Vec<(usize, Vec<u8>)> {
         let place = |piece: &Piece| piece.start.distance_from(base) as usize;
-        store.pieces.iter().map(|piece| (place(piece), piece.bytes.iter().copied().collect())).collect()
+        store
+            .pieces
+            .iter()
+            .map(|piece| (place(piece), piece.bytes.iter().copied().collect()))
+            .collect()
     }
 
     fn measured(store: &OutOfOrder) -> usize {

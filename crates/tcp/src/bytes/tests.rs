@@ -13,8 +13,12 @@ const LAST_PLACE: u32 = 1500;
 const LONGEST: u32 = 150;
 
 fn stream(irs: SeqNum) -> ByteStream {
-    let config =
-        Config { receive_buffer: WINDOW, timestamps: false, window_scaling: false, ..Config::default() };
+    let config = Config {
+        receive_buffer: WINDOW,
+        timestamps: false,
+        window_scaling: false,
+        ..Config::default()
+    };
     let config = Arc::new(config);
     let negotiated = Negotiated::between_equals(&config);
     ByteStream::new(Connection::established(config, ISS, irs, negotiated, 30_000))
@@ -49,7 +53,11 @@ fn a_stream_that_idles_gives_back_all_its_memory() {
     for _ in 0..3 {
         stream.write(&[5; 1000]).unwrap();
         let sent = drain(&mut stream);
-        stream.on_segment(&segment(stream.rcv.nxt, stream.send_state().max, 300), &[9; 300], Instant::ZERO);
+        stream.on_segment(
+            &segment(stream.rcv.nxt, stream.send_state().max, 300),
+            &[9; 300],
+            Instant::ZERO,
+        );
         assert_eq!((sent.len(), stream.consume(300)), (1000, 300));
         assert!(drain(&mut stream).is_empty());
         assert_eq!(stream.spare() > 0, stream.memory() > 0);

@@ -13,7 +13,9 @@ impl Connection {
     #[inline]
     pub(super) fn check_ack(&mut self, segment: &Segment, now: Instant) -> Step {
         let Some(ack) = segment.ack else { return Step::Stop };
-        if self.state == State::SynReceived && self.complete_handshake(segment, ack, now) == Step::Stop {
+        if self.state == State::SynReceived
+            && self.complete_handshake(segment, ack, now) == Step::Stop
+        {
             return Step::Stop;
         }
         // RFC 5961 §5.2: an acknowledgment that is too old or of data never sent may be a guess.
@@ -25,9 +27,13 @@ impl Connection {
         let advances = ack.after(self.snd.una);
         let window_changed = self.take_window(segment, ack, window);
         let reports = &segment.options.reports;
-        let newly_sacked =
-            if reports.is_none() { 0 } else { self.snd.take_reports(reports, ack, now, &self.config) };
-        let echo = self.negotiated.ecn && segment.flags.has(Flags::ECE) && segment.control != Control::Syn;
+        let newly_sacked = if reports.is_none() {
+            0
+        } else {
+            self.snd.take_reports(reports, ack, now, &self.config)
+        };
+        let echo =
+            self.negotiated.ecn && segment.flags.has(Flags::ECE) && segment.control != Control::Syn;
         if echo {
             self.take_echo(ack, now);
         }
@@ -123,7 +129,8 @@ impl Connection {
     }
 
     fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant, echo: bool) {
-        let stamp = segment.options.timestamps.filter(|stamp| self.negotiated.timestamps && stamp.ecr != 0);
+        let stamp =
+            segment.options.timestamps.filter(|stamp| self.negotiated.timestamps && stamp.ecr != 0);
         let stamped = stamp
             .map(|stamp| self.timestamp_clock(now).wrapping_sub(stamp.ecr))
             // An echo of what is yet to come is nonsense.

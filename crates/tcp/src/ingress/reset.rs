@@ -21,7 +21,9 @@ impl Connection {
             return Step::Stop;
         }
         match self.state {
-            State::SynReceived if self.opening == Opening::Listening && !self.snd.fin => self.listen_again(),
+            State::SynReceived if self.opening == Opening::Listening && !self.snd.fin => {
+                self.listen_again()
+            }
             State::SynReceived => self.over(CloseReason::Refused),
             State::Closing | State::LastAck | State::TimeWait => self.over(CloseReason::Finished),
             _ => self.over(CloseReason::ResetByPeer),

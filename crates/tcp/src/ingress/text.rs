@@ -20,8 +20,12 @@ impl Connection {
         let delayed_ack = &self.config.delayed_ack;
         let timer = &mut self.timers.delayed_ack;
         let segments = segments_of(segment.payload_len, self.config.mss);
-        let accepted = self.rcv.text(segment.seq, segment.payload_len, segments, now, delayed_ack, timer);
-        if due && self.negotiated.feedback == Feedback::Cumulative && segment.seq.after(self.rcv.nxt) {
+        let accepted =
+            self.rcv.text(segment.seq, segment.payload_len, segments, now, delayed_ack, timer);
+        if due
+            && self.negotiated.feedback == Feedback::Cumulative
+            && segment.seq.after(self.rcv.nxt)
+        {
             self.rcv.owe_another(delayed_ack);
         }
         accepted

@@ -13,7 +13,10 @@ use crate::event::{LossEvent, Repair};
 
 /// Where the response to marks stands.
 #[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "facts, of which each can hold without the others")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts, of which each can hold without the others"
+)]
 pub(crate) struct Marks {
     /// Past what had been sent when the window was reduced.
     until: SeqNum,

@@ -44,7 +44,14 @@ pub(crate) struct RepairState {
 impl RepairState {
     /// Nothing is being repaired.
     pub(super) fn at_rest(recover: SeqNum) -> Self {
-        Self { recover, limited: 0, point: recover, is_on: false, resend_first: false, grows: false }
+        Self {
+            recover,
+            limited: 0,
+            point: recover,
+            is_on: false,
+            resend_first: false,
+            grows: false,
+        }
     }
 
     /// A repair of everything before `point` begins.
@@ -108,7 +115,10 @@ impl Sender {
         let counts = duplicate.exact || duplicate.newly_sacked > 0;
         if self.repair.is_on {
             self.policies.detector.mark(&mut self.board, false);
-            if counts && let (Some(recovery), Some(cut)) = (&mut self.policies.recovery, self.board.first()) {
+            if counts
+                && let (Some(recovery), Some(cut)) =
+                    (&mut self.policies.recovery, self.board.first())
+            {
                 recovery.on_duplicate(cut.range().1);
             }
             let again = self.policies.detector.on_duplicate_in_repair(duplicate, &self.board);
@@ -212,8 +222,11 @@ impl Sender {
             ssthresh: self.policies.controller.ssthresh(),
             cwnd: self.policies.controller.cwnd(),
         };
-        let progress =
-            self.policies.recovery.as_mut().map_or(Progress::Done { cwnd: ack.ssthresh }, |r| r.on_ack(&ack));
+        let progress = self
+            .policies
+            .recovery
+            .as_mut()
+            .map_or(Progress::Done { cwnd: ack.ssthresh }, |r| r.on_ack(&ack));
         match progress {
             Progress::Done { cwnd } => {
                 self.policies.controller.set_cwnd(cwnd);

@@ -67,7 +67,11 @@ impl Reported {
         if self.copies.len() == Self::MOST_COPIES {
             self.copies.pop_front();
         }
-        self.copies.push_back(Copy { seq: cut.range().0, number: cut.copy(), sent_at: cut.sent_at() });
+        self.copies.push_back(Copy {
+            seq: cut.range().0,
+            number: cut.copy(),
+            sent_at: cut.sent_at(),
+        });
     }
 
     /// Notes that `before` became `after` by being sent again.
@@ -150,7 +154,8 @@ impl Sender {
         for block in blocks {
             // RFC 6675 §3 leaves it to the sender what to make of blocks for data never sent: nothing. A block
             // below the acknowledgment reports a duplicate (RFC 2883 §4).
-            if block.end().at_or_before(self.max) && block.start().at_or_after(ack.latest(self.una)) {
+            if block.end().at_or_before(self.max) && block.start().at_or_after(ack.latest(self.una))
+            {
                 news += self.board.sack(block);
             }
         }
@@ -159,7 +164,13 @@ impl Sender {
 
     #[cold]
     #[inline(never)]
-    fn take_option(&mut self, reports: &Reports, ack: SeqNum, now: Instant, config: &Config) -> u32 {
+    fn take_option(
+        &mut self,
+        reports: &Reports,
+        ack: SeqNum,
+        now: Instant,
+        config: &Config,
+    ) -> u32 {
         let Some(option) = reports.santa_cruz() else { return 0 };
         let Some(arrival) = option.arrival() else { return 0 };
         self.time(&arrival, now, config);
@@ -176,7 +187,8 @@ impl Sender {
             let window = option.window();
             let blind = window.bytes_per_bit().saturating_sub(1);
             for range in window.ranges(ack) {
-                let within = SeqRange::new(range.start().latest(una), range.end().earliest(self.max));
+                let within =
+                    SeqRange::new(range.start().latest(una), range.end().earliest(self.max));
                 news += within.map_or(0, |range| self.board.report(range, blind));
             }
         }
@@ -196,10 +208,16 @@ impl Sender {
         }
         let sent_at = match self.board.cut_at(seq) {
             Some(cut) if cut.copy() == copy => Some(cut.sent_at()),
-            _ => reported.copies.iter().rev().find(|c| (c.seq, c.number) == (seq, copy)).map(|c| c.sent_at),
+            _ => reported
+                .copies
+                .iter()
+                .rev()
+                .find(|c| (c.seq, c.number) == (seq, copy))
+                .map(|c| c.sent_at),
         };
         // Less than 2³¹ µs apart, in either order.
-        let is_earlier = reported.arrived_us.is_some_and(|last| at.wrapping_sub(last).cast_signed() < 0);
+        let is_earlier =
+            reported.arrived_us.is_some_and(|last| at.wrapping_sub(last).cast_signed() < 0);
         if !is_earlier {
             reported.arrived_us = Some(at);
         }
@@ -211,7 +229,8 @@ impl Sender {
         self.rtt.sample(rtt, &config.rto);
         let srtt = reported.smooth(rtt);
         let delivered = reported.delivered;
-        reported.latest = Some(ForwardSample { now, seq, sent_at, arrived_us: at, delivered, srtt });
+        reported.latest =
+            Some(ForwardSample { now, seq, sent_at, arrived_us: at, delivered, srtt });
         reported.shown = false;
     }
 
@@ -224,8 +243,9 @@ impl Sender {
         let report = reported.forward()?;
         reported.latest = None;
         let this = (report.sent_at, report.seq);
-        let left_later =
-            |other: &(Instant, SeqNum)| other.0 > this.0 || other.0 == this.0 && other.1.after(this.1);
+        let left_later = |other: &(Instant, SeqNum)| {
+            other.0 > this.0 || other.0 == this.0 && other.1.after(this.1)
+        };
         let newest = reported.newest.filter(left_later).unwrap_or(this);
         reported.newest = Some(newest);
         if let Some(wait) = reported.waits.take().filter(|wait| *timer == wait.at) {
@@ -252,7 +272,11 @@ impl Sender {
     /// The retransmission timer came up at `due`, perhaps for a second look at the last report. Then the loss that there
     /// is to be seen is returned, if any, and when the timer would have come up.
     #[cold]
-    pub(crate) fn look_again(&mut self, due: Instant, now: Instant) -> Option<(Option<LossEvent>, Instant)> {
+    pub(crate) fn look_again(
+        &mut self,
+        due: Instant,
+        now: Instant,
+    ) -> Option<(Option<LossEvent>, Instant)> {
         let wait = self.policies.reported.as_mut()?.waits.take().filter(|wait| wait.at == due)?;
         let mut deadline = wait.deadline;
         let loss = self.look(ForwardSample { now, ..wait.report }, &mut deadline);

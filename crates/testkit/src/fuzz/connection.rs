@@ -96,7 +96,9 @@ impl Reader<'_> {
         let senders = if on(14) { &SANTA_CRUZ[..] } else { &SENDERS };
         let defaults = Config::default();
         Config {
-            sender: senders[usize::from(self.byte()) % senders.len()].parse().unwrap_or(defaults.sender),
+            sender: senders[usize::from(self.byte()) % senders.len()]
+                .parse()
+                .unwrap_or(defaults.sender),
             window: WindowRules {
                 counting: if on(0) { Counting::Acks } else { Counting::Bytes },
                 halving: if on(1) { Halving::Window } else { Halving::Flight },
@@ -146,7 +148,9 @@ impl Reader<'_> {
             control,
             window: self.short(),
             payload_len: if on(0) { self.short().into() } else { 0 },
-            sack: (0..self.byte() % 5).map(|_| (self.number(), u32::from(self.short()) + 1)).collect(),
+            sack: (0..self.byte() % 5)
+                .map(|_| (self.number(), u32::from(self.short()) + 1))
+                .collect(),
             santa_cruz: if self.santa_cruz { self.unless(4, Self::claim) } else { None },
             timestamps: on(1).then(|| (self.long(), self.long())),
             mss: on(2).then(|| self.short()),

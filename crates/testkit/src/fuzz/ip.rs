@@ -139,7 +139,8 @@ fn between_hosts(version: Version, payload_len: usize) -> Repr {
         Version::V4 => [[10, 0, 0, 1].into(), [10, 0, 0, 2].into()],
         Version::V6 => [[0x20; 16].into(), [0x21; 16].into()],
     };
-    Repr::new(source, destination, version.icmp(), payload_len).expect("two addresses of one version")
+    Repr::new(source, destination, version.icmp(), payload_len)
+        .expect("two addresses of one version")
 }
 
 /// A router's mark changes the mark only.
@@ -178,7 +179,8 @@ fn answered(bytes: &[u8], packet: &View<'_>) {
     if answer::echo_reply(packet, &mut out).is_ok() {
         let sent = View::new(&out).expect("a packet that we have written");
         assert_eq!((sent.source(), sent.destination()), (packet.destination(), packet.source()));
-        let message = icmp::View::new(&sent).ok().and_then(|view| view.repr()).map(|repr| repr.message());
+        let message =
+            icmp::View::new(&sent).ok().and_then(|view| view.repr()).map(|repr| repr.message());
         assert!(matches!(message, Some(Message::EchoReply(_))));
     }
 }
@@ -186,7 +188,8 @@ fn answered(bytes: &[u8], packet: &View<'_>) {
 /// The segments of a packet hold its bytes, in order.
 fn cut(bytes: &[u8]) {
     // Some size, small ones too.
-    let size = u16::try_from(1 + bytes.len() % 97).ok().and_then(NonZeroU16::new).expect("at least 1");
+    let size =
+        u16::try_from(1 + bytes.len() % 97).ok().and_then(NonZeroU16::new).expect("at least 1");
     let Ok(mut cutter) = Cutter::new(bytes, size) else { return };
     let packet = View::new(bytes).expect("what can be cut is a packet");
     let whole = tcp::View::new(packet.payload()).expect("what can be cut is a segment");

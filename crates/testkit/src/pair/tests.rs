@@ -33,7 +33,8 @@ fn both_directions_are_delivered_and_both_ends_close() {
 #[test]
 fn a_run_that_can_not_reach_its_goal_shows_its_last_segments() {
     let path = PathConfig { loss: 1000, ..PathConfig::default() };
-    let failure = Pair::new(&config(Plan::eager(1), path)).drive(Goal::Connected).unwrap_err().to_string();
+    let failure =
+        Pair::new(&config(Plan::eager(1), path)).drive(Goal::Connected).unwrap_err().to_string();
     let lines: Vec<&str> = failure.lines().collect();
     // Eight SYNs, and the connection is given up when the last isn't answered.
     assert_eq!(lines.len(), 1 + 8 + 2, "{failure}");

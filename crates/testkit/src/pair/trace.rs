@@ -29,7 +29,14 @@ impl Trace {
     /// How many are kept.
     pub const KEPT: usize = 60;
 
-    pub(super) fn note(&mut self, at: Instant, from: End, segment: Segment, origins: Origins, fate: Fate) {
+    pub(super) fn note(
+        &mut self,
+        at: Instant,
+        from: End,
+        segment: Segment,
+        origins: Origins,
+        fate: Fate,
+    ) {
         if self.entries.len() == Self::KEPT {
             self.entries.pop_front();
         }

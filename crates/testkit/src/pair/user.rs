@@ -107,7 +107,8 @@ impl User {
         }
         let wanted = (self.plan.bytes - self.written).min(self.plan.write).min(stream.writable());
         self.buffer.clear();
-        self.buffer.extend((self.written..self.written + wanted).map(|place| byte(place, self.salt)));
+        self.buffer
+            .extend((self.written..self.written + wanted).map(|place| byte(place, self.salt)));
         let taken = stream.write(&self.buffer).map_err(|error| error.to_string())?;
         if taken != wanted as usize {
             return Err(format!("{taken} bytes taken where {wanted} were to fit"));
@@ -125,7 +126,9 @@ impl User {
             return Err(format!("{got} bytes read where {wanted} were to be had"));
         }
         let expected = (self.read..self.read + wanted).map(|place| byte(place, 1 - self.salt));
-        if let Some(wrong) = self.buffer.iter().copied().zip(expected).position(|(got, sent)| got != sent) {
+        if let Some(wrong) =
+            self.buffer.iter().copied().zip(expected).position(|(got, sent)| got != sent)
+        {
             return Err(format!("byte {} isn't the one that was sent", self.read as usize + wrong));
         }
         self.read += wanted;

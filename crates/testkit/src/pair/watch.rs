@@ -78,7 +78,10 @@ impl Watch {
         {
             return Err("something is in flight and no timer runs".to_owned());
         }
-        if connection.state().is_synchronized() && !snd.recovering && connection.cwnd() < connection.smss() {
+        if connection.state().is_synchronized()
+            && !snd.recovering
+            && connection.cwnd() < connection.smss()
+        {
             return Err(format!("cwnd {} is less than a segment", connection.cwnd()));
         }
         Ok(())
@@ -102,7 +105,9 @@ impl Watch {
     /// The advertised window never moves left (RFC 9293 §3.8.6), but for the fraction of a step that scaling
     /// leaves out (RFC 7323 §2.4); nor does the acknowledgment.
     fn check_window(&mut self, segment: &Segment) -> Result<(), String> {
-        let Some(ack) = segment.ack else { return Err("a segment without acknowledgment".to_owned()) };
+        let Some(ack) = segment.ack else {
+            return Err("a segment without acknowledgment".to_owned());
+        };
         let edge = ack + segment.window.bytes(self.scale);
         let step = 1 << self.scale.shift();
         if self.edge.is_some_and(|old| (edge + step).at_or_before(old)) {
@@ -175,7 +180,9 @@ impl Watch {
                 connection.cwnd()
             ));
         }
-        let (Framing::VariableSize(regime, _) | Framing::FixedSize(regime, _)) = self.policy.framing else {
+        let (Framing::VariableSize(regime, _) | Framing::FixedSize(regime, _)) =
+            self.policy.framing
+        else {
             return Ok(());
         };
         let smss = connection.smss();
@@ -192,13 +199,21 @@ impl Watch {
             let cwnd0 = initial.max(u32::from(self.policy.loss_window) * smss);
             let reduced = (cwnd0 / regime.segments()).max(1);
             let wrong = small && segment.payload_len > reduced;
-            return if wrong { Err(format!("more than {reduced} bytes in a small window")) } else { Ok(()) };
+            return if wrong {
+                Err(format!("more than {reduced} bytes in a small window"))
+            } else {
+                Ok(())
+            };
         }
         // With as many full-sized segments in flight as it allows, variable size has left the regime.
         let small = small && connection.cwnd() < regime.segments() * smss;
-        let undisturbed = !after.recovering && (after.duplicates == 0 || !self.policy.limited_transmit);
+        let undisturbed =
+            !after.recovering && (after.duplicates == 0 || !self.policy.limited_transmit);
         if small && undisturbed && after.segments > regime.segments() {
-            return Err(format!("{} segments in flight in the small-window regime", after.segments));
+            return Err(format!(
+                "{} segments in flight in the small-window regime",
+                after.segments
+            ));
         }
         Ok(())
     }

@@ -59,7 +59,12 @@ impl Claim {
 
     /// # Errors
     /// When the claim doesn't hold, with what is the case; or when it makes no sense.
-    pub(super) fn check(&self, connection: &Connection, setup: &Setup, now: Instant) -> Result<(), String> {
+    pub(super) fn check(
+        &self,
+        connection: &Connection,
+        setup: &Setup,
+        now: Instant,
+    ) -> Result<(), String> {
         let seen = self.look(connection, setup, now)?;
         let (order, shown) = match &seen {
             Quantity::Number(seen) => (seen.cmp(&number(&self.value)?.into()), seen.to_string()),
@@ -82,7 +87,12 @@ impl Claim {
         if holds { Ok(()) } else { Err(format!("expected {self}, seen {shown}")) }
     }
 
-    fn look(&self, connection: &Connection, setup: &Setup, now: Instant) -> Result<Quantity, String> {
+    fn look(
+        &self,
+        connection: &Connection,
+        setup: &Setup,
+        now: Instant,
+    ) -> Result<Quantity, String> {
         let snd = connection.send_state();
         let sent = connection.statistics();
         let number = |n: u32| Ok(Quantity::Number(n.into()));
@@ -111,7 +121,9 @@ impl Claim {
             "syn_timeouts" => number(sent.syn_timeouts),
             "ecn_reductions" => number(sent.ecn_reductions),
             "rto" => Ok(Quantity::Time(connection.rto())),
-            "srtt" => connection.srtt().map_or_else(|| word("none"), |srtt| Ok(Quantity::Time(srtt))),
+            "srtt" => {
+                connection.srtt().map_or_else(|| word("none"), |srtt| Ok(Quantity::Time(srtt)))
+            }
             "timer" if connection.next_timeout() == Instant::NEVER => word("off"),
             "timer" => Ok(Quantity::Time(connection.next_timeout().since(now))),
             "state" => word(&connection.state().to_string()),

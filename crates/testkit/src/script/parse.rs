@@ -9,12 +9,17 @@ use super::setup::{self, Setup};
 use super::{Action, Report, Script, ScriptError, Setting, Step};
 
 pub(super) fn script(name: &str, text: &str) -> Result<Script, ScriptError> {
-    let mut script =
-        Script { name: name.to_owned(), settings: Vec::new(), variants: Vec::new(), steps: Vec::new() };
+    let mut script = Script {
+        name: name.to_owned(),
+        settings: Vec::new(),
+        variants: Vec::new(),
+        steps: Vec::new(),
+    };
     for (line, text) in (1..).zip(text.lines()) {
         let content = text.split('#').next().unwrap_or_default().trim();
         if !content.is_empty() {
-            read_line(&mut script, line, content).map_err(|problem| script.error(line, &problem))?;
+            read_line(&mut script, line, content)
+                .map_err(|problem| script.error(line, &problem))?;
         }
     }
     if script.steps.is_empty() {
@@ -27,7 +32,9 @@ fn read_line(script: &mut Script, line: u32, content: &str) -> Result<(), String
     let (word, rest) = content.split_once(char::is_whitespace).unwrap_or((content, ""));
     let rest = rest.trim();
     match word {
-        "use" | "for" if !script.steps.is_empty() => Err(format!("`{word}` stands before what happens")),
+        "use" | "for" if !script.steps.is_empty() => {
+            Err(format!("`{word}` stands before what happens"))
+        }
         "use" => {
             let setting = setting(line, rest)?;
             script.settings.push(setting);
@@ -36,7 +43,10 @@ fn read_line(script: &mut Script, line: u32, content: &str) -> Result<(), String
         "for" => {
             let (key, values) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
             if let Some(other) = script.variants.iter().find(|variant| variant.key != key) {
-                return Err(format!("`for {key}` beside `for {}`: only one key can vary", other.key));
+                return Err(format!(
+                    "`for {key}` beside `for {}`: only one key can vary",
+                    other.key
+                ));
             }
             for value in values.split(" | ") {
                 script.variants.push(setting(line, &format!("{key} {}", value.trim()))?);
@@ -76,7 +86,11 @@ fn action(text: &str) -> Result<Action, String> {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim();
     let alone = |action: Action| {
-        if rest.is_empty() { Ok(action) } else { Err(format!("`{rest}` means nothing after `{word}`")) }
+        if rest.is_empty() {
+            Ok(action)
+        } else {
+            Err(format!("`{rest}` means nothing after `{word}`"))
+        }
     };
     match word {
         ">" => rest.split(" > ").map(Pattern::parse).collect::<Result<_, _>>().map(Action::Expect),
@@ -102,8 +116,9 @@ fn action(text: &str) -> Result<Action, String> {
 /// `mss 536 for 1`, `hard for 1 ignored`
 fn icmp(text: &str) -> Result<Action, String> {
     let (text, ignored) = text.strip_suffix("ignored").map_or((text, false), |text| (text, true));
-    let (report, seq) =
-        text.split_once(" for ").ok_or("`icmp` is e.g. `mss 536 for 1`, `soft for 1` or `hard for 1`")?;
+    let (report, seq) = text
+        .split_once(" for ")
+        .ok_or("`icmp` is e.g. `mss 536 for 1`, `soft for 1` or `hard for 1`")?;
     let report = match report.trim() {
         "soft" => Report::Error(IcmpError::Soft),
         "hard" => Report::Error(IcmpError::Hard),

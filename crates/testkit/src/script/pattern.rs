@@ -1,8 +1,8 @@
 //! A segment in a script: what is compared with one that left, or made into one that arrives.
 
 use wire::{
-    AckWindow, Arrival, Control, CopyNumber, Ecn, Flags, Mss, Options, Reports, SackBlocks, SantaCruz,
-    Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
+    AckWindow, Arrival, Control, CopyNumber, Ecn, Flags, Mss, Options, Reports, SackBlocks,
+    SantaCruz, Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
 };
 
 use super::parse::number;
@@ -50,7 +50,9 @@ impl Pattern {
             match word {
                 "ack" => pattern.ack = Some(number(value()?)?),
                 "win" => pattern.window = Some(number(value()?)?),
-                "sack" => pattern.sack = value()?.split(',').map(span_of).collect::<Result<_, _>>()?,
+                "sack" => {
+                    pattern.sack = value()?.split(',').map(span_of).collect::<Result<_, _>>()?
+                }
                 "mss" => pattern.mss = Some(in_range(value()?, 1, u16::MAX)?),
                 "ws" => pattern.scale = Some(in_range(value()?, 0, 14)?),
                 "sackOK" => pattern.sack_permitted = true,
@@ -60,13 +62,16 @@ impl Pattern {
                 "bits" => pattern.bits = Some(ack_window(value()?)?),
                 "ts" => {
                     let stamps = value()?;
-                    let (val, ecr) =
-                        stamps.split_once(':').ok_or_else(|| format!("`{stamps}` is not `value:echo`"))?;
+                    let (val, ecr) = stamps
+                        .split_once(':')
+                        .ok_or_else(|| format!("`{stamps}` is not `value:echo`"))?;
                     pattern.timestamps = Some((number(val)?, number(ecr)?));
                 }
                 _ if ecn_field(word).is_some() => pattern.ecn = ecn_field(word),
                 _ if word.contains(':') => pattern.range = Some(payload(word)?),
-                _ if word.chars().all(|c| "SFRP.-EW".contains(c)) => pattern.flags = Some(word.to_owned()),
+                _ if word.chars().all(|c| "SFRP.-EW".contains(c)) => {
+                    pattern.flags = Some(word.to_owned())
+                }
                 _ => return Err(format!("`{word}` says nothing of a segment")),
             }
         }
@@ -92,7 +97,9 @@ impl Pattern {
             None => matches!(notation::flags(segment).as_str(), "." | "P."),
         };
         flags_match
-            && self.range.map_or(segment.payload_len == 0, |range| range == (start, segment.payload_len))
+            && self
+                .range
+                .map_or(segment.payload_len == 0, |range| range == (start, segment.payload_len))
             && self.ack.is_none_or(|ack| segment.ack.map(|n| origins.relative_ack(n)) == Some(ack))
             && self.window.is_none_or(|window| origins.window(segment) == window)
             && sack == self.sack
@@ -105,7 +112,8 @@ impl Pattern {
     fn santa_cruz_matches(&self, segment: &Segment, origins: &Origins) -> bool {
         let option = segment.options.reports.santa_cruz();
         let arrival = option.and_then(|option| option.arrival());
-        let relative = arrival.map(|a| Arrival { seq: SeqNum::new(origins.relative_ack(a.seq)), ..a });
+        let relative =
+            arrival.map(|a| Arrival { seq: SeqNum::new(origins.relative_ack(a.seq)), ..a });
         let window = option.map(|option| option.window()).filter(|window| !window.is_empty());
         self.copy.is_none_or(|copy| option.and_then(|option| option.data_copy()) == Some(copy))
             && self.arrival.is_none_or(|arrival| relative == Some(arrival))
@@ -126,8 +134,10 @@ impl Pattern {
 
     fn options_match(&self, options: &Options, syn: bool) -> bool {
         let stamps = options.timestamps.map(|stamp| (stamp.val, stamp.ecr));
-        let says =
-            self.mss.is_some() || self.scale.is_some() || self.sack_permitted || self.santa_cruz_permitted;
+        let says = self.mss.is_some()
+            || self.scale.is_some()
+            || self.sack_permitted
+            || self.santa_cruz_permitted;
         if syn && says {
             return options.mss.map(Mss::get) == self.mss
                 && options.window_scale.map(WindowScale::shift) == self.scale
@@ -154,7 +164,9 @@ impl Pattern {
         let window = self.window.unwrap_or(peer.window);
         let mut sack = SackBlocks::EMPTY;
         for &(from, to) in &self.sack {
-            if !SeqRange::new(origins.ack + from, origins.ack + to).is_some_and(|block| sack.push(block)) {
+            if !SeqRange::new(origins.ack + from, origins.ack + to)
+                .is_some_and(|block| sack.push(block))
+            {
                 return Err(format!("`{from}:{to}` is no block, or one too many"));
             }
         }
@@ -167,7 +179,10 @@ impl Pattern {
                 .with(Flags::ECE, flags.contains('E'))
                 .with(Flags::CWR, flags.contains('W'))
                 .with_ecn(self.ecn.unwrap_or_default()),
-            window: field(window, if control == Control::Syn { WindowScale::NONE } else { origins.scale })?,
+            window: field(
+                window,
+                if control == Control::Syn { WindowScale::NONE } else { origins.scale },
+            )?,
             payload_len,
             options: Options {
                 mss: self.mss.and_then(Mss::new),
@@ -181,7 +196,11 @@ impl Pattern {
         let end = SeqNum::new(start + segment.seq_len());
         let after = Peer {
             nxt: SeqNum::new(peer.nxt).latest(end).value(),
-            ack: if acknowledges { SeqNum::new(peer.ack).latest(SeqNum::new(ack)).value() } else { peer.ack },
+            ack: if acknowledges {
+                SeqNum::new(peer.ack).latest(SeqNum::new(ack)).value()
+            } else {
+                peer.ack
+            },
             window,
         };
         Ok((segment, after))
@@ -199,7 +218,9 @@ fn field(window: u32, scale: WindowScale) -> Result<UnscaledWindow, String> {
 }
 
 fn ecn_field(word: &str) -> Option<Ecn> {
-    [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce].into_iter().find(|&field| notation::ecn_name(field) == word)
+    [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]
+        .into_iter()
+        .find(|&field| notation::ecn_name(field) == word)
 }
 
 fn copy(text: &str) -> Result<CopyNumber, String> {
@@ -219,12 +240,15 @@ fn ack_window(text: &str) -> Result<AckWindow, String> {
     let error = || format!("`{text}` is not `bytes/bits`, of bits for a multiple of 50 bytes");
     let (bytes, bits) = text.split_once('/').ok_or_else(error)?;
     let units = number(bytes)?;
-    let granularity =
-        u8::try_from(units / AckWindow::UNIT).ok().filter(|_| units.is_multiple_of(AckWindow::UNIT));
+    let granularity = u8::try_from(units / AckWindow::UNIT)
+        .ok()
+        .filter(|_| units.is_multiple_of(AckWindow::UNIT));
     let window: Vec<u8> = bits
         .as_bytes()
         .chunks(8)
-        .map(|byte| byte.iter().zip(0..).fold(0, |all, (&bit, at)| all | u8::from(bit == b'1') << (7 - at)))
+        .map(|byte| {
+            byte.iter().zip(0..).fold(0, |all, (&bit, at)| all | u8::from(bit == b'1') << (7 - at))
+        })
         .collect();
     let valid = bits.bytes().all(|bit| matches!(bit, b'0' | b'1'));
     granularity
@@ -235,7 +259,8 @@ fn ack_window(text: &str) -> Result<AckWindow, String> {
 
 /// `731:1096`
 fn span_of(text: &str) -> Result<(u32, u32), String> {
-    let (start, end) = text.split_once(':').ok_or_else(|| format!("`{text}` is not `start:end`"))?;
+    let (start, end) =
+        text.split_once(':').ok_or_else(|| format!("`{text}` is not `start:end`"))?;
     Ok((number(start)?, number(end)?))
 }
 

@@ -47,7 +47,11 @@ impl<'a> Player<'a> {
         let config = Arc::new(setup.config.clone());
         let negotiated = Negotiated {
             peer_mss: setup.peer_mss,
-            send_scale: if setup.config.window_scaling { setup.peer_scale } else { WindowScale::NONE },
+            send_scale: if setup.config.window_scaling {
+                setup.peer_scale
+            } else {
+                WindowScale::NONE
+            },
             ..Negotiated::between_equals(&config)
         };
         let first = u32::from(setup.established);

@@ -44,9 +44,12 @@ impl Setup {
     pub(super) fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let config = &mut self.config;
         match key {
-            "start" => self.established = choice(value, &[("established", true), ("closed", false)])?,
+            "start" => {
+                self.established = choice(value, &[("established", true), ("closed", false)])?
+            }
             "sender" => {
-                config.sender = value.parse().map_err(|error: policy::ParseSenderError| error.to_string())?;
+                config.sender =
+                    value.parse().map_err(|error: policy::ParseSenderError| error.to_string())?;
             }
             "growth" => {
                 config.window.counting =
@@ -146,7 +149,9 @@ fn challenges(value: &str) -> Result<Challenges, String> {
 /// `2h 75s 9`
 fn keep_alive(value: &str) -> Result<KeepAlive, String> {
     let words: Vec<&str> = value.split_whitespace().collect();
-    let [idle, interval, count] = words[..] else { return Err("`keep_alive` is e.g. `2h 75s 9`".to_owned()) };
+    let [idle, interval, count] = words[..] else {
+        return Err("`keep_alive` is e.g. `2h 75s 9`".to_owned());
+    };
     let keep_alive = KeepAlive::new(span(idle)?, span(interval)?, small(count)?);
     keep_alive.ok_or_else(|| format!("`{value}`: none of the three can be zero"))
 }
@@ -156,6 +161,7 @@ fn delayed_ack(value: &str) -> Result<DelayedAck, String> {
     if value == "off" {
         return Ok(DelayedAck::OFF);
     }
-    let (every, timeout) = value.split_once(' ').ok_or("`delayed_ack` is `off` or e.g. `2 200ms`")?;
+    let (every, timeout) =
+        value.split_once(' ').ok_or("`delayed_ack` is `off` or e.g. `2 200ms`")?;
     Ok(DelayedAck { every: small(every)?, timeout: span(timeout.trim())? })
 }

@@ -43,7 +43,10 @@ fn a_line_that_can_not_be_read_is_named() {
             "a.script:2: `for growth` beside `for mss`: only one key can vary",
         ),
         ("+0 quiet\nuse mss 100", "a.script:2: `use` stands before what happens"),
-        ("0 quiet", "a.script:1: `0` is neither `use`, nor `for`, nor a time such as `+0` or `+40ms`"),
+        (
+            "0 quiet",
+            "a.script:1: `0` is neither `use`, nor `for`, nor a time such as `+0` or `+40ms`",
+        ),
         ("+5 quiet", "a.script:1: `5` is not a time such as `0`, `40ms` or `1.5s`"),
         ("+0", "a.script:1: nothing stands after the time"),
         ("+0 sleep", "a.script:1: nothing that happens is called `sleep`"),
@@ -66,7 +69,10 @@ fn a_line_that_can_not_be_read_is_named() {
 fn what_goes_otherwise_is_said_with_line_expected_and_seen() {
     let start = "use mss 1000\n+0 write 1000\n";
     let cases = [
-        ("+0 > 1:501(500)", "a.script:3: expected `1:501(500)`, seen `P. 1:1001(1000) ack 1 win 65535`"),
+        (
+            "+0 > 1:501(500)",
+            "a.script:3: expected `1:501(500)`, seen `P. 1:1001(1000) ack 1 win 65535`",
+        ),
         (
             "+0 > . 1:1001(1000)",
             "a.script:3: expected `. 1:1001(1000)`, seen `P. 1:1001(1000) ack 1 win 65535`",
@@ -84,18 +90,30 @@ fn what_goes_otherwise_is_said_with_line_expected_and_seen() {
         ("+0 > 1:1001(1000)\n+0 assert cwnd 5", "a.script:4: expected cwnd 5, seen 1000"),
         ("+0 > 1:1001(1000)\n+0 assert cwnd < 5", "a.script:4: expected cwnd < 5, seen 1000"),
         ("+0 > 1:1001(1000)\n+0 assert timer off", "a.script:4: expected timer off, seen 1s"),
-        ("+0 > 1:1001(1000)\n+0 assert weather 5", "a.script:4: nothing to assert is called `weather`"),
-        ("+0 > 1:1001(1000)\n+0 close fails", "a.script:4: expected the call to fail, and it did not"),
+        (
+            "+0 > 1:1001(1000)\n+0 assert weather 5",
+            "a.script:4: nothing to assert is called `weather`",
+        ),
+        (
+            "+0 > 1:1001(1000)\n+0 close fails",
+            "a.script:4: expected the call to fail, and it did not",
+        ),
         ("+0 > 1:1001(1000)\n+0 connect", "a.script:4: cannot connect in state ESTABLISHED"),
         ("+0 > 1:1001(1000)\n+0 write 5 = 4", "a.script:4: expected 4 bytes to be taken, seen 5"),
         ("+0 > 1:1001(1000)\n+0 read 5", "a.script:4: expected 5 bytes to be read, seen 0"),
-        ("+0 > 1:1001(1000)\n+0 event connected", "a.script:4: expected the event `connected`, seen `none`"),
+        (
+            "+0 > 1:1001(1000)\n+0 event connected",
+            "a.script:4: expected the event `connected`, seen `none`",
+        ),
         (
             "+0 > 1:1001(1000)\n+0 < ack 1 win 70000",
             "a.script:4: a window of 70000 can't be said with a scale of 0",
         ),
         ("+0 > 1:1001(1000)\n+0 < SF", "a.script:4: `SF` opens, ends or resets at once"),
-        ("+0 > 1:1001(1000)\n+0 < ack 1 sack 9:5", "a.script:4: `9:5` is no block, or one too many"),
+        (
+            "+0 > 1:1001(1000)\n+0 < ack 1 sack 9:5",
+            "a.script:4: `9:5` is no block, or one too many",
+        ),
         // What is left at the end is found, too.
         (
             "+0 assert state ESTABLISHED",

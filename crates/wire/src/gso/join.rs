@@ -14,7 +14,8 @@ const MOST_BYTES: usize = 65_535;
 /// Control bits that only the last segment of a packet has.
 const OF_THE_LAST: u8 = Flags::FIN.bits() | Flags::PSH.bits();
 /// Control bits that would be lost, or mean something else, in a longer packet.
-const INDIVISIBLE: u8 = Flags::SYN.bits() | Flags::RST.bits() | Flags::URG.bits() | Flags::CWR.bits();
+const INDIVISIBLE: u8 =
+    Flags::SYN.bits() | Flags::RST.bits() | Flags::URG.bits() | Flags::CWR.bits();
 /// Where a TCP header has its sequence number, its control bits and its checksum.
 const SEQ: std::ops::Range<usize> = 4..8;
 const FLAGS_AT: usize = 13;
@@ -103,7 +104,8 @@ impl Joiner {
             Version::V6 => self.ip.set_word(4, word(tcp_len)),
         }
         let pseudo_header = ip::View::cut_short(&self.ip).map(|ip| ip.pseudo_header_of(tcp_len));
-        self.tcp.set_word(tcp::CHECKSUM_AT, pseudo_header.unwrap_or(Checksum::EMPTY).partial_field());
+        self.tcp
+            .set_word(tcp::CHECKSUM_AT, pseudo_header.unwrap_or(Checksum::EMPTY).partial_field());
         let cut = Segmentation {
             version: self.version,
             size: self.size,
@@ -111,7 +113,10 @@ impl Joiner {
             header_len: word(headers_len),
         };
         let offload = Offload {
-            checksum: Some(PartialChecksum { start: word(self.ip.len()), offset: tcp::CHECKSUM_OFFSET }),
+            checksum: Some(PartialChecksum {
+                start: word(self.ip.len()),
+                offset: tcp::CHECKSUM_OFFSET,
+            }),
             segmentation: (self.segments > 1).then_some(cut),
             checked: false,
         };
@@ -155,7 +160,9 @@ fn parts(packet: &[u8]) -> Option<(Version, &[u8], &[u8], usize)> {
     let view = ip::View::new(packet).ok()?;
     let (version, len) = (view.version(), packet.len());
     let plain = match &view {
-        ip::View::V4(view) => view.checksum_is_good() && len - view.payload().len() == ipv4::HEADER_LEN,
+        ip::View::V4(view) => {
+            view.checksum_is_good() && len - view.payload().len() == ipv4::HEADER_LEN
+        }
         ip::View::V6(view) => view.next_header() == ip::TCP,
     };
     if !plain || view.packet_len() != len || view.protocol() != ip::TCP || view.is_fragment() {

@@ -48,7 +48,9 @@ fn packet(version: Version, segment: Segment, partial: bool) -> (ip::Repr, tcp::
     let payload: Vec<u8> = (0..=u8::MAX).cycle().take(segment.payload_len as usize).collect();
     let tcp = tcp::Repr::new(PORTS, segment).unwrap();
     let (source, destination) = ends(version);
-    let ip = ip::Repr::new(source, destination, ip::TCP, tcp.len()).unwrap().with_ecn(segment.flags.ecn());
+    let ip = ip::Repr::new(source, destination, ip::TCP, tcp.len())
+        .unwrap()
+        .with_ecn(segment.flags.ecn());
     let mut bytes = Vec::new();
     ip.write(&mut bytes);
     if partial {
@@ -179,7 +181,10 @@ fn an_offload_header_byte_by_byte() {
     assert_eq!(bytes(Version::V6, plain, size(1440)), [1, 4, 60, 0, 0xa0, 5, 40, 0, 16, 0]);
     assert_eq!(bytes(Version::V6, plain, size(4000)), [1, 0, 0, 0, 0, 0, 40, 0, 16, 0]);
     assert_eq!(Offload::NONE.to_bytes(), [0; 10]);
-    assert_eq!(Offload::from_bytes(&[0, 5, 0, 0, 1, 0, 0, 0, 0, 0]), Err(OffloadError::Kind { kind: 5 }));
+    assert_eq!(
+        Offload::from_bytes(&[0, 5, 0, 0, 1, 0, 0, 0, 0, 0]),
+        Err(OffloadError::Kind { kind: 5 })
+    );
     assert_eq!(Offload::from_bytes(&[0, 1, 0, 0, 0, 0, 0, 0, 0, 0]), Err(OffloadError::Size));
 }
 
@@ -188,7 +193,10 @@ fn a_checksum_outside_of_the_packet_is_refused() {
     let mut bytes = [7; 20];
     for (start, offset) in [(19, 0), (3, 16), (u16::MAX, u16::MAX)] {
         let place = PartialChecksum { start, offset };
-        assert_eq!(complete(&mut bytes, place), Err(OffloadError::Place { start, offset, len: 20 }));
+        assert_eq!(
+            complete(&mut bytes, place),
+            Err(OffloadError::Place { start, offset, len: 20 })
+        );
         assert_eq!(bytes, [7; 20]);
     }
     assert_eq!(complete(&mut bytes, PartialChecksum { start: 18, offset: 0 }), Ok(()));

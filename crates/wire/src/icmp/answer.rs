@@ -79,7 +79,12 @@ pub fn echo_reply(request: &ip::View<'_>, out: &mut Vec<u8>) -> Result<(), NotSe
 ///
 /// # Errors
 /// When RFC 1122 §3.2.2 or RFC 4443 §2.4 (e) forbids it, or it cannot be said. Nothing is appended then.
-pub fn report(report: Report, about: &[u8], from: IpAddr, out: &mut Vec<u8>) -> Result<(), NotSent> {
+pub fn report(
+    report: Report,
+    about: &[u8],
+    from: IpAddr,
+    out: &mut Vec<u8>,
+) -> Result<(), NotSent> {
     let packet = ip::View::new(about)?;
     if packet.is_later_fragment() {
         return Err(NotSent::LaterFragment);
@@ -119,7 +124,12 @@ fn is_one_host(address: IpAddr) -> bool {
     !(address.is_unspecified() || address.is_multicast() || broadcast)
 }
 
-fn append(message: &Repr<'_>, source: IpAddr, destination: IpAddr, out: &mut Vec<u8>) -> Result<(), NotSent> {
+fn append(
+    message: &Repr<'_>,
+    source: IpAddr,
+    destination: IpAddr,
+    out: &mut Vec<u8>,
+) -> Result<(), NotSent> {
     let ip = ip::Repr::new(source, destination, message.version().icmp(), message.len())?;
     ip.write(out);
     message.write(ip.pseudo_header(), out);

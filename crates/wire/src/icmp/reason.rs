@@ -78,7 +78,8 @@ impl Unreachable {
 
     /// What a code stands for; `None` for one that nobody has defined.
     pub fn from_code(version: Version, code: u8) -> Option<Self> {
-        let found = Self::CODES.into_iter().find(|(_, codes)| super::of(*codes, version) == Some(code));
+        let found =
+            Self::CODES.into_iter().find(|(_, codes)| super::of(*codes, version) == Some(code));
         found.map(|(reason, _)| reason)
     }
 

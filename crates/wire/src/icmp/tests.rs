@@ -49,7 +49,8 @@ fn any_message() -> impl Strategy<Value = (usize, [u32; 2], Unreachable, Vec<u8>
 fn message((kind, [a, b], reason, data): &(usize, [u32; 2], Unreachable, Vec<u8>)) -> Message<'_> {
     let quote = Quote::new(data);
     let [_, code, high, low] = a.to_be_bytes();
-    let echo = Echo { identifier: u16::from_be_bytes([high, low]), sequence: u16::from(code), data };
+    let echo =
+        Echo { identifier: u16::from_be_bytes([high, low]), sequence: u16::from(code), data };
     match kind {
         0 => Message::EchoRequest(echo),
         1 => Message::EchoReply(echo),
@@ -57,7 +58,11 @@ fn message((kind, [a, b], reason, data): &(usize, [u32; 2], Unreachable, Vec<u8>
         3 => Message::TooBig { mtu: if a % 2 == 0 { *b } else { b & 0xffff }, quote },
         4 if a % 2 == 0 => Message::TimeExceeded { reason: TimeExceeded::Transit, quote },
         4 => Message::TimeExceeded { reason: TimeExceeded::Reassembly, quote },
-        _ => Message::ParameterProblem { code, pointer: if a % 2 == 0 { *b } else { b & 0xff }, quote },
+        _ => Message::ParameterProblem {
+            code,
+            pointer: if a % 2 == 0 { *b } else { b & 0xff },
+            quote,
+        },
     }
 }
 
@@ -155,8 +160,13 @@ fn a_quote_names_its_segment() {
         let bytes = segment(version, 3000);
         let (source, destination) = addresses(version);
         let packet_len = version.header_len() + 3020;
-        let expected =
-            QuotedSegment { source, destination, ports: PORTS, seq: SeqNum::new(0xdead_beef), packet_len };
+        let expected = QuotedSegment {
+            source,
+            destination,
+            ports: PORTS,
+            seq: SeqNum::new(0xdead_beef),
+            packet_len,
+        };
         let enough = version.header_len() + 8;
         for keep in [enough, enough + 1, bytes.len()] {
             assert_eq!(Quote::new(&bytes[..keep]).segment(), Some(expected));
@@ -184,12 +194,18 @@ fn messages_of_ipv4_byte_by_byte() {
         [&bytes[20..22], &bytes[24..28]].concat()
     };
     assert_eq!(header(Message::TooBig { mtu: 1400, quote }), [3, 4, 0, 0, 0x05, 0x78]);
-    assert_eq!(header(Message::Unreachable { reason: Unreachable::Port, quote }), [3, 3, 0, 0, 0, 0]);
+    assert_eq!(
+        header(Message::Unreachable { reason: Unreachable::Port, quote }),
+        [3, 3, 0, 0, 0, 0]
+    );
     assert_eq!(
         header(Message::TimeExceeded { reason: TimeExceeded::Reassembly, quote }),
         [11, 1, 0, 0, 0, 0]
     );
-    assert_eq!(header(Message::ParameterProblem { code: 0, pointer: 20, quote }), [12, 0, 20, 0, 0, 0]);
+    assert_eq!(
+        header(Message::ParameterProblem { code: 0, pointer: 20, quote }),
+        [12, 0, 20, 0, 0, 0]
+    );
     let echo = Echo { identifier: 0x0102, sequence: 0x0304, data: b"ping" };
     assert_eq!(header(Message::EchoRequest(echo)), [8, 0, 1, 2, 3, 4]);
     assert_eq!(header(Message::EchoReply(echo)), [0, 0, 1, 2, 3, 4]);
@@ -208,9 +224,18 @@ fn messages_of_ipv6_byte_by_byte() {
         [&bytes[40..42], &bytes[44..48]].concat()
     };
     assert_eq!(header(Message::TooBig { mtu: 0x0001_0500, quote }), [2, 0, 0, 1, 5, 0]);
-    assert_eq!(header(Message::Unreachable { reason: Unreachable::Port, quote }), [1, 4, 0, 0, 0, 0]);
-    assert_eq!(header(Message::TimeExceeded { reason: TimeExceeded::Transit, quote }), [3, 0, 0, 0, 0, 0]);
-    assert_eq!(header(Message::ParameterProblem { code: 1, pointer: 40, quote }), [4, 1, 0, 0, 0, 40]);
+    assert_eq!(
+        header(Message::Unreachable { reason: Unreachable::Port, quote }),
+        [1, 4, 0, 0, 0, 0]
+    );
+    assert_eq!(
+        header(Message::TimeExceeded { reason: TimeExceeded::Transit, quote }),
+        [3, 0, 0, 0, 0, 0]
+    );
+    assert_eq!(
+        header(Message::ParameterProblem { code: 1, pointer: 40, quote }),
+        [4, 1, 0, 0, 0, 40]
+    );
     let echo = Echo { identifier: 0x0102, sequence: 0x0304, data: b"ping" };
     assert_eq!(header(Message::EchoRequest(echo)), [128, 0, 1, 2, 3, 4]);
     assert_eq!(header(Message::EchoReply(echo)), [129, 0, 1, 2, 3, 4]);
@@ -238,8 +263,11 @@ fn hard_errors_are_few() {
     let quote = Quote::new(&[]);
     let hard = |version| -> Vec<u8> {
         let repr = |code| {
-            Repr::new(version, Message::Unreachable { reason: Unreachable::from_code(version, code)?, quote })
-                .ok()
+            Repr::new(
+                version,
+                Message::Unreachable { reason: Unreachable::from_code(version, code)?, quote },
+            )
+            .ok()
         };
         (0..16).filter(|code| repr(*code).is_some_and(|repr| repr.is_hard_error())).collect()
     };
@@ -253,7 +281,10 @@ fn what_a_version_cannot_say_is_refused() {
     let quote = Quote::new(&[]);
     let unreachable = |version, reason| Repr::new(version, Message::Unreachable { reason, quote });
     let error = unreachable(Version::V6, Unreachable::Protocol).unwrap_err();
-    assert_eq!(error.to_string(), "cannot write an ICMP message over V6: it has no code for Protocol");
+    assert_eq!(
+        error.to_string(),
+        "cannot write an ICMP message over V6: it has no code for Protocol"
+    );
     assert!(unreachable(Version::V4, Unreachable::BeyondScope).is_err());
     let too_big = |version, mtu| Repr::new(version, Message::TooBig { mtu, quote });
     assert_eq!(too_big(Version::V4, 65_536), Err(Unwritable::TooLarge { value: 65_536, bits: 16 }));
@@ -280,7 +311,8 @@ fn a_quote_has_the_length_that_it_says() {
     let bytes = segment(Version::V4, 200);
     for (version, at, unit) in [(Version::V4, 5, 4), (Version::V6, 4, 8)] {
         let bytes = if version == Version::V4 { bytes.clone() } else { segment(version, 200) };
-        let message = Message::Unreachable { reason: Unreachable::Network, quote: Quote::new(&bytes[..200]) };
+        let message =
+            Message::Unreachable { reason: Unreachable::Network, quote: Quote::new(&bytes[..200]) };
         let mut sent = packet(&Repr::new(version, message).unwrap());
         let icmp = version.header_len();
         sent[icmp + at] = 128 / unit;

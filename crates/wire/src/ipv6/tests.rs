@@ -59,7 +59,8 @@ proptest! {
 #[test]
 fn a_header_byte_by_byte() {
     let repr = Repr::new(SOURCE, DESTINATION, TCP, 24).unwrap();
-    let repr = Repr { ecn: Ecn::Ce, flow_label: FlowLabel::new(0xabcde).unwrap(), hop_limit: 17, ..repr };
+    let repr =
+        Repr { ecn: Ecn::Ce, flow_label: FlowLabel::new(0xabcde).unwrap(), hop_limit: 17, ..repr };
     #[rustfmt::skip]
     let expected = [
         0x60, 0x3a, 0xbc, 0xde,
@@ -98,7 +99,8 @@ fn what_is_no_packet_says_why() {
 
 /// A packet whose header is followed by these bytes.
 fn packet(next_header: u8, rest: &[u8]) -> Vec<u8> {
-    let mut bytes = Repr::new(SOURCE, DESTINATION, next_header, rest.len()).unwrap().header().to_vec();
+    let mut bytes =
+        Repr::new(SOURCE, DESTINATION, next_header, rest.len()).unwrap().header().to_vec();
     bytes.extend(rest);
     bytes
 }
@@ -145,7 +147,10 @@ fn what_must_not_be_passed_is_where_the_walk_ends() {
     // RFC 8200 §4.2: an option that nobody knows, of each of the four kinds; and one that is not whole.
     for (option, passed) in [(0x1e, true), (0x5e, false), (0x9e, false), (0xde, false)] {
         let rest = chain(&[&[6, 0, option, 2, 0, 0, 0, 0]]);
-        assert_eq!(walked(60, &rest), if passed { (6, true, vec![60]) } else { (60, false, vec![]) });
+        assert_eq!(
+            walked(60, &rest),
+            if passed { (6, true, vec![60]) } else { (60, false, vec![]) }
+        );
     }
     assert_eq!(walked(60, &chain(&[&[6, 0, 1, 5, 0, 0, 0, 0]])), (60, false, vec![]));
     // RFC 8200 §4.4: a packet on its way to others.

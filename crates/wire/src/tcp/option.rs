@@ -143,7 +143,9 @@ impl<'a> RawOption<'a> {
             (USER_TIMEOUT, &[high, low]) => {
                 // RFC 5482 §3: the highest bit says that the others count minutes.
                 let count = u32::from(u16::from_be_bytes([high & 0x7f, low]));
-                KnownOption::UserTimeout { seconds: if high & 0x80 == 0 { count } else { 60 * count } }
+                KnownOption::UserTimeout {
+                    seconds: if high & 0x80 == 0 { count } else { 60 * count },
+                }
             }
             (AUTHENTICATION, &[key_id, next_key_id, ref code @ ..]) => {
                 KnownOption::Authentication { key_id, next_key_id, code }
@@ -264,7 +266,9 @@ pub(super) fn believed(bytes: &[u8], syn: bool) -> Options {
     for option in RawOptions::new(bytes).map_while(Result::ok).filter_map(|option| option.known()) {
         match option {
             KnownOption::Mss(mss) if syn => found.mss = Mss::new(mss),
-            KnownOption::WindowScale(shift) if syn => found.window_scale = Some(WindowScale::clamped(shift)),
+            KnownOption::WindowScale(shift) if syn => {
+                found.window_scale = Some(WindowScale::clamped(shift))
+            }
             KnownOption::SackPermitted if syn => found.sack_permitted = true,
             KnownOption::SantaCruzPermitted if syn => found.santa_cruz_permitted = true,
             KnownOption::Timestamps(timestamps) => found.timestamps = Some(timestamps),

@@ -64,7 +64,8 @@ fn any_control() -> impl Strategy<Value = Control> {
 }
 
 fn any_segment() -> impl Strategy<Value = Segment> {
-    let fields = (any::<u32>(), proptest::option::of(any::<u32>()), 0..32u8, any::<u16>(), 0..1500u32);
+    let fields =
+        (any::<u32>(), proptest::option::of(any::<u32>()), 0..32u8, any::<u16>(), 0..1500u32);
     any_control()
         .prop_flat_map(move |control| {
             (Just(control), any_options(control == Control::Syn, 3), fields.clone())
@@ -173,7 +174,13 @@ fn a_syn_byte_by_byte() {
         timestamps: Some(Timestamps { val: 0x0102_0304, ecr: 0 }),
         ..Options::default()
     };
-    let syn = Segment { ack: None, control: Control::Syn, seq: SeqNum::new(0x1122_3344), options, ..bare() };
+    let syn = Segment {
+        ack: None,
+        control: Control::Syn,
+        seq: SeqNum::new(0x1122_3344),
+        options,
+        ..bare()
+    };
     let mut bytes = Vec::new();
     Repr::new(PORTS, syn).unwrap().write(Checksum::EMPTY, Checksum::EMPTY, &mut bytes);
     let checksum = [bytes[16], bytes[17]];
@@ -233,7 +240,10 @@ fn santa_cruz_byte_by_byte() {
     let mut options = of(data.answering(arrival, AckWindow::new(1, &[1; 18]).unwrap()));
     assert_eq!(options.wire_len(), 32);
     options.timestamps = Some(Timestamps { val: 1, ecr: 2 });
-    assert_eq!(Repr::new(PORTS, Segment { options, ..bare() }), Err(Unwritable::Options { len: 44 }));
+    assert_eq!(
+        Repr::new(PORTS, Segment { options, ..bare() }),
+        Err(Unwritable::Options { len: 44 })
+    );
     options = Options {
         timestamps: options.timestamps,
         ..of(data.answering(arrival, AckWindow::new(1, &[1; 14]).unwrap()))
@@ -333,7 +343,10 @@ fn known_options_are_taken_apart() {
         &[253, 14, 0x53, 0x43, 0x11, 0, 0, 0, 1, 0, 0, 0, 2, 7],
         &[253, 15, 0x53, 0x43, 0x11, 0, 0, 0, 1, 0, 0, 0, 2, 0, 7],
     ] {
-        assert!(matches!(known(bytes).1, Some(KnownOption::Experimental { exid: 0x5343, .. })), "{bytes:?}");
+        assert!(
+            matches!(known(bytes).1, Some(KnownOption::Experimental { exid: 0x5343, .. })),
+            "{bytes:?}"
+        );
     }
     // Lengths that the kind cannot have; a kind that nobody knows.
     for (bytes, name) in [
@@ -358,7 +371,8 @@ fn unknown_options_do_not_hide_the_known_ones() {
     bytes[12] = 11 << 4;
     let view = View::new(&bytes).unwrap();
     assert_eq!(view.options().flatten().count(), 4);
-    let expected = Options { timestamps: Some(Timestamps { val: 1, ecr: 2 }), ..Options::default() };
+    let expected =
+        Options { timestamps: Some(Timestamps { val: 1, ecr: 2 }), ..Options::default() };
     assert_eq!(view.repr(Ecn::NotEct).unwrap().segment().options, expected);
 }
 

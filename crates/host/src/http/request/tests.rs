@@ -94,7 +94,10 @@ fn nothing_is_smuggled() {
 fn heads_have_an_end() {
     let long = |text: &str| format!("GET /{text}");
     assert_eq!(refused(&long(&"a".repeat(MOST_HEAD))), (414, true));
-    assert_eq!(refused(&format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(8_001))), (414, false));
+    assert_eq!(
+        refused(&format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(8_001))),
+        (414, false)
+    );
     let one = format!("GET / HTTP/1.1\r\nHost: x\r\nA: {}", "b".repeat(MOST_HEAD));
     assert_eq!(refused(&one), (431, true));
     let many = format!("GET / HTTP/1.1\r\nHost: x\r\n{}\r\n", "A: b\r\n".repeat(MOST_FIELDS));
@@ -121,7 +124,11 @@ fn skipped(mut body: Body, text: &[u8], step: usize) -> Option<(usize, Body)> {
 fn bodies_are_read_past() {
     let chunks = b"4\r\nWiki\r\nA;x=y\r\n0123456789\r\n0\r\nTrailer: z\r\n\r\nGET";
     for step in 1..60 {
-        assert_eq!(skipped(Body::Chunks(0), chunks, step), Some((chunks.len() - 3, Body::NONE)), "{step}");
+        assert_eq!(
+            skipped(Body::Chunks(0), chunks, step),
+            Some((chunks.len() - 3, Body::NONE)),
+            "{step}"
+        );
         assert_eq!(skipped(Body::Length(7), b"1234567GET", step), Some((7, Body::NONE)));
     }
     for bad in [&b"x\r\n"[..], b"4\r\nWikiX\r\n", b"-1\r\n", b"\r\n", b"fffffffffffffffff\r\n"] {
@@ -132,7 +139,8 @@ fn bodies_are_read_past() {
 
 #[test]
 fn trailers_have_one_limit_together() {
-    let trailers = |lines: usize| [b"0\r\n".to_vec(), b"A: 456\r\n".repeat(lines), b"\r\n".to_vec()].concat();
+    let trailers =
+        |lines: usize| [b"0\r\n".to_vec(), b"A: 456\r\n".repeat(lines), b"\r\n".to_vec()].concat();
     let most = (MOST_HEAD - 2) / 8;
     for step in [1, 100, MOST_HEAD] {
         let text = trailers(most);

@@ -67,7 +67,10 @@ impl FileServer {
         let range = match selection {
             Selection::All => 0..len,
             Selection::Part(range) => {
-                head.field("Content-Range", format_args!("bytes {}-{}/{len}", range.start, range.end - 1));
+                head.field(
+                    "Content-Range",
+                    format_args!("bytes {}-{}/{len}", range.start, range.end - 1),
+                );
                 range
             }
             Selection::Parts(ranges) => {
@@ -141,7 +144,13 @@ impl FileServer {
         self.give_page(exchange, request.method, head, status, &page(status));
     }
 
-    pub(super) fn refuse(&mut self, exchange: &mut Exchange, method: Method, refusal: Refusal, now: Instant) {
+    pub(super) fn refuse(
+        &mut self,
+        exchange: &mut Exchange,
+        method: Method,
+        refusal: Refusal,
+        now: Instant,
+    ) {
         let Refusal { status, close } = refusal;
         exchange.persistent = !close && !self.stopping;
         let mut head = Head::new(status, seconds(now));

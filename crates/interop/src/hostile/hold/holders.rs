@@ -32,8 +32,16 @@ pub(super) fn holders(
     meter: &Meter,
 ) -> Result<u64> {
     let (opening, acting) = (VecDeque::new(), VecDeque::new());
-    let mut holders =
-        Holders { holding, addresses, air, late, crowd: HashMap::new(), opening, acting, left: Vec::new() };
+    let mut holders = Holders {
+        holding,
+        addresses,
+        air,
+        late,
+        crowd: HashMap::new(),
+        opening,
+        acting,
+        left: Vec::new(),
+    };
     let (mut begin, mut due) = (Moment::now(), 0.0);
     loop {
         let phase = board.phase.load(Ordering::Relaxed);
@@ -97,7 +105,8 @@ impl Holders {
         let (local, local_port) = (from.ip(), from.port());
         let tuple = Tuple { local, remote: self.addresses.server, local_port, remote_port: PORT };
         let (seq, odd) = (SeqNum::new(self.air.draw()), self.air.draw().is_multiple_of(2));
-        let peer = Peer { next: seq + 1, expected: None, room: WINDOW, heard: false, odd, takes: false };
+        let peer =
+            Peer { next: seq + 1, expected: None, room: WINDOW, heard: false, odd, takes: false };
         self.crowd.insert(tuple, peer);
         self.opening.push_back((Moment::now() + ANSWERED, tuple));
         let mut syn = raw::syn(seq, false);
@@ -195,7 +204,9 @@ impl Holders {
                 peer.expected = Some(expected);
                 self.air.send(tuple, &raw::plain(peer.next, expected, peer.room), &[])?;
             }
-            Holding::TricklingBodies | Holding::EndlessTrailers if in_order && segment.seq_len() > 0 => {
+            Holding::TricklingBodies | Holding::EndlessTrailers
+                if in_order && segment.seq_len() > 0 =>
+            {
                 let expected = expected + segment.seq_len();
                 peer.expected = Some(expected);
                 self.air.send(tuple, &raw::plain(peer.next, expected, WINDOW), &[])?;

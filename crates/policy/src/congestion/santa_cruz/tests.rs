@@ -43,7 +43,8 @@ fn report(number: u64, [sent, arrived, now]: [u64; 3], acked: u32) -> AckSample 
         seq,
         sent_at: at(sent),
         // The peer's clock is another, and comes round.
-        arrived_us: u32::try_from((arrived + u64::from(u32::MAX) - 100) & u64::from(u32::MAX)).unwrap(),
+        arrived_us: u32::try_from((arrived + u64::from(u32::MAX) - 100) & u64::from(u32::MAX))
+            .unwrap(),
         delivered: (number + 1) * u64::from(SMSS),
         srtt: Duration::from_micros(now - sent),
     };
@@ -214,7 +215,11 @@ fn a_loss_is_renos() {
 }
 
 /// A packet a millisecond over a link that is never idle and has no queue, one report each, for 20 ms there and back.
-fn steady(sc: &mut SantaCruz, numbers: std::ops::Range<u64>, mut seen: impl FnMut(u64, &SantaCruz)) {
+fn steady(
+    sc: &mut SantaCruz,
+    numbers: std::ops::Range<u64>,
+    mut seen: impl FnMut(u64, &SantaCruz),
+) {
     for number in numbers {
         let sent = number * 1000;
         sc.on_ack(&report(number, [sent, sent + 10_000, sent + 20_000], SMSS), FULL);
@@ -226,7 +231,9 @@ fn steady(sc: &mut SantaCruz, numbers: std::ops::Range<u64>, mut seen: impl FnMu
 /// Packets take 20 ms there and back, so windows end with the reports of packets 20, 40, 60 and so on.
 #[test]
 fn a_window_is_judged_once_what_left_after_a_change_has_arrived() {
-    for (hold, changes) in [(Hold::None, vec![20, 40, 60, 80, 100]), (Hold::Window, vec![20, 60, 100])] {
+    for (hold, changes) in
+        [(Hold::None, vec![20, 40, 60, 80, 100]), (Hold::Window, vec![20, 60, 100])]
+    {
         let mut sc = controller(reading(150, 25, Reading { hold, ..PLAIN }), 10);
         sc.slow_start = false;
         let (mut seen, mut before) = (Vec::new(), sc.cwnd());
@@ -289,8 +296,10 @@ fn slow_start_ends_while_a_queue_grows() {
 #[test]
 fn a_segment_comes_with_what_arrives() {
     for every in [1, 4] {
-        let mut sc =
-            controller(reading(150, 25, Reading { hold: Hold::Window, change: Change::Ramp, ..PLAIN }), 20);
+        let mut sc = controller(
+            reading(150, 25, Reading { hold: Hold::Window, change: Change::Ramp, ..PLAIN }),
+            20,
+        );
         sc.slow_start = false;
         // The reports of packets 0, 20, 40, … come, and one in so many of the others.
         for number in (0..=80u64).filter(|number| number % every == 0) {
@@ -350,9 +359,12 @@ fn a_longer_round_trip_is_told_apart_by_direction() {
 fn reports_out_of_order_are_counted_by_direction() {
     let (first, second) = ([0, 10_000, 20_000], [1000, 11_000, 21_000]);
     let (late, early) = ([0, 12_000, 22_000], [1000, 11_000, 21_000]);
-    for (reports, forward, back) in
-        [([first, second], 0, 0), ([second, first], 0, 1), ([early, late], 1, 0), ([late, early], 1, 1)]
-    {
+    for (reports, forward, back) in [
+        ([first, second], 0, 0),
+        ([second, first], 0, 1),
+        ([early, late], 1, 0),
+        ([late, early], 1, 1),
+    ] {
         let mut sc = controller(Target::PAPER, 10);
         for (number, times) in (0..).zip(reports) {
             sc.observe(&report(number, times, SMSS));

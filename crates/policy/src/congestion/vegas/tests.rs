@@ -87,7 +87,10 @@ fn slow_start_ends_when_a_queue_grows() {
     let mut path = Path::new(vegas(SMSS), 5);
     let windows = path.windows(60);
     let top = *windows.iter().max().unwrap();
-    let end = windows.iter().position(|&w| w < top && w > top / 2 && w == top - top / 8).expect("an eighth");
+    let end = windows
+        .iter()
+        .position(|&w| w < top && w > top / 2 && w == top - top / 8)
+        .expect("an eighth");
     assert_eq!(top, 8000, "with 4 the queue is empty, with 8 it holds 3");
     assert!(windows[end..].iter().all(|&w| w <= top));
 }

@@ -114,7 +114,8 @@ impl Cut {
 
     /// It leaves again.
     pub(super) fn resend(&mut self, now: Instant) {
-        self.state = self.copy().next().get() << COPY_SHIFT | self.state & MARKS | Mark::Resent as u8;
+        self.state =
+            self.copy().next().get() << COPY_SHIFT | self.state & MARKS | Mark::Resent as u8;
         self.sent_at = now;
     }
 

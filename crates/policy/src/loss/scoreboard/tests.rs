@@ -71,7 +71,10 @@ fn karn_forbids_to_time_what_was_resent() {
     board.push(SeqNum::new(0), 10, Instant::from_nanos(7), true);
     board.push(SeqNum::new(10), 10, Instant::from_nanos(8), false);
     assert_eq!(board.ack(SeqNum::new(10)), Acked { bytes: 10, timed: None });
-    assert_eq!(board.ack(SeqNum::new(20)), Acked { bytes: 10, timed: Some(Instant::from_nanos(8)) });
+    assert_eq!(
+        board.ack(SeqNum::new(20)),
+        Acked { bytes: 10, timed: Some(Instant::from_nanos(8)) }
+    );
 }
 
 /// The places that a walk over sacked cuts comes by, from this one on.
@@ -183,10 +186,15 @@ fn assert_places(board: &Scoreboard) {
     }
     assert_eq!(marks.sacked as usize, count(&|cut| cut.is(Mark::Sacked)));
     assert_eq!(marks.awaiting_repair as usize, count(&Cut::awaits_repair));
-    let above = board.cuts.iter().skip(marks.frontier as usize).filter(|cut| cut.is(Mark::Sacked)).count();
+    let above =
+        board.cuts.iter().skip(marks.frontier as usize).filter(|cut| cut.is(Mark::Sacked)).count();
     assert_eq!(marks.sacked_above as usize, above);
     assert!(
-        board.cuts.iter().take(marks.frontier as usize).all(|cut| cut.is(Mark::Sacked) || cut.is(Mark::Lost))
+        board
+            .cuts
+            .iter()
+            .take(marks.frontier as usize)
+            .all(|cut| cut.is(Mark::Sacked) || cut.is(Mark::Lost))
     );
     for (index, cut) in board.cuts.iter().enumerate().filter(|(_, cut)| cut.is(Mark::Sacked)) {
         assert!(board.cuts.range(index..index + cut.step()).all(|cut| cut.is(Mark::Sacked)));

@@ -38,7 +38,8 @@ impl Story {
     }
 }
 
-const FRESH: History = History { fast_retransmits: 0, timeouts: 0, syn_timeouts: 0, recovering: false };
+const FRESH: History =
+    History { fast_retransmits: 0, timeouts: 0, syn_timeouts: 0, recovering: false };
 
 #[test]
 fn what_is_cut_anew_repairs_a_loss_in_parts() {
@@ -48,11 +49,17 @@ fn what_is_cut_anew_repairs_a_loss_in_parts() {
     let timeout = History { timeouts: 1, ..FRESH };
     let repairs = "repairs the loss at 0.005s on link `x`: buffer full";
     assert_eq!(story.data(1, 400, timeout), Some(format!("Retransmission timeout; {repairs}")));
-    assert_eq!(story.data(401, 400, timeout), Some(format!("Sent again after the timeout; {repairs}")));
+    assert_eq!(
+        story.data(401, 400, timeout),
+        Some(format!("Sent again after the timeout; {repairs}"))
+    );
     let again = story.data(401, 200, timeout).unwrap();
     assert_eq!(again, "Sent again after the timeout; none of it lost so far");
     // New data from the last 200 bytes on: what was lost of it is repaired all the same.
-    assert_eq!(story.data(801, 400, timeout), Some(format!("Sent again after the timeout; {repairs}")));
+    assert_eq!(
+        story.data(801, 400, timeout),
+        Some(format!("Sent again after the timeout; {repairs}"))
+    );
     assert_eq!(story.data(1201, 400, timeout), None);
 }
 
@@ -83,7 +90,12 @@ fn after_a_fast_retransmit_without_recovery() {
     story.data(101, 100, FRESH);
     let history = History { fast_retransmits: 1, ..FRESH };
     assert!(story.data(1, 100, history).unwrap().starts_with("Fast retransmit (duplicate ACKs); "));
-    assert!(story.data(101, 100, history).unwrap().starts_with("Sent again after the fast retransmit; "));
+    assert!(
+        story
+            .data(101, 100, history)
+            .unwrap()
+            .starts_with("Sent again after the fast retransmit; ")
+    );
 }
 
 #[test]
@@ -108,7 +120,10 @@ fn what_never_came_is_told_with_the_next_that_came() {
     }
     let mut told = |packet| story.unseen_before(packet, true).collect::<Vec<_>>();
     assert!(told(2).is_empty());
-    assert_eq!(told(4), ["Before it, packet 3 of the flow (ACK) was dropped at 0s on link `x`: random loss"]);
+    assert_eq!(
+        told(4),
+        ["Before it, packet 3 of the flow (ACK) was dropped at 0s on link `x`: random loss"]
+    );
     assert_eq!(told(6).len(), 1);
     assert!(told(7).is_empty());
 }

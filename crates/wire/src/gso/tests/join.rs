@@ -148,8 +148,8 @@ fn each_difference_is_told() {
         for bit in 0..8 {
             let mut changed = segments.clone();
             changed[1][at] ^= 1 << bit;
-            let of_the_last =
-                at == 33 && [tcp::Flags::FIN, tcp::Flags::PSH].iter().any(|flag| flag.bits() == 1 << bit);
+            let of_the_last = at == 33
+                && [tcp::Flags::FIN, tcp::Flags::PSH].iter().any(|flag| flag.bits() == 1 << bit);
             let wanted = if of_the_last { 2 } else { 3 };
             assert_eq!(joined(&changed).len(), wanted, "byte {at}, bit {bit}");
         }
@@ -182,7 +182,8 @@ fn what_is_no_part_of_a_stream_stays_alone() {
 fn none_is_too_long() {
     let (.., one) = packet(Version::V4, Segment { flags: Flags::NONE, ..data(65_000) }, true);
     let next = |len| {
-        let (.., mut next) = packet(Version::V4, Segment { seq: data(0).seq + 65_000, ..data(len) }, false);
+        let (.., mut next) =
+            packet(Version::V4, Segment { seq: data(0).seq + 65_000, ..data(len) }, false);
         next[5] = 1;
         sum_again(&mut next);
         next

@@ -10,7 +10,8 @@ const TOO_BIG: Report = Report::TooBig { mtu: 1280 };
 
 /// A packet of 1500 bytes.
 fn packet(source: &str, destination: &str, protocol: u8) -> Vec<u8> {
-    let (source, destination): (IpAddr, IpAddr) = (source.parse().unwrap(), destination.parse().unwrap());
+    let (source, destination): (IpAddr, IpAddr) =
+        (source.parse().unwrap(), destination.parse().unwrap());
     let len = 1500 - Version::of(source).header_len();
     let ip = ip::Repr::new(source, destination, protocol, len).unwrap();
     let mut bytes = Vec::new();
@@ -37,12 +38,17 @@ fn the_source_hears_what_became_of_its_packet() {
     for (mut about, router) in packets {
         // What is behind the packet is not quoted.
         about.extend([0xee; 100]);
-        for report in
-            [TOO_BIG, Report::Unreachable(Unreachable::Port), Report::TimeExceeded(TimeExceeded::Transit)]
-        {
+        for report in [
+            TOO_BIG,
+            Report::Unreachable(Unreachable::Port),
+            Report::TimeExceeded(TimeExceeded::Transit),
+        ] {
             let sent = reported(report, &about, router).unwrap();
             let ip = ip::View::new(&sent).unwrap();
-            assert_eq!((ip.source(), ip.destination()), (router, ip::View::new(&about).unwrap().source()));
+            assert_eq!(
+                (ip.source(), ip.destination()),
+                (router, ip::View::new(&about).unwrap().source())
+            );
             assert!(ip.checksum_is_good());
             let repr = View::new(&ip).unwrap().repr().unwrap();
             let quote = repr.message().quote().unwrap();
@@ -69,7 +75,10 @@ fn some_packets_are_reported_to_nobody() {
         assert_eq!(not(many, "10.0.0.1", ROUTER_V4), NotSent::FromNobody(many.parse().unwrap()));
     }
     for nobody in ["::", "ff02::1"] {
-        assert_eq!(not(nobody, "2001:db8::1", ROUTER_V6), NotSent::FromNobody(nobody.parse().unwrap()));
+        assert_eq!(
+            not(nobody, "2001:db8::1", ROUTER_V6),
+            NotSent::FromNobody(nobody.parse().unwrap())
+        );
     }
     // But for the MTU of a path that leads to many.
     let about = packet("2001:db8::1", "ff0e::1", ip::TCP);
@@ -90,7 +99,8 @@ fn some_packets_are_reported_to_nobody() {
 fn a_ping_is_answered() {
     let ends = [("10.0.0.1", "10.0.0.2"), ("2001:db8::1", "2001:db8::2")];
     for (source, destination) in ends {
-        let (source, destination): (IpAddr, IpAddr) = (source.parse().unwrap(), destination.parse().unwrap());
+        let (source, destination): (IpAddr, IpAddr) =
+            (source.parse().unwrap(), destination.parse().unwrap());
         let echo = Echo { identifier: 7, sequence: 8, data: &[9; 1400] };
         let ping = Repr::new(Version::of(source), Message::EchoRequest(echo)).unwrap();
         let mut bytes = Vec::new();
@@ -118,5 +128,8 @@ fn a_ping_to_many_is_not_answered() {
     let source = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
     append(&ping, source, Ipv4Addr::BROADCAST.into(), &mut bytes).unwrap();
     let request = ip::View::V4(ipv4::View::new(&bytes).unwrap());
-    assert_eq!(echo_reply(&request, &mut Vec::new()), Err(NotSent::ToMany(Ipv4Addr::BROADCAST.into())));
+    assert_eq!(
+        echo_reply(&request, &mut Vec::new()),
+        Err(NotSent::ToMany(Ipv4Addr::BROADCAST.into()))
+    );
 }

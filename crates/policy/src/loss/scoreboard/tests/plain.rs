@@ -34,7 +34,8 @@ impl PlainCut {
 impl From<Cut> for PlainCut {
     fn from(cut: Cut) -> Self {
         let (seq, len) = cut.range();
-        let [sacked, lost, resent] = [Mark::Sacked, Mark::Lost, Mark::Resent].map(|mark| cut.is(mark));
+        let [sacked, lost, resent] =
+            [Mark::Sacked, Mark::Lost, Mark::Resent].map(|mark| cut.is(mark));
         Self { seq, len, sent_at: cut.sent_at(), sacked, lost, resent, copy: cut.copy() }
     }
 }
@@ -106,8 +107,11 @@ impl Plain {
     }
 
     pub(super) fn lost_run(&self, limit: u32) -> u32 {
-        let run =
-            self.cuts.iter().skip_while(|cut| !cut.awaits_repair()).take_while(|cut| cut.awaits_repair());
+        let run = self
+            .cuts
+            .iter()
+            .skip_while(|cut| !cut.awaits_repair())
+            .take_while(|cut| cut.awaits_repair());
         run.map(|cut| cut.len).sum::<u32>().min(limit)
     }
 
@@ -145,7 +149,8 @@ impl Plain {
         while self.cuts[index].len < len {
             let taken = (len - self.cuts[index].len).min(self.cuts[index + 1].len);
             let (cut, next) = (index, index + 1);
-            (self.cuts[cut].len, self.cuts[cut].copy) = (self.cuts[cut].len + taken, CopyNumber::LAST);
+            (self.cuts[cut].len, self.cuts[cut].copy) =
+                (self.cuts[cut].len + taken, CopyNumber::LAST);
             (self.cuts[next].seq, self.cuts[next].len) =
                 (self.cuts[next].seq + taken, self.cuts[next].len - taken);
             if self.cuts[next].len == 0 {
@@ -156,7 +161,8 @@ impl Plain {
         if len < whole.len {
             self.cuts.insert(index + 1, PlainCut { seq: seq + len, len: whole.len - len, ..whole });
         }
-        self.cuts[index] = PlainCut { len, resent: true, copy: whole.copy.next(), sent_at: now, ..whole };
+        self.cuts[index] =
+            PlainCut { len, resent: true, copy: whole.copy.next(), sent_at: now, ..whole };
     }
 
     pub(super) fn end_recovery(&mut self, keep_reports: bool) {
