@@ -1,8 +1,9 @@
-//! Two small hashes whose values are part of the product: streams and digests must not change with a build.
+//! Two small hashes with fixed values, so that random streams and digests are the same in every
+//! build.
 //!
-//! `std`'s hasher promises no value from one release to the next, so it can name neither a stream nor a result.
+//! The values of `std`'s hasher may change from one release to the next.
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv §2): fed byte by byte, for names and digests.
+/// FNV-1a with 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv §2), for names and digests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fnv(u64);
 
@@ -13,19 +14,19 @@ impl Default for Fnv {
 }
 
 impl Fnv {
-    /// The hash of nothing.
+    /// The hash of the empty string.
     pub const fn new() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    /// Goes on with these bytes.
+    /// Adds bytes to the hashed input.
     pub fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
 
-    /// The hash of all that was fed.
+    /// The hash of all bytes added so far.
     pub const fn finish(self) -> u64 {
         self.0
     }
@@ -38,11 +39,12 @@ pub fn fnv(text: &str) -> u64 {
     hash.finish()
 }
 
-/// The step of `SplitMix64`: 2^64 divided by the golden ratio, made odd (Steele, Lea, Flood 2014, §5).
+/// The increment of `SplitMix64`: 2^64 divided by the golden ratio, made odd (Steele et al. 2014,
+/// §5).
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The output function of `SplitMix64` (Steele, Lea, Flood 2014; variant 13 of Stafford's finalisers): a
-/// bijection in which each bit of the input turns half of the output's bits.
+/// The output function of `SplitMix64` (Steele, Lea, Flood 2014; variant 13 of Stafford's
+/// finalisers): a bijection in which each input bit flips half of the output bits on average.
 #[inline]
 pub const fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,9 +1,9 @@
-//! Time, rates and sizes as types, so that a bare integer never has to be guessed at.
+//! Types for times, rates and sizes, so that no bare integer has an unknown unit.
 //!
-//! Everything is an integer: nanoseconds for time, bits per second for rates, bytes for sizes. [`Instant`]
-//! counts from the start of a run and can be built from a number, so absolute times reproduce.
-//! Quantities that people write (`"20ms"`, `"10Mb/s"`, `"150kB"`) parse with [`std::str::FromStr`].
-//! [`hash`] is beside them: names become the same numbers everywhere.
+//! All values are integers: nanoseconds for time, bits per second for rates, bytes for sizes.
+//! [`Instant`] counts from the start of a run and can be built from a number, so absolute times
+//! reproduce. Quantities that people write (`"20ms"`, `"10Mb/s"`, `"150kB"`) parse with
+//! [`std::str::FromStr`]. [`hash`] maps names to the same numbers in every build.
 
 pub mod hash;
 mod parse;

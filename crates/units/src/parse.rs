@@ -1,8 +1,8 @@
-//! Reading quantities as people write them.
+//! Parsing of quantities such as `"20ms"` and `"150kB"`.
 
 use thiserror::Error;
 
-/// A quantity that could not be read.
+/// A text that is not a valid quantity.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{text}` {problem}")]
 pub struct ParseError {
@@ -21,12 +21,12 @@ impl ParseError {
         Self::because(text, format!("is too large: the most is {}", units.most))
     }
 
-    /// The same problem of another text.
+    /// Returns this error with another text.
     pub(crate) fn about(self, text: &str) -> Self {
         Self { text: text.to_owned(), ..self }
     }
 
-    /// The text is refused for another reason; `problem` continues the sentence.
+    /// The text is invalid for another reason; `problem` completes the message.
     pub(crate) fn because(text: &str, problem: String) -> Self {
         Self { text: text.to_owned(), problem }
     }
@@ -34,18 +34,19 @@ impl ParseError {
 
 /// The units of one kind of quantity, and the words for its errors.
 pub(crate) struct Units {
-    /// Each unit's name, and how many of the smallest unit it is.
+    /// Each unit's name and its size in the smallest unit.
     pub(crate) names: &'static [(&'static str, u64)],
-    /// Completes the sentence "... is not ...".
+    /// The noun phrase after "is not" in the message.
     pub(crate) wanted: &'static str,
-    /// The largest value that fits, as a person writes it.
+    /// The largest valid value, as text for the message.
     pub(crate) most: &'static str,
 }
 
-/// Reads a size in bytes: `"150kB"`, `"1.5MB"`, `"576B"` (powers of ten), `"64KiB"`, `"1MiB"` (powers of two).
+/// Parses a size in bytes: `"150kB"`, `"1.5MB"`, `"576B"` (powers of ten), `"64KiB"`, `"1MiB"`
+/// (powers of two).
 ///
 /// # Errors
-/// When the text has no unit, an unknown one, is negative or does not fit.
+/// The text has no unit or an unknown one, is negative, or exceeds the range.
 pub fn parse_bytes(text: &str) -> Result<u64, ParseError> {
     const UNITS: Units = Units {
         names: &[

@@ -1,4 +1,4 @@
-//! Transmission rates and the exact time a packet occupies a line.
+//! Transmission rates and exact serialization times.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +33,8 @@ impl Rate {
     }
 }
 
-/// Prints the largest unit that leaves a whole number, e.g. `10Mb/s`; it parses back to the same value.
+/// Prints the largest unit that leaves a whole number, e.g. `10Mb/s`; it parses back to the same
+/// value.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (unit, size) in [("Gb/s", 1_000_000_000), ("Mb/s", 1_000_000), ("kb/s", 1_000)] {
@@ -45,8 +46,9 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Accepts `b/s`, `bps`, `bit` and `bit/s`, each with `k`, `M` or `G` (powers of ten) before it. Capital and small letters
-/// mean the same but for `b`: `B` is a byte, and a number of bytes per second is refused, with the rate in bits beside it.
+/// Accepts `b/s`, `bps`, `bit` and `bit/s`, each with the prefix `k`, `M` or `G` (powers of ten).
+/// Case matters only for `b`: `B` is a byte, and a rate in bytes per second is an error that shows
+/// the rate in bits.
 impl FromStr for Rate {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Self, ParseError> {
@@ -76,7 +78,8 @@ impl FromStr for Rate {
     }
 }
 
-/// Whether a unit counts bytes, and the unit of bits with the same prefix; `None` for what is no unit of a rate.
+/// Returns whether a unit counts bytes, and the unit of bits with the same prefix. `None` if it
+/// is not a unit of a rate.
 fn in_bits(unit: &str) -> Option<(bool, &'static str)> {
     let (name, base) = match unit.chars().next()? {
         'k' | 'K' => ("kb/s", &unit[1..]),
@@ -94,17 +97,17 @@ fn in_bits(unit: &str) -> Option<(bool, &'static str)> {
     }
 }
 
-/// A line that sends one packet after another and carries the fraction of a nanosecond between them, so
-/// that a long busy period does not drift.
+/// Serializes packets at a rate. The fraction of a nanosecond is kept between packets, so long busy
+/// periods do not drift.
 #[derive(Debug, Clone, Copy)]
 pub struct Serializer {
     rate: Rate,
     /// When the last packet's final bit leaves, whole nanoseconds.
     free_at: Instant,
-    /// The rest of that moment, in units of 1/rate nanoseconds.
+    /// The fraction of a nanosecond of `free_at`, in units of 1/rate ns.
     remainder: u64,
-    /// The last size asked for and its (nanoseconds, remainder): most packets are of one of two sizes, and
-    /// a division of 128 bits costs more than everything else here.
+    /// The last packet size and its (nanoseconds, remainder). Most packets have one of two sizes,
+    /// and a 128-bit division costs more than the rest of this type.
     memo: [(u32, u64, u64); 2],
 }
 
@@ -114,7 +117,7 @@ impl Serializer {
         Self { rate, free_at: Instant::ZERO, remainder: 0, memo: [(0, 0, 0); 2] }
     }
 
-    /// How fast the line is.
+    /// The rate of the line.
     pub fn rate(&self) -> Rate {
         self.rate
     }
@@ -138,7 +141,8 @@ impl Serializer {
         }
         self.remainder = remainder;
         self.free_at = start + Duration::from_nanos(nanos);
-        // The last bit of a packet that ends within a nanosecond is there when the nanosecond is over.
+        // The last bit of a packet that ends within a nanosecond is there when the nanosecond is
+        // over.
         if remainder == 0 { self.free_at } else { self.free_at + Duration::from_nanos(1) }
     }
 

@@ -1,4 +1,5 @@
-//! Simulated or monotonic time: a point ([`Instant`]) and a span ([`Duration`]), both in nanoseconds.
+//! Simulated or monotonic time: a point ([`Instant`]) and a span ([`Duration`]), both in
+//! nanoseconds.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
@@ -8,7 +9,8 @@ use crate::parse::{ParseError, Units, scaled};
 
 /// A point in time: nanoseconds since the run began.
 ///
-/// Unlike `std::time::Instant` it can be built from a number, so that the absolute times of a run reproduce.
+/// Unlike `std::time::Instant` it can be built from a number, so that the absolute times of a run
+/// reproduce.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
@@ -107,7 +109,8 @@ impl Duration {
         Self(self.0.abs_diff(other.0))
     }
 
-    /// Rounds to the nearest whole multiple of `tick` (halves go up). A zero tick leaves the span as it is.
+    /// Rounds to the nearest whole multiple of `tick` (halves go up). A zero tick leaves the span
+    /// as it is.
     pub const fn round_to(self, tick: Self) -> Self {
         match (self.0 + tick.0 / 2).checked_div(tick.0) {
             Some(ticks) => Self(ticks * tick.0),
