@@ -1,7 +1,8 @@
-//! Writing pcapng (`draft-ietf-opsawg-pcapng`): blocks in the order in which they are asked for, one section a file.
+//! Writing pcapng (`draft-ietf-opsawg-pcapng`): blocks in the order in which they are asked for,
+//! one section a file.
 //!
-//! A [`Writer`] holds one block and what it must know of each interface: memory does not grow with the file. It
-//! writes little-endian on every machine, so the same packets give the same bytes.
+//! A [`Writer`] holds one block and what it must know of each interface: memory does not grow with
+//! the file. It writes little-endian on every machine, so the same packets give the same bytes.
 
 mod block;
 

@@ -1,6 +1,8 @@
-//! Uniform numbers: each belongs to the seed, the direction, what it decides and the number of the packet.
+//! Uniform numbers: each belongs to the seed, the direction, what it decides and the number of the
+//! packet.
 //!
-//! So the same packets in the same order meet the same fate, and what one option draws doesn't shift what another does.
+//! So the same packets in the same order meet the same fate, and what one option draws doesn't
+//! shift what another does.
 
 use link::Chance;
 use units::hash::{GOLDEN, fnv, mix};
@@ -50,7 +52,8 @@ impl Draws {
         mix(stream.wrapping_add(packet.wrapping_add(1).wrapping_mul(GOLDEN)))
     }
 
-    /// A number below `n`, which is above zero. A value's probability is off by at most `n` / 2⁶⁴ of itself.
+    /// A number below `n`, which is above zero. A value's probability is off by at most `n` / 2⁶⁴
+    /// of itself.
     pub(crate) fn below(self, question: Question, packet: u64, n: u64) -> u64 {
         let product = u128::from(self.draw(question, packet)) * u128::from(n);
         u64::try_from(product >> 64).unwrap_or(0)

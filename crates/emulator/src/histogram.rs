@@ -7,7 +7,8 @@ const PART_BITS: u32 = 5;
 const PARTS: usize = 1 << PART_BITS;
 const PLACES: usize = (64 - PART_BITS as usize + 1) * PARTS;
 
-/// How often which duration was seen. Below 32 ns each has a place of its own; above, as many places to each power of two.
+/// How often which duration was seen. Below 32 ns each has a place of its own; above, as many
+/// places to each power of two.
 #[derive(Debug, Clone)]
 pub(crate) struct Histogram {
     counts: Box<[u64; PLACES]>,

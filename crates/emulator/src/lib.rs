@@ -1,5 +1,5 @@
-//! Links in real time: a command runs in a network namespace whose only way out leads through two [`link::Link`]s, one
-//! each way, driven here by a clock and two TUN devices.
+//! Links in real time: a command runs in a network namespace whose only way out leads through two
+//! [`link::Link`]s, one each way, driven here by a clock and two TUN devices.
 //!
 //! | decision | module |
 //! | --- | --- |

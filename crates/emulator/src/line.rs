@@ -1,7 +1,8 @@
-//! One direction, without a clock and without a device: a [`Link`], and what only an emulator needs behind it.
+//! One direction, without a clock and without a device: a [`Link`], and what only an emulator needs
+//! behind it.
 //!
-//! A packet that comes may be doubled; each goes through the link (buffer, line, delay, loss, marks, reordering); one that will
-//! arrive may have a bit turned.
+//! A packet that comes may be doubled; each goes through the link (buffer, line, delay, loss,
+//! marks, reordering); one that will arrive may have a bit turned.
 
 use std::collections::VecDeque;
 
@@ -22,11 +23,13 @@ pub struct LineConfig {
     pub duplicate: Probability,
     /// How likely a packet that arrives is to have one bit turned.
     pub corrupt: Probability,
-    /// The longest packet that passes, in bytes: a router's business, who drops longer ones before the link and says so.
+    /// The longest packet that passes, in bytes: a router's business, who drops longer ones before
+    /// the link and says so.
     pub path_mtu: Option<u32>,
 }
 
-/// What became of a packet that was offered, as far as it is known at once: CoDel decides when a packet leaves the queue.
+/// What became of a packet that was offered, as far as it is known at once: CoDel decides when a
+/// packet leaves the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fate {
     /// What the link did.
@@ -46,7 +49,8 @@ pub struct Delivery {
     pub bytes: Vec<u8>,
     /// When it should have come.
     pub due: Instant,
-    /// How many packets that were offered before it, and after the last one that left the link, were dropped.
+    /// How many packets that were offered before it, and after the last one that left the link,
+    /// were dropped.
     pub gap: u32,
     /// A router marked it.
     pub marked: bool,
@@ -85,7 +89,8 @@ pub struct Line {
     /// The number of the next packet.
     next: u64,
     gap: u32,
-    /// What was dropped after it was taken: the numbers of the packets, and how many dropped ones each stands for.
+    /// What was dropped after it was taken: the numbers of the packets, and how many dropped ones
+    /// each stands for.
     gaps: VecDeque<(u64, u32)>,
     extras: Extras,
     /// Buffers to be used again: nothing is allocated for a packet.
@@ -125,8 +130,8 @@ impl Line {
         self.offer_part(now, bytes, false)
     }
 
-    /// Offers a packet that may be part of a longer one, which is told when it is [delivered](Delivery::is_part): it changes
-    /// nothing about the packet's fate.
+    /// Offers a packet that may be part of a longer one, which is told when it is
+    /// [delivered](Delivery::is_part): it changes nothing about the packet's fate.
     pub fn offer_part(&mut self, now: Instant, bytes: &[u8], is_part: bool) -> Fate {
         let twice = self.duplicate.hits(self.draws.draw(Question::Duplicate, self.next));
         let mut fate = self.offer_one(now, bytes, is_part);
@@ -190,8 +195,9 @@ impl Line {
         self.link.next_delivery()
     }
 
-    /// The same for a driver that hands on together what belongs together: if the next packet is part of a longer one, when the
-    /// last of the parts is due that follow it directly, within `patience` of the first.
+    /// The same for a driver that hands on together what belongs together: if the next packet is
+    /// part of a longer one, when the last of the parts is due that follow it directly, within
+    /// `patience` of the first.
     pub fn next_handing_on(&self, patience: Duration) -> Option<Instant> {
         let next = self.next_delivery()?;
         let until = next + patience;

@@ -1,4 +1,5 @@
-//! The two ends: one TUN device in the caller's network namespace, one in a new namespace that has no other way out.
+//! The two ends: one TUN device in the caller's network namespace, one in a new namespace that has
+//! no other way out.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::OwnedFd;
@@ -13,7 +14,8 @@ use crate::settings::Settings;
 
 /// The devices of the caller's namespace.
 const OUTSIDE: &str = "tcpsf%d";
-/// How many packets may wait until they are read: 40 ms of a gigabit in full-sized packets, so that the system may look away.
+/// How many packets may wait until they are read: 40 ms of a gigabit in full-sized packets, so that
+/// the system may look away.
 const QUEUE_LEN: u32 = 4096;
 
 /// The addresses of the two ends.
@@ -63,8 +65,8 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// In the caller's namespace and a new one; with `own`, and when the caller has no privilege, in two new ones of the
-    /// caller's own.
+    /// In the caller's namespace and a new one; with `own`, and when the caller has no privilege,
+    /// in two new ones of the caller's own.
     pub(crate) fn new(settings: &Settings, own: bool) -> Result<Self, Error> {
         match Self::here(settings) {
             Err(error) if error.is_for_want_of_privilege() && own => Self::apart(settings),
@@ -127,7 +129,8 @@ fn device(name: &str, settings: &Settings) -> Result<End, Error> {
     let interface = tun.interface()?;
     interface.set_mtu(settings.mtu)?;
     interface.set_queue_len(QUEUE_LEN)?;
-    // Not a packet goes through the link that the two sides don't send. Without IPv6 there is none to begin with.
+    // Not a packet goes through the link that the two sides don't send. Without IPv6 there is none
+    // to begin with.
     optional(interface.set_no_link_local())?;
     interface.set_up()?;
     Ok(End { namespace: NetNamespace::current()?, tun, interface })
@@ -137,7 +140,8 @@ fn device(name: &str, settings: &Settings) -> Result<End, Error> {
 fn outside(settings: &Settings) -> Result<(End, Block, bool), Error> {
     let around = Block::of_this_namespace()?;
     if around.is_some() {
-        // The namespace was made for a command of ours: what comes from inside goes on, and the way back is there.
+        // The namespace was made for a command of ours: what comes from inside goes on, and the way
+        // back is there.
         NetNamespace::allow_forwarding()?;
     }
     let end = device(OUTSIDE, settings)?;

@@ -1,8 +1,10 @@
-//! What crosses devices that have offload: the kernel hands over up to 64 kB of a TCP stream at once, which become the
-//! packets that a wire would carry; and of those, what follows each other and is due together is handed on joined.
+//! What crosses devices that have offload: the kernel hands over up to 64 kB of a TCP stream at
+//! once, which become the packets that a wire would carry; and of those, what follows each other
+//! and is due together is handed on joined.
 //!
-//! Only what was cut here is joined. A packet that came alone leaves alone, so what a sender cut small stays as it was cut; and
-//! the checksums of what is joined are known to be good, for they were written here.
+//! Only what was cut here is joined. A packet that came alone leaves alone, so what a sender cut
+//! small stays as it was cut; and the checksums of what is joined are known to be good, for they
+//! were written here.
 
 use std::io::IoSlice;
 
@@ -11,7 +13,8 @@ use wire::gso::{self, Cutter, Joiner};
 
 use crate::line::Delivery;
 
-/// The packets of one write, so that the list of their places fits on the stack: 64 kB in full-sized segments are 45.
+/// The packets of one write, so that the list of their places fits on the stack: 64 kB in
+/// full-sized segments are 45.
 const MOST: usize = 61;
 
 /// Reads from devices.
@@ -31,8 +34,9 @@ impl Intake {
         Self { buffer: vec![0; most + 1], segment: Vec::new() }
     }
 
-    /// Reads once and shows each packet that it is, and whether it was cut from a longer one. Returns how many there were; zero
-    /// for what cannot be cut, `None` when there is nothing to read.
+    /// Reads once and shows each packet that it is, and whether it was cut from a longer one.
+    /// Returns how many there were; zero for what cannot be cut, `None` when there is nothing
+    /// to read.
     ///
     /// # Errors
     /// When the device is down or gone.
@@ -53,7 +57,8 @@ impl Intake {
     }
 }
 
-/// Shows the packets that one, behind its offload header, stands for, and returns how many there are. `segment` is room for them.
+/// Shows the packets that one, behind its offload header, stands for, and returns how many there
+/// are. `segment` is room for them.
 fn apart(read: &mut [u8], segment: &mut Vec<u8>, mut show: impl FnMut(&[u8], bool)) -> usize {
     let Some((header, packet)) = read.split_first_chunk_mut() else { return 0 };
     // The kernel was told that it is to cut itself what isn't TCP.
@@ -90,7 +95,8 @@ impl Outlet {
         &self.packets
     }
 
-    /// Takes a packet in that can be written together with those that are there, or when there are none; otherwise it comes back.
+    /// Takes a packet in that can be written together with those that are there, or when there are
+    /// none; otherwise it comes back.
     pub(crate) fn push(&mut self, delivery: Delivery) -> Result<(), Delivery> {
         if self.packets.is_empty() {
             self.joiner = if delivery.is_part { Joiner::new(&delivery.bytes) } else { None };
@@ -104,7 +110,8 @@ impl Outlet {
         Ok(())
     }
 
-    /// Writes what is there; `false` when the kernel does not take it. It stays there until it is taken out.
+    /// Writes what is there; `false` when the kernel does not take it. It stays there until it is
+    /// taken out.
     pub(crate) fn write(&mut self, tun: &Tun) -> bool {
         self.write_to(tun.offload(), |parts| tun.write_vectored(parts).unwrap_or(false))
     }
@@ -131,7 +138,8 @@ impl Outlet {
     }
 }
 
-/// Writes a packet as it is; `false` when the kernel does not take it, but drops it, as a host does with what it cannot make out.
+/// Writes a packet as it is; `false` when the kernel does not take it, but drops it, as a host does
+/// with what it cannot make out.
 pub(crate) fn write(tun: &Tun, packet: &[u8]) -> bool {
     alone(packet, tun.offload(), |parts| tun.write_vectored(parts).unwrap_or(false))
 }

@@ -1,4 +1,5 @@
-//! What a link asks of a packet, and what it does to it. A packet that makes no sense is one without data.
+//! What a link asks of a packet, and what it does to it. A packet that makes no sense is one
+//! without data.
 
 use std::net::IpAddr;
 
@@ -20,8 +21,8 @@ pub(crate) fn offered(packet: &[u8]) -> Offered {
 /// Its ports are where TCP's are.
 const UDP: u8 = 17;
 
-/// To which of so many flows a packet belongs: those of one pair of addresses and ports are together, and others may be with
-/// them. Parts of a packet go by addresses alone.
+/// To which of so many flows a packet belongs: those of one pair of addresses and ports are
+/// together, and others may be with them. Parts of a packet go by addresses alone.
 pub(crate) fn flow(packet: &[u8], flows: u64) -> u64 {
     let Ok(view) = ip::View::new(packet) else { return 0 };
     let has_ports = [ip::TCP, UDP].contains(&view.protocol()) && !view.is_fragment();
@@ -45,8 +46,9 @@ fn carries_data(packet: &ip::View<'_>) -> bool {
         && tcp::View::new(packet.payload()).is_ok_and(|segment| !segment.payload().is_empty())
 }
 
-/// Whether a packet is too long for a link that carries `mtu` bytes. Then `message` is the packet that tells its source, in
-/// the name of a router with the addresses `router`; empty if nothing may be said.
+/// Whether a packet is too long for a link that carries `mtu` bytes. Then `message` is the packet
+/// that tells its source, in the name of a router with the addresses `router`; empty if nothing may
+/// be said.
 ///
 /// Unlike RFC 791 §3.2, an IPv4 packet that may be cut passes whole.
 pub(crate) fn too_big(packet: &[u8], mtu: u32, router: &[IpAddr], message: &mut Vec<u8>) -> bool {

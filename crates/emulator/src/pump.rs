@@ -1,5 +1,5 @@
-//! Both directions driven by a clock: packets read from one device, offered to a line, and written to the other when
-//! they are due.
+//! Both directions driven by a clock: packets read from one device, offered to a line, and written
+//! to the other when they are due.
 
 use std::io;
 use std::net::IpAddr;
@@ -19,8 +19,8 @@ use crate::trace::{Trace, Way};
 /// After how many packets from one device the other has its turn, and what is due is written.
 const BATCH: usize = 32;
 
-/// How long parts of one packet wait for each other, so that on a fast line not each of them costs a wake-up: what network cards
-/// do by default, within a factor of two or three.
+/// How long parts of one packet wait for each other, so that on a fast line not each of them costs
+/// a wake-up: what network cards do by default, within a factor of two or three.
 const PATIENCE: Duration = Duration::from_micros(50);
 
 /// Both directions at work.
@@ -122,7 +122,8 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    /// Waits until there is something to do, or one of `others` is ready, or it is `until`; returns which of them are.
+    /// Waits until there is something to do, or one of `others` is ready, or it is `until`; returns
+    /// which of them are.
     pub(crate) fn wait(
         &mut self,
         others: [Option<&dyn AsFd>; 3],

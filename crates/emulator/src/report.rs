@@ -74,9 +74,11 @@ pub struct LineReport {
     pub reordered_packets: u64,
     /// What was too long for the path, and never offered.
     pub too_big_packets: u64,
-    /// Of what was delivered: what the kernel at the other end did not take, such as packets whose version was turned.
+    /// Of what was delivered: what the kernel at the other end did not take, such as packets whose
+    /// version was turned.
     pub refused_packets: u64,
-    /// What was sent and never came to the link, because the emulator was too slow to read it. Zero, or don't trust the run.
+    /// What was sent and never came to the link, because the emulator was too slow to read it.
+    /// Zero, or don't trust the run.
     pub missed_packets: u64,
     /// Share of the time in which the line was sending, 0 to 1.
     pub utilisation: f64,
@@ -88,7 +90,8 @@ pub struct LineReport {
     pub max_queue_packets: u64,
     /// The same in bytes.
     pub max_queue_bytes: u64,
-    /// By how much packets were handed on too late, counted from when they were read: the median. Absent without packets.
+    /// By how much packets were handed on too late, counted from when they were read: the median.
+    /// Absent without packets.
     pub timing_error_median_s: Option<f64>,
     /// The 99th percentile.
     pub timing_error_p99_s: Option<f64>,

@@ -62,8 +62,8 @@ impl EmulationError {
 }
 
 impl EmulationError {
-    /// The exit status that shells, `env` and `timeout` give: 127 when there is no such command and 126 when it cannot be
-    /// run; `None` when something else went wrong.
+    /// The exit status that shells, `env` and `timeout` give: 127 when there is no such command and
+    /// 126 when it cannot be run; `None` when something else went wrong.
     pub fn exit_status(&self) -> Option<i32> {
         match self {
             Self::Command(error) if error.source().kind() == io::ErrorKind::NotFound => Some(127),
@@ -83,8 +83,9 @@ const LINGER: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Emulation {
-    /// Makes both ends: one in the network namespace of the calling thread, one in a new namespace. Without the privilege
-    /// for it and with `own`, both in namespaces of the user's own: then only what runs there can be reached.
+    /// Makes both ends: one in the network namespace of the calling thread, one in a new namespace.
+    /// Without the privilege for it and with `own`, both in namespaces of the user's own: then
+    /// only what runs there can be reached.
     ///
     /// # Errors
     /// When there are no TUN devices, no privilege or no free addresses.
@@ -98,11 +99,12 @@ impl Emulation {
         &self.network.ends
     }
 
-    /// Runs a command behind the link until it ends; then what is on its way arrives. Signals that ask this process to end
-    /// go to the command instead.
+    /// Runs a command behind the link until it ends; then what is on its way arrives. Signals that
+    /// ask this process to end go to the command instead.
     ///
     /// # Errors
-    /// When the command does not start; when the capture cannot be written, which is noticed before or told at the end.
+    /// When the command does not start; when the capture cannot be written, which is noticed before
+    /// or told at the end.
     pub fn run(self, job: &Job) -> Result<Report, EmulationError> {
         let clock = Clock::start();
         let trace = self.trace(job.capture.as_ref(), clock)?;
@@ -118,7 +120,8 @@ impl Emulation {
         let mut outside = outside.transpose()?;
         let mut command = Program::foreground(&job.command, &place(&network.inside))
             .map_err(EmulationError::Command)?;
-        // Only now: what is started may inherit it. In real time a thread that never sleeps would leave no time to others.
+        // Only now: what is started may inherit it. In real time a thread that never sleeps would
+        // leave no time to others.
         let _first =
             if self.settings.spin.is_zero() { Priority::real_time() } else { Priority::highest() };
         let mut outside_exit_status = None;

@@ -1,7 +1,8 @@
-//! What a user asks for: quantities as people write them, by the names of the command line's options.
+//! What a user asks for: quantities as people write them, by the names of the command line's
+//! options.
 //!
-//! Each direction has all of them; what stands under `both` holds for a direction that does not say otherwise. An error
-//! names the option as it was written.
+//! Each direction has all of them; what stands under `both` holds for a direction that does not say
+//! otherwise. An error names the option as it was written.
 
 use link::{
     Balanced, Buffer, Burst, CoDel, ConfigError, Discipline, Linear, LinkConfig, LossModel,
@@ -26,7 +27,8 @@ pub struct Settings {
     pub seed: u64,
     /// How long before a packet is due the emulator stays awake for it.
     pub spin: Duration,
-    /// Whether the kernel may hand over, and take, up to 64 kB of a TCP stream at once. On the link all are packets.
+    /// Whether the kernel may hand over, and take, up to 64 kB of a TCP stream at once. On the
+    /// link all are packets.
     pub offload: bool,
 }
 
@@ -96,7 +98,8 @@ const NONE: &str = "none";
 
 /// The longest delay of a packet: beyond it, a test in real time is a mistake in the unit.
 const MOST_DELAY: Duration = Duration::from_secs(600);
-/// The longest time to stay awake before a packet is due. More than this keeps a core busy all the time.
+/// The longest time to stay awake before a packet is due. More than this keeps a core busy all the
+/// time.
 const MOST_SPIN: Duration = Duration::from_secs(1);
 
 impl Settings {
@@ -107,8 +110,9 @@ impl Settings {
     /// What a TUN device takes.
     pub const MOST_MTU: u32 = 65_535;
 
-    /// Reads them from JSON: `both`, `up` and `down`, each with options by their names without dashes and values as
-    /// text; `mtu` and `seed`, numbers; `spin`, text; `offload`, which is true by default.
+    /// Reads them from JSON: `both`, `up` and `down`, each with options by their names without
+    /// dashes and values as text; `mtu` and `seed`, numbers; `spin`, text; `offload`, which is
+    /// true by default.
     ///
     /// # Errors
     /// When an option is unknown or its value makes no sense.
@@ -232,7 +236,8 @@ impl Direction<'_> {
         self.value(name).map(|value| read(&value)).transpose()
     }
 
-    /// A direction with a discipline of its own has nothing of what stands under `both`, whichever that is.
+    /// A direction with a discipline of its own has nothing of what stands under `both`, whichever
+    /// that is.
     fn discipline(&self) -> Result<Discipline, SettingsError> {
         let Some((kind, value)) =
             self.only_one(&DISCIPLINES, "one of them decides what the queue drops")?
@@ -274,7 +279,8 @@ impl Direction<'_> {
         }
     }
 
-    /// A direction with a loss of its own has nothing of what stands under `both`, whichever kind that is.
+    /// A direction with a loss of its own has nothing of what stands under `both`, whichever kind
+    /// that is.
     fn loss(&self) -> Result<LossModel, SettingsError> {
         let hint = "a direction has one kind of loss; run one link inside another for two";
         let Some((kind, value)) = self.only_one(&LOSSES, hint)? else { return Ok(LossModel::None) };
@@ -375,8 +381,8 @@ impl Value {
         buffer.map_err(|e| self.refused(e))
     }
 
-    /// `30kB,90kB` or `5packets,15packets`, and the probability at the second, by default 0.1 (Floyd's recommendation of
-    /// 1997). The weight is the paper's, §VI.
+    /// `30kB,90kB` or `5packets,15packets`, and the probability at the second, by default 0.1
+    /// (Floyd's recommendation of 1997). The weight is the paper's, §VI.
     fn red(&self) -> Result<Red, SettingsError> {
         const WEIGHT: f64 = 0.002;
         let wanted =

@@ -1,5 +1,6 @@
-//! Commands behind links, for real: the kernel's own TCP, addresses, processes and signals. Needs root and
-//! `/dev/net/tun`. Each test has a network of its own; nothing is asserted about absolute times but lower bounds.
+//! Commands behind links, for real: the kernel's own TCP, addresses, processes and signals. Needs
+//! root and `/dev/net/tun`. Each test has a network of its own; nothing is asserted about absolute
+//! times but lower bounds.
 #![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
 
 mod common;
@@ -61,7 +62,8 @@ fn a_mask_drops_just_those_data_segments() {
     std::fs::remove_file(file).unwrap();
 }
 
-/// What the kernel hands over and takes is longer; what is on the link, in its statistics and in the file is not.
+/// What the kernel hands over and takes is longer; what is on the link, in its statistics and in
+/// the file is not.
 #[test]
 fn offload_shows_nowhere_but_at_the_devices() {
     let file = scratch("offload.pcapng");
@@ -337,7 +339,8 @@ fn links_run_inside_each_other() {
     }
 }
 
-/// What one link hands on joined, the kernel between them hands to the next as it is, or refuses if its segments are too long.
+/// What one link hands on joined, the kernel between them hands to the next as it is, or refuses if
+/// its segments are too long.
 #[test]
 fn what_is_joined_goes_through_a_second_link() {
     let me = example("link").display().to_string();
@@ -387,7 +390,8 @@ fn without_privilege_both_ends_are_ones_own() {
         copy.display().to_string()
     });
     let [me, traffic] = &copies;
-    // Who may open the device is not the same on all machines, so there is another one with this mode in its place.
+    // Who may open the device is not the same on all machines, so there is another one with this
+    // mode in its place.
     let script = r#"mount -t tmpfs none "$1" && mknod -m "$2" "$1/tun" c 10 200 && mount --bind "$1/tun" /dev/net/tun &&
         shift 2 && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@""#;
     let nobody = |mode: &str, words: &[&str]| {

@@ -1,7 +1,8 @@
 //! A TUN device with the host's addresses behind it.
 //!
-//! The kernel's end of the device has an address of a range that nothing else uses: 100.127.0.0/16 of the shared address
-//! space (RFC 6598), of which `tcpsf link` leaves this part free, and `fd74:6370:7366:1::/64` (RFC 4193).
+//! The kernel's end of the device has an address of a range that nothing else uses: 100.127.0.0/16
+//! of the shared address space (RFC 6598), of which `tcpsf link` leaves this part free, and
+//! `fd74:6370:7366:1::/64` (RFC 4193).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,12 +12,13 @@ use tun::{Block, Error, Interface, NetNamespace, Offload, Prefix, Route, Tun, ip
 /// What packets wait in on their way to us, as many as a batch of connections may send at once.
 const QUEUE: u32 = 10_000;
 
-/// Makes a device in the calling thread's network namespace. Behind it are `addresses`, or without any a free pair of one
-/// of each IP; in the namespace of a link they are of the link's own block, so that the other side has a route to them. Returns the device and the addresses.
+/// Makes a device in the calling thread's network namespace. Behind it are `addresses`, or without
+/// any a free pair of one of each IP; in the namespace of a link they are of the link's own block,
+/// so that the other side has a route to them. Returns the device and the addresses.
 ///
 /// # Errors
-/// If TUN devices or privileges are missing, or if an address is unusable: it belongs to this machine or its router,
-/// is in use elsewhere, or is no unicast address of a host.
+/// If TUN devices or privileges are missing, or if an address is unusable: it belongs to this
+/// machine or its router, is in use elsewhere, or is no unicast address of a host.
 pub fn attach(addresses: &[IpAddr], mtu: u16, offload: bool) -> Result<(Tun, Vec<IpAddr>), Error> {
     let machine = Machine::look()?;
     for (number, &address) in addresses.iter().enumerate() {
@@ -55,8 +57,9 @@ fn device(mtu: u16, offload: bool) -> Result<(Tun, Interface), Error> {
     Ok((tun, interface))
 }
 
-/// Sends packets for `wanted` through the device and gives the kernel's end its addresses. The route to an address is
-/// the claim to it: of two hosts that start at once, one gets it. Returns the addresses that were claimed.
+/// Sends packets for `wanted` through the device and gives the kernel's end its addresses. The
+/// route to an address is the claim to it: of two hosts that start at once, one gets it. Returns
+/// the addresses that were claimed.
 fn give(
     interface: &Interface,
     kernel: [IpAddr; 2],
@@ -87,8 +90,8 @@ fn give(
     Ok(claimed)
 }
 
-/// The addresses that a host may take when none is asked for, IPv4 and IPv6: inside a link those that the outside has a
-/// route for, elsewhere those of the range.
+/// The addresses that a host may take when none is asked for, IPv4 and IPv6: inside a link those
+/// that the outside has a route for, elsewhere those of the range.
 fn free_pairs(around: Option<Block>) -> impl Iterator<Item = [IpAddr; 2]> {
     let in_link = around
         .into_iter()
@@ -145,7 +148,8 @@ impl Machine {
 /// Refuses addresses that are never those of a single host on a network.
 fn of_one_host(address: IpAddr) -> Result<(), &'static str> {
     let broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
-    // RFC 1122 §3.2.1.3: 0.0.0.0/8 is this network. RFC 4291 §2.5.6: an address of fe80::/10 needs an interface beside it.
+    // RFC 1122 §3.2.1.3: 0.0.0.0/8 is this network. RFC 4291 §2.5.6: an address of fe80::/10 needs
+    // an interface beside it.
     let (this_network, on_link) = match address {
         IpAddr::V4(four) => (four.octets()[0] == 0, false),
         IpAddr::V6(six) => (six.is_unspecified(), six.is_unicast_link_local()),

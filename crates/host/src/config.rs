@@ -21,7 +21,8 @@ pub struct StackConfig {
     pub senders: Senders,
     /// How much of everything.
     pub limits: Limits,
-    /// Whether packets go to a device that completes checksums and cuts what is longer than the MTU.
+    /// Whether packets go to a device that completes checksums and cuts what is longer than the
+    /// MTU.
     pub offload: bool,
 }
 
@@ -29,12 +30,15 @@ impl StackConfig {
     /// A stack for these addresses with the customary values, and one classic sender.
     pub fn new(addresses: Vec<IpAddr>) -> Self {
         let tcp = Config {
-            // What Linux has: long enough for a path, and a busy server keeps fewer closed connections.
+            // What Linux has: long enough for a path, and a busy server keeps fewer closed
+            // connections.
             msl: Duration::from_secs(30),
             receive_buffer: 1 << 18,
-            // RFC 9293 §3.8.3 lets the user choose. A peer that takes nothing for so long has no use for it any more. There is
-            // no limit for FIN-WAIT-2: whoever has closed may still read (RFC 9293 §3.6), and a peer that has lost a few
-            // segments in a row may well be silent for minutes. Nobody for good: see `Limits::idle`.
+            // RFC 9293 §3.8.3 lets the user choose. A peer that takes nothing for so long has no
+            // use for it any more. There is no limit for FIN-WAIT-2: whoever has closed
+            // may still read (RFC 9293 §3.6), and a peer that has lost a few
+            // segments in a row may well be silent for minutes. Nobody for good: see
+            // `Limits::idle`.
             patience: Patience {
                 user_timeout: Some(Duration::from_secs(120)),
                 ..Patience::ENDLESS
@@ -110,36 +114,41 @@ pub struct Limits {
     pub time_wait: usize,
     /// Bytes of memory for the buffers and queues of all connections together.
     pub buffered_bytes: usize,
-    /// How long a connection may go without a segment that only the peer could have sent, and without data to the peer.
+    /// How long a connection may go without a segment that only the peer could have sent, and
+    /// without data to the peer.
     pub idle: Duration,
     /// How long a connection may last.
     pub lifetime: Duration,
-    /// How far ahead a connection can be of having to make room for others: see [`SLOW`](Self::SLOW).
+    /// How far ahead a connection can be of having to make room for others: see
+    /// [`SLOW`](Self::SLOW).
     pub evict_after: Duration,
-    /// Resets, and answers to pings, each second: between half of these and all, drawn anew each time. Strangers share them.
+    /// Resets, and answers to pings, each second: between half of these and all, drawn anew each
+    /// time. Strangers share them.
     pub replies_per_second: u32,
 }
 
 impl Limits {
-    /// In bytes a second: a connection that moves fewer, in both directions together, makes room for others when the
-    /// buffers are short. A new connection has [`evict_after`](Self::evict_after) before that, and each byte that the peer
-    /// acknowledges or that arrives in order adds the time that it takes at this rate, up to `evict_after` from then. When
-    /// there are as many connections as are allowed, the one with the least time left of some makes room, as soon as it
-    /// has used [`GRACE`](Self::GRACE) of it.
+    /// In bytes a second: a connection that moves fewer, in both directions together, makes room
+    /// for others when the buffers are short. A new connection has
+    /// [`evict_after`](Self::evict_after) before that, and each byte that the peer acknowledges
+    /// or that arrives in order adds the time that it takes at this rate, up to `evict_after` from
+    /// then. When there are as many connections as are allowed, the one with the least time
+    /// left of some makes room, as soon as it has used [`GRACE`](Self::GRACE) of it.
     pub const SLOW: u64 = 512;
 
-    /// How long a connection may move nothing before it makes room in a full table of connections: a handshake and a request
-    /// over a long path.
+    /// How long a connection may move nothing before it makes room in a full table of connections:
+    /// a handshake and a request over a long path.
     pub const GRACE: Duration = Duration::from_secs(1);
 
     /// The most that is kept for each connection and direction.
     const RESERVE: usize = 4 << 10;
 
-    /// A connection may use this part of the shared memory that is free. So the memory is never used up, and a newcomer
-    /// may use as much as those who came first.
+    /// A connection may use this part of the shared memory that is free. So the memory is never
+    /// used up, and a newcomer may use as much as those who came first.
     const PART: usize = 8;
 
-    /// The default limits for this number of connections. The buffers include the reserve of each connection.
+    /// The default limits for this number of connections. The buffers include the reserve of each
+    /// connection.
     pub fn of_connections(connections: usize) -> Self {
         let customary = Self::default();
         let buffered_bytes =
@@ -147,8 +156,8 @@ impl Limits {
         Self { connections, buffered_bytes, ..customary }
     }
 
-    /// The bytes that a connection may hold in each direction, whatever the others hold: half of the buffers are kept for
-    /// that, or less.
+    /// The bytes that a connection may hold in each direction, whatever the others hold: half of
+    /// the buffers are kept for that, or less.
     pub fn reserve(&self) -> usize {
         (self.buffered_bytes / 4 / self.connections.max(1)).min(Self::RESERVE)
     }
@@ -158,19 +167,20 @@ impl Limits {
         self.buffered_bytes.saturating_sub(2 * self.reserve() * self.connections)
     }
 
-    /// The bytes that a connection may hold in one direction while all connections together use `used` bytes.
+    /// The bytes that a connection may hold in one direction while all connections together use
+    /// `used` bytes.
     pub(crate) fn share(&self, used: usize) -> usize {
         (self.shared().saturating_sub(used) / Self::PART).max(self.reserve())
     }
 
-    /// Whether memory is so scarce that a connection may hold only its reserve and as many bytes as its peer has
-    /// acknowledged. All connections together use `used` bytes.
+    /// Whether memory is so scarce that a connection may hold only its reserve and as many bytes as
+    /// its peer has acknowledged. All connections together use `used` bytes.
     pub(crate) fn is_tight(&self, used: usize) -> bool {
         used > self.shared() / 4
     }
 
-    /// Whether memory is so scarce that data out of order is discarded and slow connections are evicted. All connections
-    /// together use `used` bytes.
+    /// Whether memory is so scarce that data out of order is discarded and slow connections are
+    /// evicted. All connections together use `used` bytes.
     pub(crate) fn is_short(&self, used: usize) -> bool {
         used > self.shared() / 4 * 3
     }

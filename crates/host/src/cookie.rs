@@ -1,7 +1,8 @@
 //! SYN cookies (RFC 4987 §3.6): a handshake that is remembered by the peer.
 //!
-//! Past its limit of half-open connections a host keeps nothing of a SYN. Its answer's sequence number says what it
-//! must know when the acknowledgment comes back, and is sealed, so that nobody can make one up:
+//! Past its limit of half-open connections a host keeps nothing of a SYN. Its answer's sequence
+//! number says what it must know when the acknowledgment comes back, and is sealed, so that nobody
+//! can make one up:
 //!
 //! | bits | what |
 //! | --- | --- |
@@ -9,8 +10,8 @@
 //! | 26–24 | the peer's MSS, as a place in a table |
 //! | 23–0 | a keyed hash over both ends, the peer's sequence number, the minute and the MSS |
 //!
-//! With timestamps the lowest bits of ours, which the peer echoes, hold window scale, SACK and ECN, as Linux does it.
-//! Without them there is neither.
+//! With timestamps the lowest bits of ours, which the peer echoes, hold window scale, SACK and ECN,
+//! as Linux does it. Without them there is neither.
 
 use policy::Feedback;
 use tcp::{Config, Negotiated};
@@ -26,8 +27,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// In minutes.
 const OLDEST: u32 = 1;
 
-/// What a peer's MSS is rounded down to: the least there is to be had, the defaults of RFC 9293 §3.7.1, and what
-/// Ethernet leaves with and without tunnels, by either IP.
+/// What a peer's MSS is rounded down to: the least there is to be had, the defaults of RFC 9293
+/// §3.7.1, and what Ethernet leaves with and without tunnels, by either IP.
 const SIZES: [u16; 8] = [64, 536, 1220, 1340, 1400, 1440, 1460, 8940];
 
 /// The bits of the timestamp that are lent to the options.
@@ -37,8 +38,8 @@ const ECN: u32 = 1 << 5;
 /// No window scale: above the largest, 14.
 const NO_SCALE: u32 = 15;
 
-/// The cookie for a SYN: the initial sequence number of its answer. `None` when the peer's MSS is below all that a
-/// cookie can say.
+/// The cookie for a SYN: the initial sequence number of its answer. `None` when the peer's MSS is
+/// below all that a cookie can say.
 pub(crate) fn make(secret: &Secret, tuple: &Tuple, syn: &Segment, now: Instant) -> Option<SeqNum> {
     // RFC 9293 §3.7.1: without the option the peer takes 536 bytes.
     let mss = syn.options.mss.unwrap_or(Mss::DEFAULT_IPV4).get();
@@ -48,9 +49,10 @@ pub(crate) fn make(secret: &Secret, tuple: &Tuple, syn: &Segment, now: Instant) 
     Some(SeqNum::new(low_bits(minute) << 27 | index << 24 | seal))
 }
 
-/// Our timestamp on the answer to a SYN: the clock, with what was settled in its lowest bits, and whether windows are
-/// scaled. It never lies ahead of
-/// the clock, for what follows must not seem older (RFC 7323 §5). `None` while the clock has run for too short a time.
+/// Our timestamp on the answer to a SYN: the clock, with what was settled in its lowest bits, and
+/// whether windows are scaled. It never lies ahead of
+/// the clock, for what follows must not seem older (RFC 7323 §5). `None` while the clock has run
+/// for too short a time.
 pub(crate) fn stamp(clock: u32, settled: &Negotiated, scales: bool) -> Option<u32> {
     let scale = if scales { u32::from(settled.send_scale.shift()) } else { NO_SCALE };
     let bits = scale
@@ -60,7 +62,8 @@ pub(crate) fn stamp(clock: u32, settled: &Negotiated, scales: bool) -> Option<u3
     if stamp <= clock { Some(stamp) } else { stamp.checked_sub(1 << OPTION_BITS) }
 }
 
-/// What was settled in the handshake that this segment ends; `None` if it answers no cookie of the last minute or two.
+/// What was settled in the handshake that this segment ends; `None` if it answers no cookie of the
+/// last minute or two.
 pub(crate) fn settled(
     secret: &Secret,
     tuple: &Tuple,
@@ -113,7 +116,8 @@ pub(crate) fn settled(
     })
 }
 
-/// Whether what this segment acknowledges could be a cookie that is still good, as far as its age says.
+/// Whether what this segment acknowledges could be a cookie that is still good, as far as its age
+/// says.
 pub(crate) fn is_conceivable(segment: &Segment, now: Instant) -> bool {
     segment.ack.is_some_and(|ack| age((ack - 1).value(), minute(now)) <= OLDEST)
 }

@@ -22,8 +22,9 @@ const BATCH: usize = 64;
 /// The longest packet, and the header before it.
 const MOST_BYTES: usize = 65_535 + Tun::HEADER_LEN;
 
-/// Drives a [`Stack`] and its user on a device. Times are nanoseconds since 1970, by a clock that nobody sets while it
-/// runs: so dates can be told, and timestamps go on where they were before a restart.
+/// Drives a [`Stack`] and its user on a device. Times are nanoseconds since 1970, by a clock that
+/// nobody sets while it runs: so dates can be told, and timestamps go on where they were before a
+/// restart.
 #[derive(Debug)]
 pub struct Driver<S> {
     tun: Tun,
@@ -40,13 +41,15 @@ pub struct Driver<S> {
     ebb: Ebb,
 }
 
-/// Decides when freed memory is returned to the operating system: when most of what was in buffers has been released. The
-/// allocator does not return free memory that lies between blocks in use; after 16 384 connections it returned none.
+/// Decides when freed memory is returned to the operating system: when most of what was in buffers
+/// has been released. The allocator does not return free memory that lies between blocks in use;
+/// after 16 384 connections it returned none.
 #[derive(Debug)]
 struct Ebb {
     /// The largest number of bytes in buffers since memory was last returned.
     most: usize,
-    /// The time at which the buffers fell below a quarter of `most`; [`Instant::NEVER`] while they hold more.
+    /// The time at which the buffers fell below a quarter of `most`; [`Instant::NEVER`] while they
+    /// hold more.
     low_since: Instant,
 }
 
@@ -66,7 +69,8 @@ struct Capture {
 }
 
 impl<S: Service> Driver<S> {
-    /// Drives a stack with this configuration. Whether packets are cut by the device is the device's to say.
+    /// Drives a stack with this configuration. Whether packets are cut by the device is the
+    /// device's to say.
     ///
     /// # Errors
     /// When the system has no random numbers.
@@ -96,8 +100,9 @@ impl<S: Service> Driver<S> {
         })
     }
 
-    /// Writes all packets from now on to a pcapng file, of each the first `snap_len` bytes. When that fails later on, the
-    /// capture stops and serving goes on: [`take_capture_error`](Self::take_capture_error) tells why.
+    /// Writes all packets from now on to a pcapng file, of each the first `snap_len` bytes. When
+    /// that fails later on, the capture stops and serving goes on:
+    /// [`take_capture_error`](Self::take_capture_error) tells why.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -133,8 +138,9 @@ impl<S: Service> Driver<S> {
         self.capture.error.take()
     }
 
-    /// Serves every packet before it looks at the next, and has the user read before it is acknowledged, as the simulator
-    /// does; otherwise a batch of packets is taken in first. Slower, and the same packets whatever else the machine does.
+    /// Serves every packet before it looks at the next, and has the user read before it is
+    /// acknowledged, as the simulator does; otherwise a batch of packets is taken in first.
+    /// Slower, and the same packets whatever else the machine does.
     pub fn keep_in_step(&mut self) {
         self.in_step = true;
     }
@@ -166,7 +172,8 @@ impl<S: Service> Driver<S> {
         }
     }
 
-    /// Takes in packets, a bounded number, and does what follows from them. Returns whether there may be more.
+    /// Takes in packets, a bounded number, and does what follows from them. Returns whether there
+    /// may be more.
     fn work(&mut self) -> Result<bool, Error> {
         let mut count = 0;
         let mut now = self.now();
@@ -194,7 +201,8 @@ impl<S: Service> Driver<S> {
         Ok(count == BATCH)
     }
 
-    /// Sends what there is to send and tells the service what there is to tell, until there is neither.
+    /// Sends what there is to send and tells the service what there is to tell, until there is
+    /// neither.
     fn serve(&mut self, now: Instant) -> Result<(), Error> {
         // First what there is to tell: an answer takes the acknowledgment along.
         while let Some(event) = self.stack.poll_event() {
@@ -270,8 +278,8 @@ impl<S: Service> Driver<S> {
         Ok(count > 0 || self.clock.now() >= until)
     }
 
-    /// Takes no new connections in, and has those that are open finish. [`run`](Self::run) then ends when there are none
-    /// left.
+    /// Takes no new connections in, and has those that are open finish. [`run`](Self::run) then
+    /// ends when there are none left.
     pub fn stop(&mut self) {
         let now = self.now();
         self.stopping = true;
@@ -375,7 +383,8 @@ mod tests {
     #[test]
     fn memory_is_given_back_once_when_the_buffers_have_been_low_for_a_second() {
         let mut ebb = Ebb { most: 0, low_since: Instant::NEVER };
-        // MiB in buffers, each half a second: low again and again, low for good, full and low again, and never much.
+        // MiB in buffers, each half a second: low again and again, low for good, full and low
+        // again, and never much.
         let course = [0, 100, 20, 100, 20, 20, 20, 20, 0, 0, 0, 40, 5, 5, 5, 5, 15, 0, 0, 0, 0];
         let times: Vec<usize> = (0..course.len())
             .filter(|&at| {

@@ -1,5 +1,5 @@
-//! HTTP/1.1 (RFC 9110, RFC 9112) as far as it takes to serve files: GET and HEAD, persistent connections, pipelining,
-//! ranges, conditions.
+//! HTTP/1.1 (RFC 9110, RFC 9112) as far as it takes to serve files: GET and HEAD, persistent
+//! connections, pipelining, ranges, conditions.
 //!
 //! | module | holds |
 //! | --- | --- |

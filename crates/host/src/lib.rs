@@ -1,7 +1,7 @@
 //! Many TCP connections over packets: the `tcp` crate as a host.
 //!
-//! [`Stack`] is sans-IO like the connections in it: packets in, packets out, time as an argument. It knows whose a
-//! packet is, takes new connections in, and keeps all of them within bounds.
+//! [`Stack`] is sans-IO like the connections in it: packets in, packets out, time as an argument.
+//! It knows whose a packet is, takes new connections in, and keeps all of them within bounds.
 //!
 //! | module | holds |
 //! | --- | --- |

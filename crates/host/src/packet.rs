@@ -8,14 +8,15 @@ use wire::{Checksum, Header, Segment, SeqNum, icmp, ip, tcp};
 
 use crate::tuple::Tuple;
 
-/// No path over IPv4 is believed to carry less, in bytes: what Linux keeps to. RFC 791 allows 68, which nobody has and
-/// everybody can forge; it would make a segment of every 28 bytes.
+/// No path over IPv4 is believed to carry less, in bytes: what Linux keeps to. RFC 791 allows 68,
+/// which nobody has and everybody can forge; it would make a segment of every 28 bytes.
 const LEAST_PATH_V4: u32 = 552;
 
 /// A packet that is to be sent.
 #[derive(Debug, Clone, Default)]
 pub struct Outgoing {
-    /// Room for what stands before a packet on its way to a device that is asked to do something, and the packet.
+    /// Room for what stands before a packet on its way to a device that is asked to do something,
+    /// and the packet.
     frame: Vec<u8>,
     /// What the device is to do about it; nothing unless the stack was told that it can.
     pub offload: Offload,
@@ -89,8 +90,8 @@ pub(crate) enum Ignored {
     Unknown,
 }
 
-/// Looks at a packet. `verify` says whether the segment's checksum is to be looked at: it is not there yet in what the
-/// kernel leaves to be done by hardware.
+/// Looks at a packet. `verify` says whether the segment's checksum is to be looked at: it is not
+/// there yet in what the kernel leaves to be done by hardware.
 pub(crate) fn read(bytes: &[u8], verify: bool) -> Result<Arrived<'_>, Ignored> {
     let ip = ip::View::new(bytes).map_err(|_| Ignored::Damaged)?;
     if !ip.checksum_is_good() {
@@ -141,7 +142,8 @@ fn read_icmp(ip: ip::View<'_>) -> Result<Arrived<'_>, Ignored> {
                 // RFC 1191 §5: a router of old says 0; and what every host takes is 576.
                 ip::Version::V4 if mtu == 0 => (576, 40),
                 ip::Version::V4 => (mtu.max(LEAST_PATH_V4), 40),
-                // RFC 8201 §4: no path carries less than RFC 8200 §5 asks of every link, so this is none that tells the truth.
+                // RFC 8201 §4: no path carries less than RFC 8200 §5 asks of every link, so this is
+                // none that tells the truth.
                 ip::Version::V6 if mtu < 1280 => return Err(Ignored::Damaged),
                 ip::Version::V6 => (mtu, 60),
             };
@@ -156,8 +158,8 @@ fn read_icmp(ip: ip::View<'_>) -> Result<Arrived<'_>, Ignored> {
     Ok(Arrived::Report(tuple, quoted.seq, report))
 }
 
-/// Writes a segment to the peer of `tuple` into `out`, in place of what that holds. With `offload`, its checksum is left
-/// to the device. `None` for what cannot be written.
+/// Writes a segment to the peer of `tuple` into `out`, in place of what that holds. With `offload`,
+/// its checksum is left to the device. `None` for what cannot be written.
 pub(crate) fn write(
     tuple: &Tuple,
     segment: &Segment,
@@ -180,8 +182,9 @@ pub(crate) fn write(
     Some(())
 }
 
-/// Makes the packet in `out`, written by [`write`](self::write) with `offload`, one that is to be cut into segments of
-/// `size`: `segment` stands for all of them, and their payload has been appended.
+/// Makes the packet in `out`, written by [`write`](self::write) with `offload`, one that is to be
+/// cut into segments of `size`: `segment` stands for all of them, and their payload has been
+/// appended.
 pub(crate) fn lengthen(
     tuple: &Tuple,
     segment: &Segment,

@@ -1,12 +1,14 @@
-//! A TCP proxy: a peer's connection ends here and goes on, byte by byte, over one of the kernel's to an upstream. What
-//! operators of satellite links call a performance-enhancing proxy (RFC 3135): our sender serves whoever is behind the
-//! lossy part of the path.
+//! A TCP proxy: a peer's connection ends here and goes on, byte by byte, over one of the kernel's
+//! to an upstream. What operators of satellite links call a performance-enhancing proxy (RFC 3135):
+//! our sender serves whoever is behind the lossy part of the path.
 //!
-//! Nothing is kept in between. What the peer sends stays in its connection's buffer until the kernel takes it, and the
-//! kernel's socket is read only as far as the peer's connection has room; so each side slows the other down.
+//! Nothing is kept in between. What the peer sends stays in its connection's buffer until the
+//! kernel takes it, and the kernel's socket is read only as far as the peer's connection has room;
+//! so each side slows the other down.
 //!
-//! All sockets stand behind one epoll descriptor, each from its beginning to its end. They are edge-triggered: what the kernel
-//! said is noted, and is true until a call says otherwise, so that nothing is asked again with every wait.
+//! All sockets stand behind one epoll descriptor, each from its beginning to its end. They are
+//! edge-triggered: what the kernel said is noted, and is true until a call says otherwise, so that
+//! nothing is asked again with every wait.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
@@ -94,7 +96,8 @@ struct Relay {
     upstream_closed: bool,
     /// The upstream takes no more; what the peer still sends is dropped.
     upstream_is_deaf: bool,
-    /// The upstream is gone without having closed. The peer is reset once it has what was sent before.
+    /// The upstream is gone without having closed. The peer is reset once it has what was sent
+    /// before.
     upstream_broke: bool,
     /// The upstream has been told that the peer sends no more.
     told_upstream: bool,
@@ -103,8 +106,8 @@ struct Relay {
 }
 
 impl Proxy {
-    /// Takes peers in on this port; each is connected with the first address of the upstream that answers within
-    /// `patience`.
+    /// Takes peers in on this port; each is connected with the first address of the upstream that
+    /// answers within `patience`.
     ///
     /// # Errors
     /// When the system has no more descriptors.
@@ -133,7 +136,8 @@ impl Proxy {
         self.relays.get_mut(id.index())?.take_if(|relay| relay.id == id)
     }
 
-    /// Begins to connect to the upstream's address at `place`, or to the first behind it that can be tried.
+    /// Begins to connect to the upstream's address at `place`, or to the first behind it that can
+    /// be tried.
     fn dial(&self, id: ConnectionId, mut place: usize) -> Option<(OwnedFd, usize)> {
         loop {
             let address = *self.upstream.get(place)?;
@@ -214,7 +218,8 @@ impl Proxy {
             let count = match recv(&relay.socket, &mut self.chunk[..room], RecvFlags::DONTWAIT) {
                 Ok((count, _)) => count,
                 Err(Errno::INTR) => continue,
-                // Only now will more be news. Less than there was room for proves nothing: urgent data ends a read, too.
+                // Only now will more be news. Less than there was room for proves nothing: urgent
+                // data ends a read, too.
                 Err(Errno::AGAIN) => {
                     relay.upstream_speaks = false;
                     break;
@@ -263,8 +268,9 @@ impl Proxy {
                 Err(Errno::AGAIN) => relay.upstream_is_full = true,
                 Err(errno) => {
                     relay.upstream_is_deaf = true;
-                    // Only an upstream that had closed before leaves a broken pipe. From another one the kernel tells this
-                    // error once, and the end of what it sent looks then as if it had closed.
+                    // Only an upstream that had closed before leaves a broken pipe. From another
+                    // one the kernel tells this error once, and the end of what
+                    // it sent looks then as if it had closed.
                     relay.upstream_broke |= errno != Errno::PIPE;
                 }
             }
@@ -333,19 +339,22 @@ fn begin(address: SocketAddr, epoll: &OwnedFd, id: ConnectionId) -> Result<Owned
         Ok(()) | Err(Errno::INPROGRESS) => {}
         Err(errno) => return Err(errno),
     }
-    // Not before: a socket that is connected to nothing counts as hung up. What is true already is said, too.
+    // Not before: a socket that is connected to nothing counts as hung up. What is true already is
+    // said, too.
     epoll::add(epoll, &socket, EventData::new_u64(token(id)), NEWS)?;
     Ok(socket)
 }
 
-/// What stands for a connection in the kernel's news: its place, and as much of its serial number as has room beside.
+/// What stands for a connection in the kernel's news: its place, and as much of its serial number
+/// as has room beside.
 fn token(id: ConnectionId) -> u64 {
     id.serial << 32 | u64::from(id.index)
 }
 
 impl Service for Proxy {
-    /// Turns Nagle's rule off (RFC 9293 §3.7.4). The upstream has decided already when to send: one that wants few segments
-    /// has the rule in its own TCP, and one that has turned it off must not wait here for acknowledgments.
+    /// Turns Nagle's rule off (RFC 9293 §3.7.4). The upstream has decided already when to send: one
+    /// that wants few segments has the rule in its own TCP, and one that has turned it off must
+    /// not wait here for acknowledgments.
     fn configure(&self, config: &mut StackConfig) {
         config.tcp.nagle = false;
     }

@@ -19,7 +19,8 @@ pub struct Record {
     pub start: Instant,
     /// When it ended.
     pub end: Instant,
-    /// From our first SYN until it was acknowledged; empty if that was sent twice, or was a cookie.
+    /// From our first SYN until it was acknowledged; empty if that was sent twice, or was a
+    /// cookie.
     pub handshake: Option<Duration>,
     /// Payload bytes sent, each counted once.
     pub sent_bytes: u64,

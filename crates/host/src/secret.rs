@@ -1,5 +1,6 @@
-//! What must not be guessed: initial sequence numbers (RFC 6528), SYN cookies' seals, and places in the table of
-//! connections, offsets of timestamps, and how many answers strangers share. All of it is `SipHash` under one key.
+//! What must not be guessed: initial sequence numbers (RFC 6528), SYN cookies' seals, and places in
+//! the table of connections, offsets of timestamps, and how many answers strangers share. All of it
+//! is `SipHash` under one key.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -44,8 +45,9 @@ impl Secret {
         low_half(self.hash(&(Purpose::Cookie, tuple, irs, minute, mss))) & 0x00ff_ffff
     }
 
-    /// RFC 7323 §7.1: what is added to the timestamps between a pair of ends. It is the same for all connections between
-    /// them, so that a new one does not seem older than the last (RFC 6191).
+    /// RFC 7323 §7.1: what is added to the timestamps between a pair of ends. It is the same for
+    /// all connections between them, so that a new one does not seem older than the last (RFC
+    /// 6191).
     pub(crate) fn timestamp_offset(&self, tuple: &Tuple) -> u32 {
         low_half(self.hash(&(Purpose::Timestamps, tuple)))
     }

@@ -28,8 +28,8 @@ pub trait Service {
     /// No new work is taken on; what is under way is finished.
     fn stop(&mut self, stack: &mut Stack, now: Instant);
 
-    /// A descriptor to wait for beside the device, until it can be read. Who has many keeps them behind one (epoll), so that
-    /// a wait costs the same however many there are.
+    /// A descriptor to wait for beside the device, until it can be read. Who has many keeps them
+    /// behind one (epoll), so that a wait costs the same however many there are.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }

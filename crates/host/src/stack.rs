@@ -30,9 +30,11 @@ use slot::{Known, QUIET, Slot};
 ///
 /// # Driving
 ///
-/// 1. Feed one thing: [`receive`](Self::receive), [`on_timeout`](Self::on_timeout), or calls of the user's.
-/// 2. Drain: [`poll_transmit`](Self::poll_transmit) until there is no more, then [`poll_event`](Self::poll_event)
-///    until `None`; what the user does about an event is something fed.
+/// 1. Feed one thing: [`receive`](Self::receive), [`on_timeout`](Self::on_timeout), or calls of the
+///    user's.
+/// 2. Drain: [`poll_transmit`](Self::poll_transmit) until there is no more, then
+///    [`poll_event`](Self::poll_event) until `None`; what the user does about an event is something
+///    fed.
 /// 3. Wait for the next packet, or until [`next_timeout`](Self::next_timeout), whichever is first.
 ///
 /// Times passed in must not go backwards.
@@ -53,7 +55,8 @@ pub struct Stack {
     telling: VecDeque<ConnectionId>,
     /// Packets that belong to no connection.
     replies: VecDeque<Outgoing>,
-    /// Connections that hold data out of order, those that began to do so first in front; some no longer do.
+    /// Connections that hold data out of order, those that began to do so first in front; some no
+    /// longer do.
     scattered: VecDeque<ConnectionId>,
     /// Connections in TIME-WAIT, oldest first; some are gone by now.
     waiting: VecDeque<ConnectionId>,
@@ -116,7 +119,8 @@ pub struct Counters {
     pub evicted: u64,
     /// Connections that were idle or lasted for too long.
     pub expired: u64,
-    /// Connections that left TIME-WAIT early, for want of room or for a new one of the same ends (RFC 6191).
+    /// Connections that left TIME-WAIT early, for want of room or for a new one of the same ends
+    /// (RFC 6191).
     pub time_wait_cut: u64,
     /// Pings answered.
     pub pings: u64,
@@ -228,12 +232,14 @@ impl Stack {
         Ok(id)
     }
 
-    /// Moves bytes that arrived in order into `into` and returns how many; 0 for a connection that is over.
+    /// Moves bytes that arrived in order into `into` and returns how many; 0 for a connection that
+    /// is over.
     pub fn read(&mut self, id: ConnectionId, into: &mut [u8]) -> usize {
         self.take(id, |stream| stream.read(into))
     }
 
-    /// What arrived in order and has not been read, in at most two pieces; the second is empty when the first is.
+    /// What arrived in order and has not been read, in at most two pieces; the second is empty when
+    /// the first is.
     pub fn peek(&self, id: ConnectionId) -> [&[u8]; 2] {
         let slot = self.slots.get(id.index()).filter(|slot| slot.id == id);
         slot.map_or([&[], &[]], |slot| slot.stream.peek())
@@ -271,7 +277,8 @@ impl Stack {
         taken
     }
 
-    /// Queues bytes to be sent and returns how many fit. If that is not all, [`What::Writable`] says when to go on.
+    /// Queues bytes to be sent and returns how many fit. If that is not all, [`What::Writable`]
+    /// says when to go on.
     ///
     /// # Errors
     /// When the connection is over, or closed here.
@@ -293,8 +300,8 @@ impl Stack {
         Ok(taken)
     }
 
-    /// How many bytes [`write`](Self::write) would take. If that is not what the user wants to write, he is told when
-    /// there is more.
+    /// How many bytes [`write`](Self::write) would take. If that is not what the user wants to
+    /// write, he is told when there is more.
     pub fn writable(&mut self, id: ConnectionId) -> usize {
         let room = self.room_to_write(id);
         let Some(slot) = self.slot(id) else { return 0 };
@@ -318,7 +325,8 @@ impl Stack {
         let held = usize::try_from(slot.stream.unacknowledged()).unwrap_or(usize::MAX);
         let mut share = limits.share(self.buffered);
         if limits.is_tight(self.buffered) {
-            // Whoever asks for much and takes nothing would have it all, until he is found to be slow.
+            // Whoever asks for much and takes nothing would have it all, until he is found to be
+            // slow.
             let taken = usize::try_from(slot.taken_bytes).unwrap_or(usize::MAX);
             // In whole reserves: a buffer that grows by a byte takes twice as much memory.
             let reserve = limits.reserve().max(1);

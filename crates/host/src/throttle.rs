@@ -6,9 +6,10 @@ use crate::secret::Secret;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A number of times in any second that begins with the first of them. Strangers share it, so whoever uses it up and counts
-/// what he gets of it would learn what others drew (CVE-2016-5696 did so with challenges, and CVE-2020-25705 with ICMP):
-/// the number is drawn anew every second, from half of what is allowed up to that.
+/// A number of times in any second that begins with the first of them. Strangers share it, so
+/// whoever uses it up and counts what he gets of it would learn what others drew (CVE-2016-5696 did
+/// so with challenges, and CVE-2020-25705 with ICMP): the number is drawn anew every second, from
+/// half of what is allowed up to that.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Throttle {
     most: u32,

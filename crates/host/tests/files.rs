@@ -244,7 +244,8 @@ fn what_is_under_way_is_finished_and_nothing_new_begun() {
     drop(reader);
 }
 
-/// What a multipart answer holds: `Content-Range` and bytes of each part, read by its boundary (RFC 2046 §5.1.1).
+/// What a multipart answer holds: `Content-Range` and bytes of each part, read by its boundary (RFC
+/// 2046 §5.1.1).
 fn parts(content_type: &str, body: &[u8]) -> Vec<(String, Vec<u8>)> {
     let boundary =
         content_type.strip_prefix("multipart/byteranges; boundary=").expect("a multipart answer");
@@ -284,7 +285,8 @@ fn several_ranges_are_several_parts() {
         });
         let etag = answer.field("etag").unwrap();
         assert!(parts(answer.field("content-type").unwrap(), &answer.body) == expected);
-        // The connection goes on, and so it does behind an answer of several parts among others that were asked for at once.
+        // The connection goes on, and so it does behind an answer of several parts among others
+        // that were asked for at once.
         let again = format!("GET /f HTTP/1.1\r\nHost: x\r\nIf-Range: {etag}\r\n{fields}\r\n");
         let one = "GET /f HTTP/1.1\r\nHost: x\r\nRange: bytes=5-5,1000000-\r\n\r\n";
         client.send(&format!("{one}{again}{one}"));

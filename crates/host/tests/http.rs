@@ -150,7 +150,8 @@ fn a_request_has_one_deadline_from_its_first_byte_to_its_end() {
     let folder = Scratch::new("one-deadline");
     folder.write("a", b"content");
     let second = Duration::from_secs(1);
-    // What begins the request, what trickles behind it, and what is answered before and after the deadline.
+    // What begins the request, what trickles behind it, and what is answered before and after the
+    // deadline.
     let head = "GET /a HTTP/1.1\r\nHost: x\r\n";
     for (begin, drop, before, after) in [
         ("G".to_owned(), "E", &[][..], &["408"][..]),
@@ -298,8 +299,8 @@ fn pages_of_folders_that_nobody_reads_take_no_memory() {
     assert!((1..8_000).contains(&held), "{held} bytes for each page");
 }
 
-/// Clients take 256 KiB of a page of more than a megabyte, for which there is room. No more of it is made than is in flight,
-/// and as much again.
+/// Clients take 256 KiB of a page of more than a megabyte, for which there is room. No more of it
+/// is made than is in flight, and as much again.
 #[test]
 fn pages_of_folders_are_not_made_long_before_they_are_read() {
     let (folder, _) = folder_of_many("ahead");
@@ -391,7 +392,8 @@ fn a_folder_that_does_not_change_is_read_once() {
     assert!(from_chunks(&talk.heard[&id.serial()].0).contains(">zz-new</a><td>3 B<td>"));
 }
 
-/// More folders than the server keeps the names of, and peers that never read one page to its end before others go on.
+/// More folders than the server keeps the names of, and peers that never read one page to its end
+/// before others go on.
 #[test]
 fn folders_are_not_read_more_often_than_there_is_time_for() {
     const FOLDERS: u16 = 80;

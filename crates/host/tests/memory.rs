@@ -1,4 +1,5 @@
-//! The memory of a stack with its default limits, in virtual time, whatever thousands of hostile peers do.
+//! The memory of a stack with its default limits, in virtual time, whatever thousands of hostile
+//! peers do.
 
 mod common;
 
@@ -32,7 +33,8 @@ fn sum_of_events(stack: &mut Stack) -> usize {
     std::iter::from_fn(|| stack.poll_event()).count()
 }
 
-/// Lets all connections become idle for too long, and has the user learn of it: nothing is left of them.
+/// Lets all connections become idle for too long, and has the user learn of it: nothing is left of
+/// them.
 fn expire_all(stack: &mut Stack, now: Instant) {
     let later = now + Limits::default().idle + Duration::from_secs(1);
     stack.on_timeout(later);
@@ -95,7 +97,8 @@ fn data_out_of_order_are_given_up_before_others_suffer() {
     expire_all(&mut stack, now);
 }
 
-/// Data in order cannot be given up, since it has been acknowledged: what does not fit is not taken in.
+/// Data in order cannot be given up, since it has been acknowledged: what does not fit is not taken
+/// in.
 #[test]
 fn data_that_the_user_does_not_read_stay_within_the_bound() {
     let (mut stack, now) = stack();
@@ -121,7 +124,8 @@ fn data_that_the_user_does_not_read_stay_within_the_bound() {
     expire_all(&mut stack, now);
 }
 
-/// RFC 2018 §8: a sender repairs what the receiver has given up. Every byte arrives, and in its place.
+/// RFC 2018 §8: a sender repairs what the receiver has given up. Every byte arrives, and in its
+/// place.
 #[test]
 fn uploads_with_losses_end_although_data_are_given_up() {
     const SIZE: usize = 150_000;
@@ -172,8 +176,8 @@ fn uploads_with_losses_end_although_data_are_given_up() {
     assert_eq!((world.server().connections(), world.server().buffered_bytes()), (0, 0));
 }
 
-/// Sends so many bytes to a peer that acknowledges all that it gets, and returns after how many acknowledgments it had
-/// them all.
+/// Sends so many bytes to a peer that acknowledges all that it gets, and returns after how many
+/// acknowledgments it had them all.
 fn is_sent(
     stack: &mut Stack,
     peer: &mut Peer,
@@ -204,7 +208,8 @@ fn is_sent(
     times
 }
 
-/// What peers ask for and do not take does not fill the memory: others are sent as much as they take.
+/// What peers ask for and do not take does not fill the memory: others are sent as much as they
+/// take.
 #[test]
 fn who_takes_nothing_leaves_memory_to_others() {
     let (mut stack, now) = stack();
@@ -242,8 +247,8 @@ fn finish(stack: &mut Stack, peer: &mut Peer, id: ConnectionId, now: Instant) {
     sum_of_events(stack);
 }
 
-/// A table that is full of connections which say nothing keeps a newcomer out for a second, and no longer; also if as many
-/// that are over stand between them.
+/// A table that is full of connections which say nothing keeps a newcomer out for a second, and no
+/// longer; also if as many that are over stand between them.
 #[test]
 fn a_full_table_makes_room_within_a_second() {
     for over in [0, 1000] {
@@ -267,7 +272,8 @@ fn a_full_table_makes_room_within_a_second() {
         let soon = now + Duration::from_millis(900);
         assert!(!is_taken_in(&mut stack, 5_000, soon), "with {over} in TIME-WAIT");
         assert_eq!((stack.connections(), stack.counters().evicted), (500, 0));
-        // As many as there are: they came in this very moment, and the others have been here for longer.
+        // As many as there are: they came in this very moment, and the others have been here for
+        // longer.
         let later = now + Duration::from_millis(1100);
         for number in 0..500 {
             assert!(
@@ -313,7 +319,8 @@ fn short_memory_is_released_by_a_connection_each_millisecond() {
     assert!(stack.counters().evicted >= 40, "{} of {used}", stack.counters().evicted);
 }
 
-/// With no more than a byte of progress in nine seconds they hold neither all connections nor all memory.
+/// With no more than a byte of progress in nine seconds they hold neither all connections nor all
+/// memory.
 #[test]
 fn who_acknowledges_a_byte_now_and_then_makes_room() {
     let (mut stack, mut now) = stack();
@@ -361,7 +368,8 @@ fn is_taken_in(stack: &mut Stack, number: u16, now: Instant) -> bool {
     stack.counters().accepted == accepted + 1
 }
 
-/// RFC 9293 §3.10.7.4: what lies outside of the windows is answered, and says nothing about the peer.
+/// RFC 9293 §3.10.7.4: what lies outside of the windows is answered, and says nothing about the
+/// peer.
 #[test]
 fn the_guesses_of_a_stranger_keep_no_connection_open() {
     let mut settings = config(1);
@@ -380,7 +388,8 @@ fn the_guesses_of_a_stranger_keep_no_connection_open() {
     assert_eq!((stack.counters().expired, stack.connections()), (1, 0));
 }
 
-/// Requests that never end are part of what the stack bounds: the file server holds nothing of them beside.
+/// Requests that never end are part of what the stack bounds: the file server holds nothing of them
+/// beside.
 #[test]
 fn heads_that_never_end_are_counted() {
     let (mut stack, now) = stack();

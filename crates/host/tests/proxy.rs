@@ -1,4 +1,5 @@
-//! The proxy between the kernel's TCP and the kernel's TCP, through a TUN device. Needs root and `/dev/net/tun`.
+//! The proxy between the kernel's TCP and the kernel's TCP, through a TUN device. Needs root and
+//! `/dev/net/tun`.
 
 mod common;
 
@@ -26,7 +27,8 @@ fn connect(to: IpAddr) -> TcpStream {
     stream
 }
 
-/// Runs `client` beside a proxy to an upstream that handles each of its connections with `serve`, one after the other.
+/// Runs `client` beside a proxy to an upstream that handles each of its connections with `serve`,
+/// one after the other.
 fn between(
     offload: Offload,
     upstream: &[IpAddr],

@@ -22,7 +22,8 @@ fn hear(proxy: &mut Proxy, world: &mut World, done: impl Fn(&Proxy) -> bool) {
     }
 }
 
-/// RFC 9293 §3.7.4: without Nagle's rule a small segment does not wait for the acknowledgment of the one before.
+/// RFC 9293 §3.7.4: without Nagle's rule a small segment does not wait for the acknowledgment of
+/// the one before.
 #[test]
 fn small_writes_of_the_upstream_leave_at_once() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");

@@ -203,7 +203,8 @@ fn past_the_half_open_limit_cookies_let_the_good_in() {
     let mut world = World::new(one, config(2));
     world.server().listen(80);
     world.server().keep_records();
-    // SYNs whose answers nobody acknowledges: the flood comes from a host whose stack we ask only for the SYNs.
+    // SYNs whose answers nobody acknowledges: the flood comes from a host whose stack we ask only
+    // for the SYNs.
     let mut flood = Stack::new(config(3), host::Secret::new([3; 16]));
     let mut packet = host::Outgoing::default();
     for port in 0..1000 {
@@ -215,7 +216,8 @@ fn past_the_half_open_limit_cookies_let_the_good_in() {
     }
     assert_eq!(world.server().connections(), 4);
     assert_eq!(world.server().counters().cookies_sent, 996);
-    // A good client is served, with everything that timestamps carry: the window is scaled, or this would take long.
+    // A good client is served, with everything that timestamps carry: the window is scaled, or this
+    // would take long.
     let id = world.connect(1000);
     let mut download = Download::new(500_000);
     run(&mut world, &mut download, 20, clean);
@@ -238,7 +240,8 @@ fn a_cookie_survives_the_loss_of_what_shows_it_first() {
     let mut world = World::new(one, two);
     world.server().listen(80);
     let id = world.connect(1000);
-    // The acknowledgment and the first data segment are lost; the second one does not show the SYN's number.
+    // The acknowledgment and the first data segment are lost; the second one does not show the
+    // SYN's number.
     let (mut sent, mut heard) = (0, 0);
     let mut lossy = |to: usize, _: &[u8]| {
         sent += u32::from(to == 0);
@@ -268,7 +271,8 @@ fn a_made_up_acknowledgment_is_no_connection() {
     world.server().listen(80);
     let id = world.connect(1000);
     let mut download = Download::new(10);
-    // The client's acknowledgment of the cookie is lost, with its copies, for more than two minutes.
+    // The client's acknowledgment of the cookie is lost, with its copies, for more than two
+    // minutes.
     let mut sent = 0;
     run(&mut world, &mut download, 300, |to, _| {
         sent += u32::from(to == 0);
@@ -347,8 +351,8 @@ fn idleness_and_age_end_a_connection() {
     assert_eq!(world.server().counters().expired, 2);
 }
 
-/// RFC 7323 §7.1: each pair of ends has a clock of its own. It goes on from one connection of the same ends to the next,
-/// and round trips are measured by it.
+/// RFC 7323 §7.1: each pair of ends has a clock of its own. It goes on from one connection of the
+/// same ends to the next, and round trips are measured by it.
 #[test]
 fn timestamps_do_not_tell_the_clock() {
     let mut world = world();
@@ -384,7 +388,8 @@ fn timestamps_do_not_tell_the_clock() {
 #[test]
 fn the_same_ends_meet_again_before_time_wait_is_over() {
     let mut world = world();
-    // The server closes first, so TIME-WAIT is the server's. The client comes again from the same port.
+    // The server closes first, so TIME-WAIT is the server's. The client comes again from the same
+    // port.
     for round in 1..=5 {
         let id = world.connect(1000);
         let mut download = Download::new(2000);

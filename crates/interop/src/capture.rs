@@ -1,4 +1,5 @@
-//! The TCP segments of a capture of ours: pcapng's enhanced packet blocks, in order, as far as this crate looks.
+//! The TCP segments of a capture of ours: pcapng's enhanced packet blocks, in order, as far as this
+//! crate looks.
 
 use std::fs;
 use std::path::Path;

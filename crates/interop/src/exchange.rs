@@ -1,7 +1,9 @@
-//! Our endpoint and the kernel's, through an emulated link: every byte of every connection compared, at both ends.
+//! Our endpoint and the kernel's, through an emulated link: every byte of every connection
+//! compared, at both ends.
 //!
-//! The host stands on a TUN device beside the outer end of the link, and the kernel of that namespace passes its packets
-//! on; the kernel's TCP that it talks to is that of the namespace behind the link.
+//! The host stands on a TUN device beside the outer end of the link, and the kernel of that
+//! namespace passes its packets on; the kernel's TCP that it talks to is that of the namespace
+//! behind the link.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,8 +29,8 @@ pub(crate) const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 127, 0, 2));
 pub(crate) const OURS_6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd74, 0x6370, 0x7366, 1, 0, 0, 0, 2));
 pub(crate) const PORT: u16 = 7;
 
-/// How long our end may take for its connections when the other has ended its own. The kernel may still have FINs to send
-/// then, and have doubled its timeout more than once for each.
+/// How long our end may take for its connections when the other has ended its own. The kernel may
+/// still have FINs to send then, and have doubled its timeout more than once for each.
 const PATIENCE: std::time::Duration = std::time::Duration::from_mins(5);
 
 /// Which end is ours.

@@ -1,8 +1,10 @@
-//! A file server among hostile peers: how fast a good client is served while they are at it, and what memory they cost.
+//! A file server among hostile peers: how fast a good client is served while they are at it, and
+//! what memory they cost.
 //!
-//! The server stands on a TUN device in a namespace of its own; the good client is the kernel's TCP there; the others write
-//! packets of their own making into a second TUN device, from any address and in any state of mind, at a steady rate.
-//! [`hold`] is about those that need few packets, because they hold what their connections cost the server.
+//! The server stands on a TUN device in a namespace of its own; the good client is the kernel's TCP
+//! there; the others write packets of their own making into a second TUN device, from any address
+//! and in any state of mind, at a steady rate. [`hold`] is about those that need few packets,
+//! because they hold what their connections cost the server.
 
 mod attack;
 mod hold;
@@ -128,8 +130,8 @@ impl Addresses {
     }
 }
 
-/// Lets the good client be served for `seconds` without and as many with `rate` packets a second from the others, in
-/// turns.
+/// Lets the good client be served for `seconds` without and as many with `rate` packets a second
+/// from the others, in turns.
 ///
 /// # Errors
 /// When the system refuses, or an end of it panics.
@@ -225,7 +227,8 @@ fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Resu
     })
 }
 
-/// The server's device and the others', in the calling thread's namespace, and the customary configuration of a server.
+/// The server's device and the others', in the calling thread's namespace, and the customary
+/// configuration of a server.
 fn devices(addresses: Addresses) -> Result<(Tun, Air, StackConfig)> {
     NetNamespace::allow_forwarding()?;
     // What the others write in the good client's name comes from outside.

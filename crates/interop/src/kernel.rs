@@ -1,5 +1,5 @@
-//! The kernel's end of the exchanges: a program of many threads, each with one connection at a time, in the network
-//! namespace behind the link.
+//! The kernel's end of the exchanges: a program of many threads, each with one connection at a
+//! time, in the network namespace behind the link.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -19,7 +19,8 @@ use crate::exchange::{Case, OURS, OURS_6, PORT, Role};
 use crate::ours::Tally;
 use crate::request::{HEADER_LEN, Request};
 
-/// How long anything may take before it is given up: longer than TCP itself goes on without an answer here.
+/// How long anything may take before it is given up: longer than TCP itself goes on without an
+/// answer here.
 const PATIENCE: Duration = Duration::from_secs(150);
 const CHUNK: usize = 32 << 10;
 const STACK: usize = 256 << 10;
@@ -120,7 +121,8 @@ fn prepare(stream: &TcpStream, case: &Case) -> io::Result<()> {
     Ok(set_tcp_nodelay(stream, true)?)
 }
 
-/// Reads some; with `quick`, what comes is acknowledged at once, which the kernel wants to be told again and again.
+/// Reads some; with `quick`, what comes is acknowledged at once, which the kernel wants to be told
+/// again and again.
 fn read(
     mut stream: &TcpStream,
     quick: bool,
@@ -174,7 +176,8 @@ fn ask(
     }
 }
 
-/// Serves until there is the file `out` with `.stop` behind its name; there is one with `.ready` when it can be asked.
+/// Serves until there is the file `out` with `.stop` behind its name; there is one with `.ready`
+/// when it can be asked.
 fn server(case: &Case, out: &Path) -> Result<Tally> {
     let listener = TcpListener::bind((if case.ip == 6 { "::" } else { "0.0.0.0" }, PORT))?;
     // The library asks for 128.

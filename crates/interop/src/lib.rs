@@ -1,4 +1,5 @@
-//! The host on real wires, for tests and `verification/`: what it is to be held against, and what comes of it as numbers.
+//! The host on real wires, for tests and `verification/`: what it is to be held against, and what
+//! comes of it as numbers.
 //!
 //! | question | module |
 //! | --- | --- |
@@ -6,7 +7,8 @@
 //! | does the wire see the packets that the simulator sends? | [`one_tcp`] |
 //! | does a good client notice the bad ones? | [`hostile`] |
 //!
-//! All of it needs root and `/dev/net/tun`. Every run has a network namespace of its own, and is over when that is gone.
+//! All of it needs root and `/dev/net/tun`. Every run has a network namespace of its own, and is
+//! over when that is gone.
 #![expect(
     clippy::disallowed_methods,
     reason = "programs on a real wire: threads, and the system's clock"

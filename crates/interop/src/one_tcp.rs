@@ -1,8 +1,9 @@
-//! One TCP: a transfer over a real wire sends the packets that the simulator sends for the same scenario.
+//! One TCP: a transfer over a real wire sends the packets that the simulator sends for the same
+//! scenario.
 //!
-//! Both ends are hosts of ours, each on a TUN device of its own, with two kernels that pass packets on and the emulated
-//! link between them. The server sends so many bytes to whoever connects, and closes; the mask says which of its data
-//! segments are lost.
+//! Both ends are hosts of ours, each on a TUN device of its own, with two kernels that pass packets
+//! on and the emulated link between them. The server sends so many bytes to whoever connects, and
+//! closes; the mask says which of its data segments are lost.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -84,7 +85,8 @@ pub struct Comparison {
     pub santa_cruz: usize,
     /// The first difference in control, sequence, length, acknowledgment or order.
     pub difference: Option<String>,
-    /// By how much a packet was late for each time that the link was crossed since the first: median.
+    /// By how much a packet was late for each time that the link was crossed since the first:
+    /// median.
     pub late_median_s: f64,
     /// The latest, in all.
     pub late_max_s: f64,

@@ -1,4 +1,5 @@
-//! Our end of the exchanges: a service on a stack, as the server of any number of clients, or as so many clients.
+//! Our end of the exchanges: a service on a stack, as the server of any number of clients, or as so
+//! many clients.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

@@ -1,4 +1,5 @@
-//! Packets as somebody writes them who keeps no rule: a TUN device as the way in, and any source address.
+//! Packets as somebody writes them who keeps no rule: a TUN device as the way in, and any source
+//! address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -34,7 +35,8 @@ pub(crate) struct Heard {
 }
 
 impl Air {
-    /// A device in the calling thread's namespace; what is for `home`, a prefix of 2²⁴ addresses, goes to it.
+    /// A device in the calling thread's namespace; what is for `home`, a prefix of 2²⁴ addresses,
+    /// goes to it.
     pub(crate) fn new(home: Prefix) -> Result<Self> {
         let tun = Tun::open("hostile%d", Offload::None)?;
         let interface = tun.interface()?;
@@ -90,7 +92,8 @@ impl Air {
         self.dispatch()
     }
 
-    /// Tells the far end of `tuple`, in some router's name, what became of a segment of its own, with this number.
+    /// Tells the far end of `tuple`, in some router's name, what became of a segment of its own,
+    /// with this number.
     pub(crate) fn report(&mut self, tuple: &Tuple, seq: SeqNum, report: Report) -> Result<()> {
         let Tuple { local, remote, local_port, remote_port } = *tuple;
         let back = Tuple {
@@ -106,8 +109,8 @@ impl Air {
         self.dispatch()
     }
 
-    /// Sends a segment that says that it is part of a packet: the one at `offset`, in units of eight bytes, with more to come
-    /// or not.
+    /// Sends a segment that says that it is part of a packet: the one at `offset`, in units of
+    /// eight bytes, with more to come or not.
     pub(crate) fn send_part(
         &mut self,
         tuple: &Tuple,
@@ -159,7 +162,8 @@ impl Air {
         Ok(())
     }
 
-    /// Sends what was a segment before some of its bytes behind the IP header, or its end, were changed.
+    /// Sends what was a segment before some of its bytes behind the IP header, or its end, were
+    /// changed.
     pub(crate) fn send_mangled(
         &mut self,
         tuple: &Tuple,

@@ -1,5 +1,5 @@
-//! What a client asks of a server, and the bytes that go either way: each connection has its own, so that any byte that is
-//! lost, doubled, out of place or from another connection is seen.
+//! What a client asks of a server, and the bytes that go either way: each connection has its own,
+//! so that any byte that is lost, doubled, out of place or from another connection is seen.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,8 @@ pub(crate) struct Request {
     pub(crate) down: u64,
 }
 
-/// How many bytes a connection carries: drawn between two bounds, every order of magnitude as often as another.
+/// How many bytes a connection carries: drawn between two bounds, every order of magnitude as often
+/// as another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes(pub u64, pub u64);
 

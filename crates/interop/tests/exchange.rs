@@ -1,4 +1,5 @@
-//! A few hundred connections between us and the kernel; `verification/interop.py` makes a hundred thousand.
+//! A few hundred connections between us and the kernel; `verification/interop.py` makes a hundred
+//! thousand.
 
 mod common;
 
@@ -46,8 +47,9 @@ fn every_byte_arrives_between_us_and_the_kernel() {
     }
 }
 
-/// RFC 5681 §2 (e), §4.2: the kernel without SACK needs three duplicates, and of seven segments three follow the one that is
-/// lost. Those before it arrive with them, and are acknowledged by themselves.
+/// RFC 5681 §2 (e), §4.2: the kernel without SACK needs three duplicates, and of seven segments
+/// three follow the one that is lost. Those before it arrive with them, and are acknowledged by
+/// themselves.
 #[test]
 fn the_kernel_without_sack_counts_our_duplicates() {
     let case = json!({

@@ -1,4 +1,5 @@
-//! A good client among bad ones, for moments; `verification/interop.py` takes longer, with more of them.
+//! A good client among bad ones, for moments; `verification/interop.py` takes longer, with more of
+//! them.
 
 mod common;
 
@@ -30,7 +31,8 @@ fn the_good_are_served_whatever_the_bad_do() {
     assert!(2 * attacked >= quiet, "{attacked} files among the bad, {quiet} without");
 }
 
-/// What hostile peers hold costs little memory, and nothing is left of it when their connections have ended.
+/// What hostile peers hold costs little memory, and nothing is left of it when their connections
+/// have ended.
 #[test]
 fn what_is_held_is_cheap_and_released() {
     for (version, holding, connections, most) in [
@@ -53,7 +55,8 @@ fn what_is_held_is_cheap_and_released() {
         }
         let left = &one["after_resets"];
         assert_eq!((number(left, "connections"), number(left, "server_bytes")), (0, 0), "{one}");
-        // The good client's connections in TIME-WAIT, 16 384 at most, keep less than 128 bytes each.
+        // The good client's connections in TIME-WAIT, 16 384 at most, keep less than 128 bytes
+        // each.
         assert!(number(left, "buffered_bytes") <= 128 * 16_384, "{one}");
         assert!(number(left, "grown_bytes") <= 64 << 20, "{one}");
     }

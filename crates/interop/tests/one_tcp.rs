@@ -1,4 +1,5 @@
-//! The wire sees the packets that the simulator sends. The longer list is in `verification/interop.py`.
+//! The wire sees the packets that the simulator sends. The longer list is in
+//! `verification/interop.py`.
 
 mod common;
 
@@ -29,7 +30,8 @@ fn a_transfer_on_the_wire_is_the_simulated_one() {
         assert_eq!(found.len(), MASKS.len());
         for mut one in found {
             if !one["difference"].is_null() {
-                // Where a timer went off that should not have, it is the machine's doing once, and TCP's every time.
+                // Where a timer went off that should not have, it is the machine's doing once, and
+                // TCP's every time.
                 let mask = one["transfer"]["mask"].as_str().expect("a text").to_owned();
                 let again =
                     results(start(&["one-tcp", sender, "7000", &mask, sender, "7000", &mask]));
@@ -51,7 +53,8 @@ fn a_transfer_on_the_wire_is_the_simulated_one() {
             late.push(number("late_median_s") / number("error_p99_s").max(0.001));
         }
     }
-    // Of a line that takes 50 ms; the median over all runs, for the machine may look away in any of them.
+    // Of a line that takes 50 ms; the median over all runs, for the machine may look away in any of
+    // them.
     late.sort_by(f64::total_cmp);
     assert!(late[late.len() / 2] < 3.0, "late by so many times the emulator's own error: {late:?}");
 }

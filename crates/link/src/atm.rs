@@ -1,11 +1,13 @@
-//! Packets as cells: AAL5 on an access line, and a switch's output port that stores, forwards and discards cells.
+//! Packets as cells: AAL5 on an access line, and a switch's output port that stores, forwards and
+//! discards cells.
 //!
-//! A packet becomes a frame (a trailer of 8 bytes, filled up to whole cells of 48 bytes, with the AUU bit set in the last:
-//! ITU-T I.363.5), and 53 bytes a cell on the line. A frame arrives if all its cells do. One that lost its last cell runs
-//! into the next of its circuit, and length and checksum betray both.
+//! A packet becomes a frame (a trailer of 8 bytes, filled up to whole cells of 48 bytes, with the
+//! AUU bit set in the last: ITU-T I.363.5), and 53 bytes a cell on the line. A frame arrives if all
+//! its cells do. One that lost its last cell runs into the next of its circuit, and length and
+//! checksum betray both.
 //!
-//! What a port does when it runs full is a [`Discard`]: Cohen and Hamo, *Balanced packet discard for improving TCP
-//! performance in ATM networks*, Computer Communications 24 (2001), §3 and §4.
+//! What a port does when it runs full is a [`Discard`]: Cohen and Hamo, *Balanced packet discard
+//! for improving TCP performance in ATM networks*, Computer Communications 24 (2001), §3 and §4.
 
 mod books;
 mod port;
@@ -55,8 +57,9 @@ impl Framing {
         }
     }
 
-    /// From the arrival of the first cell of a packet to that of its last, behind a line of this rate. A packet that is no
-    /// cells on that line becomes one with every 48 bytes that arrive.
+    /// From the arrival of the first cell of a packet to that of its last, behind a line of this
+    /// rate. A packet that is no cells on that line becomes one with every 48 bytes that
+    /// arrive.
     pub(crate) fn lag(self, rate: Rate, bytes: u32) -> Duration {
         const NANOS: u64 = 8_000_000_000;
         let cells = u64::from(cells(bytes));
@@ -78,11 +81,13 @@ impl Framing {
 pub enum Discard {
     /// Each cell for itself: dropped where there is no room.
     Plain,
-    /// Partial packet discard: what follows a dropped cell is dropped too, except the last cell of the packet.
+    /// Partial packet discard: what follows a dropped cell is dropped too, except the last cell of
+    /// the packet.
     Ppd,
     /// Early packet discard: with it, no packet begins where more of the buffer is taken than this.
     Epd(Probability),
-    /// Balanced packet discard: with it, a circuit that has just lost a packet has a higher threshold.
+    /// Balanced packet discard: with it, a circuit that has just lost a packet has a higher
+    /// threshold.
     Bpd(Balanced),
 }
 

@@ -51,10 +51,12 @@ impl Dropped {
     }
 }
 
-/// What became of everything offered to a link since it was built or its statistics were last reset.
+/// What became of everything offered to a link since it was built or its statistics were last
+/// reset.
 ///
-/// At every instant offered = delivered + dropped + held. `held` is counted from what is in the link, not
-/// inferred from the other three. A packet in the link at a reset opens the new books as both offered and held.
+/// At every instant offered = delivered + dropped + held. `held` is counted from what is in the
+/// link, not inferred from the other three. A packet in the link at a reset opens the new books as
+/// both offered and held.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Books {
     /// Handed to the link.
@@ -69,7 +71,8 @@ pub struct Books {
     pub dropped_loss: Tally,
     /// Waiting, in transmission, travelling, or arrived and not yet taken.
     pub held: Tally,
-    /// Marked by the discipline. They are delivered, held or lost on the line like any others, and counted there.
+    /// Marked by the discipline. They are delivered, held or lost on the line like any others, and
+    /// counted there.
     pub marked: Tally,
 }
 

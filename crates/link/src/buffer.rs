@@ -1,8 +1,8 @@
 //! What a link can store, and how much of it a packet takes.
 //!
-//! The unit matters as much as the size: with a buffer counted in packets, four quarter-sized packets take
-//! four times the room of the full-sized one they replace; counted in bytes they take about the same. Chunks
-//! lie in between: real buffers hand out memory in blocks.
+//! The unit matters as much as the size: with a buffer counted in packets, four quarter-sized
+//! packets take four times the room of the full-sized one they replace; counted in bytes they take
+//! about the same. Chunks lie in between: real buffers hand out memory in blocks.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -51,7 +51,8 @@ impl Buffer {
         }
     }
 
-    /// A buffer of `bytes` in chunks of `chunk` bytes. What is left after the last whole chunk goes unused.
+    /// A buffer of `bytes` in chunks of `chunk` bytes. What is left after the last whole chunk goes
+    /// unused.
     ///
     /// # Errors
     /// When either is zero or no chunk fits.

@@ -1,10 +1,13 @@
-//! Controlled delay: packets are dropped, or marked, as they leave a queue in which they have waited too long.
+//! Controlled delay: packets are dropped, or marked, as they leave a queue in which they have
+//! waited too long.
 //!
-//! RFC 8289: when packets have waited for more than `target` throughout an `interval`, the one that leaves is dropped,
-//! and then more of them, in a rhythm that quickens with the square root of their number, until one has waited for less.
+//! RFC 8289: when packets have waited for more than `target` throughout an `interval`, the one that
+//! leaves is dropped, and then more of them, in a rhythm that quickens with the square root of
+//! their number, until one has waited for less.
 //!
-//! What leaves is not known before it does, so neither is what is dropped. Whenever the queue is told the time, it takes
-//! packets out in order, each at the moment at which the line is free for it.
+//! What leaves is not known before it does, so neither is what is dropped. Whenever the queue is
+//! told the time, it takes packets out in order, each at the moment at which the line is free for
+//! it.
 
 use std::collections::VecDeque;
 
@@ -46,7 +49,8 @@ impl CoDel {
         Self { ecn, ..self }
     }
 
-    /// §3.2.2 (a drop every interval, √2 as often after the second one, and so on): when the one after `count` comes.
+    /// §3.2.2 (a drop every interval, √2 as often after the second one, and so on): when the one
+    /// after `count` comes.
     fn control_law(&self, from: Instant, count: u32) -> Instant {
         let squared = u128::from(self.interval.as_nanos()).pow(2) / u128::from(count.max(1));
         from + Duration::from_nanos(u64::try_from(squared.isqrt()).unwrap_or(u64::MAX))
@@ -121,7 +125,8 @@ impl CoDelQueue {
         }
     }
 
-    /// Whether a packet of `bytes` fits. All that was before must have been [settled](Self::settle).
+    /// Whether a packet of `bytes` fits. All that was before must have been
+    /// [settled](Self::settle).
     pub(crate) fn has_room(&self, bytes: u32) -> bool {
         let taken = match &self.in_service {
             _ if self.counts_in_service => self.used,
@@ -189,11 +194,11 @@ impl CoDelQueue {
         );
     }
 
-    /// §5.5: takes the next packet out, with what CoDel makes of those before it and of itself. Returns whether it is
-    /// marked.
+    /// §5.5: takes the next packet out, with what CoDel makes of those before it and of itself.
+    /// Returns whether it is marked.
     ///
-    /// Unlike the RFC, which drops only: a packet that is to be dropped and can be marked is, and leaves. The rhythm is
-    /// the same.
+    /// Unlike the RFC, which drops only: a packet that is to be dropped and can be marked is, and
+    /// leaves. The rhythm is the same.
     fn dequeue(&mut self, now: Instant) -> Option<(Waiting, bool)> {
         let (mut packet, mut ok_to_drop) = self.do_dequeue(now);
         if self.law.dropping {

@@ -19,40 +19,48 @@ pub struct LinkConfig {
     pub delay: Duration,
     /// When that becomes another time.
     pub delay_changes: DelayChanges,
-    /// Which packets take longer, so that others overtake them; with [`cut_through`](Self::cut_through) nothing may.
+    /// Which packets take longer, so that others overtake them; with
+    /// [`cut_through`](Self::cut_through) nothing may.
     pub reorder: Option<Reorder>,
     /// What the link can store.
     pub buffer: Buffer,
     /// Whether the packet in transmission takes up room in the buffer.
     ///
-    /// With `true`, `Buffer::Packets` of 100 means at most 100 packets in the link, waiting or in transmission.
-    /// That is also what a drop-tail queue of ns-2 counted in packets with `limit_` 100 comes to, by another rule:
-    /// it leaves out the packet in transmission but drops what would *reach* the limit, so 99 wait.
+    /// With `true`, `Buffer::Packets` of 100 means at most 100 packets in the link, waiting or in
+    /// transmission. That is also what a drop-tail queue of ns-2 counted in packets with
+    /// `limit_` 100 comes to, by another rule: it leaves out the packet in transmission but
+    /// drops what would *reach* the limit, so 99 wait.
     ///
-    /// With `false` the buffer holds waiting packets only, and an idle link accepts a packet of any size.
+    /// With `false` the buffer holds waiting packets only, and an idle link accepts a packet of
+    /// any size.
     pub counts_in_service: bool,
-    /// Which packets are dropped or marked although there is room. The queue that it looks at is what the buffer counts.
+    /// Which packets are dropped or marked although there is room. The queue that it looks at is
+    /// what the buffer counts.
     pub discipline: Discipline,
     /// Which packets are lost other than for want of room.
     pub loss: LossModel,
     /// Where they are lost.
     pub loss_place: LossPlace,
-    /// In what the line sends a packet. Buffer, books and loss count packets and their own bytes all the same.
+    /// In what the line sends a packet. Buffer, books and loss count packets and their own bytes
+    /// all the same.
     pub framing: Framing,
-    /// A packet is handed over when its first cell has arrived, or, if the line sends it as it is, what fills one: to a
-    /// port, which is told how much later the last one comes ([`Link::lag`](crate::Link::lag)).
+    /// A packet is handed over when its first cell has arrived, or, if the line sends it as it is,
+    /// what fills one: to a port, which is told how much later the last one comes
+    /// ([`Link::lag`](crate::Link::lag)).
     pub cut_through: bool,
     /// A switch's port in the place of buffer, discipline and framing. It needs a rate.
     pub port: Option<PortConfig>,
 }
 
 impl LinkConfig {
-    /// Whether what becomes of a packet is known when it is offered, and depends on nothing but room.
+    /// Whether what becomes of a packet is known when it is offered, and depends on nothing but
+    /// room.
     pub fn is_plain(&self) -> bool {
         self.is_ordinary() && self.loss == LossModel::None
     }
 
-    /// Whether packets are whole, in order, equally long on their way, and only refused for want of room.
+    /// Whether packets are whole, in order, equally long on their way, and only refused for want of
+    /// room.
     pub(crate) fn is_ordinary(&self) -> bool {
         let decides_at_once = self.port.is_none() && self.discipline == Discipline::DropTail;
         let in_order = self.delay_changes.is_empty() && self.reorder.is_none();
@@ -87,7 +95,8 @@ pub enum Discipline {
     DropTail,
     /// Random early detection.
     Red(Red),
-    /// Balanced packet discard: shares of the buffer's units. An unlimited buffer is never full enough for it.
+    /// Balanced packet discard: shares of the buffer's units. An unlimited buffer is never full
+    /// enough for it.
     Balanced(Balanced),
     /// Controlled delay: decides as packets leave. It needs a rate, without which nothing waits.
     CoDel(CoDel),
@@ -96,8 +105,8 @@ pub enum Discipline {
 /// Where the loss model takes its packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LossPlace {
-    /// On the line, as a bit error would: the packet takes up buffer and line like any other, then vanishes.
-    /// A packet refused by the buffer is not put to the model.
+    /// On the line, as a bit error would: the packet takes up buffer and line like any other, then
+    /// vanishes. A packet refused by the buffer is not put to the model.
     #[default]
     Line,
     /// Before the buffer, as an emulator's drop stage would: the packet takes up nothing.

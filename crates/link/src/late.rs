@@ -10,7 +10,8 @@ use crate::codel::CoDelQueue;
 use crate::link::{Drop, InFlight, Offered};
 use crate::statistics::QueueStatistics;
 
-/// What became of a packet whose [`Outcome`](crate::Outcome) was `Pending`, other than that it will be delivered.
+/// What became of a packet whose [`Outcome`](crate::Outcome) was `Pending`, other than that it will
+/// be delivered.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Late<'a, P> {
     /// It was dropped.

@@ -1,4 +1,5 @@
-//! A link without a clock: a buffer, a line that sends at a constant rate, a delay, and a loss process.
+//! A link without a clock: a buffer, a line that sends at a constant rate, a delay, and a loss
+//! process.
 //!
 //! | decision | type |
 //! | --- | --- |
@@ -10,9 +11,10 @@
 //! | does it arrive at all? | [`LossModel`]: per packet, per byte, linear in size, bursts, an explicit mask |
 //! | where did every packet go? | [`Books`] and [`QueueStatistics`] |
 //!
-//! A [`Link`] reads no clock and owns no random generator: the driver passes the time and, for each decision on a
-//! packet that is left to chance, one uniform number. The same link therefore serves a simulator and a
-//! real-time emulator. Everything is an integer; a [`Probability`] is converted from floating point once.
+//! A [`Link`] reads no clock and owns no random generator: the driver passes the time and, for each
+//! decision on a packet that is left to chance, one uniform number. The same link therefore serves
+//! a simulator and a real-time emulator. Everything is an integer; a [`Probability`] is converted
+//! from floating point once.
 //!
 //! ```
 //! use link::{Buffer, Link, LinkConfig, Offered, Outcome};

@@ -1,10 +1,13 @@
-//! The link itself: a packet goes in with the time, and comes out at its delivery time or not at all.
+//! The link itself: a packet goes in with the time, and comes out at its delivery time or not at
+//! all.
 //!
-//! The line is first in, first out at a constant rate, so everything about a packet is known when it is
-//! accepted: when its last bit leaves and when that bit arrives. A packet costs the driver one event, its delivery.
+//! The line is first in, first out at a constant rate, so everything about a packet is known when
+//! it is accepted: when its last bit leaves and when that bit arrives. A packet costs the driver
+//! one event, its delivery.
 //!
-//! Where a packet can still be dropped after it was taken (a port drops cells while a frame comes in), the link learns of it
-//! when it is next told the time, and tells the driver then ([`Link::take_late`]).
+//! Where a packet can still be dropped after it was taken (a port drops cells while a frame comes
+//! in), the link learns of it when it is next told the time, and tells the driver then
+//! ([`Link::take_late`]).
 
 use std::collections::VecDeque;
 
@@ -31,7 +34,8 @@ pub struct Offered {
     pub data: bool,
     /// Whether it may be marked instead of being dropped early (RFC 3168 §5).
     pub ecn_capable: bool,
-    /// Whose it is, for what goes by flows: the packets of a flow, in one direction, have a number of their own.
+    /// Whose it is, for what goes by flows: the packets of a flow, in one direction, have a number
+    /// of their own.
     pub flow: u64,
     /// The same for all that go from one source to one destination.
     pub path: u64,
@@ -57,8 +61,8 @@ pub enum Outcome {
     Accepted,
     /// It will be delivered, and the driver marks it ([`Link::newest_mut`]): only it knows how.
     Marked,
-    /// That will be known later: it is delivered unless the driver is told otherwise ([`Link::take_late`]). Perhaps before
-    /// others that were accepted earlier.
+    /// That will be known later: it is delivered unless the driver is told otherwise
+    /// ([`Link::take_late`]). Perhaps before others that were accepted earlier.
     Pending,
     /// It will not.
     Dropped(Drop),
@@ -82,19 +86,22 @@ pub enum Drop {
     Loss,
 }
 
-/// A buffer, a line and a delay, through which packets carrying a `P` go: in order, unless the delay changes or some are late.
+/// A buffer, a line and a delay, through which packets carrying a `P` go: in order, unless the
+/// delay changes or some are late.
 ///
 /// # Driving
-/// Offer packets as they come; take one with [`deliver`](Self::deliver) when [`next_delivery`](Self::next_delivery)
-/// is due. Time never goes backwards: a `now` earlier than one already passed to `offer`, `attend`, `queue`,
-/// `queue_statistics` or `reset_statistics` is taken as that one.
+/// Offer packets as they come; take one with [`deliver`](Self::deliver) when
+/// [`next_delivery`](Self::next_delivery) is due. Time never goes backwards: a `now` earlier than
+/// one already passed to `offer`, `attend`, `queue`, `queue_statistics` or `reset_statistics` is
+/// taken as that one.
 ///
-/// If nothing can be taken then, the link wanted to be told the time: [`attend`](Self::attend) to it, and take what it
-/// says of packets that were pending.
+/// If nothing can be taken then, the link wanted to be told the time: [`attend`](Self::attend) to
+/// it, and take what it says of packets that were pending.
 ///
 /// # Order within an instant
-/// A packet is in the queue from its arrival up to, not including, the nanosecond by which its last bit has left.
-/// Departure comes first: a packet that leaves at `now` has given up its place to one offered at `now`.
+/// A packet is in the queue from its arrival up to, not including, the nanosecond by which its last
+/// bit has left. Departure comes first: a packet that leaves at `now` has given up its place to one
+/// offered at `now`.
 #[derive(Debug)]
 pub struct Link<P> {
     /// `None` is infinitely fast.
@@ -105,8 +112,8 @@ pub struct Link<P> {
     queue: Queue,
     /// `None` is drop-tail, and packets on the line.
     special: Option<Box<Special<P>>>,
-    /// Everything that will be delivered, from acceptance on, in order of delivery: packets still in the queue are here as
-    /// well.
+    /// Everything that will be delivered, from acceptance on, in order of delivery: packets still
+    /// in the queue are here as well.
     in_flight: VecDeque<InFlight<P>>,
     /// When packets that the driver keeps are delivered, and their bytes.
     passing: VecDeque<(Instant, u32)>,
@@ -117,7 +124,8 @@ pub struct Link<P> {
     marked: Tally,
 }
 
-/// A packet in the link; while it is in a queue that decides later, its delivery is by how much it will be late.
+/// A packet in the link; while it is in a queue that decides later, its delivery is by how much it
+/// will be late.
 #[derive(Debug)]
 pub(crate) struct InFlight<P> {
     delivery: Instant,
@@ -161,8 +169,8 @@ impl<P> Link<P> {
         }
     }
 
-    /// Offers a packet at `now`. `draw` yields a uniform number for a chance; it is called once for each that the packet is
-    /// left to.
+    /// Offers a packet at `now`. `draw` yields a uniform number for a chance; it is called once for
+    /// each that the packet is left to.
     #[expect(
         clippy::inline_always,
         reason = "the packet goes from registers to its place in the ring"
@@ -195,8 +203,9 @@ impl<P> Link<P> {
         outcome
     }
 
-    /// Offers a packet to a [plain](LinkConfig::is_plain) link without handing it over. If it is accepted, it is to be put on the
-    /// link ([`carry`](Self::carry)), or to be kept by the driver ([`pass`](Self::pass)).
+    /// Offers a packet to a [plain](LinkConfig::is_plain) link without handing it over. If it is
+    /// accepted, it is to be put on the link ([`carry`](Self::carry)), or to be kept by the
+    /// driver ([`pass`](Self::pass)).
     ///
     /// # Errors
     /// Why it will not be delivered.
@@ -213,8 +222,9 @@ impl<P> Link<P> {
         self.in_flight.push_back(InFlight { delivery, bytes, content });
     }
 
-    /// The driver keeps a packet that was accepted, and sees to its delivery. The link keeps the books: the packet is held until
-    /// the link is told of the time of its delivery, or a later one.
+    /// The driver keeps a packet that was accepted, and sees to its delivery. The link keeps the
+    /// books: the packet is held until the link is told of the time of its delivery, or a later
+    /// one.
     #[expect(clippy::needless_pass_by_value, reason = "what has been decided is done once")]
     #[inline]
     pub fn pass(&mut self, accepted: Accepted) {
@@ -227,8 +237,9 @@ impl<P> Link<P> {
         self.line.is_some()
     }
 
-    /// Offers a packet at a time that may lie ahead to a [plain](LinkConfig::is_plain) link without rate and bounds, where nothing
-    /// depends on what was offered before. The books count it at once. Returns whether it is now the first to be delivered.
+    /// Offers a packet at a time that may lie ahead to a [plain](LinkConfig::is_plain) link without
+    /// rate and bounds, where nothing depends on what was offered before. The books count it at
+    /// once. Returns whether it is now the first to be delivered.
     #[expect(
         clippy::inline_always,
         reason = "the packet goes from registers to its place in the ring"
@@ -260,8 +271,8 @@ impl<P> Link<P> {
         self.settle();
     }
 
-    /// What became of a packet that was pending: call until `None`. A packet that is to be marked must not have been taken
-    /// before.
+    /// What became of a packet that was pending: call until `None`. A packet that is to be marked
+    /// must not have been taken before.
     pub fn take_late(&mut self) -> Option<Late<'_, P>> {
         let later = self.special.as_deref_mut()?.later.as_mut()?;
         match later.news.pop_front()?.what {
@@ -270,7 +281,8 @@ impl<P> Link<P> {
         }
     }
 
-    /// The packet at the head, if it is due at `now`: what [`deliver`](Self::deliver) takes next, in its place.
+    /// The packet at the head, if it is due at `now`: what [`deliver`](Self::deliver) takes next,
+    /// in its place.
     #[inline]
     pub fn head(&self, now: Instant) -> Option<&P> {
         self.in_flight.front().filter(|head| head.delivery <= now).map(|head| &head.content)
@@ -320,8 +332,8 @@ impl<P> Link<P> {
         }
     }
 
-    /// Starts the queue statistics and the books anew at `now`, as at the end of a warm-up. What the link holds
-    /// opens the new books as offered.
+    /// Starts the queue statistics and the books anew at `now`, as at the end of a warm-up. What
+    /// the link holds opens the new books as offered.
     pub fn reset_statistics(&mut self, now: Instant) {
         self.attend(now);
         let now = self.now;
@@ -335,16 +347,17 @@ impl<P> Link<P> {
         self.marked = Tally::default();
     }
 
-    /// Takes what has been delivered since the last reset out of the books: where statistics were reset for a time that lay
-    /// ahead, once that time has come.
+    /// Takes what has been delivered since the last reset out of the books: where statistics were
+    /// reset for a time that lay ahead, once that time has come.
     pub fn discount_delivered(&mut self) {
         let Tally { packets, bytes } = std::mem::take(&mut self.delivered);
         self.offered.packets -= packets;
         self.offered.bytes -= bytes;
     }
 
-    /// When the next packet arrives at the far end, or the link wants to be [told the time](Self::attend); `None` when
-    /// there is nothing to come. Taking or offering packets never makes it earlier, but for an offer that is pending or marked.
+    /// When the next packet arrives at the far end, or the link wants to be [told the
+    /// time](Self::attend); `None` when there is nothing to come. Taking or offering packets
+    /// never makes it earlier, but for an offer that is pending or marked.
     #[inline]
     pub fn next_delivery(&self) -> Option<Instant> {
         let delivery = self.in_flight.front().map(|head| head.delivery);
@@ -366,7 +379,8 @@ impl<P> Link<P> {
         self.line.map_or(Duration::ZERO, |line| framing.lag(line.rate(), bytes))
     }
 
-    /// Where every cell went, if the link is a port. As `books`, once the link has been told the time.
+    /// Where every cell went, if the link is a port. As `books`, once the link has been told the
+    /// time.
     pub fn cell_books(&self) -> Option<CellBooks> {
         match &self.special.as_ref()?.later.as_ref()?.queue {
             LateQueue::Port(port) => Some(port.books()),
@@ -374,9 +388,9 @@ impl<P> Link<P> {
         }
     }
 
-    /// Where every packet went. A packet that vanishes on the line is held until its departure and moves to dropped
-    /// when the link is next told of a time past it (by `offer`, `queue` or `queue_statistics`). Costs a walk through
-    /// the link.
+    /// Where every packet went. A packet that vanishes on the line is held until its departure and
+    /// moves to dropped when the link is next told of a time past it (by `offer`, `queue` or
+    /// `queue_statistics`). Costs a walk through the link.
     pub fn books(&self) -> Books {
         Books {
             offered: self.offered,
@@ -400,7 +414,8 @@ impl<P> Link<P> {
         self.now
     }
 
-    /// Whether drop-tail lets a packet into the queue; if so, whether it is lost on the line behind it.
+    /// Whether drop-tail lets a packet into the queue; if so, whether it is lost on the line behind
+    /// it.
     fn admit(
         &mut self,
         packet: Offered,
@@ -441,7 +456,8 @@ impl<P> Link<P> {
         if lost { Err(Drop::Loss) } else { Ok(departure + self.delay) }
     }
 
-    /// Puts a packet in the queue, if the line takes any time, and returns when its last bit leaves.
+    /// Puts a packet in the queue, if the line takes any time, and returns when its last bit
+    /// leaves.
     #[inline]
     fn transmit(&mut self, now: Instant, bytes: u32, line_bytes: u32, lost: bool) -> Instant {
         let departure = match &mut self.line {

@@ -1,8 +1,8 @@
 //! Which packets are lost, other than for want of room.
 //!
-//! Each model that leaves it to chance needs one uniform number a packet, whatever the probability: the k-th
-//! number decides on the k-th packet put to the model even where the outcome is certain, so that two runs with
-//! the same numbers and different probabilities lose comparable packets.
+//! Each model that leaves it to chance needs one uniform number a packet, whatever the probability:
+//! the k-th number decides on the k-th packet put to the model even where the outcome is certain,
+//! so that two runs with the same numbers and different probabilities lose comparable packets.
 
 mod burst;
 mod size;
@@ -25,14 +25,16 @@ pub enum LossModel {
     None,
     /// Each packet with the same probability, whatever its size.
     PerPacket(Probability),
-    /// Each byte is hit with this probability, and one hit loses the packet: 1 − (1 − p)ⁿ for n bytes.
+    /// Each byte is hit with this probability, and one hit loses the packet: 1 − (1 − p)ⁿ for n
+    /// bytes.
     PerByte(Probability),
     /// In proportion to the size of the packet.
     Linear(Linear),
     /// In runs.
     Burst(Burst),
-    /// Packet by packet, for packets that carry data: the n-th such packet offered is lost if the n-th entry says
-    /// so, and none after the last entry. An entry is used up even when the buffer has no room for its packet.
+    /// Packet by packet, for packets that carry data: the n-th such packet offered is lost if the
+    /// n-th entry says so, and none after the last entry. An entry is used up even when the
+    /// buffer has no room for its packet.
     Mask(Vec<bool>),
 }
 

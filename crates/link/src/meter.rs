@@ -2,8 +2,8 @@
 
 use units::Instant;
 
-/// Up to a moment `t` the integral is Σ xᵢ · (t − tᵢ) over all steps xᵢ at tᵢ, so a step costs two additions, and nothing is
-/// to be done in between.
+/// Up to a moment `t` the integral is Σ xᵢ · (t − tᵢ) over all steps xᵢ at tᵢ, so a step costs two
+/// additions, and nothing is to be done in between.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Meter {
     level: u64,

@@ -1,7 +1,8 @@
-//! The way behind the line: a delay that changes at given times, as when routing finds another path, and packets that fall
-//! behind others.
+//! The way behind the line: a delay that changes at given times, as when routing finds another
+//! path, and packets that fall behind others.
 //!
-//! What leaves the line after a change takes the new delay; if that is shorter, it overtakes what is still on the old path.
+//! What leaves the line after a change takes the new delay; if that is shorter, it overtakes what
+//! is still on the old path.
 
 use units::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! Probabilities as 64-bit fixed point, so that a decision is one comparison of integers and reproduces anywhere.
+//! Probabilities as 64-bit fixed point, so that a decision is one comparison of integers and
+//! reproduces anywhere.
 
 use std::num::NonZeroU32;
 
@@ -9,8 +10,9 @@ const SCALE: f64 = 18_446_744_073_709_551_616.0;
 
 /// A probability in units of 2⁻⁶⁴; 0 and 1 are exact.
 ///
-/// The value is the number of 64-bit draws that hit. 2⁶⁴ itself has no place in 64 bits, so the largest value
-/// stands for 1. No probability below 1 needs it: the largest `f64` below 1 is 2⁶⁴ − 2¹¹.
+/// The value is the number of 64-bit draws that hit. 2⁶⁴ itself has no place in 64 bits, so the
+/// largest value stands for 1. No probability below 1 needs it: the largest `f64` below 1 is 2⁶⁴ −
+/// 2¹¹.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Probability(u64);
 

@@ -10,8 +10,8 @@ use crate::statistics::{Integrals, QueueStatistics};
 
 /// Packets waiting or in transmission, in order of departure.
 ///
-/// Departures need no event: they are known on acceptance, and whoever asks about the queue first removes those
-/// that are due.
+/// Departures need no event: they are known on acceptance, and whoever asks about the queue first
+/// removes those that are due.
 #[derive(Debug)]
 pub(crate) struct Queue {
     packets: VecDeque<Resident>,
@@ -55,7 +55,8 @@ impl Queue {
         }
     }
 
-    /// Removes what has left by `now` and adds those of them that vanished on the line to `vanished`.
+    /// Removes what has left by `now` and adds those of them that vanished on the line to
+    /// `vanished`.
     pub(crate) fn retire(&mut self, now: Instant, vanished: &mut Tally) {
         while let Some(gone) = self.packets.pop_front_if(|head| head.departure <= now) {
             self.depth.packets -= 1;
@@ -85,7 +86,8 @@ impl Queue {
         }
     }
 
-    /// The packets that the buffer counts, and since when there has been none at all. Departures must have been retired.
+    /// The packets that the buffer counts, and since when there has been none at all. Departures
+    /// must have been retired.
     pub(crate) fn counted(&self) -> (Tally, Option<Instant>) {
         match self.packets.front() {
             None => (Tally::default(), Some(self.free_at)),
@@ -97,7 +99,8 @@ impl Queue {
         }
     }
 
-    /// Adds a packet that arrives at `now` and leaves at `departure`, no earlier than any before it.
+    /// Adds a packet that arrives at `now` and leaves at `departure`, no earlier than any before
+    /// it.
     pub(crate) fn push(&mut self, now: Instant, departure: Instant, bytes: u32, lost: bool) {
         self.integrals.add(now, self.free_at.max(now), departure, bytes);
         self.free_at = departure;

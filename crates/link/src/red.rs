@@ -1,13 +1,14 @@
 //! Random early detection: packets are dropped, or marked, before the buffer is full.
 //!
-//! Floyd and Jacobson, *Random Early Detection Gateways for Congestion Avoidance*, IEEE/ACM ToN 1(4), 1993: a moving
-//! average of the queue decides how likely a packet is to be chosen (§IV), and counting since the last one spreads
-//! the chosen evenly (§VII, method 2). RFC 3168 §7: one that is ECN-capable is marked instead of dropped, unless the
-//! average is so long that every packet is chosen.
+//! Floyd and Jacobson, *Random Early Detection Gateways for Congestion Avoidance*, IEEE/ACM ToN
+//! 1(4), 1993: a moving average of the queue decides how likely a packet is to be chosen (§IV), and
+//! counting since the last one spreads the chosen evenly (§VII, method 2). RFC 3168 §7: one that is
+//! ECN-capable is marked instead of dropped, unless the average is so long that every packet is
+//! chosen.
 //!
-//! All of it is in integers. The average has 24 bits of fraction; what it loses by rounding down is below
-//! 2⁻²⁴ / `w_q` of a byte or packet. A probability before counting has 32 bits; whether a draw is below it is then
-//! decided exactly, without a division.
+//! All of it is in integers. The average has 24 bits of fraction; what it loses by rounding down is
+//! below 2⁻²⁴ / `w_q` of a byte or packet. A probability before counting has 32 bits; whether a
+//! draw is below it is then decided exactly, without a division.
 
 use std::num::NonZeroU32;
 
@@ -33,7 +34,8 @@ pub struct Red {
 /// What RED averages and counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Bytes: a packet's chance of being chosen grows with its size, and is as computed for one of mean size.
+    /// Bytes: a packet's chance of being chosen grows with its size, and is as computed for one of
+    /// mean size.
     Bytes,
     /// Packets, each with the same chance.
     Packets,
@@ -43,9 +45,9 @@ impl Red {
     /// No threshold is above this: some 270 GB.
     pub const MOST: u64 = 1 << 38;
 
-    /// RED between an average of `min_th` and one of `max_th` bytes or packets, where a packet is chosen with
-    /// probability `max_p`; above, every packet is. Each arrival moves the average by `w_q` of the way to the queue as it
-    /// is.
+    /// RED between an average of `min_th` and one of `max_th` bytes or packets, where a packet is
+    /// chosen with probability `max_p`; above, every packet is. Each arrival moves the average
+    /// by `w_q` of the way to the queue as it is.
     ///
     /// # Errors
     /// Unless `min_th` < `max_th` ≤ [`Red::MOST`].
@@ -71,8 +73,9 @@ impl Red {
         })
     }
 
-    /// With packets of `bytes` on average instead of 1500: as many of them the average is taken to have missed while the
-    /// line was idle, and with [`Measure::Bytes`] one of them has the computed chance.
+    /// With packets of `bytes` on average instead of 1500: as many of them the average is taken to
+    /// have missed while the line was idle, and with [`Measure::Bytes`] one of them has the
+    /// computed chance.
     ///
     /// # Errors
     /// When that is zero.
@@ -83,15 +86,15 @@ impl Red {
         }
     }
 
-    /// Whether the probability goes on from `max_p` to 1 between `max_th` and twice that, instead of jumping (Floyd,
-    /// *Recommendations on using the "gentle" variant of RED*, 2000).
+    /// Whether the probability goes on from `max_p` to 1 between `max_th` and twice that, instead
+    /// of jumping (Floyd, *Recommendations on using the "gentle" variant of RED*, 2000).
     #[must_use]
     pub const fn with_gentle(self, gentle: bool) -> Self {
         Self { gentle, ..self }
     }
 
-    /// Whether a packet that finds at most one packet passes, however long the queue was on average. The paper doesn't say
-    /// so; ns-2 does.
+    /// Whether a packet that finds at most one packet passes, however long the queue was on
+    /// average. The paper doesn't say so; ns-2 does.
     #[must_use]
     pub const fn with_spare_short(self, spare_short: bool) -> Self {
         Self { spare_short, ..self }
@@ -173,7 +176,8 @@ impl RedState {
         self.passed = 0;
     }
 
-    /// Decides on a packet of `bytes` that has been observed. `draw` is called only if it is left to chance.
+    /// Decides on a packet of `bytes` that has been observed. `draw` is called only if it is left
+    /// to chance.
     pub(crate) fn decide(&mut self, bytes: u32, draw: impl FnOnce() -> u64) -> Verdict {
         if self.short && self.red.spare_short {
             self.passed = 0;
@@ -196,7 +200,8 @@ impl RedState {
         Verdict::Pass
     }
 
-    /// §IV, `p_b`: the chance of a packet of mean size, before counting, in 2⁻³²; `None` where every packet is dropped.
+    /// §IV, `p_b`: the chance of a packet of mean size, before counting, in 2⁻³²; `None` where
+    /// every packet is dropped.
     fn probability(&self) -> Option<u64> {
         let Red { min_th, max_th, max_p, gentle, .. } = self.red;
         let [min, max] = [min_th, max_th].map(|threshold| threshold << Self::FRACTION_BITS);
@@ -213,10 +218,10 @@ impl RedState {
         u64::try_from(draws >> 32).ok()
     }
 
-    /// §VII, `p_a = p_b / (1 − count · p_b)`, so that the distance from one chosen to the next is uniform. Unlike the
-    /// paper's listing, which counts the packet itself except for the first, this is the formula of its text: what
-    /// passed before. And unlike both, bytes are counted in bytes: small packets that pass don't make the chance of a
-    /// large one certain.
+    /// §VII, `p_a = p_b / (1 − count · p_b)`, so that the distance from one chosen to the next is
+    /// uniform. Unlike the paper's listing, which counts the packet itself except for the
+    /// first, this is the formula of its text: what passed before. And unlike both, bytes are
+    /// counted in bytes: small packets that pass don't make the chance of a large one certain.
     fn chooses(&self, probability: u64, bytes: u32, draw: impl FnOnce() -> u64) -> bool {
         let probability = u128::from(probability);
         let one = u128::from(self.red.mean_units()) << 32;

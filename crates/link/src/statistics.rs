@@ -1,17 +1,19 @@
 //! Exact time integrals of a queue.
 //!
-//! When a packet is accepted its departure is already known, so its whole contribution to every integral is
-//! added at once and nothing is left to do when it departs. A reading at some instant takes off what the
-//! packets still in the queue have yet to contribute; a reset keeps exactly that.
+//! When a packet is accepted its departure is already known, so its whole contribution to every
+//! integral is added at once and nothing is left to do when it departs. A reading at some instant
+//! takes off what the packets still in the queue have yet to contribute; a reset keeps exactly
+//! that.
 
 use units::{Duration, Instant};
 
 use crate::books::Tally;
 
-/// What a queue was like since the last reset. Divide an integral by [`elapsed`](Self::elapsed) for the mean.
+/// What a queue was like since the last reset. Divide an integral by [`elapsed`](Self::elapsed) for
+/// the mean.
 ///
-/// A packet is in the queue from its arrival until its last bit has left, so the one in transmission counts,
-/// with all its bytes. The `waiting` integrals leave it out.
+/// A packet is in the queue from its arrival until its last bit has left, so the one in
+/// transmission counts, with all its bytes. The `waiting` integrals leave it out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueStatistics {
     /// How long the statistics cover.

@@ -19,17 +19,19 @@ use crate::facts::{AckSample, Growth, LossSample};
 /// The widest window a controller grows to: what RFC 7323 lets a peer advertise.
 pub const MAX_WINDOW: u32 = 1 << 30;
 
-/// What acknowledgments that name and time what caused them say of the two ways, each by itself. Parsa and
-/// Garcia-Luna-Aceves 1999, sections 3.1.1 and 3.1.2.
+/// What acknowledgments that name and time what caused them say of the two ways, each by itself.
+/// Parsa and Garcia-Luna-Aceves 1999, sections 3.1.1 and 3.1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathDelays {
-    /// The relative delay on the way there against the first packet, in nanoseconds: mean over the last window's reports.
+    /// The relative delay on the way there against the first packet, in nanoseconds: mean over the
+    /// last window's reports.
     pub forward_ns: i128,
     /// That of the acknowledgments on the way back.
     pub return_ns: i128,
     /// n: the packets that wait at the bottleneck, in millionths.
     pub waiting_millionths: i128,
-    /// Reports of a packet that arrived before one that had left earlier, each beside the report before it: its Fig. 3(d).
+    /// Reports of a packet that arrived before one that had left earlier, each beside the report
+    /// before it: its Fig. 3(d).
     pub forward_reordered: u64,
     /// Reports that came after a report of a later arrival.
     pub return_reordered: u64,
@@ -57,8 +59,9 @@ pub trait CongestionController: fmt::Debug + Send + Sync {
     /// New data was acknowledged outside of recovery; `growth` is how the window may grow.
     fn on_ack(&mut self, ack: &AckSample, growth: Growth);
 
-    /// New data was acknowledged, and the window isn't to grow for it: while a loss is being repaired, or with the echo of a
-    /// mark; or nothing new was, but the acknowledgment says what caused it. For a controller that watches delays.
+    /// New data was acknowledged, and the window isn't to grow for it: while a loss is being
+    /// repaired, or with the echo of a mark; or nothing new was, but the acknowledgment says
+    /// what caused it. For a controller that watches delays.
     fn observe(&mut self, _ack: &AckSample) {}
 
     /// What it knows of the ways there and back; `None` without reports.
@@ -69,8 +72,9 @@ pub trait CongestionController: fmt::Debug + Send + Sync {
     /// A loss was noticed without a timeout.
     fn on_loss(&mut self, loss: &LossSample);
 
-    /// A router marked a packet instead of dropping it, and the peer echoed that (RFC 3168 §6.1.2). Returns whether the
-    /// window was at its least before, so that only waiting makes the sender slower.
+    /// A router marked a packet instead of dropping it, and the peer echoed that (RFC 3168 §6.1.2).
+    /// Returns whether the window was at its least before, so that only waiting makes the
+    /// sender slower.
     fn on_mark(&mut self, loss: &LossSample) -> bool;
 
     /// The retransmission timer expired. `repeated` when it has expired before for the same data.
@@ -104,18 +108,20 @@ pub enum Counting {
     /// RFC 5681 §3.1, eq. (2): an ACK adds no more than the bytes it covers.
     #[default]
     Bytes,
-    /// RFC 3465 with L = 2: an ACK adds the bytes it covers, at most two steps; one in the slow start after
-    /// a timeout. In congestion avoidance all bytes count.
+    /// RFC 3465 with L = 2: an ACK adds the bytes it covers, at most two steps; one in the slow
+    /// start after a timeout. In congestion avoidance all bytes count.
     Appropriate,
 }
 
 /// What is halved when something is lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Halving {
-    /// RFC 5681 §3.1, eq. (4): what is in flight, and only once while the same data keeps timing out.
+    /// RFC 5681 §3.1, eq. (4): what is in flight, and only once while the same data keeps timing
+    /// out.
     #[default]
     Flight,
-    /// The window, at every expiry of the timer: senders of the papers' time (ns-2, and BSD before RFC 2581).
+    /// The window, at every expiry of the timer: senders of the papers' time (ns-2, and BSD before
+    /// RFC 2581).
     Window,
 }
 
@@ -136,8 +142,8 @@ impl WindowRules {
         Self { counting: Counting::Bytes, halving: Halving::Flight, ssthresh: MAX_WINDOW };
 }
 
-/// Any of the controllers. The window is asked for several times a packet, so the one that is common stands here, and the
-/// others elsewhere.
+/// Any of the controllers. The window is asked for several times a packet, so the one that is
+/// common stands here, and the others elsewhere.
 #[derive(Debug)]
 pub enum AnyController {
     /// The window of Tahoe, Reno and NewReno, which differ in recovery only.
@@ -146,8 +152,8 @@ pub enum AnyController {
     Other(Box<Elsewhere<dyn CongestionController>>),
 }
 
-/// A controller that stands elsewhere, with its window at hand: asking for it must cost no call, and nothing where the answer
-/// isn't needed.
+/// A controller that stands elsewhere, with its window at hand: asking for it must cost no call,
+/// and nothing where the answer isn't needed.
 #[derive(Debug)]
 pub struct Elsewhere<C: ?Sized> {
     cwnd: u32,
@@ -222,13 +228,15 @@ impl AnyController {
         Self::Other(Box::new(Elsewhere::new(controller)))
     }
 
-    /// Whether it looks at all of an [`AckSample`], and is to be told what gives it no reason to grow.
+    /// Whether it looks at all of an [`AckSample`], and is to be told what gives it no reason to
+    /// grow.
     pub fn watches(&self) -> bool {
         matches!(self, Self::Other(_))
     }
 
-    /// New data was acknowledged outside of recovery, as in [`CongestionController::on_ack`]. Who [`watches`](Self::watches)
-    /// needs the `sample`; it isn't made for others, since this is told with every acknowledgment.
+    /// New data was acknowledged outside of recovery, as in [`CongestionController::on_ack`]. Who
+    /// [`watches`](Self::watches) needs the `sample`; it isn't made for others, since this is
+    /// told with every acknowledgment.
     #[inline]
     pub fn acknowledged(
         &mut self,

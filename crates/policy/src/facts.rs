@@ -19,15 +19,16 @@ pub struct SendView {
 /// How an acknowledgment may widen the window; the segmenter decides which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growth {
-    /// Slow start adds `step` an ACK; congestion avoidance adds `step · per_rtt / cwnd`, which sums to
-    /// `per_rtt` in a round trip. RFC 5681 has `SMSS` for both.
+    /// Slow start adds `step` an ACK; congestion avoidance adds `step · per_rtt / cwnd`, which sums
+    /// to `per_rtt` in a round trip. RFC 5681 has `SMSS` for both.
     Standard {
         /// Bytes an ACK adds in slow start: the paper's `MSS_c`.
         step: u32,
         /// Bytes a round trip adds in congestion avoidance.
         per_rtt: u32,
     },
-    /// The window becomes at least this wide: variable-size framing says so while the window is small.
+    /// The window becomes at least this wide: variable-size framing says so while the window is
+    /// small.
     Window(u32),
 }
 
@@ -42,8 +43,8 @@ pub struct AckSample {
     pub app_limited: bool,
     /// When it came.
     pub now: Instant,
-    /// The round-trip time it measures, to the nanosecond: of the newest segment that it acknowledges. `None` where Karn's
-    /// rule (RFC 6298 §3) forbids to say.
+    /// The round-trip time it measures, to the nanosecond: of the newest segment that it
+    /// acknowledges. `None` where Karn's rule (RFC 6298 §3) forbids to say.
     pub rtt: Option<Duration>,
     /// SND.UNA, which is what it acknowledges.
     pub una: SeqNum,
@@ -60,7 +61,8 @@ impl AckSample {
     }
 }
 
-/// What an acknowledgment says of the transmission that caused it: the way there, without the way back.
+/// What an acknowledgment says of the transmission that caused it: the way there, without the way
+/// back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForwardSample {
     /// When the acknowledgment came.
@@ -73,7 +75,8 @@ pub struct ForwardSample {
     pub arrived_us: u32,
     /// The bytes known to have arrived by then, since the connection began.
     pub delivered: u64,
-    /// The round-trip time, smoothed over every transmission that was acknowledged, this one included, to the nanosecond.
+    /// The round-trip time, smoothed over every transmission that was acknowledged, this one
+    /// included, to the nanosecond.
     pub srtt: Duration,
 }
 

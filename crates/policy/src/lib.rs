@@ -8,9 +8,10 @@
 //! | what is lost? | [`loss`] | [`LossDetector`] |
 //! | how fast while recovering? | [`recovery`] | [`Recovery`] |
 //!
-//! A policy is shown facts ([`SendView`], [`AckSample`], [`LossSample`]) and returns a decision; it holds no
-//! reference to the connection, reads no clock and draws no random number. [`SenderPolicy`] names a
-//! combination in text, and [`rtt`] keeps the retransmission timer's estimate.
+//! A policy is shown facts ([`SendView`], [`AckSample`], [`LossSample`]) and returns a decision; it
+//! holds no reference to the connection, reads no clock and draws no random number.
+//! [`SenderPolicy`] names a combination in text, and [`rtt`] keeps the retransmission timer's
+//! estimate.
 
 pub mod congestion;
 pub mod loss;

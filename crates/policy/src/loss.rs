@@ -1,9 +1,10 @@
-//! What is lost? Duplicate acknowledgments (RFC 5681), the SACK scoreboard (RFC 6675), Vegas's look at the clock, or the ACK
-//! window of TCP Santa Cruz.
+//! What is lost? Duplicate acknowledgments (RFC 5681), the SACK scoreboard (RFC 6675), Vegas's look
+//! at the clock, or the ACK window of TCP Santa Cruz.
 //!
-//! The first two wait for the same evidence, three segments that arrived after the missing one, and differ in how they
-//! see it: one counts acknowledgments that say nothing new, the other what the receiver says it holds. The last is told
-//! which transmission has arrived, and goes by the order in which they left.
+//! The first two wait for the same evidence, three segments that arrived after the missing one, and
+//! differ in how they see it: one counts acknowledgments that say nothing new, the other what the
+//! receiver says it holds. The last is told which transmission has arrived, and goes by the order
+//! in which they left.
 
 mod ack_window;
 mod dup_ack;
@@ -25,15 +26,16 @@ use units::Instant;
 
 use crate::facts::{AckSample, ForwardSample};
 
-/// How many segments must have arrived above a hole before it counts as lost (RFC 5681 §3.2, RFC 6675 §2).
+/// How many segments must have arrived above a hole before it counts as lost (RFC 5681 §3.2, RFC
+/// 6675 §2).
 pub const DUP_THRESH: u32 = 3;
 
 /// An acknowledgment that didn't advance `snd.una`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Duplicate {
-    /// A duplicate in the sense of RFC 5681 §2: outstanding data, no payload, no SYN or FIN, and the same
-    /// window as before. The last condition is why four segments are one too few where a receiver shrinks
-    /// its window for data out of order.
+    /// A duplicate in the sense of RFC 5681 §2: outstanding data, no payload, no SYN or FIN, and
+    /// the same window as before. The last condition is why four segments are one too few
+    /// where a receiver shrinks its window for data out of order.
     pub exact: bool,
     /// Bytes that SACK blocks reported for the first time.
     pub newly_sacked: u32,
@@ -60,30 +62,32 @@ pub trait LossDetector: fmt::Debug + Send + Sync {
     /// Shows an acknowledgment that brought nothing new; returns whether a loss has been detected.
     fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool;
 
-    /// The same while a loss is being repaired: whether what was resent of the first segment is lost too.
+    /// The same while a loss is being repaired: whether what was resent of the first segment is
+    /// lost too.
     fn on_duplicate_in_repair(&mut self, _duplicate: &Duplicate, _board: &Scoreboard) -> bool {
         false
     }
 
-    /// `snd.una` advanced, and the scoreboard holds what is left; returns whether the segment that is now the first is
-    /// lost.
+    /// `snd.una` advanced, and the scoreboard holds what is left; returns whether the segment that
+    /// is now the first is lost.
     fn on_ack(&mut self, _ack: &AckSample, _board: &Scoreboard) -> bool {
         self.reset();
         false
     }
 
-    /// An acknowledgment, of whatever, said which transmission caused it, and the scoreboard knows what it reports; or the
-    /// time has come to look at the last of them again. Marks what is lost.
+    /// An acknowledgment, of whatever, said which transmission caused it, and the scoreboard knows
+    /// what it reports; or the time has come to look at the last of them again. Marks what is
+    /// lost.
     fn on_report(&mut self, _report: &ForwardSample, _board: &mut Scoreboard) -> Judged {
         Judged::NOTHING
     }
 
-    /// Something was reported while a loss is being repaired, or its repair begins (`first`: with the first segment in
-    /// any case): marks what is lost.
+    /// Something was reported while a loss is being repaired, or its repair begins (`first`: with
+    /// the first segment in any case): marks what is lost.
     fn mark(&self, _board: &mut Scoreboard, _first: bool) {}
 
-    /// Whether reports of the receiver are kept after a timeout, so that only what it has not reported is
-    /// sent again.
+    /// Whether reports of the receiver are kept after a timeout, so that only what it has not
+    /// reported is sent again.
     fn survives_timeout(&self) -> bool {
         false
     }
@@ -120,7 +124,8 @@ macro_rules! each {
 }
 
 impl AnyDetector {
-    /// Whether it looks at an acknowledgment of new data; others are [`reset`](LossDetector::reset) by it.
+    /// Whether it looks at an acknowledgment of new data; others are [`reset`](LossDetector::reset)
+    /// by it.
     pub fn watches(&self) -> bool {
         matches!(self, Self::Vegas(_) | Self::AckWindow(_))
     }

@@ -1,10 +1,10 @@
 //! How fast while recovering? Between noticing a loss and having repaired it.
 //!
-//! They differ in what they take an acknowledgment in that time for. Tahoe doesn't care and starts over.
-//! Reno takes a duplicate for a segment that left the network and ends at the first news. NewReno (RFC 6582)
-//! takes news that stops short of the recovery point for another hole. SACK (RFC 6675) looks at the scoreboard, and
-//! so does its ancestor SACK1, which counts acknowledgments to know how much is in the network. TCP Santa Cruz leaves it to
-//! the detector what is lost.
+//! They differ in what they take an acknowledgment in that time for. Tahoe doesn't care and starts
+//! over. Reno takes a duplicate for a segment that left the network and ends at the first news.
+//! NewReno (RFC 6582) takes news that stops short of the recovery point for another hole. SACK (RFC
+//! 6675) looks at the scoreboard, and so does its ancestor SACK1, which counts acknowledgments to
+//! know how much is in the network. TCP Santa Cruz leaves it to the detector what is lost.
 
 mod ack_window;
 mod new_reno;
@@ -62,8 +62,8 @@ pub trait Recovery {
     /// A loss was detected and the window has been reduced.
     fn enter(&mut self, loss: &LossSample);
 
-    /// The retransmission timer expired. Everything that the receiver has not reported is lost, and is sent
-    /// again in a slow start.
+    /// The retransmission timer expired. Everything that the receiver has not reported is lost, and
+    /// is sent again in a slow start.
     fn enter_after_timeout(&mut self) {}
 
     /// Another duplicate acknowledgment; `segment` is the size of the first unacknowledged segment.
@@ -94,8 +94,8 @@ pub trait Recovery {
         true
     }
 
-    /// Whether duplicates for exactly the end of recovery say nothing of the next loss, because they may come
-    /// from what was resent.
+    /// Whether duplicates for exactly the end of recovery say nothing of the next loss, because
+    /// they may come from what was resent.
     fn guards_its_end(&self) -> bool {
         false
     }

@@ -22,9 +22,9 @@ impl RtoConfig {
         ticks_expire: false,
     };
 
-    /// A timer that starts at `initial` and stays between `min` and `max`, on a clock that ticks every `tick`
-    /// (zero: exact). `ticks_expire` when timers can only expire on a tick, as in BSD's slow timeout.
-    /// `None` unless `0 < min ≤ initial ≤ max` and `tick ≤ min`.
+    /// A timer that starts at `initial` and stays between `min` and `max`, on a clock that ticks
+    /// every `tick` (zero: exact). `ticks_expire` when timers can only expire on a tick, as in
+    /// BSD's slow timeout. `None` unless `0 < min ≤ initial ≤ max` and `tick ≤ min`.
     pub fn new(
         initial: Duration,
         min: Duration,
@@ -44,7 +44,8 @@ impl RtoConfig {
 
 /// Smoothed round-trip time, its variation, and the timeout that follows from them.
 ///
-/// Every connection has one at each end, so its parameters are not in it: whoever asks brings them, the same ones every time.
+/// Every connection has one at each end, so its parameters are not in it: whoever asks brings them,
+/// the same ones every time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RttEstimator {
     /// Smoothed, in nanoseconds; [`NONE`](Self::NONE) before the first measurement.
@@ -64,13 +65,14 @@ impl RttEstimator {
         Self { srtt: Self::NONE, rttvar: 0, base: config.initial, backoff: 0 }
     }
 
-    /// Takes the one measurement of a round trip. RFC 6298 §2.2, §2.3; Karn's rule (§3) is the caller's.
+    /// Takes the one measurement of a round trip. RFC 6298 §2.2, §2.3; Karn's rule (§3) is the
+    /// caller's.
     pub fn sample(&mut self, rtt: Duration, config: &RtoConfig) {
         self.take(rtt, 8, 4, config);
     }
 
-    /// Takes one of `expected` measurements of a round trip, at least one. RFC 7323 §4.2 and appendix G: each
-    /// has a share of the weight, so that the history is as long as with one.
+    /// Takes one of `expected` measurements of a round trip, at least one. RFC 7323 §4.2 and
+    /// appendix G: each has a share of the weight, so that the history is as long as with one.
     // Out of line: its divisions would take registers from every acknowledgment: up to 0.4 % of all
     // instructions.
     #[inline(never)]
@@ -107,7 +109,8 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// RFC 6298 §5.7: if the timer expired for a SYN and the timeout is below 3 s, data starts with 3 s.
+    /// RFC 6298 §5.7: if the timer expired for a SYN and the timeout is below 3 s, data starts with
+    /// 3 s.
     pub fn after_syn_timeout(&mut self, config: &RtoConfig) {
         self.backoff = 0;
         self.base = self.base.max(Duration::from_secs(3)).min(config.max);

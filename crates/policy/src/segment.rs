@@ -1,11 +1,13 @@
 //! Where to cut the stream: the classic rule and TCP Smart Framing.
 //!
-//! Source: Mellia, Meo, Casetti, *TCP Smart Framing*, IEEE/ACM ToN 13(2), 2005, §III (the journal), and
-//! `draft-mellia-tsvwg-tcp-smartframing-00`, 2001, §6 (the draft). Both cut more, smaller segments while
-//! `cwnd < cwnd_min` (the *small-window regime*) so that a loss is followed by enough segments to be noticed.
+//! Source: Mellia, Meo, Casetti, *TCP Smart Framing*, IEEE/ACM ToN 13(2), 2005, §III (the journal),
+//! and `draft-mellia-tsvwg-tcp-smartframing-00`, 2001, §6 (the draft). Both cut more, smaller
+//! segments while `cwnd < cwnd_min` (the *small-window regime*) so that a loss is followed by
+//! enough segments to be noticed.
 //!
-//! They differ on the axis of what stays constant in a window of the small-window regime: fixed-size framing
-//! keeps the *size* of a segment, variable-size framing the *number* of segments.
+//! They differ on the axis of what stays constant in a window of the small-window regime:
+//! fixed-size framing keeps the *size* of a segment, variable-size framing the *number* of
+//! segments.
 
 mod fixed_size;
 mod full_sized;
@@ -19,8 +21,8 @@ use crate::facts::{Growth, SendView};
 
 /// Decides the size of the next segment and, with it, the step by which the window grows.
 pub trait Segmenter {
-    /// A slow start begins with a window of `cwnd0` bytes: the initial window, or the loss window after a
-    /// timeout.
+    /// A slow start begins with a window of `cwnd0` bytes: the initial window, or the loss window
+    /// after a timeout.
     fn on_slow_start(&mut self, cwnd0: u32, view: &SendView);
 
     /// An acknowledgment of new data came in; `view` shows the sender after it.
@@ -29,8 +31,8 @@ pub trait Segmenter {
     /// The window was reduced without a timeout; `view.cwnd` is the reduced one.
     fn on_reduction(&mut self, view: &SendView);
 
-    /// The largest payload of the next segment, the paper's `MSS_c`: window growth, Nagle's rule and
-    /// silly-window avoidance compare against it.
+    /// The largest payload of the next segment, the paper's `MSS_c`: window growth, Nagle's rule
+    /// and silly-window avoidance compare against it.
     fn mss_c(&self, view: &SendView) -> u32;
 
     /// The most segments that may be in flight, where the rule limits their number.
@@ -98,8 +100,8 @@ impl Regime {
     /// The papers' choice: four segments, below a window of four.
     pub const PAPER: Self = Self { segments: 4, threshold: 4 };
 
-    /// `segments` is `N_sf`, how many segments an initial window is cut into (2 to 64); `threshold` is
-    /// `cwnd_min` in full-sized segments (1 to 64). `None` outside those ranges.
+    /// `segments` is `N_sf`, how many segments an initial window is cut into (2 to 64); `threshold`
+    /// is `cwnd_min` in full-sized segments (1 to 64). `None` outside those ranges.
     pub const fn new(segments: u8, threshold: u8) -> Option<Self> {
         if segments < 2 || segments > 64 || threshold < 1 || threshold > 64 {
             return None;
@@ -133,8 +135,9 @@ impl Regime {
         view.cwnd < self.cwnd_min(view.smss)
     }
 
-    /// The reduced size with which a slow start from `cwnd0` begins: `N_sf` segments fill the window.
-    /// With `N_sf = cwnd_min / MSS`, as in both papers, it is the journal's `MSS · cwnd_0 / cwnd_min`.
+    /// The reduced size with which a slow start from `cwnd0` begins: `N_sf` segments fill the
+    /// window. With `N_sf = cwnd_min / MSS`, as in both papers, it is the journal's `MSS ·
+    /// cwnd_0 / cwnd_min`.
     fn reduced(self, cwnd0: u32, smss: u32) -> u32 {
         (cwnd0 / self.segments()).clamp(1, smss)
     }

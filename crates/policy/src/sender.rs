@@ -23,8 +23,8 @@ pub struct SenderPolicy {
     pub limited_transmit: bool,
     /// RFC 5827: fewer duplicates are enough where no more can come.
     pub early_retransmit: Option<EarlyRetransmit>,
-    /// RFC 3465: the window grows by the bytes acknowledged, up to two segments an acknowledgment in slow
-    /// start, whatever the connection's [`WindowRules`] say.
+    /// RFC 3465: the window grows by the bytes acknowledged, up to two segments an acknowledgment
+    /// in slow start, whatever the connection's [`WindowRules`] say.
     pub byte_counting: bool,
     /// Where to cut the stream.
     pub framing: Framing,
@@ -63,7 +63,8 @@ pub enum Feedback {
 pub enum LossResponse {
     /// Three duplicates, then slow start.
     Tahoe,
-    /// Three duplicates, or the controller's own way of noticing a loss; then fast recovery (RFC 5681).
+    /// Three duplicates, or the controller's own way of noticing a loss; then fast recovery (RFC
+    /// 5681).
     Reno,
     /// Three duplicates, then NewReno's fast recovery (RFC 6582).
     NewReno,
@@ -121,8 +122,8 @@ impl SenderPolicy {
         loss_window: 1,
     };
 
-    /// A congestion controller for a connection with this `smss`. TCP Santa Cruz takes a peer that says what arrived when;
-    /// with another it is Reno.
+    /// A congestion controller for a connection with this `smss`. TCP Santa Cruz takes a peer that
+    /// says what arrived when; with another it is Reno.
     pub fn controller(&self, smss: u32, rules: WindowRules, feedback: Feedback) -> AnyController {
         let initial = self.initial_window.bytes(smss);
         let counting = if self.byte_counting { Counting::Appropriate } else { rules.counting };
@@ -171,8 +172,8 @@ impl SenderPolicy {
         }
     }
 
-    /// The recovery, `None` for Tahoe. Without SACK on the connection RFC 6675 falls back to NewReno
-    /// (RFC 6582 §1).
+    /// The recovery, `None` for Tahoe. Without SACK on the connection RFC 6675 falls back to
+    /// NewReno (RFC 6582 §1).
     pub fn recovery(&self, feedback: Feedback) -> Option<AnyRecovery> {
         match (self.loss, feedback) {
             (LossResponse::Tahoe, _) => None,
@@ -195,7 +196,8 @@ impl SenderPolicy {
         matches!(self.loss, LossResponse::Sack | LossResponse::Sack1 | LossResponse::AckWindow)
     }
 
-    /// Whether the retransmission timer, which times copies too, is backed off when it expires again and again.
+    /// Whether the retransmission timer, which times copies too, is backed off when it expires
+    /// again and again.
     pub fn backs_off(&self) -> bool {
         !matches!(self.congestion, Congestion::SantaCruz(target) if target.reading().back_off == BackOff::None)
     }

@@ -17,9 +17,9 @@ pub(crate) struct Emulation {
 
 #[pymethods]
 impl Emulation {
-    /// Makes both ends. Settings that make no sense are a `ValueError`, what the system refuses is a `RuntimeError`, each with
-    /// what is wrong, and a hint or `None`. A `RuntimeError` has a third argument: the exit status for a command that did
-    /// not start, or `None`.
+    /// Makes both ends. Settings that make no sense are a `ValueError`, what the system refuses is
+    /// a `RuntimeError`, each with what is wrong, and a hint or `None`. A `RuntimeError` has a
+    /// third argument: the exit status for a command that did not start, or `None`.
     #[new]
     #[pyo3(signature = (settings_json, *, own))]
     fn new(settings_json: &str, own: bool) -> PyResult<Self> {
@@ -40,8 +40,8 @@ impl Emulation {
         (a, b, c, d)
     }
 
-    /// Runs a command behind the link without holding the interpreter's lock, and returns the report as JSON. Signals that
-    /// ask this process to end go to the command. Once.
+    /// Runs a command behind the link without holding the interpreter's lock, and returns the
+    /// report as JSON. Signals that ask this process to end go to the command. Once.
     #[pyo3(signature = (command, *, outside, capture))]
     fn run(
         &mut self,

@@ -26,10 +26,11 @@ pub(crate) struct Fetch {
 #[pymethods]
 #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
 impl Fetch {
-    /// Makes a device and the client behind it. An invalid setting is a `ValueError`, an error of the system a
-    /// `RuntimeError`, each with two arguments: the error, and a hint or `None`.
+    /// Makes a device and the client behind it. An invalid setting is a `ValueError`, an error of
+    /// the system a `RuntimeError`, each with two arguments: the error, and a hint or `None`.
     ///
-    /// `remote` is an address and a port. With `body`, the bodies of responses are written to this file.
+    /// `remote` is an address and a port. With `body`, the bodies of responses are written to this
+    /// file.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "each an option of the command line, by keyword")]
     #[pyo3(signature = (

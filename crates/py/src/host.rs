@@ -1,4 +1,5 @@
-//! A host on a TUN device: files or a proxy, driven in slices so that Python gets to hear Ctrl-C in between.
+//! A host on a TUN device: files or a proxy, driven in slices so that Python gets to hear Ctrl-C in
+//! between.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -34,8 +35,9 @@ pub(crate) fn duration(option: &str, text: &str) -> PyResult<Duration> {
 #[pymethods]
 #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
 impl Host {
-    /// Makes a device and the host behind it. Settings that make no sense are a `ValueError`, what the system refuses is a
-    /// `RuntimeError`, each with two arguments: what is wrong, and a hint or `None`.
+    /// Makes a device and the host behind it. Settings that make no sense are a `ValueError`, what
+    /// the system refuses is a `RuntimeError`, each with two arguments: what is wrong, and a
+    /// hint or `None`.
     ///
     /// With `folder` it serves files, with `upstream` it is a proxy.
     #[new]

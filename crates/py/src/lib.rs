@@ -1,5 +1,5 @@
-//! The Python module `tcpsf._core`: a simulation to be driven in steps, its tables by the Arrow C stream interface, a command
-//! behind an emulated link, a host that serves files or relays, and
+//! The Python module `tcpsf._core`: a simulation to be driven in steps, its tables by the Arrow C
+//! stream interface, a command behind an emulated link, a host that serves files or relays, and
 //! a client that fetches. Conversions only; what a user sees is the Python package around it.
 
 mod emulation;

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use sim::scenario::{Growth, Halving, Profile, RttSample, TcpSettings};
 
-/// For each profile its name and, by the keys of `[tcp]`, its values as a scenario would write them. What a
-/// profile leaves open is not there.
+/// For each profile its name and, by the keys of `[tcp]`, its values as a scenario would write
+/// them. What a profile leaves open is not there.
 #[pyfunction]
 pub(crate) fn profiles() -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     [("ns2", Profile::Ns2), ("bsd", Profile::Bsd), ("rfc", Profile::Rfc)]

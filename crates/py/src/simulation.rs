@@ -13,7 +13,8 @@ use units::Instant;
 use crate::system_error;
 use crate::table::Table;
 
-/// How many events a run that is captured handles before packets go to the file: some megabytes of them.
+/// How many events a run that is captured handles before packets go to the file: some megabytes of
+/// them.
 const EVENTS_BETWEEN_DRAINS: u64 = 5000;
 
 /// One run of a scenario.
@@ -27,8 +28,8 @@ pub(crate) struct Simulation {
 
 #[pymethods]
 impl Simulation {
-    /// Sets a run up. A scenario that makes no sense is a `ValueError` with two arguments: what is wrong, and a
-    /// hint or `None`.
+    /// Sets a run up. A scenario that makes no sense is a `ValueError` with two arguments: what is
+    /// wrong, and a hint or `None`.
     #[new]
     #[pyo3(signature = (scenario_json, *, seed))]
     fn new(scenario_json: &str, seed: u64) -> PyResult<Self> {
@@ -37,8 +38,9 @@ impl Simulation {
         Ok(Self { run, scenario, seed, capture: None })
     }
 
-    /// Writes the packets of all flows to a pcapng file, of each the first `snap_len` bytes, as seen at `place`:
-    /// the host that sends a flow's data, the one that receives them, or both. Before the first `advance`.
+    /// Writes the packets of all flows to a pcapng file, of each the first `snap_len` bytes, as
+    /// seen at `place`: the host that sends a flow's data, the one that receives them, or both.
+    /// Before the first `advance`.
     #[pyo3(signature = (path, *, place, snap_len))]
     fn capture(&mut self, path: PathBuf, place: &str, snap_len: u32) -> PyResult<()> {
         let place = match place {
@@ -69,7 +71,8 @@ impl Simulation {
         py.detach(|| capture.finish()).map(drop).map_err(|e| system_error(&e))
     }
 
-    /// Handles up to `max_events` events without holding the interpreter's lock; `True` while there are more.
+    /// Handles up to `max_events` events without holding the interpreter's lock; `True` while there
+    /// are more.
     #[pyo3(signature = (*, max_events))]
     fn advance(&mut self, py: Python<'_>, max_events: u64) -> PyResult<bool> {
         let Self { run, capture, .. } = self;

@@ -47,7 +47,8 @@ impl Table {
         self.0.num_rows()
     }
 
-    /// The table as a stream of one batch. A schema asked for is a wish that the interface lets us ignore.
+    /// The table as a stream of one batch. A schema asked for is a wish that the interface lets us
+    /// ignore.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

@@ -6,7 +6,8 @@ use crate::flow::{End, Endpoints, Flow, Name};
 use crate::prefetch::{prefetch, prefetch_line};
 use crate::workload::FlowStart;
 
-/// Flows by their place. A place that a flow has left is taken by the next one, with the memory of its queues.
+/// Flows by their place. A place that a flow has left is taken by the next one, with the memory of
+/// its queues.
 #[derive(Debug)]
 pub(crate) struct Alive {
     places: Vec<Flow>,
@@ -23,7 +24,8 @@ pub(crate) enum Ends {
 }
 
 impl Alive {
-    /// None yet, with memory for so many if it can be had: to grow into it would take what it needs twice.
+    /// None yet, with memory for so many if it can be had: to grow into it would take what it needs
+    /// twice.
     pub(crate) fn with_room_for(flows: usize) -> Self {
         let mut places = Vec::new();
         // If not, it grows as flows come.
@@ -56,7 +58,8 @@ impl Alive {
         }
     }
 
-    /// Whether they are so many that a processor's own cache (1 MB, give or take) doesn't hold them beside all else.
+    /// Whether they are so many that a processor's own cache (1 MB, give or take) doesn't hold them
+    /// beside all else.
     #[inline]
     pub(crate) const fn are_beyond_cache(&self) -> bool {
         self.places.len() > (1 << 19) / size_of::<Flow>()
@@ -94,8 +97,8 @@ impl Alive {
         }
     }
 
-    /// Has the queues that a packet for this end of the flow in this place asks for fetched: that of a receiver who acts ahead of
-    /// time, too.
+    /// Has the queues that a packet for this end of the flow in this place asks for fetched: that
+    /// of a receiver who acts ahead of time, too.
     #[inline]
     pub(crate) fn fetch_queues(&self, place: usize, end: End) {
         let Some(flow) = self.places.get(place) else { return };

@@ -1,11 +1,12 @@
 //! The event loop.
 //!
-//! Events have a total order: time, then [`Class`], then the number of the link, flow or workload. Changing it
-//! changes every result.
+//! Events have a total order: time, then [`Class`], then the number of the link, flow or workload.
+//! Changing it changes every result.
 //!
-//! What makes it fast: a link is a ring of which only the head waits to be delivered (see [`crate::network`]); a flow
-//! has one entry among the timers, which is looked at again when its time comes instead of being moved whenever a
-//! deadline moves; and nothing is allocated for a packet.
+//! What makes it fast: a link is a ring of which only the head waits to be delivered (see
+//! [`crate::network`]); a flow has one entry among the timers, which is looked at again when its
+//! time comes instead of being moved whenever a deadline moves; and nothing is allocated for a
+//! packet.
 
 use link::Outcome;
 use units::{Duration, Instant};
@@ -36,8 +37,8 @@ pub enum Status {
 /// A run in progress.
 ///
 /// # Driving
-/// Call [`advance`](Self::advance) until it says [`Status::Done`], taking rows out in between as memory demands; the
-/// rows are the same however the run is divided.
+/// Call [`advance`](Self::advance) until it says [`Status::Done`], taking rows out in between as
+/// memory demands; the rows are the same however the run is divided.
 #[derive(Debug)]
 pub struct Simulation {
     world: World,
@@ -93,8 +94,8 @@ impl Simulation {
 
     /// Handles events until `limit` of them have been handled, or none is left before the end of
     /// this stage.
-    // The loop is a function of its own for the sake of profile-guided optimisation: with the end of a run in
-    // the same body, 6 to 9 % more CPU time (benches/README.md, "The event loop").
+    // The loop is a function of its own for the sake of profile-guided optimisation: with the end
+    // of a run in the same body, 6 to 9 % more CPU time (benches/README.md, "The event loop").
     #[inline(never)]
     fn handle_events(&mut self, limit: u64) {
         while self.events < limit {
@@ -179,8 +180,9 @@ impl Simulation {
         self.world.recorded.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
     }
 
-    /// What happened on the links from the end of the warm-up up to now, or up to the scenario's `duration`. Before that, a link
-    /// that only takes acknowledgments may be ahead of it: then it counts those that have been sent ahead of time, too.
+    /// What happened on the links from the end of the warm-up up to now, or up to the scenario's
+    /// `duration`. Before that, a link that only takes acknowledgments may be ahead of it: then
+    /// it counts those that have been sent ahead of time, too.
     pub fn links(&mut self) -> Links {
         match &self.stage {
             Stage::Counting => self.world.network.table(&self.link_names, self.world.now),
@@ -219,9 +221,9 @@ impl Simulation {
         }
     }
 
-    /// Has what the next packets of this link need fetched, where there is too much of it to be at hand: the end where it
-    /// arrives, which says where its queue is, then the queue. Packets lie one behind the other: a processor sees by itself which
-    /// comes next.
+    /// Has what the next packets of this link need fetched, where there is too much of it to be at
+    /// hand: the end where it arrives, which says where its queue is, then the queue. Packets
+    /// lie one behind the other: a processor sees by itself which comes next.
     #[inline]
     fn fetch_ahead(&self, link: u32) {
         const END: usize = 4;
@@ -274,7 +276,8 @@ impl Simulation {
         }
     }
 
-    /// Something happened to a flow that may have changed any of its deadlines, or have been its end.
+    /// Something happened to a flow that may have changed any of its deadlines, or have been its
+    /// end.
     fn settle(&mut self, slot: usize) {
         let flow = &mut self.flows[slot];
         let due = flow.next_timeout();
@@ -399,7 +402,8 @@ impl Simulation {
         }
     }
 
-    /// The time is up, or nothing more will happen. Returns whether the run goes on, to complete the flows that count.
+    /// The time is up, or nothing more will happen. Returns whether the run goes on, to complete
+    /// the flows that count.
     #[cold]
     #[inline(never)]
     fn drains_on(&mut self) -> bool {
@@ -414,8 +418,9 @@ impl Simulation {
                     return false;
                 }
                 self.record_unfinished(|flow| flow.start.size().is_none());
-                // Nothing is ahead of this moment. From now on everything happens when its time has come: were only some flows
-                // ahead, their acknowledgments would come out of order.
+                // Nothing is ahead of this moment. From now on everything happens when its time has
+                // come: were only some flows ahead, their acknowledgments would
+                // come out of order.
                 self.stop_looking_ahead();
                 self.world.end = self.world.plan.limit();
                 self.stage = Stage::Draining(links);

@@ -18,9 +18,9 @@ use crate::workload::FlowStart;
 
 /// The two ends of a connection.
 ///
-/// Of many flows none is in the processor's cache when a packet of it arrives. So they are in whole lines of it, in this order:
-/// a line of what every packet needs, the end that sends, what is seldom asked for, and the end that receives, so that what data
-/// ask of that begins with a line.
+/// Of many flows none is in the processor's cache when a packet of it arrives. So they are in whole
+/// lines of it, in this order: a line of what every packet needs, the end that sends, what is
+/// seldom asked for, and the end that receives, so that what data ask of that begins with a line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Flow {
@@ -46,7 +46,8 @@ pub(crate) struct Flow {
     pub(crate) recorded: bool,
     /// It is over, and its place waits for another.
     pub(crate) forgotten: bool,
-    /// Its receiver acts [ahead of time](crate::lookahead), and has always done so: nothing is on its way to it.
+    /// Its receiver acts [ahead of time](crate::lookahead), and has always done so: nothing is on
+    /// its way to it.
     pub(crate) is_ahead: bool,
     /// An opportunity to send has been put off until `puts_off_until`.
     puts_off: bool,
@@ -275,7 +276,8 @@ impl Flow {
         }
     }
 
-    /// A timer of the sender's has expired. If it is the one for retransmissions, it ends a silence.
+    /// A timer of the sender's has expired. If it is the one for retransmissions, it ends a
+    /// silence.
     pub(crate) fn expire(&mut self, now: Instant) {
         let before = self.sender.statistics().timeouts;
         self.sender.on_timeout(now);
@@ -328,7 +330,8 @@ impl Flow {
         }
     }
 
-    /// Puts off an opportunity to send, unless one has been put off before: then that will be for both.
+    /// Puts off an opportunity to send, unless one has been put off before: then that will be for
+    /// both.
     pub(crate) fn put_off(&mut self, until: impl FnOnce() -> Instant) {
         if !self.puts_off {
             (self.puts_off, self.puts_off_until) = (true, until());
@@ -369,8 +372,8 @@ impl Flow {
         self.end(end).next_timeout().min(self.sends_at())
     }
 
-    /// Nothing more can come of the flow: it is complete, its ends are at rest and nothing of it is on the
-    /// network.
+    /// Nothing more can come of the flow: it is complete, its ends are at rest and nothing of it is
+    /// on the network.
     pub(crate) fn is_over(&self) -> bool {
         let at_rest = |end: &Connection| match end.state() {
             tcp::State::Closed | tcp::State::TimeWait => true,

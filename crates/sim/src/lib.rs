@@ -1,12 +1,13 @@
-//! What a simulated run is made of: the scenario as written, the plan it resolves to, and what comes out.
+//! What a simulated run is made of: the scenario as written, the plan it resolves to, and what
+//! comes out.
 //!
-//! A [`Scenario`] is data. [`Plan::new`] checks it and resolves names to indexes, profiles to settings and
-//! loads to rates; whoever holds a [`Plan`] need not check again. Randomness comes from named streams
-//! ([`Seed::stream`]), results go into columnar tables ([`tables`]).
+//! A [`Scenario`] is data. [`Plan::new`] checks it and resolves names to indexes, profiles to
+//! settings and loads to rates; whoever holds a [`Plan`] need not check again. Randomness comes
+//! from named streams ([`Seed::stream`]), results go into columnar tables ([`tables`]).
 //!
-//! Floating point appears here (sizes, arrivals, results) and nowhere below. Only the basic operations, which
-//! IEEE 754 fixes to the last bit, and `libm`'s portable functions are used: the same scenario and seed give
-//! the same bytes on any machine.
+//! Floating point appears here (sizes, arrivals, results) and nowhere below. Only the basic
+//! operations, which IEEE 754 fixes to the last bit, and `libm`'s portable functions are used: the
+//! same scenario and seed give the same bytes on any machine.
 
 mod alive;
 mod convert;

@@ -1,10 +1,12 @@
 //! Receivers that act ahead of time.
 //!
-//! Where a packet's arrival is known when it is sent, and nothing else can come to its receiver before, the receiver is told
-//! at once: its answer is put on the way back for the time at which it is given. That spares an event for every packet of
-//! data, and looking for its flow once more. Whoever looks at the run from outside cannot tell.
+//! Where a packet's arrival is known when it is sent, and nothing else can come to its receiver
+//! before, the receiver is told at once: its answer is put on the way back for the time at which it
+//! is given. That spares an event for every packet of data, and looking for its flow once more.
+//! Whoever looks at the run from outside cannot tell.
 //!
-//! Packets that chance may take are left out: the numbers that decide on them would belong to others.
+//! Packets that chance may take are left out: the numbers that decide on them would belong to
+//! others.
 
 use link::Buffer;
 use units::Instant;
@@ -15,8 +17,8 @@ use crate::plan::{Plan, PlannedWorkload};
 use crate::scenario::Opener;
 use crate::world::{FirstHop, World};
 
-/// Whether the receivers of each workload may: where data takes one link and acknowledgments another, which no others take,
-/// and on both only room decides.
+/// Whether the receivers of each workload may: where data takes one link and acknowledgments
+/// another, which no others take, and on both only room decides.
 pub(crate) fn workloads(plan: &Plan) -> Vec<bool> {
     let follows_flows = plan.samples.as_ref().is_some_and(|samples| !samples.workloads.is_empty());
     let may = |workload: &PlannedWorkload| {
@@ -34,12 +36,14 @@ fn suits(plan: &Plan, workload: &PlannedWorkload) -> bool {
     };
     let [data, answers] = [there, back].map(|&link| &plan.links[link].config);
     let opens = workload.handshake && workload.opener == Opener::Receiver;
-    // At the timeouts of a handshake a receiver sends what may come before what it has answered ahead of time.
+    // At the timeouts of a handshake a receiver sends what may come before what it has answered
+    // ahead of time.
     let keeps_order = !workload.handshake;
     let delays_only = answers.rate.is_none() && answers.buffer == Buffer::Unlimited;
     // The link's own time is ahead of the run's, in which samples are taken.
     let is_sampled = plan.samples.as_ref().is_some_and(|samples| samples.links.contains(back));
-    // With a rate, no two packets arrive at once: then those that are ahead and those that are not keep their order.
+    // With a rate, no two packets arrive at once: then those that are ahead and those that are not
+    // keep their order.
     data.is_plain()
         && data.rate.is_some()
         && answers.is_plain()
@@ -49,7 +53,8 @@ fn suits(plan: &Plan, workload: &PlannedWorkload) -> bool {
 }
 
 impl World {
-    /// Puts everything that a sender has to send on the network, and tells its receiver, which answers.
+    /// Puts everything that a sender has to send on the network, and tells its receiver, which
+    /// answers.
     pub(crate) fn send_and_tell(&mut self, slot: usize, flow: &mut Flow) {
         let now = self.now;
         let hop = self.first_hop(flow.workload, End::Sender);
@@ -79,8 +84,8 @@ impl World {
         }
     }
 
-    /// Whether what arrives beyond `end` has to wait until then. Not for the end of the warm-up: there it is enough to note
-    /// what an endless flow had received by then.
+    /// Whether what arrives beyond `end` has to wait until then. Not for the end of the warm-up:
+    /// there it is enough to note what an endless flow had received by then.
     #[cold]
     #[inline(never)]
     fn ends_before(&mut self, arrival: Instant, flow: &Flow) -> bool {
@@ -91,7 +96,8 @@ impl World {
         !is_warming_up
     }
 
-    /// Puts everything that a receiver has to send at this time, which may lie ahead, on its way, and notes what happened to it.
+    /// Puts everything that a receiver has to send at this time, which may lie ahead, on its way,
+    /// and notes what happened to it.
     pub(crate) fn answer(&mut self, at: Instant, slot: usize, flow: &mut Flow) {
         let hop = self.first_hop(flow.workload, End::Receiver);
         if let Some(acknowledgment) = flow.receiver.poll_acknowledgment(at) {

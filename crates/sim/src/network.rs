@@ -25,7 +25,8 @@ pub(crate) struct Packet {
     /// The way it takes, and how many links of it lie behind.
     pub(crate) way: Way,
     pub(crate) hop: u16,
-    /// The link that it is on, or comes to next, is the last of its way: then it need not be looked up on arrival.
+    /// The link that it is on, or comes to next, is the last of its way: then it need not be
+    /// looked up on arrival.
     pub(crate) at_last: bool,
 }
 
@@ -51,8 +52,8 @@ pub(crate) struct Way {
 
 /// Every link, and which of them delivers next.
 ///
-/// A link delivers in order of time, so its next delivery stands for all of its packets. It gets earlier only with an offer that
-/// is pending or marked.
+/// A link delivers in order of time, so its next delivery stands for all of its packets. It gets
+/// earlier only with an offer that is pending or marked.
 #[derive(Debug)]
 pub(crate) struct Network {
     links: Vec<Link<Packet>>,
@@ -113,7 +114,8 @@ impl Network {
         self.send(now, number, Packet { at_last, ..*packet }, lag)
     }
 
-    /// How long after its first cell the last one of a packet comes, at the end of the link behind it.
+    /// How long after its first cell the last one of a packet comes, at the end of the link behind
+    /// it.
     #[cold]
     fn lag(&self, packet: &Packet) -> Duration {
         let behind =
@@ -121,8 +123,8 @@ impl Network {
         behind.map_or(Duration::ZERO, |&link| self.links[link as usize].lag(packet.bytes))
     }
 
-    /// Puts a packet on this link, which is on its way. Returns what will become of it there. To a port its first cell comes
-    /// now, and the last one after `lag`.
+    /// Puts a packet on this link, which is on its way. Returns what will become of it there. To a
+    /// port its first cell comes now, and the last one after `lag`.
     #[expect(
         clippy::inline_always,
         reason = "the packet goes from registers to its place on the link"
@@ -191,8 +193,9 @@ impl Network {
         self.wake(number);
     }
 
-    /// As [`send`](Self::send), at a time that may lie ahead, on a link that is plain. With a rate, packets come in order.
-    /// The packet is made where it is needed, so that it goes from registers to its place on the link.
+    /// As [`send`](Self::send), at a time that may lie ahead, on a link that is plain. With a rate,
+    /// packets come in order. The packet is made where it is needed, so that it goes from
+    /// registers to its place on the link.
     #[expect(clippy::inline_always, reason = "see above")]
     #[inline(always)]
     pub(crate) fn send_ahead(
@@ -240,7 +243,8 @@ impl Network {
         self.deliveries.first().0
     }
 
-    /// The next packet to arrive at the end of a link, in its place there: it isn't copied only to be looked at.
+    /// The next packet to arrive at the end of a link, in its place there: it isn't copied only to
+    /// be looked at.
     #[inline]
     pub(crate) fn arriving(&self) -> Option<&Packet> {
         let (at, number) = self.deliveries.first();
@@ -273,7 +277,8 @@ impl Network {
         packet
     }
 
-    /// What the link that is due, but delivers nothing now, has to say of a packet that was pending on it. Call until `None`.
+    /// What the link that is due, but delivers nothing now, has to say of a packet that was pending
+    /// on it. Call until `None`.
     #[cold]
     pub(crate) fn attend(&mut self, now: Instant) -> Option<(Packet, Outcome)> {
         let (_, number) = self.deliveries.first();
@@ -334,7 +339,8 @@ impl Network {
     }
 }
 
-/// The size of a segment's packet: with headers of a fixed size, or with those that its options need.
+/// The size of a segment's packet: with headers of a fixed size, or with those that its options
+/// need.
 pub(crate) fn wire_bytes(segment: &Segment, header: Option<u16>) -> u32 {
     let Some(bytes) = header else {
         // Of a copy, for what is looked at by address is kept in memory wherever else it is used.

@@ -1,10 +1,12 @@
 //! A run as a capture: the packets of every flow, with headers as on a real wire, in a pcapng file.
 //!
-//! Packets are seen at hosts, each an interface of the file. Comments say what a header cannot: which flow this is,
-//! where and why a packet was dropped, what made a sender send something again and which loss that repairs.
+//! Packets are seen at hosts, each an interface of the file. Comments say what a header cannot:
+//! which flow this is, where and why a packet was dropped, what made a sender send something again
+//! and which loss that repairs.
 //!
-//! A packet stays here until its fate is known, since its comment comes before the packets that follow. So memory holds
-//! what is seen in the time that a packet takes through the network, and a few numbers for each flow alive.
+//! A packet stays here until its fate is known, since its comment comes before the packets that
+//! follow. So memory holds what is seen in the time that a packet takes through the network, and a
+//! few numbers for each flow alive.
 
 mod addresses;
 mod story;
@@ -26,9 +28,9 @@ use crate::trace::{Entry, Sent, What};
 
 /// At which host a flow's packets are seen.
 ///
-/// At one of the two, unless it is asked for both: an analyser takes a packet that it sees twice for one that was
-/// sent twice. A packet that is dropped on its way there is not seen, as on a real wire; the next of its end that
-/// arrives has a comment about it.
+/// At one of the two, unless it is asked for both: an analyser takes a packet that it sees twice
+/// for one that was sent twice. A packet that is dropped on its way there is not seen, as on a real
+/// wire; the next of its end that arrives has a comment about it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SeenAt {
     /// At the one that sends the data.
@@ -95,8 +97,8 @@ impl CaptureError {
 /// What a packet's headers take at the most, in bytes.
 const HEADERS: u32 = 80;
 
-/// Writes a run as it goes on: [`start`](Self::start) before its first event, [`drain`](Self::drain) now and then,
-/// [`finish`](Self::finish) at the end.
+/// Writes a run as it goes on: [`start`](Self::start) before its first event,
+/// [`drain`](Self::drain) now and then, [`finish`](Self::finish) at the end.
 #[derive(Debug)]
 pub struct Capture<W> {
     writer: Writer<W>,
@@ -147,7 +149,8 @@ enum Fate {
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins a file about a run of `scenario` with `seed`. Of each packet the first `snap_len` bytes are kept.
+    /// Begins a file about a run of `scenario` with `seed`. Of each packet the first `snap_len`
+    /// bytes are kept.
     ///
     /// # Errors
     /// When the scenario makes no sense or has packets that do not exist, or `out` takes nothing.
@@ -226,7 +229,8 @@ impl<W: Write> Capture<W> {
         Ok(())
     }
 
-    /// Ends the file and gives back what it was written to, flushed. Packets still on their way have been sent.
+    /// Ends the file and gives back what it was written to, flushed. Packets still on their way
+    /// have been sent.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -1,7 +1,7 @@
 //! A scenario that has been checked: names are indexes, profiles are settings, loads are rates.
 //!
-//! Whoever holds a [`Plan`] need not check again. Everything is checked here, in the order of the file, and the
-//! first thing wrong is reported by its path.
+//! Whoever holds a [`Plan`] need not check again. Everything is checked here, in the order of the
+//! file, and the first thing wrong is reported by its path.
 
 mod cells;
 mod workload;
@@ -15,7 +15,8 @@ use crate::routes::Routes;
 use crate::scenario::{Place, Scenario, ScenarioError};
 use crate::streams::shared_stream;
 
-/// How long a run with random arrivals may go on until its flows are complete, unless the scenario says otherwise.
+/// How long a run with random arrivals may go on until its flows are complete, unless the scenario
+/// says otherwise.
 const DRAIN: Duration = Duration::from_secs(1000);
 
 /// A scenario ready to run.
@@ -27,7 +28,8 @@ pub struct Plan {
     pub duration: Duration,
     /// From when on flows are recorded and links counted.
     pub warm_up: Instant,
-    /// For how long the run may go on until the finite flows that began before its `duration` are complete.
+    /// For how long the run may go on until the finite flows that began before its `duration` are
+    /// complete.
     pub drain: Duration,
     /// The links, in the scenario's order.
     pub links: Vec<PlannedLink>,
@@ -117,8 +119,8 @@ impl Plan {
         self.end() + self.drain
     }
 
-    /// Before when the flows of a workload start. Those that arrive at random go on arriving while the run drains, so that the
-    /// load stays as it was.
+    /// Before when the flows of a workload start. Those that arrive at random go on arriving while
+    /// the run drains, so that the load stays as it was.
     pub fn end_of_starts(&self, workload: &PlannedWorkload) -> Instant {
         match workload.demand {
             Demand::Poisson { .. } => self.limit(),

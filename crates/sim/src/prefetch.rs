@@ -10,7 +10,8 @@ use std::ops::Range;
 /// What a processor fetches at once, in bytes.
 const LINE: usize = 64;
 
-/// Has the processor fetch these bytes of a value, which lies in whole lines, into its cache, and waits for nothing.
+/// Has the processor fetch these bytes of a value, which lies in whole lines, into its cache, and
+/// waits for nothing.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T, bytes: Range<usize>) {
     const { assert!(align_of::<T>() >= LINE, "it may end in one line more") };

@@ -85,7 +85,8 @@ impl Recorded {
         }
     }
 
-    /// The receiver of an endless flow is about to be told of what arrives after the end of the warm-up.
+    /// The receiver of an endless flow is about to be told of what arrives after the end of the
+    /// warm-up.
     pub(crate) fn note_received(&mut self, flow: &Flow) {
         self.received.entry(flow.serial).or_insert_with(|| flow.received());
     }
@@ -149,7 +150,8 @@ impl Recorded {
         }
     }
 
-    // Out of line: hardly any run traces, and the conversions would burden the path of every packet.
+    // Out of line: hardly any run traces, and the conversions would burden the path of every
+    // packet.
     #[cold]
     #[inline(never)]
     fn traced_packet(&mut self, now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) {

@@ -1,8 +1,8 @@
 //! Static routes: which links a packet takes from one node to another.
 //!
-//! Fewest hops; among paths of equal length the one whose links come first in the scenario, compared link by
-//! link. A breadth-first search that tries links in their order finds exactly that path. An explicit route
-//! replaces the search for its own pair of nodes and no other.
+//! Fewest hops; among paths of equal length the one whose links come first in the scenario,
+//! compared link by link. A breadth-first search that tries links in their order finds exactly that
+//! path. An explicit route replaces the search for its own pair of nodes and no other.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,8 +1,9 @@
-//! A scenario as written: the one type behind the TOML file, the Python dataclasses and the JSON between them.
+//! A scenario as written: the one type behind the TOML file, the Python dataclasses and the JSON
+//! between them.
 //!
-//! The fields are the keys of the file and say no more than it does; [`crate::Plan`] is the scenario with every
-//! default filled in and every name resolved. Times, rates and sizes are texts with a unit; flow sizes are
-//! whole numbers of bytes. Unknown keys are refused.
+//! The fields are the keys of the file and say no more than it does; [`crate::Plan`] is the
+//! scenario with every default filled in and every name resolved. Times, rates and sizes are texts
+//! with a unit; flow sizes are whole numbers of bytes. Unknown keys are refused.
 
 mod discard;
 mod error;
@@ -38,7 +39,8 @@ pub struct Scenario {
     /// Flows that start earlier are not recorded, and link statistics begin here.
     #[serde(default, with = "text")]
     pub warm_up: Duration,
-    /// For how long after `duration` the run may go on until the flows that began before are complete.
+    /// For how long after `duration` the run may go on until the flows that began before are
+    /// complete.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
     pub drain: Option<Duration>,
     /// What to sample at regular intervals.
@@ -92,7 +94,8 @@ impl Scenario {
     /// Reads a scenario and checks it.
     ///
     /// # Errors
-    /// When the text is not JSON, a key is unknown, missing or of the wrong type, or [`Scenario::validate`] fails.
+    /// When the text is not JSON, a key is unknown, missing or of the wrong type, or
+    /// [`Scenario::validate`] fails.
     pub fn from_json(text: &str) -> Result<Self, ScenarioError> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let scenario: Self = serde_path_to_error::deserialize(&mut reader)
@@ -102,8 +105,8 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Writes the scenario for its provenance, on one line with keys in a fixed order: equal scenarios give equal
-    /// texts. What the scenario leaves to a profile stays left to it.
+    /// Writes the scenario for its provenance, on one line with keys in a fixed order: equal
+    /// scenarios give equal texts. What the scenario leaves to a profile stays left to it.
     ///
     /// # Errors
     /// Never for a valid scenario; the writer's interface allows for failure.

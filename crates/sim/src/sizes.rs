@@ -1,7 +1,8 @@
-//! Flow sizes: distributions sampled by inverting their cumulative distribution, one uniform value a size.
+//! Flow sizes: distributions sampled by inverting their cumulative distribution, one uniform value
+//! a size.
 //!
-//! A monotone function of one draw keeps runs comparable: the same draw gives the same size whatever else changes.
-//! Sizes are whole bytes, rounded up, at least 1.
+//! A monotone function of one draw keeps runs comparable: the same draw gives the same size
+//! whatever else changes. Sizes are whole bytes, rounded up, at least 1.
 
 use thiserror::Error;
 
@@ -130,7 +131,8 @@ impl SizeSampler {
         Ok(sampler)
     }
 
-    /// Points (bytes, cumulative probability), linear in between; the first point's probability is that of its size.
+    /// Points (bytes, cumulative probability), linear in between; the first point's probability is
+    /// that of its size.
     ///
     /// # Errors
     /// When either column decreases or the last probability is not 1.
@@ -161,7 +163,8 @@ impl SizeSampler {
         let bytes = match &self.0 {
             Kind::Classes { sizes, cumulative } => {
                 let total = cumulative[cumulative.len() - 1];
-                // Rounding may carry the product up to the total: the last class that has a weight then.
+                // Rounding may carry the product up to the total: the last class that has a weight
+                // then.
                 let index = cumulative.partition_point(|&sum| sum <= uniform * total);
                 let index = index.min(cumulative.partition_point(|&sum| sum < total));
                 return (sizes[index], u32::try_from(index + 1).ok());
@@ -181,8 +184,9 @@ impl SizeSampler {
 
     /// The mean in bytes, which turns a load into a rate of arrivals.
     ///
-    /// Exact for classes and fixed sizes. Of the others it is the mean before rounding up to whole bytes (for a
-    /// `cdf` the trapezoids' mean), about half a byte below that of the sizes drawn.
+    /// Exact for classes and fixed sizes. Of the others it is the mean before rounding up to whole
+    /// bytes (for a `cdf` the trapezoids' mean), about half a byte below that of the sizes
+    /// drawn.
     pub fn mean(&self) -> f64 {
         match &self.0 {
             Kind::Classes { sizes, cumulative } => {
@@ -218,8 +222,8 @@ fn interpolate(points: &[(u64, f64)], uniform: f64) -> f64 {
 
 /// The standard normal value below which a share `p` lies.
 ///
-/// Abramowitz and Stegun 26.2.23 is right to 4.5e-4; each Halley step on the complementary error function cubes
-/// that, so two reach the precision of a double.
+/// Abramowitz and Stegun 26.2.23 is right to 4.5e-4; each Halley step on the complementary error
+/// function cubes that, so two reach the precision of a double.
 fn normal_quantile(p: f64) -> f64 {
     // A uniform value of zero stands for the half step of 2^-53 above it.
     let tail = p.min(1.0 - p).max(0.5 / float(1 << 53));

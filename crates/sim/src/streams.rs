@@ -1,12 +1,13 @@
 //! Randomness by name, so that one component's draws never shift another's.
 //!
 //! Three kinds of draw, all keyed by the run's [`Seed`] and a name such as `web/arrivals`:
-//! a [`Stream`] yields values one after another; [`LinkDraws`] answers for one packet, whatever was drawn before
-//! it; [`flow_identity`] names a flow for the latter. Two runs with one seed that differ in their senders see
-//! the same arrivals, sizes and, packet by packet, the same luck: common random numbers.
+//! a [`Stream`] yields values one after another; [`LinkDraws`] answers for one packet, whatever was
+//! drawn before it; [`flow_identity`] names a flow for the latter. Two runs with one seed that
+//! differ in their senders see the same arrivals, sizes and, packet by packet, the same luck:
+//! common random numbers.
 //!
-//! A name becomes 64 bits by FNV-1a. Two names of a scenario with one hash would share a stream, so the plan
-//! refuses them.
+//! A name becomes 64 bits by FNV-1a. Two names of a scenario with one hash would share a stream, so
+//! the plan refuses them.
 
 use rand_pcg::Pcg64Dxsm;
 use rand_pcg::rand_core::Rng;
@@ -21,8 +22,9 @@ pub struct Seed(pub u64);
 impl Seed {
     /// The stream called `name`; the same each time it is asked for.
     pub fn stream(self, name: &str) -> Stream {
-        // SplitMix64 from the mixed key fills state and stream number: streams of one generator that differ
-        // in few bits are correlated at first, those that differ everywhere are not.
+        // SplitMix64 from the mixed key fills state and stream number: streams of one generator
+        // that differ in few bits are correlated at first, those that differ everywhere are
+        // not.
         let key = self.key(name);
         let word = |n: u64| u128::from(mix(key.wrapping_add(GOLDEN.wrapping_mul(n))));
         Stream { generator: Pcg64Dxsm::new(word(1) << 64 | word(2), word(3) << 64 | word(4)) }
@@ -58,8 +60,8 @@ impl Stream {
 
     /// A uniform value below `n`, zero when `n` is zero. Uses one draw.
     ///
-    /// High half of a product, without rejection: a value's probability is off by at most `n`/2^64 of itself, and
-    /// the number of draws does not depend on their values.
+    /// High half of a product, without rejection: a value's probability is off by at most `n`/2^64
+    /// of itself, and the number of draws does not depend on their values.
     pub fn below(&mut self, n: u64) -> u64 {
         let product = u128::from(self.u64()) * u128::from(n);
         u64::try_from(product >> 64).unwrap_or(0)
@@ -73,8 +75,9 @@ impl Stream {
 
 /// Draws that depend on the packet and on nothing else: a counter-based generator.
 ///
-/// A packet is named by its flow's [`flow_identity`] and its serial number in that flow. Adding a flow leaves the
-/// losses of every other flow as they were, and so does a change of the order in which packets reach the link.
+/// A packet is named by its flow's [`flow_identity`] and its serial number in that flow. Adding a
+/// flow leaves the losses of every other flow as they were, and so does a change of the order in
+/// which packets reach the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkDraws {
     key: u64,
@@ -92,7 +95,8 @@ impl LinkDraws {
 
 /// What a flow is called in [`LinkDraws::draw`]: its workload's name and its index there.
 ///
-/// Flows of a run are also numbered in order of starting, but those numbers move when a workload is added.
+/// Flows of a run are also numbered in order of starting, but those numbers move when a workload is
+/// added.
 pub fn flow_identity(workload: &str, index: u64) -> u64 {
     mix(fnv(workload) ^ mix(index.wrapping_add(GOLDEN)))
 }

@@ -1,11 +1,12 @@
 //! Result tables, a `Vec` for each column, as small as the data allows.
 //!
-//! Column names carry their units. A missing value is a null, never a NaN. Texts that repeat are codes into a list of
-//! names. [`Flows::into_columns`] and its siblings hand the columns over in the layout Arrow uses, so that turning
-//! them into Arrow arrays copies nothing but the dictionaries.
+//! Column names carry their units. A missing value is a null, never a NaN. Texts that repeat are
+//! codes into a list of names. [`Flows::into_columns`] and its siblings hand the columns over in
+//! the layout Arrow uses, so that turning them into Arrow arrays copies nothing but the
+//! dictionaries.
 //!
-//! A digest covers rows in their order, each name by its text: it does not depend on how a run's rows were split
-//! over several tables, nor on the numbering of names.
+//! A digest covers rows in their order, each name by its text: it does not depend on how a run's
+//! rows were split over several tables, nor on the numbering of names.
 
 mod column;
 
@@ -21,7 +22,8 @@ use units::hash::Fnv;
 /// Texts that codes stand for, shared by the tables of a run.
 pub type Names = Arc<[String]>;
 
-/// Declares a table: its columns in order, a row with one value for each, and what all tables can do.
+/// Declares a table: its columns in order, a row with one value for each, and what all tables can
+/// do.
 macro_rules! table {
     (
         $(#[$table_doc:meta])* $table:ident,

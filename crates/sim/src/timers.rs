@@ -1,11 +1,12 @@
 //! What is due at times to come: flows' deadlines, starts, samples.
 //!
-//! Order is total, as in a heap, but a heap of every flow's entry grows deeper and colder with their number. So only
-//! what is due soon is in a heap; what is due later waits unsorted, in a bucket for each slice of time, and enters the
-//! heap when its slice comes. What is due later than the last bucket waits in a heap of its own.
+//! Order is total, as in a heap, but a heap of every flow's entry grows deeper and colder with
+//! their number. So only what is due soon is in a heap; what is due later waits unsorted, in a
+//! bucket for each slice of time, and enters the heap when its slice comes. What is due later than
+//! the last bucket waits in a heap of its own.
 //!
-//! A deadline that has moved on since its entry was made is asked for again when the slice comes, for all of a bucket at
-//! once: most entries go on to another bucket and never see the heap.
+//! A deadline that has moved on since its entry was made is asked for again when the slice comes,
+//! for all of a bucket at once: most entries go on to another bucket and never see the heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -43,7 +44,8 @@ pub(crate) struct Timers {
     due: BinaryHeap<Reverse<Timer>>,
     /// The slice that has come.
     slice: u64,
-    /// Those of the slices after it: the last chunk of each, by the slice's number modulo [`SLICES`].
+    /// Those of the slices after it: the last chunk of each, by the slice's number modulo
+    /// [`SLICES`].
     buckets: Vec<Option<Place>>,
     /// How many entries the buckets hold.
     waiting: usize,
@@ -88,7 +90,8 @@ impl Timers {
         }
     }
 
-    /// Whether [`refill`](Self::refill) has something to do: then what `next` and `pop` say is not the whole truth.
+    /// Whether [`refill`](Self::refill) has something to do: then what `next` and `pop` say is not
+    /// the whole truth.
     #[inline]
     pub(crate) fn is_dry(&self) -> bool {
         self.due.is_empty() && (self.waiting > 0 || !self.later.is_empty())
@@ -100,7 +103,8 @@ impl Timers {
         self.due.peek().map_or(Instant::NEVER, |Reverse(timer)| timer.at)
     }
 
-    /// Entries in the order that the heap keeps them in: the first, then most likely the next two. Not to be asked while dry.
+    /// Entries in the order that the heap keeps them in: the first, then most likely the next two.
+    /// Not to be asked while dry.
     #[inline]
     pub(crate) fn foremost(&self) -> impl Iterator<Item = &Timer> {
         self.due.iter().map(|Reverse(timer)| timer)
@@ -122,9 +126,10 @@ impl Timers {
         self.due.pop().map(|Reverse(first)| first)
     }
 
-    /// Goes on to the next slice that has anything, if this one has nothing left: then the first entry is among those that
-    /// are due. `still_due` says when an entry is due by now, no earlier than it was; `None` when it is void. It is told of
-    /// the one that it will be asked for as its fourth from there, too.
+    /// Goes on to the next slice that has anything, if this one has nothing left: then the first
+    /// entry is among those that are due. `still_due` says when an entry is due by now, no
+    /// earlier than it was; `None` when it is void. It is told of the one that it will be asked
+    /// for as its fourth from there, too.
     pub(crate) fn refill(
         &mut self,
         mut still_due: impl FnMut(&Timer, Option<&Timer>) -> Option<Instant>,
@@ -205,7 +210,8 @@ mod tests {
         Timer { at: Instant::from_nanos(at), class: Class::Flow, number, slot: 0 }
     }
 
-    /// How far ahead an entry lies: at once, in this slice, in the buckets, at their end, far behind them, never.
+    /// How far ahead an entry lies: at once, in this slice, in the buckets, at their end, far
+    /// behind them, never.
     fn any_distance() -> impl Strategy<Value = u64> {
         let end = SLICES << SLICE_BITS;
         prop_oneof![

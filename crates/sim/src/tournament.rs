@@ -2,13 +2,14 @@
 
 use units::Instant;
 
-/// A tree of matches between neighbours, in which the earlier wins. What is due first has won them all, and a new time
-/// for one of them costs a match on each level: for two links that is a single comparison, where a heap would move
-/// entries and take out and put in again those of links that are idle for a moment.
+/// A tree of matches between neighbours, in which the earlier wins. What is due first has won them
+/// all, and a new time for one of them costs a match on each level: for two links that is a single
+/// comparison, where a heap would move entries and take out and put in again those of links that
+/// are idle for a moment.
 #[derive(Debug)]
 pub(crate) struct Tournament {
-    /// Who plays whom: pair 1 is the final, the winner of pair `n` goes to pair `n / 2`, and the things themselves, two by
-    /// two, are the second half.
+    /// Who plays whom: pair 1 is the final, the winner of pair `n` goes to pair `n / 2`, and the
+    /// things themselves, two by two, are the second half.
     pairs: Vec<[Entry; 2]>,
     first: Entry,
 }
@@ -27,7 +28,8 @@ impl Tournament {
         Self { pairs, first: (Instant::NEVER, 0) }
     }
 
-    /// When the first is due and which it is: of several at one instant, the one with the lowest number.
+    /// When the first is due and which it is: of several at one instant, the one with the lowest
+    /// number.
     #[inline]
     pub(crate) fn first(&self) -> (Instant, u32) {
         self.first

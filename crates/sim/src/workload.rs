@@ -1,7 +1,7 @@
 //! When flows start, how long they are, and which sender each uses.
 //!
-//! Three streams a workload, each drawn from a fixed number of times a flow: the same arrivals and sizes come
-//! whatever the senders are, and the same arrivals whatever the sizes.
+//! Three streams a workload, each drawn from a fixed number of times a flow: the same arrivals and
+//! sizes come whatever the senders are, and the same arrivals whatever the sizes.
 
 use units::{Duration, Instant};
 
@@ -113,7 +113,8 @@ struct Senders {
 enum Order {
     /// At random, so that a flow's sender tells nothing about its neighbours'.
     Random(Stream),
-    /// In turn: flows served so far of each sender. A handful of flows must not miss the shares by luck.
+    /// In turn: flows served so far of each sender. A handful of flows must not miss the shares by
+    /// luck.
     InTurn(Vec<u32>),
 }
 
@@ -143,7 +144,8 @@ impl Senders {
                 index.min(self.cumulative.partition_point(|&(_, sum)| sum < total))
             }
             Order::InTurn(served) => {
-                // The sender furthest behind its share: the sum of all is the number of flows so far.
+                // The sender furthest behind its share: the sum of all is the number of flows so
+                // far.
                 let flows: u32 = served.iter().sum();
                 let mut best = (0, f64::NEG_INFINITY);
                 let mut before = 0.0;

@@ -15,14 +15,17 @@ use crate::tables::{Names, PacketEvent};
 use crate::timers::{Class, Timer, Timers};
 use crate::workload::{FlowStart, Starts};
 
-/// Everything but the flows: the time, the links, the timers, where flows come from, and what is recorded of them.
+/// Everything but the flows: the time, the links, the timers, where flows come from, and what is
+/// recorded of them.
 ///
-/// A flow that something is done to is lent: so it is looked up once for all that comes of an event.
+/// A flow that something is done to is lent: so it is looked up once for all that comes of an
+/// event.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) now: Instant,
-    /// What comes next: the end of the warm-up, of the statistics, or of the run. Receivers act no further ahead than that.
+    /// What comes next: the end of the warm-up, of the statistics, or of the run. Receivers act no
+    /// further ahead than that.
     pub(crate) end: Instant,
     /// Flows that have to be complete before a run that drains is over.
     pub(crate) awaited: usize,
@@ -177,8 +180,8 @@ impl World {
         let hop = self.first_hop(flow.workload, end);
         while let Some(segment) = flow.end(end).poll_transmit(now) {
             let name = flow.name_packet();
-            // Made anew for each who asks, so that the one that is sent has no address before it has its place in the
-            // link, and goes there from registers.
+            // Made anew for each who asks, so that the one that is sent has no address before it
+            // has its place in the link, and goes there from registers.
             let packet = || hop.packet(slot, name, segment);
             if self.recorded.is_tracing() {
                 self.recorded.packet(now, flow, &packet(), PacketEvent::Sent);
@@ -194,7 +197,8 @@ impl World {
         }
     }
 
-    /// Notes what happened to an end. Returns whether it may have something to send because of that.
+    /// Notes what happened to an end. Returns whether it may have something to send because of
+    /// that.
     #[inline]
     pub(crate) fn note_events(&mut self, flow: &mut Flow, end: End) -> bool {
         flow.end(end).has_event() && self.take_events(flow, end)
@@ -223,8 +227,8 @@ impl World {
         false
     }
 
-    /// Whether a recovery has a row: up to the end of the statistics every one, after it those of flows that have none yet
-    /// and will have one.
+    /// Whether a recovery has a row: up to the end of the statistics every one, after it those of
+    /// flows that have none yet and will have one.
     fn counts_recovery(&self, flow: &Flow, loss: &LossEvent) -> bool {
         let is_late = || loss.at > self.plan.end();
         loss.at >= self.plan.warm_up
@@ -243,13 +247,15 @@ impl World {
         self.sources[usize::from(workload)].looks_ahead
     }
 
-    /// From now on, when nothing has been done ahead of its time, everything is done when its time has come.
+    /// From now on, when nothing has been done ahead of its time, everything is done when its time
+    /// has come.
     pub(crate) fn stop_looking_ahead(&mut self) {
         self.sources.iter_mut().for_each(|source| source.looks_ahead = false);
     }
 
-    /// Brings the flow's timer entry up to date, unless the flow is over: then it returns `true`, and the flow is
-    /// to be forgotten. `due` is the earliest of its deadlines that may have changed: the entry is no later than any other.
+    /// Brings the flow's timer entry up to date, unless the flow is over: then it returns `true`,
+    /// and the flow is to be forgotten. `due` is the earliest of its deadlines that may have
+    /// changed: the entry is no later than any other.
     #[must_use]
     pub(crate) fn settle(&mut self, slot: usize, flow: &mut Flow, due: Instant) -> bool {
         if flow.is_acknowledged() && !flow.recorded {
@@ -280,7 +286,8 @@ impl World {
         self.recorded.end_warm_up(self.now, flows);
     }
 
-    /// A flow that counts is complete. With the last one that a draining run waits for, the run is over.
+    /// A flow that counts is complete. With the last one that a draining run waits for, the run is
+    /// over.
     fn await_one_less(&mut self) {
         if self.awaited > 0 {
             self.awaited -= 1;

@@ -1,4 +1,5 @@
-//! Packets as cells in whole runs: Cohen and Hamo's topologies, balanced discard, and what they leave in the books.
+//! Packets as cells in whole runs: Cohen and Hamo's topologies, balanced discard, and what they
+//! leave in the books.
 
 mod common;
 
@@ -34,7 +35,8 @@ fn books_balance_in_packets_and_in_cells() {
         let (offered, delivered) = (cell(&links.offered_cells), cell(&links.delivered_cells));
         let (dropped, held) = (cell(&links.dropped_cells), cell(&links.held_cells));
         assert_eq!(offered, delivered + dropped + held, "{buffer}");
-        // A datagram of 576 bytes is 13 cells; what was in the buffer at either end of the count may be in pieces.
+        // A datagram of 576 bytes is 13 cells; what was in the buffer at either end of the count
+        // may be in pieces.
         let useful = delivered - cell(&links.wasted_cells);
         assert!(useful.abs_diff(13 * links.delivered_packets[0]) <= 2 * 1200, "{buffer}");
         assert_eq!(
@@ -84,7 +86,8 @@ fn the_same_seed_gives_the_same_cells() {
     assert_eq!(simulation.links().digest(), whole.links.digest());
 }
 
-/// Alone on its way, a packet's cells follow each other through the port: it arrives a cell's time after its last cell came.
+/// Alone on its way, a packet's cells follow each other through the port: it arrives a cell's time
+/// after its last cell came.
 #[test]
 fn cells_cut_through_the_port() {
     let workload = r#"{"name": "one", "kind": "transfers", "from": "s", "to": "d", "sizes": [536], "start": "0s",

@@ -15,13 +15,15 @@ fn a_rebuild_changes_nothing() {
     let mut scenario = network("30s", BUFFER, &workloads);
     scenario.drain = Some(units::Duration::ZERO);
     let run = Run::new(&scenario, 7);
-    // The first moved when `flows` got its columns on what arrived, waiting and the timer; it was 0x998a_aef0_3d1e_2482.
-    // The third moved when `links` got its columns on early drops and marks, and again when it got those on cells, empty here:
-    // without the latter it was 0xe9e9_56ac_b8be_69cd.
-    // All three moved when SACK senders kept reports over a timeout and stopped premature rescue retransmissions.
-    // A change here changes every published figure: say why in CHANGELOG.md under "Changed behaviour".
+    // The first moved when `flows` got its columns on what arrived, waiting and the timer; it was
+    // 0x998a_aef0_3d1e_2482. The third moved when `links` got its columns on early drops and
+    // marks, and again when it got those on cells, empty here: without the latter it was
+    // 0xe9e9_56ac_b8be_69cd. All three moved when SACK senders kept reports over a timeout and
+    // stopped premature rescue retransmissions. A change here changes every published figure:
+    // say why in CHANGELOG.md under "Changed behaviour".
     assert_eq!(run.digest(), [0x5212_1444_286b_a40a, 0x22ac_36a2_c446_3c77, 0x589b_d109_49bd_4eb5]);
-    // With the flows that are unfinished at 30 s, which are followed to their end; the links' books are those of 30 s.
+    // With the flows that are unfinished at 30 s, which are followed to their end; the links' books
+    // are those of 30 s.
     scenario.drain = None;
     let run = Run::new(&scenario, 7);
     assert_eq!(run.digest(), [0xbcf0_a437_437d_5c1f, 0x53f9_c953_dbb5_c11c, 0x589b_d109_49bd_4eb5]);

@@ -1,4 +1,5 @@
-//! Balanced discard and controlled delay in whole runs: what they drop, when it is known, and what becomes of the flows.
+//! Balanced discard and controlled delay in whole runs: what they drop, when it is known, and what
+//! becomes of the flows.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! After `duration` a run goes on until the flows that count are complete, and that changes nothing of what came before.
+//! After `duration` a run goes on until the flows that count are complete, and that changes nothing
+//! of what came before.
 
 mod common;
 
@@ -67,7 +68,8 @@ fn what_ended_before_has_the_same_rows_in_the_same_order() {
     }
 }
 
-/// The load stays as it was: a flow that ends after `duration` takes as long as in a run that goes on counting.
+/// The load stays as it was: a flow that ends after `duration` takes as long as in a run that goes
+/// on counting.
 #[test]
 fn what_ends_later_has_the_rows_of_a_longer_run() {
     let drained = Run::new(&scenario(FIXED, None), 4);

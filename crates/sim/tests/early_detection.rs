@@ -62,8 +62,8 @@ fn ecn_takes_marks_in_the_place_of_drops() {
         let dropped = Run::new(&network("60s", RED, &workloads), 2);
         let marked = Run::new(&with_ecn(network("60s", RED, &workloads)), 2);
         let [early, _, marks] = bottleneck(&marked);
-        // The average can't reach twice max_th, so what is dropped early is not ECN-capable: on this way, what was lost
-        // in a full buffer before and is sent again.
+        // The average can't reach twice max_th, so what is dropped early is not ECN-capable: on
+        // this way, what was lost in a full buffer before and is sent again.
         let again: u32 = marked.flows.retransmitted_segments.iter().sum();
         assert!(early <= u64::from(again), "{sender}: {early} dropped, {again} sent again");
         assert!(marks > 1000, "{sender}: {marks} marked");

@@ -1,4 +1,5 @@
-//! On an idle link a flow's completion time is arithmetic: store and forward, and the acknowledgment clock.
+//! On an idle link a flow's completion time is arithmetic: store and forward, and the
+//! acknowledgment clock.
 
 mod common;
 
@@ -10,14 +11,16 @@ const HEADER: u64 = 40;
 const NANOS_PER_BYTE: u64 = 800;
 const DELAY: u64 = 50_000_000;
 
-/// The window rules of slow start, written anew from the papers: nothing of the simulator's code is used.
+/// The window rules of slow start, written anew from the papers: nothing of the simulator's code is
+/// used.
 enum Rule {
     Classic,
     Fixed,
     Variable,
 }
 
-/// When the last byte arrives, and when its acknowledgment is back, in nanoseconds from the first send.
+/// When the last byte arrives, and when its acknowledgment is back, in nanoseconds from the first
+/// send.
 fn arithmetic(rule: &Rule, size: u64) -> (u64, u64) {
     let mut cwnd = MSS;
     let mut sent = 0;

@@ -1,4 +1,5 @@
-//! One lost packet, whichever it is, is one recovery: what is sent again for it must not look like the next loss.
+//! One lost packet, whichever it is, is one recovery: what is sent again for it must not look like
+//! the next loss.
 
 mod common;
 
@@ -9,7 +10,8 @@ const FRAMINGS: [&str; 3] = ["full", "vs(n=4)", "fs(n=4)"];
 /// 28 full-sized segments, and more of any others.
 const SIZE: u64 = 40_000;
 
-/// RFC 6582 §3.2, step 2. Where a loss window is four segments, three of them are sent again for nothing.
+/// RFC 6582 §3.2, step 2. Where a loss window is four segments, three of them are sent again for
+/// nothing.
 #[test]
 fn one_loss_is_one_recovery() {
     for sender in STACKS

@@ -57,7 +57,8 @@ fn packets_that_are_overtaken_make_a_sender_resend_what_was_not_lost() {
     }
 }
 
-/// One segment a round trip: 1.2 ms on the line, 32 us for its acknowledgement, 100 ms of propagation, or 300.
+/// One segment a round trip: 1.2 ms on the line, 32 us for its acknowledgement, 100 ms of
+/// propagation, or 300.
 #[test]
 fn a_window_of_one_turns_at_the_delay_that_there_is() {
     let segments = |path: &str| {

@@ -1,4 +1,5 @@
-//! TCP Santa Cruz in the network of its paper's section 4.1: 1.5 Mb/s, 17 packets of buffer, 40 ms and 1 kB packets.
+//! TCP Santa Cruz in the network of its paper's section 4.1: 1.5 Mb/s, 17 packets of buffer, 40 ms
+//! and 1 kB packets.
 #![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
 
 use sim::tables::{Flows, Links, Quantity, Samples};
@@ -65,8 +66,8 @@ impl Run {
     }
 }
 
-/// Section 4.1: the window stays a little wider than what fills the path (16.5 packets), nothing is lost, and the link is
-/// in use; two packets wait, or three, the one on the line included.
+/// Section 4.1: the window stays a little wider than what fills the path (16.5 packets), nothing is
+/// lost, and the link is in use; two packets wait, or three, the one on the line included.
 #[test]
 fn the_window_settles_at_the_operating_point() {
     let run = Run::new("santa-cruz(n=1.5) / full / iw=2", "", "");
@@ -82,8 +83,8 @@ fn the_window_settles_at_the_operating_point() {
     assert!((2.0..3.5).contains(&mean), "{mean}");
 }
 
-/// Section 4.1, Fig. 9: "The algorithm maintains this steady-state value for the duration of the connection". While every
-/// window is judged, it swings by a segment to either side.
+/// Section 4.1, Fig. 9: "The algorithm maintains this steady-state value for the duration of the
+/// connection". While every window is judged, it swings by a segment to either side.
 #[test]
 fn a_window_that_is_held_stands_still() {
     let spread = |reading: &str| {
@@ -98,8 +99,9 @@ fn a_window_that_is_held_stands_still() {
     assert!(spread("") >= 1.0, "{}", spread(""));
 }
 
-/// The abstract: "resilient use of any acknowledgments". With four acknowledgments in ten lost, over ten runs, the flow loses less
-/// of what it gets than one that counts them does, and keeps most of it.
+/// The abstract: "resilient use of any acknowledgments". With four acknowledgments in ten lost,
+/// over ten runs, the flow loses less of what it gets than one that counts them does, and keeps
+/// most of it.
 #[test]
 fn lost_acknowledgments_cost_less_than_who_counts_them() {
     let lossy = r#", "loss": {"kind": "packet", "probability": 0.4}"#;
@@ -117,8 +119,8 @@ fn lost_acknowledgments_cost_less_than_who_counts_them() {
     assert!(santa_cruz > sack && santa_cruz > 750, "{santa_cruz} {sack} thousandths");
 }
 
-/// The abstract: "determine the direction of congestion". What is late on one way counts there alone; and the queue of the
-/// flow is what the relative delay on the way there says it is.
+/// The abstract: "determine the direction of congestion". What is late on one way counts there
+/// alone; and the queue of the flow is what the relative delay on the way there says it is.
 #[test]
 fn delays_are_told_apart_by_direction() {
     let jittered = r#", "reorder": {"probability": 0.05, "by": "20ms"}"#;
@@ -151,7 +153,8 @@ fn delays_are_told_apart_by_direction() {
 #[test]
 fn lost_copies_need_no_timer() {
     let lossy = r#", "loss": {"kind": "packet", "probability": 0.15}"#;
-    // Data packets through the bottleneck, segments sent again and timeouts, over ten runs of ten seconds.
+    // Data packets through the bottleneck, segments sent again and timeouts, over ten runs of ten
+    // seconds.
     let [santa_cruz, ack_window, sack] = [
         "santa-cruz(n=3) / full / iw=2",
         "reno+ackwindow / full / iw=2",

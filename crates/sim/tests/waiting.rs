@@ -15,7 +15,8 @@ fn transfer(duration: &str, drops: &str) -> Run {
     Run::new(&network(duration, &loss, &transfer), 1)
 }
 
-/// The first segment and its first repair are lost: nothing is heard until the timer has expired twice.
+/// The first segment and its first repair are lost: nothing is heard until the timer has expired
+/// twice.
 #[test]
 fn silence_before_each_expiry_counts() {
     let run = transfer("100s", "1,1");
@@ -50,7 +51,8 @@ fn the_end_of_the_run_cuts_a_silence() {
     assert!((run.flows.waited_s[0] - 1.5).abs() < 1e-9, "{}", run.flows.waited_s[0]);
 }
 
-/// Without loss the last silence is the time between two acknowledgments, and what is missing is on its way.
+/// Without loss the last silence is the time between two acknowledgments, and what is missing is on
+/// its way.
 #[test]
 fn a_busy_flow_hardly_waits() {
     let flows = Run::new(&network("20s", "", &greedy(CLASSIC, 1)), 3).flows;

@@ -16,12 +16,12 @@ use crate::icmp::IcmpError;
 
 /// A [`Connection`] and the bytes of both directions: what a program on a real wire drives.
 ///
-/// The driving contract is `Connection`'s; the calls that move bytes are replaced by the ones here, the rest
-/// are passed on to it, and what only looks at it is reached through it.
+/// The driving contract is `Connection`'s; the calls that move bytes are replaced by the ones here,
+/// the rest are passed on to it, and what only looks at it is reached through it.
 ///
-/// A direction keeps its buffer when it runs empty, for it may be filled again at once. Whoever holds many connections
-/// calls [`release`](ByteStream::release) on one that has been quiet: it is then as small as this type and what
-/// `Connection` keeps for it.
+/// A direction keeps its buffer when it runs empty, for it may be filled again at once. Whoever
+/// holds many connections calls [`release`](ByteStream::release) on one that has been quiet: it is
+/// then as small as this type and what `Connection` keeps for it.
 #[derive(Debug)]
 pub struct ByteStream {
     connection: Connection,
@@ -60,8 +60,8 @@ impl ByteStream {
         taken
     }
 
-    /// What arrived in order and hasn't been read, in at most two pieces and without a copy; [`consume`](Self::consume)
-    /// says how much of it is done with.
+    /// What arrived in order and hasn't been read, in at most two pieces and without a copy;
+    /// [`consume`](Self::consume) says how much of it is done with.
     pub fn peek(&self) -> [&[u8]; 2] {
         self.incoming.peek(self.front().unread)
     }
@@ -74,8 +74,8 @@ impl ByteStream {
         taken
     }
 
-    /// Handles an arriving segment with its payload. A payload of another length than the segment says is
-    /// ignored with the segment.
+    /// Handles an arriving segment with its payload. A payload of another length than the segment
+    /// says is ignored with the segment.
     pub fn on_segment(&mut self, segment: &Segment, payload: &[u8], now: Instant) {
         if u32::try_from(payload.len()) != Ok(segment.payload_len) {
             return;
@@ -106,8 +106,8 @@ impl ByteStream {
         Some(segment)
     }
 
-    /// The next segment to send, with its payload in at most two pieces (the second is empty when the first is) and
-    /// without a copy.
+    /// The next segment to send, with its payload in at most two pieces (the second is empty when
+    /// the first is) and without a copy.
     pub fn poll_transmit_slices(&mut self, now: Instant) -> Option<(Segment, [&[u8]; 2])> {
         let segment = self.connection.poll_transmit(now)?;
         if segment.payload_len == 0 {
@@ -177,11 +177,12 @@ impl ByteStream {
         self.connection.poll_event()
     }
 
-    /// Gives up what has arrived out of order, although the peer has been told that it is here. RFC 2018 §8 allows that
-    /// when memory is short: the peer sends it again after a timeout.
+    /// Gives up what has arrived out of order, although the peer has been told that it is here. RFC
+    /// 2018 §8 allows that when memory is short: the peer sends it again after a timeout.
     ///
-    /// Unlike there, the next acknowledgment does not report the newest segment if that was given up too: a receiver
-    /// that reports only what it holds is easier to reason about, and the sender loses nothing by it.
+    /// Unlike there, the next acknowledgment does not report the newest segment if that was given
+    /// up too: a receiver that reports only what it holds is easier to reason about, and the
+    /// sender loses nothing by it.
     pub fn renege(&mut self) {
         self.connection.rcv.renege();
         self.incoming.forget_out_of_order(self.front().unread);
@@ -192,8 +193,8 @@ impl ByteStream {
         seq.at_or_before(self.connection.rcv.nxt)
     }
 
-    /// The bytes of memory that hold what has arrived out of order, with the gaps that are kept open
-    /// in it.
+    /// The bytes of memory that hold what has arrived out of order, with the gaps that are kept
+    /// open in it.
     pub fn out_of_order(&self) -> usize {
         self.incoming.out_of_order(self.front().unread)
     }
@@ -203,8 +204,8 @@ impl ByteStream {
         self.incoming.peek_whole(self.connection.readable() as usize)
     }
 
-    /// The bytes of memory that [`release`](Self::release) would give back, queues not counted. Less
-    /// if bytes that arrived out of order have to move for that.
+    /// The bytes of memory that [`release`](Self::release) would give back, queues not counted.
+    /// Less if bytes that arrived out of order have to move for that.
     pub fn spare(&self) -> usize {
         let outgoing = self.outgoing.capacity() - room_for(&self.outgoing, self.outgoing.len());
         outgoing + self.incoming.spare(self.front().unread)
@@ -220,7 +221,8 @@ impl ByteStream {
         self.connection.release();
     }
 
-    /// The bytes of memory behind this value: buffers and queues. The value itself is `size_of::<ByteStream>()`.
+    /// The bytes of memory behind this value: buffers and queues. The value itself is
+    /// `size_of::<ByteStream>()`.
     pub fn memory(&self) -> usize {
         self.outgoing.capacity() + self.incoming.memory() + self.connection.memory()
     }
@@ -248,8 +250,9 @@ fn slices(ring: &VecDeque<u8>, range: Range<usize>) -> [&[u8]; 2] {
     [&first[start..end], &second[..range.end - end]]
 }
 
-/// Makes room in a buffer for so many more bytes. A buffer that grows becomes a power of two, so that its memory is at
-/// most twice what it holds, and a limit on what it holds that is a power of two is a limit on its memory.
+/// Makes room in a buffer for so many more bytes. A buffer that grows becomes a power of two, so
+/// that its memory is at most twice what it holds, and a limit on what it holds that is a power of
+/// two is a limit on its memory.
 #[inline]
 fn make_room(buffer: &mut VecDeque<u8>, more: usize) {
     let len = buffer.len() + more;

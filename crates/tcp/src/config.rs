@@ -78,7 +78,8 @@ impl Default for Config {
             restart_after_idle: true,
             msl: Duration::from_secs(120),
             max_timeouts: 15,
-            // RFC 9293 §3.8.3: R2 of a SYN is at least 3 minutes. From a timeout of 1 s this is 183 s.
+            // RFC 9293 §3.8.3: R2 of a SYN is at least 3 minutes. From a timeout of 1 s this is 183
+            // s.
             max_syn_timeouts: 7,
             min_mss: Mss::LEAST,
             challenges: Challenges::DEFAULT,
@@ -87,13 +88,15 @@ impl Default for Config {
     }
 }
 
-/// RFC 5961 §7: a limit for challenge ACKs, and for the other answers that a stranger can draw by guessing, so that a
-/// flood of guesses costs little.
+/// RFC 5961 §7: a limit for challenge ACKs, and for the other answers that a stranger can draw by
+/// guessing, so that a flood of guesses costs little.
 ///
-/// Unlike there, it holds for a connection, and there is none for all connections of a host: whoever draws the rest of a
-/// shared number on a connection of his own and counts what he gets of it learns whether his guesses about another's drew
-/// any (CVE-2016-5696), which is more than the guesses themselves were worth. What a host sends is bounded without it: a
-/// stranger draws one small packet with each of his, and ten a second from each connection whose ends and ports he knows.
+/// Unlike there, it holds for a connection, and there is none for all connections of a host:
+/// whoever draws the rest of a shared number on a connection of his own and counts what he gets of
+/// it learns whether his guesses about another's drew any (CVE-2016-5696), which is more than the
+/// guesses themselves were worth. What a host sends is bounded without it: a stranger draws one
+/// small packet with each of his, and ten a second from each connection whose ends and ports he
+/// knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Challenges {
     /// So many at most …
@@ -110,8 +113,9 @@ impl Challenges {
 /// How long a host waits for a peer, beyond what the protocol says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// RFC 9293 §3.8.3, RFC 5482: what is queued may make no progress for so long, be it that the peer is silent or that
-    /// its window stays closed; then the connection is given up. It also holds for a SYN.
+    /// RFC 9293 §3.8.3, RFC 5482: what is queued may make no progress for so long, be it that the
+    /// peer is silent or that its window stays closed; then the connection is given up. It
+    /// also holds for a SYN.
     pub user_timeout: Option<Duration>,
     /// RFC 9293 §3.8.4: whether and how a peer that says nothing is asked if it is there.
     pub keep_alive: Option<KeepAlive>,
@@ -137,13 +141,14 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// RFC 9293 §3.8.4: two hours, the least that may be done unasked; then as stacks do, nine times at 75 s.
+    /// RFC 9293 §3.8.4: two hours, the least that may be done unasked; then as stacks do, nine
+    /// times at 75 s.
     pub const DEFAULT: Self =
         Self { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), count: 9 };
 
-    /// After `idle` without a word from the peer, and with nothing unacknowledged, it is asked if it is there; and again
-    /// every `interval`, `count` times in all, before it is given up. No single answer that is missing means anything.
-    /// `None` if any of the three is zero.
+    /// After `idle` without a word from the peer, and with nothing unacknowledged, it is asked if
+    /// it is there; and again every `interval`, `count` times in all, before it is given up. No
+    /// single answer that is missing means anything. `None` if any of the three is zero.
     pub fn new(idle: Duration, interval: Duration, count: u8) -> Option<Self> {
         (!idle.is_zero() && !interval.is_zero() && count > 0).then_some(Self {
             idle,
@@ -183,8 +188,8 @@ impl DelayedAck {
 pub struct Negotiated {
     /// The peer's maximum segment size.
     pub peer_mss: Mss,
-    /// What acknowledgments say, in both directions. With TCP Santa Cruz every segment with data also says which
-    /// transmission it is.
+    /// What acknowledgments say, in both directions. With TCP Santa Cruz every segment with data
+    /// also says which transmission it is.
     pub feedback: Feedback,
     /// Whether routers may mark data segments, and both ends act on it.
     pub ecn: bool,
@@ -214,19 +219,20 @@ impl Negotiated {
         }
     }
 
-    /// The sender maximum segment size: RFC 6691 §2, the options on every data segment come out of the payload.
+    /// The sender maximum segment size: RFC 6691 §2, the options on every data segment come out of
+    /// the payload.
     pub(crate) fn smss(self, config: &Config) -> u32 {
         self.payload_of(config.mss.min(self.peer_mss.max(config.min_mss)))
     }
 
-    /// The largest payload that the peer may send, in bytes: what was announced to it. Windows are opened in
-    /// steps of it. What the peer takes, by which this end sends, may be less.
+    /// The largest payload that the peer may send, in bytes: what was announced to it. Windows are
+    /// opened in steps of it. What the peer takes, by which this end sends, may be less.
     pub(crate) fn peer_smss(self, config: &Config) -> u32 {
         self.payload_of(config.mss)
     }
 
-    /// What a segment of this size carries beside the options. With a FIN it stays below 2¹⁶ sequence numbers: RFC 2675 §5,
-    /// the largest MSS says no more than that there is no bound.
+    /// What a segment of this size carries beside the options. With a FIN it stays below 2¹⁶
+    /// sequence numbers: RFC 2675 §5, the largest MSS says no more than that there is no bound.
     pub(crate) fn payload_of(self, mss: Mss) -> u32 {
         let timestamps = if self.timestamps { 12 } else { 0 };
         let santa_cruz = if self.speaks_santa_cruz() { SantaCruz::DATA_LEN } else { 0 };

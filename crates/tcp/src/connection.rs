@@ -19,30 +19,35 @@ use crate::receive::Receiver;
 use crate::send::{SendState, SendStatistics, Sender};
 use crate::state::State;
 
-/// One TCP connection as a state machine over sequence numbers; it performs no I/O and reads no clock.
+/// One TCP connection as a state machine over sequence numbers; it performs no I/O and reads no
+/// clock.
 ///
 /// # Driving
 ///
-/// 1. Feed one thing: [`on_segment`](Self::on_segment), [`on_timeout`](Self::on_timeout), or a user call
-///    ([`connect`](Self::connect), [`write`](Self::write), [`read`](Self::read), [`close`](Self::close), …).
-/// 2. Drain: [`poll_transmit`](Self::poll_transmit) until `None`, then [`poll_event`](Self::poll_event) until
-///    `None`. A drain that stops early loses acknowledgments: each out-of-order segment is owed one of its own.
+/// 1. Feed one thing: [`on_segment`](Self::on_segment), [`on_timeout`](Self::on_timeout), or a user
+///    call ([`connect`](Self::connect), [`write`](Self::write), [`read`](Self::read),
+///    [`close`](Self::close), …).
+/// 2. Drain: [`poll_transmit`](Self::poll_transmit) until `None`, then
+///    [`poll_event`](Self::poll_event) until `None`. A drain that stops early loses
+///    acknowledgments: each out-of-order segment is owed one of its own.
 /// 3. Wait for the next segment, or until [`next_timeout`](Self::next_timeout), whichever is first.
 ///
 /// Times passed in must not go backwards.
 ///
 /// # Memory
 ///
-/// A driver with many connections finds none of them in its processor's cache, and waits for each line of it. So what is used
-/// together lies together: first what only a sender of data uses ([`SENDING`](Self::SENDING)), then what both do, then what a
-/// receiver does ([`RECEIVING`](Self::RECEIVING)), last what hardly any packet asks for.
+/// A driver with many connections finds none of them in its processor's cache, and waits for each
+/// line of it. So what is used together lies together: first what only a sender of data uses
+/// ([`SENDING`](Self::SENDING)), then what both do, then what a receiver does
+/// ([`RECEIVING`](Self::RECEIVING)), last what hardly any packet asks for.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Connection {
     pub(crate) snd: Sender,
     pub(crate) config: Arc<Config>,
     pub(crate) timers: Timers,
-    /// None, or made when it is first needed: what happens to most segments asks no more than whether it is there.
+    /// None, or made when it is first needed: what happens to most segments asks no more than
+    /// whether it is there.
     pub(crate) guard: Option<Box<Guard>>,
     pub(crate) negotiated: Negotiated,
     pub(crate) state: State,
@@ -59,7 +64,8 @@ pub struct Connection {
     reset_numbers: [SeqNum; 2],
 }
 
-// For those who have a great many: of a processor's lines, all are kept in eight; of data, senders look at seven, receivers at three.
+// For those who have a great many: of a processor's lines, all are kept in eight; of data, senders
+// look at seven, receivers at three.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(
     size_of::<Connection>() <= 8 * 64
@@ -76,7 +82,8 @@ pub(crate) struct Timers {
     pub(crate) delayed_ack: Instant,
     /// RFC 9293 §3.8.6.1: the peer's window is too small to send.
     pub(crate) persist: Instant,
-    /// How long the state may last, or patience is to be looked at: in TIME-WAIT RFC 9293 §3.10.8, else [`Guard`].
+    /// How long the state may last, or patience is to be looked at: in TIME-WAIT RFC 9293 §3.10.8,
+    /// else [`Guard`].
     pub(crate) limit: Instant,
 }
 
@@ -102,8 +109,9 @@ enum OwedReset {
 pub enum Pending {
     /// For certain nothing.
     Nothing,
-    /// What loses nothing if segments that have arrived and are still to be fed are fed first: an acknowledgment without
-    /// reports, which then stands for theirs too, or the next of many segments in flight.
+    /// What loses nothing if segments that have arrived and are still to be fed are fed first: an
+    /// acknowledgment without reports, which then stands for theirs too, or the next of many
+    /// segments in flight.
     Patient,
     /// Perhaps more, and not to wait.
     Pressing,
@@ -150,8 +158,9 @@ impl Connection {
         }
     }
 
-    /// A connection in ESTABLISHED without a handshake, and so without a measurement of the round-trip time:
-    /// for simulated flows that are timed from their first segment, and for tests. Its patience begins at zero.
+    /// A connection in ESTABLISHED without a handshake, and so without a measurement of the
+    /// round-trip time: for simulated flows that are timed from their first segment, and for
+    /// tests. Its patience begins at zero.
     pub fn established(
         config: Arc<Config>,
         iss: SeqNum,
@@ -169,8 +178,8 @@ impl Connection {
         connection
     }
 
-    /// Takes over the memory of a connection's queues that is no longer needed. For those who make many connections,
-    /// one after the other.
+    /// Takes over the memory of a connection's queues that is no longer needed. For those who make
+    /// many connections, one after the other.
     pub fn inherit(&mut self, old: &mut Self) {
         self.snd.board.inherit(&mut old.snd.board);
         self.rcv.inherit(&mut old.rcv);
@@ -179,7 +188,8 @@ impl Connection {
     /// Opens actively (RFC 9293 §3.10.1).
     ///
     /// # Errors
-    /// Unless the connection is LISTEN, or CLOSED because it is new: another connection is another `Connection`.
+    /// Unless the connection is LISTEN, or CLOSED because it is new: another connection is another
+    /// `Connection`.
     pub fn connect(&mut self) -> Result<(), CallError> {
         if self.over {
             return Err(CallError::Over { call: "connect" });
@@ -239,9 +249,10 @@ impl Connection {
         let opening =
             self.state == State::SynReceived || self.state == State::SynSent && self.snd.has_data();
         if opening {
-            // RFC 9293 §3.10.4, SYN-RECEIVED: the FIN waits until the connection is open. Unlike there, it waits
-            // without queued data too, for it can't leave before the SYN is acknowledged; and in SYN-SENT queued
-            // data is sent instead of given up, so that a user can write, close and forget.
+            // RFC 9293 §3.10.4, SYN-RECEIVED: the FIN waits until the connection is open. Unlike
+            // there, it waits without queued data too, for it can't leave before the
+            // SYN is acknowledged; and in SYN-SENT queued data is sent instead of given
+            // up, so that a user can write, close and forget.
             self.snd.close();
             return Ok(());
         }
@@ -290,9 +301,9 @@ impl Connection {
         self.rcv.ack_is_due()
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit) has nothing for sure: nothing is owed, and either nothing is unsent or in
-    /// flight, or what is in flight fills the congestion window. If not, it may have nothing all the same; this is a cheaper
-    /// question.
+    /// Whether [`poll_transmit`](Self::poll_transmit) has nothing for sure: nothing is owed, and
+    /// either nothing is unsent or in flight, or what is in flight fills the congestion window.
+    /// If not, it may have nothing all the same; this is a cheaper question.
     #[inline]
     pub fn has_nothing_to_send(&self) -> bool {
         !self.owes_reset()
@@ -327,8 +338,8 @@ impl Connection {
         if self.state.accepts_writes() { self.snd.free(self.config.send_buffer) } else { 0 }
     }
 
-    /// Where that lies which the next acknowledgment makes this end look at in memory of its own: for those who have it fetched
-    /// ahead. There may be nothing there.
+    /// Where that lies which the next acknowledgment makes this end look at in memory of its own:
+    /// for those who have it fetched ahead. There may be nothing there.
     #[inline]
     pub fn sending_queue(&self) -> [*const u8; 2] {
         self.snd.board.addresses()
@@ -376,7 +387,8 @@ impl Connection {
         self.snd.ssthresh()
     }
 
-    /// What the sender's policy knows of the ways there and back, with a peer that reports what arrived when.
+    /// What the sender's policy knows of the ways there and back, with a peer that reports what
+    /// arrived when.
     pub fn path(&self) -> Option<PathDelays> {
         self.snd.path()
     }
@@ -411,7 +423,8 @@ impl Connection {
         self.snd.smss
     }
 
-    /// Where a segment's payload lies in the send buffer, counted from the first unacknowledged byte.
+    /// Where a segment's payload lies in the send buffer, counted from the first unacknowledged
+    /// byte.
     pub(crate) fn buffer_offset(&self, segment: &Segment) -> u32 {
         segment.seq.distance_from(self.snd.first_unacknowledged_byte())
     }
@@ -453,7 +466,8 @@ impl Connection {
         self.has_event = true;
     }
 
-    /// The connection is over: no timer runs and nothing more is sent, but for a reset that is owed.
+    /// The connection is over: no timer runs and nothing more is sent, but for a reset that is
+    /// owed.
     pub(crate) fn over(&mut self, reason: CloseReason) {
         self.state = State::Closed;
         self.over = true;
@@ -473,7 +487,8 @@ impl Connection {
         self.timers = Timers { limit: now + self.config.msl * 2, ..Timers::OFF };
     }
 
-    /// A segment with the acknowledgment, window and options that every segment of this connection carries.
+    /// A segment with the acknowledgment, window and options that every segment of this connection
+    /// carries.
     #[expect(clippy::inline_always, reason = "the segment goes on in registers")]
     #[inline(always)]
     pub(crate) fn segment(
@@ -497,7 +512,8 @@ impl Connection {
         Segment { seq, ack: Some(ack), control, flags, window, payload_len, options }
     }
 
-    // Out of line: the clock is a division, which would be done ahead for every segment, stamped or not.
+    // Out of line: the clock is a division, which would be done ahead for every segment, stamped or
+    // not.
     #[inline(never)]
     fn timestamps(&self, now: Instant) -> Timestamps {
         Timestamps { val: self.timestamp_clock(now), ecr: self.rcv.timestamp_echo() }
@@ -526,7 +542,8 @@ impl Connection {
         };
         // RFC 7323 §2.2: the window of a SYN is never scaled.
         let window = UnscaledWindow::from_bytes(config.receive_buffer, WindowScale::NONE);
-        // RFC 3168 §6.1.1: both bits to offer ECN, one to accept it; and a SYN itself is never ECN-capable.
+        // RFC 3168 §6.1.1: both bits to offer ECN, one to accept it; and a SYN itself is never
+        // ECN-capable.
         let flags = if answers {
             Flags::NONE.with(Flags::ECE, self.negotiated.ecn)
         } else {

@@ -58,8 +58,8 @@ impl Connection {
         Some(segment)
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), if what it would give is no more than an acknowledgment: for an end that only
-    /// receives, this is quicker.
+    /// As [`poll_transmit`](Self::poll_transmit), if what it would give is no more than an
+    /// acknowledgment: for an end that only receives, this is quicker.
     #[inline]
     pub fn poll_acknowledgment(&mut self, now: Instant) -> Option<Segment> {
         let alone = self.rcv.ack_is_due()
@@ -70,8 +70,9 @@ impl Connection {
         alone.then(|| self.pure_ack(now))
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit), which has just given a segment, has given all for now: then that is noted
-    /// as by the call that finds nothing, which need not be made. For whoever sends little at a time.
+    /// Whether [`poll_transmit`](Self::poll_transmit), which has just given a segment, has given
+    /// all for now: then that is noted as by the call that finds nothing, which need not be
+    /// made. For whoever sends little at a time.
     pub fn runs_dry(&mut self) -> bool {
         let dry = self.state.can_send()
             && self.snd.nxt == self.snd.end()
@@ -110,7 +111,8 @@ impl Connection {
         // RFC 9293 §3.9.1: push what empties the queue, for there is nothing to wait for.
         let push = payload_len > 0 && end.at_or_after(self.snd.data_end);
         segment.flags = segment.flags.with(Flags::PSH, push);
-        // RFC 3168 §6.1.2, §6.1.5, §6.1.6: new data is ECN-capable; no retransmission, no window probe.
+        // RFC 3168 §6.1.2, §6.1.5, §6.1.6: new data is ECN-capable; no retransmission, no window
+        // probe.
         if self.negotiated.ecn && piece.new && payload_len > 0 && !self.snd.is_probing() {
             let reduced = self.snd.ecn.take_news();
             segment.flags = segment.flags.with_ecn(Ecn::Ect0).with(Flags::CWR, reduced);
@@ -118,8 +120,9 @@ impl Connection {
         segment
     }
 
-    /// Notes the option of TCP Santa Cruz, on data that begins here or on an acknowledgment alone. It is copied from where it
-    /// is noted: were it written into the segment by what is out of line, every segment would be kept in memory for it.
+    /// Notes the option of TCP Santa Cruz, on data that begins here or on an acknowledgment alone.
+    /// It is copied from where it is noted: were it written into the segment by what is out of
+    /// line, every segment would be kept in memory for it.
     #[cold]
     #[inline(never)]
     fn write_label(&mut self, data: Option<SeqNum>) {
@@ -210,7 +213,8 @@ impl Connection {
     /// The segment, or the beginning of it, that recovery retransmits before new data.
     fn repair_piece(&mut self) -> Option<Piece> {
         if std::mem::take(&mut self.snd.repair.resend_first) {
-            // RFC 5681 §3.2 step 3, RFC 6675 §5 step (4.3): the first segment goes without asking the window.
+            // RFC 5681 §3.2 step 3, RFC 6675 §5 step (4.3): the first segment goes without asking
+            // the window.
             let first = self.snd.board.next_lost().or(self.snd.board.first())?;
             return Some(self.piece_of(first));
         }
@@ -268,8 +272,8 @@ impl Connection {
         let silly = len < wanted && len < snd.max_wnd / 2;
         if !probe && (nothing || silly) {
             if flight > 0 && usable < wanted && in_network + mss_c <= view.cwnd {
-                // RFC 7661 §4.3, RFC 9002 §7.8: a window that the peer's window keeps from being used does
-                // not grow.
+                // RFC 7661 §4.3, RFC 9002 §7.8: a window that the peer's window keeps from being
+                // used does not grow.
                 self.snd.ran_dry();
             } else if flight == 0 && self.timers.persist == Instant::NEVER {
                 self.timers.persist = now + snd.rtt.rto(&self.config.rto);
@@ -279,8 +283,8 @@ impl Connection {
             }
             return None;
         }
-        // The journal's §III change to Nagle's rule: no more than one segment shorter than MSS_c, and not MSS,
-        // may be unacknowledged.
+        // The journal's §III change to Nagle's rule: no more than one segment shorter than MSS_c,
+        // and not MSS, may be unacknowledged.
         let small = len > 0 && len < mss_c && !last;
         if self.config.nagle && small && snd.una.before(snd.small_end) {
             return None;

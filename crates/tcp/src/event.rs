@@ -37,7 +37,8 @@ pub enum CloseReason {
     KeepAlive,
     /// The peer was silent for too long in FIN-WAIT-2.
     FinWait2,
-    /// A router or the peer's host reported, before the connection was open, that it can't come about.
+    /// A router or the peer's host reported, before the connection was open, that it can't come
+    /// about.
     Unreachable,
 }
 
@@ -97,7 +98,8 @@ pub enum CallError {
     },
 }
 
-/// Events that haven't been taken. There is seldom more than one, and that one needs no memory of its own.
+/// Events that haven't been taken. There is seldom more than one, and that one needs no memory of
+/// its own.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     /// The oldest, if there is any.

@@ -1,8 +1,9 @@
-//! What only a connection on a real wire keeps: how long it waits for its peer, how often it challenges a stranger, what
-//! ICMP reported.
+//! What only a connection on a real wire keeps: how long it waits for its peer, how often it
+//! challenges a stranger, what ICMP reported.
 //!
-//! A simulated connection needs none of it, and few others all of it; so it stands apart. Its deadlines are lazy: what the
-//! peer says is noted, and the timer, when it comes up, sees how far the deadline has moved.
+//! A simulated connection needs none of it, and few others all of it; so it stands apart. Its
+//! deadlines are lazy: what the peer says is noted, and the timer, when it comes up, sees how far
+//! the deadline has moved.
 
 use std::collections::VecDeque;
 
@@ -26,16 +27,19 @@ pub(crate) struct Guard {
     asked: (Instant, u8),
     /// The next acknowledgment is to be one.
     asks: bool,
-    /// Since when the peer has owed progress to what is queued; [`Instant::NEVER`] when nothing is.
+    /// Since when the peer has owed progress to what is queued; [`Instant::NEVER`] when nothing
+    /// is.
     owes_since: Instant,
     pub(crate) icmp: Option<IcmpError>,
-    /// How many reports of packets that were too big have been believed in the period that began then.
+    /// How many reports of packets that were too big have been believed in the period that began
+    /// then.
     narrowed: (Instant, u8),
     /// By how much the timestamps of this connection are ahead of the clock.
     timestamp_offset: u32,
 }
 
-/// How a connection stands before it handles a segment, and whether the segment is one that only the peer could have sent.
+/// How a connection stands before it handles a segment, and whether the segment is one that only
+/// the peer could have sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Before {
     state: State,
@@ -73,7 +77,8 @@ impl Guard {
         size_of::<Self>() + self.challenges.capacity() * size_of::<Instant>()
     }
 
-    /// Exact: of any `count + 1` challenges in a row the last leaves `per` after the first, or later.
+    /// Exact: of any `count + 1` challenges in a row the last leaves `per` after the first, or
+    /// later.
     fn may_challenge(&mut self, limit: Challenges, now: Instant) -> bool {
         if self.challenges.len() < usize::from(limit.count) {
             self.challenges.push_back(now);
@@ -88,8 +93,8 @@ impl Guard {
         true
     }
 
-    /// Whether one more report of a packet that was too big may be believed, of those that come within `period`; then it
-    /// counts.
+    /// Whether one more report of a packet that was too big may be believed, of those that come
+    /// within `period`; then it counts.
     pub(crate) fn may_narrow(&mut self, period: Duration, now: Instant) -> bool {
         /// A path of tunnels in tunnels has so many narrow places, one behind the other.
         const MOST: u8 = 4;
@@ -128,8 +133,8 @@ impl Connection {
         }
     }
 
-    /// RFC 7323 §7.1: adds a number to all timestamps of this connection, so that they do not tell the clock to the peer.
-    /// To be called before the first segment leaves.
+    /// RFC 7323 §7.1: adds a number to all timestamps of this connection, so that they do not tell
+    /// the clock to the peer. To be called before the first segment leaves.
     pub fn offset_timestamps(&mut self, offset: u32, now: Instant) {
         self.guard_at(now).timestamp_offset = offset;
     }
@@ -140,8 +145,9 @@ impl Connection {
         timestamp_clock(now).wrapping_add(offset)
     }
 
-    /// When the peer last sent a segment that only it could have sent: acceptable in sequence number, acknowledgment and
-    /// timestamp. `None` for a connection without limits to its patience, which does not note it.
+    /// When the peer last sent a segment that only it could have sent: acceptable in sequence
+    /// number, acknowledgment and timestamp. `None` for a connection without limits to its
+    /// patience, which does not note it.
     pub fn last_heard(&self) -> Option<Instant> {
         Some(self.guard.as_ref()?.heard)
     }
@@ -176,8 +182,8 @@ impl Connection {
         }
     }
 
-    /// Whether a segment is one that only the peer could have sent: it lies in both windows and is no reset or SYN, which
-    /// prove nothing.
+    /// Whether a segment is one that only the peer could have sent: it lies in both windows and is
+    /// no reset or SYN, which prove nothing.
     fn is_credible(&self, segment: &Segment, now: Instant) -> bool {
         let acknowledges = |ack: SeqNum| {
             ack.at_or_before(self.snd.max)
@@ -271,7 +277,8 @@ impl Connection {
         self.look_again(now);
     }
 
-    /// RFC 9293 §3.8.4: only with nothing to be acknowledged; otherwise the retransmission timer asks.
+    /// RFC 9293 §3.8.4: only with nothing to be acknowledged; otherwise the retransmission timer
+    /// asks.
     fn may_ask(&self) -> bool {
         let open = matches!(self.state, State::Established | State::CloseWait | State::FinWait2);
         open && self.snd.flight() == 0 && self.snd.nxt == self.snd.end()

@@ -1,7 +1,7 @@
 //! An arriving segment (RFC 9293 §3.10.7).
 //!
-//! In the synchronized states it passes the steps of §3.10.7.4 in their order; each step is a module and
-//! says whether the segment goes on to the next.
+//! In the synchronized states it passes the steps of §3.10.7.4 in their order; each step is a
+//! module and says whether the segment goes on to the next.
 
 mod ack;
 mod fin;
@@ -56,7 +56,8 @@ impl Connection {
         let mut segment = segment;
         if self.state == State::SynReceived && segment.control == Control::Syn {
             if segment.seq + 1 == self.rcv.nxt && !segment.is_ecn_setup() {
-                // RFC 3168 §6.1.1.1: the peer has fallen back to a plain SYN, and no end may set ECT.
+                // RFC 3168 §6.1.1.1: the peer has fallen back to a plain SYN, and no end may set
+                // ECT.
                 self.negotiated.ecn = false;
             }
             if self.repeats_known_syn(segment) {
@@ -79,7 +80,8 @@ impl Connection {
         accepted
     }
 
-    /// What the segment said of the transmission that caused it has been handled: does it give a loss away?
+    /// What the segment said of the transmission that caused it has been handled: does it give a
+    /// loss away?
     #[cold]
     #[inline(never)]
     fn judge_report(&mut self, now: Instant) {
@@ -88,8 +90,8 @@ impl Connection {
         }
     }
 
-    /// TCP Santa Cruz, section 3.2.1: the next acknowledgment names the transmission that has arrived last, of what had
-    /// arrived before, too.
+    /// TCP Santa Cruz, section 3.2.1: the next acknowledgment names the transmission that has
+    /// arrived last, of what had arrived before, too.
     #[cold]
     #[inline(never)]
     fn note_arrival(&mut self, segment: &Segment, now: Instant) {
@@ -107,8 +109,8 @@ impl Connection {
         self.opening == Opening::Active && segment.ack.is_some() && segment.seq + 1 == self.rcv.nxt
     }
 
-    /// RFC 9293 §3.10.7.4: what lies before the window is trimmed off, here the SYN, so that the acknowledgment
-    /// behind it completes the handshake (§3.5, figure 7).
+    /// RFC 9293 §3.10.7.4: what lies before the window is trimmed off, here the SYN, so that the
+    /// acknowledgment behind it completes the handshake (§3.5, figure 7).
     fn without_syn(&self, segment: &Segment) -> Segment {
         // RFC 7323 §2.2: the window of a SYN isn't scaled; that of what is left would be.
         let window = segment.window.bytes(WindowScale::NONE);

@@ -1,10 +1,13 @@
-//! A sans-IO TCP (RFC 9293): one connection as a state machine that performs no I/O and reads no clock.
+//! A sans-IO TCP (RFC 9293): one connection as a state machine that performs no I/O and reads no
+//! clock.
 //!
-//! [`Connection`] is the protocol: it is fed segments, timeouts and user calls, and drained of segments and
-//! events. It deals in sequence numbers; [`ByteStream`] adds the bytes, for whoever has any. The simulator
-//! drives `Connection` alone, a program on a real wire drives `ByteStream`: one TCP for both.
+//! [`Connection`] is the protocol: it is fed segments, timeouts and user calls, and drained of
+//! segments and events. It deals in sequence numbers; [`ByteStream`] adds the bytes, for whoever
+//! has any. The simulator drives `Connection` alone, a program on a real wire drives `ByteStream`:
+//! one TCP for both.
 //!
-//! What decides is in the `policy` crate; what is here is the bookkeeping of RFC 9293, cut along its §3.10.7:
+//! What decides is in the `policy` crate; what is here is the bookkeeping of RFC 9293, cut along
+//! its §3.10.7:
 //!
 //! | module | holds |
 //! | --- | --- |
@@ -21,10 +24,11 @@
 //!
 //! # Limits
 //!
-//! - Payload on a SYN is not queued. The SYN alone is acknowledged, so the peer sends the payload again after
-//!   the handshake. There is no TCP Fast Open (RFC 7413).
-//! - Urgent data is delivered in line with other data, and the user is not told of the urgent pointer. RFC 9293
-//!   §3.8.5 requires the notification; RFC 6093 recommends in-line delivery and no new use of the mechanism.
+//! - Payload on a SYN is not queued. The SYN alone is acknowledged, so the peer sends the payload
+//!   again after the handshake. There is no TCP Fast Open (RFC 7413).
+//! - Urgent data is delivered in line with other data, and the user is not told of the urgent
+//!   pointer. RFC 9293 §3.8.5 requires the notification; RFC 6093 recommends in-line delivery and
+//!   no new use of the mechanism.
 
 mod bytes;
 mod config;

@@ -1,5 +1,5 @@
-//! How a connection comes about without a listener of its own: for a host that keeps one listener a port and a
-//! connection only for a peer that has said something.
+//! How a connection comes about without a listener of its own: for a host that keeps one listener a
+//! port and a connection only for a peer that has said something.
 
 use std::sync::Arc;
 
@@ -25,9 +25,10 @@ pub(crate) enum Opening {
 impl Connection {
     /// A connection in SYN-RECEIVED that answers `syn`; `None` when that doesn't open a connection.
     ///
-    /// Unlike one that listens itself, it is over when its handshake fails, and a SYN that comes in between is
-    /// challenged. Whoever answers with a SYN cookie takes the answer from [`poll_transmit`](Self::poll_transmit), with
-    /// the cookie for `iss`, and what was agreed on from [`negotiated`](Self::negotiated), and forgets the connection.
+    /// Unlike one that listens itself, it is over when its handshake fails, and a SYN that comes in
+    /// between is challenged. Whoever answers with a SYN cookie takes the answer from
+    /// [`poll_transmit`](Self::poll_transmit), with the cookie for `iss`, and what was agreed
+    /// on from [`negotiated`](Self::negotiated), and forgets the connection.
     pub fn accept(config: Arc<Config>, syn: &Segment, iss: SeqNum, now: Instant) -> Option<Self> {
         // RFC 9293 §3.10.7.2: in LISTEN, a SYN that acknowledges something is none.
         if syn.control != Control::Syn || syn.ack.is_some() {
@@ -39,11 +40,13 @@ impl Connection {
         Some(connection)
     }
 
-    /// A connection in ESTABLISHED, from the third segment of a handshake of which nothing else is known: the peer has
-    /// returned a SYN cookie, `iss`, and `negotiated` is what the cookie says was agreed on. `None` when the segment
-    /// doesn't complete a handshake. Whether the cookie is genuine is for the caller to judge (RFC 4987 §3.6).
+    /// A connection in ESTABLISHED, from the third segment of a handshake of which nothing else is
+    /// known: the peer has returned a SYN cookie, `iss`, and `negotiated` is what the cookie
+    /// says was agreed on. `None` when the segment doesn't complete a handshake. Whether the
+    /// cookie is genuine is for the caller to judge (RFC 4987 §3.6).
     ///
-    /// The segment may carry more than the acknowledgment: hand it to [`on_segment`](Self::on_segment) as well.
+    /// The segment may carry more than the acknowledgment: hand it to
+    /// [`on_segment`](Self::on_segment) as well.
     pub fn from_cookie(
         config: Arc<Config>,
         iss: SeqNum,

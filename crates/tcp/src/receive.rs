@@ -11,13 +11,15 @@ use wire::{
 use crate::config::{Config, DelayedAck};
 use crate::event::Accepted;
 
-/// What has been received of the peer's stream. In this order: see [`Connection`](crate::Connection).
+/// What has been received of the peer's stream. In this order: see
+/// [`Connection`](crate::Connection).
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Receiver {
     /// RCV.NXT.
     pub(crate) nxt: SeqNum,
-    /// The right edge of the window that has been advertised; it never moves left (RFC 9293 §3.8.6.2.2).
+    /// The right edge of the window that has been advertised; it never moves left (RFC 9293
+    /// §3.8.6.2.2).
     edge: SeqNum,
     capacity: u32,
     unread: u32,
@@ -58,7 +60,8 @@ impl Receiver {
     /// Who only sends data has nothing to say of data that arrived twice either.
     pub(crate) const OF_A_SENDER: usize = offset_of!(Self, duplicate);
 
-    /// More islands than this are not kept: a peer that leaves so many holes is not worth the memory.
+    /// More islands than this are not kept: a peer that leaves so many holes is not worth the
+    /// memory.
     const MAX_ISLANDS: usize = 256;
 
     pub(crate) fn new(config: &Config) -> Self {
@@ -87,7 +90,8 @@ impl Receiver {
         std::mem::swap(&mut self.islands, &mut old.islands);
     }
 
-    /// Where the islands lie, or will as soon as there are any; nowhere if there have never been any.
+    /// Where the islands lie, or will as soon as there are any; nowhere if there have never been
+    /// any.
     #[inline]
     pub(crate) const fn islands_address(&self) -> *const u8 {
         self.islands.as_ptr().cast()
@@ -121,8 +125,8 @@ impl Receiver {
         self.peer_scales
     }
 
-    /// RFC 3168 §6.1.3: a mark is echoed until the peer says that it has reduced its window; a segment that says so may
-    /// be marked itself.
+    /// RFC 3168 §6.1.3: a mark is echoed until the peer says that it has reduced its window; a
+    /// segment that says so may be marked itself.
     pub(crate) fn note_marks(&mut self, flags: Flags) {
         self.echoes_mark &= !flags.has(Flags::CWR);
         self.echoes_mark |= flags.ecn() == Ecn::Ce;
@@ -134,9 +138,9 @@ impl Receiver {
 
     /// RFC 9293 §3.10.7.4, first step: whether any of the segment lies in the window.
     ///
-    /// Unlike there, an empty segment may lie at the window's right edge. A peer that has filled the window
-    /// acknowledges from there, also while the first of its data is lost; two such peers would refuse each other's
-    /// acknowledgments, each with another one.
+    /// Unlike there, an empty segment may lie at the window's right edge. A peer that has filled
+    /// the window acknowledges from there, also while the first of its data is lost; two such
+    /// peers would refuse each other's acknowledgments, each with another one.
     pub(crate) fn accepts(&self, seq: SeqNum, seq_len: u32) -> bool {
         let window = self.window();
         let within = |n: SeqNum| n.at_or_after(self.nxt) && n.before(self.nxt + window);
@@ -151,7 +155,8 @@ impl Receiver {
         self.edge.distance_from(self.nxt)
     }
 
-    /// Takes the payload of an acceptable segment, or the part of it that is new. It was sent in `segments` segments.
+    /// Takes the payload of an acceptable segment, or the part of it that is new. It was sent in
+    /// `segments` segments.
     pub(crate) fn text(
         &mut self,
         seq: SeqNum,
@@ -167,8 +172,8 @@ impl Receiver {
             stop = self.before_fin(stop);
         }
         let Some(fresh) = SeqRange::new(start, stop) else {
-            // RFC 5681 §4.2: a segment that brings nothing is answered at once, so that a sender whose
-            // acknowledgment was lost learns where it stands.
+            // RFC 5681 §4.2: a segment that brings nothing is answered at once, so that a sender
+            // whose acknowledgment was lost learns where it stands.
             self.note_duplicate(seq, len);
             self.acks_due = 1;
             return None;
@@ -183,7 +188,8 @@ impl Receiver {
             self.note_duplicate(seq, accepted.skip);
         }
         if start != self.nxt {
-            // RFC 5681 §4.2: data out of order is acknowledged at once, each segment with its own duplicate.
+            // RFC 5681 §4.2: data out of order is acknowledged at once, each segment with its own
+            // duplicate.
             self.ack_now();
             return self.keep(fresh).then_some(accepted);
         }
@@ -209,8 +215,8 @@ impl Receiver {
         self.islands = Vec::new();
     }
 
-    /// The peer's FIN stands at `at`, unless one stood elsewhere first, or more than that has arrived: then it is a lie.
-    /// Returns whether everything before it has arrived.
+    /// The peer's FIN stands at `at`, unless one stood elsewhere first, or more than that has
+    /// arrived: then it is a lie. Returns whether everything before it has arrived.
     pub(crate) fn note_fin(&mut self, at: SeqNum) -> bool {
         if at.at_or_after(self.nxt) {
             self.fin.get_or_insert(at);
@@ -258,7 +264,8 @@ impl Receiver {
     /// RFC 9293 §3.8.6.2.2: the window is reopened in steps worth a segment.
     /// `smss` returns the largest segment of the peer, bytes.
     pub(crate) fn owes_window_update(&self, smss: impl Fn() -> u32) -> bool {
-        // Without this bound each read of an application that keeps up would cost an acknowledgment.
+        // Without this bound each read of an application that keeps up would cost an
+        // acknowledgment.
         self.is_small(&smss) && self.reopening(smss).is_some()
     }
 
@@ -277,8 +284,9 @@ impl Receiver {
         self.acks_due > 0
     }
 
-    /// RFC 5681 §4.2: what has arrived out of order is owed an acknowledgment beside the one that was due before and has not
-    /// left, if that would have said as much. For a peer that counts duplicates, one cannot stand for both.
+    /// RFC 5681 §4.2: what has arrived out of order is owed an acknowledgment beside the one that
+    /// was due before and has not left, if that would have said as much. For a peer that counts
+    /// duplicates, one cannot stand for both.
     #[cold]
     #[inline(never)]
     pub(crate) fn owe_another(&mut self, delayed_ack: &DelayedAck) {
@@ -288,8 +296,8 @@ impl Receiver {
         }
     }
 
-    /// Whether the acknowledgment that is due must not ride on data: there, it would be no duplicate
-    /// (RFC 5681 §2), and a full-sized segment has no room for SACK blocks.
+    /// Whether the acknowledgment that is due must not ride on data: there, it would be no
+    /// duplicate (RFC 5681 §2), and a full-sized segment has no room for SACK blocks.
     pub(crate) fn owes_duplicate(&self) -> bool {
         self.ack_is_due() && self.has_reports()
     }
@@ -308,8 +316,8 @@ impl Receiver {
         self.nxt
     }
 
-    /// The window to advertise, before the acknowledgment beside it is noted as leaving. `counted` says that the peer knows a
-    /// duplicate by what stands in it.
+    /// The window to advertise, before the acknowledgment beside it is noted as leaving. `counted`
+    /// says that the peer knows a duplicate by what stands in it.
     /// `smss`, the largest segment of the peer, is asked for only when it matters.
     #[expect(
         clippy::inline_always,
@@ -330,8 +338,9 @@ impl Receiver {
         UnscaledWindow::from_bytes(self.window(), scale)
     }
 
-    /// RFC 5681 §2 (e): a duplicate has the window of the one before. What has been read since waits for an acknowledgment that
-    /// says more; unless it is so much that the sender may be waiting for it, as far as RFC 9293 §3.8.6.2.2 lets it wait.
+    /// RFC 5681 §2 (e): a duplicate has the window of the one before. What has been read since
+    /// waits for an acknowledgment that says more; unless it is so much that the sender may be
+    /// waiting for it, as far as RFC 9293 §3.8.6.2.2 lets it wait.
     #[cold]
     #[inline(never)]
     fn keeps_window(&self, edge: SeqNum, smss: impl Fn() -> u32) -> bool {
@@ -340,9 +349,10 @@ impl Receiver {
             && edge.distance_from(self.edge) < self.capacity / 2
     }
 
-    /// Up to `room` blocks: what arrived twice first (RFC 2883 §4), then what grew last (RFC 2018 §4). A FIN that is kept
-    /// has its number in the block that it ends, or a block of its own behind the others: RFC 2018 speaks of data, but a
-    /// sender whose last segment carries the FIN has to learn that all of it arrived, and Linux says it in this way.
+    /// Up to `room` blocks: what arrived twice first (RFC 2883 §4), then what grew last (RFC 2018
+    /// §4). A FIN that is kept has its number in the block that it ends, or a block of its own
+    /// behind the others: RFC 2018 speaks of data, but a sender whose last segment carries the
+    /// FIN has to learn that all of it arrived, and Linux says it in this way.
     pub(crate) fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
         if let Some(twice) = self.duplicate.take() {
@@ -365,8 +375,8 @@ impl Receiver {
         blocks
     }
 
-    /// TCP Santa Cruz, section 3.2.1: notes that this transmission of a segment has arrived, if what it brought is there to
-    /// be acknowledged.
+    /// TCP Santa Cruz, section 3.2.1: notes that this transmission of a segment has arrived, if
+    /// what it brought is there to be acknowledged.
     pub(crate) fn note_arrival(&mut self, seq: SeqNum, len: u32, copy: CopyNumber, now: Instant) {
         let held = (seq + len).at_or_before(self.nxt)
             || SeqRange::new(seq, seq + len)
@@ -377,8 +387,8 @@ impl Receiver {
         }
     }
 
-    /// Notes TCP Santa Cruz's option for an acknowledgment that leaves now, on this transmission of data, if on any, and with
-    /// a window of up to so many bytes. An arrival is named once.
+    /// Notes TCP Santa Cruz's option for an acknowledgment that leaves now, on this transmission of
+    /// data, if on any, and with a window of up to so many bytes. An arrival is named once.
     #[cold]
     #[inline(never)]
     pub(crate) fn write_label(&mut self, data_copy: Option<CopyNumber>, room: usize) {
@@ -400,8 +410,8 @@ impl Receiver {
         Some(&self.answers.as_ref()?.label)
     }
 
-    /// RFC 7323 §5.3, R1: a timestamp older than the last one marks an old duplicate, unless (§5.5) the last one
-    /// is so old that the clock may have gone round.
+    /// RFC 7323 §5.3, R1: a timestamp older than the last one marks an old duplicate, unless (§5.5)
+    /// the last one is so old that the clock may have gone round.
     pub(crate) fn is_stale(&self, timestamp: u32, now: Instant) -> bool {
         const DAY: Duration = Duration::from_secs(86_400);
         self.ts_recent_at != Instant::NEVER
@@ -485,9 +495,9 @@ impl Receiver {
     fn reopening(&self, smss: impl Fn() -> u32) -> Option<SeqNum> {
         let candidate = self.nxt + self.capacity.saturating_sub(self.unread);
         let gain = candidate.distance_from(self.edge);
-        // RFC 9293 §3.8.6.2.2: by steps, so that no small window arises. While half of the buffer is open none can, and a
-        // window that says the same every time lets the peer take its short way through a segment (Linux: prediction of the
-        // header).
+        // RFC 9293 §3.8.6.2.2: by steps, so that no small window arises. While half of the buffer
+        // is open none can, and a window that says the same every time lets the peer take
+        // its short way through a segment (Linux: prediction of the header).
         let wide = || self.window() >= self.capacity / 2;
         (gain > 0 && (wide() || gain >= smss().min(self.capacity / 2))).then_some(candidate)
     }

@@ -1,7 +1,7 @@
 //! The sending half: window, retransmission queue, loss response.
 //!
-//! Sequence space is `snd.una ≤ snd.nxt ≤ snd.max`. A timeout pulls `nxt` back to `una` and everything up to
-//! `max` is cut and sent again; otherwise `nxt = max`.
+//! Sequence space is `snd.una ≤ snd.nxt ≤ snd.max`. A timeout pulls `nxt` back to `una` and
+//! everything up to `max` is cut and sent again; otherwise `nxt = max`.
 
 use policy::congestion::PathDelays;
 use policy::loss::{DUP_THRESH, LossDetector, Scoreboard};
@@ -61,8 +61,8 @@ pub struct SendState {
     pub mss_c: u32,
     /// Segments in flight. After a timeout, those that have been sent since.
     pub segments: u32,
-    /// The bytes that count against the congestion window: the pipe (RFC 6675 §4) while recovering by the
-    /// scoreboard, otherwise everything in flight.
+    /// The bytes that count against the congestion window: the pipe (RFC 6675 §4) while recovering
+    /// by the scoreboard, otherwise everything in flight.
     pub in_network: u32,
     /// Duplicate acknowledgments since `una` last advanced.
     pub duplicates: u32,
@@ -87,7 +87,8 @@ pub(crate) struct Sender {
     pub(crate) rtt: RttEstimator,
     policies: Policies,
     pub(crate) board: Scoreboard,
-    /// The one timed segment: when it left, [`Instant::NEVER`] if there is none, and the number past it.
+    /// The one timed segment: when it left, [`Instant::NEVER`] if there is none, and the number
+    /// past it.
     timed_at: Instant,
     pub(crate) last_sent: Instant,
     timed_end: SeqNum,
@@ -169,7 +170,8 @@ impl Sender {
         self.policies.segmenter.on_slow_start(window, &view);
     }
 
-    /// Starts as if the SYN had been acknowledged by a peer with this initial sequence number and this window.
+    /// Starts as if the SYN had been acknowledged by a peer with this initial sequence number and
+    /// this window.
     pub(crate) fn syn_skipped(&mut self, irs: SeqNum, window: u32) {
         self.begin_slow_start(self.window());
         self.una = self.iss + 1;
@@ -189,7 +191,8 @@ impl Sender {
         }
     }
 
-    /// The same after a timeout, when what was in flight is lost: what counts is what has been sent since.
+    /// The same after a timeout, when what was in flight is lost: what counts is what has been sent
+    /// since.
     #[cold]
     fn network_view(&self) -> SendView {
         let view = self.view();
@@ -235,8 +238,9 @@ impl Sender {
         if self.pipe().is_some() {
             return self.board.pipe_segments() < most;
         }
-        // A duplicate acknowledgment stands for a segment that has left the network. Outside recovery only
-        // Limited Transmit (RFC 3042) sends another one for it, for the first two.
+        // A duplicate acknowledgment stands for a segment that has left the network. Outside
+        // recovery only Limited Transmit (RFC 3042) sends another one for it, for the first
+        // two.
         let duplicates = self.policies.detector.duplicates();
         let left = match (self.repair.is_on, self.policies.limited_transmit) {
             (true, _) => duplicates,
@@ -268,7 +272,8 @@ impl Sender {
         self.nxt.distance_from(self.una)
     }
 
-    /// Whether for sure what is unsent waits for room in the congestion window. Recovery and RFC 3042 have other rules.
+    /// Whether for sure what is unsent waits for room in the congestion window. Recovery and RFC
+    /// 3042 have other rules.
     pub(crate) fn is_held_back(&self) -> bool {
         let (flight, left) = (self.flight(), self.data_end.distance_from(self.nxt));
         if flight == 0 || left == 0 || self.repair.is_on || self.policies.limited_transmit {
@@ -298,8 +303,8 @@ impl Sender {
     }
 
     pub(crate) fn first_unacknowledged_byte(&self) -> SeqNum {
-        // Before the handshake is complete that is behind the SYN. Later the initial number means nothing: 2³¹ bytes on it
-        // would lie ahead.
+        // Before the handshake is complete that is behind the SYN. Later the initial number means
+        // nothing: 2³¹ bytes on it would lie ahead.
         let opening = self.una == self.iss && self.statistics.bytes == 0;
         self.una + u32::from(opening)
     }
@@ -312,9 +317,9 @@ impl Sender {
         self.fin = true;
     }
 
-    /// RFC 5961 §5.2: whether an acknowledgment before SND.UNA lies further back than the peer's largest window. Unlike
-    /// there, nor does it lie before the SYN, where nothing was ever sent: what is in reach of a guess is then no more than
-    /// has been acknowledged.
+    /// RFC 5961 §5.2: whether an acknowledgment before SND.UNA lies further back than the peer's
+    /// largest window. Unlike there, nor does it lie before the SYN, where nothing was ever
+    /// sent: what is in reach of a guess is then no more than has been acknowledged.
     #[cold]
     #[inline(never)]
     pub(crate) fn is_too_old(&self, ack: SeqNum) -> bool {
@@ -333,27 +338,28 @@ impl Sender {
         self.wl = (seq, ack);
         self.set_window(window);
         if probing {
-            // RFC 9293 §3.8.6.1: a peer that answers probes is alive, however long its window stays closed.
+            // RFC 9293 §3.8.6.1: a peer that answers probes is alive, however long its window stays
+            // closed.
             self.timeouts_in_a_row = 0;
             if window > 0 && self.probing {
-                // It may have dropped the probe; what follows must not look like a loss, nor begin with the
-                // patience that the probes had come to.
+                // It may have dropped the probe; what follows must not look like a loss, nor begin
+                // with the patience that the probes had come to.
                 self.send_again();
                 self.rtt.end_back_off();
             }
         }
     }
 
-    /// The peer's window is closed, so its silence about what is in flight says nothing of a loss. That is a
-    /// probe, or a window that was taken back whole. (Scaling makes a window shrink a little all the time,
-    /// because it is told in steps: RFC 7323 §2.4.)
+    /// The peer's window is closed, so its silence about what is in flight says nothing of a loss.
+    /// That is a probe, or a window that was taken back whole. (Scaling makes a window shrink a
+    /// little all the time, because it is told in steps: RFC 7323 §2.4.)
     pub(crate) fn is_probing(&self) -> bool {
         self.probing || self.wnd == 0 && self.flight() > 0
     }
 
-    /// The sequence number of a segment that takes none. RFC 9293 §3.10 has SND.NXT; what a timeout pulled back
-    /// here still lies before the peer's RCV.NXT perhaps, and a probe still beyond its window, and what doesn't
-    /// fit there isn't heard.
+    /// The sequence number of a segment that takes none. RFC 9293 §3.10 has SND.NXT; what a timeout
+    /// pulled back here still lies before the peer's RCV.NXT perhaps, and a probe still beyond
+    /// its window, and what doesn't fit there isn't heard.
     pub(crate) fn pure_seq(&self) -> SeqNum {
         if self.probing { self.una } else { self.max }
     }
@@ -432,8 +438,8 @@ impl Sender {
         self.begin_slow_start(restart);
     }
 
-    /// An acknowledgment advanced SND.UNA to `ack`. `echo` is the round-trip time by timestamps, if they are
-    /// in use; `marked`, that the acknowledgment echoes a mark.
+    /// An acknowledgment advanced SND.UNA to `ack`. `echo` is the round-trip time by timestamps, if
+    /// they are in use; `marked`, that the acknowledgment echoes a mark.
     // Out of line: what handles a segment has more to keep at hand than there are registers.
     #[inline(never)]
     pub(crate) fn acknowledged(
@@ -463,7 +469,8 @@ impl Sender {
             self.measure(ack, now, timed.map(|at| now.since(at)).or(echo), segments, config);
         }
         self.timeouts_in_a_row = 0;
-        // Most policies look at no more of it than three facts, and it comes with every acknowledgment.
+        // Most policies look at no more of it than three facts, and it comes with every
+        // acknowledgment.
         let (mut sample, mut lost) = (None, false);
         if self.policies.watched {
             let sample = sample.insert(self.sample(acked, timed, app_limited, now));
@@ -487,7 +494,8 @@ impl Sender {
             };
         }
         if marked {
-            // RFC 3168 §6.1.2: an echo widens nothing, nor does it lengthen the segments of a small window.
+            // RFC 3168 §6.1.2: an echo widens nothing, nor does it lengthen the segments of a small
+            // window.
             if let Some(sample) = &sample {
                 self.policies.controller.observe(sample);
             }
@@ -509,8 +517,8 @@ impl Sender {
         }
     }
 
-    /// All that there is to be said of an acknowledgment of new data. The newest segment that it acknowledges was sent at
-    /// `timed`.
+    /// All that there is to be said of an acknowledgment of new data. The newest segment that it
+    /// acknowledges was sent at `timed`.
     #[cold]
     #[inline(never)]
     fn sample(
@@ -559,7 +567,8 @@ impl Sender {
 
     /// A SYN leaves.
     pub(crate) fn syn_sent(&mut self, now: Instant) {
-        // Karn's rule: when both ends open at once, the SYN goes out a second time with an acknowledgment.
+        // Karn's rule: when both ends open at once, the SYN goes out a second time with an
+        // acknowledgment.
         if self.max == self.iss {
             self.start_timing(self.iss + 1, now);
         } else {

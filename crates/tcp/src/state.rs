@@ -40,7 +40,8 @@ impl State {
         matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
     }
 
-    /// Data and a FIN may leave: the connection is open, or closing with something yet to be acknowledged.
+    /// Data and a FIN may leave: the connection is open, or closing with something yet to be
+    /// acknowledged.
     pub const fn can_send(self) -> bool {
         matches!(
             self,

@@ -6,18 +6,21 @@ use crate::connection::Connection;
 use crate::state::State;
 
 impl Connection {
-    /// Whether this segment may begin a new connection between the same ends, although this one is still in TIME-WAIT:
-    /// nothing that is left of the old one could be taken for part of the new one.
+    /// Whether this segment may begin a new connection between the same ends, although this one is
+    /// still in TIME-WAIT: nothing that is left of the old one could be taken for part of the
+    /// new one.
     pub fn may_be_succeeded_by(&self, syn: &Segment) -> bool {
         if self.state != State::TimeWait || syn.control != Control::Syn || syn.ack.is_some() {
             return false;
         }
         let later = syn.seq.after(self.rcv.nxt);
         match syn.options.timestamps {
-            // RFC 6191 §2: segments of the old connection, without timestamps, are no part of the new one.
+            // RFC 6191 §2: segments of the old connection, without timestamps, are no part of the
+            // new one.
             Some(_) if !self.negotiated.timestamps => later || self.config.timestamps,
-            // RFC 6191 §2: a later timestamp is enough, with the same one the sequence number decides. The question is
-            // not put to a clock that has been idle for 24 days: TIME-WAIT is shorter.
+            // RFC 6191 §2: a later timestamp is enough, with the same one the sequence number
+            // decides. The question is not put to a clock that has been idle for 24
+            // days: TIME-WAIT is shorter.
             Some(stamp) => match stamp.val.wrapping_sub(self.rcv.timestamp_echo()) {
                 0 => later,
                 ahead => ahead <= u32::MAX / 2,
@@ -51,8 +54,8 @@ mod tests {
         }
     }
 
-    /// In TIME-WAIT, with RCV.NXT at 1002 and, if there are timestamps, TS.Recent at 500. This end offers
-    /// timestamps, or not.
+    /// In TIME-WAIT, with RCV.NXT at 1002 and, if there are timestamps, TS.Recent at 500. This end
+    /// offers timestamps, or not.
     fn waiting(timestamps: bool, offered: bool) -> Connection {
         let config = Arc::new(Config { timestamps: offered, ..Config::default() });
         let negotiated = Negotiated { timestamps, ..Negotiated::between_equals(&config) };

@@ -20,8 +20,9 @@ impl Connection {
         }
         if self.timers.persist <= now {
             self.timers.persist = Instant::NEVER;
-            // RFC 9293 §3.8.6.1: probe the window with what fits, or else a byte. The probe is an ordinary
-            // segment, and the retransmission timer with its back-off repeats it.
+            // RFC 9293 §3.8.6.1: probe the window with what fits, or else a byte. The probe is an
+            // ordinary segment, and the retransmission timer with its back-off repeats
+            // it.
             self.snd.probe = true;
         }
         if self.timers.limit <= now {

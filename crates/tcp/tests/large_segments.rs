@@ -6,7 +6,8 @@ use tcp::{Config, Connection, Negotiated};
 use units::Instant;
 use wire::{Control, Mss, Segment, SeqNum};
 
-/// A FIN behind the longest payload is a sequence number more, and the sender's queue holds both as one.
+/// A FIN behind the longest payload is a sequence number more, and the sender's queue holds both as
+/// one.
 #[test]
 fn the_longest_segment_takes_a_fin_and_can_be_sent_again() {
     let longest = u32::from(u16::MAX) - 1;

@@ -1,5 +1,5 @@
-//! Streams longer than sequence numbers can tell apart (RFC 9293 §3.4): what a connection remembers from the
-//! beginning must not come to lie ahead of it 2³¹ bytes later.
+//! Streams longer than sequence numbers can tell apart (RFC 9293 §3.4): what a connection remembers
+//! from the beginning must not come to lie ahead of it 2³¹ bytes later.
 
 use std::sync::Arc;
 
@@ -78,7 +78,8 @@ fn nagle_forgets() {
     assert_eq!(sender.drain(), 1);
 }
 
-/// RFC 6582 §3.2: `recover` guards against echoes of a loss, not against the next one two gigabytes later.
+/// RFC 6582 §3.2: `recover` guards against echoes of a loss, not against the next one two gigabytes
+/// later.
 #[test]
 fn recovery_forgets() {
     for name in ["tahoe / full / iw=10", "reno / full / iw=10", "reno+newreno / full / iw=10"] {
@@ -99,7 +100,8 @@ fn recovery_forgets() {
     }
 }
 
-/// What is queued is counted from what is acknowledged, however far the initial sequence number lies behind.
+/// What is queued is counted from what is acknowledged, however far the initial sequence number
+/// lies behind.
 #[test]
 fn the_send_buffer_forgets() {
     let mut sender = Sender::new("reno / full / iw=10");

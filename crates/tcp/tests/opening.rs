@@ -1,4 +1,5 @@
-//! Connections made from a peer's SYN or from a SYN cookie: they come to the same as one that listens.
+//! Connections made from a peer's SYN or from a SYN cookie: they come to the same as one that
+//! listens.
 
 use std::sync::Arc;
 
@@ -105,7 +106,8 @@ fn only_a_syn_is_accepted_and_only_the_right_acknowledgment_returns_a_cookie() {
     );
 }
 
-/// RFC 9293 §3.10.7.4: there is no LISTEN to go back to. A SYN is challenged, and the true peer then resets.
+/// RFC 9293 §3.10.7.4: there is no LISTEN to go back to. A SYN is challenged, and the true peer
+/// then resets.
 #[test]
 fn a_handshake_that_fails_ends_it() {
     let mut accepted = Connection::accept(config(), &syn(), ISS, NOW).unwrap();

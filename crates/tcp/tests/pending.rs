@@ -1,5 +1,5 @@
-//! What a driver may put off: a connection that says it is patient sends the same whether or not it is drained between
-//! segments that have arrived together.
+//! What a driver may put off: a connection that says it is patient sends the same whether or not it
+//! is drained between segments that have arrived together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,9 +42,9 @@ fn acknowledgment(bytes: u32) -> Segment {
     }
 }
 
-/// Acknowledges so many segments at a time, in groups that arrive together, and drains after each acknowledgment, or else
-/// where the connection is not patient and at the end of a group. Returns what was sent by then, and how often it was
-/// patient.
+/// Acknowledges so many segments at a time, in groups that arrive together, and drains after each
+/// acknowledgment, or else where the connection is not patient and at the end of a group. Returns
+/// what was sent by then, and how often it was patient.
 fn run(name: &str, groups: &[Vec<u32>], at_once: bool) -> (Vec<Vec<Sent>>, usize) {
     let mut connection = sender(name);
     let mut now = Instant::ZERO;
@@ -76,10 +76,10 @@ fn run(name: &str, groups: &[Vec<u32>], at_once: bool) -> (Vec<Vec<Sent>>, usize
     (all, patient)
 }
 
-/// Hands so many segments of 1000 bytes to a receiver without SACK, in groups that arrive together and are read then, and
-/// drains after each segment, or else where the connection is not patient and at the end of a group. Returns how many
-/// duplicates were sent of each acknowledgment, as RFC 5681 §2 counts them, and how often it was patient. One segment of
-/// `every` is acknowledged.
+/// Hands so many segments of 1000 bytes to a receiver without SACK, in groups that arrive together
+/// and are read then, and drains after each segment, or else where the connection is not patient
+/// and at the end of a group. Returns how many duplicates were sent of each acknowledgment, as RFC
+/// 5681 §2 counts them, and how often it was patient. One segment of `every` is acknowledged.
 fn duplicates(groups: &[Vec<u32>], every: u8, at_once: bool) -> (BTreeMap<u32, u32>, usize) {
     let config = Config {
         mss: Mss::new(1000).expect("a segment size"),
@@ -191,7 +191,8 @@ fn a_bulk_transfer_is_patient() {
     }
 }
 
-/// A user who writes little at a time leaves part of the window unused, and it is noted, whichever call finds out.
+/// A user who writes little at a time leaves part of the window unused, and it is noted, whichever
+/// call finds out.
 #[test]
 fn running_dry_is_as_good_as_being_asked_for_more() {
     let run = |asks: bool| {

@@ -1,7 +1,7 @@
 //! Random settings, for property tests.
 //!
-//! `TCPSF_CASES` says how many cases a property is tried with, else `PROPTEST_CASES`; without either, some
-//! thousands.
+//! `TCPSF_CASES` says how many cases a property is tried with, else `PROPTEST_CASES`; without
+//! either, some thousands.
 
 use policy::SenderPolicy;
 use policy::congestion::{Counting, Halving, MAX_WINDOW, WindowRules};

@@ -1,5 +1,6 @@
-//! One connection against a peer, or a stranger, who does anything: whatever arrives in whatever state, with whatever calls
-//! and however much time between, there is no panic, no endless answer, and nothing kept that the buffers have no room for.
+//! One connection against a peer, or a stranger, who does anything: whatever arrives in whatever
+//! state, with whatever calls and however much time between, there is no panic, no endless answer,
+//! and nothing kept that the buffers have no room for.
 
 use std::sync::Arc;
 
@@ -338,12 +339,13 @@ impl Victim {
         let (stream, config) = (&self.stream, &self.config);
         let snd = stream.send_state();
         self.segments = self.segments.max(snd.segments as usize);
-        // Rings double; a cut takes less than 64 bytes. There are 256 islands at most, 4 kB, and as many pieces of data
-        // out of order: 20 kB for their places, and 32 bytes at least for each.
+        // Rings double; a cut takes less than 64 bytes. There are 256 islands at most, 4 kB, and as
+        // many pieces of data out of order: 20 kB for their places, and 32 bytes at least
+        // for each.
         let buffers = 2 * (config.receive_buffer as usize + config.send_buffer as usize);
         let most = buffers + 2 * 64 * self.segments + 40_000;
-        // A buffer that was read keeps its memory, 32 bytes at least, until it is released. Data out of order then
-        // have their own.
+        // A buffer that was read keeps its memory, 32 bytes at least, until it is released. Data
+        // out of order then have their own.
         let spare = stream.spare();
         let claims = [
             (snd.una.at_or_before(snd.nxt) && snd.nxt.at_or_before(snd.max), "una <= nxt <= max"),

@@ -5,12 +5,13 @@
 //! .W 366:731(365) ack 1 win 65535 ect0
 //! ```
 //!
-//! Of TCP Santa Cruz `copy 2` says that the data are their second transmission, `by 366.1@5000` that the first transmission
-//! of 366 caused the acknowledgment and arrived at 5000 µs, `bits 50/0011` what has arrived beyond it, a bit for 50 bytes each, and
-//! `scOK` on a SYN that it is spoken.
+//! Of TCP Santa Cruz `copy 2` says that the data are their second transmission, `by 366.1@5000`
+//! that the first transmission of 366 caused the acknowledgment and arrived at 5000 µs, `bits
+//! 50/0011` what has arrived beyond it, a bit for 50 bytes each, and `scOK` on a SYN that it is
+//! spoken.
 //!
-//! Sequence numbers count from the initial ones: a SYN is 0 and the first byte is 1. Windows are in bytes. The ECN
-//! field of the IP header stands last, unless it is Not-ECT.
+//! Sequence numbers count from the initial ones: a SYN is 0 and the first byte is 1. Windows are in
+//! bytes. The ECN field of the IP header stands last, unless it is Not-ECT.
 
 use std::fmt;
 
@@ -21,7 +22,8 @@ use wire::{AckWindow, Arrival, Control, Ecn, Flags, Segment, SeqNum, WindowScale
 pub struct Origins {
     /// The initial sequence number of whoever sends the segment.
     pub seq: SeqNum,
-    /// The initial sequence number of whoever receives it: what acknowledgments and SACK blocks count from.
+    /// The initial sequence number of whoever receives it: what acknowledgments and SACK blocks
+    /// count from.
     pub ack: SeqNum,
     /// The scale of the sender's windows.
     pub scale: WindowScale,
@@ -128,7 +130,8 @@ pub const fn ecn_name(field: Ecn) -> &'static str {
     }
 }
 
-/// The control bits: `S`, `F`, `R` and `P`, with a dot for an acknowledgment, `E` for ECE and `W` for CWR.
+/// The control bits: `S`, `F`, `R` and `P`, with a dot for an acknowledgment, `E` for ECE and `W`
+/// for CWR.
 pub fn flags(segment: &Segment) -> String {
     let mut flags = String::new();
     flags.push_str(match segment.control {

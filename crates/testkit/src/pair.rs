@@ -1,8 +1,8 @@
 //! Two endpoints in virtual time, with a path each way.
 //!
-//! Each end has a user who writes and reads by a plan. Everything an end does is held against what must always
-//! hold ([`watch`]), and a run that comes to rest before its goal is reached, or never comes to rest, is an
-//! error that shows the last segments.
+//! Each end has a user who writes and reads by a plan. Everything an end does is held against what
+//! must always hold ([`watch`]), and a run that comes to rest before its goal is reached, or never
+//! comes to rest, is an error that shows the last segments.
 
 mod trace;
 mod user;

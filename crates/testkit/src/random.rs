@@ -2,7 +2,8 @@
 
 use units::hash::{GOLDEN, mix};
 
-/// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): one word of state, good enough to shake a TCP with.
+/// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): one word of state, good enough to shake a TCP
+/// with.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -18,7 +19,8 @@ impl Random {
         mix(self.0)
     }
 
-    /// A number below `bound`, zero when the bound is zero. The bias of the remainder is below `bound / 2⁶⁴`.
+    /// A number below `bound`, zero when the bound is zero. The bias of the remainder is below
+    /// `bound / 2⁶⁴`.
     pub const fn below(&mut self, bound: u64) -> u64 {
         match self.bits().checked_rem(bound) {
             Some(number) => number,

@@ -9,7 +9,8 @@
 //! +0      assert flight 1460, fast_retransmits 0
 //! ```
 //!
-//! A line begins with the time since the line before. Then comes what happens, or what must have happened:
+//! A line begins with the time since the line before. Then comes what happens, or what must have
+//! happened:
 //!
 //! | line | meaning |
 //! | --- | --- |
@@ -23,14 +24,15 @@
 //! | `event connected` | the next event of that kind has come |
 //! | `quiet` | time passes; as everywhere, what leaves and isn't expected is an error |
 //!
-//! Before the first of them stand the settings, `use key value`, and for one key `for key value | value | …`
-//! (in several lines if they are many), which plays the script once with each value. Timers that are due fire
-//! before a line is played.
+//! Before the first of them stand the settings, `use key value`, and for one key `for key value |
+//! value | …` (in several lines if they are many), which plays the script once with each value.
+//! Timers that are due fire before a line is played.
 //!
-//! A segment is written as [`crate::notation`] prints it, and what isn't said isn't compared: without flags
-//! it is a plain segment with an acknowledgment, pushed or not. SACK blocks must be those given, or none; and
-//! a SYN that gives any option gives all. The ECN field is compared where one is given: `not-ect`, `ect0`, `ce`. What isn't said of an arriving segment is what the peer would say:
-//! the acknowledgment, window and place in the stream that it has come to.
+//! A segment is written as [`crate::notation`] prints it, and what isn't said isn't compared:
+//! without flags it is a plain segment with an acknowledgment, pushed or not. SACK blocks must be
+//! those given, or none; and a SYN that gives any option gives all. The ECN field is compared where
+//! one is given: `not-ect`, `ect0`, `ce`. What isn't said of an arriving segment is what the peer
+//! would say: the acknowledgment, window and place in the stream that it has come to.
 
 mod claim;
 mod parse;

@@ -1,8 +1,8 @@
-//! Holds the workspace against the crate table of `ARCHITECTURE.md`: the same crates on both sides, no arrow
-//! that the table does not list, and every arrow from a higher level to a lower one.
+//! Holds the workspace against the crate table of `ARCHITECTURE.md`: the same crates on both sides,
+//! no arrow that the table does not list, and every arrow from a higher level to a lower one.
 //!
-//! What cargo would build is asked of cargo itself, so a dependency renamed, optional or bound to one target
-//! is seen too.
+//! What cargo would build is asked of cargo itself, so a dependency renamed, optional or bound to
+//! one target is seen too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,11 +19,12 @@ const DEV: &str = "dev";
 /// What stands in a cell that lists nothing.
 const NOTHING: &str = "—";
 
-/// Crates from outside that the crates without a clock or a random generator (levels L0 to L2) may build with.
-/// A short list, because a longer one is how a clock gets in.
+/// Crates from outside that the crates without a clock or a random generator (levels L0 to L2) may
+/// build with. A short list, because a longer one is how a clock gets in.
 const OUTSIDE_CRATES_OF_THE_CORE: [&str; 1] = ["thiserror"];
 
-/// The crate of these levels that is all system calls. None of the others can build on it: it is on the highest of them.
+/// The crate of these levels that is all system calls. None of the others can build on it: it is on
+/// the highest of them.
 const SYSTEM: &str = "tun";
 
 /// A row of the table.

@@ -1,5 +1,6 @@
-//! What the draft demands of Smart Framing (`draft-mellia-tsvwg-tcp-smartframing-00`, section 6), clause by clause, on
-//! random senders and networks. `testkit::pair`'s watch looks at the same rules in every other random pair.
+//! What the draft demands of Smart Framing (`draft-mellia-tsvwg-tcp-smartframing-00`, section 6),
+//! clause by clause, on random senders and networks. `testkit::pair`'s watch looks at the same
+//! rules in every other random pair.
 
 use policy::segment::{AnySegmenter, Regime, Segmenter};
 use policy::{Growth, SendView, SenderPolicy};

@@ -1,4 +1,5 @@
-//! Replays what the fuzzers begin with, and what they have found, through the functions that they run.
+//! Replays what the fuzzers begin with, and what they have found, through the functions that they
+//! run.
 
 use std::fs;
 use std::path::Path;

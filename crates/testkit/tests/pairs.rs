@@ -1,5 +1,5 @@
-//! Two endpoints with random senders, options, buffers and users; and at every step what must always hold holds
-//! (`testkit::pair`'s watch).
+//! Two endpoints with random senders, options, buffers and users; and at every step what must
+//! always hold holds (`testkit::pair`'s watch).
 
 use proptest::prelude::*;
 use testkit::generate::{cases, pair};

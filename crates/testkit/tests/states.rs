@@ -1,6 +1,6 @@
-//! Every state meets every stimulus, on real connections brought into that state. The table of what follows
-//! (next state, what was sent, what the user was told) is a snapshot, so that a changed transition is a
-//! visible difference. It was read line by line against RFC 9293 §3.10.
+//! Every state meets every stimulus, on real connections brought into that state. The table of what
+//! follows (next state, what was sent, what the user was told) is a snapshot, so that a changed
+//! transition is a visible difference. It was read line by line against RFC 9293 §3.10.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -112,7 +112,8 @@ impl Rig {
         self.drain();
     }
 
-    /// A segment of the peer's, `offset` past where it stands, acknowledging what is given (from our ISS).
+    /// A segment of the peer's, `offset` past where it stands, acknowledging what is given (from
+    /// our ISS).
     fn feed(&mut self, control: Control, offset: u32, ack: Option<u32>, payload_len: u32) {
         let segment = Segment {
             seq: self.peer_nxt + offset,
@@ -186,7 +187,8 @@ impl Rig {
         }
     }
 
-    /// Does what the name says; `None` where that can't happen, and otherwise what the user's call answered.
+    /// Does what the name says; `None` where that can't happen, and otherwise what the user's call
+    /// answered.
     fn meet(&mut self, stimulus: &str) -> Option<&'static str> {
         let state = self.connection.state();
         let all = self.ack_of_all();

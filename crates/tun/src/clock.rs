@@ -24,7 +24,8 @@ impl Clock {
         Self { start: monotonic() }
     }
 
-    /// The time of day at the clock's `at`, in nanoseconds since 1970, if nobody has set the time of day since.
+    /// The time of day at the clock's `at`, in nanoseconds since 1970, if nobody has set the time
+    /// of day since.
     pub fn since_1970(&self, at: Instant) -> u64 {
         let now = nanos(ClockId::Realtime);
         now.saturating_sub(self.now().as_nanos()).saturating_add(at.as_nanos())
@@ -35,8 +36,9 @@ impl Clock {
         Instant::from_nanos(monotonic().saturating_sub(self.start))
     }
 
-    /// Waits until one of `fds` is ready or it is `until`, whichever is first, and returns how many are ready. The last
-    /// `spin` before `until` is spent asking instead of sleeping: a sleeper wakes some tens of microseconds late.
+    /// Waits until one of `fds` is ready or it is `until`, whichever is first, and returns how many
+    /// are ready. The last `spin` before `until` is spent asking instead of sleeping: a sleeper
+    /// wakes some tens of microseconds late.
     ///
     /// A signal that was handled ends the wait with zero.
     ///
@@ -69,8 +71,8 @@ impl Clock {
     }
 }
 
-/// Timers of the calling thread as exact as the kernel can: by default it may delay them by 50 µs to save wake-ups. Ends
-/// with the value.
+/// Timers of the calling thread as exact as the kernel can: by default it may delay them by 50 µs
+/// to save wake-ups. Ends with the value.
 #[derive(Debug)]
 pub struct TimerSlack {
     before: Option<NonZeroU64>,
@@ -96,8 +98,8 @@ impl Drop for TimerSlack {
     }
 }
 
-/// The calling thread before all others of ordinary programs, if the system lets it: on a busy machine it is woken in time
-/// then. Ends with the value.
+/// The calling thread before all others of ordinary programs, if the system lets it: on a busy
+/// machine it is woken in time then. Ends with the value.
 #[derive(Debug)]
 pub struct Priority {
     niceness: Option<i32>,
@@ -105,9 +107,10 @@ pub struct Priority {
 }
 
 impl Priority {
-    /// In real time (`SCHED_RR`), for a thread that works little and is to do it at once: where there are groups of
-    /// processes, of sessions or containers, niceness counts within one only. The lowest niceness where the system does not
-    /// let it. Programs started meanwhile are ordinary ones.
+    /// In real time (`SCHED_RR`), for a thread that works little and is to do it at once: where
+    /// there are groups of processes, of sessions or containers, niceness counts within one
+    /// only. The lowest niceness where the system does not let it. Programs started meanwhile
+    /// are ordinary ones.
     pub fn real_time() -> Self {
         match Scheduling::current() {
             Ok(before) if Scheduling::FIRST.set().is_ok() => {
@@ -117,7 +120,8 @@ impl Priority {
         }
     }
 
-    /// The lowest niceness that there is, for a thread that works much. Programs started meanwhile have it too.
+    /// The lowest niceness that there is, for a thread that works much. Programs started meanwhile
+    /// have it too.
     pub fn highest() -> Self {
         const NICENESS: i32 = -20;
         // Linux: a process is a thread here, and none is the calling one.

@@ -1,4 +1,5 @@
-//! TUN devices: network interfaces whose far end is a program (`Documentation/networking/tuntap.rst` of Linux).
+//! TUN devices: network interfaces whose far end is a program
+//! (`Documentation/networking/tuntap.rst` of Linux).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
@@ -16,8 +17,9 @@ pub enum Offload {
     /// As they are on a wire: checksums filled in, none longer than the interface's MTU.
     #[default]
     None,
-    /// Behind a [`Tun::HEADER_LEN`] bytes long `struct virtio_net_hdr`, either way: TCP checksums may be left to the
-    /// other side, and so may cutting up to 64 kB of one TCP stream into segments.
+    /// Behind a [`Tun::HEADER_LEN`] bytes long `struct virtio_net_hdr`, either way: TCP checksums
+    /// may be left to the other side, and so may cutting up to 64 kB of one TCP stream into
+    /// segments.
     Segmentation,
 }
 
@@ -32,11 +34,12 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// The length of the header before each packet with [`Offload::Segmentation`]: `struct virtio_net_hdr`.
+    /// The length of the header before each packet with [`Offload::Segmentation`]: `struct
+    /// virtio_net_hdr`.
     pub const HEADER_LEN: usize = 10;
 
-    /// Makes a device in the calling thread's network namespace. `name` may hold one `%d`, for the first free number; an
-    /// empty name leaves it to the kernel.
+    /// Makes a device in the calling thread's network namespace. `name` may hold one `%d`, for the
+    /// first free number; an empty name leaves it to the kernel.
     ///
     /// # Errors
     /// When there is no `/dev/net/tun`, no privilege, or the name is taken or too long (15 bytes).
@@ -79,7 +82,8 @@ impl Tun {
         Ok(tun)
     }
 
-    /// The device that a descriptor made by [`open`](Self::open), perhaps in another process, belongs to.
+    /// The device that a descriptor made by [`open`](Self::open), perhaps in another process,
+    /// belongs to.
     ///
     /// # Errors
     /// When it belongs to none.
@@ -117,7 +121,8 @@ impl Tun {
         Interface::find(&self.name)
     }
 
-    /// Reads one packet into `buffer` and returns its length; `None` when there is none. What does not fit is cut off.
+    /// Reads one packet into `buffer` and returns its length; `None` when there is none. What does
+    /// not fit is cut off.
     ///
     /// # Errors
     /// When the device is down or gone.
@@ -132,7 +137,8 @@ impl Tun {
     /// Writes one packet; `false` when the kernel has no room for it now.
     ///
     /// # Errors
-    /// When the kernel cannot take such a packet (no IP version, too short, too long), or the device is down or gone.
+    /// When the kernel cannot take such a packet (no IP version, too short, too long), or the
+    /// device is down or gone.
     pub fn write(&self, packet: &[u8]) -> Result<bool, Error> {
         self.written(packet.len(), retrying(|| (&self.file).write(packet)))
     }

@@ -4,7 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
-/// A request that the system refused: what was wanted of what, why not, and if something can be done about it, what.
+/// A request that the system refused: what was wanted of what, why not, and if something can be
+/// done about it, what.
 #[derive(Debug, Error)]
 #[error("cannot {operation}: {source}")]
 pub struct Error {
@@ -40,8 +41,8 @@ impl Error {
         &self.source
     }
 
-    /// Whether the system wants a capability for it, as one has in a namespace of one's own. A file that one may not open
-    /// is something else: that may be so there, too.
+    /// Whether the system wants a capability for it, as one has in a namespace of one's own. A file
+    /// that one may not open is something else: that may be so there, too.
     pub fn is_for_want_of_privilege(&self) -> bool {
         self.source.raw_os_error() == Some(libc::EPERM)
     }

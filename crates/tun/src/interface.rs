@@ -94,7 +94,8 @@ pub struct Route {
 pub struct Statistics {
     /// Packets that it sent: those that the reader of a TUN device has read.
     pub sent_packets: u64,
-    /// Packets that it should have sent and did not: those that the reader of a TUN device was too slow for.
+    /// Packets that it should have sent and did not: those that the reader of a TUN device was too
+    /// slow for.
     pub not_sent_packets: u64,
 }
 
@@ -119,8 +120,8 @@ impl Interface {
         Ok(Self { name: name.to_owned(), index, socket })
     }
 
-    /// The interface with that number, in the namespace that a descriptor from [`into_fd`](Self::into_fd), perhaps of
-    /// another process, belongs to.
+    /// The interface with that number, in the namespace that a descriptor from
+    /// [`into_fd`](Self::into_fd), perhaps of another process, belongs to.
     ///
     /// # Errors
     /// When there is none.
@@ -152,8 +153,8 @@ impl Interface {
     pub fn set_up(&self) -> Result<(), Error> {
         // IFF_UP is 1: set, and nothing else changes.
         self.link(1, |_| ()).map_err(|e| self.fail("turn on", e))?;
-        // RFC 2863's ifOperStatus. The kernel looks after it in its own time, up to a second later, unless it is asked; until
-        // then IPv6 has no route through the interface.
+        // RFC 2863's ifOperStatus. The kernel looks after it in its own time, up to a second later,
+        // unless it is asked; until then IPv6 has no route through the interface.
         self.until("turn on", || self.is_ready())
     }
 
@@ -179,14 +180,15 @@ impl Interface {
     /// Sets the longest packet that it takes, in bytes, IP header included.
     ///
     /// # Errors
-    /// When the system refuses, as it does below 68 and, with IPv6, takes the addresses away below 1280.
+    /// When the system refuses, as it does below 68 and, with IPv6, takes the addresses away below
+    /// 1280.
     pub fn set_mtu(&self, bytes: u32) -> Result<(), Error> {
         self.link(0, |request| request.attribute(libc::IFLA_MTU, &bytes.to_ne_bytes()))
             .map_err(|e| self.fail(&format!("set MTU {bytes} on"), e))
     }
 
-    /// Leaves it without an IPv6 address of the kernel's own making, and so without the packets that the kernel sends to
-    /// ask for routers. Before it is turned on.
+    /// Leaves it without an IPv6 address of the kernel's own making, and so without the packets
+    /// that the kernel sends to ask for routers. Before it is turned on.
     ///
     /// # Errors
     /// When the system refuses.
@@ -212,7 +214,8 @@ impl Interface {
             .map_err(|e| self.fail(&format!("set a queue of {packets} packets for"), e))
     }
 
-    /// Gives it an address, and with `peer` the address at the other end of it in place of a network of its own.
+    /// Gives it an address, and with `peer` the address at the other end of it in place of a
+    /// network of its own.
     ///
     /// # Errors
     /// When it has the address already, or the system refuses.
@@ -233,7 +236,8 @@ impl Interface {
         if address.address.is_ipv4() {
             return Ok(());
         }
-        // The kernel adds the routes of an IPv6 address later: the one to the address, then the one to the peer.
+        // The kernel adds the routes of an IPv6 address later: the one to the address, then the one
+        // to the peer.
         self.until(&operation, || match peer {
             None => self.leads_to(address.address, |kind, _| kind == libc::RTN_LOCAL),
             Some(peer) => self.leads_to(peer, |_, interface| interface == Some(self.index)),
@@ -270,7 +274,8 @@ impl Interface {
     /// Sends packets for `destination` through it.
     ///
     /// # Errors
-    /// With `AlreadyExists` when the namespace has a route for just that prefix; when the system refuses.
+    /// With `AlreadyExists` when the namespace has a route for just that prefix; when the system
+    /// refuses.
     pub fn add_route(&self, destination: Prefix) -> Result<(), Error> {
         let result = || {
             let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
@@ -315,7 +320,8 @@ impl Interface {
         list("routes", libc::RTM_GETROUTE, libc::RTM_NEWROUTE, &[0; 12], route)
     }
 
-    /// The neighbours of the namespace that have answered: who has been seen on the networks of its interfaces.
+    /// The neighbours of the namespace that have answered: who has been seen on the networks of its
+    /// interfaces.
     ///
     /// # Errors
     /// When the system refuses.
@@ -328,7 +334,8 @@ impl Interface {
     /// # Errors
     /// When it is gone, or the system refuses.
     pub fn statistics(&self) -> Result<Statistics, Error> {
-        /// `struct rtnl_link_stats64` begins with packets received and sent, bytes, errors, and packets dropped.
+        /// `struct rtnl_link_stats64` begins with packets received and sent, bytes, errors, and
+        /// packets dropped.
         const SENT: usize = 1;
         const NOT_SENT: usize = 7;
         let found = self.ask(libc::IFLA_STATS64, |value| {

@@ -1,4 +1,5 @@
-//! What a program on a real wire asks of Linux, with every error saying what was wanted and what can be done.
+//! What a program on a real wire asks of Linux, with every error saying what was wanted and what
+//! can be done.
 //!
 //! | wanted | type |
 //! | --- | --- |
@@ -36,8 +37,8 @@ pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{Caught, Signals};
 pub use spawn::Namespaces;
 
-/// Gives memory that was freed back to the system, where the allocator of the C library would keep it. It looks at all that is
-/// free, some 10 ms for 200 MB in small pieces.
+/// Gives memory that was freed back to the system, where the allocator of the C library would keep
+/// it. It looks at all that is free, some 10 ms for 200 MB in small pieces.
 pub fn give_memory_back() {
     sys::trim_heap();
 }

@@ -10,7 +10,8 @@ use crate::{Error, Interface, sys};
 
 const OWN: &str = "/proc/thread-self/ns/net";
 
-/// A network namespace, kept by a descriptor: it has no name, and is gone when nobody uses it any more.
+/// A network namespace, kept by a descriptor: it has no name, and is gone when nobody uses it any
+/// more.
 #[derive(Debug)]
 pub struct NetNamespace {
     fd: OwnedFd,
@@ -50,8 +51,8 @@ impl NetNamespace {
         self.fd
     }
 
-    /// Runs `work` in it, on a thread of its own: sockets and devices made there belong to this namespace for good. No
-    /// other thread moves.
+    /// Runs `work` in it, on a thread of its own: sockets and devices made there belong to this
+    /// namespace for good. No other thread moves.
     ///
     /// # Errors
     /// When the caller has no privilege to enter.

@@ -9,7 +9,8 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
 
-/// Answers to a dump come in pieces of this much at most (`NLMSG_GOODSIZE` and what the kernel makes of large reads).
+/// Answers to a dump come in pieces of this much at most (`NLMSG_GOODSIZE` and what the kernel
+/// makes of large reads).
 const ANSWER_BYTES: usize = 32_768;
 
 const HEADER_BYTES: usize = 16;
@@ -21,7 +22,8 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// A request of a kind with flags beside `NLM_F_REQUEST`; `fixed` is the structure that the kind begins with.
+    /// A request of a kind with flags beside `NLM_F_REQUEST`; `fixed` is the structure that the
+    /// kind begins with.
     pub(crate) fn new(kind: u16, flags: libc::c_int, fixed: &[u8]) -> Self {
         let flags = u16::try_from(flags | libc::NLM_F_REQUEST).unwrap_or(u16::MAX);
         let mut bytes = vec![0; 4];
@@ -73,8 +75,8 @@ impl Request {
         self.answer(socket, |_, _| ())
     }
 
-    /// Sends it and shows every message of the answer: its kind and what is behind its header. The answer ends with a
-    /// list's end or an acknowledgment: ask for one of them.
+    /// Sends it and shows every message of the answer: its kind and what is behind its header. The
+    /// answer ends with a list's end or an acknowledgment: ask for one of them.
     pub(crate) fn answer(
         mut self,
         socket: impl AsFd,
@@ -108,7 +110,8 @@ impl Request {
     }
 }
 
-/// A socket to the kernel, which speaks for the network namespace in which the calling thread is now.
+/// A socket to the kernel, which speaks for the network namespace in which the calling thread is
+/// now.
 pub(crate) fn open() -> io::Result<OwnedFd> {
     // No protocol is NETLINK_ROUTE, which is 0.
     Ok(socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?)

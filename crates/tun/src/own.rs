@@ -1,7 +1,8 @@
-//! Namespaces of the invoking user's own (`user_namespaces(7)`): there anybody may make devices, networks and routes.
+//! Namespaces of the invoking user's own (`user_namespaces(7)`): there anybody may make devices,
+//! networks and routes.
 //!
-//! A process with several threads cannot move into another user namespace, so a copy of it goes there, does what is to
-//! be done, and hands the descriptors back.
+//! A process with several threads cannot move into another user namespace, so a copy of it goes
+//! there, does what is to be done, and hands the descriptors back.
 
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -32,11 +33,12 @@ impl Handed {
     pub const MOST: usize = 16;
 }
 
-/// Runs `work` in a new user namespace, in which the user is the same and has every privilege, and in a new network
-/// namespace that belongs to it, with its loopback interface on. Returns what it hands back, with the user namespace.
+/// Runs `work` in a new user namespace, in which the user is the same and has every privilege, and
+/// in a new network namespace that belongs to it, with its loopback interface on. Returns what it
+/// hands back, with the user namespace.
 ///
-/// `work` runs in a short-lived copy of this process: nothing else that it changes is seen here. It must not wait for
-/// another thread.
+/// `work` runs in a short-lived copy of this process: nothing else that it changes is seen here. It
+/// must not wait for another thread.
 ///
 /// # Errors
 /// When the system does not let its users have namespaces; what `work` returns.
@@ -79,7 +81,8 @@ fn set_up(work: impl FnOnce() -> Result<Handed, Error>) -> Result<Handed, Error>
         };
         Error::new("make a user namespace", source).with_hint(hint)
     })?;
-    // user_namespaces(7): without privilege outside, a group may be mapped only once supplementary groups are out of reach.
+    // user_namespaces(7): without privilege outside, a group may be mapped only once supplementary
+    // groups are out of reach.
     for (path, line) in [
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("{user} {user} 1")),

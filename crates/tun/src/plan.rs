@@ -1,13 +1,15 @@
-//! The addresses of links and hosts: a link takes a block, a link inside another a part of its block, and hosts on a TUN
-//! device take single addresses.
+//! The addresses of links and hosts: a link takes a block, a link inside another a part of its
+//! block, and hosts on a TUN device take single addresses.
 //!
-//! RFC 6598 sets 100.64.0.0/10 aside for what is neither the Internet nor somebody's private network. A link in an ordinary
-//! namespace takes a block of 2¹⁴ addresses, and the caller's namespace has a route for the whole block into the link. A link
-//! that runs inside another takes a sixteenth of the other's block. So every address of every depth is reached by routes
+//! RFC 6598 sets 100.64.0.0/10 aside for what is neither the Internet nor somebody's private
+//! network. A link in an ordinary namespace takes a block of 2¹⁴ addresses, and the caller's
+//! namespace has a route for the whole block into the link. A link that runs inside another takes a
+//! sixteenth of the other's block. So every address of every depth is reached by routes
 //! that were there before, and nothing is translated.
 //!
-//! Unlike RFC 4193 §3.2.2, the IPv6 prefix is not drawn at random: these addresses never leave the machine, and each is the
-//! IPv4 address behind `fd74:6370:7366::/96`, so one is known from the other.
+//! Unlike RFC 4193 §3.2.2, the IPv6 prefix is not drawn at random: these addresses never leave the
+//! machine, and each is the IPv4 address behind `fd74:6370:7366::/96`, so one is known from the
+//! other.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -24,7 +26,8 @@ const STEP: u8 = 4;
 /// The smallest block: two addresses beside that of the network and the last.
 const INNERMOST: u8 = 30;
 
-/// The name of the device inside a link's namespace. By it a program knows that it runs inside a link.
+/// The name of the device inside a link's namespace. By it a program knows that it runs inside a
+/// link.
 pub const INSIDE: &str = "tcpsf";
 
 /// The addresses of a link and of those inside it.
@@ -44,7 +47,8 @@ impl Block {
         (ours && masked(address, SPACE.1) == SPACE.0 && block.inside() == address).then_some(block)
     }
 
-    /// The block of the link that the calling thread's namespace is the inside of; `None` outside a link.
+    /// The block of the link that the calling thread's namespace is the inside of; `None` outside a
+    /// link.
     ///
     /// # Errors
     /// When the system does not list the addresses of the namespace.
@@ -59,12 +63,13 @@ impl Block {
     pub fn hosts(&self) -> impl Iterator<Item = Ipv4Addr> + use<> {
         let (first, part) =
             (self.first.to_bits(), 32_u32.saturating_sub(u32::from(self.len + STEP)));
-        // Routes lead to single addresses, so the last one is no broadcast address. The smallest block has none left.
+        // Routes lead to single addresses, so the last one is no broadcast address. The smallest
+        // block has none left.
         (3..1_u32 << part).map(move |number| Ipv4Addr::from_bits(first | number))
     }
 
-    /// The blocks that a link may take: in an ordinary namespace, or inside the link with the block `around`. None when
-    /// that is the smallest.
+    /// The blocks that a link may take: in an ordinary namespace, or inside the link with the block
+    /// `around`. None when that is the smallest.
     pub fn candidates(around: Option<Self>) -> impl Iterator<Item = Self> {
         let (first, len, next, skipped) = match around {
             None => (SPACE.0, SPACE.1, OUTERMOST, 0),
@@ -105,8 +110,8 @@ impl Block {
     }
 }
 
-/// The addresses of host number `number` outside a link, IPv4 and IPv6, whose last part is `last`: 1 for the kernel's end
-/// of its device, 2 for the host.
+/// The addresses of host number `number` outside a link, IPv4 and IPv6, whose last part is `last`:
+/// 1 for the kernel's end of its device, 2 for the host.
 pub const fn of_host(number: u8, last: u8) -> [IpAddr; 2] {
     let [a, b, ..] = OF_HOSTS.0.octets();
     let six = Ipv6Addr::new(0xfd74, 0x6370, 0x7366, 1, 0, 0, number as u16, last as u16);

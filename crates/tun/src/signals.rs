@@ -13,13 +13,13 @@ use crate::{Error, sys};
 pub struct Caught {
     /// Which.
     pub signal: Signal,
-    /// Whether a process sent it to this one alone. Otherwise it came from the terminal, which sends it to all
-    /// processes in the foreground.
+    /// Whether a process sent it to this one alone. Otherwise it came from the terminal, which
+    /// sends it to all processes in the foreground.
     pub sent: bool,
 }
 
-/// Signals caught while the value lives: they do nothing but wait here, and whoever handled them before does so again
-/// afterwards. One at a time in a process.
+/// Signals caught while the value lives: they do nothing but wait here, and whoever handled them
+/// before does so again afterwards. One at a time in a process.
 pub struct Signals {
     from: UnixStream,
     /// The handler's end.

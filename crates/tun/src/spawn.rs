@@ -21,7 +21,8 @@ pub struct Namespaces<'a> {
     pub user: Option<&'a OwnedFd>,
 }
 
-/// What a program keeps of its user namespace: enough to make links of its own there, and to `ping`.
+/// What a program keeps of its user namespace: enough to make links of its own there, and to
+/// `ping`.
 const KEPT: [CapabilitySet; 4] = [
     CapabilitySet::NET_ADMIN,
     CapabilitySet::NET_RAW,
@@ -30,7 +31,8 @@ const KEPT: [CapabilitySet; 4] = [
 ];
 
 impl Namespaces<'_> {
-    /// Starts `command` there. It is killed when the calling thread ends: call it from one that lives as long.
+    /// Starts `command` there. It is killed when the calling thread ends: call it from one that
+    /// lives as long.
     ///
     /// # Errors
     /// When there is no such program, or no privilege to enter.

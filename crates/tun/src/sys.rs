@@ -1,4 +1,5 @@
-//! The system calls that the type system cannot vouch for, each behind a function that can be called with anything.
+//! The system calls that the type system cannot vouch for, each behind a function that can be
+//! called with anything.
 #![expect(
     unsafe_code,
     reason = "ioctls of TUN devices, fork, unshare, signal handlers, scheduling: no safe wrapper exists"
@@ -36,10 +37,12 @@ impl InterfaceRequest {
     }
 }
 
-/// Binds an open `/dev/net/tun` to a device, which is made if there is none; the kernel writes its name.
+/// Binds an open `/dev/net/tun` to a device, which is made if there is none; the kernel writes its
+/// name.
 pub(crate) fn tun_set_interface(file: &File, request: &mut InterfaceRequest) -> io::Result<()> {
     const SET: u32 = opcode::write::<libc::c_int>(b'T', 202);
-    // SAFETY: TUNSETIFF reads and writes one `struct ifreq` of 40 bytes, which `InterfaceRequest` is laid out as.
+    // SAFETY: TUNSETIFF reads and writes one `struct ifreq` of 40 bytes, which `InterfaceRequest`
+    // is laid out as.
     let operation = unsafe { Updater::<SET, InterfaceRequest>::new(request) };
     // SAFETY: the same; `request` outlives the call.
     Ok(unsafe { ioctl(file, operation) }?)
@@ -80,7 +83,8 @@ pub(crate) fn unshare_network() -> io::Result<()> {
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
 }
 
-/// Puts the calling process, which has one thread, into a new user namespace and a network namespace of it.
+/// Puts the calling process, which has one thread, into a new user namespace and a network
+/// namespace of it.
 pub(crate) fn unshare_user_and_network() -> io::Result<()> {
     // SAFETY: without `FILES` the descriptors stay shared.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) }?)
@@ -94,7 +98,8 @@ pub(crate) struct Scheduling {
 }
 
 impl Scheduling {
-    /// Before all ordinary programs and those in real time that ask for the least; what is started is ordinary again.
+    /// Before all ordinary programs and those in real time that ask for the least; what is started
+    /// is ordinary again.
     pub(crate) const FIRST: Self =
         Self { policy: libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, priority: 2 };
 
@@ -122,10 +127,12 @@ impl Scheduling {
     }
 }
 
-/// Runs `child` in a copy of this process, with its result as the exit status, and returns the copy's id.
+/// Runs `child` in a copy of this process, with its result as the exit status, and returns the
+/// copy's id.
 pub(crate) fn fork(child: impl FnOnce() -> i32) -> io::Result<rustix::process::Pid> {
-    // SAFETY: the child has this thread alone. The C library keeps its allocator usable there, and `child` is ours: it makes
-    // system calls and allocates, takes no lock that another thread could have held, and never returns into the caller.
+    // SAFETY: the child has this thread alone. The C library keeps its allocator usable there, and
+    // `child` is ours: it makes system calls and allocates, takes no lock that another thread
+    // could have held, and never returns into the caller.
     let pid = unsafe { libc::fork() };
     if pid < 0 {
         return Err(io::Error::last_os_error());
@@ -143,7 +150,8 @@ pub(crate) fn before_exec(
     command: &mut Command,
     before: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: all closures given here are in `spawn` and make system calls only: no allocation, no lock.
+    // SAFETY: all closures given here are in `spawn` and make system calls only: no allocation, no
+    // lock.
     unsafe { command.pre_exec(before) };
 }
 
@@ -163,7 +171,8 @@ extern "C" fn handler(
     if fd < 0 {
         return;
     }
-    // SAFETY: with SA_SIGINFO the kernel passes a valid `siginfo_t`; `write` and `errno` are allowed in a handler.
+    // SAFETY: with SA_SIGINFO the kernel passes a valid `siginfo_t`; `write` and `errno` are
+    // allowed in a handler.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
@@ -175,12 +184,14 @@ extern "C" fn handler(
     }
 }
 
-/// Has `signals` written to the pipe `to`, two bytes each; not those that are ignored. One caller at a time: `None` if there is another.
+/// Has `signals` written to the pipe `to`, two bytes each; not those that are ignored. One caller
+/// at a time: `None` if there is another.
 pub(crate) fn catch(signals: &[libc::c_int], to: RawFd) -> Option<io::Result<Vec<Previous>>> {
     SIGNALS_TO.compare_exchange(-1, to, Ordering::SeqCst, Ordering::SeqCst).ok()?;
     let mut previous = Vec::new();
     for &signal in signals {
-        // SAFETY: `sigaction` is plain data for which all zeros is a value; the handler is async-signal-safe.
+        // SAFETY: `sigaction` is plain data for which all zeros is a value; the handler is
+        // async-signal-safe.
         let result = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as *const () as usize;
@@ -216,7 +227,8 @@ pub(crate) fn release(previous: &[Previous]) {
 
 /// Gives pages of the heap that are free back to the system.
 pub(crate) fn trim_heap() {
-    // SAFETY: it may be called at any time, by any thread; it only looks at memory that has been freed.
+    // SAFETY: it may be called at any time, by any thread; it only looks at memory that has been
+    // freed.
     #[cfg(target_env = "gnu")]
     unsafe {
         libc::malloc_trim(0);

@@ -1,4 +1,5 @@
-//! Devices, namespaces and processes for real. Needs root and `/dev/net/tun`; each test has a network of its own.
+//! Devices, namespaces and processes for real. Needs root and `/dev/net/tun`; each test has a
+//! network of its own.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
 
@@ -66,7 +67,8 @@ fn packets_of_both_families_cross() {
                     IpAddr::V4(there) => assert_eq!(destination, there.octets()),
                     IpAddr::V6(there) => assert_eq!(destination, there.octets()),
                 }
-                // The same packet back: addresses and ports change places, and every checksum stays right.
+                // The same packet back: addresses and ports change places, and every checksum stays
+                // right.
                 packet.copy_within(source_at..destination_at, destination_at);
                 let source = match there {
                     IpAddr::V4(there) => there.octets().to_vec(),

@@ -81,7 +81,7 @@ pub(crate) fn scaled(text: &str, units: &Units) -> Result<u64, ParseError> {
         return Err(error());
     }
     let digits = |part: &str| if part.is_empty() { Ok(0) } else { part.parse::<u128>() };
-    let whole = digits(whole).map_err(|_| too_large())?; // only digits are left in front of the point
+    let whole = digits(whole).map_err(|_| too_large())?;
     let denominator = 10u128.pow(u32::try_from(fraction.len()).map_err(|_| error())?);
     let fraction = digits(fraction).map_err(|_| error())?;
     let value = whole

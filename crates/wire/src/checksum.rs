@@ -79,8 +79,8 @@ impl Checksum {
         !self.sum
     }
 
-    /// The field of a segment whose checksum somebody else completes, given the sum over its pseudo-header: the sum
-    /// itself. See [`gso`](crate::gso).
+    /// The field of a segment whose checksum somebody else completes, given the sum over its
+    /// pseudo-header: the sum itself. See [`gso`](crate::gso).
     pub fn partial_field(self) -> u16 {
         self.sum
     }
@@ -90,7 +90,8 @@ impl Checksum {
         self.field() == 0
     }
 
-    /// RFC 1071 §2 (1): what overflows is added at the low end. So no sum but that of zeros is zero.
+    /// RFC 1071 §2 (1): what overflows is added at the low end. So no sum but that of zeros is
+    /// zero.
     fn add(&mut self, word: u16) {
         let (sum, carry) = self.sum.overflowing_add(word);
         self.sum = sum + u16::from(carry);
@@ -100,8 +101,8 @@ impl Checksum {
 /// The sum over bytes that begin a word; a zero stands behind an odd number of them.
 #[inline]
 fn sum_of(bytes: &[u8]) -> u16 {
-    // RFC 1071 §2 (C): words of 32 bits give the same sum, and a sum of 64 bits holds the carries of 2³² of them.
-    // Several sums, so that the parts of a wide load go their own ways.
+    // RFC 1071 §2 (C): words of 32 bits give the same sum, and a sum of 64 bits holds the carries
+    // of 2³² of them. Several sums, so that the parts of a wide load go their own ways.
     let (blocks, rest) = bytes.as_chunks::<32>();
     let (mut low, mut high) = ([0; 4], [0; 4]);
     for block in blocks {
@@ -155,7 +156,8 @@ mod tests {
         })
     }
 
-    /// Bytes of which many are zero or all ones, where the two zeros of one's complement and the carries are.
+    /// Bytes of which many are zero or all ones, where the two zeros of one's complement and the
+    /// carries are.
     fn any_bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
         let byte = prop_oneof![Just(0), Just(0xff), any::<u8>()];
         proptest::collection::vec(byte, 0..most)

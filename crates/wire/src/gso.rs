@@ -1,9 +1,11 @@
-//! What a device does for a TCP that hands it more than the path carries: cutting and summing, in bytes.
+//! What a device does for a TCP that hands it more than the path carries: cutting and summing, in
+//! bytes.
 //!
-//! A packet comes from, or goes to, such a device with a header before it (virtio 1.2 §5.1.6; on Linux, a TUN device with
-//! `IFF_VNET_HDR`): [`Offload`]. It says that the TCP checksum holds the sum over the pseudo-header only and is to be
-//! [completed](complete), and that the packet is to be cut into segments, which [`Cutter`] does. To send such a packet,
-//! write its TCP header by [`tcp::Repr::partial_header`], or let a [`Joiner`] make it of segments that are there.
+//! A packet comes from, or goes to, such a device with a header before it (virtio 1.2 §5.1.6; on
+//! Linux, a TUN device with `IFF_VNET_HDR`): [`Offload`]. It says that the TCP checksum holds the
+//! sum over the pseudo-header only and is to be [completed](complete), and that the packet is to be
+//! cut into segments, which [`Cutter`] does. To send such a packet, write its TCP header by
+//! [`tcp::Repr::partial_header`], or let a [`Joiner`] make it of segments that are there.
 
 use std::num::NonZeroU16;
 
@@ -28,7 +30,8 @@ const TCP_V4: u8 = 1;
 const TCP_V6: u8 = 4;
 const ECN: u8 = 0x80;
 
-/// What the header before a packet says: `struct virtio_net_hdr`, in the byte order of this machine.
+/// What the header before a packet says: `struct virtio_net_hdr`, in the byte order of this
+/// machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offload {
     /// The checksum is to be completed.
@@ -92,8 +95,8 @@ impl Offload {
     /// A packet that is ready as it is.
     pub const NONE: Self = Self { checksum: None, segmentation: None, checked: false };
 
-    /// For a segment whose header was written by [`tcp::Repr::partial_header`]: to be cut into segments of `size`, if
-    /// it is longer.
+    /// For a segment whose header was written by [`tcp::Repr::partial_header`]: to be cut into
+    /// segments of `size`, if it is longer.
     pub fn of(ip: &ip::Repr, tcp: &tcp::Repr, size: NonZeroU16) -> Self {
         let segment = tcp.segment();
         let start = ip.version().header_len();
@@ -175,7 +178,8 @@ pub fn complete(packet: &mut [u8], checksum: PartialChecksum) -> Result<(), Offl
     if packet.len() < at + 2 {
         return Err(OffloadError::Place { start, offset, len: packet.len() });
     }
-    // RFC 768: a sum of zero is sent as the other zero, since UDP's zero means that there is none. It is as good to TCP.
+    // RFC 768: a sum of zero is sent as the other zero, since UDP's zero means that there is none.
+    // It is as good to TCP.
     let field = match Checksum::of(&packet[from..]).field() {
         0 => u16::MAX,
         field => field,
@@ -223,7 +227,8 @@ pub enum CutError {
 }
 
 impl<'a> Cutter<'a> {
-    /// For segments of `size` bytes of payload; the last may have fewer. A packet that is no longer stays one.
+    /// For segments of `size` bytes of payload; the last may have fewer. A packet that is no longer
+    /// stays one.
     ///
     /// # Errors
     /// When it is no TCP packet, or one that cannot be cut.

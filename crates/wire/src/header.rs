@@ -5,8 +5,8 @@ use std::ops::Deref;
 
 use crate::checksum::Checksum;
 
-/// The bytes of one header, of at most 60: what an IPv4 or TCP header can be. Nothing is allocated for it; copy it to
-/// where it is wanted.
+/// The bytes of one header, of at most 60: what an IPv4 or TCP header can be. Nothing is allocated
+/// for it; copy it to where it is wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     bytes: [u8; Self::MAX_LEN],
@@ -19,7 +19,8 @@ impl Header {
 
     pub(crate) const EMPTY: Self = Self { bytes: [0; Self::MAX_LEN], len: 0 };
 
-    /// Adds bytes behind the others. Those without room are left out: a `Repr` has checked that there are none.
+    /// Adds bytes behind the others. Those without room are left out: a `Repr` has checked that
+    /// there are none.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         let end = self.len + bytes.len();
         if let Some(room) = self.bytes.get_mut(self.len..end) {

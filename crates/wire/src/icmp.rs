@@ -1,7 +1,8 @@
-//! ICMP over IPv4 (RFC 792) and IPv6 (RFC 4443), as far as a TCP host needs it: to answer a ping, to hear that a packet
-//! did not arrive and of which connection it was, and to say so to others.
+//! ICMP over IPv4 (RFC 792) and IPv6 (RFC 4443), as far as a TCP host needs it: to answer a ping,
+//! to hear that a packet did not arrive and of which connection it was, and to say so to others.
 //!
-//! [`Repr`] is what the stack believes, [`View`] is bytes as they came. [`answer`] writes whole packets.
+//! [`Repr`] is what the stack believes, [`View`] is bytes as they came. [`answer`] writes whole
+//! packets.
 
 pub mod answer;
 mod quote;
@@ -19,7 +20,8 @@ use crate::ipv6;
 /// The bytes before what a message quotes or echoes.
 pub const HEADER_LEN: usize = 8;
 
-/// What a packet with an error may take in IPv4 (RFC 1812 §4.3.2.3). RFC 792 asks for eight bytes of payload at least.
+/// What a packet with an error may take in IPv4 (RFC 1812 §4.3.2.3). RFC 792 asks for eight bytes
+/// of payload at least.
 const MOST_V4: usize = 576;
 
 /// The type of a message, in both versions; zero stands for none where there is only one.
@@ -29,7 +31,8 @@ mod kind {
     pub(super) const UNREACHABLE: [u8; 2] = [3, 1];
     pub(super) const TIME_EXCEEDED: [u8; 2] = [11, 3];
     pub(super) const PARAMETER_PROBLEM: [u8; 2] = [12, 4];
-    /// RFC 4443 §3.2. In IPv4 it is a destination that is unreachable, with a code of its own (RFC 1191 §4).
+    /// RFC 4443 §3.2. In IPv4 it is a destination that is unreachable, with a code of its own (RFC
+    /// 1191 §4).
     pub(super) const TOO_BIG_V6: u8 = 2;
     pub(super) const FRAGMENTATION_NEEDED_V4: u8 = 4;
 }
@@ -161,8 +164,9 @@ pub enum Unwritable {
 }
 
 impl<'a> Repr<'a> {
-    /// A message over `version`. Of a packet that it quotes, it keeps as much as an error may carry: 576 bytes with
-    /// everything in IPv4 (RFC 1812 §4.3.2.3), 1280 in IPv6 (RFC 4443 §2.4).
+    /// A message over `version`. Of a packet that it quotes, it keeps as much as an error may
+    /// carry: 576 bytes with everything in IPv4 (RFC 1812 §4.3.2.3), 1280 in IPv6 (RFC 4443
+    /// §2.4).
     ///
     /// # Errors
     /// When that version cannot say it.
@@ -192,8 +196,8 @@ impl<'a> Repr<'a> {
         self.message
     }
 
-    /// Whether it says that trying again is of no use (RFC 9293 §3.9.2.2: a hard error). Only a SYN may take its word
-    /// for it (RFC 5927 §5).
+    /// Whether it says that trying again is of no use (RFC 9293 §3.9.2.2: a hard error). Only a SYN
+    /// may take its word for it (RFC 5927 §5).
     pub fn is_hard_error(&self) -> bool {
         matches!(self.message, Message::Unreachable { reason, .. } if reason.is_hard(self.version))
     }
@@ -208,7 +212,8 @@ impl<'a> Repr<'a> {
         false
     }
 
-    /// Appends the message. `pseudo_header` is the IP header's; IPv4's ICMP leaves it out of its checksum.
+    /// Appends the message. `pseudo_header` is the IP header's; IPv4's ICMP leaves it out of its
+    /// checksum.
     pub fn write(&self, pseudo_header: Checksum, out: &mut Vec<u8>) {
         let mut header = self.header();
         let body = self.message.body();
@@ -255,7 +260,8 @@ impl Echo<'_> {
     }
 }
 
-/// A message's bytes, of which the first eight are known to be there. Everything else is as it came.
+/// A message's bytes, of which the first eight are known to be there. Everything else is as it
+/// came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View<'a> {
     version: Version,
@@ -334,12 +340,14 @@ impl<'a> View<'a> {
         self.pseudo_header.with(self.header).with(self.body).is_good()
     }
 
-    /// Whether it is about another packet. Nothing is to be sent about it then (RFC 1122 §3.2.2, RFC 4443 §2.4 (e)).
+    /// Whether it is about another packet. Nothing is to be sent about it then (RFC 1122 §3.2.2,
+    /// RFC 4443 §2.4 (e)).
     pub fn is_error(&self) -> bool {
         is_error(self.version, self.kind())
     }
 
-    /// What the stack believes of it; `None` for a message that it has no use for, and for a bad checksum.
+    /// What the stack believes of it; `None` for a message that it has no use for, and for a bad
+    /// checksum.
     pub fn repr(&self) -> Option<Repr<'a>> {
         let (version, code) = (self.version, self.code());
         let is = |kinds: [u8; 2]| self.kind() == of(kinds, version);
@@ -385,8 +393,9 @@ impl<'a> View<'a> {
 
     /// The packet that it is about.
     fn quote(&self) -> Quote<'a> {
-        // RFC 4884 §4: the quote's length in words, of 32 bits in IPv4 and 64 in IPv6, when something follows it. Zero
-        // from who does not know of that. A packet that is too big has its MTU there in IPv6.
+        // RFC 4884 §4: the quote's length in words, of 32 bits in IPv4 and 64 in IPv6, when
+        // something follows it. Zero from who does not know of that. A packet that is too
+        // big has its MTU there in IPv6.
         let words = match self.version {
             Version::V4 => usize::from(self.header[5]) * 4,
             Version::V6
@@ -404,7 +413,8 @@ fn is_error(version: Version, kind: u8) -> bool {
     match version {
         // Destination unreachable, source quench, redirect, time exceeded, parameter problem.
         Version::V4 => matches!(kind, 3 | 4 | 5 | 11 | 12),
-        // RFC 4443 §2.1: errors have the lower half of all types. A redirect (RFC 4861) counts as one.
+        // RFC 4443 §2.1: errors have the lower half of all types. A redirect (RFC 4861) counts as
+        // one.
         Version::V6 => kind < 128 || kind == 137,
     }
 }

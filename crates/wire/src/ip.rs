@@ -1,4 +1,5 @@
-//! What IPv4 and IPv6 have in common, so that a host is written once: [`Repr`] and [`View`] are either version's.
+//! What IPv4 and IPv6 have in common, so that a host is written once: [`Repr`] and [`View`] are
+//! either version's.
 
 use std::net::IpAddr;
 
@@ -18,7 +19,8 @@ pub const TCP: u8 = 6;
 /// ICMP over IPv6.
 pub const ICMPV6: u8 = 58;
 
-/// The most routers that a packet passes, unless told otherwise: what IANA recommends (RFC 1122 §3.2.1.7, RFC 8200 §3).
+/// The most routers that a packet passes, unless told otherwise: what IANA recommends (RFC 1122
+/// §3.2.1.7, RFC 8200 §3).
 pub(crate) const DEFAULT_HOPS: u8 = 64;
 
 /// Which IP.
@@ -207,7 +209,8 @@ impl<'a> View<'a> {
     /// Looks at a packet at the start of `bytes`, of the version that it says.
     ///
     /// # Errors
-    /// When there is no whole packet. A wrong checksum is none: ask [`checksum_is_good`](Self::checksum_is_good).
+    /// When there is no whole packet. A wrong checksum is none: ask
+    /// [`checksum_is_good`](Self::checksum_is_good).
     pub fn new(bytes: &'a [u8]) -> Result<Self, ViewError> {
         match version(bytes)? {
             Version::V4 => Ok(Self::V4(ipv4::View::new(bytes)?)),
@@ -215,7 +218,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The same of a packet whose end may be missing: one that an ICMP message quotes, or a capture cut off.
+    /// The same of a packet whose end may be missing: one that an ICMP message quotes, or a capture
+    /// cut off.
     ///
     /// # Errors
     /// When there is no whole header.
@@ -244,7 +248,8 @@ impl<'a> View<'a> {
         each!(self, view => view.destination().into())
     }
 
-    /// What the payload is, e.g. [`TCP`]: for IPv6, where the extension headers lead to ([`ipv6::View::protocol`]).
+    /// What the payload is, e.g. [`TCP`]: for IPv6, where the extension headers lead to
+    /// ([`ipv6::View::protocol`]).
     pub fn protocol(&self) -> u8 {
         each!(self, view => view.protocol())
     }
@@ -317,8 +322,8 @@ fn version(bytes: &[u8]) -> Result<Version, ViewError> {
     }
 }
 
-/// Sets the ECN field of the packet at the start of `bytes`, as a router does. A good checksum stays good and a bad one
-/// bad.
+/// Sets the ECN field of the packet at the start of `bytes`, as a router does. A good checksum
+/// stays good and a bad one bad.
 ///
 /// # Errors
 /// When there is no header; nothing is changed then.
@@ -334,7 +339,8 @@ pub fn set_ecn(bytes: &mut [u8], ecn: Ecn) -> Result<(), ViewError> {
             bytes[1] = new[1];
             bytes[10..12].copy_from_slice(&checksum.field().to_be_bytes());
         }
-        // RFC 8200 §7: the lowest two bits of the traffic class, which lies across the first two bytes.
+        // RFC 8200 §7: the lowest two bits of the traffic class, which lies across the first two
+        // bytes.
         View::V6(_) => bytes[1] = bytes[1] & !0b11_0000 | (ecn as u8) << 4,
     }
     Ok(())

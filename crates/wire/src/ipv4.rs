@@ -26,7 +26,8 @@ pub struct Repr {
     pub ttl: u8,
     /// What routers may do, and have done, about congestion (RFC 3168 §5).
     pub ecn: Ecn,
-    /// Tells the packets of a pair of hosts apart. RFC 6864 §4.1 gives it no meaning where there are no fragments.
+    /// Tells the packets of a pair of hosts apart. RFC 6864 §4.1 gives it no meaning where there
+    /// are no fragments.
     pub identification: u16,
 }
 
@@ -39,7 +40,8 @@ pub struct TooLong {
 }
 
 impl Repr {
-    /// A header before `payload_len` bytes of `protocol`, with a TTL of 64, Not-ECT and the identification 0.
+    /// A header before `payload_len` bytes of `protocol`, with a TTL of 64, Not-ECT and the
+    /// identification 0.
     ///
     /// # Errors
     /// When the packet is longer than 65 535 bytes.
@@ -106,7 +108,8 @@ impl Repr {
     }
 }
 
-/// A packet's bytes, of which the header is known to be there and to fit its lengths. Everything else is as it came.
+/// A packet's bytes, of which the header is known to be there and to fit its lengths. Everything
+/// else is as it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View<'a> {
     header: &'a [u8],
@@ -143,17 +146,20 @@ pub enum ViewError {
 }
 
 impl<'a> View<'a> {
-    /// Looks at a packet at the start of `bytes`; what is behind it (the padding of a short Ethernet frame) is left.
+    /// Looks at a packet at the start of `bytes`; what is behind it (the padding of a short
+    /// Ethernet frame) is left.
     ///
     /// # Errors
-    /// When there is no whole packet. A wrong checksum is none: ask [`checksum_is_good`](Self::checksum_is_good).
+    /// When there is no whole packet. A wrong checksum is none: ask
+    /// [`checksum_is_good`](Self::checksum_is_good).
     pub fn new(bytes: &'a [u8]) -> Result<Self, ViewError> {
         let view = Self::cut_short(bytes)?;
         let (header, packet, len) = (view.header.len(), view.packet_len(), bytes.len());
         if len < packet { Err(ViewError::Length { header, packet, len }) } else { Ok(view) }
     }
 
-    /// The same of a packet whose end may be missing: one that an ICMP message quotes, or a capture cut off.
+    /// The same of a packet whose end may be missing: one that an ICMP message quotes, or a capture
+    /// cut off.
     ///
     /// # Errors
     /// When there is no whole header.
@@ -253,7 +259,8 @@ impl<'a> View<'a> {
         pseudo_header(self.source(), self.destination(), self.protocol(), len)
     }
 
-    /// What the stack believes of it; `None` for what a [`Repr`] does not hold: options, fragments, a bad checksum.
+    /// What the stack believes of it; `None` for what a [`Repr`] does not hold: options, fragments,
+    /// a bad checksum.
     pub fn repr(&self) -> Option<Repr> {
         if self.header.len() > HEADER_LEN || self.is_fragment() || !self.checksum_is_good() {
             return None;

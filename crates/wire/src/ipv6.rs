@@ -60,7 +60,8 @@ pub struct TooLong {
 }
 
 impl Repr {
-    /// A header before `payload_len` bytes of `protocol`, with a hop limit of 64, Not-ECT and no flow label.
+    /// A header before `payload_len` bytes of `protocol`, with a hop limit of 64, Not-ECT and no
+    /// flow label.
     ///
     /// # Errors
     /// When the payload is longer than 65 535 bytes.
@@ -120,7 +121,8 @@ impl Repr {
     }
 }
 
-/// A packet's bytes, of which the header is known to be there and to fit its length. Everything else is as it came.
+/// A packet's bytes, of which the header is known to be there and to fit its length. Everything
+/// else is as it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -162,14 +164,16 @@ impl<'a> View<'a> {
     /// Looks at a packet at the start of `bytes`; what is behind it is left.
     ///
     /// # Errors
-    /// When there is no whole packet. Extension headers that make no sense are none: see [`protocol`](Self::protocol).
+    /// When there is no whole packet. Extension headers that make no sense are none: see
+    /// [`protocol`](Self::protocol).
     pub fn new(bytes: &'a [u8]) -> Result<Self, ViewError> {
         let view = Self::cut_short(bytes)?;
         let (packet, len) = (view.packet_len(), bytes.len());
         if len < packet { Err(ViewError::Length { packet, len }) } else { Ok(view) }
     }
 
-    /// The same of a packet whose end may be missing: one that an ICMP message quotes, or a capture cut off.
+    /// The same of a packet whose end may be missing: one that an ICMP message quotes, or a capture
+    /// cut off.
     ///
     /// # Errors
     /// When there is no whole header.
@@ -216,8 +220,9 @@ impl<'a> View<'a> {
 
     /// What the payload is, e.g. [`TCP`](crate::ip::TCP): where the extension headers lead to.
     ///
-    /// It is an extension's own number when the walk ends at one that is not whole, stands where it must not, or
-    /// forbids a host that does not know it to go on (RFC 8200 §4): the payload begins with it.
+    /// It is an extension's own number when the walk ends at one that is not whole, stands where it
+    /// must not, or forbids a host that does not know it to go on (RFC 8200 §4): the payload
+    /// begins with it.
     pub fn protocol(&self) -> u8 {
         self.protocol
     }
@@ -237,8 +242,8 @@ impl<'a> View<'a> {
         FlowLabel(u32::from_be_bytes([0, self.header[1] & 0xf, self.header[2], self.header[3]]))
     }
 
-    /// Whether it is part of a larger packet: then the payload need not begin with a header. A packet that is the
-    /// whole of itself in spite of a fragment header (RFC 6946) is not.
+    /// Whether it is part of a larger packet: then the payload need not begin with a header. A
+    /// packet that is the whole of itself in spite of a fragment header (RFC 6946) is not.
     pub fn is_fragment(&self) -> bool {
         self.fragment
     }

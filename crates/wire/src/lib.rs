@@ -1,8 +1,8 @@
 //! TCP's own types, and the bytes that carry them.
 //!
-//! Two levels. A `Repr` is what the stack believes: impossible values are unrepresentable, and it can be written.
-//! A `View` looks at bytes as they came: it exists for any bytes with room for their own lengths, so that nonsense
-//! can be counted and shown, and says what to believe of them.
+//! Two levels. A `Repr` is what the stack believes: impossible values are unrepresentable, and it
+//! can be written. A `View` looks at bytes as they came: it exists for any bytes with room for
+//! their own lengths, so that nonsense can be counted and shown, and says what to believe of them.
 //!
 //! | | believed | as it came |
 //! | --- | --- | --- |
@@ -13,8 +13,8 @@
 //! | ICMP | [`icmp::Repr`], a [`icmp::Message`] of one version | [`icmp::View`], [`icmp::Quote`] |
 //! | packets that a device cuts and sums | [`gso::Offload`], [`gso::Joiner`] | [`gso::Cutter`] |
 //!
-//! A [`Segment`] is a small `Copy` value whose payload is a length; whoever holds the stream holds the bytes.
-//! Nothing is allocated for a header: [`Header`] is its bytes on the stack.
+//! A [`Segment`] is a small `Copy` value whose payload is a length; whoever holds the stream holds
+//! the bytes. Nothing is allocated for a header: [`Header`] is its bytes on the stack.
 
 mod checksum;
 pub mod gso;

@@ -1,14 +1,16 @@
-//! The option of TCP Santa Cruz: which transmission a segment is, and what has arrived at the other end.
+//! The option of TCP Santa Cruz: which transmission a segment is, and what has arrived at the other
+//! end.
 //!
-//! C. Parsa, J. J. Garcia-Luna-Aceves, *Improving TCP Congestion Control over Internets with Heterogeneous Transmission
-//! Media*, ICNP 1999, sections 3.2 and 3.3, Table 1. What the table leaves open is fixed here: an experimental option
-//! (RFC 6994), numbers that begin at 1, microseconds, units of 50 bytes, the first bit of a byte the highest.
+//! C. Parsa, J. J. Garcia-Luna-Aceves, *Improving TCP Congestion Control over Internets with
+//! Heterogeneous Transmission Media*, ICNP 1999, sections 3.2 and 3.3, Table 1. What the table
+//! leaves open is fixed here: an experimental option (RFC 6994), numbers that begin at 1,
+//! microseconds, units of 50 bytes, the first bit of a byte the highest.
 
 use crate::sack::SeqRange;
 use crate::seq::SeqNum;
 
-/// Which transmission of a segment: the first is 1. Four bits hold no more than 15, so that from the fifteenth on they
-/// are not told apart.
+/// Which transmission of a segment: the first is 1. Four bits hold no more than 15, so that from
+/// the fifteenth on they are not told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CopyNumber(u8);
 
@@ -51,8 +53,8 @@ pub struct Arrival {
     pub at: u32,
 }
 
-/// What has arrived behind a hole, a bit for so many bytes each: section 3.2.2. A bit is set when all of its bytes have
-/// arrived.
+/// What has arrived behind a hole, a bit for so many bytes each: section 3.2.2. A bit is set when
+/// all of its bytes have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AckWindow {
     granularity: u8,
@@ -68,7 +70,8 @@ impl AckWindow {
     /// No window: there are no holes, or nothing is known of them.
     pub const EMPTY: Self = Self { granularity: 0, len: 0, bits: [0; Self::MAX_LEN] };
 
-    /// A window as it stands in the option; `None` when bits stand for nothing, or there are too many.
+    /// A window as it stands in the option; `None` when bits stand for nothing, or there are too
+    /// many.
     pub fn new(granularity: u8, window: &[u8]) -> Option<Self> {
         let len = u8::try_from(window.len()).ok().filter(|&len| len > 0 && granularity > 0)?;
         let mut bits = [0; Self::MAX_LEN];
@@ -76,8 +79,8 @@ impl AckWindow {
         Some(Self { granularity, len, bits })
     }
 
-    /// What arrived of `islands`, beyond the acknowledgment `ack`, in the finest window of up to `room` bytes that
-    /// reaches to the last of them, unless that is beyond the coarsest.
+    /// What arrived of `islands`, beyond the acknowledgment `ack`, in the finest window of up to
+    /// `room` bytes that reaches to the last of them, unless that is beyond the coarsest.
     pub fn covering(
         ack: SeqNum,
         islands: impl Iterator<Item = SeqRange> + Clone,
@@ -145,7 +148,8 @@ impl AckWindow {
     }
 }
 
-/// The option on any segment but a SYN, on which it has no fields and says that its sender speaks it.
+/// The option on any segment but a SYN, on which it has no fields and says that its sender speaks
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SantaCruz {
     /// Zero: the segment brings nothing that takes sequence numbers.
@@ -160,7 +164,8 @@ pub struct SantaCruz {
 }
 
 impl SantaCruz {
-    /// The bytes of the option on a segment with data, with and without an acknowledgment, padded to whole words.
+    /// The bytes of the option on a segment with data, with and without an acknowledgment, padded
+    /// to whole words.
     pub const DATA_LEN: u32 = 16;
 
     /// What is said of a segment that is this transmission of its data, if it has any.
@@ -312,8 +317,8 @@ mod tests {
         window.ranges(SeqNum::new(ack)).map(|r| (r.start().value(), r.end().value())).collect()
     }
 
-    /// Section 3.2.2 with Figure 6: acknowledged up to 1449; of what was sent behind it, the packet that ends with 1849 has
-    /// arrived, and begins somewhere between 1550 and 1599.
+    /// Section 3.2.2 with Figure 6: acknowledged up to 1449; of what was sent behind it, the packet
+    /// that ends with 1849 has arrived, and begins somewhere between 1550 and 1599.
     #[test]
     fn figure_6() {
         let window = AckWindow::covering(SeqNum::new(1450), [range(1580, 1850)].into_iter(), 18);

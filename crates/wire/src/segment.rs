@@ -62,8 +62,8 @@ impl Ecn {
     }
 }
 
-/// The bits that may stand beside each other, in one byte: PSH, ECE and CWR of the TCP header, and the ECN field of
-/// the IP header, which TCP writes and reads.
+/// The bits that may stand beside each other, in one byte: PSH, ECE and CWR of the TCP header, and
+/// the ECN field of the IP header, which TCP writes and reads.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Flags(u8);
 
@@ -120,11 +120,11 @@ pub struct Timestamps {
     pub ecr: u32,
 }
 
-/// What an acknowledgment says beyond its number, as it lies in a segment: written from what stands in a [`Report`], and
-/// read as one.
+/// What an acknowledgment says beyond its number, as it lies in a segment: written from what stands
+/// in a [`Report`], and read as one.
 ///
-/// Four numbers and not an array of edges: they pass from hand to hand in registers. An array is copied in halves that
-/// overlap, and each such copy waits for the one before.
+/// Four numbers and not an array of edges: they pass from hand to hand in registers. An array is
+/// copied in halves that overlap, and each such copy waits for the one before.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[repr(Rust, packed(4))] // as everything else in a segment: it stays as small
 pub struct Reports {
@@ -282,8 +282,8 @@ impl Segment {
     /// The bytes of a TCP header without options.
     pub const TCP_HEADER: u32 = 20;
 
-    /// RFC 3168 §6.1.1: whether a SYN says that its sender does ECN: ECE and CWR without an acknowledgment, ECE alone
-    /// with one. A peer that reflects the bits it received says no.
+    /// RFC 3168 §6.1.1: whether a SYN says that its sender does ECN: ECE and CWR without an
+    /// acknowledgment, ECE alone with one. A peer that reflects the bits it received says no.
     pub const fn is_ecn_setup(&self) -> bool {
         self.flags.has(Flags::ECE) && self.flags.has(Flags::CWR) == self.ack.is_none()
     }

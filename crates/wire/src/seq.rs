@@ -5,8 +5,9 @@ use std::ops::{Add, AddAssign, Sub};
 
 /// A 32-bit TCP sequence number.
 ///
-/// There is no order among arbitrary sequence numbers, so there is no `<`: ask [`before`](Self::before) or
-/// [`after`](Self::after), which are right for numbers less than 2³¹ apart.
+/// There is no order among arbitrary sequence numbers, so there is no `<`: ask
+/// [`before`](Self::before) or [`after`](Self::after), which are right for numbers less than 2³¹
+/// apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SeqNum(u32);
 

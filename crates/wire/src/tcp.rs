@@ -1,4 +1,5 @@
-//! TCP headers (RFC 9293 §3.1): [`Repr`] is what the stack believes, [`View`] is bytes as they came.
+//! TCP headers (RFC 9293 §3.1): [`Repr`] is what the stack believes, [`View`] is bytes as they
+//! came.
 
 mod option;
 
@@ -168,13 +169,14 @@ impl Repr {
         false
     }
 
-    /// Appends the header. `pseudo_header` is the IP header's; `payload` is the sum over the bytes that the caller
-    /// lets follow, as many as the segment says: [`Checksum::EMPTY`] for zeros.
+    /// Appends the header. `pseudo_header` is the IP header's; `payload` is the sum over the bytes
+    /// that the caller lets follow, as many as the segment says: [`Checksum::EMPTY`] for zeros.
     pub fn write(&self, pseudo_header: Checksum, payload: Checksum, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.header(pseudo_header, payload));
     }
 
-    /// The bytes of the header, with the checksum that belongs to these sums, as for [`write`](Self::write).
+    /// The bytes of the header, with the checksum that belongs to these sums, as for
+    /// [`write`](Self::write).
     pub fn header(&self, pseudo_header: Checksum, payload: Checksum) -> Header {
         let mut header = self.unsummed();
         let checksum = pseudo_header.and(header.sum()).and(payload).field();
@@ -182,8 +184,8 @@ impl Repr {
         header
     }
 
-    /// The bytes of the header of a segment whose checksum, and segmentation if it is longer than the path carries, are
-    /// left to a device: see [`gso`](crate::gso).
+    /// The bytes of the header of a segment whose checksum, and segmentation if it is longer than
+    /// the path carries, are left to a device: see [`gso`](crate::gso).
     pub fn partial_header(&self, pseudo_header: Checksum) -> Header {
         let mut header = self.unsummed();
         header.set_word(CHECKSUM_AT, pseudo_header.partial_field());
@@ -242,7 +244,8 @@ impl<'a> View<'a> {
     /// Looks at the payload of an IP packet.
     ///
     /// # Errors
-    /// When there is no whole header. A wrong checksum is none: ask [`checksum_is_good`](Self::checksum_is_good).
+    /// When there is no whole header. A wrong checksum is none: ask
+    /// [`checksum_is_good`](Self::checksum_is_good).
     pub fn new(bytes: &'a [u8]) -> Result<Self, ViewError> {
         let len = bytes.len();
         let Some((fixed, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {
@@ -280,7 +283,8 @@ impl<'a> View<'a> {
         UnscaledWindow::new(self.word(14))
     }
 
-    /// The four bits between data offset and control bits. The last is AE of accurate ECN (RFC 9768), once NS.
+    /// The four bits between data offset and control bits. The last is AE of accurate ECN (RFC
+    /// 9768), once NS.
     pub fn reserved(&self) -> u8 {
         self.fixed[12] & 0xf
     }
@@ -310,10 +314,12 @@ impl<'a> View<'a> {
         pseudo_header.with(self.bytes).is_good()
     }
 
-    /// What the stack believes of it, in a packet with this ECN field; `None` when the control bits exclude each other.
+    /// What the stack believes of it, in a packet with this ECN field; `None` when the control bits
+    /// exclude each other.
     ///
-    /// Options that make no sense are left out, and so are those behind one whose length is wrong (RFC 9293 §3.1:
-    /// no option may harm who reads it) and those of a SYN on another segment. Urgent data is ordinary data.
+    /// Options that make no sense are left out, and so are those behind one whose length is wrong
+    /// (RFC 9293 §3.1: no option may harm who reads it) and those of a SYN on another segment.
+    /// Urgent data is ordinary data.
     pub fn repr(&self, ecn: Ecn) -> Option<Repr> {
         let flags = self.flags();
         let control = flags.control()?;

@@ -7,7 +7,8 @@ pub struct Mss(u16);
 impl Mss {
     /// What to assume of a peer that sent no MSS option over IPv4 (RFC 9293 §3.7.1).
     pub const DEFAULT_IPV4: Self = Self(536);
-    /// The least that leaves room for data beside 40 bytes of options: what stacks take for a peer that says less.
+    /// The least that leaves room for data beside 40 bytes of options: what stacks take for a peer
+    /// that says less.
     pub const LEAST: Self = Self(48);
     /// What an Ethernet path carries over IPv4 without options.
     pub const ETHERNET_IPV4: Self = Self(1460);

@@ -1,5 +1,5 @@
-//! The codec beside another one, `etherparse`: what either writes the other reads, and of damaged packets both make the
-//! same, as far as both read them.
+//! The codec beside another one, `etherparse`: what either writes the other reads, and of damaged
+//! packets both make the same, as far as both read them.
 
 #![expect(clippy::unwrap_used, reason = "a packet that cannot be made is a mistake of the test")]
 

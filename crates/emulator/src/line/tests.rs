@@ -73,7 +73,8 @@ fn rate_and_delay_add_up() {
     assert_eq!(drain(&mut line, at(99)), [(2, at(23))]);
 }
 
-/// Parts of one packet wait for those that follow them, and for nobody else; all others are handed on when they are due.
+/// Parts of one packet wait for those that follow them, and for nobody else; all others are handed
+/// on when they are due.
 #[test]
 fn parts_wait_for_each_other() {
     // One leaves each millisecond, from the 21st on.
@@ -169,8 +170,8 @@ fn a_gap_is_told_to_the_next_that_arrives() {
     assert_eq!(line.deliver(at(9)).unwrap().gap, 2);
 }
 
-/// A queue that stands: every millisecond a packet comes and one leaves. Of those that CoDel drops as they leave, the next
-/// that arrives tells.
+/// A queue that stands: every millisecond a packet comes and one leaves. Of those that CoDel drops
+/// as they leave, the next that arrives tells.
 #[test]
 fn what_codel_drops_is_told_behind_it() {
     let codel = CoDel::new(MS * 5, MS * 100).unwrap();

@@ -13,7 +13,8 @@ use crate::line::{Line, LineConfig};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// What a kernel hands over: the bytes of a stream from `offset` on, behind an offload header, to be cut into `mss` each.
+/// What a kernel hands over: the bytes of a stream from `offset` on, behind an offload header, to
+/// be cut into `mss` each.
 fn handed(six: bool, offset: usize, len: usize, mss: u16) -> Vec<u8> {
     let ends: [IpAddr; 2] = if six {
         ["2001:db8::1", "2001:db8::2"].map(|end| end.parse().unwrap())
@@ -175,7 +176,8 @@ fn what_came_alone_leaves_alone() {
     assert_eq!(written(&mut line, Instant::ZERO).len(), 3);
 }
 
-/// A packet that is dropped leaves two behind it; a bit that is turned is still turned when it is written.
+/// A packet that is dropped leaves two behind it; a bit that is turned is still turned when it is
+/// written.
 #[test]
 fn what_happens_to_one_happens_to_one() {
     let loss = LossModel::Mask((0..10).map(|number| number == 4).collect());

@@ -1,8 +1,10 @@
-//! The value of the field Host: `uri-host [ ":" port ]` (RFC 9110 §7.2), with the characters that RFC 3986 §3.2.2 allows.
+//! The value of the field Host: `uri-host [ ":" port ]` (RFC 9110 §7.2), with the characters that
+//! RFC 3986 §3.2.2 allows.
 
 use std::net::Ipv6Addr;
 
-/// Whether a value is valid. An empty one is: a target without an authority has none to repeat (RFC 9112 §3.2).
+/// Whether a value is valid. An empty one is: a target without an authority has none to repeat (RFC
+/// 9112 §3.2).
 pub(super) fn is_valid(value: &[u8]) -> bool {
     let (host, behind) = if value.starts_with(b"[") {
         let Some(end) = value.iter().position(|&byte| byte == b']') else { return false };

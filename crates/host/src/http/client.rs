@@ -1,7 +1,7 @@
 //! A client that fetches one resource, each time over a connection of its own (RFC 9110, RFC 9112).
 //!
-//! A request has the version HTTP/1.0, so its response has no chunks (RFC 9112 §6.1): the body ends with the length that
-//! the response gives, or with the connection.
+//! A request has the version HTTP/1.0, so its response has no chunks (RFC 9112 §6.1): the body ends
+//! with the length that the response gives, or with the connection.
 
 use std::fmt;
 use std::fs::File;
@@ -164,7 +164,8 @@ enum Body {
 }
 
 impl Fetcher {
-    /// Fetches as `config` says. The body of each response is written to `body`, if there is one, and dropped otherwise.
+    /// Fetches as `config` says. The body of each response is written to `body`, if there is one,
+    /// and dropped otherwise.
     pub fn new(config: FetchConfig, body: Option<File>) -> Self {
         let request = format!(
             "GET {} HTTP/1.0\r\nHost: {}\r\nUser-Agent: tcpsf/{}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
@@ -195,12 +196,14 @@ impl Fetcher {
         self.open == 0 && (self.stopping || self.started >= self.config.requests)
     }
 
-    /// Takes the results of the requests that have ended since the last call, in the order of their ends.
+    /// Takes the results of the requests that have ended since the last call, in the order of their
+    /// ends.
     pub fn take_finished(&mut self) -> Vec<Fetched> {
         std::mem::take(&mut self.finished)
     }
 
-    /// Takes the error by which the body could not be written, if there was one. Nothing has been written since.
+    /// Takes the error by which the body could not be written, if there was one. Nothing has been
+    /// written since.
     pub fn take_body_error(&mut self) -> Option<io::Error> {
         self.body_error.take()
     }
@@ -342,7 +345,8 @@ impl Fetcher {
 }
 
 impl Fetch {
-    /// Takes in bytes of the response and returns those of its body; more bytes than the response has are dropped.
+    /// Takes in bytes of the response and returns those of its body; more bytes than the response
+    /// has are dropped.
     fn take<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Outcome> {
         let mut rest = bytes;
         if self.body == Body::Head {
@@ -364,8 +368,8 @@ impl Fetch {
     }
 }
 
-/// Reads the head of a response: its status code, where its body ends, and the length of the head; `None` while the head is
-/// not complete.
+/// Reads the head of a response: its status code, where its body ends, and the length of the head;
+/// `None` while the head is not complete.
 fn response_head(bytes: &[u8]) -> Result<Option<(u16, Body, usize)>, Outcome> {
     let mut room = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut parsed = httparse::Response::new(&mut room);

@@ -21,11 +21,12 @@ pub(super) fn short(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", rest / 3600, rest / 60 % 60)
 }
 
-/// Reads a date in the form that is in use, or in one of the two of old; `None` for anything else and for times before
-/// 1970.
+/// Reads a date in the form that is in use, or in one of the two of old; `None` for anything else
+/// and for times before 1970.
 pub(super) fn read(text: &str) -> Option<u64> {
     let words: Vec<&str> = text.split([' ', ',', '-']).filter(|word| !word.is_empty()).collect();
-    // `Sun, 06 Nov 1994 08:49:37 GMT`, and `Sunday, 06-Nov-94 08:49:37 GMT`; or `Sun Nov  6 08:49:37 1994`.
+    // `Sun, 06 Nov 1994 08:49:37 GMT`, and `Sunday, 06-Nov-94 08:49:37 GMT`; or `Sun Nov  6
+    // 08:49:37 1994`.
     let ([_, day, month, year, time, "GMT"] | [_, month, day, time, year]) = words[..] else {
         return None;
     };

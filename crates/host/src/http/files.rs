@@ -39,7 +39,8 @@ impl Folder {
     /// Opens a folder.
     ///
     /// # Errors
-    /// When it is none, cannot be read, or the kernel cannot keep a path below it (before Linux 5.6).
+    /// When it is none, cannot be read, or the kernel cannot keep a path below it (before Linux
+    /// 5.6).
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path.as_os_str().as_bytes(), flags, Mode::empty())?;
@@ -61,7 +62,8 @@ impl Folder {
             return Err(Status::NotFound);
         }
         let (len, modified) = (metadata.len(), u64::try_from(metadata.mtime()).unwrap_or(0));
-        // The time of the last change in nanoseconds: no two states of a file are likely to share it and the length.
+        // The time of the last change in nanoseconds: no two states of a file are likely to share
+        // it and the length.
         let etag = format!("\"{:x}-{:x}-{len:x}\"", metadata.mtime(), metadata.mtime_nsec());
         Ok(Found::File(Opened { file, len, validators: Validators { etag, modified } }))
     }

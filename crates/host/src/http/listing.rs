@@ -1,9 +1,11 @@
-//! The page of a folder, made in pieces while it is sent: a connection holds one piece and the last name in it, however
-//! large the folder is. Names come in their order, so the next piece begins behind that name.
+//! The page of a folder, made in pieces while it is sent: a connection holds one piece and the last
+//! name in it, however large the folder is. Names come in their order, so the next piece begins
+//! behind that name.
 //!
-//! The sorted names of the folders that were listed last are kept for all connections together, and are taken again as long
-//! as the folder has not changed. To read a folder takes far more work than to ask for it: 7 ms for 10 000 long names.
-//! So all reading together is bounded by [`RATE`]; a page whose names are not kept waits until it may read them.
+//! The sorted names of the folders that were listed last are kept for all connections together, and
+//! are taken again as long as the folder has not changed. To read a folder takes far more work than
+//! to ask for it: 7 ms for 10 000 long names. So all reading together is bounded by [`RATE`]; a
+//! page whose names are not kept waits until it may read them.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,14 +21,15 @@ use super::{date, path};
 /// The most entries of a folder that are listed.
 const MOST_ENTRIES: usize = 10_000;
 
-/// A piece ends with the first row that reaches this length in bytes. Its largest row has some 2 kB.
+/// A piece ends with the first row that reaches this length in bytes. Its largest row has some 2
+/// kB.
 const PIECE: usize = 4 << 10;
 
 /// The most folders whose names are kept, and the most bytes of memory for all of these names.
 const KEPT: (usize, usize) = (64, 24 << 20);
 
-/// Names that may be read in a second. Where this was measured, 10 000 names of 120 bytes took 7 ms, so this is a fourteenth
-/// of the time.
+/// Names that may be read in a second. Where this was measured, 10 000 names of 120 bytes took 7
+/// ms, so this is a fourteenth of the time.
 const RATE: u64 = 100_000;
 
 /// Names that may be read at once, when none have been read for some time.
@@ -35,10 +38,12 @@ const AT_ONCE: u64 = RATE / 2;
 /// What a folder without names counts.
 const LEAST: u64 = 20;
 
-/// Two changes of a folder may have the same time if they are no further apart. FAT has the coarsest times, of two seconds.
+/// Two changes of a folder may have the same time if they are no further apart. FAT has the
+/// coarsest times, of two seconds.
 const TICK: Duration = Duration::from_secs(2);
 
-/// For how long names may be taken again: there are file systems that do not tell that a folder has changed.
+/// For how long names may be taken again: there are file systems that do not tell that a folder has
+/// changed.
 const LASTING: Duration = Duration::from_secs(10);
 
 /// For how long names may be taken again whatever happened to the folder, if no more may be read.
@@ -86,7 +91,8 @@ pub(super) struct Listing {
     is_new: bool,
     /// The last name that was written.
     last: Box<[u8]>,
-    /// The peer is told by chunks where the page ends (RFC 9112 §7.1), and not by the end of the connection.
+    /// The peer is told by chunks where the page ends (RFC 9112 §7.1), and not by the end of the
+    /// connection.
     chunked: bool,
 }
 
@@ -181,7 +187,8 @@ impl Names {
 }
 
 impl Sorted {
-    /// Whether these are the names of a folder that was last changed then; at least nearly so if it cannot be read just now.
+    /// Whether these are the names of a folder that was last changed then; at least nearly so if it
+    /// cannot be read just now.
     fn is_fresh(&self, changed_at: u64, may_not_read: bool, now: Instant) -> bool {
         let age = now.since(self.read_at);
         let unchanged = changed_at == self.changed_at
@@ -272,7 +279,8 @@ impl Listing {
     }
 }
 
-/// `metadata` is that of a symbolic link itself, since what it leads to may lie outside of the folder that is served.
+/// `metadata` is that of a symbolic link itself, since what it leads to may lie outside of the
+/// folder that is served.
 fn write_row(text: &mut String, name: &[u8], metadata: Option<&Stat>) {
     let kind = metadata.map(|metadata| FileType::from_raw_mode(metadata.st_mode));
     let slash = if kind == Some(FileType::Directory) { "/" } else { "" };

@@ -1,4 +1,5 @@
-//! Several parts of a file in one answer (RFC 9110 §14.6, RFC 2046 §5.1): what stands before, between and behind them.
+//! Several parts of a file in one answer (RFC 9110 §14.6, RFC 2046 §5.1): what stands before,
+//! between and behind them.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -17,8 +18,8 @@ pub(super) struct Multipart {
 }
 
 impl Multipart {
-    /// These parts of a file of `len` bytes. `mark` tells their boundary from what may stand in the file, so it should be
-    /// known to nobody who writes there.
+    /// These parts of a file of `len` bytes. `mark` tells their boundary from what may stand in the
+    /// file, so it should be known to nobody who writes there.
     pub(super) fn new(
         ranges: Vec<Range<u64>>,
         mark: u64,
@@ -56,7 +57,8 @@ impl Multipart {
         (text.into_bytes(), next)
     }
 
-    /// RFC 2046 §5.1.1: a line end before each delimiter belongs to that, and what closes ends in two more hyphens.
+    /// RFC 2046 §5.1.1: a line end before each delimiter belongs to that, and what closes ends in
+    /// two more hyphens.
     fn delimiter(&self, behind: bool, part: Option<&Range<u64>>) -> String {
         let Self { boundary, media_type, len, .. } = self;
         let mut text = String::with_capacity(160);

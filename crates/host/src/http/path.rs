@@ -1,7 +1,8 @@
 //! From a request's target to a place below the folder that is served.
 
-/// The path that a target names, decoded and relative to the folder; empty for the folder itself. `None` for what names
-/// no file: a broken escape, a zero byte, a slash that was escaped, a way out of the folder.
+/// The path that a target names, decoded and relative to the folder; empty for the folder itself.
+/// `None` for what names no file: a broken escape, a zero byte, a slash that was escaped, a way out
+/// of the folder.
 pub(super) fn of(target: &[u8]) -> Option<Vec<u8>> {
     let path = target.split(|&byte| byte == b'?').next()?;
     let mut parts: Vec<Vec<u8>> = Vec::new();

@@ -1,14 +1,15 @@
 //! A request: what a peer asks for, and where it ends (RFC 9112).
 //!
-//! Where a request ends must have one answer, or a proxy before us sees another one than we do. What leaves room for two
-//! is refused, and the connection closed.
+//! Where a request ends must have one answer, or a proxy before us sees another one than we do.
+//! What leaves room for two is refused, and the connection closed.
 
 use httparse::{Error, Status as Parsed};
 
 use super::authority;
 use super::response::Status;
 
-/// The longest head of a request, in bytes, and the most bytes of all trailers together; RFC 9112 §3 asks for targets of 8000.
+/// The longest head of a request, in bytes, and the most bytes of all trailers together; RFC 9112
+/// §3 asks for targets of 8000.
 pub(super) const MOST_HEAD: usize = 16 << 10;
 
 /// The longest target.
@@ -79,7 +80,8 @@ const fn fatal(status: Status) -> Refusal {
     Refusal { status, close: true }
 }
 
-/// Reads a request at the start of `bytes`: the request and the bytes of its head, or `None` while some are missing.
+/// Reads a request at the start of `bytes`: the request and the bytes of its head, or `None` while
+/// some are missing.
 pub(super) fn read(bytes: &[u8]) -> Result<Option<(Request, usize)>, (Refusal, usize)> {
     let bytes = bytes.get(..MOST_HEAD).unwrap_or(bytes);
     let mut room = [httparse::EMPTY_HEADER; MOST_FIELDS];
@@ -106,7 +108,8 @@ fn understood(parsed: &httparse::Request<'_, '_>) -> Result<Request, Refusal> {
     let minor = parsed.version.unwrap_or(0);
     let all = &*parsed.headers;
     let framing = framing(all, minor)?;
-    // What is refused after this leaves the connection usable, as long as no body has to be read past.
+    // What is refused after this leaves the connection usable, as long as no body has to be read
+    // past.
     let refuse =
         |status| Refusal { status, close: framing.body != Body::NONE || !framing.persistent };
     let target = target(parsed.path.unwrap_or_default()).ok_or(refuse(Status::BadRequest))?;
@@ -150,7 +153,8 @@ struct Framing {
     persistent: bool,
 }
 
-/// Where the request ends and whether another one may follow: wrong answers to that are never forgiven.
+/// Where the request ends and whether another one may follow: wrong answers to that are never
+/// forgiven.
 fn framing(all: &[httparse::Header<'_>], minor: u8) -> Result<Framing, Refusal> {
     let bad = fatal(Status::BadRequest);
     // RFC 9112 §3.2: one valid Host, from HTTP/1.1 on.
@@ -191,7 +195,8 @@ fn framing(all: &[httparse::Header<'_>], minor: u8) -> Result<Framing, Refusal> 
             .flat_map(|value| value.split(|&byte| byte == b','))
             .any(|option| option.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
     };
-    // RFC 9112 §9.3. A peer that waits for leave to send a body gets an answer instead, and may never send it.
+    // RFC 9112 §9.3. A peer that waits for leave to send a body gets an answer instead, and may
+    // never send it.
     let persistent = !option("close") && (minor >= 1 || option("keep-alive"));
     let waits = expects.is_some() && body != Body::NONE;
     Ok(Framing { body, persistent: persistent && !waits })
@@ -222,8 +227,8 @@ fn field<'a>(all: &'a [httparse::Header<'a>], name: &'static str) -> Option<&'a 
     fields(all, name).next()
 }
 
-/// Reads past as much of a body as there is at the start of `bytes`: how many bytes, and what is still to come. `None` when
-/// it is longer than allowed or its end cannot be told.
+/// Reads past as much of a body as there is at the start of `bytes`: how many bytes, and what is
+/// still to come. `None` when it is longer than allowed or its end cannot be told.
 pub(super) fn skip(body: Body, bytes: &[u8]) -> Option<(usize, Body)> {
     match body {
         Body::Length(left) => {

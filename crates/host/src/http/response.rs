@@ -75,7 +75,8 @@ impl Head {
     }
 
     pub(super) fn finish(mut self, persistent: bool) -> Vec<u8> {
-        // RFC 9112 §9.3: what stays open is said to those of HTTP/1.0, who asked for it; others may hear it too.
+        // RFC 9112 §9.3: what stays open is said to those of HTTP/1.0, who asked for it; others may
+        // hear it too.
         self.field("Connection", if persistent { "keep-alive" } else { "close" });
         self.0.push_str("\r\n");
         self.0.into_bytes()

@@ -20,7 +20,8 @@ const MOST_ASKED: usize = 256;
 /// The most parts of one answer.
 const MOST_PARTS: usize = 64;
 
-/// Parts that are no further from each other than this are sent as one: what would stand between them takes as much.
+/// Parts that are no further from each other than this are sent as one: what would stand between
+/// them takes as much.
 const GAP: u64 = 128;
 
 /// What is sent.
@@ -65,7 +66,8 @@ pub(super) fn select(
         return Selection::All;
     };
     if let Some(condition) = &fields.if_range {
-        // RFC 9110 §13.1.5: the very same state. A date is worth nothing if the file may have changed twice in it.
+        // RFC 9110 §13.1.5: the very same state. A date is worth nothing if the file may have
+        // changed twice in it.
         let same_time = date::read(condition) == Some(*modified) && modified + 1 < now;
         if condition != etag && !same_time {
             return Selection::All;
@@ -78,7 +80,8 @@ fn lists(tags: &str, matches: impl Fn(&str) -> bool) -> bool {
     tags.trim() == "*" || tags.split(',').any(|tag| matches(tag.trim()))
 }
 
-/// RFC 9110 §14.1.2. What makes no sense, another unit, and too many ranges are as good as none, as §14.2 allows.
+/// RFC 9110 §14.1.2. What makes no sense, another unit, and too many ranges are as good as none, as
+/// §14.2 allows.
 fn parts(range: &str, len: u64) -> Selection {
     let unit = range.trim().split_once('=').filter(|(unit, _)| unit.eq_ignore_ascii_case("bytes"));
     let Some((_, set)) = unit else { return Selection::All };
@@ -99,15 +102,17 @@ fn parts(range: &str, len: u64) -> Selection {
         [] if count == 0 => Selection::All,
         // RFC 9110 §15.5.17: nothing of what was asked for is there.
         [] => Selection::NotSatisfiable,
-        // RFC 9110 §15.3.7.1: who asked for one must not get several, and who gets one needs no multipart.
+        // RFC 9110 §15.3.7.1: who asked for one must not get several, and who gets one needs no
+        // multipart.
         [only] => Selection::Part(only.clone()),
         all if all.len() > MOST_PARTS => Selection::All,
         _ => Selection::Parts(found),
     }
 }
 
-/// RFC 9110 §15.3.7.2: ranges that overlap, or almost touch, may become one, in the place of the first of them. So no byte is
-/// sent twice, however often it was asked for, and an answer is hardly longer than the file.
+/// RFC 9110 §15.3.7.2: ranges that overlap, or almost touch, may become one, in the place of the
+/// first of them. So no byte is sent twice, however often it was asked for, and an answer is hardly
+/// longer than the file.
 fn join(found: &mut Vec<Range<u64>>, mut range: Range<u64>) {
     let near = |one: &Range<u64>, other: &Range<u64>| one.start <= other.end.saturating_add(GAP);
     let mut place = found.len();

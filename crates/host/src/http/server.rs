@@ -28,8 +28,8 @@ const CHUNK: usize = 64 << 10;
 /// How long peers are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// From the first byte of a request to its end, body and trailers included. The first request of a connection must
-    /// begin within the same time.
+    /// From the first byte of a request to its end, body and trailers included. The first request
+    /// of a connection must begin within the same time.
     pub request: Duration,
     /// Between an answer and the next request.
     pub idle: Duration,
@@ -67,7 +67,8 @@ pub struct FileServer {
     deadlines: Timers,
     /// Those that have had their turn, and have more to send.
     again: VecDeque<ConnectionId>,
-    /// Those whose page of a folder waits until more names may be read, in the order in which they get them.
+    /// Those whose page of a folder waits until more names may be read, in the order in which they
+    /// get them.
     waiting: VecDeque<ConnectionId>,
     chunk: Vec<u8>,
     served: Served,
@@ -200,7 +201,8 @@ impl FileServer {
                     exchange.phase = Phase::Body(rest);
                     Step::More
                 }
-                // The request has been answered: a second answer would be taken for that to the next one.
+                // The request has been answered: a second answer would be taken for that to the
+                // next one.
                 None => {
                     self.hang_up(stack, exchange, now);
                     Step::More
@@ -236,7 +238,8 @@ impl FileServer {
         }
     }
 
-    /// An incomplete request stays in the buffer of its connection, which the stack counts and bounds.
+    /// An incomplete request stays in the buffer of its connection, which the stack counts and
+    /// bounds.
     fn wait_for_more(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) -> Step {
         if stack.hears_no_more(exchange.id) {
             self.hang_up(stack, exchange, now);
@@ -294,8 +297,9 @@ impl FileServer {
         }
     }
 
-    /// Makes the next piece of the page of a folder, if the peer will soon have room for it: unlike the content of a file, it
-    /// costs as much work as it has bytes, and a peer that asks for it may never take it.
+    /// Makes the next piece of the page of a folder, if the peer will soon have room for it: unlike
+    /// the content of a file, it costs as much work as it has bytes, and a peer that asks for
+    /// it may never take it.
     fn go_on_listing(
         &mut self,
         stack: &mut Stack,
@@ -354,7 +358,8 @@ impl FileServer {
     fn expired(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         let Some(mut exchange) = self.take(id) else { return };
         match exchange.phase {
-            // It has not got all of the answer. How long it may owe acknowledgments is for the stack to say.
+            // It has not got all of the answer. How long it may owe acknowledgments is for the
+            // stack to say.
             Phase::Closing if stack.connection(id).is_some_and(|it| it.unacknowledged() > 0) => {
                 exchange.deadline = now + self.limits.linger;
             }

@@ -2,7 +2,8 @@ use std::net::Ipv6Addr;
 
 use super::*;
 
-/// What a Linux host says on joining a group (RFC 3810 §5.2): behind an option for routers (RFC 2711), from nobody yet.
+/// What a Linux host says on joining a group (RFC 3810 §5.2): behind an option for routers (RFC
+/// 2711), from nobody yet.
 fn multicast_report() -> Vec<u8> {
     let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 2);
     let option = [58, 0, 5, 2, 0, 0, 1, 0];
@@ -89,8 +90,8 @@ fn no_path_is_believed_to_carry_next_to_nothing() {
     }
 }
 
-/// RFC 1122 §3.3.2 would have a host put fragments together; ours drops them (RFC 8900 tells why TCP needs none). What
-/// says that it is a fragment and is whole (RFC 6946) is none.
+/// RFC 1122 §3.3.2 would have a host put fragments together; ours drops them (RFC 8900 tells why
+/// TCP needs none). What says that it is a fragment and is whole (RFC 6946) is none.
 #[test]
 fn fragments_are_unknown_and_whole_packets_that_pretend_are_taken() {
     let segment = |len: u32| Segment {

@@ -25,8 +25,8 @@ const LOOKED_AT: usize = 64;
 const LOOKED_AGAIN: Duration = Duration::from_millis(10);
 
 impl Stack {
-    /// A SYN without a connection. `behind` is what its sequence numbers must lie behind, if there was one of the same
-    /// ends just before.
+    /// A SYN without a connection. `behind` is what its sequence numbers must lie behind, if there
+    /// was one of the same ends just before.
     pub(super) fn on_syn(
         &mut self,
         tuple: Tuple,
@@ -91,7 +91,8 @@ impl Stack {
         self.counters.cookies_sent += 1;
     }
 
-    /// Takes a connection in whose handshake ends with this segment; `false` if it isn't one that we began.
+    /// Takes a connection in whose handshake ends with this segment; `false` if it isn't one that
+    /// we began.
     pub(super) fn on_cookie(
         &mut self,
         tuple: Tuple,
@@ -104,8 +105,9 @@ impl Stack {
         let (sender, profile) = self.profile_of_next(&tuple, now);
         let Some(settled) = cookie::settled(&self.secret, &tuple, &profile, segment, now) else {
             self.counters.cookies_refused += 1;
-            // Of a peer that has one, the first segment may be lost, and a later one does not show the number that the
-            // cookie is made with. A reset would end what the first, sent again, begins.
+            // Of a peer that has one, the first segment may be lost, and a later one does not show
+            // the number that the cookie is made with. A reset would end what the
+            // first, sent again, begins.
             return cookie::is_conceivable(segment, now);
         };
         let queue_is_full = self.accept_queue >= self.config.limits.accept_queue;
@@ -126,8 +128,9 @@ impl Stack {
         true
     }
 
-    /// Whether there is room for a connection, if need be because one that is slow had to go. It need not have been slow
-    /// for long: otherwise whoever opens all connections anew within [`Limits::evict_after`] would keep everybody else out.
+    /// Whether there is room for a connection, if need be because one that is slow had to go. It
+    /// need not have been slow for long: otherwise whoever opens all connections anew within
+    /// [`Limits::evict_after`] would keep everybody else out.
     fn make_room(&mut self, now: Instant) -> bool {
         let limits = &self.config.limits;
         if self.connections() < limits.connections {
@@ -169,9 +172,9 @@ impl Stack {
         self.settle(id, now);
     }
 
-    /// The buffers are short. First what arrived out of order is given up, what has been here longest first: a loss is
-    /// repaired within a round trip, unless the peer does not mean to repair it. Then a slow connection goes, of those
-    /// that hold more than is kept for each.
+    /// The buffers are short. First what arrived out of order is given up, what has been here
+    /// longest first: a loss is repaired within a round trip, unless the peer does not mean to
+    /// repair it. Then a slow connection goes, of those that hold more than is kept for each.
     #[cold]
     pub(super) fn relieve(&mut self, now: Instant) {
         while self.config.limits.is_short(self.buffered) {

@@ -14,10 +14,12 @@ use crate::packet::{self, Outgoing};
 /// How many packets a connection sends before the next one has its turn.
 const BURST: u32 = 32;
 
-/// How much payload goes into one packet that a device cuts: with its headers, what IPv4's 16 bits count.
+/// How much payload goes into one packet that a device cuts: with its headers, what IPv4's 16 bits
+/// count.
 const MOST_UNCUT: u32 = 65_000;
 
-/// A segment that has been cut and has not left: it did not go with those before it into one packet.
+/// A segment that has been cut and has not left: it did not go with those before it into one
+/// packet.
 #[derive(Debug)]
 pub(super) struct Carried {
     id: ConnectionId,
@@ -37,10 +39,11 @@ enum Sent {
 }
 
 impl Stack {
-    /// Writes the next packet to send into `out`, in place of what that holds; `false` when there is none just now.
+    /// Writes the next packet to send into `out`, in place of what that holds; `false` when there
+    /// is none just now.
     ///
-    /// With [`offload`](crate::StackConfig::offload) full-sized segments that follow each other leave as one packet, and
-    /// segments that were cut smaller one by one.
+    /// With [`offload`](crate::StackConfig::offload) full-sized segments that follow each other
+    /// leave as one packet, and segments that were cut smaller one by one.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing) -> bool {
         loop {
             if self.poll_pressing(now, out) {
@@ -56,9 +59,10 @@ impl Stack {
         }
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), but without acknowledgments that may wait for what else has arrived:
-    /// one of them may stand for what several packets bring, as it does behind a network card that joins segments. For
-    /// whoever has many packets at hand, between one and the next.
+    /// As [`poll_transmit`](Self::poll_transmit), but without acknowledgments that may wait for
+    /// what else has arrived: one of them may stand for what several packets bring, as it does
+    /// behind a network card that joins segments. For whoever has many packets at hand, between
+    /// one and the next.
     #[inline]
     pub fn poll_pressing(&mut self, now: Instant, out: &mut Outgoing) -> bool {
         // Asked after everything that happens.
@@ -163,8 +167,8 @@ impl Slot {
         }
     }
 
-    /// Appends to the packet that holds `first` the full-sized segments that follow it. Returns the first that is to be
-    /// sent and does not go with them.
+    /// Appends to the packet that holds `first` the full-sized segments that follow it. Returns the
+    /// first that is to be sent and does not go with them.
     fn gather(&mut self, first: Segment, now: Instant, out: &mut Outgoing) -> Option<Carried> {
         let size = NonZeroU16::new(u16::try_from(first.payload_len).ok()?)?;
         let mut all = first;

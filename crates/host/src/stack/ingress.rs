@@ -46,7 +46,8 @@ impl Stack {
         };
         let id = slot.id;
         if slot.stream.state() == State::TimeWait && slot.stream.may_be_succeeded_by(segment) {
-            // RFC 6191 §2, RFC 9293 §3.6.1: a new connection between the same ends, begun behind the old one.
+            // RFC 6191 §2, RFC 9293 §3.6.1: a new connection between the same ends, begun behind
+            // the old one.
             let behind = slot.stream.send_state().max;
             self.cut_time_wait(id);
             self.on_syn(tuple, segment, Some(behind), now);
@@ -64,15 +65,15 @@ impl Stack {
         }
     }
 
-    /// How many bytes of payload a connection may take in with this segment. In order it may hold its reserve in any case,
-    /// or nothing would ever be read and make room.
+    /// How many bytes of payload a connection may take in with this segment. In order it may hold
+    /// its reserve in any case, or nothing would ever be read and make room.
     #[inline]
     fn room_to_receive(&self, slot: &Slot, segment: &Segment) -> usize {
         let limits = &self.config.limits;
         let readable = usize::try_from(slot.stream.readable()).unwrap_or(usize::MAX);
         if slot.stream.is_in_order(segment.seq) {
-            // Data out of order do not count here: they wait for just this segment, and were there more of
-            // them than its share, a connection would hold them for ever.
+            // Data out of order do not count here: they wait for just this segment, and were there
+            // more of them than its share, a connection would hold them for ever.
             return limits.share(self.buffered).saturating_sub(readable);
         }
         let held = slot.stream.out_of_order() + readable;
@@ -121,7 +122,8 @@ impl Stack {
         self.settle(id, now);
     }
 
-    /// A segment of no connection: a SYN, the end of a handshake that we don't remember, or a mistake.
+    /// A segment of no connection: a SYN, the end of a handshake that we don't remember, or a
+    /// mistake.
     fn on_stray(&mut self, tuple: Tuple, segment: &Segment, payload: &[u8], now: Instant) {
         if segment.control == Control::Rst || !packet::is_one_host(tuple.remote) {
             return;

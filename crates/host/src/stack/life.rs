@@ -1,4 +1,5 @@
-//! A connection's way through the stack: what follows from a change of its state, until it is forgotten.
+//! A connection's way through the stack: what follows from a change of its state, until it is
+//! forgotten.
 
 use std::collections::hash_map::Entry;
 
@@ -37,8 +38,8 @@ impl Stack {
         }
     }
 
-    /// What of it depends on the bytes that it holds, and on what it may have to send: all that a user changes who reads, or
-    /// writes what fits.
+    /// What of it depends on the bytes that it holds, and on what it may have to send: all that a
+    /// user changes who reads, or writes what fits.
     pub(super) fn line_up(&mut self, id: ConnectionId) {
         let Some(slot) = self.slots.get_mut(id.index()) else { return };
         slot.count(&mut self.buffered);

@@ -10,8 +10,8 @@ use crate::event::{ConnectionId, Ending};
 use crate::record::Record;
 use crate::tuple::Tuple;
 
-/// A connection without traffic for so long gives back buffers that are empty. Before that they would be wanted again:
-/// a large one is a new mapping of memory each time.
+/// A connection without traffic for so long gives back buffers that are empty. Before that they
+/// would be wanted again: a large one is a new mapping of memory each time.
 pub(super) const QUIET: Duration = Duration::from_secs(1);
 
 /// How far the user knows of a connection.
@@ -71,9 +71,11 @@ pub(super) struct Slot {
     /// The time of the entry that stands for it among the timers.
     pub(super) timer: Instant,
     pub(super) start: Instant,
-    /// When the peer last said something that only it could say, or was sent something else than an acknowledgment.
+    /// When the peer last said something that only it could say, or was sent something else than
+    /// an acknowledgment.
     pub(super) active_at: Instant,
-    /// From then on it makes room for others that need it: see [`Limits::SLOW`](crate::Limits::SLOW).
+    /// From then on it makes room for others that need it: see
+    /// [`Limits::SLOW`](crate::Limits::SLOW).
     pub(super) makes_room_at: Instant,
     /// It stands in the queue of those that hold data out of order.
     pub(super) scattered: bool,

@@ -1,4 +1,5 @@
-//! A host on a TUN device in a network namespace of its own, and the kernel beside it. Needs root and `/dev/net/tun`.
+//! A host on a TUN device in a network namespace of its own, and the kernel beside it. Needs root
+//! and `/dev/net/tun`.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -27,7 +28,8 @@ pub fn device(offload: Offload) -> Tun {
     tun
 }
 
-/// Runs `client` beside a driven service, in a namespace of their own, and returns the driver after it has stopped.
+/// Runs `client` beside a driven service, in a namespace of their own, and returns the driver after
+/// it has stopped.
 pub fn beside<S: Service + Send>(
     offload: Offload,
     config: impl FnOnce(&mut StackConfig) + Send,

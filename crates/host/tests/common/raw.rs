@@ -22,7 +22,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// The peer with this number, after its handshake with port 80. Offers window scaling by 2⁷ and SACK.
+    /// The peer with this number, after its handshake with port 80. Offers window scaling by 2⁷ and
+    /// SACK.
     pub fn open(stack: &mut Stack, number: u16, now: Instant) -> Self {
         let local = address(2 + u8::try_from(number / 50_000).expect("few"));
         let tuple = Tuple {

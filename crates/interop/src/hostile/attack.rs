@@ -33,12 +33,13 @@ pub enum Attack {
     Overlaps,
     /// Good transfers across the end of the sequence space, both ways; every byte compared.
     Wraps,
-    /// Routers' reports of ever narrower paths: about what the good client is sent, at any sequence number, and about what is in
-    /// flight to the others themselves.
+    /// Routers' reports of ever narrower paths: about what the good client is sent, at any sequence
+    /// number, and about what is in flight to the others themselves.
     TooBig,
     /// Reports that a peer cannot be reached, hard and soft, in the same manner.
     Unreachable,
-    /// Parts of packets: first ones that look like segments of the good client's, later ones, ones that overlap.
+    /// Parts of packets: first ones that look like segments of the good client's, later ones, ones
+    /// that overlap.
     Fragments,
 }
 

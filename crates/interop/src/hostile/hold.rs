@@ -1,9 +1,9 @@
-//! Peers that hold what their connections cost the server, with few packets: memory, places in the table of connections, or
-//! its time. The server has the limits of `tcpsf serve`.
+//! Peers that hold what their connections cost the server, with few packets: memory, places in the
+//! table of connections, or its time. The server has the limits of `tcpsf serve`.
 //!
-//! A good client is served in pairs of turns, the first without the others and the second with them. In between the others
-//! reset what they hold; behind the last pair they fall silent, so that the server has to find out by itself. Each time it
-//! must release everything.
+//! A good client is served in pairs of turns, the first without the others and the second with
+//! them. In between the others reset what they hold; behind the last pair they fall silent, so that
+//! the server has to find out by itself. Each time it must release everything.
 
 mod holders;
 
@@ -35,14 +35,16 @@ const GIVEN_BACK: Span = Span::from_secs(2);
 pub enum Holding {
     /// One byte at the right edge of the window, and nothing else.
     WindowEdge,
-    /// They ask for the list of a folder with 10 000 long names, and read nothing: their windows close after 64 KiB.
+    /// They ask for the list of a folder with 10 000 long names, and read nothing: their windows
+    /// close after 64 KiB.
     UnreadLists,
     /// Requests whose bodies come a byte at a time, every four seconds.
     TricklingBodies,
     /// Requests in chunks with trailers that never end, half of them fast and half of them slow.
     EndlessTrailers,
-    /// They ask for a big file. Each time the server's patience with a peer that takes nothing is nearly over, half of them
-    /// acknowledge one byte of what they were sent, and half of them open a closed window by one byte.
+    /// They ask for a big file. Each time the server's patience with a peer that takes nothing is
+    /// nearly over, half of them acknowledge one byte of what they were sent, and half of them
+    /// open a closed window by one byte.
     LateBytes,
 }
 
@@ -67,7 +69,8 @@ impl Holding {
         }
     }
 
-    /// The connections that they keep open at a time, where the table of the server has room for 16 384.
+    /// The connections that they keep open at a time, where the table of the server has room for 16
+    /// 384.
     fn connections(self) -> usize {
         match self {
             Self::WindowEdge => 3000,
@@ -77,12 +80,14 @@ impl Holding {
         }
     }
 
-    /// The server's patience with a peer that takes nothing. There is no option of the command line for it.
+    /// The server's patience with a peer that takes nothing. There is no option of the command line
+    /// for it.
     fn patience(self) -> Duration {
         match self {
             // A thirtieth of the customary one, so that it nearly runs out several times in a turn.
             Self::LateBytes => Duration::from_secs(4),
-            // A sixth: longer than a turn, and what is released behind it is not waited for so long.
+            // A sixth: longer than a turn, and what is released behind it is not waited for so
+            // long.
             _ => Duration::from_secs(20),
         }
     }
@@ -122,7 +127,8 @@ pub struct Held {
     pub allowed_buffered_bytes: usize,
     /// By how much the process grew, the others and the good client included.
     pub grown_bytes: u64,
-    /// What was left when the others had reset their connections: the most of all pairs but the last.
+    /// What was left when the others had reset their connections: the most of all pairs but the
+    /// last.
     pub after_resets: Option<Left>,
     /// What was left when they had fallen silent.
     pub after_silence: Left,

@@ -130,8 +130,8 @@ impl Others {
         Tuple { local: good, remote: server, local_port, remote_port: PORT }
     }
 
-    /// Something that seems to come from the network, about a connection: a report that quotes `seq` of the server's, or part
-    /// of a segment with `seq` of the peer's.
+    /// Something that seems to come from the network, about a connection: a report that quotes
+    /// `seq` of the server's, or part of a segment with `seq` of the peer's.
     fn forge(&mut self, tuple: &Tuple, seq: SeqNum, ack: SeqNum) -> Result<()> {
         let draw = self.air.draw();
         match self.attack {
@@ -318,7 +318,8 @@ impl Others {
             Attack::ZeroWindows => self.air.send(tuple, &raw::plain(from, ack, 0), text),
             Attack::Overlaps => {
                 self.air.send(tuple, &raw::plain(from, ack, 65_535), &[])?;
-                // The second part, then one that has the middle right and what is there already wrong, then the first.
+                // The second part, then one that has the middle right and what is there already
+                // wrong, then the first.
                 let mut other = text[4..30].to_vec();
                 other[8..].fill(b'!');
                 self.air.send(tuple, &raw::plain(from + 12, ack, 65_535), &text[12..])?;

@@ -1,9 +1,10 @@
 //! Where every cell went.
 
-/// What became of the cells that came to a port since it was built or its statistics were last reset.
+/// What became of the cells that came to a port since it was built or its statistics were last
+/// reset.
 ///
-/// At every instant offered = delivered + dropped + held. A cell in the buffer at a reset opens the new books as both
-/// offered and held.
+/// At every instant offered = delivered + dropped + held. A cell in the buffer at a reset opens the
+/// new books as both offered and held.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CellBooks {
     /// Arrived.

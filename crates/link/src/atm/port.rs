@@ -1,8 +1,9 @@
 //! A port at work.
 //!
-//! A frame on its way in is a train of cells, evenly spaced: the driver says when the first and the last arrive. So no cell
-//! is an event: whenever the port is told the time, it merges the trains up to then, cell by cell, in a loop. Cells leave
-//! in order, one behind the other, so the buffer is a number and the moment at which its first cell leaves.
+//! A frame on its way in is a train of cells, evenly spaced: the driver says when the first and the
+//! last arrive. So no cell is an event: whenever the port is told the time, it merges the trains up
+//! to then, cell by cell, in a loop. Cells leave in order, one behind the other, so the buffer is a
+//! number and the moment at which its first cell leaves.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,7 +25,8 @@ pub(crate) struct Port {
     /// `None`: cells are on their own.
     thresholds: Option<Thresholds>,
     circuit: Circuit,
-    /// In order of their first cells, and when the next cell of each arrives: apart, since every cell looks at all of them.
+    /// In order of their first cells, and when the next cell of each arrives: apart, since every
+    /// cell looks at all of them.
     trains: Vec<Train>,
     arrivals: Vec<u64>,
     /// The earliest end of a train.
@@ -67,7 +69,8 @@ struct Train {
 struct CircuitState {
     /// Packets until its recovery is over.
     left: u32,
-    /// The last cell sent was not the last of its frame: the next frame will be taken for a part of it.
+    /// The last cell sent was not the last of its frame: the next frame will be taken for a part
+    /// of it.
     dangling: bool,
 }
 
@@ -90,7 +93,8 @@ impl Port {
         }
     }
 
-    /// A frame whose first cell arrives at `now`. All that was before must have been [settled](Self::settle).
+    /// A frame whose first cell arrives at `now`. All that was before must have been
+    /// [settled](Self::settle).
     pub(crate) fn offer(&mut self, now: Instant, packet: Offered, lost: bool) {
         self.retire_frames(now);
         self.frames.up(now, 1);
@@ -123,7 +127,8 @@ impl Port {
         (!self.trains.is_empty()).then_some(self.next_end)
     }
 
-    /// The next packet whose fate is known by `now`: call until `None`, then all cells that have come by then are settled.
+    /// The next packet whose fate is known by `now`: call until `None`, then all cells that have
+    /// come by then are settled.
     pub(crate) fn settle(&mut self, now: Instant) -> Option<Settled> {
         while let Some((number, at)) = self.next_arrival().filter(|&(_, at)| at <= now.as_nanos()) {
             let at = Instant::from_nanos(at);
@@ -159,7 +164,8 @@ impl Port {
         let whole_so_far = train.stored + train.left == train.cells;
         let wanted = match &self.thresholds {
             None => true,
-            // §3: only the first cell is refused early; what has begun is stored as long as there is room.
+            // §3: only the first cell is refused early; what has begun is stored as long as there
+            // is room.
             Some(thresholds) if is_first => {
                 let left = self.circuits.get(&train.circuit).map_or(0, |circuit| circuit.left);
                 train.refused = room && thresholds.refuse(self.cells.level(), left);
@@ -243,7 +249,8 @@ impl Port {
         }
     }
 
-    /// Frames of which the first cell has come, and not yet left the port or been dropped; and the bytes of all cells stored.
+    /// Frames of which the first cell has come, and not yet left the port or been dropped; and the
+    /// bytes of all cells stored.
     pub(crate) fn depth(&mut self, now: Instant) -> Tally {
         self.retire_frames(now);
         Tally { packets: self.frames.level(), bytes: self.cells.level() * u64::from(CELL_BYTES) }

@@ -50,7 +50,8 @@ impl Frame {
 /// What became of a packet: when it was delivered, or why not.
 type Result = std::result::Result<u64, Drop>;
 
-/// Offers the frames, which are in order of their first cells, and does what the link asks for in between.
+/// Offers the frames, which are in order of their first cells, and does what the link asks for in
+/// between.
 fn run(link: &mut Link<usize>, frames: &[Frame]) -> Vec<Result> {
     let mut fates = vec![None; frames.len()];
     for (number, frame) in frames.iter().enumerate() {
@@ -154,7 +155,8 @@ fn ppd_drops_the_rest_of_the_packet_but_its_end() {
     assert_eq!(run(&mut link, &[next]), [Ok(102_000)]);
 }
 
-/// AAL5: without the cell that ends it, a frame runs into the next of its circuit, and both are lost. Another circuit's is not.
+/// AAL5: without the cell that ends it, a frame runs into the next of its circuit, and both are
+/// lost. Another circuit's is not.
 #[test]
 fn a_lost_end_joins_two_frames() {
     for discard in [Discard::Plain, Discard::Ppd] {
@@ -186,7 +188,8 @@ fn epd_refuses_packets_at_their_first_cell() {
     let fates = run(
         &mut link,
         &[
-            // Finds nothing, and has four cells at once: more than the threshold is not too much for what has begun.
+            // Finds nothing, and has four cells at once: more than the threshold is not too much
+            // for what has begun.
             frame(0, 0, 4, 1),
             // Finds four, and there would be room: only its last cell is stored.
             frame(10, 0, 2, 2),
@@ -213,7 +216,8 @@ fn a_single_cell_is_refused_like_a_packet() {
     assert_eq!(link.cell_books().unwrap().wasted, 0);
 }
 
-/// §4: who has lost a packet is under the upper threshold for the next `gap` packets, everybody else under the lower.
+/// §4: who has lost a packet is under the upper threshold for the next `gap` packets, everybody
+/// else under the lower.
 #[test]
 fn bpd_spares_whoever_has_just_lost() {
     // Lower: 2 of 10; upper: 8.
@@ -235,12 +239,13 @@ fn bpd_spares_whoever_has_just_lost() {
         ],
     );
     let (early, fine) = (Err(Drop::Early), |n: u64| Ok(n * MICRO));
-    // The first of circuit 1 is lost, two pass, the fourth is lost again, and the fifth passes: it is the first of another
-    // period.
+    // The first of circuit 1 is lost, two pass, the fourth is lost again, and the fifth passes: it
+    // is the first of another period.
     assert_eq!(fates, [fine(5), early, early, fine(6), fine(7), early, fine(8), early]);
 }
 
-/// §4: a buffer that overflows damages a circuit too; above the upper threshold even the damaged lose.
+/// §4: a buffer that overflows damages a circuit too; above the upper threshold even the damaged
+/// lose.
 #[test]
 fn bpd_counts_losses_of_every_kind() {
     let frame = |first, cells, circuit| Frame { first, apart: 0, cells, circuit };
@@ -251,7 +256,8 @@ fn bpd_counts_losses_of_every_kind() {
         &[
             // Overflows: six of seven cells.
             frame(0, 7, 1),
-            // Finds five: above the upper threshold, so even circuit 1 loses, and its period begins anew.
+            // Finds five: above the upper threshold, so even circuit 1 loses, and its period
+            // begins anew.
             frame(1500, 1, 1),
             // Find four: circuit 1 passes, circuit 2 does not.
             frame(2500, 1, 2),

@@ -26,7 +26,8 @@ enum End {
     Dropped(Drop),
 }
 
-/// The queue of RFC 8289 §5 as it stands there, with a clock and a line around it. Times are in nanoseconds, 0 is "not set".
+/// The queue of RFC 8289 §5 as it stands there, with a clock and a line around it. Times are in
+/// nanoseconds, 0 is "not set".
 struct Specification {
     target: u64,
     interval: u64,
@@ -229,7 +230,8 @@ fn specification(target: u64, interval: u64, ecn: bool) -> Specification {
     }
 }
 
-/// A packet takes 150 µs at the most, so a target of a few and an interval of some dozens of them make it drop.
+/// A packet takes 150 µs at the most, so a target of a few and an interval of some dozens of them
+/// make it drop.
 fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let burst = (0..3_000_000u64, 0..120_000u64, 1..60usize, any::<bool>());
     let bursts = prop::collection::vec(burst, 1..25);
@@ -272,8 +274,8 @@ proptest! {
     }
 }
 
-/// §3: a queue that stands above the target for an interval loses a packet, and the next after an interval, then after
-/// 1/√2 of one, and so on.
+/// §3: a queue that stands above the target for an interval loses a packet, and the next after an
+/// interval, then after 1/√2 of one, and so on.
 #[test]
 fn a_standing_queue_is_thinned_in_the_rhythm_of_the_rfc() {
     let (target, interval) = (1_000_000, 10_000_000);
@@ -292,7 +294,8 @@ fn a_standing_queue_is_thinned_in_the_rhythm_of_the_rfc() {
         (0..ends.len()).filter(|&n| ends[n] == End::Dropped(Drop::Early)).collect();
     assert_eq!(ends, specification(target, interval, false).run(&arrivals, usize::MAX));
     assert!((3..8).contains(&dropped.len()), "{dropped:?}");
-    // The first leaves after the first that waited for 1 ms, an interval later; nothing is dropped once the queue is short.
+    // The first leaves after the first that waited for 1 ms, an interval later; nothing is dropped
+    // once the queue is short.
     assert!(dropped[0] as u64 * 150_000 > interval, "{dropped:?}");
     assert!(dropped.windows(2).all(|pair| pair[1] - pair[0] > 1), "{dropped:?}");
 }

@@ -1,4 +1,5 @@
-//! What only few links have: disciplines that drop early, queues that decide late, cells, delays that change.
+//! What only few links have: disciplines that drop early, queues that decide late, cells, delays
+//! that change.
 
 use units::{Duration, Instant};
 
@@ -65,7 +66,8 @@ impl<P> Special<P> {
 
 /// The ways of packets that an ordinary link doesn't have.
 impl<P> Link<P> {
-    /// What becomes of it, and when it is delivered, on a link that has something special. Apart, so that the way of the others stays short.
+    /// What becomes of it, and when it is delivered, on a link that has something special. Apart,
+    /// so that the way of the others stays short.
     #[inline(never)]
     pub(super) fn decide_specially(
         &mut self,
@@ -115,7 +117,8 @@ impl<P> Link<P> {
         path.map_or(Duration::ZERO, |path| path.late(|| draw(Chance::Reorder)))
     }
 
-    /// Puts the packet that came last in order, if the path may not have kept it. Returns how many come out after it.
+    /// Puts the packet that came last in order, if the path may not have kept it. Returns how many
+    /// come out after it.
     #[inline(never)]
     fn put_in_order(&mut self) -> usize {
         if !self.has_path() {
@@ -128,8 +131,8 @@ impl<P> Link<P> {
         behind
     }
 
-    /// Puts the packet that came last where its delivery belongs: behind all that are not later. Returns how many come out
-    /// after it.
+    /// Puts the packet that came last where its delivery belongs: behind all that are not later.
+    /// Returns how many come out after it.
     #[inline(never)]
     pub(super) fn put_by_delivery(&mut self) -> usize {
         let Some(newest) = self.in_flight.pop_back() else { return 0 };
@@ -191,7 +194,8 @@ impl<P> Link<P> {
         self.special.as_deref_mut().and_then(|special| special.later.as_mut())
     }
 
-    /// What was accepted last is pending, and waits to be decided on, or may overtake what was accepted before.
+    /// What was accepted last is pending, and waits to be decided on, or may overtake what was
+    /// accepted before.
     #[cold]
     #[inline(never)]
     pub(super) fn place_newest(&mut self) {
@@ -205,8 +209,8 @@ impl<P> Link<P> {
         }
     }
 
-    /// As `admit`, with what decides early: what is lost at the entry isn't seen by it, what it drops isn't put to the loss
-    /// model.
+    /// As `admit`, with what decides early: what is lost at the entry isn't seen by it, what it
+    /// drops isn't put to the loss model.
     fn admit_early(
         &mut self,
         now: Instant,
@@ -257,7 +261,8 @@ impl<P> Link<P> {
         match verdict {
             _ if !room => self.refuse(packet, Drop::Buffer),
             Verdict::Pass => Outcome::Accepted,
-            // RFC 3168 §7: where every packet is chosen, those that could be marked are dropped as well.
+            // RFC 3168 §7: where every packet is chosen, those that could be marked are dropped as
+            // well.
             Verdict::Chosen if packet.ecn_capable => {
                 self.marked.count(packet.bytes);
                 Outcome::Marked

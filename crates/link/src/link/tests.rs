@@ -185,7 +185,8 @@ fn any_discipline() -> impl Strategy<Value = Discipline> {
     prop_oneof![Just(Discipline::DropTail), red, balanced]
 }
 
-/// Links on which a packet takes from none to some thousand nanoseconds, so that a few dozen packets build queues.
+/// Links on which a packet takes from none to some thousand nanoseconds, so that a few dozen
+/// packets build queues.
 fn any_config() -> impl Strategy<Value = LinkConfig> {
     let rate = prop_oneof![
         1 => Just(None),
@@ -577,8 +578,8 @@ fn the_end_of_time_is_survived() {
     link.queue_statistics(Instant::NEVER);
 }
 
-/// RFC 3168 §7: what chance chooses is marked where that can be understood, else dropped; with an average beyond the
-/// upper threshold everything is dropped.
+/// RFC 3168 §7: what chance chooses is marked where that can be understood, else dropped; with an
+/// average beyond the upper threshold everything is dropped.
 #[test]
 fn early_detection_marks_what_is_ecn_capable_and_drops_the_rest() {
     let red = |min, max| {
@@ -594,8 +595,8 @@ fn early_detection_marks_what_is_ecn_capable_and_drops_the_rest() {
         (outcomes, link.books())
     };
     let (chosen, refused) = (Outcome::Dropped(Drop::Early), Outcome::Dropped(Drop::Buffer));
-    // The average is the queue that the packet finds: from 1 on it has a chance, from 3 on none. Here the first that has
-    // one has 1 in 2, above the draw; the next 1 in 1.
+    // The average is the queue that the packet finds: from 1 on it has a chance, from 3 on none.
+    // Here the first that has one has 1 in 2, above the draw; the next 1 in 1.
     let (outcomes, books) = fill(red(0, 2), true);
     assert_eq!(outcomes[..4], [Outcome::Accepted, Outcome::Marked, chosen, chosen]);
     assert_eq!((books.marked.packets, books.dropped_early.packets, books.held.packets), (1, 4, 2));

@@ -1,16 +1,18 @@
-//! Loss in runs: a two-state Markov chain that loses every packet in one state and none in the other, known as
-//! the simple Gilbert model after E. N. Gilbert, "Capacity of a Burst-Noise Channel", BSTJ 39 (1960).
+//! Loss in runs: a two-state Markov chain that loses every packet in one state and none in the
+//! other, known as the simple Gilbert model after E. N. Gilbert, "Capacity of a Burst-Noise
+//! Channel", BSTJ 39 (1960).
 
 use crate::error::ConfigError;
 use crate::probability::Probability;
 
-/// Bursts given by what can be measured: the mean fraction of packets lost, p, and the mean number of packets
-/// lost in a row, r.
+/// Bursts given by what can be measured: the mean fraction of packets lost, p, and the mean number
+/// of packets lost in a row, r.
 ///
-/// After a loss the next packet is lost with probability 1 − 1/r, so a run is geometric with mean r. After a
-/// packet that passed, the next is lost with probability p / (r (1 − p)), which makes the long-term fraction p.
-/// The chain advances by one step a packet, not with time. It starts in equilibrium: the first packet is lost
-/// with probability p, like any packet of which nothing is known.
+/// After a loss the next packet is lost with probability 1 − 1/r, so a run is geometric with mean
+/// r. After a packet that passed, the next is lost with probability p / (r (1 − p)), which makes
+/// the long-term fraction p. The chain advances by one step a packet, not with time. It starts in
+/// equilibrium: the first packet is lost with probability p, like any packet of which nothing is
+/// known.
 ///
 /// With r = 1/(1 − p) losses are independent; a shorter run spreads them out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +26,8 @@ impl Burst {
     /// A fraction `loss` of packets lost, in runs of `run` packets on average.
     ///
     /// # Errors
-    /// When `run` is below 1 or `loss` is 1, or when runs of that length, with one packet between any two, do not
-    /// add up to that much loss: p / (r (1 − p)) must not be above 1.
+    /// When `run` is below 1 or `loss` is 1, or when runs of that length, with one packet between
+    /// any two, do not add up to that much loss: p / (r (1 − p)) must not be above 1.
     pub fn new(loss: Probability, run: f64) -> Result<Self, ConfigError> {
         if !(run.is_finite() && run >= 1.0) {
             return Err(ConfigError::Run(run));
@@ -35,7 +37,8 @@ impl Burst {
         }
         let mean = loss.as_f64();
         let shortest = mean / (1.0 - mean);
-        // Without the allowance, rounding refuses some pairs on the limit, such as 0.9 in runs of 9.
+        // Without the allowance, rounding refuses some pairs on the limit, such as 0.9 in runs of
+        // 9.
         if shortest > run * (1.0 + 1e-12) {
             return Err(ConfigError::Burst { loss: mean, run, shortest });
         }

@@ -21,8 +21,8 @@ impl SizeLaw {
 
 const PLACES: usize = 8;
 
-/// A size law that remembers its last answers. Traffic has few sizes, and an answer costs some twenty
-/// multiplications or a division of 128 bits.
+/// A size law that remembers its last answers. Traffic has few sizes, and an answer costs some
+/// twenty multiplications or a division of 128 bits.
 #[derive(Debug)]
 pub(crate) struct BySize {
     law: SizeLaw,
@@ -45,7 +45,8 @@ impl BySize {
     }
 }
 
-/// Spreads sizes over the places: the top three bits of a product with 2³² / golden ratio (Knuth, TAOCP 3, §6.4).
+/// Spreads sizes over the places: the top three bits of a product with 2³² / golden ratio (Knuth,
+/// TAOCP 3, §6.4).
 const fn place(bytes: u32) -> usize {
     (bytes.wrapping_mul(0x9E37_79B9) >> 29) as usize
 }

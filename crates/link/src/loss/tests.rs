@@ -1,10 +1,12 @@
-//! Frequencies of the loss models over many packets, with a fixed generator, against five standard deviations.
+//! Frequencies of the loss models over many packets, with a fixed generator, against five standard
+//! deviations.
 
 use units::hash::{GOLDEN, mix};
 
 use super::*;
 
-/// `SplitMix64` (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+/// `SplitMix64` (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA
+/// 2014).
 struct SplitMix(u64);
 
 impl SplitMix {
@@ -104,7 +106,8 @@ fn bursts_have_the_mean_loss_and_the_mean_run_asked_for() {
     {
         let lost = losses(LossModel::Burst(Burst::new(p(loss), run).unwrap()), &[1500]);
         let lost: Vec<bool> = lost.into_iter().map(|(_, lost)| lost).collect();
-        // The chain's two transitions are independent trials, so each is binomial; together they fix both means.
+        // The chain's two transitions are independent trials, so each is binomial; together they
+        // fix both means.
         let after =
             |state: bool| lost.windows(2).filter(move |pair| pair[0] == state).map(|pair| pair[1]);
         assert_share(after(false), (loss / (run * (1.0 - loss))).min(1.0));
@@ -121,8 +124,8 @@ fn bursts_have_the_mean_loss_and_the_mean_run_asked_for() {
             "mean run {} not {run}",
             count / runs
         );
-        // Successive packets correlate by ρ = P(loss | loss) − P(loss | pass); that inflates the variance of the
-        // mean by (1 + ρ) / (1 − ρ).
+        // Successive packets correlate by ρ = P(loss | loss) − P(loss | pass); that inflates the
+        // variance of the mean by (1 + ρ) / (1 − ρ).
         let rho = 1.0 - 1.0 / run - loss / (run * (1.0 - loss));
         let sigma = (loss * (1.0 - loss) * (1.0 + rho) / (1.0 - rho) / f64::from(PACKETS)).sqrt();
         let share = count / f64::from(PACKETS);

@@ -76,7 +76,8 @@ fn certainties_need_no_draw() {
     assert_eq!(red.passed, 0);
 }
 
-/// §VII, method 2: with a constant average the distance between two chosen is uniform from 1 to `1/p_b`.
+/// §VII, method 2: with a constant average the distance between two chosen is uniform from 1 to
+/// `1/p_b`.
 #[test]
 fn what_is_chosen_is_spread_evenly() {
     let mut red = state(red_in_packets(5, 15, 0.1, 0.002), 10);

@@ -1,7 +1,7 @@
 //! The window of RFC 5681: additive increase, multiplicative decrease.
 //!
-//! Tahoe, Reno, NewReno and SACK keep the same window. They differ in what they do between noticing a loss
-//! and having repaired it, which is [`crate::recovery`].
+//! Tahoe, Reno, NewReno and SACK keep the same window. They differ in what they do between noticing
+//! a loss and having repaired it, which is [`crate::recovery`].
 
 use crate::congestion::{
     CongestionController, Counting, Halving, MAX_WINDOW, SlowStart, WindowRules,
@@ -40,15 +40,17 @@ impl<S: SlowStart> Reno<S> {
     /// [`CongestionController::on_ack`], by all that this controller goes by.
     #[inline]
     pub fn grow(&mut self, acked: u32, app_limited: bool, growth: Growth) {
-        // RFC 5681 §3.1 has the window grow only while it is used; who counts acknowledgments doesn't look.
+        // RFC 5681 §3.1 has the window grow only while it is used; who counts acknowledgments
+        // doesn't look.
         if app_limited && self.counting != Counting::Acks {
             return;
         }
         match growth {
             Growth::Window(bytes) => self.widen_to(bytes),
             Growth::Standard { step, per_rtt } => {
-                // RFC 5681 §3.1, eq. (2), and in congestion avoidance RFC 3465 §1: an ACK earns no more than for the bytes it
-                // covers, so that a peer gains nothing by splitting its ACKs.
+                // RFC 5681 §3.1, eq. (2), and in congestion avoidance RFC 3465 §1: an ACK earns no
+                // more than for the bytes it covers, so that a peer gains nothing
+                // by splitting its ACKs.
                 let in_slow_start = self.slow_start.is_on(self.cwnd, self.ssthresh);
                 let covered = match self.counting {
                     Counting::Acks => step,
@@ -75,8 +77,8 @@ impl<S: SlowStart> Reno<S> {
             self.after_timeout = false;
             return acked;
         }
-        // §2.2: L is 2·SMSS, here two of the segmenter's steps. §2.3: in the slow start after a timeout an
-        // acknowledgment may cover much that left long ago, and L is 1·SMSS.
+        // §2.2: L is 2·SMSS, here two of the segmenter's steps. §2.3: in the slow start after a
+        // timeout an acknowledgment may cover much that left long ago, and L is 1·SMSS.
         let limit = if self.after_timeout { step } else { 2 * step };
         limit.min(acked)
     }
@@ -94,8 +96,8 @@ impl<S: SlowStart> Reno<S> {
         self.ssthresh = self.ssthresh.min(self.cwnd);
     }
 
-    /// RFC 5681 §3.1, eq. (4): half of what is in flight, not below two segments. Returns the window that goes
-    /// with it.
+    /// RFC 5681 §3.1, eq. (4): half of what is in flight, not below two segments. Returns the
+    /// window that goes with it.
     fn halve(&mut self, loss: &LossSample) -> u32 {
         let least = 2 * loss.smss;
         self.earned = 0;
@@ -133,8 +135,8 @@ impl<S: SlowStart> CongestionController for Reno<S> {
 
     fn on_mark(&mut self, loss: &LossSample) -> bool {
         let before = self.cwnd;
-        // RFC 3168 §6.1.2: halved as for a loss. But a loss leaves two segments (RFC 5681 §3.1, eq. (4)), a mark one;
-        // and a window of one must not come out of it wider.
+        // RFC 3168 §6.1.2: halved as for a loss. But a loss leaves two segments (RFC 5681 §3.1, eq.
+        // (4)), a mark one; and a window of one must not come out of it wider.
         self.halve(loss);
         let half = match self.halving {
             Halving::Flight => loss.flight / 2,
@@ -201,7 +203,8 @@ mod tests {
         }
     }
 
-    /// RFC 3168 §6.1.2: a mark halves as a loss does, down to one segment, where only waiting is left. It widens nothing.
+    /// RFC 3168 §6.1.2: a mark halves as a loss does, down to one segment, where only waiting is
+    /// left. It widens nothing.
     #[test]
     fn a_mark_halves_down_to_one_segment() {
         // Window and flight before; window, threshold and whether to wait after.
@@ -224,8 +227,8 @@ mod tests {
         assert_eq!((reno.cwnd(), reno.ssthresh()), (2500, 2000));
     }
 
-    /// RFC 5681 §3.1, eq. (3); RFC 3465 §1: in bytes a round trip earns a segment, however many ACKs it comes in; who counts
-    /// ACKs is taken in.
+    /// RFC 5681 §3.1, eq. (3); RFC 3465 §1: in bytes a round trip earns a segment, however many
+    /// ACKs it comes in; who counts ACKs is taken in.
     #[test]
     fn splitting_acks_earns_nothing() {
         let after_a_round_trip = |counting, piece| {
@@ -245,7 +248,8 @@ mod tests {
         assert!(after_a_round_trip(Counting::Acks, 1) > 100 * SMSS);
     }
 
-    /// RFC 3465 §2.1 to §2.3, with L = 2: what an acknowledgment of so many bytes adds to the window.
+    /// RFC 3465 §2.1 to §2.3, with L = 2: what an acknowledgment of so many bytes adds to the
+    /// window.
     #[test]
     fn appropriate_byte_counting() {
         let rules = WindowRules { counting: Counting::Appropriate, ..WindowRules::RFC };

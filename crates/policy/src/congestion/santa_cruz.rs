@@ -1,20 +1,28 @@
-//! The window of TCP Santa Cruz: so many packets at the bottleneck, found from delays on the way there.
+//! The window of TCP Santa Cruz: so many packets at the bottleneck, found from delays on the way
+//! there.
 //!
-//! C. Parsa, J. J. Garcia-Luna-Aceves, *Improving TCP Congestion Control over Internets with Heterogeneous Transmission
-//! Media*, ICNP 1999, section 3.1. Numbers in brackets are its equations. What it leaves open:
+//! C. Parsa, J. J. Garcia-Luna-Aceves, *Improving TCP Congestion Control over Internets with
+//! Heterogeneous Transmission Media*, ICNP 1999, section 3.1. Numbers in brackets are its
+//! equations. What it leaves open:
 //!
-//! - *A window* ends with the first report of a transmission that left after the window began, so that a round trip is
-//!   one, however many acknowledgments are lost; the pair that joins two windows belongs to the later one.
-//! - *The service time* of (3) is the time from the last arrival of the window before to the last of this one, over what
-//!   arrived in between. That is exact on a link that never idles. What arrived is counted in bytes, so that segments of
-//!   any length and acknowledgments that got lost count as they should; a packet is one of SMSS bytes.
-//! - *The sum of relative delays* is taken "from the beginning of a session" in the text, and window by window in (2) and
-//!   (4). Both are here ([`Translation`]). They differ once the link has idled, as it does in every slow start: the service
-//!   time is then long, and an error that (2) makes stays. The first comes close to the paper's Table 2.
-//! - *Adjustments "only at discrete intervals"* ([`Hold`]): every window is judged, as the text has it. What a change does to
-//!   the queue is known only once a window that left after it has been reported; with [`Hold::Window`] none is judged sooner.
-//! - *n in slow start* ([`Startup`]) is compared with `N_op`/2 at every report, or at the end of each window.
-//! - *Linearly* ([`Change`]) is one segment a window: a fraction of it with every report, or all at once.
+//! - *A window* ends with the first report of a transmission that left after the window began, so
+//!   that a round trip is one, however many acknowledgments are lost; the pair that joins two
+//!   windows belongs to the later one.
+//! - *The service time* of (3) is the time from the last arrival of the window before to the last
+//!   of this one, over what arrived in between. That is exact on a link that never idles. What
+//!   arrived is counted in bytes, so that segments of any length and acknowledgments that got lost
+//!   count as they should; a packet is one of SMSS bytes.
+//! - *The sum of relative delays* is taken "from the beginning of a session" in the text, and
+//!   window by window in (2) and (4). Both are here ([`Translation`]). They differ once the link
+//!   has idled, as it does in every slow start: the service time is then long, and an error that
+//!   (2) makes stays. The first comes close to the paper's Table 2.
+//! - *Adjustments "only at discrete intervals"* ([`Hold`]): every window is judged, as the text has
+//!   it. What a change does to the queue is known only once a window that left after it has been
+//!   reported; with [`Hold::Window`] none is judged sooner.
+//! - *n in slow start* ([`Startup`]) is compared with `N_op`/2 at every report, or at the end of
+//!   each window.
+//! - *Linearly* ([`Change`]) is one segment a window: a fraction of it with every report, or all at
+//!   once.
 //! - *A loss* halves the window as Reno does, once a window; the estimate goes on.
 
 use units::Instant;
@@ -42,7 +50,8 @@ impl Packets {
     }
 }
 
-/// By which service time relative delays become packets. On a link that never idles it makes no difference.
+/// By which service time relative delays become packets. On a link that never idles it makes no
+/// difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Translation {
     /// All relative delays since the beginning of the session by the last window's.
@@ -51,8 +60,8 @@ pub enum Translation {
     Window,
 }
 
-/// Whether a window is judged although the congestion window has been adjusted since before it left. What slow start adds is
-/// no adjustment.
+/// Whether a window is judged although the congestion window has been adjusted since before it
+/// left. What slow start adds is no adjustment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
     /// A window is judged if the last adjustment was before it left.
@@ -127,8 +136,8 @@ impl Target {
     pub const PAPER: Self =
         Self { n_op: Packets(150), delta: Packets(25), reading: Reading::DEFAULT };
 
-    /// `n_op` packets are to wait at the bottleneck, `delta` more or fewer. `None` unless `n_op` is above zero and
-    /// at most 100, and `delta` at most as much.
+    /// `n_op` packets are to wait at the bottleneck, `delta` more or fewer. `None` unless `n_op` is
+    /// above zero and at most 100, and `delta` at most as much.
     pub const fn new(n_op: Packets, delta: Packets, reading: Reading) -> Option<Self> {
         let valid = n_op.0 > 0 && n_op.0 <= 10_000 && delta.0 <= n_op.0;
         if valid { Some(Self { n_op, delta, reading }) } else { None }
@@ -160,7 +169,8 @@ struct Point {
 }
 
 impl Point {
-    /// How much longer than `earlier` it was under way, and how much later it arrived, in nanoseconds: (1).
+    /// How much longer than `earlier` it was under way, and how much later it arrived, in
+    /// nanoseconds: (1).
     fn since(&self, earlier: &Self) -> (i128, i128) {
         // Less than 2³¹ µs apart, in either order.
         let gap = i128::from(self.arrived_us.wrapping_sub(earlier.arrived_us).cast_signed()) * 1000;
@@ -168,14 +178,15 @@ impl Point {
         (gap - spacing, gap)
     }
 
-    /// How much longer than `earlier`'s its acknowledgment was under way, in nanoseconds: (1) for the way back.
+    /// How much longer than `earlier`'s its acknowledgment was under way, in nanoseconds: (1) for
+    /// the way back.
     fn back_since(&self, earlier: &Self) -> i128 {
         let (_, gap) = self.since(earlier);
         i128::from(self.now.as_nanos()) - i128::from(earlier.now.as_nanos()) - gap
     }
 
-    /// A delay in millionths of a packet, by the mean service time since `base`: (3), (4). `None` if nothing has arrived
-    /// since then.
+    /// A delay in millionths of a packet, by the mean service time since `base`: (3), (4). `None`
+    /// if nothing has arrived since then.
     fn packets(&self, base: &Self, delay: i128, smss: u32) -> Option<i128> {
         let (_, span) = self.since(base);
         let bytes = i128::from(self.delivered.wrapping_sub(base.delivered));
@@ -200,7 +211,8 @@ struct Ramp {
     /// By how many bytes in all, and by how many so far.
     by: u32,
     done: u32,
-    /// The bytes that had arrived when it began, and those that were in flight: the interval is over when they have arrived.
+    /// The bytes that had arrived when it began, and those that were in flight: the interval is
+    /// over when they have arrived.
     from: u64,
     over: u32,
 }
@@ -232,8 +244,8 @@ pub struct SantaCruz {
     points: Option<(Point, Point)>,
     /// What the reports say of the ways there and back, as of the end of the last window.
     path: PathDelays,
-    /// The relative delays there and back of the last packet reported against the first, in nanoseconds; and of the window
-    /// under way their sums, and over how many reports.
+    /// The relative delays there and back of the last packet reported against the first, in
+    /// nanoseconds; and of the window under way their sums, and over how many reports.
     ways: (i128, i128),
     sums: (i128, i128, i128),
     began: Instant,
@@ -241,7 +253,8 @@ pub struct SantaCruz {
     /// The window under way has not yet been adjusted.
     due: bool,
     ramp: Option<Ramp>,
-    /// When the congestion window last changed otherwise than by slow start, and when the last acknowledgment came.
+    /// When the congestion window last changed otherwise than by slow start, and when the last
+    /// acknowledgment came.
     adjusted: Instant,
     now: Instant,
     /// What had been delivered when slow start last widened the window.
@@ -286,7 +299,8 @@ impl SantaCruz {
         };
         let (delay, gap) = point.since(&last);
         self.path.forward_reordered += u64::from(gap != 0 && (gap < 0) != (sent_at < last.sent_at));
-        // An acknowledgment that has been overtaken adds nothing to the sums, which are between the first report and the last.
+        // An acknowledgment that has been overtaken adds nothing to the sums, which are between the
+        // first report and the last.
         if gap < 0 {
             self.path.return_reordered += 1;
             return;
@@ -309,7 +323,8 @@ impl SantaCruz {
         }
     }
 
-    /// n at `point` of the window that counts from `base`: (2). `None` if nothing has arrived since then.
+    /// n at `point` of the window that counts from `base`: (2). `None` if nothing has arrived since
+    /// then.
     fn queue_at(&self, base: &Point, point: &Point, smss: u32) -> Option<i128> {
         let (sum, _) = point.since(base);
         match self.target.reading.translation {
@@ -334,8 +349,8 @@ impl SantaCruz {
         if self.queue > n_op.millionths() / 2 {
             self.end_slow_start();
         }
-        // The last that is known of the window that is over left before `now`, so its delay shows what was changed before
-        // `began`, and nothing of what was changed then or later.
+        // The last that is known of the window that is over left before `now`, so its delay shows
+        // what was changed before `began`, and nothing of what was changed then or later.
         let stood_still = self.adjusted < began;
         self.verdict = if reading.hold == Hold::Window && !stood_still {
             Verdict::Keep
@@ -357,7 +372,8 @@ impl SantaCruz {
         }
     }
 
-    /// Section 3.1.2: the window grows or shrinks linearly, or is maintained, by what the last window came to.
+    /// Section 3.1.2: the window grows or shrinks linearly, or is maintained, by what the last
+    /// window came to.
     fn adjust(&mut self, ack: &AckSample, growth: Growth) {
         let due = std::mem::take(&mut self.due);
         let by = match (self.verdict, growth) {
@@ -387,7 +403,8 @@ impl SantaCruz {
         }
     }
 
-    /// Changes the window by so many bytes; it doesn't grow while something else holds the sender back.
+    /// Changes the window by so many bytes; it doesn't grow while something else holds the sender
+    /// back.
     fn change(&mut self, widens: bool, bytes: u32, ack: &AckSample) {
         if !widens {
             let least = (2 * ack.smss).min(self.window.cwnd());
@@ -433,15 +450,16 @@ impl CongestionController for SantaCruz {
         if self.due
             && let Some(Ramp { widens, by, done, .. }) = self.ramp.take()
         {
-            // The acknowledgments that it was to go by were lost. It is no change of the window that begins.
+            // The acknowledgments that it was to go by were lost. It is no change of the window
+            // that begins.
             self.change(widens, by - done, ack);
         }
         let before = self.window.cwnd();
         self.slow_start &= before < self.window.ssthresh();
         let news = self.news(ack);
         if self.slow_start {
-            // Unlike RFC 5681 §3.1, by all that has arrived, whatever acknowledgments were lost: section 3.1.2, the window
-            // doubles every round trip.
+            // Unlike RFC 5681 §3.1, by all that has arrived, whatever acknowledgments were lost:
+            // section 3.1.2, the window doubles every round trip.
             match growth {
                 _ if ack.app_limited => {}
                 Growth::Standard { .. } => self.window.widen(news),

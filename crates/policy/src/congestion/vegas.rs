@@ -1,11 +1,13 @@
 //! TCP Vegas: the window follows what the delay says of the queue.
 //!
-//! Source: Brakmo and Peterson, *TCP Vegas: End-to-End Congestion Avoidance on a Global Internet*, IEEE JSAC 13(8), 1995,
-//! §III. What the paper leaves open is done as ns-2's `TCP/Vegas` does it: that the difference is rounded to whole segments,
-//! the base round trip of a lone segment, the rounding of the cut.
+//! Source: Brakmo and Peterson, *TCP Vegas: End-to-End Congestion Avoidance on a Global Internet*,
+//! IEEE JSAC 13(8), 1995, §III. What the paper leaves open is done as ns-2's `TCP/Vegas` does it:
+//! that the difference is rounded to whole segments, the base round trip of a lone segment, the
+//! rounding of the cut.
 //!
-//! α, β and γ are buffers in the network, and so full-sized segments whatever the segmenter cuts: framing keeps the bytes
-//! in flight, and with them the queue, as they would be without it. How far the window moves is the segmenter's to say.
+//! α, β and γ are buffers in the network, and so full-sized segments whatever the segmenter cuts:
+//! framing keeps the bytes in flight, and with them the queue, as they would be without it. How far
+//! the window moves is the segmenter's to say.
 
 use units::{Duration, Instant};
 use wire::SeqNum;
@@ -122,7 +124,8 @@ impl Vegas {
         if rtt.is_zero() {
             return;
         }
-        // A segment alone in the network finds no queue of its own making, be it on another path than before.
+        // A segment alone in the network finds no queue of its own making, be it on another path
+        // than before.
         let base = match self.base {
             Some(base) if base <= rtt && sent > ack.smss => base,
             _ => rtt,
@@ -147,9 +150,10 @@ impl Vegas {
         }
     }
 
-    /// The paper's `Diff` times the base round trip: what was sent in the round, less what would have been in transit at that
-    /// rate without a queue; in whole segments. The paper has the window in place of the first. ns-2 has what is in flight and a
-    /// segment, which is what was sent as long as every segment is acknowledged by itself.
+    /// The paper's `Diff` times the base round trip: what was sent in the round, less what would
+    /// have been in transit at that rate without a queue; in whole segments. The paper has the
+    /// window in place of the first. ns-2 has what is in flight and a segment, which is what
+    /// was sent as long as every segment is acknowledged by itself.
     fn queued(sent: u32, smss: u32, base: Duration, rtt: Duration) -> u64 {
         let unqueued = u128::from(sent) * u128::from(base.as_nanos()) / u128::from(rtt.as_nanos());
         // The base is no more than the mean, so nothing is below zero.
@@ -157,8 +161,8 @@ impl Vegas {
         u64::try_from(waits / u128::from(smss)).unwrap_or(u64::MAX)
     }
 
-    /// A byte more than the window, so that the step is whole only with the next round: ns-2's windows, sums of fractions of a
-    /// segment, fall short of a whole one in the same way.
+    /// A byte more than the window, so that the step is whole only with the next round: ns-2's
+    /// windows, sums of fractions of a segment, fall short of a whole one in the same way.
     fn add(&self) -> Pace {
         Pace::Add { over: self.cwnd + 1 }
     }
@@ -229,7 +233,8 @@ impl CongestionController for Vegas {
             if let Some(round) = self.round {
                 self.compare(ack, round, per_rtt);
             } else {
-                // Nothing is known of a queue: slow start only measures, congestion avoidance goes on.
+                // Nothing is known of a queue: slow start only measures, congestion avoidance goes
+                // on.
                 self.doubles = false;
                 self.pace = if self.slow_start { Pace::Hold } else { self.add() };
             }
@@ -240,7 +245,8 @@ impl CongestionController for Vegas {
         }
         match growth {
             Growth::Window(bytes) => {
-                // The small window is the framing's: its segments are cut to fill it, a round trip at a time.
+                // The small window is the framing's: its segments are cut to fill it, a round trip
+                // at a time.
                 if !ack.app_limited {
                     self.cwnd = self.cwnd.max(bytes.min(MAX_WINDOW));
                 }
@@ -255,7 +261,8 @@ impl CongestionController for Vegas {
     }
 
     fn on_loss(&mut self, loss: &LossSample) {
-        // §III-A: only for a loss that happened after the last decrease; one before it was of the window as it had been.
+        // §III-A: only for a loss that happened after the last decrease; one before it was of the
+        // window as it had been.
         let known = self.reduced_at.is_some_and(|at| loss.sent_at.is_none_or(|sent| sent <= at));
         if !known {
             // ns-2: a quarter; a half when it is a copy that was lost.

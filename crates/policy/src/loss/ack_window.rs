@@ -3,8 +3,9 @@
 use crate::facts::ForwardSample;
 use crate::loss::{Duplicate, Judged, LossDetector, Scoreboard};
 
-/// Parsa and Garcia-Luna-Aceves 1999, sections 3.2.2 and 3.2.3: a transmission that has not been reported is lost as soon as
-/// a later one has arrived and a round-trip time has passed since it left. That holds for copies too.
+/// Parsa and Garcia-Luna-Aceves 1999, sections 3.2.2 and 3.2.3: a transmission that has not been
+/// reported is lost as soon as a later one has arrived and a round-trip time has passed since it
+/// left. That holds for copies too.
 ///
 /// Every acknowledgment is looked at; none is counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,8 +17,8 @@ impl LossDetector for AckWindow {
     }
 
     fn on_report(&mut self, report: &ForwardSample, board: &mut Scoreboard) -> Judged {
-        // Section 3.2.3. Unlike there, what has waited for exactly the estimated time has waited long enough: on a path
-        // that never changes nothing waits for longer.
+        // Section 3.2.3. Unlike there, what has waited for exactly the estimated time has waited
+        // long enough: on a path that never changes nothing waits for longer.
         board.mark_lost_before((report.sent_at, report.seq), report.now, report.srtt)
     }
 

@@ -16,9 +16,9 @@ pub enum EarlyRetransmit {
 
 impl EarlyRetransmit {
     /// RFC 5827 §3.1 and §3.2, conditions (2.a) and (3.a), and the lowered thresholds: whether the
-    /// first outstanding segment is to be sent again. The caller has checked (2.b) and (3.b): nothing
-    /// new can be sent. `duplicates` have come since `snd.una` last advanced; `None` where SACK blocks
-    /// say what has arrived.
+    /// first outstanding segment is to be sent again. The caller has checked (2.b) and (3.b):
+    /// nothing new can be sent. `duplicates` have come since `snd.una` last advanced; `None`
+    /// where SACK blocks say what has arrived.
     pub fn is_due(self, view: &SendView, duplicates: Option<u32>, board: &Scoreboard) -> bool {
         let most = DUP_THRESH + 1;
         match self {
@@ -36,8 +36,8 @@ impl EarlyRetransmit {
     }
 }
 
-/// All outstanding segments but one. Unlike the RFC's formulas, at least one: a threshold of zero would
-/// take no evidence at all.
+/// All outstanding segments but one. Unlike the RFC's formulas, at least one: a threshold of zero
+/// would take no evidence at all.
 fn least_one(outstanding: u32) -> u32 {
     outstanding.saturating_sub(1).max(1)
 }
@@ -109,7 +109,8 @@ mod tests {
         }
     }
 
-    /// RFC 5827 §3.1, with SACK: ownd − SMSS bytes must have been reported; §3.2: oseg − 1 segments.
+    /// RFC 5827 §3.1, with SACK: ownd − SMSS bytes must have been reported; §3.2: oseg − 1
+    /// segments.
     #[test]
     fn with_sack_all_but_one_are_reported() {
         let due = |cuts: &[(u32, bool)]| {

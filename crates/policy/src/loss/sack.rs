@@ -2,8 +2,8 @@
 
 use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Scoreboard};
 
-/// RFC 6675 §5: three acknowledgments that each brought new SACK information, or enough segments reported
-/// above the hole.
+/// RFC 6675 §5: three acknowledgments that each brought new SACK information, or enough segments
+/// reported above the hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sack {
     count: u32,
@@ -19,8 +19,9 @@ impl Sack {
 
 impl LossDetector for Sack {
     fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
-        // RFC 6675 §2: a duplicate is an ACK that SACKs something new, whatever its window says. An ACK
-        // that only reports a duplicate arrival (DSACK, RFC 2883) brings nothing new and isn't counted.
+        // RFC 6675 §2: a duplicate is an ACK that SACKs something new, whatever its window says. An
+        // ACK that only reports a duplicate arrival (DSACK, RFC 2883) brings nothing new
+        // and isn't counted.
         if duplicate.newly_sacked == 0 {
             return false;
         }

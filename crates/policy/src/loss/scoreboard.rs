@@ -1,14 +1,16 @@
-//! The retransmission queue and RFC 6675's scoreboard in one: every cut that is in flight, with what is
-//! known of it.
+//! The retransmission queue and RFC 6675's scoreboard in one: every cut that is in flight, with
+//! what is known of it.
 //!
-//! Cuts are kept because framing makes their sizes a decision of the sender's: what is retransmitted is what
-//! was cut, unless the segmenter now cuts smaller.
+//! Cuts are kept because framing makes their sizes a decision of the sender's: what is
+//! retransmitted is what was cut, unless the segmenter now cuts smaller.
 //!
-//! Unlike RFC 6675 §4, `IsLost` counts *segments* reported above a hole and not `(DupThresh − 1) · SMSS`
-//! bytes: three reduced segments of Smart Framing are fewer bytes than that, and the sender knows its cuts.
+//! Unlike RFC 6675 §4, `IsLost` counts *segments* reported above a hole and not `(DupThresh − 1) ·
+//! SMSS` bytes: three reduced segments of Smart Framing are fewer bytes than that, and the sender
+//! knows its cuts.
 //!
-//! Sums and the places where to look next are kept as marks change, so that an acknowledgment costs what it changes,
-//! however long the queue is. Most of the time there are no marks, and then nothing of that is looked at.
+//! Sums and the places where to look next are kept as marks change, so that an acknowledgment costs
+//! what it changes, however long the queue is. Most of the time there are no marks, and then
+//! nothing of that is looked at.
 
 use std::collections::VecDeque;
 
@@ -28,8 +30,9 @@ use marks::Marks;
 pub struct Acked {
     /// Sequence numbers newly acknowledged.
     pub bytes: u32,
-    /// When the newest segment wholly acknowledged was sent, unless Karn's rule forbids to time it: that one
-    /// was sent twice, or one before it, for whose copy the acknowledgment will have waited.
+    /// When the newest segment wholly acknowledged was sent, unless Karn's rule forbids to time
+    /// it: that one was sent twice, or one before it, for whose copy the acknowledgment will
+    /// have waited.
     pub timed: Option<Instant>,
 }
 
@@ -61,8 +64,8 @@ impl Scoreboard {
         }
     }
 
-    /// Where the first segment lies, and most likely the next one will: for those who have that fetched ahead. Null is
-    /// nowhere.
+    /// Where the first segment lies, and most likely the next one will: for those who have that
+    /// fetched ahead. Null is nowhere.
     #[inline]
     pub fn addresses(&self) -> [*const u8; 2] {
         let Some((first, last)) = self.cuts.front().zip(self.cuts.back()) else {
@@ -76,8 +79,8 @@ impl Scoreboard {
         self.cuts.capacity() * size_of::<Cut>()
     }
 
-    /// Appends a segment that has just been sent. `again` when any of it had been sent before (Karn's rule:
-    /// it can't be timed).
+    /// Appends a segment that has just been sent. `again` when any of it had been sent before
+    /// (Karn's rule: it can't be timed).
     pub fn push(&mut self, seq: SeqNum, len: u32, now: Instant, again: bool) {
         debug_assert!(self.cuts.back().is_none_or(|last| last.end() == seq), "a gap in the queue");
         if self.cuts.len() == self.cuts.capacity() {
@@ -88,7 +91,8 @@ impl Scoreboard {
         self.pipe_segments += 1;
     }
 
-    /// Makes room for half as many cuts more. A queue doubles by itself; of a great many, much of that is never used.
+    /// Makes room for half as many cuts more. A queue doubles by itself; of a great many, much of
+    /// that is never used.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
@@ -145,8 +149,8 @@ impl Scoreboard {
             .sum()
     }
 
-    /// Marks what a SACK block reports and returns the bytes it reports for the first time. Numbers outside
-    /// the queue, and cuts covered in part only, change nothing.
+    /// Marks what a SACK block reports and returns the bytes it reports for the first time. Numbers
+    /// outside the queue, and cuts covered in part only, change nothing.
     #[inline]
     pub fn sack(&mut self, block: SeqRange) -> u32 {
         let first = self.place_of(block.start());
@@ -181,10 +185,11 @@ impl Scoreboard {
         self.cuts.get(self.place_of(seq)).filter(|cut| cut.seq() == seq).copied()
     }
 
-    /// Marks what a range of an ACK window reports and returns the bytes it reports for the first time. Up to `blind`
-    /// numbers before and after it may have arrived without being reported; a cut that reaches no further than that
-    /// beyond the range, and into it, has arrived as a whole (TCP Santa Cruz, Figure 6). Of the first cut something is missing,
-    /// whatever is said.
+    /// Marks what a range of an ACK window reports and returns the bytes it reports for the first
+    /// time. Up to `blind` numbers before and after it may have arrived without being reported;
+    /// a cut that reaches no further than that beyond the range, and into it, has arrived as a
+    /// whole (TCP Santa Cruz, Figure 6). Of the first cut something is missing, whatever is
+    /// said.
     #[cold]
     pub fn report(&mut self, range: SeqRange, blind: u32) -> u32 {
         let at = self.place_of(range.start());
@@ -203,8 +208,9 @@ impl Scoreboard {
         SeqRange::new(start, end).map_or(0, |range| self.sack(range))
     }
 
-    /// From every cut between the two that a walk steps on, the next walk goes to the end in one step: a peer that reports
-    /// again what it has reported, each time from another place, must not make it long twice.
+    /// From every cut between the two that a walk steps on, the next walk goes to the end in one
+    /// step: a peer that reports again what it has reported, each time from another place, must
+    /// not make it long twice.
     #[cold]
     fn shorten(&mut self, first: usize, end: usize) {
         let mut at = first;
@@ -215,7 +221,8 @@ impl Scoreboard {
         }
     }
 
-    /// RFC 6675 §4, `IsLost(HighACK + 1)`: whether `threshold` segments arrived above the first one.
+    /// RFC 6675 §4, `IsLost(HighACK + 1)`: whether `threshold` segments arrived above the first
+    /// one.
     pub fn first_is_lost(&self, threshold: u32) -> bool {
         self.marks.sacked >= threshold
     }
@@ -230,8 +237,8 @@ impl Scoreboard {
         self.cuts.iter().filter(|cut| cut.is(Mark::Sacked)).map(Cut::len).sum()
     }
 
-    /// Marks every hole with at least `threshold` (one or more) reported segments above it as lost, and the first
-    /// segment in any case when `first` is set (recovery begins with it).
+    /// Marks every hole with at least `threshold` (one or more) reported segments above it as lost,
+    /// and the first segment in any case when `first` is set (recovery begins with it).
     pub fn mark_lost(&mut self, threshold: u32, first: bool) {
         if first
             && self.cuts.front().is_some_and(|cut| !cut.is(Mark::Lost) && !cut.is(Mark::Sacked))
@@ -261,9 +268,10 @@ impl Scoreboard {
         }
     }
 
-    /// Marks as lost what was last sent before the transmission of `seq` at `sent_at`, has waited for so long, and is
-    /// neither reported nor waiting to be sent again; a copy, too. Says whether there is any, and when the next of those
-    /// sent before will have waited. Of what left at one instant, what comes first in the stream was first.
+    /// Marks as lost what was last sent before the transmission of `seq` at `sent_at`, has waited
+    /// for so long, and is neither reported nor waiting to be sent again; a copy, too. Says
+    /// whether there is any, and when the next of those sent before will have waited. Of what
+    /// left at one instant, what comes first in the stream was first.
     pub fn mark_lost_before(
         &mut self,
         (sent_at, seq): (Instant, SeqNum),
@@ -316,8 +324,9 @@ impl Scoreboard {
         self.settle();
     }
 
-    /// Whether the first cut has been reported. The cumulative acknowledgment, which stops before it,
-    /// contradicts that report: the receiver has discarded data that it had reported (RFC 2018 §8).
+    /// Whether the first cut has been reported. The cumulative acknowledgment, which stops before
+    /// it, contradicts that report: the receiver has discarded data that it had reported (RFC
+    /// 2018 §8).
     pub fn has_reneged(&self) -> bool {
         self.marks.any() && self.cuts.front().is_some_and(|cut| cut.is(Mark::Sacked))
     }
@@ -337,8 +346,8 @@ impl Scoreboard {
         self.marks.any() && self.cuts.front().is_some_and(|cut| cut.is(Mark::Resent))
     }
 
-    /// The bytes from the next lost cut on that are lost, not resent and contiguous, but no more than
-    /// `limit`, in sequence numbers.
+    /// The bytes from the next lost cut on that are lost, not resent and contiguous, but no more
+    /// than `limit`, in sequence numbers.
     pub fn lost_run(&self, limit: u32) -> u32 {
         let Some(first) = self.next_lost() else { return 0 };
         let mut bytes = first.len();
@@ -358,16 +367,17 @@ impl Scoreboard {
             .then(|| self.cuts.get(self.marks.next_lost as usize).copied())?
     }
 
-    /// RFC 6675 §4, `NextSeg` rule (3): the first hole below the highest reported segment that hasn't been
-    /// resent, lost or not.
+    /// RFC 6675 §4, `NextSeg` rule (3): the first hole below the highest reported segment that
+    /// hasn't been resent, lost or not.
     pub fn next_hole(&self) -> Option<Cut> {
         let marks = &self.marks;
         let is_below = marks.sacked > 0 && marks.next_hole < marks.highest;
         is_below.then(|| self.cuts.get(marks.next_hole as usize).copied())?
     }
 
-    /// RFC 6675 §4, `NextSeg` rule (4): the last segment that hasn't been reported. Unlike there, not if it has
-    /// just been resent: a flow that has nothing more to send would resend each of its losses twice at once.
+    /// RFC 6675 §4, `NextSeg` rule (4): the last segment that hasn't been reported. Unlike there,
+    /// not if it has just been resent: a flow that has nothing more to send would resend each
+    /// of its losses twice at once.
     pub fn last_hole(&self) -> Option<Cut> {
         if self.cuts.back()?.is(Mark::Sacked) {
             // All holes are below a report; if each has been resent, so has the last.
@@ -386,8 +396,8 @@ impl Scoreboard {
         self.cuts.front().copied()
     }
 
-    /// Notes that `len` numbers from `seq` on, where a cut begins, were sent again as one segment. A longer
-    /// cut is split there. A shorter one takes numbers from the lost cuts behind it.
+    /// Notes that `len` numbers from `seq` on, where a cut begins, were sent again as one segment.
+    /// A longer cut is split there. A shorter one takes numbers from the lost cuts behind it.
     pub fn resend(&mut self, seq: SeqNum, len: u32, now: Instant) {
         let index = self.place_of(seq);
         let Some(&cut) = self.cuts.get(index).filter(|cut| cut.seq() == seq) else { return };
@@ -405,8 +415,8 @@ impl Scoreboard {
         self.settle();
     }
 
-    /// Makes the cut at `index` `len` numbers long with those of the cuts behind it, as far as these are lost
-    /// and not resent, as it is itself. None of them is in the pipe.
+    /// Makes the cut at `index` `len` numbers long with those of the cuts behind it, as far as
+    /// these are lost and not resent, as it is itself. None of them is in the pipe.
     #[cold]
     fn lengthen(&mut self, index: usize, len: u32) {
         if !self.cuts[index].awaits_repair() {
@@ -427,8 +437,9 @@ impl Scoreboard {
         }
     }
 
-    /// Takes the first segment longer than `longest`, and everything behind it, out of the queue: it counts as not sent.
-    /// Returns where that begins. What is left is neither lost nor resent nor reported.
+    /// Takes the first segment longer than `longest`, and everything behind it, out of the queue:
+    /// it counts as not sent. Returns where that begins. What is left is neither lost nor
+    /// resent nor reported.
     pub fn cut_off(&mut self, longest: u32) -> Option<SeqNum> {
         let at = self.cuts.iter().position(|cut| cut.len() > longest)?;
         let from = self.cuts[at].seq();
@@ -441,8 +452,8 @@ impl Scoreboard {
         Some(from)
     }
 
-    /// Recovery is over: what is still in flight is neither lost nor resent, and still reported only if
-    /// `keep_reports`.
+    /// Recovery is over: what is still in flight is neither lost nor resent, and still reported
+    /// only if `keep_reports`.
     pub fn end_recovery(&mut self, keep_reports: bool) {
         let mut marked = self.marks.cuts;
         for index in 0..self.cuts.len() {
@@ -494,7 +505,8 @@ impl Scoreboard {
     /// The place of the first cut at `seq` or behind it.
     fn place_of(&self, seq: SeqNum) -> usize {
         let Some(first) = self.cuts.front() else { return 0 };
-        // Cuts are mostly as long as the first of them; and a search through a long queue is a cache miss at every step.
+        // Cuts are mostly as long as the first of them; and a search through a long queue is a
+        // cache miss at every step.
         let guess = (seq.distance_from(first.seq()) / first.len().max(1)) as usize;
         if self.cuts.get(guess).is_some_and(|cut| cut.seq() == seq) {
             return guess;

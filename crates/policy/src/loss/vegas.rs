@@ -5,12 +5,14 @@ use units::{Duration, Instant};
 use crate::facts::AckSample;
 use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Scoreboard};
 
-/// Brakmo and Peterson, IEEE JSAC 13(8), 1995, §III-A: a duplicate acknowledgment is a reason to look at the clock. If the
-/// first segment left longer ago than a fine-grained timeout, it is lost at the first duplicate; and each of the first two
-/// acknowledgments of new data after a retransmission is such a reason too. Three duplicates are enough in any case.
+/// Brakmo and Peterson, IEEE JSAC 13(8), 1995, §III-A: a duplicate acknowledgment is a reason to
+/// look at the clock. If the first segment left longer ago than a fine-grained timeout, it is lost
+/// at the first duplicate; and each of the first two acknowledgments of new data after a
+/// retransmission is such a reason too. Three duplicates are enough in any case.
 ///
-/// The paper doesn't say how the timeout follows from the round trips. As in ns-2 it is `srtt + 2 · rttvar` and a sixteenth,
-/// longer by an eighth after a retransmission, and twice as long if a copy was lost, until the next measurement.
+/// The paper doesn't say how the timeout follows from the round trips. As in ns-2 it is `srtt + 2 ·
+/// rttvar` and a sixteenth, longer by an eighth after a retransmission, and twice as long if a copy
+/// was lost, until the next measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vegas {
     count: u32,

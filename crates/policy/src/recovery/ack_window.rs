@@ -4,8 +4,9 @@ use crate::facts::LossSample;
 use crate::loss::{Cut, Scoreboard};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
-/// Parsa and Garcia-Luna-Aceves 1999, section 3.2.3: what the detector takes for lost is sent again, copies too, and nothing
-/// on suspicion. What is in the network is known from the scoreboard and held against the window.
+/// Parsa and Garcia-Luna-Aceves 1999, section 3.2.3: what the detector takes for lost is sent
+/// again, copies too, and nothing on suspicion. What is in the network is known from the scoreboard
+/// and held against the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AckWindow;
 

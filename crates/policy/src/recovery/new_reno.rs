@@ -29,14 +29,15 @@ impl Recovery for NewReno {
             self.inflation = 0;
             return Progress::Done { cwnd: ack.ssthresh.min(ack.flight.max(ack.smss) + ack.smss) };
         }
-        // RFC 6582 §3.2, step 3, partial: deflate by what was acknowledged, and let one segment out for the
-        // one that has left.
+        // RFC 6582 §3.2, step 3, partial: deflate by what was acknowledged, and let one segment out
+        // for the one that has left.
         self.inflation -= i64::from(ack.acked);
         if ack.acked >= ack.segment {
             self.inflation += i64::from(ack.segment);
         }
         // RFC 6582 §4, the "Impatient" variant, which §3.2 prescribes: only the first partial
-        // acknowledgment restarts the timer, so that many holes end in a timeout instead of a round trip each.
+        // acknowledgment restarts the timer, so that many holes end in a timeout instead of a round
+        // trip each.
         let restart_timer = !self.partial_seen;
         self.partial_seen = true;
         Progress::Partial { resend: true, restart_timer }
@@ -56,7 +57,8 @@ impl Recovery for NewReno {
     fn on_sent(&mut self, _bytes: u32) {}
 
     fn guards_its_end(&self) -> bool {
-        // RFC 6582 §3.2, step 2: the next fast retransmit takes an acknowledgment of more than `recover`.
+        // RFC 6582 §3.2, step 2: the next fast retransmit takes an acknowledgment of more than
+        // `recover`.
         true
     }
 }

@@ -4,8 +4,8 @@ use crate::facts::LossSample;
 use crate::loss::{Cut, Scoreboard};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
-/// RFC 5681 §3.2: each duplicate is a segment that left the network and lets another one in; the first
-/// acknowledgment of new data ends it.
+/// RFC 5681 §3.2: each duplicate is a segment that left the network and lets another one in; the
+/// first acknowledgment of new data ends it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reno {
     inflation: u32,
@@ -13,8 +13,8 @@ pub struct Reno {
 
 impl Recovery for Reno {
     fn enter(&mut self, loss: &LossSample) {
-        // RFC 5681 §3.2, step 3: the segments that the duplicates stand for have left the network. With
-        // framing they are of the lost segment's size rather than of SMSS.
+        // RFC 5681 §3.2, step 3: the segments that the duplicates stand for have left the network.
+        // With framing they are of the lost segment's size rather than of SMSS.
         self.inflation = loss.duplicates * loss.segment;
     }
 

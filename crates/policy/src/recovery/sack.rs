@@ -43,14 +43,16 @@ impl Recovery for SackPipe {
             return Progress::Done { cwnd: ack.cwnd };
         }
         if let Stage::FirstResent(left) = self.stage {
-            // RFC 6675 §4, NextSeg rule (4): HighACK must be greater than RescueRxt, which step (4.3) of
-            // §5 sets to the end of the first retransmission. Its acknowledgment alone is not enough.
+            // RFC 6675 §4, NextSeg rule (4): HighACK must be greater than RescueRxt, which step
+            // (4.3) of §5 sets to the end of the first retransmission. Its
+            // acknowledgment alone is not enough.
             self.stage = match left.checked_sub(ack.acked) {
                 Some(left) => Stage::FirstResent(left),
                 None => Stage::Advanced,
             };
         }
-        // RFC 6675 §5, step (B): the scoreboard says what to send. RFC 6298 §5.3 restarts the timer.
+        // RFC 6675 §5, step (B): the scoreboard says what to send. RFC 6298 §5.3 restarts the
+        // timer.
         Progress::Partial { resend: false, restart_timer: true }
     }
 
@@ -67,8 +69,9 @@ impl Recovery for SackPipe {
         board.next_lost()
     }
 
-    /// RFC 6675 §4, `NextSeg` rules (3) and (4): a segment that may be lost, then, once in a recovery, the
-    /// last segment. After a timeout §5.1 does not use `NextSeg`, and neither rule applies.
+    /// RFC 6675 §4, `NextSeg` rules (3) and (4): a segment that may be lost, then, once in a
+    /// recovery, the last segment. After a timeout §5.1 does not use `NextSeg`, and neither
+    /// rule applies.
     fn next_repair_without_new_data(&mut self, board: &Scoreboard) -> Option<Cut> {
         if self.stage == Stage::AfterTimeout {
             return None;

@@ -4,13 +4,14 @@ use crate::facts::LossSample;
 use crate::loss::{Cut, Scoreboard};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
-/// Fall and Floyd's SACK1 (*Simulation-based Comparisons of Tahoe, Reno, and SACK TCP*, CCR 26(3), 1996, §5), which
-/// ns-2's `TCP/Sack1` implements: the sender of the simulations of the papers' time.
+/// Fall and Floyd's SACK1 (*Simulation-based Comparisons of Tahoe, Reno, and SACK TCP*, CCR 26(3),
+/// 1996, §5), which ns-2's `TCP/Sack1` implements: the sender of the simulations of the papers'
+/// time.
 ///
-/// Unlike RFC 6675, which finds the pipe from the scoreboard, it counts: every acknowledgment takes a segment
-/// out of the pipe, a partial one two (the segment that was lost and its copy). A hole below the highest
-/// reported segment is resent without waiting for three reports above it, and the reports are forgotten when
-/// recovery is over.
+/// Unlike RFC 6675, which finds the pipe from the scoreboard, it counts: every acknowledgment takes
+/// a segment out of the pipe, a partial one two (the segment that was lost and its copy). A hole
+/// below the highest reported segment is resent without waiting for three reports above it, and the
+/// reports are forgotten when recovery is over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sack1 {
     pipe: u32,

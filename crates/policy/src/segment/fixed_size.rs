@@ -6,14 +6,16 @@ use crate::segment::{Regime, Segmenter};
 /// What congestion avoidance adds in a round trip while the window is small.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Avoidance {
-    /// `MSS_c`, as the draft's §6 writes it: `cwnd += MSS_c · MSS_c / cwnd`. Not the same in bytes as classic TCP.
+    /// `MSS_c`, as the draft's §6 writes it: `cwnd += MSS_c · MSS_c / cwnd`. Not the same in bytes
+    /// as classic TCP.
     #[default]
     Draft,
     /// `SMSS`, what classic TCP adds: `cwnd += SMSS · MSS_c / cwnd`.
     Bytewise,
 }
 
-/// Fixed-size Smart Framing: segments of `cwnd_0 / N_sf` bytes while `cwnd < cwnd_min`, full-sized above.
+/// Fixed-size Smart Framing: segments of `cwnd_0 / N_sf` bytes while `cwnd < cwnd_min`, full-sized
+/// above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedSize {
     regime: Regime,
@@ -25,7 +27,8 @@ pub struct FixedSize {
 }
 
 impl FixedSize {
-    /// A segmenter for a connection whose slow starts after a loss begin with `loss_window` full-sized segments.
+    /// A segmenter for a connection whose slow starts after a loss begin with `loss_window`
+    /// full-sized segments.
     pub const fn new(regime: Regime, avoidance: Avoidance, loss_window: u8) -> Self {
         Self { regime, avoidance, reduced: u32::MAX, loss_window }
     }
@@ -39,8 +42,9 @@ impl Segmenter for FixedSize {
     fn on_ack(&mut self, _view: &SendView) {}
 
     fn on_reduction(&mut self, view: &SendView) {
-        // The papers take IW = LW. With a larger initial window its segments are so long that N_sf of them do
-        // not fit into the reduced window, and too few would follow a loss. The loss window is the other cwnd_0.
+        // The papers take IW = LW. With a larger initial window its segments are so long that N_sf
+        // of them do not fit into the reduced window, and too few would follow a loss. The
+        // loss window is the other cwnd_0.
         let reduced = self.reduced.min(view.smss);
         if self.regime.holds(view) && self.regime.segments() * reduced > view.cwnd {
             self.reduced = self.regime.reduced(u32::from(self.loss_window) * view.smss, view.smss);

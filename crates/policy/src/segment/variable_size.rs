@@ -15,8 +15,8 @@ impl Alpha {
     const LEAST: u32 = 1_010_000;
     const MOST: u32 = 4_000_000;
 
-    /// `millionths / 10⁶`, between 1.01 and 4; `None` outside. With a factor of 1 segments would stay small
-    /// and the window would never grow.
+    /// `millionths / 10⁶`, between 1.01 and 4; `None` outside. With a factor of 1 segments would
+    /// stay small and the window would never grow.
     pub const fn from_millionths(millionths: u32) -> Option<Self> {
         if millionths < Self::LEAST || millionths > Self::MOST {
             None
@@ -31,15 +31,17 @@ impl Alpha {
     }
 }
 
-/// Variable-size Smart Framing: `N_sf` segments in flight while `cwnd < cwnd_min`, each acknowledgment making
-/// the next one longer by `α`.
+/// Variable-size Smart Framing: `N_sf` segments in flight while `cwnd < cwnd_min`, each
+/// acknowledgment making the next one longer by `α`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VariableSize {
-    /// Its threshold is no more than `N_sf`: `N_sf` full-sized segments end the small-window regime
-    /// even below `cwnd_min`. With no more than that in flight the window could not grow further.
+    /// Its threshold is no more than `N_sf`: `N_sf` full-sized segments end the small-window
+    /// regime even below `cwnd_min`. With no more than that in flight the window could not
+    /// grow further.
     regime: Regime,
     alpha: Alpha,
-    /// `MSS_c` in 1/65536 bytes, so that rounding doesn't accumulate: the ninth segment must be full-sized. No segment has 65536.
+    /// `MSS_c` in 1/65536 bytes, so that rounding doesn't accumulate: the ninth segment must be
+    /// full-sized. No segment has 65536.
     size: u32,
     /// Whether the last look found a small window.
     small: bool,
@@ -80,8 +82,9 @@ impl Segmenter for VariableSize {
 
     fn on_reduction(&mut self, view: &SendView) {
         if self.regime.holds(view) && !self.small {
-            // Neither paper says with which size a window that falls below cwnd_min begins. N_sf segments
-            // that fill the window keep the bytes in flight equal to classic TCP's, which is their principle.
+            // Neither paper says with which size a window that falls below cwnd_min begins. N_sf
+            // segments that fill the window keep the bytes in flight equal to classic
+            // TCP's, which is their principle.
             self.set_size(self.regime.reduced(view.cwnd, view.smss));
         }
         self.small = self.regime.holds(view);
@@ -92,7 +95,8 @@ impl Segmenter for VariableSize {
     }
 
     fn max_segments(&self, view: &SendView) -> Option<u32> {
-        // Draft §6: the sender MUST NOT have more than four segments in flight while the window is small.
+        // Draft §6: the sender MUST NOT have more than four segments in flight while the window is
+        // small.
         self.regime.holds(view).then_some(self.regime.segments())
     }
 
@@ -100,8 +104,9 @@ impl Segmenter for VariableSize {
         if !self.regime.holds(view) {
             return Growth::Standard { step: view.smss, per_rtt: view.smss };
         }
-        // The draft's table: the window is what is in flight, filled up to N_sf segments of the new size. The
-        // same rule is used above ssthresh, where the draft keeps it for simplicity.
+        // The draft's table: the window is what is in flight, filled up to N_sf segments of the new
+        // size. The same rule is used above ssthresh, where the draft keeps it for
+        // simplicity.
         let room = self.regime.segments().saturating_sub(view.flight_segments);
         Growth::Window(view.flight + room * self.size(view.smss))
     }

@@ -38,7 +38,8 @@ const OPENED: &str = r#"{"name": "web", "kind": "poisson", "rate": 10, "sizes": 
 const EVERY: &str =
     r#""duration": "20s", "drain": "0s", "tcp": {"profile": "ns2", "ack_every": 1}"#;
 
-/// Events of a run as it is, over those of one in which everything happens when its time has come; the rest is the same.
+/// Events of a run as it is, over those of one in which everything happens when its time has come;
+/// the rest is the same.
 fn share_of_events(scenario: &Scenario) -> f64 {
     let ((ahead, fewer), (later, more)) = (run(scenario, 1, true), run(scenario, 1, false));
     assert_eq!(ahead, later);

@@ -37,8 +37,8 @@ pub(super) struct Way {
 /// Ports of the end that opens: the upper half of the dynamic ones (RFC 6335 §6).
 const OPENERS: (u16, u64) = (57_344, 8192);
 
-/// Ports of the end that is opened to. An analyser takes some ports as a sign of what is in the payload; among these
-/// none means anything to Wireshark.
+/// Ports of the end that is opened to. An analyser takes some ports as a sign of what is in the
+/// payload; among these none means anything to Wireshark.
 const LISTENERS: (u16, u64) = (49_152, 7168);
 
 impl Addresses {

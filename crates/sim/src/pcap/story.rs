@@ -1,4 +1,5 @@
-//! What there is to say of a flow's packets: which were lost, and what made their sender send something again.
+//! What there is to say of a flow's packets: which were lost, and what made their sender send
+//! something again.
 
 use std::fmt;
 
@@ -121,7 +122,8 @@ struct End {
     reason: Reason,
     /// What was lost and has not been sent again since.
     lost: Vec<(SeqRange, Loss)>,
-    /// Packets of its that never came to where they would be seen: numbers and what to say of them.
+    /// Packets of its that never came to where they would be seen: numbers and what to say of
+    /// them.
     unseen: Vec<(u32, String)>,
 }
 

@@ -199,8 +199,8 @@ fn comments_tell_every_drop_and_every_repair() {
     assert_eq!(starts("Sent again; "), 0, "there is always a reason");
 }
 
-/// In a flow that completed, whatever was dropped when it was first sent has been repaired: by what names that loss,
-/// or by what was sent already when the loss happened.
+/// In a flow that completed, whatever was dropped when it was first sent has been repaired: by what
+/// names that loss, or by what was sent already when the loss happened.
 #[test]
 fn a_repair_names_a_loss_and_a_loss_is_repaired() {
     let mut run = capture(&scenario(BARE), SeenAt::Sender, 128, 1000);
@@ -266,7 +266,8 @@ fn capturing_changes_nothing_and_is_the_same_however_often_it_is_written() {
     assert!(often.file == seldom.file);
 }
 
-/// A packet is kept while one before it is on its way: as many wait as are sent in the time that a packet takes.
+/// A packet is kept while one before it is on its way: as many wait as are sent in the time that a
+/// packet takes.
 #[test]
 fn memory_does_not_grow_with_the_run() {
     let json = scenario(WHOLE).to_json().unwrap();

@@ -5,8 +5,8 @@ use crate::scenario::{Place, ScenarioError};
 
 /// Makes the links in front of ports cut through.
 ///
-/// Behind a port a packet is put together again, since its cells are no longer evenly spaced: another port there would need
-/// each cell's time. And a line hands over either cells or packets.
+/// Behind a port a packet is put together again, since its cells are no longer evenly spaced:
+/// another port there would need each cell's time. And a line hands over either cells or packets.
 pub(super) fn connect(
     links: &mut [PlannedLink],
     workloads: &[PlannedWorkload],

@@ -154,7 +154,8 @@ impl PlannedWorkload {
 }
 
 /// The ways there and back.
-/// Refuses a buffer on the data's way that cannot hold the workload's largest packet: it would drop each of them.
+/// Refuses a buffer on the data's way that cannot hold the workload's largest packet: it would drop
+/// each of them.
 fn check_buffers(
     name: &str,
     demand: &Demand,

@@ -1,4 +1,5 @@
-//! Balanced packet discard and controlled delay on queues, and what a port does with cells, as written.
+//! Balanced packet discard and controlled delay on queues, and what a port does with cells, as
+//! written.
 
 use ::link::Probability;
 use ::link::atm;
@@ -10,7 +11,8 @@ use super::link::{is_yes, yes};
 use super::text;
 use super::{Place, ScenarioError, foreign, needed};
 
-/// Balanced packet discard (Cohen and Hamo 2001) with flows and packets: shares of the buffer, and a number of packets.
+/// Balanced packet discard (Cohen and Hamo 2001) with flows and packets: shares of the buffer, and
+/// a number of packets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { lower = 0.4, upper = 0.9, gap = 25 }")]
 pub struct Balanced {
@@ -22,7 +24,8 @@ pub struct Balanced {
     pub gap: u32,
 }
 
-/// Controlled delay (RFC 8289): packets that have waited too long for too long are dropped as they leave.
+/// Controlled delay (RFC 8289): packets that have waited too long for too long are dropped as they
+/// leave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -74,7 +77,8 @@ pub enum Policy {
     Plain,
     /// And what follows them of their packet: partial packet discard.
     Ppd,
-    /// And all of a packet that comes when the buffer is fuller than a threshold: early packet discard.
+    /// And all of a packet that comes when the buffer is fuller than a threshold: early packet
+    /// discard.
     Epd,
     /// With a higher threshold for who has just lost: balanced packet discard.
     Bpd,

@@ -1,4 +1,5 @@
-//! What is wrong with a scenario, where, and what to do about it, in words of the file rather than of the parser.
+//! What is wrong with a scenario, where, and what to do about it, in words of the file rather than
+//! of the parser.
 
 use thiserror::Error;
 

@@ -30,7 +30,8 @@ pub struct Link {
     /// Other delays, from then on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delay_changes: Vec<DelayChange>,
-    /// Absent: packets that have left the line keep their order, but for a delay that becomes shorter.
+    /// Absent: packets that have left the line keep their order, but for a delay that becomes
+    /// shorter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
     /// Absent: packets go on the line as they are.
@@ -120,7 +121,8 @@ pub struct Buffer {
 pub struct Loss {
     /// The model.
     pub kind: LossKind,
-    /// `packet`, `byte`: of each; `linear`: of a packet of size `at`; `burst`: the mean over all packets.
+    /// `packet`, `byte`: of each; `linear`: of a packet of size `at`; `burst`: the mean over all
+    /// packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
     /// `linear`: the size that is lost with `probability`.

@@ -12,8 +12,8 @@ pub(crate) fn suggestion(unknown: &str, known: &[&str]) -> String {
     }
 }
 
-/// Edits (insert, delete, replace, swap neighbours) that turn one word into the other, ignoring case: the
-/// optimal string alignment distance.
+/// Edits (insert, delete, replace, swap neighbours) that turn one word into the other, ignoring
+/// case: the optimal string alignment distance.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) =
         (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());

@@ -7,7 +7,8 @@ use super::keys::at;
 use super::text;
 use super::{Place, ScenarioError};
 
-/// Random early detection (Floyd and Jacobson 1993): thresholds in bytes or in packets, which is also what it averages.
+/// Random early detection (Floyd and Jacobson 1993): thresholds in bytes or in packets, which is
+/// also what it averages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -38,7 +39,8 @@ pub struct Red {
     /// A packet that finds at most one packet passes, as in ns-2.
     #[serde(default, skip_serializing_if = "is_no")]
     pub spare_short: bool,
-    /// The mean size of a packet, for the time that the line is idle and for thresholds in bytes; absent: 1500 bytes.
+    /// The mean size of a packet, for the time that the line is idle and for thresholds in bytes;
+    /// absent: 1500 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
     pub mean_packet: Option<u64>,
 }

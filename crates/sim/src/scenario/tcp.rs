@@ -130,8 +130,8 @@ pub struct TcpSettings {
     pub rto_max: Duration,
     /// Clock granularity; zero for an exact clock.
     pub tick: Duration,
-    /// Whether timers expire on a tick of a free-running clock (4.4BSD's slow timer) instead of exactly when due.
-    /// Set by the profile alone.
+    /// Whether timers expire on a tick of a free-running clock (4.4BSD's slow timer) instead of
+    /// exactly when due. Set by the profile alone.
     pub timers_on_ticks: bool,
     /// Which segments are timed.
     pub rtt_sample: RttSample,
@@ -168,8 +168,8 @@ impl Tcp {
     /// These settings for everyone, overridden by `own` key by key, with the profile for the rest.
     ///
     /// # Errors
-    /// When a value is out of range or two contradict each other. The path is that of the workload's table where
-    /// it says anything about the key, else that of the common one.
+    /// When a value is out of range or two contradict each other. The path is that of the
+    /// workload's table where it says anything about the key, else that of the common one.
     pub(crate) fn resolve(
         &self,
         own: &Self,
@@ -181,8 +181,9 @@ impl Tcp {
             profile,
             mss: match own.mss.or(self.mss) {
                 Some(mss) => {
-                    // 65495 payload bytes and two headers of 20 fill an IPv4 packet (RFC 791 §3.1); RFC 1191 §7.1
-                    // knows no link below 68 bytes, so 8 is already generous.
+                    // 65495 payload bytes and two headers of 20 fill an IPv4 packet (RFC 791 §3.1);
+                    // RFC 1191 §7.1 knows no link below 68 bytes, so 8 is
+                    // already generous.
                     let place = tcp_place("mss", own.mss.is_some(), workload);
                     let valid = Mss::new(mss).filter(|_| (8..=65_495).contains(&mss));
                     valid.ok_or_else(|| {
@@ -256,12 +257,14 @@ impl Profile {
         let ns2 = TcpSettings {
             profile: self,
             mss: Mss::ETHERNET_IPV4,
-            // RFC 2988 §2.1, §2.4, §2.5: 3 s at first, at least 1 s (ns-2: minrto_ 1 from May 2001), and a maximum
-            // of 60 s or more, for which 4.4BSD's 64 s is taken (ns-2: maxrto_ 100000, in effect none).
+            // RFC 2988 §2.1, §2.4, §2.5: 3 s at first, at least 1 s (ns-2: minrto_ 1 from May
+            // 2001), and a maximum of 60 s or more, for which 4.4BSD's 64 s is taken
+            // (ns-2: maxrto_ 100000, in effect none).
             rto_initial: Duration::from_secs(3),
             rto_min: Duration::from_secs(1),
             rto_max: Duration::from_secs(64),
-            // ns-2: tcpTick_ 0.1 until March 2002; one timed segment a window; TCPSink acknowledges each segment.
+            // ns-2: tcpTick_ 0.1 until March 2002; one timed segment a window; TCPSink acknowledges
+            // each segment.
             tick: Duration::from_millis(100),
             timers_on_ticks: false,
             rtt_sample: RttSample::Window,
@@ -284,8 +287,9 @@ impl Profile {
         match self {
             Self::Ns2 => ns2,
             Self::Bsd => TcpSettings {
-                // 4.4BSD tcp_timer.h: PR_SLOWHZ 2, so timers of 500 ms; TCPTV_SRTTDFLT 3 s, TCPTV_MIN 1 s,
-                // TCPTV_REXMTMAX 64 s. A delayed ACK rides on the 200 ms timer (PR_FASTHZ 5).
+                // 4.4BSD tcp_timer.h: PR_SLOWHZ 2, so timers of 500 ms; TCPTV_SRTTDFLT 3 s,
+                // TCPTV_MIN 1 s, TCPTV_REXMTMAX 64 s. A delayed ACK rides on the
+                // 200 ms timer (PR_FASTHZ 5).
                 tick: Duration::from_millis(500),
                 timers_on_ticks: true,
                 ack_every: 2,
@@ -303,7 +307,8 @@ impl Profile {
                 // RFC 7323 §4: with timestamps every ACK gives a sample.
                 rtt_sample: RttSample::Ack,
                 timestamps: true,
-                // RFC 5681 §3.1 and §4.2: growth by bytes acknowledged, an ACK for at least every second segment.
+                // RFC 5681 §3.1 and §4.2: growth by bytes acknowledged, an ACK for at least every
+                // second segment.
                 growth: Growth::Bytes,
                 halving: Halving::Flight,
                 ack_every: 2,
@@ -317,7 +322,8 @@ impl Profile {
 }
 
 impl TcpSettings {
-    /// The retransmission timer's parameters; `None` if they contradict each other, which a plan's never do.
+    /// The retransmission timer's parameters; `None` if they contradict each other, which a plan's
+    /// never do.
     pub fn rto(&self) -> Option<RtoConfig> {
         RtoConfig::new(
             self.rto_initial,
@@ -328,7 +334,8 @@ impl TcpSettings {
         )
     }
 
-    /// Checks the settings against each other; `blame` finds the place of the first of some keys that was given.
+    /// Checks the settings against each other; `blame` finds the place of the first of some keys
+    /// that was given.
     fn check(&self, blame: impl Fn(&[&str]) -> Place) -> Result<(), ScenarioError> {
         let &Self { rto_initial, rto_min, rto_max, tick, receive_buffer, .. } = self;
         blame(&["rto_min"]).require(!rto_min.is_zero(), "must be above zero")?;

@@ -133,7 +133,8 @@ impl<T: Copy + Default> Nullable<T> {
         self.nulls
     }
 
-    /// The values, zero where missing, and a bit for each, least significant first, set where one is present.
+    /// The values, zero where missing, and a bit for each, least significant first, set where one
+    /// is present.
     pub fn into_parts(self) -> (Vec<T>, Vec<u8>) {
         (self.values, self.validity)
     }

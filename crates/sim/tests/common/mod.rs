@@ -45,7 +45,8 @@ pub(crate) fn greedy(sender: &str, flows: u32) -> String {
     )
 }
 
-/// A port of 1200 cells at 75 Mb/s, which so many inputs of this rate lead to, each with a greedy flow (§3 of the paper).
+/// A port of 1200 cells at 75 Mb/s, which so many inputs of this rate lead to, each with a greedy
+/// flow (§3 of the paper).
 pub(crate) fn switch(inputs: u32, rate: &str, buffer: &str, duration: &str) -> Scenario {
     let mut links = vec![
         format!(

@@ -1,9 +1,9 @@
-//! Bytes that arrived out of order and have no place in the ring of the bytes in order, until what is
-//! missing before them has come.
+//! Bytes that arrived out of order and have no place in the ring of the bytes in order, until what
+//! is missing before them has come.
 //!
 //! They are kept as pieces that neither overlap nor touch. So they cost the memory of what arrived,
-//! and the distance to the first missing byte costs nothing. Where two segments differ about the same
-//! byte, the first one counts.
+//! and the distance to the first missing byte costs nothing. Where two segments differ about the
+//! same byte, the first one counts.
 
 use std::collections::VecDeque;
 
@@ -134,7 +134,8 @@ impl OutOfOrder {
         self.pieces.insert(first, added);
     }
 
-    /// Appends to `stream`, which ends at `start`, the bytes that arrived there and the pieces that they reach.
+    /// Appends to `stream`, which ends at `start`, the bytes that arrived there and the pieces that
+    /// they reach.
     pub(super) fn fill(&mut self, start: SeqNum, bytes: &[u8], stream: &mut VecDeque<u8>) {
         let end = start + count(bytes.len());
         let from = |at: SeqNum| at.distance_from(start) as usize;

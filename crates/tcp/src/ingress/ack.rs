@@ -40,8 +40,8 @@ impl Connection {
         if advances {
             self.acknowledge(segment, ack, now, echo);
         }
-        // RFC 6675 §5: outside recovery an ACK that reports something new above it counts as a duplicate even if it also
-        // advances, and so does the one that ends recovery.
+        // RFC 6675 §5: outside recovery an ACK that reports something new above it counts as a
+        // duplicate even if it also advances, and so does the one that ends recovery.
         if ack == self.snd.una
             && self.snd.flight() > 0
             && (!advances || newly_sacked > 0 && !self.snd.repair.is_on)
@@ -58,7 +58,8 @@ impl Connection {
             }
         }
         if self.state == State::TimeWait {
-            // RFC 9293 §3.10.7.4: the peer sent its FIN again; acknowledge it and start the wait anew.
+            // RFC 9293 §3.10.7.4: the peer sent its FIN again; acknowledge it and start the wait
+            // anew.
             if segment.control == Control::Fin {
                 self.enter_time_wait(now);
                 self.rcv.ack_now();
@@ -90,8 +91,9 @@ impl Connection {
 
     /// Returns whether the peer's window changed.
     fn take_window(&mut self, segment: &Segment, ack: SeqNum, window: u32) -> bool {
-        // With our window closed, segments from outside it come here for their acknowledgment. What the peer
-        // can send then lies at RCV.NXT or before it; numbers beyond would make its own windows old.
+        // With our window closed, segments from outside it come here for their acknowledgment. What
+        // the peer can send then lies at RCV.NXT or before it; numbers beyond would make
+        // its own windows old.
         if ack.before(self.snd.una)
             || segment.seq.after(self.rcv.nxt) && self.rcv.window() == 0
             || !self.snd.updates_window(segment.seq, ack)
@@ -102,7 +104,8 @@ impl Connection {
         let changed = window != before;
         self.snd.take_window(segment.seq, ack, window);
         if window > before {
-            // RFC 9293 §3.8.6.2.1 (4): the override timeout runs on while the window stays as it is.
+            // RFC 9293 §3.8.6.2.1 (4): the override timeout runs on while the window stays as it
+            // is.
             self.timers.persist = Instant::NEVER;
         }
         if self.snd.flight() == 0 && !self.snd.ecn.waits() {
@@ -114,8 +117,8 @@ impl Connection {
 
     pub(crate) fn begin_repair(&mut self, loss: LossEvent) {
         self.emit(Event::Loss(loss));
-        // RFC 6298 §5 leaves this open; RFC 6582 §3.2 and RFC 6675 §5 restart the timer with the retransmission, which is
-        // what is waited for from now on.
+        // RFC 6298 §5 leaves this open; RFC 6582 §3.2 and RFC 6675 §5 restart the timer with the
+        // retransmission, which is what is waited for from now on.
         self.timers.retransmit = Instant::NEVER;
     }
 

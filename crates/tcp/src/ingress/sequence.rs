@@ -31,17 +31,18 @@ impl Connection {
         if is_reset {
             return Step::Stop;
         }
-        // RFC 9293 §3.10.7.4: answered, so that a half-open connection or a lost acknowledgment is found.
+        // RFC 9293 §3.10.7.4: answered, so that a half-open connection or a lost acknowledgment is
+        // found.
         if segment.seq_len() == 0 || segment.control == Control::Syn {
-            // RFC 5961 §4.2, and §7 for what takes no numbers: two ends that have lost each other would answer each
-            // other's answers without end.
+            // RFC 5961 §4.2, and §7 for what takes no numbers: two ends that have lost each other
+            // would answer each other's answers without end.
             self.challenge(now);
         } else {
             self.rcv.ack_now();
         }
         self.rcv.note_duplicate(segment.seq, segment.payload_len);
-        // RFC 9293 §3.10.7.4: with a window of zero acknowledgments are still taken; and in TIME-WAIT a FIN
-        // that is sent again starts the wait anew.
+        // RFC 9293 §3.10.7.4: with a window of zero acknowledgments are still taken; and in
+        // TIME-WAIT a FIN that is sent again starts the wait anew.
         if self.rcv.window() == 0 || self.state == State::TimeWait {
             return Step::OnlyAck;
         }

@@ -18,7 +18,8 @@ impl Connection {
             self.listen_again();
             return Step::Stop;
         }
-        // RFC 5961 §4.2: whatever its sequence number, a SYN is answered with a challenge and goes no further.
+        // RFC 5961 §4.2: whatever its sequence number, a SYN is answered with a challenge and goes
+        // no further.
         self.challenge(now);
         Step::Stop
     }

@@ -32,8 +32,9 @@ impl Connection {
     }
 }
 
-/// How many segments were sent with `len` bytes of payload: one, unless the network device has joined several (receive
-/// offload). RFC 9293 §3.8.6.3 wants an acknowledgment for 2·RMSS bytes of new data.
+/// How many segments were sent with `len` bytes of payload: one, unless the network device has
+/// joined several (receive offload). RFC 9293 §3.8.6.3 wants an acknowledgment for 2·RMSS bytes of
+/// new data.
 #[inline]
 fn segments_of(len: u32, mss: Mss) -> u8 {
     let mss = mss.bytes();

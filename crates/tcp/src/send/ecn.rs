@@ -1,8 +1,10 @@
-//! Explicit congestion notification (RFC 3168 §6.1.2): what the sending half makes of an echoed mark.
+//! Explicit congestion notification (RFC 3168 §6.1.2): what the sending half makes of an echoed
+//! mark.
 //!
-//! A mark is answered as a loss is, but nothing is sent again. The controller halves its window and the segmenter is
-//! told of a reduction; so framing begins when the halved window is below `cwnd_min`, as it does after a fast
-//! retransmit, and the wait at a window of one segment is one for as many small segments as fill it.
+//! A mark is answered as a loss is, but nothing is sent again. The controller halves its window and
+//! the segmenter is told of a reduction; so framing begins when the halved window is below
+//! `cwnd_min`, as it does after a fast retransmit, and the wait at a window of one segment is one
+//! for as many small segments as fill it.
 
 use policy::{CongestionController, Segmenter};
 use units::Instant;
@@ -20,8 +22,8 @@ use crate::event::{LossEvent, Repair};
 pub(crate) struct Marks {
     /// Past what had been sent when the window was reduced.
     until: SeqNum,
-    /// It has been reduced: an echo up to `until` is of the same congestion. It goes on until the peer has the first segment
-    /// from there on, which says CWR.
+    /// It has been reduced: an echo up to `until` is of the same congestion. It goes on until the
+    /// peer has the first segment from there on, which says CWR.
     reduced: bool,
     /// A mark did that, so a loss before `until` is of the same congestion too.
     by_mark: bool,
@@ -64,11 +66,12 @@ impl Marks {
 }
 
 impl Sender {
-    /// An acknowledgment of everything before `ack` echoes a mark; SND.UNA is where it was before. Returns the reduction
-    /// of the window, unless it has been reduced for that.
+    /// An acknowledgment of everything before `ack` echoes a mark; SND.UNA is where it was before.
+    /// Returns the reduction of the window, unless it has been reduced for that.
     pub(crate) fn echoed(&mut self, ack: SeqNum, now: Instant) -> Option<LossEvent> {
         let known = self.ecn.reduced && !ack.after(self.ecn.until);
-        // With nothing in flight there is nothing to halve; the echo goes on, and comes with the next data.
+        // With nothing in flight there is nothing to halve; the echo goes on, and comes with the
+        // next data.
         if known || ack.before(self.una) || self.flight() == 0 || self.repair.is_on {
             return None;
         }

@@ -26,8 +26,8 @@ pub(crate) enum Expiry {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct RepairState {
-    /// RFC 6582 §3.2, `recover` outside of recovery, but past the highest number sent: duplicates that don't reach
-    /// beyond it may be echoes of an earlier loss.
+    /// RFC 6582 §3.2, `recover` outside of recovery, but past the highest number sent: duplicates
+    /// that don't reach beyond it may be echoes of an earlier loss.
     pub(super) recover: SeqNum,
     /// Bytes let out by limited transmit, which RFC 5681 §3.2 leaves out of `FlightSize`.
     pub(super) limited: u32,
@@ -61,8 +61,8 @@ impl RepairState {
 }
 
 impl Sender {
-    /// What RFC 3042 allows beyond the window just now: for data never sent before, and not after a timeout,
-    /// when duplicates are echoes.
+    /// What RFC 3042 allows beyond the window just now: for data never sent before, and not after a
+    /// timeout, when duplicates are echoes.
     pub(crate) fn limited_transmit(&self, mss_c: u32) -> u32 {
         if self.policies.limited_transmit && !self.repair.is_on && self.nxt == self.max {
             policy::loss::limited_transmit(self.policies.detector.duplicates(), mss_c)
@@ -99,8 +99,9 @@ impl Sender {
         self.policies.recovery.as_mut()?.next_repair_without_new_data(&self.board)
     }
 
-    /// Whether lost segments may be joined when they are sent again, up to the present `MSS_c`. After a timeout
-    /// everything is cut anew. TCP Santa Cruz counts the transmissions of each segment, so it keeps them.
+    /// Whether lost segments may be joined when they are sent again, up to the present `MSS_c`.
+    /// After a timeout everything is cut anew. TCP Santa Cruz counts the transmissions of each
+    /// segment, so it keeps them.
     pub(crate) fn cuts_anew(&self) -> bool {
         self.repair.grows && self.policies.reported.is_none()
     }
@@ -135,7 +136,8 @@ impl Sender {
     /// Whether RFC 5827 takes the duplicates that have come for enough.
     fn retransmits_early(&self, config: &Config) -> bool {
         let Some(early) = config.sender.early_retransmit else { return false };
-        // RFC 5827 §3.1 (2.b), §3.2 (3.b): nothing new is ready, or the peer's window does not permit it.
+        // RFC 5827 §3.1 (2.b), §3.2 (3.b): nothing new is ready, or the peer's window does not
+        // permit it.
         let left = self.end().distance_from(self.nxt);
         let view = self.view();
         let usable = self.wnd.saturating_sub(view.flight);
@@ -173,9 +175,10 @@ impl Sender {
 
     /// Whether duplicates for `una` may come from what was sent twice.
     fn may_be_echo(&self) -> bool {
-        // RFC 6582 §3.2, step 2: only an acknowledgment of *more than* `recover` is beyond doubt. The last
-        // hole's repair acknowledges exactly that much, and what was sent again behind it draws a duplicate
-        // each: three of them wherever a loss window holds four segments.
+        // RFC 6582 §3.2, step 2: only an acknowledgment of *more than* `recover` is beyond doubt.
+        // The last hole's repair acknowledges exactly that much, and what was sent again
+        // behind it draws a duplicate each: three of them wherever a loss window holds four
+        // segments.
         self.una.at_or_before(self.repair.recover)
     }
 
@@ -197,8 +200,9 @@ impl Sender {
         let loss = self.loss_at(now);
         self.policies.controller.on_timeout(&loss, repeated);
         self.ecn.reduced_by_loss(self.max);
-        // Unlike RFC 6298 §5.5, TCP Santa Cruz (section 3.2.1) doesn't back off, since it times the copy. Unlike there, it
-        // does when nothing at all has come back since the timer last expired, unless the sender is asked not to.
+        // Unlike RFC 6298 §5.5, TCP Santa Cruz (section 3.2.1) doesn't back off, since it times the
+        // copy. Unlike there, it does when nothing at all has come back since the timer
+        // last expired, unless the sender is asked not to.
         let times_copies = |reported: &Reported| reported.keeps_pace || !repeated;
         if !self.policies.reported.as_deref().is_some_and(times_copies) {
             self.rtt.back_off();
@@ -231,8 +235,8 @@ impl Sender {
             Progress::Done { cwnd } => {
                 self.policies.controller.set_cwnd(cwnd);
                 if !self.policies.recovery.as_ref().is_some_and(Recovery::guards_its_end) {
-                    // Reno's recovery may end before its point, and duplicates may then speak of the next loss
-                    // (RFC 5681 §3.2 knows no `recover`).
+                    // Reno's recovery may end before its point, and duplicates may then speak of
+                    // the next loss (RFC 5681 §3.2 knows no `recover`).
                     self.repair.recover = self.una - 1;
                 }
                 self.repair.is_on = false;
@@ -264,8 +268,8 @@ impl Sender {
         }
     }
 
-    /// The first segment is sent again whatever the window says. If no scoreboard chooses the next ones,
-    /// that holds for all of its pieces where it is cut anew.
+    /// The first segment is sent again whatever the window says. If no scoreboard chooses the next
+    /// ones, that holds for all of its pieces where it is cut anew.
     fn resend_first(&mut self) {
         self.repair.resend_first = true;
         if self.pipe().is_none() {
@@ -300,9 +304,9 @@ impl Sender {
         event
     }
 
-    /// The path carries segments of `smss` bytes and no more. What is in flight from the first on that is longer counts as
-    /// not sent; the windows stay as they are (RFC 1191 §6.4). Returns whether there
-    /// is any.
+    /// The path carries segments of `smss` bytes and no more. What is in flight from the first on
+    /// that is longer counts as not sent; the windows stay as they are (RFC 1191 §6.4). Returns
+    /// whether there is any.
     pub(crate) fn path_carries(&mut self, smss: u32) -> bool {
         self.smss = smss;
         let Some(from) = self.board.cut_off(smss) else { return false };
@@ -314,8 +318,8 @@ impl Sender {
         self.stop_timing();
         self.policies.detector.reset();
         self.app_limited_until = self.una;
-        // Duplicates for what was in flight are echoes: RFC 6582 §3.2, step 4. RFC 6675 §5.1 believes those that
-        // bring SACK information as soon as all of it is acknowledged.
+        // Duplicates for what was in flight are echoes: RFC 6582 §3.2, step 4. RFC 6675 §5.1
+        // believes those that bring SACK information as soon as all of it is acknowledged.
         let recover = if self.policies.sack { self.max - 1 } else { self.max };
         self.repair = RepairState::at_rest(recover);
         true
@@ -332,12 +336,12 @@ impl Sender {
         self.begin_slow_start(self.loss_window());
     }
 
-    /// Everything that the receiver has not reported is lost, and is sent again in a slow start from the loss
-    /// window. RFC 6675 §5.1: no fast recovery begins before all of it is acknowledged, and SACK information
-    /// decides what is sent.
+    /// Everything that the receiver has not reported is lost, and is sent again in a slow start
+    /// from the loss window. RFC 6675 §5.1: no fast recovery begins before all of it is
+    /// acknowledged, and SACK information decides what is sent.
     ///
-    /// Unlike RFC 2018 §8, which turns all reports off at a timeout, because the receiver may have discarded
-    /// what it reported. §5.1 notes that a sender which detects that may keep them:
+    /// Unlike RFC 2018 §8, which turns all reports off at a timeout, because the receiver may have
+    /// discarded what it reported. §5.1 notes that a sender which detects that may keep them:
     /// [`Scoreboard::has_reneged`](policy::loss::Scoreboard::has_reneged).
     fn repair_all(&mut self) {
         self.board.mark_all_lost();
@@ -368,8 +372,8 @@ impl Sender {
         self.policies.detector.reset();
     }
 
-    /// `FlightSize` (RFC 5681 §2). Where a timeout has made everything lost, what counts is what has been sent
-    /// since.
+    /// `FlightSize` (RFC 5681 §2). Where a timeout has made everything lost, what counts is what
+    /// has been sent since.
     fn flight_size(&self) -> u32 {
         self.pipe().filter(|_| self.repair.grows).unwrap_or_else(|| self.flight())
     }

@@ -1,7 +1,9 @@
-//! What acknowledgments say beside their number: SACK blocks (RFC 2018), or the option of TCP Santa Cruz.
+//! What acknowledgments say beside their number: SACK blocks (RFC 2018), or the option of TCP Santa
+//! Cruz.
 //!
-//! With the latter every transmission is timed, copies too, so that Karn's rule has nothing to forbid; and how long each
-//! took on the way there is shown to the policies. Parsa and Garcia-Luna-Aceves 1999, section 3.2.
+//! With the latter every transmission is timed, copies too, so that Karn's rule has nothing to
+//! forbid; and how long each took on the way there is shown to the policies. Parsa and
+//! Garcia-Luna-Aceves 1999, section 3.2.
 
 use std::collections::VecDeque;
 
@@ -22,14 +24,15 @@ pub(super) struct Reported {
     /// The timer is never backed off, however often it expires.
     pub(super) keeps_pace: bool,
     srtt: Option<Duration>,
-    /// The transmissions of what was sent more than once, oldest first. The last one of what is in flight also stands
-    /// on the scoreboard.
+    /// The transmissions of what was sent more than once, oldest first. The last one of what is in
+    /// flight also stands on the scoreboard.
     copies: VecDeque<Copy>,
     /// What the acknowledgment at hand says, and whether the controller has been shown that.
     latest: Option<ForwardSample>,
     shown: bool,
-    /// The latest arrival reported, in microseconds by the peer's clock; and the reports of earlier ones that came after it,
-    /// when what they are about had been forgotten as acknowledged.
+    /// The latest arrival reported, in microseconds by the peer's clock; and the reports of
+    /// earlier ones that came after it, when what they are about had been forgotten as
+    /// acknowledged.
     arrived_us: Option<u32>,
     pub(super) overtaken: u64,
     /// Of all that arrived, the transmission that left last.
@@ -152,8 +155,9 @@ impl Sender {
         }
         let mut news = 0;
         for block in blocks {
-            // RFC 6675 §3 leaves it to the sender what to make of blocks for data never sent: nothing. A block
-            // below the acknowledgment reports a duplicate (RFC 2883 §4).
+            // RFC 6675 §3 leaves it to the sender what to make of blocks for data never sent:
+            // nothing. A block below the acknowledgment reports a duplicate (RFC 2883
+            // §4).
             if block.end().at_or_before(self.max) && block.start().at_or_after(ack.latest(self.una))
             {
                 news += self.board.sack(block);
@@ -198,7 +202,8 @@ impl Sender {
         news
     }
 
-    /// Measures the round trip of the transmission that arrived, unless it can't be told from another.
+    /// Measures the round trip of the transmission that arrived, unless it can't be told from
+    /// another.
     fn time(&mut self, arrival: &Arrival, now: Instant, config: &Config) {
         let Some(reported) = &mut self.policies.reported else { return };
         reported.latest = None;
@@ -234,8 +239,8 @@ impl Sender {
         reported.shown = false;
     }
 
-    /// The acknowledgment at hand has been handled: what it says of the transmission that caused it is judged. Returns the
-    /// loss if it gives one away. `timer` is that of retransmission.
+    /// The acknowledgment at hand has been handled: what it says of the transmission that caused it
+    /// is judged. Returns the loss if it gives one away. `timer` is that of retransmission.
     #[cold]
     #[inline(never)]
     pub(crate) fn judge(&mut self, now: Instant, timer: &mut Instant) -> Option<LossEvent> {
@@ -269,8 +274,9 @@ impl Sender {
         self.look(ForwardSample { sent_at: newest.0, seq: newest.1, ..report }, timer)
     }
 
-    /// The retransmission timer came up at `due`, perhaps for a second look at the last report. Then the loss that there
-    /// is to be seen is returned, if any, and when the timer would have come up.
+    /// The retransmission timer came up at `due`, perhaps for a second look at the last report.
+    /// Then the loss that there is to be seen is returned, if any, and when the timer would
+    /// have come up.
     #[cold]
     pub(crate) fn look_again(
         &mut self,

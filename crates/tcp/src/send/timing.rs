@@ -7,8 +7,8 @@ use super::Sender;
 use crate::config::{Config, RttSamples};
 
 impl Sender {
-    /// Takes the measurement that `ack` completes: `each` is the one that every acknowledgment gives.
-    /// `segments` were in flight before it.
+    /// Takes the measurement that `ack` completes: `each` is the one that every acknowledgment
+    /// gives. `segments` were in flight before it.
     pub(super) fn measure(
         &mut self,
         ack: SeqNum,
@@ -24,8 +24,9 @@ impl Sender {
         match config.rtt_samples {
             RttSamples::EveryAck => {
                 if let Some(rtt) = each {
-                    // RFC 7323, appendix G: an acknowledgment for two segments. Unlike there, the segments
-                    // are counted, because with framing they are smaller than SMSS.
+                    // RFC 7323, appendix G: an acknowledgment for two segments. Unlike there, the
+                    // segments are counted, because with framing they are
+                    // smaller than SMSS.
                     self.rtt.sample_of(rtt, segments.div_ceil(2), &config.rto);
                 }
             }

@@ -1,4 +1,5 @@
-//! Any bytes, taken for an IP packet: all that it holds is looked at, and what is believed of it is written again.
+//! Any bytes, taken for an IP packet: all that it holds is looked at, and what is believed of it is
+//! written again.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -8,7 +9,8 @@ use wire::icmp::{self, Message, TimeExceeded, Unreachable, answer};
 use wire::ip::{ICMPV4, ICMPV6, Repr, TCP, Version, View};
 use wire::{Checksum, Ecn, ipv6, tcp};
 
-/// Looks at everything in `bytes`, and once more with its checksums put right: nothing gets far with a wrong one.
+/// Looks at everything in `bytes`, and once more with its checksums put right: nothing gets far
+/// with a wrong one.
 ///
 /// # Panics
 /// When two things that are said about the same bytes contradict each other.

@@ -136,7 +136,8 @@ impl User {
     }
 }
 
-/// The byte at a place of a stream. No two places within 64 KiB of each other have the same surroundings.
+/// The byte at a place of a stream. No two places within 64 KiB of each other have the same
+/// surroundings.
 fn byte(place: u32, salt: usize) -> u8 {
     let [low, high, ..] = place.wrapping_mul(40_503).to_le_bytes();
     (low ^ high).wrapping_add(if salt == 0 { 0 } else { 101 })

@@ -87,7 +87,8 @@ impl Watch {
         Ok(())
     }
 
-    /// RFC 3168 §6.1.1, §6.1.4, §6.1.5: only new data is ECN-capable or says CWR, and nothing is where ECN isn't wanted.
+    /// RFC 3168 §6.1.1, §6.1.4, §6.1.5: only new data is ECN-capable or says CWR, and nothing is
+    /// where ECN isn't wanted.
     fn check_ecn(&self, before: &SendState, segment: &Segment) -> Result<(), String> {
         let flags = segment.flags;
         let capable = flags.ecn() != Ecn::NotEct;
@@ -102,8 +103,8 @@ impl Watch {
         Ok(())
     }
 
-    /// The advertised window never moves left (RFC 9293 §3.8.6), but for the fraction of a step that scaling
-    /// leaves out (RFC 7323 §2.4); nor does the acknowledgment.
+    /// The advertised window never moves left (RFC 9293 §3.8.6), but for the fraction of a step
+    /// that scaling leaves out (RFC 7323 §2.4); nor does the acknowledgment.
     fn check_window(&mut self, segment: &Segment) -> Result<(), String> {
         let Some(ack) = segment.ack else {
             return Err("a segment without acknowledgment".to_owned());
@@ -147,8 +148,8 @@ impl Watch {
                 self.small_end = before.una;
             }
             self.check_congestion_window(connection, &after, segment)?;
-            // The last of a stream that has been closed goes at once, with its FIN or, if that doesn't fit into
-            // the peer's window, before it.
+            // The last of a stream that has been closed goes at once, with its FIN or, if that
+            // doesn't fit into the peer's window, before it.
             let ends = !connection.state().accepts_writes()
                 && segment.seq + len == after.una + connection.unacknowledged();
             if self.nagle && len > 0 && len < after.mss_c && !ends {
@@ -188,8 +189,8 @@ impl Watch {
         let smss = connection.smss();
         let small = connection.cwnd() < regime.cwnd_min(smss);
         if matches!(self.policy.framing, Framing::FixedSize(..)) {
-            // Draft, section 6: a slow start begins with the initial window or with the loss window, which were perhaps
-            // wider before the path was found to carry less.
+            // Draft, section 6: a slow start begins with the initial window or with the loss
+            // window, which were perhaps wider before the path was found to carry less.
             let smss = self.largest_smss;
             let fixed = match self.policy.congestion {
                 Congestion::Fixed(segments) => u32::from(segments) * smss,
@@ -205,7 +206,8 @@ impl Watch {
                 Ok(())
             };
         }
-        // With as many full-sized segments in flight as it allows, variable size has left the regime.
+        // With as many full-sized segments in flight as it allows, variable size has left the
+        // regime.
         let small = small && connection.cwnd() < regime.segments() * smss;
         let undisturbed =
             !after.recovering && (after.duplicates == 0 || !self.policy.limited_transmit);

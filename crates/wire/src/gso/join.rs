@@ -1,5 +1,5 @@
-//! Segments of one flow that follow each other, joined into the packet that a [`Cutter`](super::Cutter) cuts into just
-//! these again.
+//! Segments of one flow that follow each other, joined into the packet that a
+//! [`Cutter`](super::Cutter) cuts into just these again.
 
 use std::num::NonZeroU16;
 
@@ -21,12 +21,13 @@ const SEQ: std::ops::Range<usize> = 4..8;
 const FLAGS_AT: usize = 13;
 const CHECKSUM: std::ops::Range<usize> = tcp::CHECKSUM_AT..tcp::CHECKSUM_AT + 2;
 
-/// Whole packets taken in one by one, as long as each is the one that a [`Cutter`](super::Cutter) would make next: the same
-/// headers but for lengths, checksums and IPv4's identification, which counts; full size, except for the last; FIN and PSH
-/// on the last at most. SYN, RST, URG and CWR stay alone, and so do packets with IP options or extensions.
+/// Whole packets taken in one by one, as long as each is the one that a [`Cutter`](super::Cutter)
+/// would make next: the same headers but for lengths, checksums and IPv4's identification, which
+/// counts; full size, except for the last; FIN and PSH on the last at most. SYN, RST, URG and CWR
+/// stay alone, and so do packets with IP options or extensions.
 ///
-/// The segments' own TCP checksums are taken to be good: they are not looked at, and the joined packet's is left to the
-/// device.
+/// The segments' own TCP checksums are taken to be good: they are not looked at, and the joined
+/// packet's is left to the device.
 #[derive(Debug, Clone)]
 pub struct Joiner {
     version: Version,
@@ -87,8 +88,8 @@ impl Joiner {
         self.segments
     }
 
-    /// The headers of the joined packet, IP's and TCP's, which all payloads in order are to follow, and what a device is to be
-    /// told of it.
+    /// The headers of the joined packet, IP's and TCP's, which all payloads in order are to follow,
+    /// and what a device is to be told of it.
     pub fn finish(mut self) -> (Offload, [Header; 2]) {
         let headers_len = self.headers_len();
         let tcp_len = self.tcp.len() + self.payload_len;
@@ -123,7 +124,8 @@ impl Joiner {
         (offload, [self.ip, self.tcp])
     }
 
-    /// The same but for the length, the identification, which is one more each time, and the checksum over both.
+    /// The same but for the length, the identification, which is one more each time, and the
+    /// checksum over both.
     fn ip_follows(&self, ip: &[u8]) -> bool {
         let first: &[u8] = &self.ip;
         match self.version {
@@ -138,7 +140,8 @@ impl Joiner {
         }
     }
 
-    /// The same but for the sequence number, which goes on, what only the last has, and the checksum.
+    /// The same but for the sequence number, which goes on, what only the last has, and the
+    /// checksum.
     fn tcp_follows(&self, tcp: &[u8]) -> bool {
         let first: &[u8] = &self.tcp;
         let number = |header: &[u8]| {
@@ -154,8 +157,9 @@ impl Joiner {
     }
 }
 
-/// Version, headers and length of the payload of a packet that is one segment and nothing else: no options or extensions of IP,
-/// no fragment, no byte behind it, and a good checksum in IPv4's header.
+/// Version, headers and length of the payload of a packet that is one segment and nothing else: no
+/// options or extensions of IP, no fragment, no byte behind it, and a good checksum in IPv4's
+/// header.
 fn parts(packet: &[u8]) -> Option<(Version, &[u8], &[u8], usize)> {
     let view = ip::View::new(packet).ok()?;
     let (version, len) = (view.version(), packet.len());

@@ -43,7 +43,8 @@ fn any_version() -> impl Strategy<Value = Version> {
     prop_oneof![Just(Version::V4), Just(Version::V6)]
 }
 
-/// The headers of a segment, and the packet with the payload 0, 1, 2 …, its checksum whole or left to a device.
+/// The headers of a segment, and the packet with the payload 0, 1, 2 …, its checksum whole or left
+/// to a device.
 fn packet(version: Version, segment: Segment, partial: bool) -> (ip::Repr, tcp::Repr, Vec<u8>) {
     let payload: Vec<u8> = (0..=u8::MAX).cycle().take(segment.payload_len as usize).collect();
     let tcp = tcp::Repr::new(PORTS, segment).unwrap();

@@ -1,4 +1,5 @@
-//! Whole packets with an ICMP message, for a packet that came: a ping's answer, and errors where they may be sent.
+//! Whole packets with an ICMP message, for a packet that came: a ping's answer, and errors where
+//! they may be sent.
 
 use std::net::IpAddr;
 
@@ -12,8 +13,8 @@ use crate::ip::{self, Version};
 pub enum Report {
     /// It could not be delivered.
     Unreachable(Unreachable),
-    /// It is longer than what comes next carries: `mtu` bytes. Over IPv4 only for a packet that must not be cut
-    /// ([`ipv4::View::dont_fragment`](crate::ipv4::View::dont_fragment)).
+    /// It is longer than what comes next carries: `mtu` bytes. Over IPv4 only for a packet that
+    /// must not be cut ([`ipv4::View::dont_fragment`](crate::ipv4::View::dont_fragment)).
     TooBig {
         /// In bytes.
         mtu: u32,
@@ -74,11 +75,12 @@ pub fn echo_reply(request: &ip::View<'_>, out: &mut Vec<u8>) -> Result<(), NotSe
     append(&reply, request.destination(), request.source(), out)
 }
 
-/// Appends the packet that tells the source of the packet at the start of `about` what became of it, in the name of
-/// `from`.
+/// Appends the packet that tells the source of the packet at the start of `about` what became of
+/// it, in the name of `from`.
 ///
 /// # Errors
-/// When RFC 1122 §3.2.2 or RFC 4443 §2.4 (e) forbids it, or it cannot be said. Nothing is appended then.
+/// When RFC 1122 §3.2.2 or RFC 4443 §2.4 (e) forbids it, or it cannot be said. Nothing is appended
+/// then.
 pub fn report(
     report: Report,
     about: &[u8],

@@ -6,14 +6,15 @@ use crate::ip;
 use crate::seq::SeqNum;
 use crate::tcp::Ports;
 
-/// The start of a packet that an error quotes: its headers, and eight bytes behind them at least (RFC 792), unless
-/// somebody made it up.
+/// The start of a packet that an error quotes: its headers, and eight bytes behind them at least
+/// (RFC 792), unless somebody made it up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quote<'a> {
     bytes: &'a [u8],
 }
 
-/// What identifies a segment: enough to find its connection and to see whether that has sent it (RFC 5927 §4).
+/// What identifies a segment: enough to find its connection and to see whether that has sent it
+/// (RFC 5927 §4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct QuotedSegment {
     /// Where the segment came from.
@@ -54,7 +55,8 @@ impl<'a> Quote<'a> {
     /// The segment, when it is one and as much of it is there as RFC 792 asks for.
     pub fn segment(&self) -> Option<QuotedSegment> {
         let packet = self.packet().ok()?;
-        // The checksum of a quoted IPv4 header may be wrong by what routers changed, so it is not asked.
+        // The checksum of a quoted IPv4 header may be wrong by what routers changed, so it is not
+        // asked.
         if packet.protocol() != ip::TCP || packet.is_fragment() {
             return None;
         }

@@ -2,8 +2,8 @@
 
 use crate::ip::Version;
 
-/// Why a destination is unreachable. What both versions of IP say has one name. "Fragmentation needed" is not here: it is
-/// [`TooBig`](super::Message::TooBig).
+/// Why a destination is unreachable. What both versions of IP say has one name. "Fragmentation
+/// needed" is not here: it is [`TooBig`](super::Message::TooBig).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unreachable {
     /// No route to the network.

@@ -46,8 +46,8 @@ impl Extension<'_> {
     /// Whether a host may go on to the next header.
     fn may_be_passed(&self) -> bool {
         match self.kind {
-            // RFC 8200 §4.4: a packet that has still to visit others is not for us, and its checksum is about another
-            // destination.
+            // RFC 8200 §4.4: a packet that has still to visit others is not for us, and its
+            // checksum is about another destination.
             ROUTING => self.bytes[3] == 0,
             HOP_BY_HOP | DESTINATION_OPTIONS => options_may_be_skipped(&self.bytes[2..]),
             _ => true,
@@ -55,8 +55,8 @@ impl Extension<'_> {
     }
 }
 
-/// RFC 8200 §4.2: the two highest bits of an option say what becomes of a packet for who doesn't know it; only zeros say
-/// that it goes on. We know those that fill.
+/// RFC 8200 §4.2: the two highest bits of an option say what becomes of a packet for who doesn't
+/// know it; only zeros say that it goes on. We know those that fill.
 fn options_may_be_skipped(mut options: &[u8]) -> bool {
     loop {
         options = match *options {

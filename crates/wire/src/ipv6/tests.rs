@@ -110,7 +110,8 @@ fn chain(headers: &[&[u8]]) -> Vec<u8> {
     [&headers.concat()[..], &[0xaa]].concat()
 }
 
-/// What comes of a chain: the protocol, whether the payload is what the chain has at its end, the extensions.
+/// What comes of a chain: the protocol, whether the payload is what the chain has at its end, the
+/// extensions.
 fn walked(next_header: u8, rest: &[u8]) -> (u8, bool, Vec<u8>) {
     let bytes = packet(next_header, rest);
     let view = View::new(&bytes).unwrap();
@@ -144,7 +145,8 @@ fn what_must_not_be_passed_is_where_the_walk_ends() {
     // RFC 8200 §4.1: hop-by-hop options stand first.
     let rest = chain(&[&[0, 0, 1, 4, 0, 0, 0, 0], &destination]);
     assert_eq!(walked(60, &rest), (0, false, vec![60]));
-    // RFC 8200 §4.2: an option that nobody knows, of each of the four kinds; and one that is not whole.
+    // RFC 8200 §4.2: an option that nobody knows, of each of the four kinds; and one that is not
+    // whole.
     for (option, passed) in [(0x1e, true), (0x5e, false), (0x9e, false), (0xde, false)] {
         let rest = chain(&[&[6, 0, option, 2, 0, 0, 0, 0]]);
         assert_eq!(

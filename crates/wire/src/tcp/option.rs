@@ -45,7 +45,8 @@ pub struct RawOption<'a> {
     pub data: &'a [u8],
 }
 
-/// An option of a kind that we know, whose length is one that the kind may have. Its values are as they came.
+/// An option of a kind that we know, whose length is one that the kind may have. Its values are as
+/// they came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnownOption<'a> {
     /// Maximum segment size in bytes (RFC 9293 §3.2).
@@ -92,7 +93,8 @@ pub enum KnownOption<'a> {
     SantaCruzPermitted,
     /// The option of TCP Santa Cruz.
     SantaCruz(SantaCruz),
-    /// An experiment that shares a kind with others (RFC 6994), and none of ours; or one of ours that makes no sense.
+    /// An experiment that shares a kind with others (RFC 6994), and none of ours; or one of ours
+    /// that makes no sense.
     Experimental {
         /// Which one: of a longer identifier, the first two bytes.
         exid: u16,
@@ -121,7 +123,8 @@ impl<'a> RawOption<'a> {
         })
     }
 
-    /// The option, taken apart; `None` for a kind that we don't know, or a length that the kind cannot have.
+    /// The option, taken apart; `None` for a kind that we don't know, or a length that the kind
+    /// cannot have.
     pub fn known(&self) -> Option<KnownOption<'a>> {
         let data = self.data;
         Some(match (self.kind, data) {
@@ -180,7 +183,8 @@ pub struct OptionError {
     pub kind: u8,
 }
 
-/// The options of a header, without padding. Ends behind the first error, for nobody knows where the next one begins.
+/// The options of a header, without padding. Ends behind the first error, for nobody knows where
+/// the next one begins.
 #[derive(Debug, Clone)]
 pub struct RawOptions<'a> {
     rest: &'a [u8],
@@ -254,7 +258,8 @@ pub(super) fn write(options: &Options, out: &mut Header) {
     }
 }
 
-/// What the stack makes of the options. Of an option that comes twice, the last counts; what it has no use for is left.
+/// What the stack makes of the options. Of an option that comes twice, the last counts; what it has
+/// no use for is left.
 pub(super) fn believed(bytes: &[u8], syn: bool) -> Options {
     let mut found = Options::default();
     // RFC 7323, appendix A: as nearly every segment has them.

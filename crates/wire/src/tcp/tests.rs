@@ -164,7 +164,8 @@ fn bare() -> Segment {
     }
 }
 
-/// The header of RFC 9293 §3.1, with the options of a SYN in the order and padding of RFC 7323 appendix A.
+/// The header of RFC 9293 §3.1, with the options of a SYN in the order and padding of RFC 7323
+/// appendix A.
 #[test]
 fn a_syn_byte_by_byte() {
     let options = Options {
@@ -209,8 +210,8 @@ fn options_of_a_syn_belong_to_a_syn() {
     }
 }
 
-/// The paper's Table 1 behind kind, length and experiment (RFC 6994 §3): copies, sequence number, time, bytes a bit, window. Each
-/// of the four forms, padded in front.
+/// The paper's Table 1 behind kind, length and experiment (RFC 6994 §3): copies, sequence number,
+/// time, bytes a bit, window. Each of the four forms, padded in front.
 #[test]
 fn santa_cruz_byte_by_byte() {
     let copy = |value| CopyNumber::new(value).unwrap();
@@ -332,8 +333,9 @@ fn known_options_are_taken_apart() {
     // RFC 6994 §3
     let experiment = KnownOption::Experimental { exid: 0xf989, data: &[1] };
     assert_eq!(known(&[254, 5, 0xf9, 0x89, 1]), (Some("experimental"), Some(experiment)));
-    // The option of TCP Santa Cruz, in the form of a SYN and with a transmission's number; and one of its ExID that says
-    // nothing: an arrival of no transmission, half of one, a window without bits.
+    // The option of TCP Santa Cruz, in the form of a SYN and with a transmission's number; and one
+    // of its ExID that says nothing: an arrival of no transmission, half of one, a window
+    // without bits.
     assert_eq!(known(&[253, 4, 0x53, 0x43]).1, Some(KnownOption::SantaCruzPermitted));
     let first = SantaCruz::new(Some(CopyNumber::FIRST));
     assert_eq!(known(&[253, 5, 0x53, 0x43, 0x10]).1, Some(KnownOption::SantaCruz(first)));
@@ -366,7 +368,8 @@ fn known_options_are_taken_apart() {
 fn unknown_options_do_not_hide_the_known_ones() {
     let mut bytes = Vec::new();
     Repr::new(PORTS, bare()).unwrap().write(Checksum::EMPTY, Checksum::EMPTY, &mut bytes);
-    // Fast Open, an experiment, a kind that nobody knows, each of a length of its own; then timestamps.
+    // Fast Open, an experiment, a kind that nobody knows, each of a length of its own; then
+    // timestamps.
     bytes.extend([34, 2, 254, 6, 1, 2, 3, 4, 77, 5, 0, 0, 0, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
     bytes[12] = 11 << 4;
     let view = View::new(&bytes).unwrap();

@@ -22,7 +22,8 @@ const WINDOW: u16 = u16::MAX;
 /// Resets at a time: no more than the device's queue holds.
 const RESETS: usize = 16;
 
-/// Attacks while it is time to. Returns how many packets were sent. `late` is when those act that act as late as they can.
+/// Attacks while it is time to. Returns how many packets were sent. `late` is when those act that
+/// act as late as they can.
 pub(super) fn holders(
     holding: Holding,
     addresses: Addresses,
@@ -219,7 +220,8 @@ impl Holders {
             _ => {}
         }
         if segment.control == Control::Fin {
-            // The server is done with it. It has to find out by itself that nobody is there any more.
+            // The server is done with it. It has to find out by itself that nobody is there any
+            // more.
             self.forget(tuple);
         }
         Ok(())

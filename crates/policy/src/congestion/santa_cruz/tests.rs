@@ -34,8 +34,8 @@ fn at(micros: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(micros)
 }
 
-/// A report of the packet `number`, counted from 0, that left and arrived and whose acknowledgment came at these times
-/// in microseconds.
+/// A report of the packet `number`, counted from 0, that left and arrived and whose acknowledgment
+/// came at these times in microseconds.
 fn report(number: u64, [sent, arrived, now]: [u64; 3], acked: u32) -> AckSample {
     let seq = SeqNum::new(u32::try_from(number).unwrap() * SMSS);
     let forward = ForwardSample {
@@ -96,8 +96,8 @@ proptest! {
     }
 }
 
-/// The numbers of the example of `tcpsf.models.santa_cruz.queue_estimate`: two windows of three packets each, after which 2
-/// and 3 packets wait, by either translation.
+/// The numbers of the example of `tcpsf.models.santa_cruz.queue_estimate`: two windows of three
+/// packets each, after which 2 and 3 packets wait, by either translation.
 #[test]
 fn the_closed_model_says_the_same() {
     for translation in [Translation::Session, Translation::Window] {
@@ -123,7 +123,8 @@ fn a_window_is_adjusted_by_a_segment() {
     for (waiting, verdict) in [(12, 1i64), (13, 0), (17, 0), (18, -1)] {
         let mut sc = controller(target(150, 25), 10);
         sc.slow_start = false;
-        // Packets of 1 ms that each wait a little longer, so that at the window's end there are `waiting` tenths.
+        // Packets of 1 ms that each wait a little longer, so that at the window's end there are
+        // `waiting` tenths.
         let times = |number: u64| {
             let arrived = 1000 * (number + 1);
             [arrived - 1000 - number * waiting * 100 / 10, arrived, arrived + 9000]
@@ -141,8 +142,8 @@ fn a_window_is_adjusted_by_a_segment() {
     }
 }
 
-/// Startup: slow start doubles the window a round trip, until the packets that wait at the end of a window are more than half
-/// of what is wanted.
+/// Startup: slow start doubles the window a round trip, until the packets that wait at the end of a
+/// window are more than half of what is wanted.
 #[test]
 fn slow_start_ends_when_a_queue_has_grown() {
     let mut sc = controller(target(300, 25), 2);
@@ -161,8 +162,8 @@ fn slow_start_ends_when_a_queue_has_grown() {
     assert_eq!((sc.slow_start, sc.ssthresh()), (false, 22 * SMSS));
 }
 
-/// Startup: a single relative delay beyond half of what is wanted is enough. The second of two packets that left at once
-/// waits for the first: one packet, whatever the link.
+/// Startup: a single relative delay beyond half of what is wanted is enough. The second of two
+/// packets that left at once waits for the first: one packet, whatever the link.
 #[test]
 fn slow_start_ends_with_a_relative_delay() {
     for (n_op, on) in [(150, false), (199, false), (200, true), (300, true)] {
@@ -173,8 +174,8 @@ fn slow_start_ends_with_a_relative_delay() {
     }
 }
 
-/// Section 3.1.2: growth doesn't count acknowledgments. With one in four of them the window is as wide, in slow start and
-/// after it.
+/// Section 3.1.2: growth doesn't count acknowledgments. With one in four of them the window is as
+/// wide, in slow start and after it.
 #[test]
 fn lost_acknowledgments_do_not_slow_growth() {
     let after = |every: u64, slow_start: bool| {
@@ -194,7 +195,8 @@ fn lost_acknowledgments_do_not_slow_growth() {
     assert_eq!(after(1, false), (16 + 7) * SMSS);
 }
 
-/// The paper's text is silent: a loss does what it does to Reno, and ends slow start; a timeout begins it again.
+/// The paper's text is silent: a loss does what it does to Reno, and ends slow start; a timeout
+/// begins it again.
 #[test]
 fn a_loss_is_renos() {
     let loss = LossSample {
@@ -214,7 +216,8 @@ fn a_loss_is_renos() {
     assert_eq!((sc.cwnd(), sc.ssthresh(), sc.slow_start), (SMSS, 5000, true));
 }
 
-/// A packet a millisecond over a link that is never idle and has no queue, one report each, for 20 ms there and back.
+/// A packet a millisecond over a link that is never idle and has no queue, one report each, for 20
+/// ms there and back.
 fn steady(
     sc: &mut SantaCruz,
     numbers: std::ops::Range<u64>,
@@ -227,8 +230,9 @@ fn steady(
     }
 }
 
-/// Section 3.1.2, "only at discrete intervals": after a change, the first window to be judged is the one that left behind it.
-/// Packets take 20 ms there and back, so windows end with the reports of packets 20, 40, 60 and so on.
+/// Section 3.1.2, "only at discrete intervals": after a change, the first window to be judged is
+/// the one that left behind it. Packets take 20 ms there and back, so windows end with the reports
+/// of packets 20, 40, 60 and so on.
 #[test]
 fn a_window_is_judged_once_what_left_after_a_change_has_arrived() {
     for (hold, changes) in
@@ -266,13 +270,14 @@ fn a_loss_is_a_change() {
         resent: false,
     });
     let halved = sc.cwnd();
-    // The window that was under way ends with packet 40's report, at 60 ms, the one that began then with 60's.
+    // The window that was under way ends with packet 40's report, at 60 ms, the one that began then
+    // with 60's.
     steady(&mut sc, 31..60, |number, sc| assert_eq!(sc.cwnd(), halved, "{number}"));
     steady(&mut sc, 60..61, |_, sc| assert_eq!(sc.cwnd(), halved + SMSS));
 }
 
-/// Startup: n is looked at with every report. Packets that left together arrive 1 ms apart, so that the third is behind the
-/// first by two: more than half of three.
+/// Startup: n is looked at with every report. Packets that left together arrive 1 ms apart, so that
+/// the third is behind the first by two: more than half of three.
 #[test]
 fn slow_start_ends_while_a_queue_grows() {
     for (startup, ends) in [(Startup::Window, None), (Startup::Report, Some(4))] {
@@ -281,7 +286,8 @@ fn slow_start_ends_while_a_queue_grows() {
         sc.on_ack(&report(1, [1000, 6000, 11_000], SMSS), FULL);
         let mut ended = None;
         for number in 2..20 {
-            // At packet 4 the link has been busy for 13 ms for three packets, and n is 12 ms by so much each: 2.8.
+            // At packet 4 the link has been busy for 13 ms for three packets, and n is 12 ms by so
+            // much each: 2.8.
             let late = 5000 * (number - 2) + 2000;
             sc.on_ack(&report(number, [11_000, 16_000 + late, 21_000 + late], SMSS), FULL);
             if !sc.slow_start {
@@ -292,7 +298,8 @@ fn slow_start_ends_while_a_queue_grows() {
     }
 }
 
-/// "Linearly during the next interval": a segment in proportion to what arrives, whatever acknowledgments are lost.
+/// "Linearly during the next interval": a segment in proportion to what arrives, whatever
+/// acknowledgments are lost.
 #[test]
 fn a_segment_comes_with_what_arrives() {
     for every in [1, 4] {
@@ -337,7 +344,8 @@ fn a_segment_goes_with_what_arrives() {
     assert_eq!(seen, [10_000, 9500, 9000, 9000]);
 }
 
-/// Section 3.1.1 and Fig. 1: round trips of 4 and 5, and the one more is on the way back. Then there, then both.
+/// Section 3.1.1 and Fig. 1: round trips of 4 and 5, and the one more is on the way back. Then
+/// there, then both.
 #[test]
 fn a_longer_round_trip_is_told_apart_by_direction() {
     let mut sc = controller(Target::PAPER, 10);
@@ -348,13 +356,15 @@ fn a_longer_round_trip_is_told_apart_by_direction() {
         seen.push((sc.ways.0 / 1_000_000_000, sc.ways.1 / 1_000_000_000));
     }
     assert_eq!(seen, [(0, 0), (0, 1), (1, 1), (0, 0)]);
-    // The third packet left after the second's acknowledgment had begun a window, the fourth after the third's.
+    // The third packet left after the second's acknowledgment had begun a window, the fourth after
+    // the third's.
     let path = sc.path().unwrap();
     assert_eq!((path.forward_ns, path.return_ns), (1_000_000_000, 1_000_000_000));
 }
 
-/// Fig. 3(d): who arrives before what left earlier took another path. That is so whichever report comes first; and a report
-/// that comes after that of a later arrival was overtaken on the way back.
+/// Fig. 3(d): who arrives before what left earlier took another path. That is so whichever report
+/// comes first; and a report that comes after that of a later arrival was overtaken on the way
+/// back.
 #[test]
 fn reports_out_of_order_are_counted_by_direction() {
     let (first, second) = ([0, 10_000, 20_000], [1000, 11_000, 21_000]);
@@ -371,7 +381,8 @@ fn reports_out_of_order_are_counted_by_direction() {
         }
         let path = sc.path().unwrap();
         assert_eq!((path.forward_reordered, path.return_reordered), (forward, back), "{reports:?}");
-        // Nothing is left of it in the sums: the late packet is 2 ms late against the first, or the first's report is all.
+        // Nothing is left of it in the sums: the late packet is 2 ms late against the first, or the
+        // first's report is all.
         sc.observe(&report(2, [30_000, 40_000, 50_000], SMSS));
         let expected = if reports[0] == late { -2_000_000 } else { 0 };
         assert_eq!(sc.ways.0, expected);

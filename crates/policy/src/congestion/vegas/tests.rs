@@ -101,7 +101,8 @@ fn the_window_settles_between_alpha_and_beta() {
     for (initial, holds) in [(SMSS, 17), (8 * SMSS, 17), (40 * SMSS, 17), (SMSS, 60)] {
         let rules = WindowRules { ssthresh: 2 * SMSS, ..WindowRules::RFC };
         let mut path = Path::new(Vegas::new(initial, rules, VegasThresholds::PAPER), holds);
-        // A window that is too large from the first segment on never shows the path without its queue.
+        // A window that is too large from the first segment on never shows the path without its
+        // queue.
         path.vegas.base = Some(Duration::from_millis(BASE_MS));
         path.windows(10_000);
         let last = path.windows(200);
@@ -130,7 +131,8 @@ fn only_what_left_after_a_decrease_leads_to_another() {
     assert_eq!(vegas.cwnd(), 2000);
 }
 
-/// A timeout starts over, up to half of what it was; recovery sets a window below the threshold in slow start again.
+/// A timeout starts over, up to half of what it was; recovery sets a window below the threshold in
+/// slow start again.
 #[test]
 fn a_timeout_begins_a_slow_start() {
     let mut vegas = vegas(20 * SMSS);

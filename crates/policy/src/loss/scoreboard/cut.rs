@@ -3,8 +3,8 @@
 use units::Instant;
 use wire::{CopyNumber, SeqNum};
 
-/// A run of sequence numbers that left as one segment. Its marks are independent; all combinations occur. A wide window is
-/// a great many of these, so they are small.
+/// A run of sequence numbers that left as one segment. Its marks are independent; all combinations
+/// occur. A wide window is a great many of these, so they are small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     sent_at: Instant,
@@ -12,8 +12,8 @@ pub struct Cut {
     len: u16,
     /// Its marks, and above them which transmission of it was the last.
     state: u8,
-    /// Of a sacked cut: two to the power of this from this one on are sacked, if not more. What was reported once is
-    /// reported again with every acknowledgment, and this leads past it.
+    /// Of a sacked cut: two to the power of this from this one on are sacked, if not more. What
+    /// was reported once is reported again with every acknowledgment, and this leads past it.
     run: u8,
 }
 
@@ -35,7 +35,8 @@ const MARKS: u8 = Mark::Sacked as u8 | Mark::Lost as u8 | Mark::Resent as u8;
 const COPY_SHIFT: u32 = 4;
 
 impl Cut {
-    /// One that leaves, of up to 65 535 sequence numbers: no segment has more. `again` when any of it had been sent before.
+    /// One that leaves, of up to 65 535 sequence numbers: no segment has more. `again` when any of
+    /// it had been sent before.
     pub(super) fn new(seq: SeqNum, len: u32, now: Instant, again: bool) -> Self {
         let copy = if again { CopyNumber::LAST } else { CopyNumber::FIRST };
         debug_assert!(u16::try_from(len).is_ok(), "no segment has {len} sequence numbers");
@@ -126,8 +127,8 @@ impl Cut {
         (Self { len: first, ..self }, tail)
     }
 
-    /// Takes `more` numbers from the cut behind it. What it then holds left in several segments, so it counts
-    /// as sent more than once.
+    /// Takes `more` numbers from the cut behind it. What it then holds left in several segments, so
+    /// it counts as sent more than once.
     pub(super) fn lengthen(&mut self, more: u32) {
         self.len = u16::try_from(self.len() + more).unwrap_or(u16::MAX);
         self.state = CopyNumber::LAST.get() << COPY_SHIFT | self.state & MARKS;

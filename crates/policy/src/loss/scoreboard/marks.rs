@@ -1,13 +1,13 @@
-//! What the scoreboard knows of its marks: sums, and places in the queue that only move towards its end until recovery
-//! is over.
+//! What the scoreboard knows of its marks: sums, and places in the queue that only move towards its
+//! end until recovery is over.
 
 use std::collections::VecDeque;
 
 use super::{Cut, Mark};
 
-/// Sums of marks, and where to look next. Places are counted from the front of the queue; they say nothing while no cut has
-/// [any](Self::any). They stand beside the queue, however seldom they are needed: what is allocated for a loss lies where
-/// nobody has looked for long.
+/// Sums of marks, and where to look next. Places are counted from the front of the queue; they say
+/// nothing while no cut has [any](Self::any). They stand beside the queue, however seldom they are
+/// needed: what is allocated for a loss lies where nobody has looked for long.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
     /// Cuts that are sacked, lost or resent.

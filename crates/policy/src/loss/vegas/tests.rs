@@ -39,7 +39,8 @@ fn ack(ms: u64, una: u32, rtt: Option<u64>) -> AckSample {
     }
 }
 
-/// A detector that has seen a round trip of 100 ms, so that its timeout is 100 + 2 · (25 − 25/4) ms and a sixteenth: 146 ms.
+/// A detector that has seen a round trip of 100 ms, so that its timeout is 100 + 2 · (25 − 25/4) ms
+/// and a sixteenth: 146 ms.
 fn detector() -> Vegas {
     let mut vegas = Vegas::new();
     vegas.on_ack(&ack(0, 0, Some(100)), &Scoreboard::default());
@@ -61,7 +62,8 @@ fn a_duplicate_is_a_reason_to_look_at_the_clock() {
     assert!(!Vegas::new().on_duplicate(&duplicate(500), &board), "nothing measured, no timeout");
 }
 
-/// §III-A: the first two acknowledgments after a retransmission are looked at, the second only if the first found a loss.
+/// §III-A: the first two acknowledgments after a retransmission are looked at, the second only if
+/// the first found a loss.
 #[test]
 fn acknowledgments_after_a_retransmission_are_looked_at() {
     let mut board = board(8);

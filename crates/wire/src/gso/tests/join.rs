@@ -138,8 +138,8 @@ proptest! {
 
 #[test]
 fn each_difference_is_told() {
-    // Of IPv4: TOS, identification, DF, TTL, checksum, address; ports, sequence, acknowledgment, header length, bits,
-    // window, urgent pointer, timestamps.
+    // Of IPv4: TOS, identification, DF, TTL, checksum, address; ports, sequence, acknowledgment,
+    // header length, bits, window, urgent pointer, timestamps.
     let headers = [1, 5, 6, 8, 10, 15, 20, 23, 27, 31, 32, 33, 35, 39, 47, 51];
     let (.., bytes) = packet(Version::V4, data(3000), true);
     let segments = cut(&bytes, size(1000));

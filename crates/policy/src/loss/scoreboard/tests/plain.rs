@@ -1,4 +1,5 @@
-//! The scoreboard as a specification: cuts with their marks, looked through from end to end for every answer.
+//! The scoreboard as a specification: cuts with their marks, looked through from end to end for
+//! every answer.
 
 use units::Instant;
 use wire::{CopyNumber, SeqNum, SeqRange};
