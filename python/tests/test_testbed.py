@@ -38,7 +38,8 @@ def flows(sender: str, rows: list[tuple[float | None, int, int, float]]) -> pl.D
     """Made-up flows: completion time, fast retransmits, timeouts, timer."""
     columns = ("completion_s", "fast_retransmits", "timeouts", "rto_s")
     frame = pl.DataFrame(rows, schema=columns, orient="row")
-    return frame.with_columns(variant=pl.lit(sender), size_bytes=pl.lit(1650))
+    server_s = pl.col("completion_s") + 1.0
+    return frame.with_columns(variant=pl.lit(sender), size_bytes=pl.lit(1650), idle_s=pl.lit(0.0), server_s=server_s)
 
 
 def test_table_2_is_whole() -> None:
@@ -201,6 +202,8 @@ def simulated_as_live(experiment: Experiment, *, progress: Callable[[float], Non
                 variant=pl.lit(sender),
                 size_bytes="size_bytes",
                 completion_s="receiver_s",
+                idle_s=pl.lit(0.0),
+                server_s=pl.col("receiver_s") + 0.1,
                 fast_retransmits=pl.col("fast_retransmits").cast(pl.Int64),
                 timeouts=pl.col("timeouts").cast(pl.Int64),
                 rto_s=pl.lit(0.2),
