@@ -472,6 +472,31 @@ def test_bad_options_are_refused(tcpsf: Callable[..., Answer], tmp_path: Path, w
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "name", "rate"),
+    [((), "table-3", 600.0), (("--through", "proxy"), "table-3-proxy", 200.0)],
+)
+def test_what_is_not_said_depends_on_who_has_the_senders(
+    tcpsf: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], name: str, rate: float
+) -> None:
+    told: dict[str, Any] = {}
+
+    def prepared(which: Any, **options: Any) -> object:
+        told["wanted"] = prepare(which, **options)
+        return prepare(which, **options)
+
+    def made(_make: object, **options: Any) -> None:
+        told.update(options)
+
+    monkeypatch.setattr("tcpsf.cli.testbed.prepare", prepared)
+    monkeypatch.setattr("tcpsf.cli.testbed._make", made)
+    answer = tcpsf("reproduce", "smart-framing", "table-3", *words)
+    assert answer.status == 0, answer.err
+    assert (told["name"], told["out"], told["paths"]) == (name, Path(f"tcpsf-{name}"), 9)
+    assert told["wanted"].rate == rate
+    assert (told["wanted"].experiments[0].browsing is None) == (not words)
+
+
 def test_columns_are_documented() -> None:
     assert set(measure.COLUMNS) <= set(DOCUMENTED)
 

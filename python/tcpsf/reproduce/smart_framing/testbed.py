@@ -51,7 +51,7 @@ RATE = 600.0
 """Fetches begun per second: some hundreds at once, and half of two cores."""
 
 PROXY_RATE = 200.0
-"""Sessions begun per second; they carry 30 MB/s and take less than one core."""
+"""Sessions begun per second; they carry 30 MB/s and take about one core of two."""
 
 PROXY_PATIENCE_S = 300.0
 """Seconds: a connection of many large objects takes a minute where a tenth of the packets is lost."""
