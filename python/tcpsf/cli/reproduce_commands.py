@@ -245,7 +245,7 @@ def table_2(**arguments: Any) -> None:
 
 
 @smart_framing.command("table-3")
-@live_scale
+@scale("15 s to two minutes of transfers for each path.", "4 to 20 s of them.")
 @click.option(
     "--through",
     type=click.Choice(["server", "proxy"]),

@@ -45,7 +45,7 @@ PROXY_SCALES = {
     "quick": LiveScale(name="quick", simulated=0, seconds={0.01: 20.0, 0.05: 10.0, 0.10: 6.0}),
     "full": LiveScale(name="full", simulated=0, seconds={0.01: 120.0, 0.05: 60.0, 0.10: 40.0}),
 }
-"""Through the proxy: the full scale has as many flows below 10 kB as the paper, and nothing is simulated."""
+"""Through the proxy: the full scale has thousands of flows below 10 kB, as the paper; nothing is simulated."""
 
 RATE = 600.0
 """Fetches begun per second: some hundreds at once, and half of two cores."""

@@ -150,6 +150,11 @@ def _long_table(values: Values) -> Table:
                 "A connection that carries several objects is one flow, of all their bytes. Times are mostly those of "
                 "objects of 284 454 bytes, and how many of them a flow has is drawn at random."
             ),
+            (
+                "Long flows of FS-TCP-SF take longer than Classic's where losses are rare. In the simulator, too: "
+                "284 454 bytes at 0.01 and 100 ms take 2.47 ± 0.14 s against 2.19 ± 0.10 s with an acknowledgment for "
+                "every second segment, and 1.60 ± 0.09 s against 1.51 ± 0.07 s with one for each (437 flows)."
+            ),
         ),
     )
 
