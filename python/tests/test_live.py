@@ -21,6 +21,7 @@ from tcpsf import TcpsfError
 from tcpsf.live.cell import check, measure
 from tcpsf.live.experiment import Experiment, Kernel
 from tcpsf.live.result import DOCUMENTED, Live
+from tcpsf.live.sessions import Browsing
 from tcpsf.papers import smart_framing as paper
 from tcpsf.scenario import LinearLoss, PacketLoss
 
@@ -50,6 +51,16 @@ KERNEL = replace(
     receive_buffer=32_768,
     sizes=range(1, 64_001),
     rate=100.0,
+)
+
+
+PROXY = replace(
+    LOSSY,
+    name="proxy",
+    through="proxy",
+    browsing=Browsing(linger_s=0.3),
+    sizes=(119, 8015, 26_641),
+    rate=50.0,
 )
 
 
@@ -126,6 +137,41 @@ def test_a_clean_path_has_nothing_to_recover() -> None:
     assert live.link["down"]["dropped_loss_packets"] == 0
 
 
+def test_the_server_has_a_time_of_its_own(lossy: Live) -> None:
+    """From the SYN until both ends have closed: the handshake's first packet less, and the closing more."""
+    flows = lossy.flows
+    assert flows["server_s"].null_count() == 0
+    assert (flows["server_s"] >= flows["completion_s"] - flows["connect_s"]).all()
+    assert set(flows["objects"]) == {1}
+    assert set(flows["idle_s"]) == {0.0}
+
+
+def test_a_proxy_stands_between_browsers_and_the_kernel() -> None:
+    """Fig. 8: browsers, the emulated path, a proxy with the senders, a server of the kernel's TCP."""
+    live = measure(PROXY, progress=lambda _share: None)
+    wanted, flows = PROXY.connections(), live.flows
+    assert flows.columns == list(DOCUMENTED)
+    assert flows.height == len(wanted.sizes) > 50
+    assert flows["failure"].to_list() == [""] * flows.height
+    assert flows["received_bytes"].to_list() == [sum(each) for each in wanted.sizes]
+    assert flows["objects"].to_list() == [len(each) for each in wanted.sizes]
+    assert max(flows["objects"]) > 1
+    assert set(flows["variant"]) == set(SENDERS)
+    assert set(flows["ending"]) == {"finished"}
+    assert live.link["down"]["dropped_loss_packets"] > 0
+    assert sum(flows["fast_retransmits"]) + sum(flows["timeouts"]) > 10
+    # The proxy has passed on what the clients were given, and has dialled once for each and for the first look.
+    assert live.server["task"] == "proxy"
+    assert live.server["upstream_connected"] == flows.height + 1
+    assert live.server["upstream_failed"] == 0
+    assert live.server["down_bytes"] == sum(flows["received_bytes"]) + sum(flows["head_bytes"])
+    # Its time of a connection has the browser's idle times in it. Lower bounds only: the machine may be busy.
+    assert (flows["server_s"] >= flows["completion_s"] - flows["connect_s"] + 0.3).all()
+    several = flows.filter((pl.col("objects") > 1) & (pl.col("idle_s") > 0))
+    assert several.height > 5
+    assert (several["idle_s"] < several["completion_s"]).all()
+
+
 def test_the_kernel_sends_as_it_is_told() -> None:
     """An initial window of two, nothing kept of earlier connections, loss and delay both ways, a bounded window."""
     live = measure(KERNEL, progress=lambda _share: None)
@@ -185,12 +231,18 @@ def test_what_the_server_refuses_is_told() -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_what_the_proxy_refuses_is_told() -> None:
+    with pytest.raises(TcpsfError, match=r"`tcpsf proxy` failed: .*vegan") as caught:
+        measure(replace(PROXY, senders=("vegan / full / iw=1",)), progress=lambda _share: None)
+    assert "\n" not in str(caught.value)
+
+
 def test_what_the_link_refuses_is_told() -> None:
     with pytest.raises(TcpsfError, match=r"behind `tcpsf link` failed: .*--down-loss 1\.5"):
         measure(replace(LOSSY, loss=PacketLoss(probability=1.5)), progress=lambda _share: None)
 
 
-@pytest.mark.parametrize("experiment", ["LOSSY", "KERNEL"])
+@pytest.mark.parametrize("experiment", ["LOSSY", "KERNEL", "PROXY"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_behind(number: signal.Signals, experiment: str, tmp_path: Path) -> None:
     """Interrupted or killed in the middle: no process, no device."""

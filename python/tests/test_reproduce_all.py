@@ -14,7 +14,7 @@ from conftest import Answer
 from test_cli import schema
 
 from tcpsf import TcpsfError
-from tcpsf.cli import testbed
+from tcpsf.cli import everything, testbed
 from tcpsf.cli.evaluation import write
 from tcpsf.reproduce import Scale, catalogue, santa_cruz
 from tcpsf.reproduce.models import model_section
@@ -166,6 +166,20 @@ def test_what_was_measured_is_linked(tcpsf: Command, tmp_path: Path, monkeypatch
     (part,) = (each for each in paper["parts"] if each["kind"] == "live")
     assert (part["status"], part["page"]) == ("made", "short-flows-live/measured.html")
     assert sum(part["verdicts"].values()) == 4
+
+
+def test_each_table_is_measured_as_its_command_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made = {}
+
+    def measured(which: str, *, through: str, out: Path, **_options: object) -> None:
+        made[out.name] = f"reproduce smart-framing {which}" + (f" --through {through}" if through != "server" else "")
+
+    monkeypatch.setattr(testbed, "tables", measured)
+    parts = [part for part in catalogue.parts(["smart-framing"]) if part.kind == "live"]
+    for part in parts:
+        assert everything._measured(part, tmp_path / part.key, full=False, seed=1) == ""
+    assert made == {part.key: part.words for part in parts}
+    assert set(made) == {"table-2", "table-3", "table-3-proxy"}
 
 
 def test_an_unknown_paper(tcpsf: Command, tmp_path: Path) -> None:

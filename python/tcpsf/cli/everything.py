@@ -18,6 +18,8 @@ from tcpsf.reproduce import catalogue
 from tcpsf.reproduce.catalogue import Part
 
 PAGE = "index.html"
+PROXIED = "-proxy"
+"""The end of the key of a report that is measured through a proxy."""
 NOT_ASKED = "it is measured on live kernels, which `--live` asks for"
 
 Make = Callable[[Path], None]
@@ -126,7 +128,6 @@ def _measured(part: Part, folder: Path, *, full: bool, seed: int, **_how: Any) -
     """Measure on live kernels; return why that was not possible, or nothing."""
     from tcpsf.cli import testbed
     from tcpsf.reproduce.short_flows.transfers import RATE as TRANSFER_RATE
-    from tcpsf.reproduce.smart_framing.testbed import RATE
 
     common: dict[str, Any] = {
         "full": full, "seed": seed, "json": False, "out": folder, "force": True, "show": False,
@@ -135,8 +136,9 @@ def _measured(part: Part, folder: Path, *, full: bool, seed: int, **_how: Any) -
         if part.key == "short-flows-live":
             testbed.short_flows(rate=TRANSFER_RATE, **common)
         else:
-            which: Any = part.key
-            testbed.tables(which, loss="proportional", acks="kernel", objects=1, rate=RATE, **common)
+            which: Any = part.key.removesuffix(PROXIED)
+            through: Any = "proxy" if part.key.endswith(PROXIED) else "server"
+            testbed.tables(which, through=through, acks="kernel", rate=None, **common)
     except TcpsfError as error:
         return str(error)
     return ""

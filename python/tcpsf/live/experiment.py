@@ -9,10 +9,14 @@ from typing import Any, Literal
 
 from tcpsf.errors import TcpsfError
 from tcpsf.live.clients import MOST
+from tcpsf.live.sessions import Browsing, Connections, connections
 from tcpsf.scenario import BurstLoss, ByteLoss, LinearLoss, Link, PacketLoss, Poisson, Scenario, Sizes, Tcp
 
 Acks = Literal["kernel", "delayed"]
 """How the clients acknowledge: as their kernel does, or delayed from the first segment on (``TCP_QUICKACK`` off)."""
+
+Through = Literal["server", "proxy"]
+"""Who has the senders: `tcpsf serve`, or `tcpsf proxy` in front of a server of the kernel's TCP."""
 
 PathLoss = PacketLoss | ByteLoss | LinearLoss | BurstLoss
 
@@ -43,7 +47,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """Fetches over one emulated path, from `tcpsf serve` with some senders by turns, or from the kernel."""
+    """Fetches over one emulated path, from `tcpsf serve` or `tcpsf proxy` with senders by turns, or from the kernel."""
 
     name: str
     latency_ms: int
@@ -51,7 +55,9 @@ class Experiment:
     loss: PathLoss
     """Loss of what the server sends."""
     senders: tuple[str, ...] = ()
-    """The server's senders, which take turns connection by connection."""
+    """The server's or proxy's senders, which take turns connection by connection."""
+    through: Through = "server"
+    """Who has these senders."""
     kernel: Kernel | None = None
     """Who serves in place of them."""
     latency_up_ms: int = 0
@@ -63,13 +69,15 @@ class Experiment:
     sizes: tuple[int, ...] | range
     """File sizes in bytes, equally likely."""
     rate: float
-    """Connections begun per second, as a Poisson process."""
+    """Connections begun per second, as a Poisson process; with `browsing` sessions."""
     duration_s: float
-    """For how long connections are begun."""
+    """For how long they are begun."""
     patience_s: float = 30.0
     """After so long a connection is given up."""
     objects: int = 1
     """Files that a connection fetches, one after the other."""
+    browsing: Browsing | None = None
+    """Sessions of browsers, in place of connections that carry `objects` files each."""
     acks: Acks = "kernel"
     rto_min: str = "200ms"
     seed: int = 1
@@ -80,6 +88,13 @@ class Experiment:
             raise TcpsfError(f"{where}: it has no {'sizes' if self.variants else 'senders'}", hint="name one at least")
         if self.senders and self.kernel is not None:
             raise TcpsfError(f"{where}: it has senders, and the kernel as well", hint="make an experiment of each")
+        if self.through == "proxy" and self.kernel is not None:
+            raise TcpsfError(f"{where}: the kernel is no proxy", hint="name senders")
+        if self.browsing is not None and self.objects != 1:
+            raise TcpsfError(
+                f"{where}: it has sessions of browsers, and {self.objects} files for each connection as well",
+                hint="leave `objects` out: the page decides how many files a connection carries",
+            )
         if self.kernel is not None and self.kernel.initial_window < 1:
             raise TcpsfError(
                 f"{where}: the kernel's initial window is {self.kernel.initial_window}", hint="1 segment or more"
@@ -89,10 +104,12 @@ class Experiment:
         for what, value in (("rate", self.rate), ("duration_s", self.duration_s), ("patience_s", self.patience_s)):
             if not 0.0 < value < float("inf"):
                 raise TcpsfError(f"{where}: `{what}` is {value:g}", hint="it must be above 0")
-        if self.rate * self.duration_s > 0.9 * MOST:
+        each = 1 if self.browsing is None else self.browsing.connections
+        if each * self.rate * self.duration_s > 0.9 * MOST:
+            what = "fetches" if self.browsing is None else "sessions"
             raise TcpsfError(
-                f"{where}: {self.rate:g} fetches per second for {self.duration_s:g} s are too many",
-                hint=f"a run has ports for {int(0.9 * MOST)} fetches",
+                f"{where}: {self.rate:g} {what} per second for {self.duration_s:g} s are too many",
+                hint=f"a run has ports for {int(0.9 * MOST / each)} {what}",
             )
         if min(self.sizes) < 1:
             raise TcpsfError(f"{where}: a size is {min(self.sizes)}", hint="a file has 1 byte at least")
@@ -107,13 +124,20 @@ class Experiment:
         return self.senders if self.kernel is None else (*self.senders, self.kernel.name)
 
     def fetches(self) -> tuple[list[float], list[list[int]]]:
-        """When each connection begins, in seconds, and the sizes of its files; the same for the same seed."""
+        """When each connection or session begins, in seconds, and its files' sizes; the same for the same seed."""
         # The number of the seed and what must not depend on each other: sizes, and the turns of the senders.
         arrivals = random.Random(f"{self.seed}/arrivals")  # noqa: S311  not for secrets
         sizes = random.Random(f"{self.seed}/sizes")  # noqa: S311
         gaps = iter(lambda: arrivals.expovariate(self.rate), None)
         starts = list(itertools.takewhile(lambda at: at < self.duration_s, itertools.accumulate(gaps)))
-        return starts, [sizes.choices(self.sizes, k=self.objects) for _ in starts]
+        if self.browsing is None:
+            return starts, [sizes.choices(self.sizes, k=self.objects) for _ in starts]
+        pages = random.Random(f"{self.seed}/pages")  # noqa: S311
+        return starts, [sizes.choices(self.sizes, k=1 + self.browsing.embedded(pages)) for _ in starts]
+
+    def connections(self) -> Connections:
+        """What each connection does, whoever sends; the same for the same seed."""
+        return connections(*self.fetches(), self.browsing, random.Random(f"{self.seed}/parsing"))  # noqa: S311
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""

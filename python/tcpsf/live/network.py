@@ -18,7 +18,8 @@ CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
 PR_SET_PDEATHSIG = 1
 
-_SIOCGIFADDR = 0x8915
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCGIFADDR = 0x8913, 0x8914, 0x8915
+_IFF_UP = 1
 _NLM_F_REQUEST, _NLM_F_ACK, _NLM_F_REPLACE, _NLM_F_CREATE = 0x1, 0x4, 0x100, 0x400
 _RTM_NEWROUTE, _RTA_DST, _RTA_OIF, _RTA_METRICS, _RTAX_INITCWND = 24, 1, 4, 8, 11
 _RT_TABLE_MAIN, _RTPROT_STATIC, _RT_SCOPE_LINK = 254, 4, 253
@@ -81,6 +82,20 @@ def die_with_parent() -> None:
     """Have the kernel end this process when its parent ends."""
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def turn_loopback_on() -> None:
+    """Have 127.0.0.1 answer in this network namespace, with ports for as many connections to it as there are."""
+    what = "turn the loopback device on"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            (flags,) = struct.unpack_from("16xH", fcntl.ioctl(one, _SIOCGIFFLAGS, struct.pack("16sH14x", b"lo", 0)))
+            fcntl.ioctl(one, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | _IFF_UP))
+        except OSError as error:
+            raise TcpsfError(
+                f"cannot {what}: {_reason(error)}", hint="it needs a network namespace of its own"
+            ) from None
+    _write(Path("/proc/sys/net/ipv4/ip_local_port_range"), "1024 65535", what)
 
 
 def set_initial_window(outside: str, inside: str, segments: int) -> None:

@@ -97,6 +97,13 @@ OTHERS = (
     _closed("smart-framing", "small-window", "Figs. 9 to 13 and 15"),
     Part(key="table-2", paper="smart-framing", kind="live", what="Table II", words="reproduce smart-framing table-2"),
     Part(key="table-3", paper="smart-framing", kind="live", what="Table III", words="reproduce smart-framing table-3"),
+    Part(
+        key="table-3-proxy",
+        paper="smart-framing",
+        kind="live",
+        what="Table III through a proxy, as in Fig. 8",
+        words="reproduce smart-framing table-3 --through proxy",
+    ),
     _closed("packet-discard", "packet-discard", "equations (1) to (4)"),
     _closed("short-flows", "short-flows", "Fig. 2, equations (1) and (2)"),
     Part(
