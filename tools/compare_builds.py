@@ -1,12 +1,12 @@
 """Check that two builds of tcpsf give the same results, and compare their speed.
 
-``compare_builds.py BEFORE AFTER [--papers] [--no-speed]``: each argument is a Python interpreter in whose
-environment one build is installed. `make compare BASE=REVISION` makes the first one. Exit status 0: equal, and no
-more than 3 % slower; 1: something differs; 2: wrong arguments.
+``compare_builds.py BEFORE AFTER [--papers] [--no-speed]``: each argument is a Python interpreter in
+whose environment one build is installed. `make compare BASE=REVISION` makes the first one. Exit
+status 0: equal, and no more than 3 % slower; 1: something differs; 2: wrong arguments.
 
-Compared are: all rows of every scenario in `scenarios/` with three seeds; the captures of three scenarios, byte
-for byte but for comments; the statistics of a link with a fixed seed (as root); and with ``--papers`` every number
-of ``reproduce PAPER --quick --json``.
+Compared are: all rows of every scenario in `scenarios/` with three seeds; the captures of three
+scenarios, byte for byte but for comments; the statistics of a link with a fixed seed (as root); and
+with ``--papers`` every number of ``reproduce PAPER --quick --json``.
 """
 
 # ruff: noqa: T201 (the program prints its findings)
@@ -131,11 +131,24 @@ def link(python: str) -> dict[str, int]:
     """Counts of the packets that a link with a fixed seed dropped, copied and changed, outwards."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "link.json")
-        options = ("--loss-burst", "0.1,2", "--duplicate", "5%", "--corrupt", "3%", "--reorder", "4%,3ms")
+        options = (
+            "--loss-burst",
+            "0.1,2",
+            "--duplicate",
+            "5%",
+            "--corrupt",
+            "3%",
+            "--reorder",
+            "4%,3ms",
+        )
         words = ("link", *options, "--seed", "7", "--no-offload", "--json", str(file))
         call(python, "-m", "tcpsf", *words, "--", sys.executable, "-c", DATAGRAMS)
         up = json.loads(file.read_text(encoding="utf-8"))["up"]
-    return {f"link, {name}": count for name, count in up.items() if isinstance(count, int) and "queue" not in name}
+    return {
+        f"link, {name}": count
+        for name, count in up.items()
+        if isinstance(count, int) and "queue" not in name
+    }
 
 
 def numbers(value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -183,7 +196,10 @@ def slower(before: str, after: str) -> int:
         turns = []
         for turn in range(TURNS):
             pair = [before, after] if turn % 2 else [after, before]
-            cost = {python: json.loads(call(python, "-c", SPEED, json.dumps(work), sizes)) for python in pair}
+            cost = {
+                python: json.loads(call(python, "-c", SPEED, json.dumps(work), sizes))
+                for python in pair
+            }
             turns.append([cost[after][item] / cost[before][item] for item in (0, 1)])
         cpu, memory = ([turn[item] for turn in turns] for item in (0, 1))
         ratio = statistics.median(cpu)
@@ -200,10 +216,15 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("before", help="interpreter of the first build")
     parser.add_argument("after", help="interpreter of the second build")
-    parser.add_argument("--papers", action="store_true", help="also every paper's report (minutes each)")
+    parser.add_argument(
+        "--papers", action="store_true", help="also every paper's report (minutes each)"
+    )
     parser.add_argument("--no-speed", action="store_true", help="leave out CPU time and memory")
     options = parser.parse_args(words)
-    kinds: list[tuple[str, Callable[[str], dict[str, Any]]]] = [("rows", digests), ("captures", captures)]
+    kinds: list[tuple[str, Callable[[str], dict[str, Any]]]] = [
+        ("rows", digests),
+        ("captures", captures),
+    ]
     if os.geteuid() == 0:
         kinds.append(("link", link))
     else:
@@ -211,7 +232,10 @@ def main(words: Sequence[str]) -> int:
     if options.papers:
         kinds.append(("papers", papers))
     try:
-        wrong = sum(differences(title, compared(options.before), compared(options.after)) for title, compared in kinds)
+        wrong = sum(
+            differences(title, compared(options.before), compared(options.after))
+            for title, compared in kinds
+        )
         missed = 0 if options.no_speed else slower(options.before, options.after)
     except (BuildError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

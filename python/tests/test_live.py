@@ -110,7 +110,10 @@ def test_the_path_delays_and_loses(lossy: Live) -> None:
 
 def test_framing_cuts_finer(lossy: Live) -> None:
     mean = dict(
-        lossy.flows.filter(pl.col("size_bytes") == 8015).group_by("variant").agg(pl.col("segments").mean()).rows()
+        lossy.flows.filter(pl.col("size_bytes") == 8015)
+        .group_by("variant")
+        .agg(pl.col("segments").mean())
+        .rows()
     )
     classic, variable, fixed = (mean[sender] for sender in SENDERS)
     assert 6 <= classic < variable < fixed
@@ -160,12 +163,14 @@ def test_a_proxy_stands_between_browsers_and_the_kernel() -> None:
     assert set(flows["ending"]) == {"finished"}
     assert live.link["down"]["dropped_loss_packets"] > 0
     assert sum(flows["fast_retransmits"]) + sum(flows["timeouts"]) > 10
-    # The proxy has passed on what the clients were given, and has dialled once for each and for the first look.
+    # The proxy has passed on what the clients were given, and has dialled once for each and for the
+    # first look.
     assert live.server["task"] == "proxy"
     assert live.server["upstream_connected"] == flows.height + 1
     assert live.server["upstream_failed"] == 0
     assert live.server["down_bytes"] == sum(flows["received_bytes"]) + sum(flows["head_bytes"])
-    # Its time of a connection has the browser's idle times in it. Lower bounds only: the machine may be busy.
+    # Its time of a connection has the browser's idle times in it. Lower bounds only: the machine
+    # may be busy.
     assert (flows["server_s"] >= flows["completion_s"] - flows["connect_s"] + 0.3).all()
     several = flows.filter((pl.col("objects") > 1) & (pl.col("idle_s") > 0))
     assert several.height > 5
@@ -193,7 +198,8 @@ def test_the_kernel_sends_as_it_is_told() -> None:
     assert flows["segment_bytes"].max() == 1448
     assert max(flows["window_bytes"].drop_nulls(), default=0) < 2 * 32_768
     assert min(flows["srtt_s"]) >= 0.03
-    # Two segments at first: what is longer takes three round trips at the least, the handshake's included.
+    # Two segments at first: what is longer takes three round trips at the least, the handshake's
+    # included.
     quiet = flows.filter((resent == 0) & (pl.col("size_bytes") > 3 * 1448))
     assert quiet.height > 10
     assert min(quiet["completion_s"]) >= 3 * 0.03
@@ -255,7 +261,11 @@ def test_nothing_is_left_behind(number: signal.Signals, experiment: str, tmp_pat
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parent)}
     with subprocess.Popen(
-        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", program],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as caller:
         assert caller.stdout is not None
         for line in caller.stdout:

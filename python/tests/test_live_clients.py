@@ -69,7 +69,12 @@ def good(connection: socket.socket, size: int) -> None:
 
 
 def fetch(
-    port: int, sizes: list[list[int]], tmp_path: Path, *, patience_s: float = 20.0, apart_s: float = 0.0
+    port: int,
+    sizes: list[list[int]],
+    tmp_path: Path,
+    *,
+    patience_s: float = 20.0,
+    apart_s: float = 0.0,
 ) -> list[Fetch]:
     plan = Plan(
         address="127.0.0.1",
@@ -90,7 +95,9 @@ def test_every_byte_is_fetched_and_compared(tmp_path: Path) -> None:
     with serving(good) as port:
         ended = fetch(port, sizes, tmp_path, apart_s=0.001)
     assert [[each.received_bytes] for each in ended] == sizes
-    assert all(each.failure == "" and each.head_bytes == len(head(each.size_bytes)) for each in ended)
+    assert all(
+        each.failure == "" and each.head_bytes == len(head(each.size_bytes)) for each in ended
+    )
     assert len({each.client_port for each in ended}) == len(ended)
     for each in ended:
         assert each.connect_s is not None
@@ -200,7 +207,13 @@ def test_the_program_reads_a_plan_and_writes_lines(tmp_path: Path) -> None:
             progress=str(tmp_path / "progress"),
         )
         (tmp_path / "plan").write_text(plan.to_json())
-        words = [sys.executable, "-m", "tcpsf.live.clients", str(tmp_path / "plan"), str(tmp_path / "out")]
+        words = [
+            sys.executable,
+            "-m",
+            "tcpsf.live.clients",
+            str(tmp_path / "plan"),
+            str(tmp_path / "out"),
+        ]
         subprocess.run(words, check=True)
     lines = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
     assert [line["received_bytes"] for line in lines] == [10, 2000]
@@ -222,7 +235,9 @@ def wait_for_fins(port: int) -> None:
     waiting = f":{port:04X}"
     while time.monotonic() < until:
         sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
-        if not any(local.endswith(waiting) and state in FIN_WAIT for _, local, _, state, *_ in sockets):
+        if not any(
+            local.endswith(waiting) and state in FIN_WAIT for _, local, _, state, *_ in sockets
+        ):
             return
         time.sleep(0.01)
     pytest.fail("a client's FIN has not come within 10 s")
@@ -236,7 +251,13 @@ def kernel_serving(folder: Path) -> Iterator[tuple[int, list[Record]]]:
         port = free.getsockname()[1]
     nowhere = dict.fromkeys(("records", "told", "ready"), "")
     serving = Serving(
-        folder=str(folder), port=port, most=100, variant="kernel", congestion="reno", initial_window=2, **nowhere
+        folder=str(folder),
+        port=port,
+        most=100,
+        variant="kernel",
+        congestion="reno",
+        initial_window=2,
+        **nowhere,
     )
     server = Server(serving)
     records: list[Record] = []
@@ -259,7 +280,9 @@ def test_the_kernel_serves_and_tells(tmp_path: Path) -> None:
     assert [each.received_bytes for each in ended] == [sum(each) for each in sizes]
     assert {each.client_port for each in ended} == {each.client_port for each in records}
     assert {each.ending for each in records} == {"finished"}
-    assert all(each.segments > 0 and each.srtt_s > 0 and each.rto_s >= each.srtt_s for each in records)
+    assert all(
+        each.segments > 0 and each.srtt_s > 0 and each.rto_s >= each.srtt_s for each in records
+    )
     assert all(each.segment_bytes for each in ended)
 
 
@@ -356,7 +379,10 @@ def test_a_congestion_control_must_be_there() -> None:
 
 
 def test_a_socket_tells_of_its_tcp() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as one:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as one,
+    ):
         other, _ = server.accept()
         with other:
             other.sendall(bytes(3000))
@@ -385,7 +411,13 @@ def test_clients_wait_for_the_server(tmp_path: Path) -> None:
             ready=str(tmp_path / "ready"),
         )
         (tmp_path / "plan").write_text(plan.to_json())
-        words = [sys.executable, "-m", "tcpsf.live.clients", str(tmp_path / "plan"), str(tmp_path / "out")]
+        words = [
+            sys.executable,
+            "-m",
+            "tcpsf.live.clients",
+            str(tmp_path / "plan"),
+            str(tmp_path / "out"),
+        ]
         with subprocess.Popen(words) as clients:
             with pytest.raises(subprocess.TimeoutExpired):
                 clients.wait(1.0)

@@ -94,8 +94,14 @@ def _listed(part: Part, out: Path, *, live: bool, **how: Any) -> Listed:
         page = "" if reason else next(folder.glob("*.html")).name  # the command chooses it
     else:
         (_simulated if part.kind == "simulated" else _closed)(part, folder, page, **how)
-    words = f"tcpsf {part.words}" + ("" if part.kind == "closed" else f" --{'full' if how['full'] else 'quick'}")
-    found = () if reason else entries(json_format.loads((folder / "report.json").read_bytes()), f"{part.key}/{page}")
+    words = f"tcpsf {part.words}" + (
+        "" if part.kind == "closed" else f" --{'full' if how['full'] else 'quick'}"
+    )
+    found = (
+        ()
+        if reason
+        else entries(json_format.loads((folder / "report.json").read_bytes()), f"{part.key}/{page}")
+    )
     return Listed(
         key=part.key,
         paper=part.paper,
@@ -111,7 +117,9 @@ def _listed(part: Part, out: Path, *, live: bool, **how: Any) -> Listed:
     )
 
 
-def _simulated(part: Part, folder: Path, page: str, *, full: bool, seed: int, workers: int | None) -> None:
+def _simulated(
+    part: Part, folder: Path, page: str, *, full: bool, seed: int, workers: int | None
+) -> None:
     wanted = catalogue.prepare(part.paper, scale="full" if full else "quick", seed=seed)
     made(wanted, page, workers=workers, out=folder, force=True)
 

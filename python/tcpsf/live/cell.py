@@ -1,8 +1,9 @@
 """Makes an experiment: a network of its own with server, emulated path and clients, and their records brought together.
 
-The server, which is `tcpsf serve`, `live.kernel`, or `tcpsf proxy` with `live.kernel` as its upstream, and one end of
-`tcpsf link` are in a network namespace made for them; the clients, `live.clients`, are behind the link in another. All
-are processes that end with their parent: whatever happens, nothing is left behind.
+The server, which is `tcpsf serve`, `live.kernel`, or `tcpsf proxy` with `live.kernel` as its
+upstream, and one end of `tcpsf link` are in a network namespace made for them; the clients,
+`live.clients`, are behind the link in another. All are processes that end with their parent:
+whatever happens, nothing is left behind.
 """
 
 from __future__ import annotations
@@ -80,7 +81,11 @@ def measure(experiment: Experiment, *, progress: Callable[[float], None]) -> Liv
         _prepare(experiment, connections, folder)
         with (folder / "inside.err").open("wb") as err:
             inside = subprocess.Popen(  # noqa: S603  our own module
-                _inside(str(folder)), stdin=subprocess.DEVNULL, stdout=err, stderr=err, start_new_session=True
+                _inside(str(folder)),
+                stdin=subprocess.DEVNULL,
+                stdout=err,
+                stderr=err,
+                start_new_session=True,
             )
             try:
                 while inside.poll() is None:
@@ -214,8 +219,22 @@ def _link(experiment: Experiment, folder: Path) -> list[str]:
     if experiment.kernel is not None:
         words += ["--outside", shlex.join(_kernel(folder))]
     # What a server sends in one go arrives as packets, each of which is answered.
-    words += ["--no-offload", "--seed", str(experiment.seed), "--json", str(folder / STATISTICS), "--"]
-    return [*words, sys.executable, "-m", "tcpsf.live.clients", str(folder / PLAN), str(folder / FETCHED)]
+    words += [
+        "--no-offload",
+        "--seed",
+        str(experiment.seed),
+        "--json",
+        str(folder / STATISTICS),
+        "--",
+    ]
+    return [
+        *words,
+        sys.executable,
+        "-m",
+        "tcpsf.live.clients",
+        str(folder / PLAN),
+        str(folder / FETCHED),
+    ]
 
 
 def _loss(direction: str, loss: PathLoss) -> list[str]:
@@ -241,7 +260,9 @@ def _read(experiment: Experiment, folder: Path) -> Live:
     fetched = pl.read_ndjson(folder / FETCHED, schema_overrides={**times, **seen})
     ours = experiment.kernel is None
     records = _records(folder) if ours else _kernel_records(folder)
-    flows = fetched.rename({"fetch": "flow"}).join(records, on="client_port", how="left", maintain_order="left")
+    flows = fetched.rename({"fetch": "flow"}).join(
+        records, on="client_port", how="left", maintain_order="left"
+    )
     return Live(
         experiment=experiment,
         flows=flows.select(list(DOCUMENTED)),
@@ -254,7 +275,9 @@ def _records(folder: Path) -> pl.DataFrame:
     """What `tcpsf serve` or `tcpsf proxy` tells of each connection."""
     import polars as pl
 
-    records = pl.read_parquet(folder / RECORDS).with_columns(server_s=pl.col("end_s") - pl.col("start_s"))
+    records = pl.read_parquet(folder / RECORDS).with_columns(
+        server_s=pl.col("end_s") - pl.col("start_s")
+    )
     records = records.rename(RENAMED).drop(OF_BOTH)
     # Ports are used once, but for the connection that only looked whether the server was there.
     records = records.filter(pl.col("sent_bytes") > 0).cast({pl.selectors.integer(): pl.Int64})
@@ -265,10 +288,19 @@ def _kernel_records(folder: Path) -> pl.DataFrame:
     """What `live.kernel` tells of each connection."""
     import polars as pl
 
-    counts = ("client_port", "segments", "retransmitted_segments", "fast_retransmits", "timeouts", "syn_timeouts")
+    counts = (
+        "client_port",
+        "segments",
+        "retransmitted_segments",
+        "fast_retransmits",
+        "timeouts",
+        "syn_timeouts",
+    )
     texts = dict.fromkeys(("variant", "ending"), pl.String)
     times = dict.fromkeys(("srtt_s", "rto_first_s", "rto_s", "server_s"), pl.Float64)
-    return pl.read_ndjson(folder / KERNEL_RECORDS, schema={**dict.fromkeys(counts, pl.Int64), **texts, **times})
+    return pl.read_ndjson(
+        folder / KERNEL_RECORDS, schema={**dict.fromkeys(counts, pl.Int64), **texts, **times}
+    )
 
 
 def _last_line(file: Path) -> dict[str, Any]:

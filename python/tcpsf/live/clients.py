@@ -1,7 +1,8 @@
 """Clients of the machine's own TCP: many HTTP fetches at once, every byte compared.
 
-``python -m tcpsf.live.clients PLAN OUT`` reads a plan (`Plan` as JSON), makes its fetches and writes a line of JSON
-for each to OUT. Each fetch binds a port of its own, by which the server's record is found again.
+``python -m tcpsf.live.clients PLAN OUT`` reads a plan (`Plan` as JSON), makes its fetches and
+writes a line of JSON for each to OUT. Each fetch binds a port of its own, by which the server's
+record is found again.
 """
 
 from __future__ import annotations
@@ -138,7 +139,9 @@ class _Connection:
 
     __slots__ = ("begun", "deadline", "files", "head", "idle_from", "place", "socket", "told")
 
-    def __init__(self, told: Fetch, begun: float, deadline: float, one: socket.socket, files: Sequence[int]) -> None:
+    def __init__(
+        self, told: Fetch, begun: float, deadline: float, one: socket.socket, files: Sequence[int]
+    ) -> None:
         self.told = told
         self.begun = begun
         self.deadline = deadline
@@ -177,7 +180,9 @@ class Clients:
         progress = os.open(plan.progress, os.O_WRONLY | os.O_CREAT, 0o600)
         self._began = time.monotonic()
         starts = deque(
-            (self._began + start_s, number) for number, start_s in enumerate(plan.starts_s) if start_s is not None
+            (self._began + start_s, number)
+            for number, start_s in enumerate(plan.starts_s)
+            if start_s is not None
         )
         told = 0.0
         try:
@@ -192,7 +197,9 @@ class Clients:
                     told = now
                     os.pwrite(progress, b"%-20d" % len(self._ended), 0)
                 due = [each[0][0] for each in (starts, self._later) if each]
-                for handle, events in self._poll.poll(max(0.0, min([TOLD_EVERY_S, *(at - now for at in due)]))):
+                for handle, events in self._poll.poll(
+                    max(0.0, min([TOLD_EVERY_S, *(at - now for at in due)]))
+                ):
                     self._serve(self._open[handle], events)
             os.pwrite(progress, b"%-20d" % len(self._ended), 0)
         finally:
@@ -207,13 +214,21 @@ class Clients:
 
     def _fetch(self, number: int, now: float) -> Fetch:
         sizes = self._plan.sizes[number]
-        return Fetch(fetch=number, client_port=0, size_bytes=sum(sizes), objects=len(sizes), start_s=now - self._began)
+        return Fetch(
+            fetch=number,
+            client_port=0,
+            size_bytes=sum(sizes),
+            objects=len(sizes),
+            start_s=now - self._began,
+        )
 
     def _start(self, number: int) -> None:
         plan = self._plan
         now = time.monotonic()
         told = self._fetch(number, now)
-        one = socket.socket(socket.AF_INET6 if ":" in self._address else socket.AF_INET, socket.SOCK_STREAM)
+        one = socket.socket(
+            socket.AF_INET6 if ":" in self._address else socket.AF_INET, socket.SOCK_STREAM
+        )
         one.setblocking(False)
         try:
             told.client_port = self._bind(one)
@@ -224,7 +239,9 @@ class Clients:
             return
         if plan.receive_buffer is not None:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, plan.receive_buffer)
-        one.connect_ex((self._address, plan.port))  # what comes of it is seen when the socket is writable
+        one.connect_ex(
+            (self._address, plan.port)
+        )  # what comes of it is seen when the socket is writable
         connection = _Connection(told, now, now + plan.patience_s, one, plan.sizes[number])
         self._open[one.fileno()] = connection
         self._by_start.append(connection)
@@ -259,10 +276,14 @@ class Clients:
         except BlockingIOError:
             return
         except OSError as error:
-            self._end(connection, "" if told.completion_s is not None else f"receive: {error.strerror}")
+            self._end(
+                connection, "" if told.completion_s is not None else f"receive: {error.strerror}"
+            )
             return
         if count == 0:
-            self._end(connection, "" if told.completion_s is not None else "closed before all was there")
+            self._end(
+                connection, "" if told.completion_s is not None else "closed before all was there"
+            )
             return
         failure = self._take(connection, memoryview(self._buffer)[:count])
         if failure:
@@ -285,7 +306,9 @@ class Clients:
         if len(connection.files) == 1 and self._plan.linger_s is None:
             lines.append("Connection: close")
         try:
-            connection.socket.send("\r\n".join([*lines, "", ""]).encode())  # an empty send buffer takes it whole
+            connection.socket.send(
+                "\r\n".join([*lines, "", ""]).encode()
+            )  # an empty send buffer takes it whole
         except OSError as error:
             return f"send: {error.strerror}"
         return ""
@@ -357,7 +380,10 @@ class Clients:
         while self._by_start and self._by_start[0].deadline <= now:
             connection = self._by_start.popleft()
             if connection.socket.fileno() >= 0:
-                self._end(connection, "" if connection.told.completion_s is not None else "out of patience")
+                self._end(
+                    connection,
+                    "" if connection.told.completion_s is not None else "out of patience",
+                )
         while self._by_start and self._by_start[0].socket.fileno() < 0:
             self._by_start.popleft()
 
@@ -394,7 +420,8 @@ def raise_file_limit(sockets: int) -> None:
     wanted = sockets + 64
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(
-            resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+            resource.RLIMIT_NOFILE,
+            (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard),
         )
 
 
@@ -417,7 +444,9 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     ended = Clients(plan).run()
     with Path(arguments[1]).open("w", encoding="utf-8") as out:
-        out.writelines(json.dumps(asdict(each)) + "\n" for each in sorted(ended, key=lambda each: each.fetch))
+        out.writelines(
+            json.dumps(asdict(each)) + "\n" for each in sorted(ended, key=lambda each: each.fetch)
+        )
     return 0
 
 

@@ -10,7 +10,17 @@ from typing import Any, Literal
 from tcpsf.errors import TcpsfError
 from tcpsf.live.clients import MOST
 from tcpsf.live.sessions import Browsing, Connections, connections
-from tcpsf.scenario import BurstLoss, ByteLoss, LinearLoss, Link, PacketLoss, Poisson, Scenario, Sizes, Tcp
+from tcpsf.scenario import (
+    BurstLoss,
+    ByteLoss,
+    LinearLoss,
+    Link,
+    PacketLoss,
+    Poisson,
+    Scenario,
+    Sizes,
+    Tcp,
+)
 
 Acks = Literal["kernel", "delayed"]
 """How the clients acknowledge: as their kernel does, or delayed from the first segment on (``TCP_QUICKACK`` off)."""
@@ -85,9 +95,15 @@ class Experiment:
     def __post_init__(self) -> None:
         where = f"cannot measure `{self.name}`"
         if not self.variants or not self.sizes:
-            raise TcpsfError(f"{where}: it has no {'sizes' if self.variants else 'senders'}", hint="name one at least")
+            raise TcpsfError(
+                f"{where}: it has no {'sizes' if self.variants else 'senders'}",
+                hint="name one at least",
+            )
         if self.senders and self.kernel is not None:
-            raise TcpsfError(f"{where}: it has senders, and the kernel as well", hint="make an experiment of each")
+            raise TcpsfError(
+                f"{where}: it has senders, and the kernel as well",
+                hint="make an experiment of each",
+            )
         if self.through == "proxy" and self.kernel is not None:
             raise TcpsfError(f"{where}: the kernel is no proxy", hint="name senders")
         if self.browsing is not None and self.objects != 1:
@@ -97,11 +113,18 @@ class Experiment:
             )
         if self.kernel is not None and self.kernel.initial_window < 1:
             raise TcpsfError(
-                f"{where}: the kernel's initial window is {self.kernel.initial_window}", hint="1 segment or more"
+                f"{where}: the kernel's initial window is {self.kernel.initial_window}",
+                hint="1 segment or more",
             )
         if self.receive_buffer is not None and self.receive_buffer < 1:
-            raise TcpsfError(f"{where}: the receive buffer is {self.receive_buffer}", hint="1 byte or more")
-        for what, value in (("rate", self.rate), ("duration_s", self.duration_s), ("patience_s", self.patience_s)):
+            raise TcpsfError(
+                f"{where}: the receive buffer is {self.receive_buffer}", hint="1 byte or more"
+            )
+        for what, value in (
+            ("rate", self.rate),
+            ("duration_s", self.duration_s),
+            ("patience_s", self.patience_s),
+        ):
             if not 0.0 < value < float("inf"):
                 raise TcpsfError(f"{where}: `{what}` is {value:g}", hint="it must be above 0")
         each = 1 if self.browsing is None else self.browsing.connections
@@ -112,11 +135,18 @@ class Experiment:
                 hint=f"a run has ports for {int(0.9 * MOST / each)} {what}",
             )
         if min(self.sizes) < 1:
-            raise TcpsfError(f"{where}: a size is {min(self.sizes)}", hint="a file has 1 byte at least")
+            raise TcpsfError(
+                f"{where}: a size is {min(self.sizes)}", hint="a file has 1 byte at least"
+            )
         if self.objects < 1:
-            raise TcpsfError(f"{where}: a connection fetches {self.objects} files", hint="1 or more")
+            raise TcpsfError(
+                f"{where}: a connection fetches {self.objects} files", hint="1 or more"
+            )
         if min(self.latency_ms, self.latency_up_ms) < 0:
-            raise TcpsfError(f"{where}: the latency is {min(self.latency_ms, self.latency_up_ms)} ms", hint="0 or more")
+            raise TcpsfError(
+                f"{where}: the latency is {min(self.latency_ms, self.latency_up_ms)} ms",
+                hint="0 or more",
+            )
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -125,15 +155,20 @@ class Experiment:
 
     def fetches(self) -> tuple[list[float], list[list[int]]]:
         """When each connection or session begins, in seconds, and its files' sizes; the same for the same seed."""
-        # The number of the seed and what must not depend on each other: sizes, and the turns of the senders.
+        # The number of the seed and what must not depend on each other: sizes, and the turns of the
+        # senders.
         arrivals = random.Random(f"{self.seed}/arrivals")  # noqa: S311  not for secrets
         sizes = random.Random(f"{self.seed}/sizes")  # noqa: S311
         gaps = iter(lambda: arrivals.expovariate(self.rate), None)
-        starts = list(itertools.takewhile(lambda at: at < self.duration_s, itertools.accumulate(gaps)))
+        starts = list(
+            itertools.takewhile(lambda at: at < self.duration_s, itertools.accumulate(gaps))
+        )
         if self.browsing is None:
             return starts, [sizes.choices(self.sizes, k=self.objects) for _ in starts]
         pages = random.Random(f"{self.seed}/pages")  # noqa: S311
-        return starts, [sizes.choices(self.sizes, k=1 + self.browsing.embedded(pages)) for _ in starts]
+        return starts, [
+            sizes.choices(self.sizes, k=1 + self.browsing.embedded(pages)) for _ in starts
+        ]
 
     def connections(self) -> Connections:
         """What each connection does, whoever sends; the same for the same seed."""
@@ -152,16 +187,24 @@ class Experiment:
     def simulated(self, sender: str, *, head_bytes: int, flows: int) -> Scenario:
         """Return the same for the simulator, with some ``flows`` of one sender.
 
-        Nothing on the path depends on how many flows there are, so they may come at any rate. ``head_bytes`` is how
-        much longer than the file a response was.
+        Nothing on the path depends on how many flows there are, so they may come at any rate.
+        ``head_bytes`` is how much longer than the file a response was.
         """
         rate = 100.0
-        delayed = Tcp(ack_every=2, ack_delay=DELAYED_ACK) if self.acks == "delayed" else Tcp(ack_every=1)
+        delayed = (
+            Tcp(ack_every=2, ack_delay=DELAYED_ACK) if self.acks == "delayed" else Tcp(ack_every=1)
+        )
         return Scenario(
             name=f"{self.name}, simulated",
             duration=f"{flows / rate:g}s",
             link=(
-                Link(name="down", from_="server", to="client", delay=f"{self.latency_ms}ms", loss=self.loss),
+                Link(
+                    name="down",
+                    from_="server",
+                    to="client",
+                    delay=f"{self.latency_ms}ms",
+                    loss=self.loss,
+                ),
                 Link(name="up", from_="client", to="server"),
             ),
             workload=(

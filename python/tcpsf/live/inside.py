@@ -1,7 +1,7 @@
 """The first process of an experiment's network: starts the servers, then the clients behind the emulated path.
 
-``python -m tcpsf.live.inside FOLDER`` finds in FOLDER what `live.cell` put there and leaves the records there;
-``--check`` in place of FOLDER only looks whether there can be such a network.
+``python -m tcpsf.live.inside FOLDER`` finds in FOLDER what `live.cell` put there and leaves the
+records there; ``--check`` in place of FOLDER only looks whether there can be such a network.
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ def end(process: subprocess.Popen[Any]) -> None:
             process.wait()
 
 
-def _wait_for(address: str, port: int, server: subprocess.Popen[bytes], what: str, log: Path) -> None:
+def _wait_for(
+    address: str, port: int, server: subprocess.Popen[bytes], what: str, log: Path
+) -> None:
     """Wait until a server takes connections."""
     until = time.monotonic() + READY_S
     while time.monotonic() < until:
@@ -132,9 +134,12 @@ def _wait_for(address: str, port: int, server: subprocess.Popen[bytes], what: st
 
 
 def _failure(what: str, log: Path) -> TcpsfError:
-    lines = log.with_suffix(".err").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    lines = (
+        log.with_suffix(".err").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    )
     said = next(
-        (line.removeprefix("error: ") for line in lines if line.startswith("error: ")), (lines or ["nothing"])[-1]
+        (line.removeprefix("error: ") for line in lines if line.startswith("error: ")),
+        (lines or ["nothing"])[-1],
     )
     hint = next((line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")), None)
     return TcpsfError(f"{what} failed: {said}", hint=hint)

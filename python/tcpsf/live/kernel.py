@@ -2,10 +2,11 @@
 
 It keeps what the kernel tells of connections.
 
-``tcpsf link --outside "python -m tcpsf.live.kernel SERVING"`` with a file of `Serving` as JSON. It sets the initial
-window of the route to the clients, has the kernel forget what it learnt of earlier connections
-(``tcp_no_metrics_save``), and then serves files over HTTP/1.1 until it is asked to end, many connections at once.
-Without an initial window it needs no link: the upstream of `tcpsf proxy` is one that serves at 127.0.0.1.
+``tcpsf link --outside "python -m tcpsf.live.kernel SERVING"`` with a file of `Serving` as JSON. It
+sets the initial window of the route to the clients, has the kernel forget what it learnt of earlier
+connections (``tcp_no_metrics_save``), and then serves files over HTTP/1.1 until it is asked to end,
+many connections at once. Without an initial window it needs no link: the upstream of `tcpsf proxy`
+is one that serves at 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -123,7 +124,9 @@ class Server:
         self._open: dict[int, _Connection] = {}
         self._records: list[Record] = []
         self._ending = False
-        self._socket = listening(serving.port, congestion=serving.congestion, address=serving.address)
+        self._socket = listening(
+            serving.port, congestion=serving.congestion, address=serving.address
+        )
         self._poll.register(self._socket.fileno(), select.EPOLLIN)
 
     def end(self, *_signal: object) -> None:
@@ -242,7 +245,11 @@ def listening(port: int, *, congestion: str, address: str = "") -> socket.socket
 def settings() -> dict[str, Any]:
     """The kernel's version, and how it is set here."""
     folder = Path("/proc/sys/net/ipv4")
-    found = {name: (folder / name).read_text(encoding="ascii").strip() for name in SYSCTLS if (folder / name).exists()}
+    found = {
+        name: (folder / name).read_text(encoding="ascii").strip()
+        for name in SYSCTLS
+        if (folder / name).exists()
+    }
     return {"kernel": platform.release(), "settings": found}
 
 

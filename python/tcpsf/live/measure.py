@@ -1,8 +1,9 @@
 """What is read from the flows of an experiment, live or simulated, each value with its 95 % interval.
 
-A frame has a row a flow, with the columns of `COLUMNS`. The path has no queue and loses at random, so flows are
-independent and each is one observation. Shares have Wilson's intervals, of as many observations as the scatter among
-flows amounts to (`stats.share`); senders have flows of their own, so a difference is one of independent estimates.
+A frame has a row a flow, with the columns of `COLUMNS`. The path has no queue and loses at random,
+so flows are independent and each is one observation. Shares have Wilson's intervals, of as many
+observations as the scatter among flows amounts to (`stats.share`); senders have flows of their own,
+so a difference is one of independent estimates.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ def completion_s(flows: pl.DataFrame) -> stats.Estimate | None:
 
 def busy_s(flows: pl.DataFrame) -> stats.Estimate | None:
     """Mean completion time at the client without idle times, in seconds, of the flows that completed."""
-    return stats.mean((flows["completion_s"] - flows["idle_s"]).drop_nulls().to_list(), possible=stats.POSITIVE)
+    return stats.mean(
+        (flows["completion_s"] - flows["idle_s"]).drop_nulls().to_list(), possible=stats.POSITIVE
+    )
 
 
 def server_s(flows: pl.DataFrame) -> stats.Estimate | None:

@@ -85,7 +85,9 @@ class LiveStore:
             if told["flows"] != hashlib.sha256(content).hexdigest():
                 return None
             flows = pl.read_parquet(io.BytesIO(content))
-            return Live(experiment=experiment, flows=flows, link=told["link"], server=told["server"])
+            return Live(
+                experiment=experiment, flows=flows, link=told["link"], server=told["server"]
+            )
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             return None
 
@@ -105,4 +107,6 @@ class LiveStore:
 
 
 def _key(experiment: Experiment) -> str:
-    return digest({"format": FORMAT, "made by": [_core.version, build()], "experiment": experiment.to_dict()})
+    return digest(
+        {"format": FORMAT, "made by": [_core.version, build()], "experiment": experiment.to_dict()}
+    )

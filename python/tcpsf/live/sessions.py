@@ -1,8 +1,9 @@
 """What a browser does in a session: it fetches a page and what the page embeds, over persistent connections.
 
-The Smart Framing paper had browsers of its department as clients and says of their sessions that connections carried
-several requests with idle time between them, and were shut down after a timeout (section IV-C). It gives no numbers.
-Those here are the Web model of 3GPP2 C.R1002-0 (cdma2000 Evaluation Methodology, 2004), and what HTTP/1.1 said then.
+The Smart Framing paper had browsers of its department as clients and says of their sessions that
+connections carried several requests with idle time between them, and were shut down after a timeout
+(section IV-C). It gives no numbers. Those here are the Web model of 3GPP2 C.R1002-0 (cdma2000
+Evaluation Methodology, 2004), and what HTTP/1.1 said then.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class Browsing:
         [[10, 1]]
         """
         page, embedded = sizes[0], sizes[1:]
-        first, *others = ([*embedded[number :: self.connections]] for number in range(self.connections))
+        first, *others = (
+            [*embedded[number :: self.connections]] for number in range(self.connections)
+        )
         return [[page, *first], *(each for each in others if each)]
 
 
@@ -85,7 +88,10 @@ class Connections:
 
 
 def connections(
-    starts_s: Sequence[float], sizes: Sequence[Sequence[int]], browsing: Browsing | None, chance: random.Random
+    starts_s: Sequence[float],
+    sizes: Sequence[Sequence[int]],
+    browsing: Browsing | None,
+    chance: random.Random,
 ) -> Connections:
     """Return the connections of sessions, or one connection for each start where there are no sessions."""
     found = Connections()
@@ -94,6 +100,9 @@ def connections(
         first = len(found.sizes)
         found.starts_s += [start_s, *[None] * (len(parts) - 1)]
         found.sizes += parts
-        found.parsing_s += [0.0 if browsing is None else browsing.parsed_s(chance), *[0.0] * (len(parts) - 1)]
+        found.parsing_s += [
+            0.0 if browsing is None else browsing.parsed_s(chance),
+            *[0.0] * (len(parts) - 1),
+        ]
         found.opens += [list(range(first + 1, first + len(parts))), *[[] for _ in parts[1:]]]
     return found

@@ -1,7 +1,7 @@
 """Sections IV-B and IV-C of the Smart Framing paper, and 9 of its draft: what was measured with a Linux 2.2 kernel.
 
-Table II: 10-Kbyte files over real paths. Table III: Web objects below 10 kB over an emulated link. The draft has
-Table III with the share of fast recoveries in place of that of timeouts.
+Table II: 10-Kbyte files over real paths. Table III: Web objects below 10 kB over an emulated link.
+The draft has Table III with the share of fast recoveries in place of that of timeouts.
 
 `READINGS` says what was taken where the texts leave freedom.
 """
@@ -123,7 +123,9 @@ DRAFT_TABLE: Mapping[Setting, tuple[DraftMeasured, DraftMeasured]] = {
 
 SOURCE_2 = f"{paper.CITATION}, Table II"
 SOURCE_3 = f"{paper.CITATION}, Table III"
-SOURCE_DRAFT = "Mellia, Meo, Casetti: TCP Smart-Framing, draft-mellia-tsvwg-tcp-smartframing-00, section 9"
+SOURCE_DRAFT = (
+    "Mellia, Meo, Casetti: TCP Smart-Framing, draft-mellia-tsvwg-tcp-smartframing-00, section 9"
+)
 
 
 Law = Literal["proportional", "per-byte"]

@@ -37,8 +37,12 @@ class LiveScale:
 
 
 SCALES = {
-    "quick": LiveScale(name="quick", simulated=30_000, seconds={0.01: 12.0, 0.02: 12.0, 0.05: 6.0, 0.10: 4.0}),
-    "full": LiveScale(name="full", simulated=200_000, seconds={0.01: 75.0, 0.02: 75.0, 0.05: 25.0, 0.10: 15.0}),
+    "quick": LiveScale(
+        name="quick", simulated=30_000, seconds={0.01: 12.0, 0.02: 12.0, 0.05: 6.0, 0.10: 4.0}
+    ),
+    "full": LiveScale(
+        name="full", simulated=200_000, seconds={0.01: 75.0, 0.02: 75.0, 0.05: 25.0, 0.10: 15.0}
+    ),
 }
 
 PROXY_SCALES = {
@@ -75,7 +79,9 @@ class Testbed:
     @property
     def command(self) -> str:
         """The command line that repeats it."""
-        words = [f"tcpsf reproduce smart-framing {self.which} --{self.scale.name} --seed {self.seed}"]
+        words = [
+            f"tcpsf reproduce smart-framing {self.which} --{self.scale.name} --seed {self.seed}"
+        ]
         if self.through != "server":
             words.append(f"--through {self.through}")
         if self.which == "table-3" and self.law != testbed.LAWS[0]:
@@ -118,7 +124,10 @@ def prepare(
     """
     proxied = through == "proxy"
     if proxied and which == "table-2":
-        raise TcpsfError("cannot measure Table II through a proxy: its servers had the senders", hint="take table-3")
+        raise TcpsfError(
+            "cannot measure Table II through a proxy: its servers had the senders",
+            hint="take table-3",
+        )
     if isinstance(scale, str):
         scale = (PROXY_SCALES if proxied else SCALES)[scale]
     if objects is None and not proxied:
@@ -127,11 +136,14 @@ def prepare(
     paths: list[tuple[str, int, PathLoss, float]]
     if which == "table-2":
         sizes: tuple[int, ...] = (testbed.FILE_BYTES,)
-        paths = [(each.key, each.latency_ms, each.loss, each.loss.probability) for each in testbed.PATHS]
+        paths = [
+            (each.key, each.latency_ms, each.loss, each.loss.probability) for each in testbed.PATHS
+        ]
     else:
         sizes = paper.CLASS_BYTES if proxied else testbed.OBJECT_BYTES
         paths = [
-            (setting_name(each), each.latency_ms, testbed.loss(each.drop, law), each.drop) for each in testbed.TABLE_3
+            (setting_name(each), each.latency_ms, testbed.loss(each.drop, law), each.drop)
+            for each in testbed.TABLE_3
         ]
     how: dict[str, Any] = {"through": through, "objects": 1 if objects is None else objects}
     if objects is None:
@@ -204,9 +216,18 @@ def evaluate(
     from tcpsf.reproduce.smart_framing.testbed_report import HEADLINE, section
 
     started = Started()
-    lives = measured(wanted.experiments, measure=measure, store=store, progress=progress, found=found)
-    cells = {name: Cell(live=live, simulated=_simulated(live, wanted.scale.simulated)) for name, live in lives.items()}
-    compared = (beside_simulator(wanted.which, cells),) if all(cell.simulated for cell in cells.values()) else ()
+    lives = measured(
+        wanted.experiments, measure=measure, store=store, progress=progress, found=found
+    )
+    cells = {
+        name: Cell(live=live, simulated=_simulated(live, wanted.scale.simulated))
+        for name, live in lives.items()
+    }
+    compared = (
+        (beside_simulator(wanted.which, cells),)
+        if all(cell.simulated for cell in cells.values())
+        else ()
+    )
     parts = (section(wanted.which, cells), *compared, conditions(lives))
     number = {"table-2": "II", "table-3": "III"}[wanted.which]
     report = Report(
@@ -215,7 +236,9 @@ def evaluate(
         conclusion=conclude(parts, headline=HEADLINE[wanted.which]),
         subtitle=f"{paper.CITATION}. {ROLES[wanted.through]}, and `tcpsf link` emulates the path between them.",
         sections=parts,
-        provenance=started.provenance(wanted.experiments, command=wanted.command, scale=wanted.scale.name),
+        provenance=started.provenance(
+            wanted.experiments, command=wanted.command, scale=wanted.scale.name
+        ),
     )
     return report, cells
 
@@ -233,7 +256,8 @@ def _simulated(live: Live, count: int) -> dict[str, pl.DataFrame]:
     for sender in live.experiment.senders:
         scenario = live.experiment.simulated(sender, head_bytes=head_bytes, flows=count)
         flows = run(scenario, seed=live.experiment.seed).flows
-        # Those that the run's end cut off have no completion time, and an unknown number of recoveries before them.
+        # Those that the run's end cut off have no completion time, and an unknown number of
+        # recoveries before them.
         frames[sender] = flows.filter(pl.col("receiver_s").is_not_null()).select(
             variant=pl.col("variant").cast(pl.String),
             size_bytes=pl.col("size_bytes") - head_bytes,

@@ -16,7 +16,14 @@ from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.smart_framing import testbed_table_3
 from tcpsf.reproduce.smart_framing.exhibit import FRAMED
 from tcpsf.reproduce.smart_framing.testbed_checks import SHORT
-from tcpsf.reproduce.smart_framing.testbed_read import CLASSIC, FIXED, Cells, apart, by_path, flows_of
+from tcpsf.reproduce.smart_framing.testbed_read import (
+    CLASSIC,
+    FIXED,
+    Cells,
+    apart,
+    by_path,
+    flows_of,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,7 +49,9 @@ def _section_2(cells: Cells) -> Section:
             rows.append(Row(label=f"{host.name}, {short}", cells=told))
     for name in cells:
         for v in paper.VARIANTS:
-            ours = tuple(TableCell(ours=each[v.key][name], published=None, unit="%") for each in (fast, late))
+            ours = tuple(
+                TableCell(ours=each[v.key][name], published=None, unit="%") for each in (fast, late)
+            )
             rows.append(Row(label=f"{name}, {SHORT[v.key]}", cells=ours))
     table = Table(
         key="table-2",
@@ -65,14 +74,18 @@ def _section_2(cells: Cells) -> Section:
         caption="As a percentage of the sender's recoveries.",
         x=Axis(label="path", unit="", scale="category"),
         y=Axis(label="fast recoveries", unit="%", scale="linear", low=0.0, high=100.0),
-        series=tuple(bars(v.key, v.label, list(cells), list(fast[v.key].values())) for v in paper.VARIANTS),
+        series=tuple(
+            bars(v.key, v.label, list(cells), list(fast[v.key].values())) for v in paper.VARIANTS
+        ),
         notes=("The paper's: Classic 11 to 34 %, FS-TCP-SF 53 to 73 %.",),
     )
     return Section(
         why=WHY_2,
         key="table-2",
         title="Section IV-B: 10-Kbyte files",
-        text=("Senders take turns, connection by connection. Assumptions where the text leaves a choice:",),
+        text=(
+            "Senders take turns, connection by connection. Assumptions where the text leaves a choice:",
+        ),
         items=testbed.READINGS_2,
         figures=(figure,),
         tables=(table,),
@@ -80,7 +93,9 @@ def _section_2(cells: Cells) -> Section:
     )
 
 
-def _claims_2(cells: Cells, fast: Mapping[str, Mapping[str, stats.Estimate | None]]) -> Iterator[Finding]:
+def _claims_2(
+    cells: Cells, fast: Mapping[str, Mapping[str, stats.Estimate | None]]
+) -> Iterator[Finding]:
     where = "section IV-B, Table II"
     for variant in FRAMED:
         yield judge.finding(
@@ -88,7 +103,9 @@ def _claims_2(cells: Cells, fast: Mapping[str, Mapping[str, stats.Estimate | Non
             claim=f"{variant.label}: more of the recoveries are fast than with Classic, on every path",
             source=where if variant is FIXED else OWN,
             published="more on each of 4" if variant is FIXED else "",
-            judged=judge.all_above(apart(fast[variant.key], fast["classic"]), 0.0, "percentage points"),
+            judged=judge.all_above(
+                apart(fast[variant.key], fast["classic"]), 0.0, "percentage points"
+            ),
         )
     ratios = [host.framed_fast / host.classic_fast for host in testbed.TABLE_2]
     together = {v.key: measure.fast_percent(_joined(flows_of(cells, v))) for v in (CLASSIC, FIXED)}
@@ -97,7 +114,9 @@ def _claims_2(cells: Cells, fast: Mapping[str, Mapping[str, stats.Estimate | Non
         claim="FS-TCP-SF: fast recovery about four times as often as with Classic (ratio of %FR, all paths)",
         source="section IV-B",
         published=f"about 4; Table II: {min(ratios):.1f} to {max(ratios):.1f}",
-        judged=judge.is_within(stats.quotient(together["fs"], together["classic"]), 3.5, 4.5, "times"),
+        judged=judge.is_within(
+            stats.quotient(together["fs"], together["classic"]), 3.5, 4.5, "times"
+        ),
     )
 
 

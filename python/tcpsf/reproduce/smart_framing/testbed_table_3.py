@@ -10,7 +10,17 @@ from tcpsf import stats
 from tcpsf.live import measure
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
-from tcpsf.report.evaluation import OWN, Axis, Figure, PublishedPoint, Row, Section, Series, Table, TableCell
+from tcpsf.report.evaluation import (
+    OWN,
+    Axis,
+    Figure,
+    PublishedPoint,
+    Row,
+    Section,
+    Series,
+    Table,
+    TableCell,
+)
 from tcpsf.reproduce import judge
 from tcpsf.reproduce.exhibit import bars
 from tcpsf.reproduce.judge import Finding
@@ -93,17 +103,26 @@ class Values:
         """Read them."""
 
         def read(value: Callable[[pl.DataFrame], stats.Estimate | None]) -> dict[str, ByPath]:
-            return {key: {name: value(each) for name, each in paths.items()} for key, paths in flows.items()}
+            return {
+                key: {name: value(each) for name, each in paths.items()}
+                for key, paths in flows.items()
+            }
 
         def saved(value: Callable[[pl.DataFrame], stats.Estimate | None]) -> dict[str, ByPath]:
             classic = flows[CLASSIC.key]
             return {
-                v.key: {name: measure.saved_s(classic[name], each, value) for name, each in flows[v.key].items()}
+                v.key: {
+                    name: measure.saved_s(classic[name], each, value)
+                    for name, each in flows[v.key].items()
+                }
                 for v in FRAMED
             }
 
         return cls(
-            flows={key: {name: each.height for name, each in paths.items()} for key, paths in flows.items()},
+            flows={
+                key: {name: each.height for name, each in paths.items()}
+                for key, paths in flows.items()
+            },
             timer=read(measure.timer_ms),
             fast=read(measure.fast_percent),
             late=read(measure.timeout_percent),
@@ -113,10 +132,19 @@ class Values:
 
 
 def _chosen(flows: Flows, choose: Callable[[pl.DataFrame], pl.DataFrame]) -> Flows:
-    return {key: {name: choose(each) for name, each in paths.items()} for key, paths in flows.items()}
+    return {
+        key: {name: choose(each) for name, each in paths.items()} for key, paths in flows.items()
+    }
 
 
-COLUMNS_3 = ("drop, latency, sender", "flows", "RT", "%RTO", "ΔCT at the server", "ΔCT at the client")
+COLUMNS_3 = (
+    "drop, latency, sender",
+    "flows",
+    "RT",
+    "%RTO",
+    "ΔCT at the server",
+    "ΔCT at the client",
+)
 CAPTION_3 = (
     "Drop probability, latency, sender. RT: timer at the end. %RTO: timeouts as a percentage of recoveries. ΔCT: "
     "Classic's mean completion time less this one's, over flows with a loss; at the server from the SYN to the end of "
@@ -125,7 +153,11 @@ CAPTION_3 = (
 
 
 def _table_3(values: Values, published: Mapping[str, testbed.Row], *, browsing: bool) -> Table:
-    notes = (CLASSIC_PROXIED, RT_DIFFERS, CT_DIFFERS_PROXIED) if browsing else (CLASSIC_WAITS, RT_DIFFERS, CT_DIFFERS)
+    notes = (
+        (CLASSIC_PROXIED, RT_DIFFERS, CT_DIFFERS_PROXIED)
+        if browsing
+        else (CLASSIC_WAITS, RT_DIFFERS, CT_DIFFERS)
+    )
     return Table(
         key="table-3",
         title="Retransmission timer, timeouts and completion times of Web objects below 10 kB",
@@ -183,25 +215,35 @@ def _rows_3(values: Values, published: Mapping[str, testbed.Row]) -> Iterator[Ro
                         unit="%",
                     ),
                     TableCell(
-                        ours=None if v is CLASSIC else values.saved_server[v.key][name], published=gain, unit="s"
+                        ours=None if v is CLASSIC else values.saved_server[v.key][name],
+                        published=gain,
+                        unit="s",
                     ),
                     TableCell(
-                        ours=None if v is CLASSIC else values.saved_client[v.key][name], published=None, unit="s"
+                        ours=None if v is CLASSIC else values.saved_client[v.key][name],
+                        published=None,
+                        unit="s",
                     ),
                 ),
             )
 
 
-def _draft_table(values: Values, published: Mapping[str, tuple[testbed.DraftMeasured, testbed.DraftMeasured]]) -> Table:
+def _draft_table(
+    values: Values, published: Mapping[str, tuple[testbed.DraftMeasured, testbed.DraftMeasured]]
+) -> Table:
     rows = []
     for name, (classic, framed) in published.items():
         for v in paper.VARIANTS:
             theirs = {"classic": classic, "fs": framed}.get(v.key)
             timer = TableCell(
-                ours=values.timer[v.key][name], published=None if theirs is None else theirs.timer_ms, unit="ms"
+                ours=values.timer[v.key][name],
+                published=None if theirs is None else theirs.timer_ms,
+                unit="ms",
             )
             fast = TableCell(
-                ours=values.fast[v.key][name], published=None if theirs is None else theirs.fast_percent, unit="%"
+                ours=values.fast[v.key][name],
+                published=None if theirs is None else theirs.fast_percent,
+                unit="%",
             )
             rows.append(Row(label=f"{name}, {SHORT[v.key]}", cells=(timer, fast)))
     return Table(
@@ -270,7 +312,10 @@ def _figures_3(values: Values, published: Mapping[str, testbed.Row]) -> Iterator
     ) -> Series:
         theirs: tuple[PublishedPoint, ...] = ()
         if v in (CLASSIC, FIXED):
-            rows = ((name, row.classic if v is CLASSIC else row.framed) for name, row in published.items())
+            rows = (
+                (name, row.classic if v is CLASSIC else row.framed)
+                for name, row in published.items()
+            )
             theirs = tuple(PublishedPoint(x=name, y=read(row)) for name, row in rows)
         return bars(v.key, v.label, names, list(found.values()), published=theirs)
 
@@ -281,7 +326,9 @@ def _figures_3(values: Values, published: Mapping[str, testbed.Row]) -> Iterator
         caption="Web objects below 10 kB.",
         x=x,
         y=Axis(label="timeouts", unit="%", scale="linear", low=0.0, high=100.0),
-        series=tuple(line(v, values.late[v.key], lambda row: row.timeout_percent) for v in paper.VARIANTS),
+        series=tuple(
+            line(v, values.late[v.key], lambda row: row.timeout_percent) for v in paper.VARIANTS
+        ),
     )
     yield Figure(
         key="table-3-timer",
@@ -290,7 +337,9 @@ def _figures_3(values: Values, published: Mapping[str, testbed.Row]) -> Iterator
         caption="Mean over the connections.",
         x=x,
         y=Axis(label="retransmission timer", unit="ms", scale="linear", low=0.0),
-        series=tuple(line(v, values.timer[v.key], lambda row: row.timer_ms) for v in paper.VARIANTS),
+        series=tuple(
+            line(v, values.timer[v.key], lambda row: row.timer_ms) for v in paper.VARIANTS
+        ),
     )
     yield Figure(
         key="table-3-saved",
@@ -299,7 +348,9 @@ def _figures_3(values: Values, published: Mapping[str, testbed.Row]) -> Iterator
         caption="Classic's mean completion time at the client less the sender's, over flows with a loss.",
         x=x,
         y=Axis(label="less than Classic", unit="s", scale="linear"),
-        series=tuple(bars(v.key, v.label, names, list(values.saved_client[v.key].values())) for v in FRAMED),
+        series=tuple(
+            bars(v.key, v.label, names, list(values.saved_client[v.key].values())) for v in FRAMED
+        ),
     )
 
 
@@ -311,7 +362,9 @@ def _claims_3(values: Values) -> Iterator[Finding]:
             claim=f"{v.label} is less prone to timeouts than Classic (%RTO, at every setting)",
             source=where if v is FIXED else OWN,
             published="28 to 62 percentage points less" if v is FIXED else "",
-            judged=judge.all_below(apart(values.late[v.key], values.late["classic"]), 0.0, "percentage points"),
+            judged=judge.all_below(
+                apart(values.late[v.key], values.late["classic"]), 0.0, "percentage points"
+            ),
         )
     for v in FRAMED:
         yield judge.finding(
@@ -346,7 +399,9 @@ def _draft_claims(values: Values) -> Iterator[Finding]:
             claim=f"{v.label}: a drastic increase of the share of fast recoveries (%FR above Classic's, everywhere)",
             source="draft, section 9" if v is FIXED else OWN,
             published="38 to 67 percentage points more" if v is FIXED else "",
-            judged=judge.all_above(apart(values.fast[v.key], values.fast["classic"]), 0.0, "percentage points"),
+            judged=judge.all_above(
+                apart(values.fast[v.key], values.fast["classic"]), 0.0, "percentage points"
+            ),
         )
 
 
@@ -357,7 +412,9 @@ def _long_claims(values: Values) -> Iterator[Finding]:
             claim=f"{v.label}, flows of 10 kB and more: less prone to timeouts than Classic (%RTO, at every setting)",
             source=OWN,
             published="",
-            judged=judge.all_below(apart(values.late[v.key], values.late["classic"]), 0.0, "percentage points"),
+            judged=judge.all_below(
+                apart(values.late[v.key], values.late["classic"]), 0.0, "percentage points"
+            ),
         )
     for v in FRAMED:
         yield judge.finding(
