@@ -17,8 +17,8 @@ use crate::atm::Framing;
 use crate::books::Tally;
 use crate::buffer::Buffer;
 use crate::config::LinkConfig;
+use crate::deferred::{Decision, Fate};
 use crate::error::ConfigError;
-use crate::late::{Fate, Settled};
 use crate::link::{Drop, Offered};
 use crate::meter::Meter;
 use crate::statistics::QueueStatistics;
@@ -70,7 +70,7 @@ pub(crate) struct CoDelQueue {
     /// The packet on the line, and when its last bit leaves.
     in_service: Option<(Waiting, Instant)>,
     /// Decisions that nobody has asked for.
-    settled: VecDeque<Settled>,
+    decisions: VecDeque<Decision>,
     /// Units of the buffer that are taken.
     used: u64,
     waiting_bytes: u64,
@@ -115,7 +115,7 @@ impl CoDelQueue {
             counts_in_service: config.counts_in_service,
             waiting: VecDeque::new(),
             in_service: None,
-            settled: VecDeque::new(),
+            decisions: VecDeque::new(),
             used: 0,
             waiting_bytes: 0,
             packets: Meter::default(),
@@ -126,7 +126,7 @@ impl CoDelQueue {
     }
 
     /// Whether a packet of `bytes` fits. All that was before must have been
-    /// [settled](Self::settle).
+    /// [settled](Self::poll_decision).
     pub(crate) fn has_room(&self, bytes: u32) -> bool {
         let taken = match &self.in_service {
             _ if self.counts_in_service => self.used,
@@ -148,8 +148,8 @@ impl CoDelQueue {
     }
 
     /// When the next packet leaves the queue.
-    pub(crate) fn next_settled(&self) -> Option<Instant> {
-        let decided = self.settled.front().map(|settled| settled.at);
+    pub(crate) fn next_decision(&self) -> Option<Instant> {
+        let decided = self.decisions.front().map(|decision| decision.at);
         decided.or_else(|| {
             let next = self.waiting.front()?;
             Some(self.in_service.map_or(next.since, |(_, departure)| departure))
@@ -157,8 +157,8 @@ impl CoDelQueue {
     }
 
     /// The next packet whose fate is known by `now`: call until `None`.
-    pub(crate) fn settle(&mut self, now: Instant) -> Option<Settled> {
-        while self.settled.is_empty() {
+    pub(crate) fn poll_decision(&mut self, now: Instant) -> Option<Decision> {
+        while self.decisions.is_empty() {
             if let Some((gone, departure)) = self.in_service {
                 if departure > now {
                     break;
@@ -174,7 +174,7 @@ impl CoDelQueue {
                 self.send_next(came);
             }
         }
-        self.settled.pop_front()
+        self.decisions.pop_front()
     }
 
     /// The line is free: the next packet that is not dropped goes on it.
@@ -275,7 +275,7 @@ impl CoDelQueue {
 
     /// Packets are decided on in order, so always on the first that is open.
     fn decide(&mut self, at: Instant, fate: Fate) {
-        self.settled.push_back(Settled { at, place: 0, fate });
+        self.decisions.push_back(Decision { at, index: 0, fate });
     }
 
     fn leaves(&mut self, packet: &Waiting, at: Instant) {

@@ -7,7 +7,7 @@
 //!
 //! Where a packet can still be dropped after it was taken (a port drops cells while a frame comes
 //! in), the link learns of it when it is next told the time, and tells the driver then
-//! ([`Link::take_late`]).
+//! ([`Link::poll_verdict`]).
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use units::{Duration, Instant, Serializer};
 use crate::atm::{CellBooks, Framing};
 use crate::books::{Books, Dropped, Tally};
 use crate::config::{LinkConfig, LossPlace};
-use crate::late::{Late, LateQueue, What};
+use crate::deferred::{DeferredQueue, Verdict, VerdictKind};
 use crate::loss::Loss;
 use crate::queue::Queue;
 use crate::statistics::QueueStatistics;
@@ -62,7 +62,7 @@ pub enum Outcome {
     /// It will be delivered, and the driver marks it ([`Link::newest_mut`]): only it knows how.
     Marked,
     /// That will be known later: it is delivered unless the driver is told otherwise
-    /// ([`Link::take_late`]). Perhaps before others that were accepted earlier.
+    /// ([`Link::poll_verdict`]). Perhaps before others that were accepted earlier.
     Pending,
     /// It will not.
     Dropped(Drop),
@@ -95,7 +95,7 @@ pub enum Drop {
 /// one already passed to `offer`, `attend`, `queue`, `queue_statistics` or `reset_statistics` is
 /// taken as that one.
 ///
-/// If nothing can be taken then, the link wanted to be told the time: [`attend`](Self::attend) to
+/// If nothing can be taken then, the link wanted to be told the time: [`advance_to`](Self::advance_to) to
 /// it, and take what it says of packets that were pending.
 ///
 /// # Order within an instant
@@ -133,7 +133,7 @@ pub(crate) struct InFlight<P> {
     content: P,
 }
 
-/// What has been decided on a packet that a link has [accepted](Link::accept).
+/// VerdictKind has been decided on a packet that a link has [accepted](Link::accept).
 #[derive(Debug)]
 #[must_use = "the packet is to be carried or to pass"]
 pub struct Accepted {
@@ -258,26 +258,28 @@ impl<P> Link<P> {
     pub fn newest_mut(&mut self) -> Option<&mut P> {
         let path = self.special.as_deref().and_then(|special| special.path.as_ref());
         let behind = path.map_or(0, |path| path.behind_newest);
-        let later = self.special.as_deref_mut().and_then(|special| special.later.as_mut());
-        match later.and_then(|later| later.contents.back_mut()) {
+        let deferred = self.special.as_deref_mut().and_then(|special| special.deferred.as_mut());
+        match deferred.and_then(|deferred| deferred.undecided.back_mut()) {
             Some(pending) => Some(&mut pending.content),
             None => packet_before(&mut self.in_flight, behind),
         }
     }
 
-    /// Tells the link the time. Then take what it says ([`take_late`](Self::take_late)).
-    pub fn attend(&mut self, now: Instant) {
-        self.advance(now);
-        self.settle();
+    /// Tells the link the time. Then take what it says ([`poll_verdict`](Self::poll_verdict)).
+    pub fn advance_to(&mut self, now: Instant) {
+        self.advance_clock(now);
+        self.apply_verdicts();
     }
 
     /// What became of a packet that was pending: call until `None`. A packet that is to be marked
     /// must not have been taken before.
-    pub fn take_late(&mut self) -> Option<Late<'_, P>> {
-        let later = self.special.as_deref_mut()?.later.as_mut()?;
-        match later.news.pop_front()?.what {
-            What::Dropped(content, why) => Some(Late::Dropped(content, why)),
-            What::Marked(behind) => packet_before(&mut self.in_flight, behind).map(Late::Marked),
+    pub fn poll_verdict(&mut self) -> Option<Verdict<'_, P>> {
+        let deferred = self.special.as_deref_mut()?.deferred.as_mut()?;
+        match deferred.verdicts.pop_front()?.kind {
+            VerdictKind::Dropped(content, why) => Some(Verdict::Dropped(content, why)),
+            VerdictKind::Marked(behind) => {
+                packet_before(&mut self.in_flight, behind).map(Verdict::Marked)
+            }
         }
     }
 
@@ -313,21 +315,21 @@ impl<P> Link<P> {
 
     /// The packets that at `now` wait or are in transmission; not those that travel.
     pub fn queue(&mut self, now: Instant) -> Tally {
-        self.attend(now);
+        self.advance_to(now);
         let now = self.now;
-        match self.later() {
-            Some(later) => later.queue.depth(now),
+        match self.deferred() {
+            Some(deferred) => deferred.queue.depth(now),
             None => self.queue.depth(),
         }
     }
 
     /// The queue from the last reset up to `now`. Costs a walk through the queue.
     pub fn queue_statistics(&mut self, now: Instant) -> QueueStatistics {
-        self.attend(now);
+        self.advance_to(now);
         let now = self.now;
         let elapsed = self.queue.elapsed(now);
-        match self.later() {
-            Some(later) => later.queue.statistics(now, elapsed),
+        match self.deferred() {
+            Some(deferred) => deferred.queue.statistics(now, elapsed),
             None => self.queue.statistics(now),
         }
     }
@@ -335,11 +337,11 @@ impl<P> Link<P> {
     /// Starts the queue statistics and the books anew at `now`, as at the end of a warm-up. What
     /// the link holds opens the new books as offered.
     pub fn reset_statistics(&mut self, now: Instant) {
-        self.attend(now);
+        self.advance_to(now);
         let now = self.now;
         self.queue.reset_statistics(now);
-        if let Some(later) = self.later() {
-            later.queue.reset_statistics(now);
+        if let Some(deferred) = self.deferred() {
+            deferred.queue.reset_statistics(now);
         }
         self.offered = self.held();
         self.delivered = Tally::default();
@@ -356,7 +358,7 @@ impl<P> Link<P> {
     }
 
     /// When the next packet arrives at the far end, or the link wants to be [told the
-    /// time](Self::attend); `None` when there is nothing to come. Taking or offering packets
+    /// time](Self::advance_to); `None` when there is nothing to come. Taking or offering packets
     /// never makes it earlier, but for an offer that is pending or marked.
     #[inline]
     pub fn next_delivery(&self) -> Option<Instant> {
@@ -382,9 +384,9 @@ impl<P> Link<P> {
     /// Where every cell went, if the link is a port. As `books`, once the link has been told the
     /// time.
     pub fn cell_books(&self) -> Option<CellBooks> {
-        match &self.special.as_ref()?.later.as_ref()?.queue {
-            LateQueue::Port(port) => Some(port.books()),
-            LateQueue::CoDel(_) => None,
+        match &self.special.as_ref()?.deferred.as_ref()?.queue {
+            DeferredQueue::Port(port) => Some(port.books()),
+            DeferredQueue::CoDel(_) => None,
         }
     }
 
@@ -403,7 +405,7 @@ impl<P> Link<P> {
         }
     }
 
-    fn advance(&mut self, now: Instant) -> Instant {
+    fn advance_clock(&mut self, now: Instant) -> Instant {
         self.now = self.now.max(now);
         self.queue.retire(self.now, &mut self.dropped.loss);
         while let Some((_, bytes)) =
@@ -448,7 +450,7 @@ impl<P> Link<P> {
         packet: Offered,
         draw: impl Fn(Chance) -> u64,
     ) -> Result<Instant, Drop> {
-        let now = self.advance(now);
+        let now = self.advance_clock(now);
         self.offered.count(packet.bytes);
         let room = self.queue.has_room(packet.bytes);
         let lost = self.admit(packet, room, draw)?;
@@ -474,8 +476,10 @@ impl<P> Link<P> {
 
     fn held(&self) -> Tally {
         let mut held = self.queue.doomed();
-        let later = self.special.as_ref().and_then(|special| special.later.as_ref());
-        for packet in later.iter().flat_map(|later| &later.contents).chain(&self.in_flight) {
+        let deferred = self.special.as_ref().and_then(|special| special.deferred.as_ref());
+        for packet in
+            deferred.iter().flat_map(|deferred| &deferred.undecided).chain(&self.in_flight)
+        {
             held.count(packet.bytes);
         }
         for &(_, bytes) in &self.passing {

@@ -118,7 +118,7 @@ impl Red {
 
 /// What becomes of a packet for which there is room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum EarlyDecision {
     /// It passes.
     Pass,
     /// Chance has chosen it.
@@ -178,26 +178,26 @@ impl RedState {
 
     /// Decides on a packet of `bytes` that has been observed. `draw` is called only if it is left
     /// to chance.
-    pub(crate) fn decide(&mut self, bytes: u32, draw: impl FnOnce() -> u64) -> Verdict {
+    pub(crate) fn decide(&mut self, bytes: u32, draw: impl FnOnce() -> u64) -> EarlyDecision {
         if self.short && self.red.spare_short {
             self.passed = 0;
-            return Verdict::Pass;
+            return EarlyDecision::Pass;
         }
         let Some(probability) = self.probability() else {
             self.passed = 0;
-            return Verdict::Forced;
+            return EarlyDecision::Forced;
         };
         if probability == 0 {
             // §IV: the count begins where the average crosses min_th.
             self.passed = 0;
-            return Verdict::Pass;
+            return EarlyDecision::Pass;
         }
         if self.chooses(probability, bytes, draw) {
             self.passed = 0;
-            return Verdict::Chosen;
+            return EarlyDecision::Chosen;
         }
         self.passed += u64::from(self.red.units(bytes));
-        Verdict::Pass
+        EarlyDecision::Pass
     }
 
     /// §IV, `p_b`: the chance of a packet of mean size, before counting, in 2⁻³²; `None` where

@@ -191,7 +191,7 @@ impl Simulation {
     }
 
     fn deliver(&mut self) {
-        let Some(packet) = self.world.network.arriving() else { return self.attend() };
+        let Some(packet) = self.world.network.arriving() else { return self.apply_verdicts() };
         if !packet.at_last {
             return self.forward();
         }
@@ -288,8 +288,8 @@ impl Simulation {
 
     /// A link that decides late has decided.
     #[cold]
-    fn attend(&mut self) {
-        while let Some((packet, outcome)) = self.world.network.attend(self.world.now) {
+    fn apply_verdicts(&mut self) {
+        while let Some((packet, outcome)) = self.world.network.poll_verdict(self.world.now) {
             self.link_did(&packet, outcome);
         }
     }

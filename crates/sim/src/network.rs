@@ -1,6 +1,6 @@
 //! Links and the packets on them: what has been sent arrives, later, somewhere else, or not at all.
 
-use link::{Accepted, Chance, Drop, Late, Link, Offered, Outcome};
+use link::{Accepted, Chance, Drop, Link, Offered, Outcome, Verdict};
 use units::{Duration, Instant};
 use wire::{Ecn, Segment};
 
@@ -280,22 +280,22 @@ impl Network {
     /// What the link that is due, but delivers nothing now, has to say of a packet that was pending
     /// on it. Call until `None`.
     #[cold]
-    pub(crate) fn attend(&mut self, now: Instant) -> Option<(Packet, Outcome)> {
+    pub(crate) fn poll_verdict(&mut self, now: Instant) -> Option<(Packet, Outcome)> {
         let (_, number) = self.deliveries.first();
         let link = self.links.get_mut(number as usize)?;
-        link.attend(now);
-        let told = match link.take_late() {
-            Some(Late::Dropped(packet, why)) => Some((packet, Outcome::Dropped(why))),
-            Some(Late::Marked(packet)) => {
+        link.advance_to(now);
+        let verdict = match link.poll_verdict() {
+            Some(Verdict::Dropped(packet, why)) => Some((packet, Outcome::Dropped(why))),
+            Some(Verdict::Marked(packet)) => {
                 packet.mark();
                 Some((*packet, Outcome::Marked))
             }
             None => None,
         };
-        if told.is_none() {
+        if verdict.is_none() {
             self.deliveries.set(number, link.next_delivery().unwrap_or(Instant::NEVER));
         }
-        told
+        verdict
     }
 
     /// Packets and bytes in a link's queue.

@@ -12,7 +12,7 @@ use units::{Duration, Instant, Rate};
 use super::{CELL_BYTES, CellBooks, Circuit, PortConfig, cells};
 use crate::balanced::Thresholds;
 use crate::books::Tally;
-use crate::late::{Fate, Settled};
+use crate::deferred::{Decision, Fate};
 use crate::link::{Drop, Offered};
 use crate::meter::Meter;
 use crate::statistics::QueueStatistics;
@@ -94,7 +94,7 @@ impl Port {
     }
 
     /// A frame whose first cell arrives at `now`. All that was before must have been
-    /// [settled](Self::settle).
+    /// [settled](Self::poll_decision).
     pub(crate) fn offer(&mut self, now: Instant, packet: Offered, lost: bool) {
         self.retire_frames(now);
         self.frames.up(now, 1);
@@ -123,13 +123,13 @@ impl Port {
     }
 
     /// When a packet's fate will be known, at the earliest.
-    pub(crate) fn next_settled(&self) -> Option<Instant> {
+    pub(crate) fn next_decision(&self) -> Option<Instant> {
         (!self.trains.is_empty()).then_some(self.next_end)
     }
 
     /// The next packet whose fate is known by `now`: call until `None`, then all cells that have
     /// come by then are settled.
-    pub(crate) fn settle(&mut self, now: Instant) -> Option<Settled> {
+    pub(crate) fn poll_decision(&mut self, now: Instant) -> Option<Decision> {
         while let Some((number, at)) = self.next_arrival().filter(|&(_, at)| at <= now.as_nanos()) {
             let at = Instant::from_nanos(at);
             self.retire(at);
@@ -196,7 +196,7 @@ impl Port {
     }
 
     /// The last cell of a train has come: the fate of its packet is known.
-    fn end(&mut self, number: usize, at: Instant) -> Settled {
+    fn end(&mut self, number: usize, at: Instant) -> Decision {
         let train = self.trains.remove(number);
         self.arrivals.remove(number);
         self.next_end = self.trains.iter().map(|train| train.end).min().unwrap_or(Instant::NEVER);
@@ -225,7 +225,7 @@ impl Port {
             self.leaving.push_back(departure);
             Fate::Leaves(departure)
         };
-        Settled { at, place: number, fate }
+        Decision { at, index: number, fate }
     }
 
     /// Sends the cells whose last bit has left by `now`.

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use units::Instant;
 
 use super::*;
-use crate::{Drop, Late, Link, LinkConfig, Offered, Outcome};
+use crate::{Drop, Link, LinkConfig, Offered, Outcome, Verdict};
 
 /// A line on which a cell takes 1 µs.
 const MICRO: u64 = 1000;
@@ -80,8 +80,8 @@ fn drive(link: &mut Link<usize>, until: u64, fates: &mut [Option<Result>]) {
             assert_eq!(fates[number].replace(Ok(now.as_nanos())), None);
             continue;
         }
-        link.attend(now);
-        while let Some(Late::Dropped(number, why)) = link.take_late() {
+        link.advance_to(now);
+        while let Some(Verdict::Dropped(number, why)) = link.poll_verdict() {
             assert_eq!(fates[number].replace(Err(why)), None);
         }
         check(link, now.as_nanos());
@@ -519,8 +519,8 @@ fn the_end_of_time_is_survived() {
             Frame { first: u64::MAX - 5 + number, apart: u64::MAX / 8, cells: 3, circuit: number };
         link.offer(at(frame.first), frame.offered(), 0, |_| 0);
     }
-    link.attend(Instant::NEVER);
-    while link.take_late().is_some() {}
+    link.advance_to(Instant::NEVER);
+    while link.poll_verdict().is_some() {}
     link.queue_statistics(Instant::NEVER);
     assert!(link.books().balance());
 }

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Discipline, Late, Link, Outcome};
+use crate::{Discipline, Link, Outcome, Verdict};
 
 /// A byte takes this long.
 const NANOS_PER_BYTE: u64 = 100;
@@ -201,13 +201,13 @@ fn drive(link: &mut Link<(usize, bool)>, until: u64, ends: &mut [Option<End>]) {
             assert_eq!(ends[number].replace(End::Delivered { at: now.as_nanos(), marked }), None);
             continue;
         }
-        link.attend(now);
-        while let Some(late) = link.take_late() {
-            match late {
-                Late::Dropped((number, _), why) => {
+        link.advance_to(now);
+        while let Some(verdict) = link.poll_verdict() {
+            match verdict {
+                Verdict::Dropped((number, _), why) => {
                     assert_eq!(ends[number].replace(End::Dropped(why)), None)
                 }
-                Late::Marked(packet) => packet.1 = true,
+                Verdict::Marked(packet) => packet.1 = true,
             }
         }
         assert!(link.books().balance(), "{:?}", link.books());
@@ -332,8 +332,8 @@ fn losses_on_the_line_take_its_time() {
             if let Some(number) = link.deliver(now) {
                 return (outcomes[0], number, now.as_nanos(), link.books().dropped_loss.packets);
             }
-            link.attend(now);
-            while link.take_late().is_some() {}
+            link.advance_to(now);
+            while link.poll_verdict().is_some() {}
         }
         unreachable!("one of them arrives")
     };
@@ -360,8 +360,8 @@ fn the_end_of_time_is_survived() {
         let packet = Offered { bytes: u32::MAX, ..Offered::default() };
         link.offer(at(u64::MAX - 5 + number), packet, (0, false), |_| 0);
     }
-    link.attend(Instant::NEVER);
-    while link.take_late().is_some() {}
+    link.advance_to(Instant::NEVER);
+    while link.poll_verdict().is_some() {}
     link.queue_statistics(Instant::NEVER);
     assert!(link.books().balance());
 }

@@ -8,16 +8,16 @@ use crate::atm::{Framing, Port};
 use crate::balanced::BalancedState;
 use crate::codel::CoDelQueue;
 use crate::config::{Discipline, LinkConfig, LossPlace};
-use crate::late::{Fate, LateQueue, Later, News, Settled, What};
+use crate::deferred::{Decision, Deferred, DeferredQueue, Fate, QueuedVerdict, VerdictKind};
 use crate::path::Path;
-use crate::red::{RedState, Verdict};
+use crate::red::{EarlyDecision, RedState};
 
 /// What only few links have.
 #[derive(Debug)]
 pub(super) struct Special<P> {
     pub(super) early: Early,
     /// Decides later; `queue` is not used then.
-    pub(super) later: Option<Later<P>>,
+    pub(super) deferred: Option<Deferred<P>>,
     pub(super) framing: Framing,
     pub(super) cut_through: bool,
     /// `None` keeps packets in order.
@@ -43,23 +43,23 @@ impl<P> Special<P> {
             }
         };
         let queue = match (config.rate, config.port, config.discipline) {
-            (Some(rate), Some(port), _) => Some(LateQueue::Port(Port::new(port, rate))),
+            (Some(rate), Some(port), _) => Some(DeferredQueue::Port(Port::new(port, rate))),
             (Some(rate), None, Discipline::CoDel(codel)) => {
-                Some(LateQueue::CoDel(CoDelQueue::new(codel, config, rate)))
+                Some(DeferredQueue::CoDel(CoDelQueue::new(codel, config, rate)))
             }
             _ => None,
         };
-        let later = queue.map(Later::new);
+        let deferred = queue.map(Deferred::new);
         let path = Path::new(config);
         let (framing, cut_through) = (config.framing, config.cut_through);
-        (!config.is_ordinary()).then_some(Self { early, later, framing, cut_through, path })
+        (!config.is_ordinary()).then_some(Self { early, deferred, framing, cut_through, path })
     }
 
     #[inline(never)]
     pub(super) fn next(&self, delivery: Option<Instant>) -> Option<Instant> {
-        match (delivery, self.later.as_ref().and_then(Later::next)) {
-            (Some(delivery), Some(later)) => Some(delivery.min(later)),
-            (delivery, later) => delivery.or(later),
+        match (delivery, self.deferred.as_ref().and_then(Deferred::next)) {
+            (Some(delivery), Some(deferred)) => Some(delivery.min(deferred)),
+            (delivery, deferred) => delivery.or(deferred),
         }
     }
 }
@@ -75,14 +75,14 @@ impl<P> Link<P> {
         packet: Offered,
         draw: impl Fn(Chance) -> u64,
     ) -> (Outcome, Instant) {
-        self.attend(now);
+        self.advance_to(now);
         let now = self.now;
         self.offered.count(packet.bytes);
-        if let Some(room) = self.later().map(|later| later.queue.has_room(packet.bytes)) {
+        if let Some(room) = self.deferred().map(|deferred| deferred.queue.has_room(packet.bytes)) {
             return match self.admit(packet, room, &draw) {
                 Ok(lost) => {
-                    if let Some(later) = self.later() {
-                        later.queue.offer(now, packet, lost);
+                    if let Some(deferred) = self.deferred() {
+                        deferred.queue.offer(now, packet, lost);
                     }
                     let late = if lost { Duration::ZERO } else { self.late(draw) };
                     (Outcome::Pending, Instant::ZERO + late)
@@ -156,42 +156,42 @@ impl<P> Link<P> {
     }
 
     /// Works off what a queue that decides later knows by now.
-    pub(super) fn settle(&mut self) {
-        while let Some((settled, packet)) = self.next_settled() {
+    pub(super) fn apply_verdicts(&mut self) {
+        while let Some((decision, packet)) = self.poll_decision() {
             let InFlight { delivery: late, bytes, content } = packet;
-            let news = match settled.fate {
+            let kind = match decision.fate {
                 Fate::Leaves(departure) | Fate::LeavesMarked(departure) => {
                     let delivery = self.handed_over(departure, bytes) + late.since(Instant::ZERO);
                     self.in_flight.push_back(InFlight { delivery, bytes, content });
                     let behind = self.put_in_order();
-                    let Some(later) = self.later() else { return };
-                    later.make_way(behind);
-                    if settled.fate == Fate::Leaves(departure) {
+                    let Some(deferred) = self.deferred() else { return };
+                    deferred.shift_marked(behind);
+                    if decision.fate == Fate::Leaves(departure) {
                         continue;
                     }
                     self.marked.count(bytes);
-                    What::Marked(behind)
+                    VerdictKind::Marked(behind)
                 }
                 Fate::Dropped(why) => {
                     self.dropped.count(why, bytes);
-                    What::Dropped(content, why)
+                    VerdictKind::Dropped(content, why)
                 }
             };
-            if let Some(later) = self.later() {
-                later.news.push_back(News { at: settled.at, what: news });
+            if let Some(deferred) = self.deferred() {
+                deferred.verdicts.push_back(QueuedVerdict { at: decision.at, kind });
             }
         }
     }
 
-    fn next_settled(&mut self) -> Option<(Settled, InFlight<P>)> {
+    fn poll_decision(&mut self) -> Option<(Decision, InFlight<P>)> {
         let now = self.now;
-        let later = self.later()?;
-        let settled = later.queue.settle(now)?;
-        Some((settled, later.contents.remove(settled.place)?))
+        let deferred = self.deferred()?;
+        let decision = deferred.queue.poll_decision(now)?;
+        Some((decision, deferred.undecided.remove(decision.index)?))
     }
 
-    pub(super) fn later(&mut self) -> Option<&mut Later<P>> {
-        self.special.as_deref_mut().and_then(|special| special.later.as_mut())
+    pub(super) fn deferred(&mut self) -> Option<&mut Deferred<P>> {
+        self.special.as_deref_mut().and_then(|special| special.deferred.as_mut())
     }
 
     /// What was accepted last is pending, and waits to be decided on, or may overtake what was
@@ -199,13 +199,13 @@ impl<P> Link<P> {
     #[cold]
     #[inline(never)]
     pub(super) fn place_newest(&mut self) {
-        if self.later().is_none() {
+        if self.deferred().is_none() {
             self.put_in_order();
             return;
         }
         let newest = self.in_flight.pop_back();
-        if let (Some(newest), Some(later)) = (newest, self.later()) {
-            later.contents.push_back(newest);
+        if let (Some(newest), Some(deferred)) = (newest, self.deferred()) {
+            deferred.undecided.push_back(newest);
         }
     }
 
@@ -241,11 +241,11 @@ impl<P> Link<P> {
         draw: impl Fn(Chance) -> u64,
     ) -> Outcome {
         let Some(special) = &mut self.special else { return Outcome::Accepted };
-        let verdict = match &mut special.early {
-            Early::Nothing => Verdict::Pass,
+        let decision = match &mut special.early {
+            Early::Nothing => EarlyDecision::Pass,
             Early::Balanced(balanced) => {
                 let refuses = balanced.refuses(packet.flow, self.queue.taken(), room);
-                if refuses { Verdict::Forced } else { Verdict::Pass }
+                if refuses { EarlyDecision::Forced } else { EarlyDecision::Pass }
             }
             Early::Red(red) => {
                 let (queue, idle_since) = self.queue.counted();
@@ -254,20 +254,20 @@ impl<P> Link<P> {
                     red.decide(packet.bytes, || draw(Chance::Early))
                 } else {
                     red.overflowed();
-                    Verdict::Pass
+                    EarlyDecision::Pass
                 }
             }
         };
-        match verdict {
+        match decision {
             _ if !room => self.refuse(packet, Drop::Buffer),
-            Verdict::Pass => Outcome::Accepted,
+            EarlyDecision::Pass => Outcome::Accepted,
             // RFC 3168 §7: where every packet is chosen, those that could be marked are dropped as
             // well.
-            Verdict::Chosen if packet.ecn_capable => {
+            EarlyDecision::Chosen if packet.ecn_capable => {
                 self.marked.count(packet.bytes);
                 Outcome::Marked
             }
-            Verdict::Chosen | Verdict::Forced => self.refuse(packet, Drop::Early),
+            EarlyDecision::Chosen | EarlyDecision::Forced => self.refuse(packet, Drop::Early),
         }
     }
 

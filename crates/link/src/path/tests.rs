@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use units::Rate;
 
 use super::*;
-use crate::{Buffer, Chance, CoDel, Discipline, Late, Link, LossModel, Offered, Outcome};
+use crate::{Buffer, Chance, CoDel, Discipline, Link, LossModel, Offered, Outcome, Verdict};
 
 fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
@@ -69,9 +69,9 @@ type Taken = (u64, usize, bool);
 /// Takes what is due up to `limit`.
 fn take(link: &mut Link<(usize, bool)>, limit: u64, taken: &mut Vec<Taken>) {
     while let Some(due) = link.next_delivery().filter(|due| due.as_nanos() <= limit) {
-        link.attend(due);
-        while let Some(late) = link.take_late() {
-            if let Late::Marked(content) = late {
+        link.advance_to(due);
+        while let Some(verdict) = link.poll_verdict() {
+            if let Verdict::Marked(content) = verdict {
                 content.1 = true;
             }
         }
@@ -93,7 +93,7 @@ fn run(config: &LinkConfig, steps: &[Step]) -> (Link<(usize, bool)>, Vec<Taken>,
         assert!(link.books().balance());
     }
     take(&mut link, u64::MAX - 1, &mut taken);
-    link.attend(Instant::NEVER);
+    link.advance_to(Instant::NEVER);
     (link, taken, outcomes)
 }
 

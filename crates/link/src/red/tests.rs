@@ -68,11 +68,11 @@ fn the_probability_is_a_straight_line_between_the_thresholds() {
 #[test]
 fn certainties_need_no_draw() {
     let red = red_in_packets(5, 15, 0.1, 0.002);
-    assert_eq!(state(red, 4).decide(1500, impossible), Verdict::Pass);
-    assert_eq!(state(red, 15).decide(1500, impossible), Verdict::Forced);
+    assert_eq!(state(red, 4).decide(1500, impossible), EarlyDecision::Pass);
+    assert_eq!(state(red, 15).decide(1500, impossible), EarlyDecision::Forced);
     // Four packets in a row with a chance of one in four: there can be no fifth to pass.
     let mut red = RedState { passed: 4, ..state(red_in_packets(5, 15, 0.5, 0.002), 10) };
-    assert_eq!(red.decide(1500, impossible), Verdict::Chosen);
+    assert_eq!(red.decide(1500, impossible), EarlyDecision::Chosen);
     assert_eq!(red.passed, 0);
 }
 
@@ -86,7 +86,7 @@ fn what_is_chosen_is_spread_evenly() {
     let (mut gap, chosen) = (0, 20_000);
     while gaps.iter().sum::<u32>() < chosen {
         gap += 1;
-        if red.decide(1500, &mut draw) == Verdict::Chosen {
+        if red.decide(1500, &mut draw) == EarlyDecision::Chosen {
             gaps[gap - 1] += 1;
             gap = 0;
         }
@@ -109,7 +109,7 @@ fn size_counts_in_bytes_and_not_in_packets() {
         let mut chosen = [0u32; 2];
         for turn in 0..400_000 {
             let size = [1500, 375][turn % 2];
-            chosen[turn % 2] += u32::from(red.decide(size, &mut draw) == Verdict::Chosen);
+            chosen[turn % 2] += u32::from(red.decide(size, &mut draw) == EarlyDecision::Chosen);
         }
         let [large, small] = chosen.map(f64::from);
         let share = large / (large + small);
@@ -126,7 +126,7 @@ fn size_counts_in_bytes_and_not_in_packets() {
 fn the_count_begins_anew_below_the_threshold_and_with_a_full_buffer() {
     let red = red_in_packets(5, 15, 0.1, 0.002);
     let mut low = RedState { passed: 9, ..state(red, 3) };
-    assert_eq!((low.decide(1500, impossible), low.passed), (Verdict::Pass, 0));
+    assert_eq!((low.decide(1500, impossible), low.passed), (EarlyDecision::Pass, 0));
     let mut full = RedState { passed: 9, ..state(red, 10) };
     full.overflowed();
     assert_eq!(full.passed, 0);
@@ -134,9 +134,11 @@ fn the_count_begins_anew_below_the_threshold_and_with_a_full_buffer() {
 
 #[test]
 fn a_short_queue_is_spared_where_that_is_asked_for() {
-    for (spare, packets, expected) in
-        [(true, 1, Verdict::Pass), (true, 2, Verdict::Forced), (false, 1, Verdict::Forced)]
-    {
+    for (spare, packets, expected) in [
+        (true, 1, EarlyDecision::Pass),
+        (true, 2, EarlyDecision::Forced),
+        (false, 1, EarlyDecision::Forced),
+    ] {
         let red = red_in_packets(5, 15, 0.1, 0.002).with_spare_short(spare);
         let mut red = state(red, 20);
         red.observe(at(0), Tally { packets, bytes: 1500 * packets }, None);
@@ -190,10 +192,10 @@ proptest! {
         for size in sizes {
             let verdict = red.decide(size, &mut draw);
             match probability {
-                None => prop_assert_eq!(verdict, Verdict::Forced),
-                Some(0) => prop_assert_eq!(verdict, Verdict::Pass),
+                None => prop_assert_eq!(verdict, EarlyDecision::Forced),
+                Some(0) => prop_assert_eq!(verdict, EarlyDecision::Pass),
                 Some(chance) => {
-                    prop_assert_ne!(verdict, Verdict::Forced);
+                    prop_assert_ne!(verdict, EarlyDecision::Forced);
                     let one = u128::from(red.red.mean_units()) << 32;
                     let last = u128::from(red.red.units(size));
                     prop_assert!(u128::from(chance) * (u128::from(red.passed) - last.min(red.passed.into())) < one);

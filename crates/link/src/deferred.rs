@@ -10,10 +10,10 @@ use crate::codel::CoDelQueue;
 use crate::link::{Drop, InFlight, Offered};
 use crate::statistics::QueueStatistics;
 
-/// What became of a packet whose [`Outcome`](crate::Outcome) was `Pending`, other than that it will
+/// VerdictKind became of a packet whose [`Outcome`](crate::Outcome) was `Pending`, other than that it will
 /// be delivered.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Late<'a, P> {
+pub enum Verdict<'a, P> {
     /// It was dropped.
     Dropped(P, Drop),
     /// It will be delivered, and the driver marks it: only it knows how.
@@ -22,27 +22,27 @@ pub enum Late<'a, P> {
 
 /// A queue that decides on packets after it has taken them, and the news of them.
 #[derive(Debug)]
-pub(crate) struct Later<P> {
-    pub(crate) queue: LateQueue,
+pub(crate) struct Deferred<P> {
+    pub(crate) queue: DeferredQueue,
     /// The packets whose fate is open, in order of arrival.
-    pub(crate) contents: VecDeque<InFlight<P>>,
+    pub(crate) undecided: VecDeque<InFlight<P>>,
     /// What the driver has not been told yet.
-    pub(crate) news: VecDeque<News<P>>,
+    pub(crate) verdicts: VecDeque<QueuedVerdict<P>>,
 }
 
 #[derive(Debug)]
-pub(crate) enum LateQueue {
+pub(crate) enum DeferredQueue {
     Port(Port),
     CoDel(CoDelQueue),
 }
 
 /// A packet whose fate is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Settled {
+pub(crate) struct Decision {
     /// Since when it is.
     pub(crate) at: Instant,
     /// How many that came earlier are still open.
-    pub(crate) place: usize,
+    pub(crate) index: usize,
     pub(crate) fate: Fate,
 }
 
@@ -58,44 +58,44 @@ pub(crate) enum Fate {
 
 /// What the driver is told of, and since when it is so.
 #[derive(Debug)]
-pub(crate) struct News<P> {
+pub(crate) struct QueuedVerdict<P> {
     pub(crate) at: Instant,
-    pub(crate) what: What<P>,
+    pub(crate) kind: VerdictKind<P>,
 }
 
 #[derive(Debug)]
-pub(crate) enum What<P> {
+pub(crate) enum VerdictKind<P> {
     Dropped(P, Drop),
     /// The packet behind which so many come out.
     Marked(usize),
 }
 
-impl<P> Later<P> {
-    pub(crate) fn new(queue: LateQueue) -> Self {
-        Self { queue, contents: VecDeque::new(), news: VecDeque::new() }
+impl<P> Deferred<P> {
+    pub(crate) fn new(queue: DeferredQueue) -> Self {
+        Self { queue, undecided: VecDeque::new(), verdicts: VecDeque::new() }
     }
 
     /// A packet is on its way, and so many come out after it.
-    pub(crate) fn make_way(&mut self, behind: usize) {
-        for news in &mut self.news {
-            if let What::Marked(place) = &mut news.what
-                && *place >= behind
+    pub(crate) fn shift_marked(&mut self, behind: usize) {
+        for verdict in &mut self.verdicts {
+            if let VerdictKind::Marked(index) = &mut verdict.kind
+                && *index >= behind
             {
-                *place += 1;
+                *index += 1;
             }
         }
     }
 
     /// When there is something to be told, or to be decided.
     pub(crate) fn next(&self) -> Option<Instant> {
-        match self.news.front() {
-            Some(news) => Some(news.at),
-            None => self.queue.next_settled(),
+        match self.verdicts.front() {
+            Some(verdict) => Some(verdict.at),
+            None => self.queue.next_decision(),
         }
     }
 }
 
-impl LateQueue {
+impl DeferredQueue {
     /// Whether there is room for a packet, or for the first cell of one.
     pub(crate) fn has_room(&self, bytes: u32) -> bool {
         match self {
@@ -112,18 +112,18 @@ impl LateQueue {
         }
     }
 
-    fn next_settled(&self) -> Option<Instant> {
+    fn next_decision(&self) -> Option<Instant> {
         match self {
-            Self::Port(port) => port.next_settled(),
-            Self::CoDel(queue) => queue.next_settled(),
+            Self::Port(port) => port.next_decision(),
+            Self::CoDel(queue) => queue.next_decision(),
         }
     }
 
     /// The next packet whose fate is known by `now`.
-    pub(crate) fn settle(&mut self, now: Instant) -> Option<Settled> {
+    pub(crate) fn poll_decision(&mut self, now: Instant) -> Option<Decision> {
         match self {
-            Self::Port(port) => port.settle(now),
-            Self::CoDel(queue) => queue.settle(now),
+            Self::Port(port) => port.poll_decision(now),
+            Self::CoDel(queue) => queue.poll_decision(now),
         }
     }
 
