@@ -21,9 +21,9 @@ use crate::loss::Loss;
 use crate::queue::Queue;
 use crate::statistics::QueueStatistics;
 
-mod special;
+mod extensions;
 
-use special::Special;
+use extensions::Extensions;
 
 /// What a link needs to know of a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -111,7 +111,7 @@ pub struct Link<P> {
     loss_place: LossPlace,
     queue: Queue,
     /// `None` is drop-tail, and packets on the line.
-    special: Option<Box<Special<P>>>,
+    extensions: Option<Box<Extensions<P>>>,
     /// Everything that will be delivered, from acceptance on, in order of delivery: packets still
     /// in the queue are here as well.
     in_flight: VecDeque<InFlight<P>>,
@@ -153,7 +153,7 @@ impl<P> Link<P> {
     /// An idle link at the start of a run.
     pub fn new(config: LinkConfig) -> Self {
         Self {
-            special: Special::new(&config).map(Box::new),
+            extensions: Extensions::new(&config).map(Box::new),
             line: config.rate.map(Serializer::new),
             delay: config.delay,
             loss: Loss::new(config.loss),
@@ -183,8 +183,8 @@ impl<P> Link<P> {
         content: P,
         draw: impl Fn(Chance) -> u64,
     ) -> Outcome {
-        let (outcome, delivery) = if self.special.is_some() {
-            let decided = self.decide_specially(now, packet, draw);
+        let (outcome, delivery) = if self.extensions.is_some() {
+            let decided = self.decide_extended(now, packet, draw);
             if !decided.0.is_accepted() {
                 return decided.0;
             }
@@ -256,9 +256,10 @@ impl<P> Link<P> {
 
     /// The packet that was accepted last and hasn't been taken.
     pub fn newest_mut(&mut self) -> Option<&mut P> {
-        let path = self.special.as_deref().and_then(|special| special.path.as_ref());
+        let path = self.extensions.as_deref().and_then(|extensions| extensions.path.as_ref());
         let behind = path.map_or(0, |path| path.behind_newest);
-        let deferred = self.special.as_deref_mut().and_then(|special| special.deferred.as_mut());
+        let deferred =
+            self.extensions.as_deref_mut().and_then(|extensions| extensions.deferred.as_mut());
         match deferred.and_then(|deferred| deferred.undecided.back_mut()) {
             Some(pending) => Some(&mut pending.content),
             None => packet_before(&mut self.in_flight, behind),
@@ -274,7 +275,7 @@ impl<P> Link<P> {
     /// What became of a packet that was pending: call until `None`. A packet that is to be marked
     /// must not have been taken before.
     pub fn poll_verdict(&mut self) -> Option<Verdict<'_, P>> {
-        let deferred = self.special.as_deref_mut()?.deferred.as_mut()?;
+        let deferred = self.extensions.as_deref_mut()?.deferred.as_mut()?;
         match deferred.verdicts.pop_front()?.kind {
             VerdictKind::Dropped(content, why) => Some(Verdict::Dropped(content, why)),
             VerdictKind::Marked(behind) => {
@@ -363,9 +364,9 @@ impl<P> Link<P> {
     #[inline]
     pub fn next_delivery(&self) -> Option<Instant> {
         let delivery = self.in_flight.front().map(|head| head.delivery);
-        match &self.special {
+        match &self.extensions {
             None => delivery,
-            Some(special) => special.next(delivery),
+            Some(extensions) => extensions.next(delivery),
         }
     }
 
@@ -377,14 +378,15 @@ impl<P> Link<P> {
 
     /// How long after its first cell the last one of a packet of `bytes` comes out at the far end.
     pub fn lag(&self, bytes: u32) -> Duration {
-        let framing = self.special.as_ref().map_or(Framing::Packet, |special| special.framing);
+        let framing =
+            self.extensions.as_ref().map_or(Framing::Packet, |extensions| extensions.framing);
         self.line.map_or(Duration::ZERO, |line| framing.lag(line.rate(), bytes))
     }
 
     /// Where every cell went, if the link is a port. As `books`, once the link has been told the
     /// time.
     pub fn cell_books(&self) -> Option<CellBooks> {
-        match &self.special.as_ref()?.deferred.as_ref()?.queue {
+        match &self.extensions.as_ref()?.deferred.as_ref()?.queue {
             DeferredQueue::Port(port) => Some(port.books()),
             DeferredQueue::CoDel(_) => None,
         }
@@ -476,7 +478,7 @@ impl<P> Link<P> {
 
     fn held(&self) -> Tally {
         let mut held = self.queue.doomed();
-        let deferred = self.special.as_ref().and_then(|special| special.deferred.as_ref());
+        let deferred = self.extensions.as_ref().and_then(|extensions| extensions.deferred.as_ref());
         for packet in
             deferred.iter().flat_map(|deferred| &deferred.undecided).chain(&self.in_flight)
         {

@@ -14,7 +14,7 @@ use crate::red::{EarlyDecision, RedState};
 
 /// What only few links have.
 #[derive(Debug)]
-pub(super) struct Special<P> {
+pub(super) struct Extensions<P> {
     pub(super) early: Early,
     /// Decides later; `queue` is not used then.
     pub(super) deferred: Option<Deferred<P>>,
@@ -32,7 +32,7 @@ pub(super) enum Early {
     Balanced(BalancedState),
 }
 
-impl<P> Special<P> {
+impl<P> Extensions<P> {
     pub(super) fn new(config: &LinkConfig) -> Option<Self> {
         let early = match config.discipline {
             // CoDel looks at packets when they leave.
@@ -69,7 +69,7 @@ impl<P> Link<P> {
     /// What becomes of it, and when it is delivered, on a link that has something special. Apart,
     /// so that the way of the others stays short.
     #[inline(never)]
-    pub(super) fn decide_specially(
+    pub(super) fn decide_extended(
         &mut self,
         now: Instant,
         packet: Offered,
@@ -92,10 +92,11 @@ impl<P> Link<P> {
         }
         let room = self.queue.has_room(packet.bytes);
         let (admission, lost) = self.admit_early(now, packet, room, &draw);
-        let Some(special) = self.special.as_deref().filter(|_| admission.is_accepted()) else {
+        let Some(extensions) = self.extensions.as_deref().filter(|_| admission.is_accepted())
+        else {
             return (admission, Instant::NEVER);
         };
-        let line_bytes = special.framing.line_bytes(packet.bytes);
+        let line_bytes = extensions.framing.line_bytes(packet.bytes);
         let departure = self.transmit(now, packet.bytes, line_bytes, lost);
         if lost {
             return (Outcome::Dropped(Drop::Loss), Instant::NEVER);
@@ -108,12 +109,12 @@ impl<P> Link<P> {
     }
 
     fn has_path(&self) -> bool {
-        self.special.as_ref().is_some_and(|special| special.path.is_some())
+        self.extensions.as_ref().is_some_and(|extensions| extensions.path.is_some())
     }
 
     /// By how much a packet is late.
     fn late(&self, draw: impl Fn(Chance) -> u64) -> Duration {
-        let path = self.special.as_deref().and_then(|special| special.path.as_ref());
+        let path = self.extensions.as_deref().and_then(|extensions| extensions.path.as_ref());
         path.map_or(Duration::ZERO, |path| path.late(|| draw(Chance::Reorder)))
     }
 
@@ -125,7 +126,9 @@ impl<P> Link<P> {
             return 0;
         }
         let behind = self.put_by_delivery();
-        if let Some(path) = self.special.as_deref_mut().and_then(|special| special.path.as_mut()) {
+        if let Some(path) =
+            self.extensions.as_deref_mut().and_then(|extensions| extensions.path.as_mut())
+        {
             path.behind_newest = behind;
         }
         behind
@@ -144,9 +147,9 @@ impl<P> Link<P> {
 
     /// When a packet comes out that has left.
     fn handed_over(&self, departure: Instant, bytes: u32) -> Instant {
-        let path = self.special.as_deref().and_then(|special| special.path.as_ref());
+        let path = self.extensions.as_deref().and_then(|extensions| extensions.path.as_ref());
         let delivery = departure + path.map_or(self.delay, |path| path.delay(departure));
-        if !self.special.as_ref().is_some_and(|special| special.cut_through) {
+        if !self.extensions.as_ref().is_some_and(|extensions| extensions.cut_through) {
             return delivery;
         }
         let first =
@@ -191,7 +194,7 @@ impl<P> Link<P> {
     }
 
     pub(super) fn deferred(&mut self) -> Option<&mut Deferred<P>> {
-        self.special.as_deref_mut().and_then(|special| special.deferred.as_mut())
+        self.extensions.as_deref_mut().and_then(|extensions| extensions.deferred.as_mut())
     }
 
     /// What was accepted last is pending, and waits to be decided on, or may overtake what was
@@ -240,8 +243,8 @@ impl<P> Link<P> {
         room: bool,
         draw: impl Fn(Chance) -> u64,
     ) -> Outcome {
-        let Some(special) = &mut self.special else { return Outcome::Accepted };
-        let decision = match &mut special.early {
+        let Some(extensions) = &mut self.extensions else { return Outcome::Accepted };
+        let decision = match &mut extensions.early {
             Early::Nothing => EarlyDecision::Pass,
             Early::Balanced(balanced) => {
                 let refuses = balanced.refuses(packet.flow, self.queue.taken(), room);
