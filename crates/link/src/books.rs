@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign};
 
-use crate::link::Drop;
+use crate::link::DropReason;
 
 /// A number of packets and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -42,11 +42,11 @@ pub(crate) struct Dropped {
 }
 
 impl Dropped {
-    pub(crate) fn count(&mut self, why: Drop, bytes: u32) {
+    pub(crate) fn count(&mut self, why: DropReason, bytes: u32) {
         match why {
-            Drop::Buffer => self.buffer.count(bytes),
-            Drop::Early => self.early.count(bytes),
-            Drop::Loss => self.loss.count(bytes),
+            DropReason::Buffer => self.buffer.count(bytes),
+            DropReason::Early => self.early.count(bytes),
+            DropReason::Loss => self.loss.count(bytes),
         }
     }
 }

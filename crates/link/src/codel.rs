@@ -19,7 +19,7 @@ use crate::buffer::Buffer;
 use crate::config::LinkConfig;
 use crate::deferred::{Decision, Fate};
 use crate::error::ConfigError;
-use crate::link::{Drop, Offered};
+use crate::link::{DropReason, Offered};
 use crate::meter::Meter;
 use crate::statistics::QueueStatistics;
 
@@ -187,7 +187,7 @@ impl CoDelQueue {
         self.decide(
             now,
             match (packet.lost, marked) {
-                (true, _) => Fate::Dropped(Drop::Loss),
+                (true, _) => Fate::Dropped(DropReason::Loss),
                 (false, true) => Fate::LeavesMarked(departure),
                 (false, false) => Fate::Leaves(departure),
             },
@@ -270,7 +270,7 @@ impl CoDelQueue {
 
     fn drop(&mut self, packet: &Waiting, now: Instant) {
         self.leaves(packet, now);
-        self.decide(now, Fate::Dropped(Drop::Early));
+        self.decide(now, Fate::Dropped(DropReason::Early));
     }
 
     /// Packets are decided on in order, so always on the first that is open.

@@ -40,7 +40,7 @@ pub struct LinkConfig {
     /// Which packets are lost other than for want of room.
     pub loss: LossModel,
     /// Where they are lost.
-    pub loss_place: LossPlace,
+    pub loss_point: LossPoint,
     /// In what the line sends a packet. Buffer, books and loss count packets and their own bytes
     /// all the same.
     pub framing: Framing,
@@ -79,7 +79,7 @@ impl Default for LinkConfig {
             counts_in_service: true,
             discipline: Discipline::DropTail,
             loss: LossModel::None,
-            loss_place: LossPlace::Line,
+            loss_point: LossPoint::Line,
             framing: Framing::Packet,
             cut_through: false,
             port: None,
@@ -104,7 +104,7 @@ pub enum Discipline {
 
 /// Where the loss model takes its packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LossPlace {
+pub enum LossPoint {
     /// On the line, as a bit error would: the packet takes up buffer and line like any other, then
     /// vanishes. A packet refused by the buffer is not put to the model.
     #[default]

@@ -7,7 +7,7 @@ use units::{Duration, Instant};
 use crate::atm::Port;
 use crate::books::Tally;
 use crate::codel::CoDelQueue;
-use crate::link::{Drop, InFlight, Offered};
+use crate::link::{DropReason, InFlight, Offered};
 use crate::statistics::QueueStatistics;
 
 /// VerdictKind became of a packet whose [`Outcome`](crate::Outcome) was `Pending`, other than that it will
@@ -15,7 +15,7 @@ use crate::statistics::QueueStatistics;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict<'a, P> {
     /// It was dropped.
-    Dropped(P, Drop),
+    Dropped(P, DropReason),
     /// It will be delivered, and the driver marks it: only it knows how.
     Marked(&'a mut P),
 }
@@ -53,7 +53,7 @@ pub(crate) enum Fate {
     Leaves(Instant),
     /// The same, and it is marked.
     LeavesMarked(Instant),
-    Dropped(Drop),
+    Dropped(DropReason),
 }
 
 /// What the driver is told of, and since when it is so.
@@ -65,7 +65,7 @@ pub(crate) struct QueuedVerdict<P> {
 
 #[derive(Debug)]
 pub(crate) enum VerdictKind<P> {
-    Dropped(P, Drop),
+    Dropped(P, DropReason),
     /// The packet behind which so many come out.
     Marked(usize),
 }

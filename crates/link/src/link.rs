@@ -15,7 +15,7 @@ use units::{Duration, Instant, Serializer};
 
 use crate::atm::{CellBooks, Framing};
 use crate::books::{Books, Dropped, Tally};
-use crate::config::{LinkConfig, LossPlace};
+use crate::config::{LinkConfig, LossPoint};
 use crate::deferred::{DeferredQueue, Verdict, VerdictKind};
 use crate::loss::Loss;
 use crate::queue::Queue;
@@ -65,7 +65,7 @@ pub enum Outcome {
     /// ([`Link::poll_verdict`]). Perhaps before others that were accepted earlier.
     Pending,
     /// It will not.
-    Dropped(Drop),
+    Dropped(DropReason),
 }
 
 impl Outcome {
@@ -77,12 +77,12 @@ impl Outcome {
 
 /// Why a packet is not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Drop {
+pub enum DropReason {
     /// There was no room for it.
     Buffer,
     /// The discipline chose it although there was room.
     Early,
-    /// The loss model took it. With [`LossPlace::Line`] it still takes up the buffer and the line.
+    /// The loss model took it. With [`LossPoint::Line`] it still takes up the buffer and the line.
     Loss,
 }
 
@@ -108,7 +108,7 @@ pub struct Link<P> {
     line: Option<Serializer>,
     delay: Duration,
     loss: Loss,
-    loss_place: LossPlace,
+    loss_point: LossPoint,
     queue: Queue,
     /// `None` is drop-tail, and packets on the line.
     extensions: Option<Box<Extensions<P>>>,
@@ -157,7 +157,7 @@ impl<P> Link<P> {
             line: config.rate.map(Serializer::new),
             delay: config.delay,
             loss: Loss::new(config.loss),
-            loss_place: config.loss_place,
+            loss_point: config.loss_point,
             queue: Queue::new(config.buffer, config.counts_in_service),
             in_flight: VecDeque::new(),
             passing: VecDeque::new(),
@@ -210,7 +210,7 @@ impl<P> Link<P> {
     /// # Errors
     /// Why it will not be delivered.
     #[inline]
-    pub fn accept(&mut self, now: Instant, packet: Offered) -> Result<Accepted, Drop> {
+    pub fn accept(&mut self, now: Instant, packet: Offered) -> Result<Accepted, DropReason> {
         // A plain link draws nothing.
         self.decide(now, packet, |_| 0).map(|delivery| Accepted { delivery, bytes: packet.bytes })
     }
@@ -425,20 +425,20 @@ impl<P> Link<P> {
         packet: Offered,
         room: bool,
         draw: impl Fn(Chance) -> u64,
-    ) -> Result<bool, Drop> {
-        let lost = if room || self.loss_place == LossPlace::Entry {
+    ) -> Result<bool, DropReason> {
+        let lost = if room || self.loss_point == LossPoint::Entry {
             self.loss.takes(packet, || draw(Chance::Loss))
         } else {
             self.loss.pass_over(packet);
             false
         };
-        if lost && self.loss_place == LossPlace::Entry {
+        if lost && self.loss_point == LossPoint::Entry {
             self.dropped.loss.count(packet.bytes);
-            return Err(Drop::Loss);
+            return Err(DropReason::Loss);
         }
         if !room {
             self.dropped.buffer.count(packet.bytes);
-            return Err(Drop::Buffer);
+            return Err(DropReason::Buffer);
         }
         Ok(lost)
     }
@@ -451,13 +451,13 @@ impl<P> Link<P> {
         now: Instant,
         packet: Offered,
         draw: impl Fn(Chance) -> u64,
-    ) -> Result<Instant, Drop> {
+    ) -> Result<Instant, DropReason> {
         let now = self.advance_clock(now);
         self.offered.count(packet.bytes);
         let room = self.queue.has_room(packet.bytes);
         let lost = self.admit(packet, room, draw)?;
         let departure = self.transmit(now, packet.bytes, packet.bytes, lost);
-        if lost { Err(Drop::Loss) } else { Ok(departure + self.delay) }
+        if lost { Err(DropReason::Loss) } else { Ok(departure + self.delay) }
     }
 
     /// Puts a packet in the queue, if the line takes any time, and returns when its last bit

@@ -1,6 +1,6 @@
 //! Links and the packets on them: what has been sent arrives, later, somewhere else, or not at all.
 
-use link::{Accepted, Chance, Drop, Link, Offered, Outcome, Verdict};
+use link::{Accepted, Chance, DropReason, Link, Offered, Outcome, Verdict};
 use units::{Duration, Instant};
 use wire::{Ecn, Segment};
 
@@ -175,7 +175,7 @@ impl Network {
         now: Instant,
         number: u32,
         bytes: u32,
-    ) -> Result<Accepted, Drop> {
+    ) -> Result<Accepted, DropReason> {
         self.links[number as usize].accept(now, Offered { bytes, ..Offered::default() })
     }
 

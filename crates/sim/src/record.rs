@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use link::{Drop, Outcome};
+use link::{DropReason, Outcome};
 use tcp::{LossEvent, Repair};
 use units::Instant;
 use wire::Control;
@@ -119,13 +119,13 @@ impl Recorded {
         match outcome {
             Outcome::Accepted | Outcome::Pending => {}
             Outcome::Marked => self.packet(now, flow, packet, PacketEvent::Marked),
-            Outcome::Dropped(Drop::Buffer) => {
+            Outcome::Dropped(DropReason::Buffer) => {
                 self.packet(now, flow, packet, PacketEvent::DroppedBuffer)
             }
-            Outcome::Dropped(Drop::Early) => {
+            Outcome::Dropped(DropReason::Early) => {
                 self.packet(now, flow, packet, PacketEvent::DroppedEarly)
             }
-            Outcome::Dropped(Drop::Loss) => {
+            Outcome::Dropped(DropReason::Loss) => {
                 self.packet(now, flow, packet, PacketEvent::DroppedLoss)
             }
         }

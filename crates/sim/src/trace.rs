@@ -1,6 +1,6 @@
 //! What a capture is made of: every packet with its whole header, and what became of it.
 
-use link::Drop;
+use link::DropReason;
 use units::Instant;
 use wire::Segment;
 
@@ -28,7 +28,7 @@ pub(crate) enum What {
     /// The other end received it.
     Arrived { packet: u32 },
     /// A link, by its index, dropped it.
-    Dropped { packet: u32, link: u32, why: Drop },
+    Dropped { packet: u32, link: u32, why: DropReason },
     /// A link, by its index, marked it: it goes on, having experienced congestion.
     Marked { packet: u32, link: u32 },
     /// The flow is over: there will be no more of it.
@@ -96,9 +96,9 @@ impl Trace {
                 What::Sent(Sent { packet: serial, back, segment, history: history(flow, packet) })
             }
             PacketEvent::Arrived => What::Arrived { packet: serial },
-            PacketEvent::DroppedBuffer => self.drop(packet, Drop::Buffer),
-            PacketEvent::DroppedEarly => self.drop(packet, Drop::Early),
-            PacketEvent::DroppedLoss => self.drop(packet, Drop::Loss),
+            PacketEvent::DroppedBuffer => self.drop(packet, DropReason::Buffer),
+            PacketEvent::DroppedEarly => self.drop(packet, DropReason::Early),
+            PacketEvent::DroppedLoss => self.drop(packet, DropReason::Loss),
             PacketEvent::Marked => What::Marked { packet: serial, link: self.link(packet) },
         };
         self.push(at, flow, what);
@@ -112,7 +112,7 @@ impl Trace {
         self.entries.push(Entry { at, flow: flow.serial, what });
     }
 
-    fn drop(&self, packet: &Packet, why: Drop) -> What {
+    fn drop(&self, packet: &Packet, why: DropReason) -> What {
         What::Dropped { packet: packet.serial, link: self.link(packet), why }
     }
 

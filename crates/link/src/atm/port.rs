@@ -13,7 +13,7 @@ use super::{CELL_BYTES, CellBooks, Circuit, PortConfig, cells};
 use crate::balanced::Thresholds;
 use crate::books::Tally;
 use crate::deferred::{Decision, Fate};
-use crate::link::{Drop, Offered};
+use crate::link::{DropReason, Offered};
 use crate::meter::Meter;
 use crate::statistics::QueueStatistics;
 
@@ -212,9 +212,9 @@ impl Port {
             self.circuits.insert(train.circuit, circuit);
         }
         let why = match (lost || before.dangling, train.refused) {
-            (true, true) => Some(Drop::Early),
-            (true, false) => Some(Drop::Buffer),
-            (false, _) => train.lost.then_some(Drop::Loss),
+            (true, true) => Some(DropReason::Early),
+            (true, false) => Some(DropReason::Buffer),
+            (false, _) => train.lost.then_some(DropReason::Loss),
         };
         let fate = if let Some(why) = why {
             self.books.wasted += u64::from(train.stored);

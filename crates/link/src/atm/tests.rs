@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use units::Instant;
 
 use super::*;
-use crate::{Drop, Link, LinkConfig, Offered, Outcome, Verdict};
+use crate::{DropReason, Link, LinkConfig, Offered, Outcome, Verdict};
 
 /// A line on which a cell takes 1 µs.
 const MICRO: u64 = 1000;
@@ -48,7 +48,7 @@ impl Frame {
 }
 
 /// What became of a packet: when it was delivered, or why not.
-type Result = std::result::Result<u64, Drop>;
+type Result = std::result::Result<u64, DropReason>;
 
 /// Offers the frames, which are in order of their first cells, and does what the link asks for in
 /// between.
@@ -136,7 +136,7 @@ fn plain_cells_are_on_their_own() {
     let mut link = port(2, Discard::Plain);
     // Cells at 0, 0.5, 1, 1.5 and 2: with room for two, the fourth finds the second and the third.
     let fates = run(&mut link, &[Frame { first: 0, apart: 500, cells: 5, circuit: 1 }]);
-    assert_eq!(fates, [Err(Drop::Buffer)]);
+    assert_eq!(fates, [Err(DropReason::Buffer)]);
     let books = link.cell_books().unwrap();
     assert_eq!((books.offered, books.delivered, books.dropped, books.wasted), (5, 4, 1, 4));
 }
@@ -147,7 +147,7 @@ fn ppd_drops_the_rest_of_the_packet_but_its_end() {
     let mut link = port(2, Discard::Ppd);
     let frame = Frame { first: 0, apart: 500, cells: 7, circuit: 1 };
     // The fourth finds no room; the fifth and the sixth would; the seventh, at 3, has room.
-    assert_eq!(run(&mut link, &[frame]), [Err(Drop::Buffer)]);
+    assert_eq!(run(&mut link, &[frame]), [Err(DropReason::Buffer)]);
     let books = link.cell_books().unwrap();
     assert_eq!((books.delivered, books.dropped, books.wasted), (4, 3, 4));
     // The packet behind it is whole: the end was there to tell them apart.
@@ -172,7 +172,7 @@ fn a_lost_end_joins_two_frames() {
         let fates = run(&mut link, &frames);
         assert_eq!(
             fates,
-            [Err(Drop::Buffer), Ok(12_000), Err(Drop::Buffer), Ok(32_000)],
+            [Err(DropReason::Buffer), Ok(12_000), Err(DropReason::Buffer), Ok(32_000)],
             "{discard:?}"
         );
         assert_eq!(link.cell_books().unwrap().wasted, 4);
@@ -199,7 +199,7 @@ fn epd_refuses_packets_at_their_first_cell() {
             frame(3_000, 0, 2, 4),
         ],
     );
-    assert_eq!(fates, [Ok(4000), Err(Drop::Early), Err(Drop::Early), Ok(8000)]);
+    assert_eq!(fates, [Ok(4000), Err(DropReason::Early), Err(DropReason::Early), Ok(8000)]);
     let books = link.books();
     assert_eq!((books.dropped_early.packets, books.dropped_buffer.packets), (2, 0));
     let cells = link.cell_books().unwrap();
@@ -212,7 +212,7 @@ fn a_single_cell_is_refused_like_a_packet() {
     let mut link = port(4, Discard::Epd(p(0.0)));
     let frame = |first, cells, circuit| Frame { first, apart: 0, cells, circuit };
     let fates = run(&mut link, &[frame(0, 2, 1), frame(10, 1, 2), frame(5000, 1, 2)]);
-    assert_eq!(fates, [Ok(2000), Err(Drop::Early), Ok(6000)]);
+    assert_eq!(fates, [Ok(2000), Err(DropReason::Early), Ok(6000)]);
     assert_eq!(link.cell_books().unwrap().wasted, 0);
 }
 
@@ -238,7 +238,7 @@ fn bpd_spares_whoever_has_just_lost() {
             frame(7, 3),
         ],
     );
-    let (early, fine) = (Err(Drop::Early), |n: u64| Ok(n * MICRO));
+    let (early, fine) = (Err(DropReason::Early), |n: u64| Ok(n * MICRO));
     // The first of circuit 1 is lost, two pass, the fourth is lost again, and the fifth passes: it
     // is the first of another period.
     assert_eq!(fates, [fine(5), early, early, fine(6), fine(7), early, fine(8), early]);
@@ -267,7 +267,7 @@ fn bpd_counts_losses_of_every_kind() {
         ],
     );
     // The cell that passed is the end of what overflowed: its packet is lost with that.
-    let (full, early) = (Err(Drop::Buffer), Err(Drop::Early));
+    let (full, early) = (Err(DropReason::Buffer), Err(DropReason::Early));
     assert_eq!(fates, [full, early, early, full, early]);
     assert_eq!(link.cell_books().unwrap().wasted, 7);
 }

@@ -23,7 +23,7 @@ struct Arrival {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Delivered { at: u64, marked: bool },
-    Dropped(Drop),
+    Dropped(DropReason),
 }
 
 /// The queue of RFC 8289 §5 as it stands there, with a clock and a line around it. Times are in
@@ -83,7 +83,7 @@ impl Specification {
 
     fn drop(&mut self, p: Option<(usize, Arrival)>) {
         let (number, _) = p.expect("only a packet is dropped");
-        self.ends[number] = Some(End::Dropped(Drop::Early));
+        self.ends[number] = Some(End::Dropped(DropReason::Early));
     }
 
     fn can_mark(&self, p: Option<(usize, Arrival)>) -> bool {
@@ -142,7 +142,7 @@ impl Specification {
             }
             let Some((number, packet)) = coming.next() else { break };
             if self.queue.len() + usize::from(free.is_some()) >= room {
-                self.ends[number] = Some(End::Dropped(Drop::Buffer));
+                self.ends[number] = Some(End::Dropped(DropReason::Buffer));
                 continue;
             }
             self.maxpacket = self.maxpacket.max(packet.bytes);
@@ -291,7 +291,7 @@ fn a_standing_queue_is_thinned_in_the_rhythm_of_the_rfc() {
         Link::new(LinkConfig { buffer: Buffer::Unlimited, ..config(target, interval, false, 1) });
     let ends = run(&mut link, &arrivals);
     let dropped: Vec<usize> =
-        (0..ends.len()).filter(|&n| ends[n] == End::Dropped(Drop::Early)).collect();
+        (0..ends.len()).filter(|&n| ends[n] == End::Dropped(DropReason::Early)).collect();
     assert_eq!(ends, specification(target, interval, false).run(&arrivals, usize::MAX));
     assert!((3..8).contains(&dropped.len()), "{dropped:?}");
     // The first leaves after the first that waited for 1 ms, an interval later; nothing is dropped
@@ -321,10 +321,10 @@ fn marks_take_the_place_of_drops() {
 /// What the loss model takes has had its turn on the line, unless it is lost at the entry.
 #[test]
 fn losses_on_the_line_take_its_time() {
-    let link = |loss_place| {
+    let link = |loss_point| {
         let loss = crate::LossModel::Mask(vec![true]);
         let mut link: Link<usize> =
-            Link::new(LinkConfig { loss, loss_place, ..config(1_000_000, 10_000_000, true, 10) });
+            Link::new(LinkConfig { loss, loss_point, ..config(1_000_000, 10_000_000, true, 10) });
         let packet = Offered { bytes: 1500, data: true, ..Offered::default() };
         let outcomes = [0, 1].map(|number| link.offer(at(0), packet, number, |_| 0));
         while link.next_delivery().is_some_and(|next| next < at(1_000_000)) {
@@ -337,8 +337,8 @@ fn losses_on_the_line_take_its_time() {
         }
         unreachable!("one of them arrives")
     };
-    assert_eq!(link(crate::LossPlace::Line), (Outcome::Pending, 1, 300_000, 1));
-    assert_eq!(link(crate::LossPlace::Entry), (Outcome::Dropped(Drop::Loss), 1, 150_000, 1));
+    assert_eq!(link(crate::LossPoint::Line), (Outcome::Pending, 1, 300_000, 1));
+    assert_eq!(link(crate::LossPoint::Entry), (Outcome::Dropped(DropReason::Loss), 1, 150_000, 1));
 }
 
 #[test]

@@ -3,11 +3,11 @@
 
 use units::{Duration, Instant};
 
-use super::{Chance, Drop, InFlight, Link, Offered, Outcome};
+use super::{Chance, DropReason, InFlight, Link, Offered, Outcome};
 use crate::atm::{Framing, Port};
 use crate::balanced::BalancedState;
 use crate::codel::CoDelQueue;
-use crate::config::{Discipline, LinkConfig, LossPlace};
+use crate::config::{Discipline, LinkConfig, LossPoint};
 use crate::deferred::{Decision, Deferred, DeferredQueue, Fate, QueuedVerdict, VerdictKind};
 use crate::path::Path;
 use crate::red::{EarlyDecision, RedState};
@@ -99,7 +99,7 @@ impl<P> Link<P> {
         let line_bytes = extensions.framing.line_bytes(packet.bytes);
         let departure = self.transmit(now, packet.bytes, line_bytes, lost);
         if lost {
-            return (Outcome::Dropped(Drop::Loss), Instant::NEVER);
+            return (Outcome::Dropped(DropReason::Loss), Instant::NEVER);
         }
         let delivery = self.handed_over(departure, packet.bytes) + self.late(draw);
         match admission {
@@ -221,9 +221,9 @@ impl<P> Link<P> {
         room: bool,
         draw: impl Fn(Chance) -> u64,
     ) -> (Outcome, bool) {
-        let at_entry = self.loss_place == LossPlace::Entry;
+        let at_entry = self.loss_point == LossPoint::Entry;
         if at_entry && self.loss.takes(packet, || draw(Chance::Loss)) {
-            return (self.refuse(packet, Drop::Loss), true);
+            return (self.refuse(packet, DropReason::Loss), true);
         }
         let admission = self.detect_early(now, packet, room, &draw);
         if admission.is_accepted() {
@@ -262,7 +262,7 @@ impl<P> Link<P> {
             }
         };
         match decision {
-            _ if !room => self.refuse(packet, Drop::Buffer),
+            _ if !room => self.refuse(packet, DropReason::Buffer),
             EarlyDecision::Pass => Outcome::Accepted,
             // RFC 3168 §7: where every packet is chosen, those that could be marked are dropped as
             // well.
@@ -270,11 +270,11 @@ impl<P> Link<P> {
                 self.marked.count(packet.bytes);
                 Outcome::Marked
             }
-            EarlyDecision::Chosen | EarlyDecision::Forced => self.refuse(packet, Drop::Early),
+            EarlyDecision::Chosen | EarlyDecision::Forced => self.refuse(packet, DropReason::Early),
         }
     }
 
-    fn refuse(&mut self, packet: Offered, why: Drop) -> Outcome {
+    fn refuse(&mut self, packet: Offered, why: DropReason) -> Outcome {
         self.dropped.count(why, packet.bytes);
         Outcome::Dropped(why)
     }

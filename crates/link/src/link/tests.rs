@@ -92,8 +92,8 @@ fn drive(
         });
         let sent = match outcome {
             Outcome::Accepted | Outcome::Marked => true,
-            Outcome::Dropped(Drop::Loss) => config.loss_place == LossPlace::Line,
-            Outcome::Dropped(Drop::Buffer | Drop::Early) => false,
+            Outcome::Dropped(DropReason::Loss) => config.loss_point == LossPoint::Line,
+            Outcome::Dropped(DropReason::Buffer | DropReason::Early) => false,
             Outcome::Pending => panic!("nothing here is decided later"),
         };
         let departure = sent.then(|| exact.send(now, config.framing.line_bytes(step.bytes)));
@@ -192,11 +192,11 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
         1 => Just(None),
         4 => (1_000_000_000..200_000_000_000u64).prop_map(Rate::from_bits_per_sec),
     ];
-    let place = prop_oneof![Just(LossPlace::Line), Just(LossPlace::Entry)];
+    let place = prop_oneof![Just(LossPoint::Line), Just(LossPoint::Entry)];
     let framing = prop_oneof![3 => Just(Framing::Packet), 1 => Just(Framing::Aal5)];
     (rate, 0..3000u64, any_buffer(), any::<bool>(), any_discipline(), any_loss(), (place, framing))
         .prop_map(
-            |(rate, delay, buffer, counts_in_service, discipline, loss, (loss_place, framing))| {
+            |(rate, delay, buffer, counts_in_service, discipline, loss, (loss_point, framing))| {
                 LinkConfig {
                     rate,
                     delay: Duration::from_nanos(delay),
@@ -204,7 +204,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
                     counts_in_service,
                     discipline,
                     loss,
-                    loss_place,
+                    loss_point,
                     framing,
                     ..LinkConfig::default()
                 }
@@ -238,13 +238,13 @@ proptest! {
             assert!(books.balance(), "{books:?}");
             let gone = |p: &&Seen| p.departure.is_none_or(|departure| departure <= now);
             let of = |outcome| seen.iter().filter(move |p| p.outcome == outcome);
-            let lost = of(Outcome::Dropped(Drop::Loss)).filter(gone).map(|p| p.bytes);
-            let refused = of(Outcome::Dropped(Drop::Buffer)).map(|p| p.bytes);
+            let lost = of(Outcome::Dropped(DropReason::Loss)).filter(gone).map(|p| p.bytes);
+            let refused = of(Outcome::Dropped(DropReason::Buffer)).map(|p| p.bytes);
             let delivered = seen.iter().filter(|p| p.delivered.is_some()).map(|p| p.bytes);
             assert_eq!(books.offered, tally(seen.iter().map(|p| p.bytes)));
             assert_eq!(books.dropped_loss, tally(lost));
             assert_eq!(books.dropped_buffer, tally(refused));
-            let early = of(Outcome::Dropped(Drop::Early)).map(|p| p.bytes);
+            let early = of(Outcome::Dropped(DropReason::Early)).map(|p| p.bytes);
             assert_eq!(books.dropped_early, tally(early));
             if config.loss == LossModel::None {
                 // What is lost on the line may have been marked before.
@@ -362,9 +362,9 @@ proptest! {
             let total: u64 = there.iter().chain([&p.bytes]).map(units).sum();
             let fits = total <= config.buffer.capacity() || (idle && !config.counts_in_service);
             match p.outcome {
-                Outcome::Accepted | Outcome::Marked | Outcome::Dropped(Drop::Early) => prop_assert!(fits),
-                Outcome::Dropped(Drop::Buffer) => prop_assert!(!fits),
-                Outcome::Dropped(Drop::Loss) => prop_assert!(fits || config.loss_place == LossPlace::Entry),
+                Outcome::Accepted | Outcome::Marked | Outcome::Dropped(DropReason::Early) => prop_assert!(fits),
+                Outcome::Dropped(DropReason::Buffer) => prop_assert!(!fits),
+                Outcome::Dropped(DropReason::Loss) => prop_assert!(fits || config.loss_point == LossPoint::Entry),
                 Outcome::Pending => prop_assert!(false, "nothing here is decided later"),
             }
         }
@@ -490,7 +490,7 @@ fn a_packet_that_leaves_makes_room_for_one_at_the_same_instant() {
     let leaves = at(1_200_000);
     assert_eq!(link.offer(Instant::ZERO, data(1500), 1, no_chance), Outcome::Accepted);
     let early = at(leaves.as_nanos() - 1);
-    assert_eq!(link.offer(early, data(1500), 2, no_chance), Outcome::Dropped(Drop::Buffer));
+    assert_eq!(link.offer(early, data(1500), 2, no_chance), Outcome::Dropped(DropReason::Buffer));
     assert_eq!(link.offer(leaves, data(1500), 3, no_chance), Outcome::Accepted);
     assert_eq!(link.deliver(leaves), Some(1));
     assert_eq!(link.next_delivery(), Some(at(2_400_000)));
@@ -498,15 +498,15 @@ fn a_packet_that_leaves_makes_room_for_one_at_the_same_instant() {
 
 #[test]
 fn a_packet_lost_on_the_line_takes_its_time_and_one_lost_at_the_entry_does_not() {
-    for (loss_place, arrives, held) in
-        [(LossPlace::Line, 2_400_000, 2), (LossPlace::Entry, 1_200_000, 1)]
+    for (loss_point, arrives, held) in
+        [(LossPoint::Line, 2_400_000, 2), (LossPoint::Entry, 1_200_000, 1)]
     {
         let loss = LossModel::Mask(vec![true]);
         let mut link =
-            Link::new(LinkConfig { rate: megabit(10), loss, loss_place, ..LinkConfig::default() });
+            Link::new(LinkConfig { rate: megabit(10), loss, loss_point, ..LinkConfig::default() });
         assert_eq!(
             link.offer(Instant::ZERO, data(1500), 1, no_chance),
-            Outcome::Dropped(Drop::Loss)
+            Outcome::Dropped(DropReason::Loss)
         );
         assert_eq!(link.offer(Instant::ZERO, data(1500), 2, no_chance), Outcome::Accepted);
         assert_eq!(link.queue(Instant::ZERO).packets, held);
@@ -594,7 +594,8 @@ fn early_detection_marks_what_is_ecn_capable_and_drops_the_rest() {
             .collect();
         (outcomes, link.books())
     };
-    let (chosen, refused) = (Outcome::Dropped(Drop::Early), Outcome::Dropped(Drop::Buffer));
+    let (chosen, refused) =
+        (Outcome::Dropped(DropReason::Early), Outcome::Dropped(DropReason::Buffer));
     // The average is the queue that the packet finds: from 1 on it has a chance, from 3 on none.
     // Here the first that has one has 1 in 2, above the draw; the next 1 in 1.
     let (outcomes, books) = fill(red(0, 2), true);

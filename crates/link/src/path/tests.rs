@@ -116,7 +116,7 @@ proptest! {
         let (mut now, mut free, mut expected) = (0, 0, Vec::new());
         for (number, (step, outcome)) in steps.iter().zip(&outcomes).enumerate() {
             now += step.gap;
-            if matches!(outcome, Outcome::Dropped(crate::Drop::Buffer)) {
+            if matches!(outcome, Outcome::Dropped(crate::DropReason::Buffer)) {
                 continue;
             }
             free = now.max(free) + byte_ns * u64::from(step.bytes);

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use link::{Discipline, Drop, LinkConfig, LossModel};
+use link::{Discipline, DropReason, LinkConfig, LossModel};
 use units::Instant;
 use wire::{Control, Segment, SeqNum, SeqRange};
 
@@ -75,12 +75,12 @@ impl Causes {
         }
     }
 
-    pub(super) fn loss(&self, at: Instant, link: u32, why: Drop) -> Loss {
+    pub(super) fn loss(&self, at: Instant, link: u32, why: DropReason) -> Loss {
         let Some(causes) = self.links.get(link as usize) else { return Loss(format!("at {at}")) };
         let why = match why {
-            Drop::Buffer => causes.full,
-            Drop::Early => causes.early,
-            Drop::Loss => causes.loss,
+            DropReason::Buffer => causes.full,
+            DropReason::Early => causes.early,
+            DropReason::Loss => causes.loss,
         };
         Loss(format!("at {at} on link `{}`: {why}", causes.name))
     }
