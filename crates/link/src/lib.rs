@@ -61,7 +61,7 @@ pub use codel::CoDel;
 pub use config::{Discipline, LinkConfig, LossPoint};
 pub use deferred::Verdict;
 pub use error::ConfigError;
-pub use link::{Accepted, Chance, DropReason, Link, Offered, Outcome};
+pub use link::{Chance, DropReason, Link, Offered, Outcome, Reservation};
 pub use loss::{Burst, Linear, LossModel};
 pub use path::{DelayChange, DelayChanges, Reorder};
 pub use probability::Probability;

@@ -116,7 +116,7 @@ pub struct Link<P> {
     /// in the queue are here as well.
     in_flight: VecDeque<InFlight<P>>,
     /// When packets that the driver keeps are delivered, and their bytes.
-    passing: VecDeque<(Instant, u32)>,
+    delivered_early: VecDeque<(Instant, u32)>,
     now: Instant,
     offered: Tally,
     delivered: Tally,
@@ -133,15 +133,15 @@ pub(crate) struct InFlight<P> {
     content: P,
 }
 
-/// VerdictKind has been decided on a packet that a link has [accepted](Link::accept).
+/// What has been decided on a packet that a link has [accepted](Link::reserve).
 #[derive(Debug)]
 #[must_use = "the packet is to be carried or to pass"]
-pub struct Accepted {
+pub struct Reservation {
     delivery: Instant,
     bytes: u32,
 }
 
-impl Accepted {
+impl Reservation {
     /// When it is delivered.
     #[inline]
     pub fn delivery(&self) -> Instant {
@@ -160,7 +160,7 @@ impl<P> Link<P> {
             loss_point: config.loss_point,
             queue: Queue::new(config.buffer, config.counts_in_service),
             in_flight: VecDeque::new(),
-            passing: VecDeque::new(),
+            delivered_early: VecDeque::new(),
             now: Instant::ZERO,
             offered: Tally::default(),
             delivered: Tally::default(),
@@ -210,15 +210,16 @@ impl<P> Link<P> {
     /// # Errors
     /// Why it will not be delivered.
     #[inline]
-    pub fn accept(&mut self, now: Instant, packet: Offered) -> Result<Accepted, DropReason> {
+    pub fn reserve(&mut self, now: Instant, packet: Offered) -> Result<Reservation, DropReason> {
         // A plain link draws nothing.
-        self.decide(now, packet, |_| 0).map(|delivery| Accepted { delivery, bytes: packet.bytes })
+        self.decide(now, packet, |_| 0)
+            .map(|delivery| Reservation { delivery, bytes: packet.bytes })
     }
 
     /// Puts a packet that was accepted on the link.
     #[expect(clippy::needless_pass_by_value, reason = "what has been decided is done once")]
-    pub fn carry(&mut self, accepted: Accepted, content: P) {
-        let Accepted { delivery, bytes } = accepted;
+    pub fn commit(&mut self, reservation: Reservation, content: P) {
+        let Reservation { delivery, bytes } = reservation;
         self.in_flight.push_back(InFlight { delivery, bytes, content });
     }
 
@@ -227,8 +228,8 @@ impl<P> Link<P> {
     /// one.
     #[expect(clippy::needless_pass_by_value, reason = "what has been decided is done once")]
     #[inline]
-    pub fn pass(&mut self, accepted: Accepted) {
-        self.passing.push_back((accepted.delivery, accepted.bytes));
+    pub fn commit_delivered(&mut self, reservation: Reservation) {
+        self.delivered_early.push_back((reservation.delivery, reservation.bytes));
     }
 
     /// Whether its line takes time.
@@ -411,7 +412,7 @@ impl<P> Link<P> {
         self.now = self.now.max(now);
         self.queue.retire(self.now, &mut self.dropped.loss);
         while let Some((_, bytes)) =
-            self.passing.pop_front_if(|(delivery, _)| *delivery <= self.now)
+            self.delivered_early.pop_front_if(|(delivery, _)| *delivery <= self.now)
         {
             self.delivered.count(bytes);
         }
@@ -484,7 +485,7 @@ impl<P> Link<P> {
         {
             held.count(packet.bytes);
         }
-        for &(_, bytes) in &self.passing {
+        for &(_, bytes) in &self.delivered_early {
             held.count(bytes);
         }
         held

@@ -63,17 +63,17 @@ impl World {
             let sent = flow.sender.poll_transmit(now);
             let Some(segment) = &sent else { return };
             let name = flow.name_packet();
-            if let Ok(accepted) = self.network.accept(now, hop.link, hop.bytes(segment)) {
-                let arrival = accepted.delivery();
+            if let Ok(reservation) = self.network.reserve(now, hop.link, hop.bytes(segment)) {
+                let arrival = reservation.delivery();
                 if arrival > self.end && self.ends_before(arrival, flow)
                     || flow.receiver.next_timeout() < arrival
                 {
                     flow.is_ahead = false;
-                    self.network.carry(hop.link, accepted, hop.packet(slot, name, *segment));
+                    self.network.commit(hop.link, reservation, hop.packet(slot, name, *segment));
                     flow.in_network += 1;
                     return self.send(slot, flow, End::Sender);
                 }
-                self.network.pass(hop.link, accepted);
+                self.network.commit_delivered(hop.link, reservation);
                 flow.receiver.on_segment(segment, arrival);
                 flow.read(arrival);
                 self.answer(arrival, slot, flow);

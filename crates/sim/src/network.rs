@@ -1,6 +1,6 @@
 //! Links and the packets on them: what has been sent arrives, later, somewhere else, or not at all.
 
-use link::{Accepted, Chance, DropReason, Link, Offered, Outcome, Verdict};
+use link::{Chance, DropReason, Link, Offered, Outcome, Reservation, Verdict};
 use units::{Duration, Instant};
 use wire::{Ecn, Segment};
 
@@ -170,26 +170,26 @@ impl Network {
 
     /// Offers so many bytes to this link, which is plain, and the only one of their way.
     #[inline]
-    pub(crate) fn accept(
+    pub(crate) fn reserve(
         &mut self,
         now: Instant,
         number: u32,
         bytes: u32,
-    ) -> Result<Accepted, DropReason> {
-        self.links[number as usize].accept(now, Offered { bytes, ..Offered::default() })
+    ) -> Result<Reservation, DropReason> {
+        self.links[number as usize].reserve(now, Offered { bytes, ..Offered::default() })
     }
 
     /// The receiver has been told of a packet that was accepted.
     #[inline]
-    pub(crate) fn pass(&mut self, number: u32, accepted: Accepted) {
-        self.links[number as usize].pass(accepted);
+    pub(crate) fn commit_delivered(&mut self, number: u32, reservation: Reservation) {
+        self.links[number as usize].commit_delivered(reservation);
     }
 
     /// The receiver will be told when it arrives.
     #[cold]
     #[inline(never)]
-    pub(crate) fn carry(&mut self, number: u32, accepted: Accepted, packet: Packet) {
-        self.links[number as usize].carry(accepted, packet);
+    pub(crate) fn commit(&mut self, number: u32, reservation: Reservation, packet: Packet) {
+        self.links[number as usize].commit(reservation, packet);
         self.wake(number);
     }
 

@@ -275,12 +275,12 @@ proptest! {
             let offered = data(step.bytes);
             let before = whole.next_delivery();
             let outcome = whole.offer(at(now), offered, serial, no_chance);
-            match parted.accept(at(now), offered) {
+            match parted.reserve(at(now), offered) {
                 Ok(accepted) if kept >> (serial % 64) & 1 == 1 => {
                     prop_assert!(before.is_none_or(|before| before <= accepted.delivery()));
-                    parted.pass(accepted);
+                    parted.commit_delivered(accepted);
                 }
-                Ok(accepted) => parted.carry(accepted, serial),
+                Ok(accepted) => parted.commit(accepted, serial),
                 Err(why) => prop_assert_eq!(outcome, Outcome::Dropped(why)),
             }
             for link in [&mut whole, &mut parted] {
