@@ -1,4 +1,4 @@
-//! What a link doesn't know when a packet is offered: there a packet's fate comes later.
+//! Deferred verdicts: decisions on a packet that are made after its arrival at the queue.
 
 use std::collections::VecDeque;
 
@@ -10,23 +10,23 @@ use crate::codel::CoDelQueue;
 use crate::link::{DropReason, InFlight, Offered};
 use crate::statistics::QueueStatistics;
 
-/// VerdictKind became of a packet whose [`Outcome`](crate::Outcome) was `Pending`, other than that it will
-/// be delivered.
+/// A decision on a packet whose [`Outcome`](crate::Outcome) was `Pending`. There is none for a
+/// packet that is delivered unmarked.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict<'a, P> {
-    /// It was dropped.
+    /// The packet was dropped.
     Dropped(P, DropReason),
-    /// It will be delivered, and the driver marks it: only it knows how.
+    /// The packet will be delivered, and the driver has to mark it.
     Marked(&'a mut P),
 }
 
-/// A queue that decides on packets after it has taken them, and the news of them.
+/// A queue with deferred verdicts, its undecided packets and the verdicts not yet polled.
 #[derive(Debug)]
 pub(crate) struct Deferred<P> {
     pub(crate) queue: DeferredQueue,
-    /// The packets whose fate is open, in order of arrival.
+    /// Undecided packets, in order of arrival.
     pub(crate) undecided: VecDeque<InFlight<P>>,
-    /// What the driver has not been told yet.
+    /// Verdicts that the driver has not polled.
     pub(crate) verdicts: VecDeque<QueuedVerdict<P>>,
 }
 
@@ -36,27 +36,27 @@ pub(crate) enum DeferredQueue {
     CoDel(CoDelQueue),
 }
 
-/// A packet whose fate is known.
+/// A queue's decision on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// Since when it is.
+    /// The time of the decision.
     pub(crate) at: Instant,
-    /// How many that came earlier are still open.
+    /// The packet's index among the undecided packets, in order of arrival.
     pub(crate) index: usize,
     pub(crate) fate: Fate,
 }
 
-/// What becomes of it.
+/// The decision of a queue on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Its last bit leaves then.
+    /// The packet's last bit leaves at this time.
     Leaves(Instant),
-    /// The same, and it is marked.
+    /// The packet is marked, and its last bit leaves at this time.
     LeavesMarked(Instant),
     Dropped(DropReason),
 }
 
-/// What the driver is told of, and since when it is so.
+/// A verdict that the driver has not polled, and the time of the decision.
 #[derive(Debug)]
 pub(crate) struct QueuedVerdict<P> {
     pub(crate) at: Instant,
@@ -66,7 +66,7 @@ pub(crate) struct QueuedVerdict<P> {
 #[derive(Debug)]
 pub(crate) enum VerdictKind<P> {
     Dropped(P, DropReason),
-    /// The packet behind which so many come out.
+    /// A packet is marked. The number counts the packets that are delivered after it.
     Marked(usize),
 }
 
@@ -75,7 +75,7 @@ impl<P> Deferred<P> {
         Self { queue, undecided: VecDeque::new(), verdicts: VecDeque::new() }
     }
 
-    /// A packet is on its way, and so many come out after it.
+    /// Adjusts the positions of marked packets after an insertion before the last `behind` packets.
     pub(crate) fn shift_marked(&mut self, behind: usize) {
         for verdict in &mut self.verdicts {
             if let VerdictKind::Marked(index) = &mut verdict.kind
@@ -86,7 +86,7 @@ impl<P> Deferred<P> {
         }
     }
 
-    /// When there is something to be told, or to be decided.
+    /// The time of the next verdict that can be polled, or of the queue's next decision.
     pub(crate) fn next(&self) -> Option<Instant> {
         match self.verdicts.front() {
             Some(verdict) => Some(verdict.at),
@@ -96,7 +96,7 @@ impl<P> Deferred<P> {
 }
 
 impl DeferredQueue {
-    /// Whether there is room for a packet, or for the first cell of one.
+    /// Returns true if there is room for a packet, or for the first cell of a frame.
     pub(crate) fn has_room(&self, bytes: u32) -> bool {
         match self {
             Self::Port(_) => true,
@@ -104,7 +104,7 @@ impl DeferredQueue {
         }
     }
 
-    /// Takes a packet in, which will perhaps vanish on the line.
+    /// Adds a packet. With `lost` it will be lost on the line.
     pub(crate) fn offer(&mut self, now: Instant, packet: Offered, lost: bool) {
         match self {
             Self::Port(port) => port.offer(now, packet, lost),
@@ -119,7 +119,7 @@ impl DeferredQueue {
         }
     }
 
-    /// The next packet whose fate is known by `now`.
+    /// The next decision made by `now`. Call until `None`.
     pub(crate) fn poll_decision(&mut self, now: Instant) -> Option<Decision> {
         match self {
             Self::Port(port) => port.poll_decision(now),

@@ -1,5 +1,5 @@
-//! What only few links have: disciplines that drop early, queues that decide late, cells, delays
-//! that change.
+//! Optional features of a link: disciplines that drop early, queues with deferred verdicts, cells,
+//! and delays that change.
 
 use units::{Duration, Instant};
 
@@ -12,19 +12,19 @@ use crate::deferred::{Decision, Deferred, DeferredQueue, Fate, QueuedVerdict, Ve
 use crate::path::Path;
 use crate::red::{EarlyDecision, RedState};
 
-/// What only few links have.
+/// The state of a link's optional features.
 #[derive(Debug)]
 pub(super) struct Extensions<P> {
     pub(super) early: Early,
-    /// Decides later; `queue` is not used then.
+    /// The queue with deferred verdicts. If there is one, `queue` of the link is not used.
     pub(super) deferred: Option<Deferred<P>>,
     pub(super) framing: Framing,
     pub(super) cut_through: bool,
-    /// `None` keeps packets in order.
+    /// The path; `None` if it keeps packets in order.
     pub(super) path: Option<Path>,
 }
 
-/// What decides on a packet although there is room.
+/// The discipline that drops packets although there is room.
 #[derive(Debug)]
 pub(super) enum Early {
     Nothing,
@@ -35,7 +35,7 @@ pub(super) enum Early {
 impl<P> Extensions<P> {
     pub(super) fn new(config: &LinkConfig) -> Option<Self> {
         let early = match config.discipline {
-            // CoDel looks at packets when they leave.
+            // CoDel decides when packets leave.
             Discipline::DropTail | Discipline::CoDel(_) => Early::Nothing,
             Discipline::Red(red) => Early::Red(RedState::new(red, config.rate)),
             Discipline::Balanced(balanced) => {
@@ -52,7 +52,7 @@ impl<P> Extensions<P> {
         let deferred = queue.map(Deferred::new);
         let path = Path::new(config);
         let (framing, cut_through) = (config.framing, config.cut_through);
-        (!config.is_ordinary()).then_some(Self { early, deferred, framing, cut_through, path })
+        (!config.is_fifo()).then_some(Self { early, deferred, framing, cut_through, path })
     }
 
     #[inline(never)]
@@ -64,10 +64,10 @@ impl<P> Extensions<P> {
     }
 }
 
-/// The ways of packets that an ordinary link doesn't have.
+/// The path of packets through a link with optional features.
 impl<P> Link<P> {
-    /// What becomes of it, and when it is delivered, on a link that has something special. Apart,
-    /// so that the way of the others stays short.
+    /// The outcome and the delivery time of a packet on a link with optional features. Out of line,
+    /// to keep the common path short.
     #[inline(never)]
     pub(super) fn decide_extended(
         &mut self,
@@ -84,8 +84,9 @@ impl<P> Link<P> {
                     if let Some(deferred) = self.deferred() {
                         deferred.queue.offer(now, packet, lost);
                     }
-                    let late = if lost { Duration::ZERO } else { self.late(draw) };
-                    (Outcome::Pending, Instant::ZERO + late)
+                    let reorder_delay =
+                        if lost { Duration::ZERO } else { self.reorder_delay(draw) };
+                    (Outcome::Pending, Instant::ZERO + reorder_delay)
                 }
                 Err(why) => (Outcome::Dropped(why), Instant::NEVER),
             };
@@ -101,7 +102,7 @@ impl<P> Link<P> {
         if lost {
             return (Outcome::Dropped(DropReason::Loss), Instant::NEVER);
         }
-        let delivery = self.handed_over(departure, packet.bytes) + self.late(draw);
+        let delivery = self.delivery_time(departure, packet.bytes) + self.reorder_delay(draw);
         match admission {
             Outcome::Accepted if self.has_path() => (Outcome::Pending, delivery),
             _ => (admission, delivery),
@@ -112,20 +113,20 @@ impl<P> Link<P> {
         self.extensions.as_ref().is_some_and(|extensions| extensions.path.is_some())
     }
 
-    /// By how much a packet is late.
-    fn late(&self, draw: impl Fn(Chance) -> u64) -> Duration {
+    /// The packet's additional delay from [`Reorder`](crate::Reorder).
+    fn reorder_delay(&self, draw: impl Fn(Chance) -> u64) -> Duration {
         let path = self.extensions.as_deref().and_then(|extensions| extensions.path.as_ref());
-        path.map_or(Duration::ZERO, |path| path.late(|| draw(Chance::Reorder)))
+        path.map_or(Duration::ZERO, |path| path.reorder_delay(|| draw(Chance::Reorder)))
     }
 
-    /// Puts the packet that came last in order, if the path may not have kept it. Returns how many
-    /// come out after it.
+    /// Moves the newest packet to its position in order of delivery, if the path may reorder
+    /// packets. Returns the number of packets that are delivered after it.
     #[inline(never)]
-    fn put_in_order(&mut self) -> usize {
+    fn restore_order(&mut self) -> usize {
         if !self.has_path() {
             return 0;
         }
-        let behind = self.put_by_delivery();
+        let behind = self.sort_newest_by_delivery();
         if let Some(path) =
             self.extensions.as_deref_mut().and_then(|extensions| extensions.path.as_mut())
         {
@@ -134,19 +135,19 @@ impl<P> Link<P> {
         behind
     }
 
-    /// Puts the packet that came last where its delivery belongs: behind all that are not later.
-    /// Returns how many come out after it.
+    /// Moves the newest packet behind all packets whose delivery is not later. Returns the number
+    /// of packets that are delivered after it.
     #[inline(never)]
-    pub(super) fn put_by_delivery(&mut self) -> usize {
+    pub(super) fn sort_newest_by_delivery(&mut self) -> usize {
         let Some(newest) = self.in_flight.pop_back() else { return 0 };
-        let place = self.in_flight.partition_point(|packet| packet.delivery <= newest.delivery);
-        let behind = self.in_flight.len() - place;
-        self.in_flight.insert(place, newest);
+        let index = self.in_flight.partition_point(|packet| packet.delivery <= newest.delivery);
+        let behind = self.in_flight.len() - index;
+        self.in_flight.insert(index, newest);
         behind
     }
 
-    /// When a packet comes out that has left.
-    fn handed_over(&self, departure: Instant, bytes: u32) -> Instant {
+    /// The time at which the link delivers a packet that leaves the line at `departure`.
+    fn delivery_time(&self, departure: Instant, bytes: u32) -> Instant {
         let path = self.extensions.as_deref().and_then(|extensions| extensions.path.as_ref());
         let delivery = departure + path.map_or(self.delay, |path| path.delay(departure));
         if !self.extensions.as_ref().is_some_and(|extensions| extensions.cut_through) {
@@ -154,19 +155,20 @@ impl<P> Link<P> {
         }
         let first =
             Instant::from_nanos(delivery.as_nanos().saturating_sub(self.lag(bytes).as_nanos()));
-        // Cells of less than a nanosecond could be rounded into the packet before.
+        // Cells shorter than a nanosecond could be rounded into the packet before.
         self.in_flight.back().map_or(first, |before| first.max(before.delivery))
     }
 
-    /// Works off what a queue that decides later knows by now.
+    /// Applies the decisions of a queue with deferred verdicts up to now.
     pub(super) fn apply_verdicts(&mut self) {
         while let Some((decision, packet)) = self.poll_decision() {
-            let InFlight { delivery: late, bytes, content } = packet;
+            let InFlight { delivery: reorder_delay, bytes, content } = packet;
             let kind = match decision.fate {
                 Fate::Leaves(departure) | Fate::LeavesMarked(departure) => {
-                    let delivery = self.handed_over(departure, bytes) + late.since(Instant::ZERO);
+                    let delivery =
+                        self.delivery_time(departure, bytes) + reorder_delay.since(Instant::ZERO);
                     self.in_flight.push_back(InFlight { delivery, bytes, content });
-                    let behind = self.put_in_order();
+                    let behind = self.restore_order();
                     let Some(deferred) = self.deferred() else { return };
                     deferred.shift_marked(behind);
                     if decision.fate == Fate::Leaves(departure) {
@@ -197,13 +199,13 @@ impl<P> Link<P> {
         self.extensions.as_deref_mut().and_then(|extensions| extensions.deferred.as_mut())
     }
 
-    /// What was accepted last is pending, and waits to be decided on, or may overtake what was
-    /// accepted before.
+    /// Moves the newest packet, which is pending: to the undecided packets, or to its position in
+    /// order of delivery.
     #[cold]
     #[inline(never)]
-    pub(super) fn place_newest(&mut self) {
+    pub(super) fn defer_or_reorder_newest(&mut self) {
         if self.deferred().is_none() {
-            self.put_in_order();
+            self.restore_order();
             return;
         }
         let newest = self.in_flight.pop_back();
@@ -212,8 +214,9 @@ impl<P> Link<P> {
         }
     }
 
-    /// As `admit`, with what decides early: what is lost at the entry isn't seen by it, what it
-    /// drops isn't put to the loss model.
+    /// Applies the discipline and the loss model; returns whether an accepted packet is lost on the
+    /// line. The discipline does not see packets lost at the entry, and the loss model does not
+    /// decide on packets that the discipline drops.
     fn admit_early(
         &mut self,
         now: Instant,
@@ -222,20 +225,20 @@ impl<P> Link<P> {
         draw: impl Fn(Chance) -> u64,
     ) -> (Outcome, bool) {
         let at_entry = self.loss_point == LossPoint::Entry;
-        if at_entry && self.loss.takes(packet, || draw(Chance::Loss)) {
+        if at_entry && self.loss.loses(packet, || draw(Chance::Loss)) {
             return (self.refuse(packet, DropReason::Loss), true);
         }
         let admission = self.detect_early(now, packet, room, &draw);
         if admission.is_accepted() {
-            return (admission, !at_entry && self.loss.takes(packet, || draw(Chance::Loss)));
+            return (admission, !at_entry && self.loss.loses(packet, || draw(Chance::Loss)));
         }
         if !at_entry {
-            self.loss.pass_over(packet);
+            self.loss.skip(packet);
         }
         (admission, false)
     }
 
-    /// What becomes of a packet for which there is room or not.
+    /// Applies the discipline to a packet. `room` tells whether the packet fits.
     fn detect_early(
         &mut self,
         now: Instant,
@@ -264,8 +267,7 @@ impl<P> Link<P> {
         match decision {
             _ if !room => self.refuse(packet, DropReason::Buffer),
             EarlyDecision::Pass => Outcome::Accepted,
-            // RFC 3168 §7: where every packet is chosen, those that could be marked are dropped as
-            // well.
+            // RFC 3168 §7: if every packet is chosen, ECN-capable ones are dropped as well.
             EarlyDecision::Chosen if packet.ecn_capable => {
                 self.marked.count(packet.bytes);
                 Outcome::Marked
