@@ -11,9 +11,9 @@
 use link::Outcome;
 use units::{Duration, Instant};
 
-use crate::alive::{Alive, Ends};
 use crate::convert::{float, signed};
 use crate::flow::{End, Flow, Name};
+use crate::flow_table::{Ends, FlowTable};
 use crate::network::Packet;
 use crate::plan::Plan;
 use crate::scenario::{Scenario, ScenarioError};
@@ -42,7 +42,7 @@ pub enum Status {
 #[derive(Debug)]
 pub struct Simulation {
     world: World,
-    flows: Alive,
+    flows: FlowTable,
     started: u64,
     events: u64,
     link_names: Names,
@@ -72,7 +72,7 @@ impl Simulation {
             plan.workloads.iter().map(|workload| workload.demand.endless() as usize).sum();
         Ok(Self {
             world: World::new(plan, Seed(seed), &link_names),
-            flows: Alive::with_room_for(endless),
+            flows: FlowTable::with_capacity(endless),
             started: 0,
             events: 0,
             link_names,
@@ -204,8 +204,8 @@ impl Simulation {
         flow.end(end).on_segment(&packet.segment, now);
         let link = self.world.network.arriving_on();
         self.world.network.deliver();
-        if self.flows.are_beyond_cache() {
-            self.fetch_ahead(link);
+        if self.flows.exceeds_cache() {
+            self.prefetch_upcoming(link);
         }
         let flow = &mut self.flows[slot];
         let both_act = flow.is_ahead;
@@ -217,7 +217,7 @@ impl Simulation {
         }
         let due = if both_act { flow.next_timeout() } else { flow.next_timeout_at(end) };
         if self.world.settle(slot, flow, due) {
-            self.flows.forget(slot);
+            self.flows.release(slot);
         }
     }
 
@@ -225,19 +225,19 @@ impl Simulation {
     /// hand: the end where it arrives, which says where its queue is, then the queue. Packets
     /// lie one behind the other: a processor sees by itself which comes next.
     #[inline]
-    fn fetch_ahead(&self, link: u32) {
+    fn prefetch_upcoming(&self, link: u32) {
         const END: usize = 4;
         const QUEUE: usize = 2;
         if let Some(packet) = self.world.network.upcoming(link, END) {
-            self.flows.fetch(packet.slot as usize, self.ends_of(packet));
+            self.flows.prefetch_ends(packet.slot as usize, self.ends_for(packet));
         }
         if let Some(packet) = self.world.network.upcoming(link, QUEUE) {
-            self.flows.fetch_queues(packet.slot as usize, packet.end());
+            self.flows.prefetch_queues(packet.slot as usize, packet.end());
         }
     }
 
     /// Which ends of its flow a packet that arrives asks for.
-    fn ends_of(&self, packet: &Packet) -> Ends {
+    fn ends_for(&self, packet: &Packet) -> Ends {
         match packet.end() {
             End::Receiver => Ends::Receiver,
             End::Sender if self.world.looks_ahead(packet.way.workload) => Ends::Both,
@@ -246,12 +246,12 @@ impl Simulation {
     }
 
     /// The same for the timers that are due next: the flow, and when it is the next one, its queue.
-    fn fetch_timers(&self) {
+    fn prefetch_timers(&self) {
         let mut next = self.world.timers.foremost();
         if let Some(first) = next.next() {
-            self.flows.fetch_queues(first.slot as usize, End::Sender);
+            self.flows.prefetch_queues(first.slot as usize, End::Sender);
         }
-        next.take(2).for_each(|timer| self.flows.fetch_timers(timer.slot as usize));
+        next.take(2).for_each(|timer| self.flows.prefetch_expiring(timer.slot as usize));
     }
 
     /// A packet goes on to the next link of its way.
@@ -282,7 +282,7 @@ impl Simulation {
         let flow = &mut self.flows[slot];
         let due = flow.next_timeout();
         if self.world.settle(slot, flow, due) {
-            self.flows.forget(slot);
+            self.flows.release(slot);
         }
     }
 
@@ -296,8 +296,8 @@ impl Simulation {
 
     fn fire(&mut self) {
         let Some(timer) = self.world.timers.pop() else { return };
-        if self.flows.are_beyond_cache() {
-            self.fetch_timers();
+        if self.flows.exceeds_cache() {
+            self.prefetch_timers();
         }
         match timer.class {
             Class::Flow => self.flow_due(&timer),
@@ -312,10 +312,10 @@ impl Simulation {
     fn refill_timers(&mut self) {
         let flows = &mut self.flows;
         self.world.timers.refill(|timer, soon| {
-            if flows.are_beyond_cache()
+            if flows.exceeds_cache()
                 && let Some(soon) = soon
             {
-                flows.fetch_deadlines(soon.slot as usize);
+                flows.prefetch_deadlines(soon.slot as usize);
             }
             if timer.class != Class::Flow {
                 return Some(timer.at);
@@ -442,18 +442,18 @@ impl Simulation {
         let counts =
             |flow: &Flow| self.world.plan.counts(flow.start.at) || flow.start.size().is_none();
         let left =
-            self.flows.places().filter(|(_, flow)| !flow.recorded && counts(flow) && wanted(flow));
-        let mut left: Vec<_> = left.map(|(place, flow)| (flow.serial, place)).collect();
+            self.flows.slots().filter(|(_, flow)| !flow.recorded && counts(flow) && wanted(flow));
+        let mut left: Vec<_> = left.map(|(slot, flow)| (flow.serial, slot)).collect();
         left.sort_unstable();
-        left.into_iter().map(|(_, place)| place).collect()
+        left.into_iter().map(|(_, slot)| slot).collect()
     }
 
     /// Records those of them that are `wanted` as they are now.
     fn record_unfinished(&mut self, wanted: impl Fn(&Flow) -> bool) {
         let left = self.unfinished(wanted);
         self.world.recorded.flows.reserve(left.len());
-        for place in left {
-            let flow = &mut self.flows[place];
+        for slot in left {
+            let flow = &mut self.flows[slot];
             flow.recorded = true;
             self.world.recorded.flow(self.world.now, flow);
         }

@@ -45,7 +45,7 @@ pub(crate) struct Flow {
     acknowledged: bool,
     pub(crate) recorded: bool,
     /// It is over, and its place waits for another.
-    pub(crate) forgotten: bool,
+    pub(crate) is_free: bool,
     /// Its receiver acts [ahead of time](crate::lookahead), and has always done so: nothing is on
     /// its way to it.
     pub(crate) is_ahead: bool,
@@ -218,7 +218,7 @@ impl Flow {
             closes: endpoints.opener.is_some(),
             acknowledged: false,
             recorded: false,
-            forgotten: false,
+            is_free: false,
             is_ahead: false,
             puts_off: false,
             sender: endpoints.sender(identity),

@@ -9,10 +9,10 @@
 //! operations, which IEEE 754 fixes to the last bit, and `libm`'s portable functions are used: the
 //! same scenario and seed give the same bytes on any machine.
 
-mod alive;
 mod convert;
 mod engine;
 mod flow;
+mod flow_table;
 mod lookahead;
 mod network;
 pub mod pcap;
