@@ -17,13 +17,13 @@ use crate::flow_table::{Ends, FlowTable};
 use crate::network::Packet;
 use crate::plan::Plan;
 use crate::scenario::{Scenario, ScenarioError};
+use crate::shared::Shared;
 use crate::streams::{Seed, flow_identity};
 use crate::tables::{
     Flows, Links, Names, Object, PacketEvent, Packets, Quantity, Recoveries, Samples, names,
 };
 use crate::timers::{Class, Timer};
 use crate::trace::Entry;
-use crate::world::World;
 
 /// Whether there is more to simulate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub enum Status {
 /// memory demands; the rows are the same however the run is divided.
 #[derive(Debug)]
 pub struct Simulation {
-    world: World,
+    shared: Shared,
     flows: FlowTable,
     started: u64,
     events: u64,
@@ -71,7 +71,7 @@ impl Simulation {
         let endless =
             plan.workloads.iter().map(|workload| workload.demand.endless() as usize).sum();
         Ok(Self {
-            world: World::new(plan, Seed(seed), &link_names),
+            shared: Shared::new(plan, Seed(seed), &link_names),
             flows: FlowTable::with_capacity(endless),
             started: 0,
             events: 0,
@@ -99,16 +99,16 @@ impl Simulation {
     #[inline(never)]
     fn handle_events(&mut self, limit: u64) {
         while self.events < limit {
-            if self.world.timers.is_dry() {
+            if self.shared.timers.is_dry() {
                 self.refill_timers();
             }
-            let delivery = self.world.network.next_delivery();
-            let timer = self.world.timers.next();
+            let delivery = self.shared.network.next_delivery();
+            let timer = self.shared.timers.next();
             let next = delivery.min(timer);
-            if next > self.world.end || next == Instant::NEVER {
+            if next > self.shared.end || next == Instant::NEVER {
                 return;
             }
-            self.world.now = next;
+            self.shared.now = next;
             self.events += 1;
             if delivery <= timer {
                 self.deliver();
@@ -120,12 +120,12 @@ impl Simulation {
 
     /// The simulated time reached.
     pub fn now(&self) -> Instant {
-        self.world.now
+        self.shared.now
     }
 
     /// The simulated time over which statistics are taken; a run that drains goes on for a while.
     pub fn duration(&self) -> Duration {
-        self.world.plan.duration
+        self.shared.plan.duration
     }
 
     /// Events handled so far.
@@ -135,7 +135,7 @@ impl Simulation {
 
     /// Rows that wait to be taken.
     pub fn buffered_rows(&self) -> usize {
-        self.world.recorded.rows()
+        self.shared.recorded.rows()
     }
 
     /// Flows that are alive.
@@ -145,39 +145,39 @@ impl Simulation {
 
     /// Takes the rows about flows recorded since the last call.
     pub fn take_flows(&mut self) -> Flows {
-        self.world.recorded.flows.take()
+        self.shared.recorded.flows.take()
     }
 
     /// Takes the rows about recoveries recorded since the last call.
     pub fn take_recoveries(&mut self) -> Recoveries {
-        self.world.recorded.recoveries.take()
+        self.shared.recorded.recoveries.take()
     }
 
     /// Takes the samples recorded since the last call.
     pub fn take_samples(&mut self) -> Samples {
-        self.world.recorded.samples.take()
+        self.shared.recorded.samples.take()
     }
 
     /// Takes the packets of traced workloads recorded since the last call.
     pub fn take_packets(&mut self) -> Packets {
-        self.world.recorded.packets.take()
+        self.shared.recorded.packets.take()
     }
 
     /// Has every packet arrive when its time has come.
     pub(crate) fn stop_looking_ahead(&mut self) {
-        self.world.stop_looking_ahead();
+        self.shared.stop_looking_ahead();
         self.flows.iter_mut().for_each(|flow| flow.is_ahead = false);
     }
 
     /// Records every packet from now on, for [`crate::pcap::Capture`].
     pub(crate) fn start_trace(&mut self) {
         self.stop_looking_ahead();
-        self.world.recorded.start_trace(&self.world.plan);
+        self.shared.recorded.start_trace(&self.shared.plan);
     }
 
     /// Takes what a capture is made of, recorded since the last call.
     pub(crate) fn take_trace(&mut self) -> Vec<Entry> {
-        self.world.recorded.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
+        self.shared.recorded.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
     }
 
     /// What happened on the links from the end of the warm-up up to now, or up to the scenario's
@@ -185,38 +185,38 @@ impl Simulation {
     /// it counts those that have been sent ahead of time, too.
     pub fn links(&mut self) -> Links {
         match &self.stage {
-            Stage::Counting => self.world.network.table(&self.link_names, self.world.now),
+            Stage::Counting => self.shared.network.table(&self.link_names, self.shared.now),
             Stage::Draining(links) | Stage::Done(links) => links.clone(),
         }
     }
 
     fn deliver(&mut self) {
-        let Some(packet) = self.world.network.arriving() else { return self.apply_verdicts() };
+        let Some(packet) = self.shared.network.arriving() else { return self.apply_verdicts() };
         if !packet.at_last {
             return self.forward();
         }
         let slot = packet.slot as usize;
         let end = packet.end();
-        let now = self.world.now;
+        let now = self.shared.now;
         let flow = &mut self.flows[slot];
-        self.world.recorded.packet(now, flow, packet, PacketEvent::Arrived);
+        self.shared.recorded.packet(now, flow, packet, PacketEvent::Arrived);
         flow.in_network -= 1;
         flow.end(end).on_segment(&packet.segment, now);
-        let link = self.world.network.arriving_on();
-        self.world.network.deliver();
+        let link = self.shared.network.arriving_on();
+        self.shared.network.deliver();
         if self.flows.exceeds_cache() {
             self.prefetch_upcoming(link);
         }
         let flow = &mut self.flows[slot];
         let both_act = flow.is_ahead;
         if end == End::Sender {
-            self.world.serve_sender(slot, flow);
+            self.shared.serve_sender(slot, flow);
         } else {
             flow.read(now);
-            self.world.drain(slot, flow, End::Receiver);
+            self.shared.drain(slot, flow, End::Receiver);
         }
         let due = if both_act { flow.next_timeout() } else { flow.next_timeout_at(end) };
-        if self.world.settle(slot, flow, due) {
+        if self.shared.settle(slot, flow, due) {
             self.flows.release(slot);
         }
     }
@@ -228,10 +228,10 @@ impl Simulation {
     fn prefetch_upcoming(&self, link: u32) {
         const END: usize = 4;
         const QUEUE: usize = 2;
-        if let Some(packet) = self.world.network.upcoming(link, END) {
+        if let Some(packet) = self.shared.network.upcoming(link, END) {
             self.flows.prefetch_ends(packet.slot as usize, self.ends_for(packet));
         }
-        if let Some(packet) = self.world.network.upcoming(link, QUEUE) {
+        if let Some(packet) = self.shared.network.upcoming(link, QUEUE) {
             self.flows.prefetch_queues(packet.slot as usize, packet.end());
         }
     }
@@ -240,14 +240,14 @@ impl Simulation {
     fn ends_for(&self, packet: &Packet) -> Ends {
         match packet.end() {
             End::Receiver => Ends::Receiver,
-            End::Sender if self.world.looks_ahead(packet.way.workload) => Ends::Both,
+            End::Sender if self.shared.looks_ahead(packet.way.workload) => Ends::Both,
             End::Sender => Ends::Sender,
         }
     }
 
     /// The same for the timers that are due next: the flow, and when it is the next one, its queue.
     fn prefetch_timers(&self) {
-        let mut next = self.world.timers.foremost();
+        let mut next = self.shared.timers.foremost();
         if let Some(first) = next.next() {
             self.flows.prefetch_queues(first.slot as usize, End::Sender);
         }
@@ -257,9 +257,9 @@ impl Simulation {
     /// A packet goes on to the next link of its way.
     #[inline(never)]
     fn forward(&mut self) {
-        let Some(mut packet) = self.world.network.deliver() else { return };
+        let Some(mut packet) = self.shared.network.deliver() else { return };
         packet.hop += 1;
-        let outcome = self.world.network.forward(self.world.now, &packet);
+        let outcome = self.shared.network.forward(self.shared.now, &packet);
         if outcome != Outcome::Accepted {
             self.link_did(&packet, outcome);
         }
@@ -269,7 +269,7 @@ impl Simulation {
     fn link_did(&mut self, packet: &Packet, outcome: Outcome) {
         let slot = packet.slot as usize;
         let flow = &mut self.flows[slot];
-        self.world.recorded.link_did(self.world.now, flow, packet, outcome);
+        self.shared.recorded.link_did(self.shared.now, flow, packet, outcome);
         if !outcome.is_accepted() {
             flow.in_network -= 1;
             self.settle(slot);
@@ -281,7 +281,7 @@ impl Simulation {
     fn settle(&mut self, slot: usize) {
         let flow = &mut self.flows[slot];
         let due = flow.next_timeout();
-        if self.world.settle(slot, flow, due) {
+        if self.shared.settle(slot, flow, due) {
             self.flows.release(slot);
         }
     }
@@ -289,20 +289,20 @@ impl Simulation {
     /// A link that decides late has decided.
     #[cold]
     fn apply_verdicts(&mut self) {
-        while let Some((packet, outcome)) = self.world.network.poll_verdict(self.world.now) {
+        while let Some((packet, outcome)) = self.shared.network.poll_verdict(self.shared.now) {
             self.link_did(&packet, outcome);
         }
     }
 
     fn fire(&mut self) {
-        let Some(timer) = self.world.timers.pop() else { return };
+        let Some(timer) = self.shared.timers.pop() else { return };
         if self.flows.exceeds_cache() {
             self.prefetch_timers();
         }
         match timer.class {
             Class::Flow => self.flow_due(&timer),
             Class::Start => self.start(timer.slot as usize),
-            Class::WarmUp => self.world.end_warm_up(self.flows.iter()),
+            Class::WarmUp => self.shared.end_warm_up(self.flows.iter()),
             Class::Sample => self.sample(),
         }
     }
@@ -311,7 +311,7 @@ impl Simulation {
     #[inline(never)]
     fn refill_timers(&mut self) {
         let flows = &mut self.flows;
-        self.world.timers.refill(|timer, soon| {
+        self.shared.timers.refill(|timer, soon| {
             if flows.exceeds_cache()
                 && let Some(soon) = soon
             {
@@ -329,12 +329,12 @@ impl Simulation {
     /// A flow's entry has come up; its deadline may have moved on in the meantime.
     fn flow_due(&mut self, timer: &Timer) {
         let slot = timer.slot as usize;
-        let now = self.world.now;
+        let now = self.shared.now;
         let Some(flow) = self.flows.get_mut(slot).filter(|flow| flow.awaits(timer)) else { return };
         flow.scheduled = Instant::NEVER;
         if flow.receiver.next_timeout() <= now {
             flow.receiver.on_timeout(now);
-            self.world.drain(slot, flow, End::Receiver);
+            self.shared.drain(slot, flow, End::Receiver);
         }
         let timed_out = flow.sender.next_timeout() <= now;
         if timed_out {
@@ -342,39 +342,39 @@ impl Simulation {
         }
         if flow.take_put_off(now) {
             flow.active_at = now;
-            self.world.drain(slot, flow, End::Sender);
+            self.shared.drain(slot, flow, End::Sender);
         } else if timed_out {
-            self.world.serve_sender(slot, flow);
+            self.shared.serve_sender(slot, flow);
         }
         self.settle(slot);
     }
 
     fn start(&mut self, workload: usize) {
-        let world = &mut self.world;
-        let Some((start, index)) = world.take_start(workload) else { return };
-        let Some(endpoints) = world.endpoints(workload, start.sender) else { return };
+        let shared = &mut self.shared;
+        let Some((start, index)) = shared.take_start(workload) else { return };
+        let Some(endpoints) = shared.endpoints(workload, start.sender) else { return };
         let name = Name {
             serial: self.started,
             index,
             workload: u16::try_from(workload).unwrap_or(u16::MAX),
-            identity: flow_identity(&world.plan.workloads[workload].name, u64::from(index)),
+            identity: flow_identity(&shared.plan.workloads[workload].name, u64::from(index)),
         };
         let slot = self.flows.start(endpoints, name, start);
         self.started += 1;
         let flow = &mut self.flows[slot];
-        flow.is_ahead = world.looks_ahead(flow.workload);
-        world.drain(slot, flow, End::Receiver);
-        world.serve_sender(slot, flow);
+        flow.is_ahead = shared.looks_ahead(flow.workload);
+        shared.drain(slot, flow, End::Receiver);
+        shared.serve_sender(slot, flow);
         self.settle(slot);
     }
 
     fn sample(&mut self) {
-        let Some(plan) = &self.world.plan.samples else { return };
-        let now = self.world.now;
+        let Some(plan) = &self.shared.plan.samples else { return };
+        let now = self.shared.now;
         let mut push =
-            |object, quantity, value| self.world.recorded.sample(now, object, quantity, value);
+            |object, quantity, value| self.shared.recorded.sample(now, object, quantity, value);
         for &link in &plan.links {
-            let queue = self.world.network.queue(link, self.world.now);
+            let queue = self.shared.network.queue(link, self.shared.now);
             let object = Object::Link(u32::try_from(link).unwrap_or(u32::MAX));
             push(object, Quantity::QueueBytes, float(queue.bytes));
             push(object, Quantity::QueuePackets, float(queue.packets));
@@ -396,9 +396,9 @@ impl Simulation {
                 push(object, Quantity::ReturnReordered, float(path.return_reordered));
             }
         }
-        let next = self.world.now + plan.every;
-        if next <= self.world.plan.end() {
-            self.world.schedule(next, Class::Sample);
+        let next = self.shared.now + plan.every;
+        if next <= self.shared.plan.end() {
+            self.shared.schedule(next, Class::Sample);
         }
     }
 
@@ -409,10 +409,10 @@ impl Simulation {
     fn drains_on(&mut self) -> bool {
         match &mut self.stage {
             Stage::Counting => {
-                self.world.now = self.world.end;
+                self.shared.now = self.shared.end;
                 let links = self.links();
-                self.world.awaited = self.unfinished(|flow| flow.start.size().is_some()).len();
-                if self.world.awaited == 0 || self.world.plan.drain.is_zero() {
+                self.shared.awaited = self.unfinished(|flow| flow.start.size().is_some()).len();
+                if self.shared.awaited == 0 || self.shared.plan.drain.is_zero() {
                     self.record_unfinished(|_| true);
                     self.stage = Stage::Done(links);
                     return false;
@@ -422,13 +422,13 @@ impl Simulation {
                 // come: were only some flows ahead, their acknowledgments would
                 // come out of order.
                 self.stop_looking_ahead();
-                self.world.end = self.world.plan.limit();
+                self.shared.end = self.shared.plan.limit();
                 self.stage = Stage::Draining(links);
                 true
             }
             Stage::Draining(links) => {
                 let links = std::mem::replace(links, Links::new(&self.link_names));
-                self.world.now = self.world.end;
+                self.shared.now = self.shared.end;
                 self.record_unfinished(|_| true);
                 self.stage = Stage::Done(links);
                 false
@@ -440,7 +440,7 @@ impl Simulation {
     /// The places of the flows that have no row yet and shall have one, in order of their starting.
     fn unfinished(&self, wanted: impl Fn(&Flow) -> bool) -> Vec<usize> {
         let counts =
-            |flow: &Flow| self.world.plan.counts(flow.start.at) || flow.start.size().is_none();
+            |flow: &Flow| self.shared.plan.counts(flow.start.at) || flow.start.size().is_none();
         let left =
             self.flows.slots().filter(|(_, flow)| !flow.recorded && counts(flow) && wanted(flow));
         let mut left: Vec<_> = left.map(|(slot, flow)| (flow.serial, slot)).collect();
@@ -451,11 +451,11 @@ impl Simulation {
     /// Records those of them that are `wanted` as they are now.
     fn record_unfinished(&mut self, wanted: impl Fn(&Flow) -> bool) {
         let left = self.unfinished(wanted);
-        self.world.recorded.flows.reserve(left.len());
+        self.shared.recorded.flows.reserve(left.len());
         for slot in left {
             let flow = &mut self.flows[slot];
             flow.recorded = true;
-            self.world.recorded.flow(self.world.now, flow);
+            self.shared.recorded.flow(self.shared.now, flow);
         }
     }
 }

@@ -21,6 +21,7 @@ mod prefetch;
 mod record;
 mod routes;
 pub mod scenario;
+mod shared;
 mod sizes;
 mod streams;
 pub mod tables;
@@ -28,7 +29,6 @@ mod timers;
 mod tournament;
 mod trace;
 mod workload;
-mod world;
 
 pub use engine::{Simulation, Status};
 pub use plan::{Choice, Demand, Plan, PlannedLink, PlannedSamples, PlannedWorkload};

@@ -15,7 +15,7 @@ use wire::Segment;
 use crate::flow::{End, Flow};
 use crate::plan::{Plan, PlannedWorkload};
 use crate::scenario::Opener;
-use crate::world::{FirstHop, World};
+use crate::shared::{FirstHop, Shared};
 
 /// Whether the receivers of each workload may: where data takes one link and acknowledgments
 /// another, which no others take, and on both only room decides.
@@ -52,7 +52,7 @@ fn suits(plan: &Plan, workload: &PlannedWorkload) -> bool {
         && (delays_only || answers.rate.is_some() && keeps_order && !is_sampled)
 }
 
-impl World {
+impl Shared {
     /// Puts everything that a sender has to send on the network, and tells its receiver, which
     /// answers.
     pub(crate) fn send_and_tell(&mut self, slot: usize, flow: &mut Flow) {

@@ -21,7 +21,7 @@ use crate::workload::{FlowStart, Starts};
 /// A flow that something is done to is lent: so it is looked up once for all that comes of an
 /// event.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct Shared {
     pub(crate) plan: Plan,
     pub(crate) now: Instant,
     /// What comes next: the end of the warm-up, of the statistics, or of the run. Receivers act no
@@ -93,11 +93,11 @@ impl FirstHop {
     }
 }
 
-impl World {
+impl Shared {
     /// At the beginning of a run.
     pub(crate) fn new(plan: Plan, seed: Seed, links: &Names) -> Self {
         let network = Network::new(&plan, seed);
-        let mut world = Self {
+        let mut shared = Self {
             now: Instant::ZERO,
             end: if plan.warm_up == Instant::ZERO { plan.end() } else { plan.warm_up },
             awaited: 0,
@@ -107,16 +107,16 @@ impl World {
             recorded: Recorded::new(&plan, links),
             plan,
         };
-        for number in 0..world.sources.len() {
-            world.schedule_start(number);
+        for number in 0..shared.sources.len() {
+            shared.schedule_start(number);
         }
-        if world.plan.warm_up > Instant::ZERO {
-            world.schedule(world.plan.warm_up, Class::WarmUp);
+        if shared.plan.warm_up > Instant::ZERO {
+            shared.schedule(shared.plan.warm_up, Class::WarmUp);
         }
-        if let Some(samples) = &world.plan.samples {
-            world.schedule(Instant::ZERO + samples.every, Class::Sample);
+        if let Some(samples) = &shared.plan.samples {
+            shared.schedule(Instant::ZERO + samples.every, Class::Sample);
         }
-        world
+        shared
     }
 
     /// The next flow of a workload, if it has one, is due when it starts.
