@@ -135,7 +135,7 @@ impl Simulation {
 
     /// Rows that wait to be taken.
     pub fn buffered_rows(&self) -> usize {
-        self.shared.recorded.rows()
+        self.shared.recorder.rows()
     }
 
     /// Flows that are alive.
@@ -145,22 +145,22 @@ impl Simulation {
 
     /// Takes the rows about flows recorded since the last call.
     pub fn take_flows(&mut self) -> Flows {
-        self.shared.recorded.flows.take()
+        self.shared.recorder.flows.take()
     }
 
     /// Takes the rows about recoveries recorded since the last call.
     pub fn take_recoveries(&mut self) -> Recoveries {
-        self.shared.recorded.recoveries.take()
+        self.shared.recorder.recoveries.take()
     }
 
     /// Takes the samples recorded since the last call.
     pub fn take_samples(&mut self) -> Samples {
-        self.shared.recorded.samples.take()
+        self.shared.recorder.samples.take()
     }
 
     /// Takes the packets of traced workloads recorded since the last call.
     pub fn take_packets(&mut self) -> Packets {
-        self.shared.recorded.packets.take()
+        self.shared.recorder.packets.take()
     }
 
     /// Has every packet arrive when its time has come.
@@ -172,12 +172,12 @@ impl Simulation {
     /// Records every packet from now on, for [`crate::pcap::Capture`].
     pub(crate) fn start_trace(&mut self) {
         self.stop_looking_ahead();
-        self.shared.recorded.start_trace(&self.shared.plan);
+        self.shared.recorder.start_trace(&self.shared.plan);
     }
 
     /// Takes what a capture is made of, recorded since the last call.
     pub(crate) fn take_trace(&mut self) -> Vec<Entry> {
-        self.shared.recorded.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
+        self.shared.recorder.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
     }
 
     /// What happened on the links from the end of the warm-up up to now, or up to the scenario's
@@ -199,7 +199,7 @@ impl Simulation {
         let end = packet.end();
         let now = self.shared.now;
         let flow = &mut self.flows[slot];
-        self.shared.recorded.packet(now, flow, packet, PacketEvent::Arrived);
+        self.shared.recorder.packet(now, flow, packet, PacketEvent::Arrived);
         flow.in_network -= 1;
         flow.end(end).on_segment(&packet.segment, now);
         let link = self.shared.network.arriving_on();
@@ -269,7 +269,7 @@ impl Simulation {
     fn link_did(&mut self, packet: &Packet, outcome: Outcome) {
         let slot = packet.slot as usize;
         let flow = &mut self.flows[slot];
-        self.shared.recorded.link_did(self.shared.now, flow, packet, outcome);
+        self.shared.recorder.link_did(self.shared.now, flow, packet, outcome);
         if !outcome.is_accepted() {
             flow.in_network -= 1;
             self.settle(slot);
@@ -372,7 +372,7 @@ impl Simulation {
         let Some(plan) = &self.shared.plan.samples else { return };
         let now = self.shared.now;
         let mut push =
-            |object, quantity, value| self.shared.recorded.sample(now, object, quantity, value);
+            |object, quantity, value| self.shared.recorder.sample(now, object, quantity, value);
         for &link in &plan.links {
             let queue = self.shared.network.queue(link, self.shared.now);
             let object = Object::Link(u32::try_from(link).unwrap_or(u32::MAX));
@@ -451,11 +451,11 @@ impl Simulation {
     /// Records those of them that are `wanted` as they are now.
     fn record_unfinished(&mut self, wanted: impl Fn(&Flow) -> bool) {
         let left = self.unfinished(wanted);
-        self.shared.recorded.flows.reserve(left.len());
+        self.shared.recorder.flows.reserve(left.len());
         for slot in left {
             let flow = &mut self.flows[slot];
             flow.recorded = true;
-            self.shared.recorded.flow(self.shared.now, flow);
+            self.shared.recorder.flow(self.shared.now, flow);
         }
     }
 }

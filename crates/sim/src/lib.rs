@@ -18,7 +18,7 @@ mod network;
 pub mod pcap;
 mod plan;
 mod prefetch;
-mod record;
+mod recorder;
 mod routes;
 pub mod scenario;
 mod shared;

@@ -91,7 +91,7 @@ impl Shared {
     fn ends_before(&mut self, arrival: Instant, flow: &Flow) -> bool {
         let is_warming_up = self.end < self.plan.end() && arrival <= self.plan.end();
         if is_warming_up && flow.start.size().is_none() {
-            self.recorded.note_received(flow);
+            self.recorder.note_received(flow);
         }
         !is_warming_up
     }

@@ -9,7 +9,7 @@ use crate::flow::{End, Endpoints, Flow, PacketName};
 use crate::lookahead;
 use crate::network::{Network, Packet, Way, share, wire_bytes};
 use crate::plan::{Plan, PlannedWorkload};
-use crate::record::Recorded;
+use crate::recorder::Recorder;
 use crate::streams::{Seed, Stream};
 use crate::tables::{Names, PacketEvent};
 use crate::timers::{Class, Timer, Timers};
@@ -32,7 +32,7 @@ pub(crate) struct Shared {
     pub(crate) network: Network,
     pub(crate) timers: Timers,
     sources: Vec<Source>,
-    pub(crate) recorded: Recorded,
+    pub(crate) recorder: Recorder,
 }
 
 /// Where the flows of a workload come from.
@@ -104,7 +104,7 @@ impl Shared {
             timers: Timers::new(),
             sources: sources(&plan, &network, seed),
             network,
-            recorded: Recorded::new(&plan, links),
+            recorder: Recorder::new(&plan, links),
             plan,
         };
         for number in 0..shared.sources.len() {
@@ -183,12 +183,12 @@ impl Shared {
             // Made anew for each who asks, so that the one that is sent has no address before it
             // has its place in the link, and goes there from registers.
             let packet = || hop.packet(slot, name, segment);
-            if self.recorded.is_tracing() {
-                self.recorded.packet(now, flow, &packet(), PacketEvent::Sent);
+            if self.recorder.is_tracing() {
+                self.recorder.packet(now, flow, &packet(), PacketEvent::Sent);
             }
             let outcome = self.network.send(now, hop.link, packet(), Duration::ZERO);
             if outcome != Outcome::Accepted {
-                self.recorded.link_did(now, flow, &packet(), outcome);
+                self.recorder.link_did(now, flow, &packet(), outcome);
             }
             flow.in_network += u32::from(outcome.is_accepted());
             if flow.end(end).has_nothing_to_send() {
@@ -213,7 +213,7 @@ impl Shared {
                 // Of the end that only receives, a lost SYN is what matters.
                 Event::Loss(loss) if end == End::Sender || loss.repair == Repair::SynTimeout => {
                     if self.counts_recovery(flow, &loss) {
-                        self.recorded.recovery(flow, &loss);
+                        self.recorder.recovery(flow, &loss);
                     }
                 }
                 Event::PeerClosed => {
@@ -261,12 +261,12 @@ impl Shared {
         if flow.is_acknowledged() && !flow.recorded {
             flow.recorded = true;
             if self.plan.counts(flow.start.at) {
-                self.recorded.flow(self.now, flow);
+                self.recorder.flow(self.now, flow);
                 self.await_one_less();
             }
         }
         if flow.is_over() {
-            self.recorded.over(self.now, flow);
+            self.recorder.over(self.now, flow);
             return true;
         }
         // A deadline that moved back is left to be found when the old entry fires.
@@ -283,7 +283,7 @@ impl Shared {
     pub(crate) fn end_warm_up<'a>(&mut self, flows: impl Iterator<Item = &'a Flow>) {
         self.end = self.plan.end();
         self.network.end_warm_up(self.now);
-        self.recorded.end_warm_up(self.now, flows);
+        self.recorder.end_warm_up(self.now, flows);
     }
 
     /// A flow that counts is complete. With the last one that a draining run waits for, the run is

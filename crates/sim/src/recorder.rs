@@ -18,7 +18,7 @@ use crate::trace::Trace;
 
 /// The tables of a run in progress.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct Recorder {
     pub(crate) flows: Flows,
     pub(crate) recoveries: Recoveries,
     pub(crate) samples: Samples,
@@ -35,7 +35,7 @@ pub(crate) struct Recorded {
     tracing: bool,
 }
 
-impl Recorded {
+impl Recorder {
     pub(crate) fn new(plan: &Plan, links: &Names) -> Self {
         let workloads = names(plan.workloads.iter().map(|workload| workload.name.as_str()));
         let senders = names(plan.senders.iter().map(ToString::to_string));
