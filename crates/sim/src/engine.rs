@@ -99,7 +99,7 @@ impl Simulation {
     #[inline(never)]
     fn handle_events(&mut self, limit: u64) {
         while self.events < limit {
-            if self.shared.timers.is_dry() {
+            if self.shared.timers.needs_refill() {
                 self.refill_timers();
             }
             let delivery = self.shared.network.next_delivery();
@@ -216,7 +216,7 @@ impl Simulation {
             self.shared.drain(slot, flow, End::Receiver);
         }
         let due = if both_act { flow.next_timeout() } else { flow.next_timeout_at(end) };
-        if self.shared.settle(slot, flow, due) {
+        if self.shared.update_timer_or_finish(slot, flow, due) {
             self.flows.release(slot);
         }
     }
@@ -261,27 +261,27 @@ impl Simulation {
         packet.hop += 1;
         let outcome = self.shared.network.forward(self.shared.now, &packet);
         if outcome != Outcome::Accepted {
-            self.link_did(&packet, outcome);
+            self.on_link_outcome(&packet, outcome);
         }
     }
 
     /// Something other than accepting a packet as it is, on its way.
-    fn link_did(&mut self, packet: &Packet, outcome: Outcome) {
+    fn on_link_outcome(&mut self, packet: &Packet, outcome: Outcome) {
         let slot = packet.slot as usize;
         let flow = &mut self.flows[slot];
-        self.shared.recorder.link_did(self.shared.now, flow, packet, outcome);
+        self.shared.recorder.on_link_outcome(self.shared.now, flow, packet, outcome);
         if !outcome.is_accepted() {
             flow.in_network -= 1;
-            self.settle(slot);
+            self.update_timer_or_finish(slot);
         }
     }
 
     /// Something happened to a flow that may have changed any of its deadlines, or have been its
     /// end.
-    fn settle(&mut self, slot: usize) {
+    fn update_timer_or_finish(&mut self, slot: usize) {
         let flow = &mut self.flows[slot];
         let due = flow.next_timeout();
-        if self.shared.settle(slot, flow, due) {
+        if self.shared.update_timer_or_finish(slot, flow, due) {
             self.flows.release(slot);
         }
     }
@@ -290,7 +290,7 @@ impl Simulation {
     #[cold]
     fn apply_verdicts(&mut self) {
         while let Some((packet, outcome)) = self.shared.network.poll_verdict(self.shared.now) {
-            self.link_did(&packet, outcome);
+            self.on_link_outcome(&packet, outcome);
         }
     }
 
@@ -320,7 +320,8 @@ impl Simulation {
             if timer.class != Class::Flow {
                 return Some(timer.at);
             }
-            let flow = flows.get_mut(timer.slot as usize).filter(|flow| flow.awaits(timer))?;
+            let flow =
+                flows.get_mut(timer.slot as usize).filter(|flow| flow.is_current_timer(timer))?;
             flow.scheduled = flow.next_timeout();
             (flow.scheduled != Instant::NEVER).then_some(flow.scheduled)
         });
@@ -330,7 +331,10 @@ impl Simulation {
     fn flow_due(&mut self, timer: &Timer) {
         let slot = timer.slot as usize;
         let now = self.shared.now;
-        let Some(flow) = self.flows.get_mut(slot).filter(|flow| flow.awaits(timer)) else { return };
+        let Some(flow) = self.flows.get_mut(slot).filter(|flow| flow.is_current_timer(timer))
+        else {
+            return;
+        };
         flow.scheduled = Instant::NEVER;
         if flow.receiver.next_timeout() <= now {
             flow.receiver.on_timeout(now);
@@ -340,13 +344,13 @@ impl Simulation {
         if timed_out {
             flow.expire(now);
         }
-        if flow.take_put_off(now) {
+        if flow.take_deferred(now) {
             flow.active_at = now;
             self.shared.drain(slot, flow, End::Sender);
         } else if timed_out {
             self.shared.serve_sender(slot, flow);
         }
-        self.settle(slot);
+        self.update_timer_or_finish(slot);
     }
 
     fn start(&mut self, workload: usize) {
@@ -365,7 +369,7 @@ impl Simulation {
         flow.is_ahead = shared.looks_ahead(flow.workload);
         shared.drain(slot, flow, End::Receiver);
         shared.serve_sender(slot, flow);
-        self.settle(slot);
+        self.update_timer_or_finish(slot);
     }
 
     fn sample(&mut self) {

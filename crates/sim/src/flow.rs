@@ -50,7 +50,7 @@ pub(crate) struct Flow {
     /// its way to it.
     pub(crate) is_ahead: bool,
     /// An opportunity to send has been put off until `puts_off_until`.
-    puts_off: bool,
+    send_deferred: bool,
     /// The end that sends data.
     pub(crate) sender: Connection,
     /// Its number in its workload.
@@ -63,7 +63,7 @@ pub(crate) struct Flow {
     waited: Duration,
     /// The end that receives data.
     pub(crate) receiver: Connection,
-    puts_off_until: Instant,
+    send_deferred_until: Instant,
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -220,7 +220,7 @@ impl Flow {
             recorded: false,
             is_free: false,
             is_ahead: false,
-            puts_off: false,
+            send_deferred: false,
             sender: endpoints.sender(identity),
             index,
             start,
@@ -228,7 +228,7 @@ impl Flow {
             all_acknowledged: Instant::NEVER,
             waited: Duration::ZERO,
             receiver: endpoints.receiver(identity),
-            puts_off_until: Instant::NEVER,
+            send_deferred_until: Instant::NEVER,
         }
     }
 
@@ -332,44 +332,44 @@ impl Flow {
 
     /// Puts off an opportunity to send, unless one has been put off before: then that will be for
     /// both.
-    pub(crate) fn put_off(&mut self, until: impl FnOnce() -> Instant) {
-        if !self.puts_off {
-            (self.puts_off, self.puts_off_until) = (true, until());
+    pub(crate) fn defer_send(&mut self, until: impl FnOnce() -> Instant) {
+        if !self.send_deferred {
+            (self.send_deferred, self.send_deferred_until) = (true, until());
         }
     }
 
     /// Whether an opportunity to send that was put off has come; it comes once.
-    pub(crate) fn take_put_off(&mut self, now: Instant) -> bool {
-        let come = self.sends_at() <= now;
-        self.puts_off &= !come;
+    pub(crate) fn take_deferred(&mut self, now: Instant) -> bool {
+        let come = self.next_deferred_send() <= now;
+        self.send_deferred &= !come;
         come
     }
 
     /// When an opportunity to send that was put off comes.
-    fn sends_at(&self) -> Instant {
-        if self.puts_off { self.has_put_off_until() } else { Instant::NEVER }
+    fn next_deferred_send(&self) -> Instant {
+        if self.send_deferred { self.deferred_until() } else { Instant::NEVER }
     }
 
     /// Out of line, or its cold line would be read in any case, to be chosen from.
     #[cold]
     #[inline(never)]
-    fn has_put_off_until(&self) -> Instant {
-        self.puts_off_until
+    fn deferred_until(&self) -> Instant {
+        self.send_deferred_until
     }
 
     /// Whether this is the flow's entry among the timers, and not one that is void.
-    pub(crate) fn awaits(&self, timer: &Timer) -> bool {
+    pub(crate) fn is_current_timer(&self, timer: &Timer) -> bool {
         self.serial == timer.number && self.scheduled == timer.at
     }
 
     /// When the flow next has something to do by itself.
     pub(crate) fn next_timeout(&self) -> Instant {
-        self.sender.next_timeout().min(self.receiver.next_timeout()).min(self.sends_at())
+        self.sender.next_timeout().min(self.receiver.next_timeout()).min(self.next_deferred_send())
     }
 
     /// When it has, as far as that can have changed by something that happened to this end.
     pub(crate) fn next_timeout_at(&mut self, end: End) -> Instant {
-        self.end(end).next_timeout().min(self.sends_at())
+        self.end(end).next_timeout().min(self.next_deferred_send())
     }
 
     /// Nothing more can come of the flow: it is complete, its ends are at rest and nothing of it is

@@ -109,7 +109,7 @@ impl Recorder {
 
     /// Something other than accepting a packet as it is.
     #[inline]
-    pub(crate) fn link_did(
+    pub(crate) fn on_link_outcome(
         &mut self,
         now: Instant,
         flow: &Flow,

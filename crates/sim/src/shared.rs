@@ -153,7 +153,7 @@ impl Shared {
             self.drain(slot, flow, End::Sender);
             return;
         };
-        flow.put_off(|| self.now + share(*most, stream.u64()));
+        flow.defer_send(|| self.now + share(*most, stream.u64()));
     }
 
     /// Puts everything that an end has to send on the network, and notes what happened to it.
@@ -188,7 +188,7 @@ impl Shared {
             }
             let outcome = self.network.send(now, hop.link, packet(), Duration::ZERO);
             if outcome != Outcome::Accepted {
-                self.recorder.link_did(now, flow, &packet(), outcome);
+                self.recorder.on_link_outcome(now, flow, &packet(), outcome);
             }
             flow.in_network += u32::from(outcome.is_accepted());
             if flow.end(end).has_nothing_to_send() {
@@ -257,7 +257,12 @@ impl Shared {
     /// and the flow is to be forgotten. `due` is the earliest of its deadlines that may have
     /// changed: the entry is no later than any other.
     #[must_use]
-    pub(crate) fn settle(&mut self, slot: usize, flow: &mut Flow, due: Instant) -> bool {
+    pub(crate) fn update_timer_or_finish(
+        &mut self,
+        slot: usize,
+        flow: &mut Flow,
+        due: Instant,
+    ) -> bool {
         if flow.is_acknowledged() && !flow.recorded {
             flow.recorded = true;
             if self.plan.counts(flow.start.at) {

@@ -46,12 +46,12 @@ pub(crate) struct Timers {
     slice: u64,
     /// Those of the slices after it: the last chunk of each, by the slice's number modulo
     /// [`SLICES`].
-    buckets: Vec<Option<Place>>,
+    buckets: Vec<Option<ChunkIndex>>,
     /// How many entries the buckets hold.
     waiting: usize,
     chunks: Vec<Chunk>,
     /// Of those without entries the one that had them last, for it is at hand.
-    spare: Option<Place>,
+    free: Option<ChunkIndex>,
     /// Those of slices after these.
     later: BinaryHeap<Reverse<Timer>>,
 }
@@ -62,11 +62,11 @@ struct Chunk {
     /// Up to [`CHUNK`], and memory for as many.
     entries: Vec<Timer>,
     /// The part before it, which is full; of a spare chunk, the next one.
-    before: Option<Place>,
+    previous: Option<ChunkIndex>,
 }
 
 /// Where a chunk is among all.
-type Place = usize;
+type ChunkIndex = usize;
 
 /// Half of the last chunk of each bucket holds nothing, on average.
 const CHUNK: usize = 32;
@@ -85,7 +85,7 @@ impl Timers {
             buckets: (0..SLICES).map(|_| None).collect(),
             waiting: 0,
             chunks: Vec::new(),
-            spare: None,
+            free: None,
             later: BinaryHeap::new(),
         }
     }
@@ -93,7 +93,7 @@ impl Timers {
     /// Whether [`refill`](Self::refill) has something to do: then what `next` and `pop` say is not
     /// the whole truth.
     #[inline]
-    pub(crate) fn is_dry(&self) -> bool {
+    pub(crate) fn needs_refill(&self) -> bool {
         self.due.is_empty() && (self.waiting > 0 || !self.later.is_empty())
     }
 
@@ -149,22 +149,22 @@ impl Timers {
             {
                 self.wait(slice(timer.at), timer);
             }
-            let mut come = self.buckets[bucket(self.slice)].take();
-            while let Some(place) = come {
-                let mut entries = std::mem::take(&mut self.chunks[place].entries);
-                let before = self.chunks[place].before;
+            let mut current = self.buckets[bucket(self.slice)].take();
+            while let Some(index) = current {
+                let mut entries = std::mem::take(&mut self.chunks[index].entries);
+                let previous = self.chunks[index].previous;
                 self.waiting -= entries.len();
                 for (at, timer) in entries.iter().enumerate() {
                     let soon = entries
                         .get(at + AHEAD)
-                        .or_else(|| self.chunks[before?].entries.get(at + AHEAD - entries.len()));
+                        .or_else(|| self.chunks[previous?].entries.get(at + AHEAD - entries.len()));
                     if let Some(at) = still_due(timer, soon) {
                         self.push(Timer { at, ..*timer });
                     }
                 }
                 entries.clear();
-                self.chunks[place] = Chunk { entries, before: self.spare.replace(place) };
-                come = before;
+                self.chunks[index] = Chunk { entries, previous: self.free.replace(index) };
+                current = previous;
             }
         }
     }
@@ -179,13 +179,13 @@ impl Timers {
             self.chunks[last].entries.push(timer);
             return;
         }
-        let place = self.spare.unwrap_or_else(|| {
-            self.chunks.push(Chunk { entries: Vec::with_capacity(CHUNK), before: None });
+        let index = self.free.unwrap_or_else(|| {
+            self.chunks.push(Chunk { entries: Vec::with_capacity(CHUNK), previous: None });
             self.chunks.len() - 1
         });
-        let chunk = &mut self.chunks[place];
-        self.spare = chunk.before.take();
-        chunk.before = bucket.replace(place);
+        let chunk = &mut self.chunks[index];
+        self.free = chunk.previous.take();
+        chunk.previous = bucket.replace(index);
         chunk.entries.push(timer);
     }
 }
@@ -226,10 +226,10 @@ mod tests {
 
     /// Fills up what is due, as a driver does before every look.
     fn fill(timers: &mut Timers, mut still_due: impl FnMut(&Timer) -> Option<Instant>) {
-        if timers.is_dry() {
+        if timers.needs_refill() {
             timers.refill(|timer, _| still_due(timer));
         }
-        assert!(!timers.is_dry());
+        assert!(!timers.needs_refill());
     }
 
     proptest! {

@@ -19,8 +19,8 @@ type Entry = (Instant, u32);
 
 impl Tournament {
     /// So many things, numbered from 0, of which none is ever due.
-    pub(crate) fn new(things: usize) -> Self {
-        let mut pairs = vec![[(Instant::NEVER, 0); 2]; things.next_power_of_two().max(2)];
+    pub(crate) fn new(entries: usize) -> Self {
+        let mut pairs = vec![[(Instant::NEVER, 0); 2]; entries.next_power_of_two().max(2)];
         let half = pairs.len() / 2;
         for (number, leaf) in (0..).zip(pairs[half..].iter_mut().flatten()) {
             leaf.1 = number;
@@ -38,15 +38,15 @@ impl Tournament {
     /// From now on, `number` is due `at`.
     #[inline]
     pub(crate) fn set(&mut self, number: u32, at: Instant) {
-        let mut place = self.pairs.len() + number as usize;
+        let mut index = self.pairs.len() + number as usize;
         let mut entry = (at, number);
-        while place > 1 {
-            let pair = &mut self.pairs[place / 2];
-            pair[place % 2] = entry;
+        while index > 1 {
+            let pair = &mut self.pairs[index / 2];
+            pair[index % 2] = entry;
             let [left, right] = *pair;
             // The left one has the lower number.
             entry = if right.0 < left.0 { right } else { left };
-            place /= 2;
+            index /= 2;
         }
         self.first = entry;
     }
@@ -61,14 +61,14 @@ mod tests {
     proptest! {
         #[test]
         fn the_earliest_wins_and_then_the_lowest(
-            things in 1..20usize,
+            entries in 1..20usize,
             changes in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![0..5u64, Just(u64::MAX)]), 1..100),
         ) {
-            let mut tournament = Tournament::new(things);
-            let mut times = vec![Instant::NEVER; things];
+            let mut tournament = Tournament::new(entries);
+            let mut times = vec![Instant::NEVER; entries];
             prop_assert_eq!(tournament.first().0, Instant::NEVER);
             for (which, at) in changes {
-                let number = which.index(things);
+                let number = which.index(entries);
                 times[number] = Instant::from_nanos(at);
                 tournament.set(u32::try_from(number).unwrap(), times[number]);
                 let (at, first) = tournament.first();
