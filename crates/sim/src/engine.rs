@@ -85,7 +85,7 @@ impl Simulation {
         let limit = self.events.saturating_add(max_events);
         while self.events < limit {
             self.handle_events(limit);
-            if self.events < limit && !self.drains_on() {
+            if self.events < limit && !self.end_stage() {
                 return Status::Done;
             }
         }
@@ -202,7 +202,7 @@ impl Simulation {
         self.shared.recorder.packet(now, flow, packet, PacketEvent::Arrived);
         flow.in_network -= 1;
         flow.end(end).on_segment(&packet.segment, now);
-        let link = self.shared.network.arriving_on();
+        let link = self.shared.network.arriving_link();
         self.shared.network.deliver();
         if self.flows.exceeds_cache() {
             self.prefetch_upcoming(link);
@@ -213,7 +213,7 @@ impl Simulation {
             self.shared.serve_sender(slot, flow);
         } else {
             flow.read(now);
-            self.shared.drain(slot, flow, End::Receiver);
+            self.shared.flush(slot, flow, End::Receiver);
         }
         let due = if both_act { flow.next_timeout() } else { flow.next_timeout_at(end) };
         if self.shared.update_timer_or_finish(slot, flow, due) {
@@ -240,7 +240,7 @@ impl Simulation {
     fn ends_for(&self, packet: &Packet) -> Ends {
         match packet.end() {
             End::Receiver => Ends::Receiver,
-            End::Sender if self.shared.looks_ahead(packet.way.workload) => Ends::Both,
+            End::Sender if self.shared.looks_ahead(packet.path_id.workload) => Ends::Both,
             End::Sender => Ends::Sender,
         }
     }
@@ -300,7 +300,7 @@ impl Simulation {
             self.prefetch_timers();
         }
         match timer.class {
-            Class::Flow => self.flow_due(&timer),
+            Class::Flow => self.on_flow_timer(&timer),
             Class::Start => self.start(timer.slot as usize),
             Class::WarmUp => self.shared.end_warm_up(self.flows.iter()),
             Class::Sample => self.sample(),
@@ -328,7 +328,7 @@ impl Simulation {
     }
 
     /// A flow's entry has come up; its deadline may have moved on in the meantime.
-    fn flow_due(&mut self, timer: &Timer) {
+    fn on_flow_timer(&mut self, timer: &Timer) {
         let slot = timer.slot as usize;
         let now = self.shared.now;
         let Some(flow) = self.flows.get_mut(slot).filter(|flow| flow.is_current_timer(timer))
@@ -338,7 +338,7 @@ impl Simulation {
         flow.scheduled = Instant::NEVER;
         if flow.receiver.next_timeout() <= now {
             flow.receiver.on_timeout(now);
-            self.shared.drain(slot, flow, End::Receiver);
+            self.shared.flush(slot, flow, End::Receiver);
         }
         let timed_out = flow.sender.next_timeout() <= now;
         if timed_out {
@@ -346,7 +346,7 @@ impl Simulation {
         }
         if flow.take_deferred(now) {
             flow.active_at = now;
-            self.shared.drain(slot, flow, End::Sender);
+            self.shared.flush(slot, flow, End::Sender);
         } else if timed_out {
             self.shared.serve_sender(slot, flow);
         }
@@ -367,7 +367,7 @@ impl Simulation {
         self.started += 1;
         let flow = &mut self.flows[slot];
         flow.is_ahead = shared.looks_ahead(flow.workload);
-        shared.drain(slot, flow, End::Receiver);
+        shared.flush(slot, flow, End::Receiver);
         shared.serve_sender(slot, flow);
         self.update_timer_or_finish(slot);
     }
@@ -410,7 +410,7 @@ impl Simulation {
     /// the flows that count.
     #[cold]
     #[inline(never)]
-    fn drains_on(&mut self) -> bool {
+    fn end_stage(&mut self) -> bool {
         match &mut self.stage {
             Stage::Counting => {
                 self.shared.now = self.shared.end;

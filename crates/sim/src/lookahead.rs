@@ -25,12 +25,12 @@ pub(crate) fn workloads(plan: &Plan) -> Vec<bool> {
         let mut beside = plan.workloads.iter().filter(|other| other.uses(workload.back[0]));
         plan.traced.is_empty()
             && !follows_flows
-            && beside.all(|other| other.takes_the_way_of(workload) && suits(plan, other))
+            && beside.all(|other| other.takes_the_way_of(workload) && allows_lookahead(plan, other))
     };
     plan.workloads.iter().map(may).collect()
 }
 
-fn suits(plan: &Plan, workload: &PlannedWorkload) -> bool {
+fn allows_lookahead(plan: &Plan, workload: &PlannedWorkload) -> bool {
     let ([there], [back]) = (workload.forward.as_slice(), workload.back.as_slice()) else {
         return false;
     };
@@ -55,7 +55,7 @@ fn suits(plan: &Plan, workload: &PlannedWorkload) -> bool {
 impl Shared {
     /// Puts everything that a sender has to send on the network, and tells its receiver, which
     /// answers.
-    pub(crate) fn send_and_tell(&mut self, slot: usize, flow: &mut Flow) {
+    pub(crate) fn send_ahead_of_time(&mut self, slot: usize, flow: &mut Flow) {
         let now = self.now;
         let hop = self.first_hop(flow.workload, End::Sender);
         loop {
@@ -65,7 +65,7 @@ impl Shared {
             let name = flow.name_packet();
             if let Ok(reservation) = self.network.reserve(now, hop.link, hop.bytes(segment)) {
                 let arrival = reservation.delivery();
-                if arrival > self.end && self.ends_before(arrival, flow)
+                if arrival > self.end && self.crosses_stage_end(arrival, flow)
                     || flow.receiver.next_timeout() < arrival
                 {
                     flow.is_ahead = false;
@@ -76,7 +76,7 @@ impl Shared {
                 self.network.commit_delivered(hop.link, reservation);
                 flow.receiver.on_segment(segment, arrival);
                 flow.read(arrival);
-                self.answer(arrival, slot, flow);
+                self.receiver_send_ahead(arrival, slot, flow);
             }
             if flow.sender.has_nothing_to_send() {
                 return;
@@ -88,7 +88,7 @@ impl Shared {
     /// there it is enough to note what an endless flow had received by then.
     #[cold]
     #[inline(never)]
-    fn ends_before(&mut self, arrival: Instant, flow: &Flow) -> bool {
+    fn crosses_stage_end(&mut self, arrival: Instant, flow: &Flow) -> bool {
         let is_warming_up = self.end < self.plan.end() && arrival <= self.plan.end();
         if is_warming_up && flow.start.size().is_none() {
             self.recorder.note_received(flow);
@@ -98,24 +98,24 @@ impl Shared {
 
     /// Puts everything that a receiver has to send at this time, which may lie ahead, on its way,
     /// and notes what happened to it.
-    pub(crate) fn answer(&mut self, at: Instant, slot: usize, flow: &mut Flow) {
+    pub(crate) fn receiver_send_ahead(&mut self, at: Instant, slot: usize, flow: &mut Flow) {
         let hop = self.first_hop(flow.workload, End::Receiver);
         if let Some(acknowledgment) = flow.receiver.poll_acknowledgment(at) {
-            self.send_answer(at, hop, slot, flow, acknowledgment);
+            self.receiver_send_segment(at, hop, slot, flow, acknowledgment);
         }
         if !flow.receiver.has_nothing_to_send() || flow.receiver.has_event() {
-            self.answer_at_length(at, slot, flow);
+            self.receiver_send_rest(at, slot, flow);
         }
     }
 
     /// What is more than an acknowledgment.
     #[cold]
     #[inline(never)]
-    fn answer_at_length(&mut self, at: Instant, slot: usize, flow: &mut Flow) {
+    fn receiver_send_rest(&mut self, at: Instant, slot: usize, flow: &mut Flow) {
         let hop = self.first_hop(flow.workload, End::Receiver);
         loop {
             while let Some(segment) = flow.receiver.poll_transmit(at) {
-                self.send_answer(at, hop, slot, flow, segment);
+                self.receiver_send_segment(at, hop, slot, flow, segment);
             }
             if !self.note_events(flow, End::Receiver) {
                 return;
@@ -125,10 +125,10 @@ impl Shared {
 
     #[expect(
         clippy::inline_always,
-        reason = "the segment goes from registers to its place on the link"
+        reason = "the segment goes from registers directly into the ring"
     )]
     #[inline(always)]
-    fn send_answer(
+    fn receiver_send_segment(
         &mut self,
         at: Instant,
         hop: FirstHop,

@@ -23,7 +23,7 @@ pub(crate) struct Packet {
     /// The packet's number in its flow.
     pub(crate) serial: u32,
     /// The way it takes, and how many links of it lie behind.
-    pub(crate) way: Way,
+    pub(crate) path_id: PathId,
     pub(crate) hop: u16,
     /// The link that it is on, or comes to next, is the last of its way: then it need not be
     /// looked up on arrival.
@@ -34,7 +34,7 @@ impl Packet {
     /// The end of its flow that it is for.
     #[inline]
     pub(crate) fn end(&self) -> End {
-        if self.way.back { End::Sender } else { End::Receiver }
+        if self.path_id.back { End::Sender } else { End::Receiver }
     }
 
     /// RFC 3168 §5: it has experienced congestion.
@@ -45,7 +45,7 @@ impl Packet {
 
 /// The path of a workload's data, or of its acknowledgments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct PathId {
     pub(crate) workload: u16,
     pub(crate) back: bool,
 }
@@ -101,15 +101,15 @@ impl Network {
 
     /// The link at this place of a way, and whether it is the last.
     #[inline]
-    pub(crate) fn link_of(&self, way: Way, hop: u16) -> (u32, bool) {
-        let (path, hop) = (self.path(way), usize::from(hop));
+    pub(crate) fn link_of(&self, path_id: PathId, hop: u16) -> (u32, bool) {
+        let (path, hop) = (self.path(path_id), usize::from(hop));
         (path[hop], path.len() == hop + 1)
     }
 
     /// Puts a packet on the link where its way goes on. Returns what will become of it there.
     #[inline(never)]
     pub(crate) fn forward(&mut self, now: Instant, packet: &Packet) -> Outcome {
-        let (number, at_last) = self.link_of(packet.way, packet.hop);
+        let (number, at_last) = self.link_of(packet.path_id, packet.hop);
         let lag = if self.ports[number as usize] { self.lag(packet) } else { Duration::ZERO };
         self.send(now, number, Packet { at_last, ..*packet }, lag)
     }
@@ -118,8 +118,9 @@ impl Network {
     /// it.
     #[cold]
     fn lag(&self, packet: &Packet) -> Duration {
-        let behind =
-            usize::from(packet.hop).checked_sub(1).and_then(|hop| self.path(packet.way).get(hop));
+        let behind = usize::from(packet.hop)
+            .checked_sub(1)
+            .and_then(|hop| self.path(packet.path_id).get(hop));
         behind.map_or(Duration::ZERO, |&link| self.links[link as usize].lag(packet.bytes))
     }
 
@@ -127,7 +128,7 @@ impl Network {
     /// port its first cell comes now, and the last one after `lag`.
     #[expect(
         clippy::inline_always,
-        reason = "the packet goes from registers to its place on the link"
+        reason = "the packet goes from registers directly into the ring"
     )]
     #[inline(always)]
     pub(crate) fn send(
@@ -144,8 +145,8 @@ impl Network {
             bytes: packet.bytes,
             data: segment.payload_len > 0,
             ecn_capable: segment.flags.ecn().is_capable(),
-            flow: packet.identity ^ u64::from(packet.way.back),
-            path: u64::from(packet.way.workload) << 1 | u64::from(packet.way.back),
+            flow: packet.identity ^ u64::from(packet.path_id.back),
+            path: u64::from(packet.path_id.workload) << 1 | u64::from(packet.path_id.back),
             lag,
         };
         let draws = &self.draws[number as usize];
@@ -160,10 +161,10 @@ impl Network {
         });
         if outcome == Outcome::Accepted {
             if was_idle {
-                self.wake(number);
+                self.schedule(number);
             }
         } else if outcome.is_accepted() {
-            self.note_special(number, outcome);
+            self.on_marked_or_pending(number, outcome);
         }
         outcome
     }
@@ -190,7 +191,7 @@ impl Network {
     #[inline(never)]
     pub(crate) fn commit(&mut self, number: u32, reservation: Reservation, packet: Packet) {
         self.links[number as usize].commit(reservation, packet);
-        self.wake(number);
+        self.schedule(number);
     }
 
     /// As [`send`](Self::send), at a time that may lie ahead, on a link that is plain. With a rate,
@@ -212,7 +213,7 @@ impl Network {
             return self.send(at, number, packet(), Duration::ZERO);
         }
         if link.offer_ahead(at, packet().bytes, packet()) {
-            self.wake(number);
+            self.schedule(number);
         }
         Outcome::Accepted
     }
@@ -220,18 +221,18 @@ impl Network {
     /// Accepted on this link, but not just so.
     #[cold]
     #[inline(never)]
-    fn note_special(&mut self, number: u32, outcome: Outcome) {
+    fn on_marked_or_pending(&mut self, number: u32, outcome: Outcome) {
         if outcome == Outcome::Marked
             && let Some(newest) = self.links[number as usize].newest_mut()
         {
             newest.mark();
         }
         // What is pending may want to be looked at before anything else arrives.
-        self.wake(number);
+        self.schedule(number);
     }
 
     /// Something is to come on this link, perhaps before all that was to come.
-    fn wake(&mut self, number: u32) {
+    fn schedule(&mut self, number: u32) {
         if let Some(at) = self.links[number as usize].next_delivery() {
             self.deliveries.set(number, at);
         }
@@ -253,20 +254,20 @@ impl Network {
 
     /// The link that it is on.
     #[inline]
-    pub(crate) fn arriving_on(&self) -> u32 {
+    pub(crate) fn arriving_link(&self) -> u32 {
         self.deliveries.first().1
     }
 
     /// The packet that arrives at the end of this link so many packets after the next.
     #[inline]
-    pub(crate) fn upcoming(&self, link: u32, place: usize) -> Option<&Packet> {
-        self.links.get(link as usize)?.upcoming_at(place)
+    pub(crate) fn upcoming(&self, link: u32, index: usize) -> Option<&Packet> {
+        self.links.get(link as usize)?.upcoming_at(index)
     }
 
     /// Takes that packet off its link.
     #[expect(
         clippy::inline_always,
-        reason = "who has looked at the packet in its place needs no copy"
+        reason = "a caller that has read the packet in place needs no copy"
     )]
     #[inline(always)]
     pub(crate) fn deliver(&mut self) -> Option<Packet> {
@@ -334,8 +335,8 @@ impl Network {
         table
     }
 
-    fn path(&self, way: Way) -> &[u32] {
-        &self.paths[usize::from(way.workload)][usize::from(way.back)]
+    fn path(&self, path_id: PathId) -> &[u32] {
+        &self.paths[usize::from(path_id.workload)][usize::from(path_id.back)]
     }
 }
 

@@ -24,7 +24,7 @@ use self::story::{Causes, Loss, Story};
 use crate::engine::Simulation;
 use crate::plan::Plan;
 use crate::scenario::{Scenario, ScenarioError};
-use crate::trace::{Entry, Sent, What};
+use crate::trace::{Entry, Sent, TraceEvent};
 
 /// At which host a flow's packets are seen.
 ///
@@ -191,7 +191,8 @@ impl<W: Write> Capture<W> {
         let interfaces =
             addresses.hosts().enumerate().map(&mut interface).collect::<Result<_, _>>()?;
         writer.names(addresses.hosts())?;
-        let routers = |way: &[usize]| u8::try_from(way.len().saturating_sub(1)).unwrap_or(u8::MAX);
+        let routers =
+            |path: &[usize]| u8::try_from(path.len().saturating_sub(1)).unwrap_or(u8::MAX);
         Ok(Self {
             writer,
             place,
@@ -246,19 +247,19 @@ impl<W: Write> Capture<W> {
 
     fn add(&mut self, entry: &Entry) {
         let flow = entry.flow;
-        match &entry.what {
-            What::Started(started) => {
+        match &entry.event {
+            TraceEvent::Started(started) => {
                 self.stories.insert(flow, Story::new(*started));
             }
-            What::Sent(sent) => self.sent(entry.at, flow, sent),
-            What::Arrived { packet } => self.arrived(entry.at, flow, *packet),
-            What::Dropped { packet, link, why } => {
+            TraceEvent::Sent(sent) => self.sent(entry.at, flow, sent),
+            TraceEvent::Arrived { packet } => self.arrived(entry.at, flow, *packet),
+            TraceEvent::Dropped { packet, link, why } => {
                 self.dropped(flow, *packet, &self.causes.loss(entry.at, *link, *why));
             }
-            What::Marked { packet, link } => {
+            TraceEvent::Marked { packet, link } => {
                 self.marked(flow, *packet, &self.causes.mark(entry.at, *link))
             }
-            What::Over => {
+            TraceEvent::Ended => {
                 self.stories.remove(&flow);
             }
         }
@@ -346,10 +347,14 @@ impl<W: Write> Capture<W> {
     }
 
     fn write(&mut self, frame: &Frame) -> io::Result<()> {
-        let way = self.addresses.way(frame.flow, frame.workload, frame.back);
-        let tcp = tcp::Repr::new(way.ports, frame.segment).map_err(io::Error::other)?;
-        let (source, destination) =
-            (self.addresses.of(way.source), self.addresses.of(way.destination));
+        let packet_addresses =
+            self.addresses.packet_addresses(frame.flow, frame.workload, frame.back);
+        let tcp =
+            tcp::Repr::new(packet_addresses.ports, frame.segment).map_err(io::Error::other)?;
+        let (source, destination) = (
+            self.addresses.of(packet_addresses.source),
+            self.addresses.of(packet_addresses.destination),
+        );
         let mut ip =
             ipv4::Repr::new(source, destination, ipv4::TCP, tcp.len()).map_err(io::Error::other)?;
         // Numbers the flow's packets, so that one that is seen twice is known again.
@@ -367,7 +372,8 @@ impl<W: Write> Capture<W> {
         // The payload is zeros, which no checksum feels.
         tcp.write(ip.pseudo_header(), Checksum::EMPTY, &mut self.bytes);
         self.bytes.resize(ip.packet_len().min(self.snap_len.max(self.bytes.len())), 0);
-        let host = if frame.arrival { way.destination } else { way.source };
+        let host =
+            if frame.arrival { packet_addresses.destination } else { packet_addresses.source };
         let Some(interface) = self.interfaces[host] else { return Ok(()) };
         self.writer.packet(&Packet {
             interface,

@@ -66,8 +66,8 @@ impl Recorder {
     #[inline(never)]
     pub(crate) fn flow(&mut self, now: Instant, flow: &Flow) {
         let mut row = flow_row(now, flow);
-        if let Ok(place) = self.before.binary_search_by_key(&row.flow, |before| before.flow) {
-            row = since(&self.before[place], row);
+        if let Ok(index) = self.before.binary_search_by_key(&row.flow, |before| before.flow) {
+            row = difference(&self.before[index], row);
         }
         self.flows.push(row);
     }
@@ -144,9 +144,9 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn over(&mut self, now: Instant, flow: &Flow) {
+    pub(crate) fn flow_ended(&mut self, now: Instant, flow: &Flow) {
         if let Some(trace) = &mut self.trace {
-            trace.over(now, flow);
+            trace.flow_ended(now, flow);
         }
     }
 
@@ -191,7 +191,7 @@ fn flow_row(now: Instant, flow: &Flow) -> FlowRow {
 }
 
 /// What a flow has done since an earlier row of it.
-fn since(before: &FlowRow, row: FlowRow) -> FlowRow {
+fn difference(before: &FlowRow, row: FlowRow) -> FlowRow {
     FlowRow {
         segments: row.segments - before.segments,
         sent_bytes: row.sent_bytes - before.sent_bytes,
@@ -227,7 +227,7 @@ fn recovery_row(flow: &Flow, loss: &LossEvent) -> RecoveryRow {
 
 fn packet_row(now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) -> PacketRow {
     let segment = &packet.segment;
-    let back = packet.way.back;
+    let back = packet.path_id.back;
     let (own, other) = if back { (flow.irs(), flow.iss()) } else { (flow.iss(), flow.irs()) };
     PacketRow {
         time_s: time_s(now),

@@ -7,7 +7,7 @@ use wire::Segment;
 
 use crate::flow::{End, Endpoints, Flow, PacketName};
 use crate::lookahead;
-use crate::network::{Network, Packet, Way, share, wire_bytes};
+use crate::network::{Network, Packet, PathId, share, wire_bytes};
 use crate::plan::{Plan, PlannedWorkload};
 use crate::recorder::Recorder;
 use crate::streams::{Seed, Stream};
@@ -31,13 +31,13 @@ pub(crate) struct Shared {
     pub(crate) awaited: usize,
     pub(crate) network: Network,
     pub(crate) timers: Timers,
-    sources: Vec<Source>,
+    sources: Vec<FlowSource>,
     pub(crate) recorder: Recorder,
 }
 
 /// Where the flows of a workload come from.
 #[derive(Debug)]
-struct Source {
+struct FlowSource {
     starts: Starts,
     next: Option<FlowStart>,
     count: u32,
@@ -55,32 +55,32 @@ pub(crate) struct FirstHop {
     pub(crate) link: u32,
     /// Whether there is no other.
     at_last: bool,
-    way: Way,
+    path_id: PathId,
     header: Option<u16>,
 }
 
 impl FirstHop {
-    fn new(workload: &PlannedWorkload, way: Way, network: &Network) -> Self {
-        let (link, at_last) = network.link_of(way, 0);
-        Self { link, at_last, way, header: workload.tcp.header }
+    fn new(workload: &PlannedWorkload, path_id: PathId, network: &Network) -> Self {
+        let (link, at_last) = network.link_of(path_id, 0);
+        Self { link, at_last, path_id, header: workload.tcp.header }
     }
 
     /// A packet of the flow in this place.
     #[expect(
         clippy::inline_always,
-        reason = "the packet goes from registers to its place on the link"
+        reason = "the packet goes from registers directly into the ring"
     )]
     #[inline(always)]
     pub(crate) fn packet(&self, slot: usize, name: PacketName, segment: Segment) -> Packet {
-        let Self { at_last, way, .. } = *self;
+        let Self { at_last, path_id, .. } = *self;
         let PacketName { identity, serial } = name;
         Packet {
             segment,
             bytes: self.bytes(&segment),
-            slot: place(slot),
+            slot: to_u32(slot),
             identity,
             serial,
-            way,
+            path_id,
             hop: 0,
             at_last,
         }
@@ -124,7 +124,7 @@ impl Shared {
         let source = &mut self.sources[workload];
         source.next = source.starts.next();
         if let Some(start) = &source.next {
-            let (at, slot) = (start.at, place(workload));
+            let (at, slot) = (start.at, to_u32(workload));
             self.timers.push(Timer { at, class: Class::Start, number: workload as u64, slot });
         }
     }
@@ -150,19 +150,19 @@ impl Shared {
         flow.active_at = self.now;
         flow.note_acknowledged(self.now);
         let Some((most, stream)) = &mut self.sources[usize::from(flow.workload)].jitter else {
-            self.drain(slot, flow, End::Sender);
+            self.flush(slot, flow, End::Sender);
             return;
         };
         flow.defer_send(|| self.now + share(*most, stream.u64()));
     }
 
     /// Puts everything that an end has to send on the network, and notes what happened to it.
-    pub(crate) fn drain(&mut self, slot: usize, flow: &mut Flow, end: End) {
+    pub(crate) fn flush(&mut self, slot: usize, flow: &mut Flow, end: End) {
         loop {
             match end {
-                End::Sender if flow.is_ahead => self.send_and_tell(slot, flow),
+                End::Sender if flow.is_ahead => self.send_ahead_of_time(slot, flow),
                 End::Receiver if self.looks_ahead(flow.workload) => {
-                    self.answer(self.now, slot, flow)
+                    self.receiver_send_ahead(self.now, slot, flow)
                 }
                 _ => self.send(slot, flow, end),
             }
@@ -267,18 +267,18 @@ impl Shared {
             flow.recorded = true;
             if self.plan.counts(flow.start.at) {
                 self.recorder.flow(self.now, flow);
-                self.await_one_less();
+                self.on_awaited_flow_complete();
             }
         }
         if flow.is_over() {
-            self.recorder.over(self.now, flow);
+            self.recorder.flow_ended(self.now, flow);
             return true;
         }
         // A deadline that moved back is left to be found when the old entry fires.
         if due < flow.scheduled {
             flow.scheduled = due;
             let number = flow.serial;
-            let slot = place(slot);
+            let slot = to_u32(slot);
             self.timers.push(Timer { at: due, class: Class::Flow, number, slot });
         }
         false
@@ -293,7 +293,7 @@ impl Shared {
 
     /// A flow that counts is complete. With the last one that a draining run waits for, the run is
     /// over.
-    fn await_one_less(&mut self) {
+    fn on_awaited_flow_complete(&mut self) {
         if self.awaited > 0 {
             self.awaited -= 1;
             if self.awaited == 0 {
@@ -309,11 +309,11 @@ impl Shared {
 }
 
 /// Memory ends before places do.
-fn place(slot: usize) -> u32 {
+fn to_u32(slot: usize) -> u32 {
     u32::try_from(slot).unwrap_or(u32::MAX)
 }
 
-fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<Source> {
+fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<FlowSource> {
     (0..)
         .zip(&plan.workloads)
         .zip(lookahead::workloads(plan))
@@ -324,13 +324,14 @@ fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<Source> {
                     Some(Endpoints::new(workload, plan.senders[choice.sender]));
             }
             let jitter = workload.tcp.send_jitter;
-            Source {
+            FlowSource {
                 starts: Starts::new(workload, seed, plan.end_of_starts(workload)),
                 next: None,
                 count: 0,
                 endpoints,
-                first_hops: [false, true]
-                    .map(|back| FirstHop::new(workload, Way { workload: number, back }, network)),
+                first_hops: [false, true].map(|back| {
+                    FirstHop::new(workload, PathId { workload: number, back }, network)
+                }),
                 looks_ahead,
                 jitter: (!jitter.is_zero())
                     .then(|| (jitter, seed.stream(&workload.jitter_stream()))),

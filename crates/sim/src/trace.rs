@@ -15,12 +15,12 @@ pub(crate) struct Entry {
     pub(crate) at: Instant,
     /// The flow's number in the run.
     pub(crate) flow: u64,
-    pub(crate) what: What,
+    pub(crate) event: TraceEvent,
 }
 
 /// What happened. Packets have their number in their flow.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum What {
+pub(crate) enum TraceEvent {
     /// The flow is about to send its first packet.
     Started(Started),
     /// An end sent a packet.
@@ -32,7 +32,7 @@ pub(crate) enum What {
     /// A link, by its index, marked it: it goes on, having experienced congestion.
     Marked { packet: u32, link: u32 },
     /// The flow is over: there will be no more of it.
-    Over,
+    Ended,
 }
 
 /// A flow.
@@ -71,14 +71,14 @@ pub(crate) struct History {
 pub(crate) struct Trace {
     entries: Vec<Entry>,
     /// The links of each workload's ways there and back.
-    ways: Vec<[Vec<usize>; 2]>,
+    paths: Vec<[Vec<usize>; 2]>,
 }
 
 impl Trace {
     pub(crate) fn new(plan: &Plan) -> Self {
-        let ways =
+        let paths =
             plan.workloads.iter().map(|workload| [workload.forward.clone(), workload.back.clone()]);
-        Self { entries: Vec::new(), ways: ways.collect() }
+        Self { entries: Vec::new(), paths: paths.collect() }
     }
 
     pub(crate) fn take(&mut self) -> Vec<Entry> {
@@ -87,39 +87,45 @@ impl Trace {
 
     pub(crate) fn packet(&mut self, at: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) {
         let serial = packet.serial;
-        let what = match event {
+        let event = match event {
             PacketEvent::Sent => {
                 if serial == 0 {
-                    self.push(at, flow, What::Started(started(flow)));
+                    self.push(at, flow, TraceEvent::Started(started(flow)));
                 }
-                let (back, segment) = (packet.way.back, packet.segment);
-                What::Sent(Sent { packet: serial, back, segment, history: history(flow, packet) })
+                let (back, segment) = (packet.path_id.back, packet.segment);
+                TraceEvent::Sent(Sent {
+                    packet: serial,
+                    back,
+                    segment,
+                    history: history(flow, packet),
+                })
             }
-            PacketEvent::Arrived => What::Arrived { packet: serial },
+            PacketEvent::Arrived => TraceEvent::Arrived { packet: serial },
             PacketEvent::DroppedBuffer => self.drop(packet, DropReason::Buffer),
             PacketEvent::DroppedEarly => self.drop(packet, DropReason::Early),
             PacketEvent::DroppedLoss => self.drop(packet, DropReason::Loss),
-            PacketEvent::Marked => What::Marked { packet: serial, link: self.link(packet) },
+            PacketEvent::Marked => TraceEvent::Marked { packet: serial, link: self.link(packet) },
         };
-        self.push(at, flow, what);
+        self.push(at, flow, event);
     }
 
-    pub(crate) fn over(&mut self, at: Instant, flow: &Flow) {
-        self.push(at, flow, What::Over);
+    pub(crate) fn flow_ended(&mut self, at: Instant, flow: &Flow) {
+        self.push(at, flow, TraceEvent::Ended);
     }
 
-    fn push(&mut self, at: Instant, flow: &Flow, what: What) {
-        self.entries.push(Entry { at, flow: flow.serial, what });
+    fn push(&mut self, at: Instant, flow: &Flow, event: TraceEvent) {
+        self.entries.push(Entry { at, flow: flow.serial, event });
     }
 
-    fn drop(&self, packet: &Packet, why: DropReason) -> What {
-        What::Dropped { packet: packet.serial, link: self.link(packet), why }
+    fn drop(&self, packet: &Packet, why: DropReason) -> TraceEvent {
+        TraceEvent::Dropped { packet: packet.serial, link: self.link(packet), why }
     }
 
     fn link(&self, packet: &Packet) -> u32 {
-        let way = &self.ways[usize::from(packet.way.workload)][usize::from(packet.way.back)];
+        let path =
+            &self.paths[usize::from(packet.path_id.workload)][usize::from(packet.path_id.back)];
         // A scenario has a few thousand links at the most.
-        let link = way.get(usize::from(packet.hop)).and_then(|&link| u32::try_from(link).ok());
+        let link = path.get(usize::from(packet.hop)).and_then(|&link| u32::try_from(link).ok());
         link.unwrap_or(u32::MAX)
     }
 }
@@ -135,7 +141,7 @@ fn started(flow: &Flow) -> Started {
 }
 
 fn history(flow: &Flow, packet: &Packet) -> History {
-    let end = if packet.way.back { &flow.receiver } else { &flow.sender };
+    let end = if packet.path_id.back { &flow.receiver } else { &flow.sender };
     let statistics = end.statistics();
     History {
         fast_retransmits: statistics.fast_retransmits,

@@ -27,7 +27,7 @@ struct Pair {
 
 /// Between whom a packet goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct PacketAddresses {
     /// Indexes of hosts.
     pub(super) source: usize,
     pub(super) destination: usize,
@@ -86,7 +86,7 @@ impl Addresses {
     /// Between whom a packet of a flow goes; `back` if the receiver of the data sent it.
     ///
     /// Ports are used again after 58 million flows.
-    pub(super) fn way(&self, flow: u64, workload: u16, back: bool) -> Way {
+    pub(super) fn packet_addresses(&self, flow: u64, workload: u16, back: bool) -> PacketAddresses {
         let Pair { from, to, opener } = self.pairs[usize::from(workload)];
         let opens = port(OPENERS, flow);
         let listens = port(LISTENERS, flow / OPENERS.1);
@@ -95,13 +95,13 @@ impl Addresses {
             Opener::Receiver => (listens, opens),
         };
         if back {
-            Way {
+            PacketAddresses {
                 source: to,
                 destination: from,
                 ports: Ports { source: receiver, destination: sender },
             }
         } else {
-            Way {
+            PacketAddresses {
                 source: from,
                 destination: to,
                 ports: Ports { source: sender, destination: receiver },
@@ -152,12 +152,12 @@ mod tests {
             hosts: vec![],
             pairs: vec![Pair { from: 0, to: 1, opener: Opener::Receiver }],
         };
-        let ports = |flow| addresses.way(flow, 0, false).ports;
+        let ports = |flow| addresses.packet_addresses(flow, 0, false).ports;
         assert_eq!(ports(0), Ports { source: 49_152, destination: 57_344 });
         assert_eq!(ports(8191), Ports { source: 49_152, destination: 65_535 });
         assert_eq!(ports(8192), Ports { source: 49_153, destination: 57_344 });
         assert_eq!(ports(8192 * 7168), ports(0));
-        let back = addresses.way(5, 0, true);
+        let back = addresses.packet_addresses(5, 0, true);
         assert_eq!((back.source, back.ports), (1, Ports { source: 57_349, destination: 49_152 }));
     }
 }

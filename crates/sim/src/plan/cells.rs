@@ -13,9 +13,9 @@ pub(super) fn connect(
 ) -> Result<(), ScenarioError> {
     // Of each link, a port that it leads to, and whether it leads to anything else.
     let mut ahead: Vec<(Option<usize>, bool)> = vec![(None, false); links.len()];
-    for way in workloads.iter().flat_map(|workload| [&workload.forward, &workload.back]) {
-        for (hop, &link) in way.iter().enumerate() {
-            match way.get(hop + 1).filter(|&&next| links[next].config.port.is_some()) {
+    for path in workloads.iter().flat_map(|workload| [&workload.forward, &workload.back]) {
+        for (hop, &link) in path.iter().enumerate() {
+            match path.get(hop + 1).filter(|&&next| links[next].config.port.is_some()) {
                 Some(&port) => ahead[link].0 = Some(port),
                 None => ahead[link].1 = true,
             }

@@ -294,9 +294,9 @@ fn arrival_rate(
             })?;
             let link = place.key("of").find(of, &names, "link")?;
             if !forward.contains(&link) {
-                let way: Vec<&str> = forward.iter().map(|&link| names[link]).collect();
+                let on_path: Vec<&str> = forward.iter().map(|&link| names[link]).collect();
                 let error = place.key("of").error(&format!("`{of}` is not on the way of the data"));
-                return Err(error.with_hint(&format!("on the way: {}", way.join(", "))));
+                return Err(error.with_hint(&format!("on the way: {}", on_path.join(", "))));
             }
             let rate = links[link].config.rate.ok_or_else(|| {
                 place.key("of").error(&format!(
