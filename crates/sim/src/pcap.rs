@@ -32,7 +32,7 @@ use crate::trace::{Entry, Sent, TraceEvent};
 /// for one that was sent twice. A packet that is dropped on its way there is not seen, as on a real
 /// wire; the next of its end that arrives has a comment about it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SeenAt {
+pub enum VantagePoint {
     /// At the one that sends the data.
     #[default]
     Sender,
@@ -42,7 +42,7 @@ pub enum SeenAt {
     Both,
 }
 
-impl SeenAt {
+impl VantagePoint {
     /// Whether packets are seen at that end.
     fn is_at(self, receiver: bool) -> bool {
         match self {
@@ -102,7 +102,7 @@ const HEADERS: u32 = 80;
 #[derive(Debug)]
 pub struct Capture<W> {
     writer: Writer<W>,
-    place: SeenAt,
+    vantage_point: VantagePoint,
     snap_len: usize,
     addresses: Addresses,
     causes: Causes,
@@ -158,7 +158,7 @@ impl<W: Write> Capture<W> {
         out: W,
         scenario: &Scenario,
         seed: u64,
-        place: SeenAt,
+        vantage_point: VantagePoint,
         snap_len: u32,
     ) -> Result<Self, CaptureError> {
         let plan = Plan::new(scenario)?;
@@ -186,7 +186,7 @@ impl<W: Write> Capture<W> {
                 link_type: LinkType::Raw,
                 snap_len,
             };
-            addresses.is_seen(host, place).then(|| writer.interface(&interface)).transpose()
+            addresses.is_seen(host, vantage_point).then(|| writer.interface(&interface)).transpose()
         };
         let interfaces =
             addresses.hosts().enumerate().map(&mut interface).collect::<Result<_, _>>()?;
@@ -195,7 +195,7 @@ impl<W: Write> Capture<W> {
             |path: &[usize]| u8::try_from(path.len().saturating_sub(1)).unwrap_or(u8::MAX);
         Ok(Self {
             writer,
-            place,
+            vantage_point,
             snap_len: usize::try_from(snap_len).unwrap_or(usize::MAX),
             interfaces,
             routers: plan
@@ -238,7 +238,8 @@ impl<W: Write> Capture<W> {
     pub fn finish(mut self) -> io::Result<W> {
         for frame in &mut self.frames {
             if frame.fate == Fate::Open {
-                frame.fate = if self.place.is_at(frame.back) { Fate::Kept } else { Fate::LeftOut };
+                frame.fate =
+                    if self.vantage_point.is_at(frame.back) { Fate::Kept } else { Fate::LeftOut };
             }
         }
         self.write_settled()?;
@@ -268,7 +269,7 @@ impl<W: Write> Capture<W> {
     fn sent(&mut self, at: Instant, flow: u64, sent: &Sent) {
         let Some(story) = self.stories.get_mut(&flow) else { return };
         let mut comments = Vec::new();
-        if self.place.is_at(sent.back) {
+        if self.vantage_point.is_at(sent.back) {
             comments.extend(story.introduction(flow, &self.causes));
         }
         comments.extend(story.sent(sent, &self.causes));
@@ -293,9 +294,9 @@ impl<W: Write> Capture<W> {
         else {
             return;
         };
-        let seen_leaving = self.place.is_at(frame.back);
+        let seen_leaving = self.vantage_point.is_at(frame.back);
         frame.fate = if seen_leaving { Fate::Kept } else { Fate::LeftOut };
-        if !self.place.is_at(!frame.back) {
+        if !self.vantage_point.is_at(!frame.back) {
             return;
         }
         let mut comments = Vec::new();
@@ -315,7 +316,7 @@ impl<W: Write> Capture<W> {
         else {
             return;
         };
-        let seen_leaving = self.place.is_at(frame.back);
+        let seen_leaving = self.vantage_point.is_at(frame.back);
         frame.fate = if seen_leaving { Fate::Kept } else { Fate::LeftOut };
         if seen_leaving {
             frame.comments.push(format!("Dropped {loss}"));

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use wire::tcp::Ports;
 
-use super::{CaptureError, SeenAt};
+use super::{CaptureError, VantagePoint};
 use crate::plan::Plan;
 use crate::scenario::{Opener, Scenario};
 
@@ -50,9 +50,9 @@ impl Addresses {
                 return Ok(known);
             }
             // By its place among all nodes: who else takes part doesn't change it.
-            let place = nodes.iter().position(|node| *node == name).unwrap_or(0);
+            let index = nodes.iter().position(|node| *node == name).unwrap_or(0);
             let address =
-                address(place).ok_or(CaptureError::TooManyNodes { nodes: nodes.len() })?;
+                address(index).ok_or(CaptureError::TooManyNodes { nodes: nodes.len() })?;
             hosts.push((address, name.to_owned()));
             Ok(hosts.len() - 1)
         };
@@ -73,9 +73,10 @@ impl Addresses {
     }
 
     /// Whether packets are seen at a host.
-    pub(super) fn is_seen(&self, host: usize, place: SeenAt) -> bool {
+    pub(super) fn is_seen(&self, host: usize, vantage_point: VantagePoint) -> bool {
         self.pairs.iter().any(|pair| {
-            pair.from == host && place.is_at(false) || pair.to == host && place.is_at(true)
+            pair.from == host && vantage_point.is_at(false)
+                || pair.to == host && vantage_point.is_at(true)
         })
     }
 
@@ -122,9 +123,9 @@ fn nodes(scenario: &Scenario) -> Vec<&str> {
 }
 
 /// 10.0.0.1 and on, without those that end in 0 or 255.
-fn address(place: usize) -> Option<Ipv4Addr> {
-    let last = u8::try_from(place % 254 + 1).ok()?;
-    let [high, low] = u16::try_from(place / 254).ok()?.to_be_bytes();
+fn address(index: usize) -> Option<Ipv4Addr> {
+    let last = u8::try_from(index % 254 + 1).ok()?;
+    let [high, low] = u16::try_from(index / 254).ok()?.to_be_bytes();
     Some(Ipv4Addr::new(10, high, low, last))
 }
 

@@ -37,9 +37,9 @@ struct Run {
 }
 
 /// A run captured, with the file written every so many events.
-fn capture(scenario: &Scenario, place: SeenAt, snap_len: u32, events: u64) -> Run {
+fn capture(scenario: &Scenario, vantage_point: VantagePoint, snap_len: u32, events: u64) -> Run {
     let mut simulation = Simulation::new(scenario, 1).unwrap();
-    let mut capture = Capture::new(Vec::new(), scenario, 1, place, snap_len).unwrap();
+    let mut capture = Capture::new(Vec::new(), scenario, 1, vantage_point, snap_len).unwrap();
     capture.start(&mut simulation);
     let mut most = (0, 0);
     while simulation.advance(events) == Status::Running {
@@ -119,17 +119,17 @@ fn rows(packets: &Packets) -> Vec<PacketRow> {
 /// The table has the same packets, taken down independently.
 #[test]
 fn what_a_host_sees_is_what_the_packets_table_says() {
-    for (more, place) in [
-        (BARE, SeenAt::Sender),
-        (WHOLE, SeenAt::Sender),
-        (WHOLE, SeenAt::Receiver),
-        (WHOLE, SeenAt::Both),
+    for (more, vantage_point) in [
+        (BARE, VantagePoint::Sender),
+        (WHOLE, VantagePoint::Sender),
+        (WHOLE, VantagePoint::Receiver),
+        (WHOLE, VantagePoint::Both),
     ] {
-        let run = capture(&scenario(more), place, 65_535, 1000);
+        let run = capture(&scenario(more), vantage_point, 65_535, 1000);
         let found = found(&run.file);
         let seen = |row: &&PacketRow| match row.event {
-            0 => place.is_at(row.from == 1),
-            1 => place.is_at(row.from == 0),
+            0 => vantage_point.is_at(row.from == 1),
+            1 => vantage_point.is_at(row.from == 0),
             _ => false,
         };
         let rows = rows(&run.packets);
@@ -169,7 +169,7 @@ fn what_a_host_sees_is_what_the_packets_table_says() {
 
 #[test]
 fn comments_tell_every_drop_and_every_repair() {
-    let run = capture(&scenario(BARE), SeenAt::Sender, 128, 1000);
+    let run = capture(&scenario(BARE), VantagePoint::Sender, 128, 1000);
     let mut simulation = run.simulation;
     let (flows, packets) = (simulation.take_flows(), rows(&run.packets));
     let comments: Vec<String> =
@@ -203,7 +203,7 @@ fn comments_tell_every_drop_and_every_repair() {
 /// names that loss, or by what was sent already when the loss happened.
 #[test]
 fn a_repair_names_a_loss_and_a_loss_is_repaired() {
-    let mut run = capture(&scenario(BARE), SeenAt::Sender, 128, 1000);
+    let mut run = capture(&scenario(BARE), VantagePoint::Sender, 128, 1000);
     let flows = run.simulation.take_flows();
     let ends = flows.flow.iter().zip(flows.sender_s.iter());
     let complete: Vec<u64> = ends.filter(|(_, end)| end.is_some()).map(|(&flow, _)| flow).collect();
@@ -240,7 +240,7 @@ fn a_repair_names_a_loss_and_a_loss_is_repaired() {
 
 #[test]
 fn a_handshake_that_is_lost_is_told_too() {
-    let run = capture(&scenario(WHOLE), SeenAt::Both, 128, 1000);
+    let run = capture(&scenario(WHOLE), VantagePoint::Both, 128, 1000);
     let comments: Vec<String> =
         found(&run.file).into_iter().flat_map(|found| found.comments).collect();
     assert!(
@@ -259,8 +259,8 @@ fn capturing_changes_nothing_and_is_the_same_however_often_it_is_written() {
     let scenario = scenario(WHOLE);
     let mut plain = Simulation::new(&scenario, 1).unwrap();
     while plain.advance(10_000) == Status::Running {}
-    let mut often = capture(&scenario, SeenAt::Both, 128, 7);
-    let seldom = capture(&scenario, SeenAt::Both, 128, 100_000);
+    let mut often = capture(&scenario, VantagePoint::Both, 128, 7);
+    let seldom = capture(&scenario, VantagePoint::Both, 128, 100_000);
     assert_eq!(often.simulation.take_flows().digest(), plain.take_flows().digest());
     assert_eq!(often.packets.digest(), plain.take_packets().digest());
     assert!(often.file == seldom.file);
@@ -272,14 +272,14 @@ fn capturing_changes_nothing_and_is_the_same_however_often_it_is_written() {
 fn memory_does_not_grow_with_the_run() {
     let json = scenario(WHOLE).to_json().unwrap();
     let longer = Scenario::from_json(&json.replace("\"20s\"", "\"100s\"")).unwrap();
-    let run = capture(&longer, SeenAt::Both, 128, 100);
+    let run = capture(&longer, VantagePoint::Both, 128, 100);
     assert!(found(&run.file).len() > 100_000);
     assert!(run.most.0 < 1500, "{:?} frames and packets at once", run.most);
 }
 
 #[test]
 fn long_packets_are_cut_and_headers_kept() {
-    let run = capture(&scenario(WHOLE), SeenAt::Sender, 80, 1000);
+    let run = capture(&scenario(WHOLE), VantagePoint::Sender, 80, 1000);
     let found = found(&run.file);
     assert!(found.iter().any(|found| found.wire_len > 80));
     for found in found {
@@ -296,7 +296,7 @@ fn segments_that_no_packet_holds_are_refused() {
     let json = scenario(BARE).to_json().unwrap();
     let json = json.replace("15kB", "150kB").replace("\"rfc\"", "\"rfc\",\"mss\":65456");
     let scenario = Scenario::from_json(&json).unwrap();
-    let error = Capture::new(Vec::new(), &scenario, 1, SeenAt::Sender, 128).unwrap_err();
+    let error = Capture::new(Vec::new(), &scenario, 1, VantagePoint::Sender, 128).unwrap_err();
     assert_eq!(
         error.to_string(),
         "workload `web` has segments of 65456 bytes: with their headers they exceed an IPv4 packet's 65535"
@@ -316,7 +316,7 @@ fn a_mark_arrives_with_its_packet() {
             "sender": "reno+sack / full / iw=1"}],
         "tcp": {"profile": "rfc", "ecn": true}
     }"#;
-    let run = capture(&Scenario::from_json(json).unwrap(), SeenAt::Receiver, 2000, 1000);
+    let run = capture(&Scenario::from_json(json).unwrap(), VantagePoint::Receiver, 2000, 1000);
     let found = found(&run.file);
     let ecn = |found: &Found| ipv4::View::new(&found.bytes).unwrap().ecn();
     let arrived: Vec<&Found> = found.iter().filter(|found| !found.outbound).collect();
