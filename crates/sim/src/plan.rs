@@ -12,7 +12,7 @@ use units::{Duration, Instant};
 
 pub use self::workload::{Choice, Demand, PlannedWorkload};
 use crate::routes::Routes;
-use crate::scenario::{Place, Scenario, ScenarioError};
+use crate::scenario::{KeyPath, Scenario, ScenarioError};
 use crate::streams::shared_stream;
 
 /// How long a run with random arrivals may go on until its flows are complete, unless the scenario
@@ -69,7 +69,7 @@ impl Plan {
     /// # Errors
     /// The first thing wrong, by its path.
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
-        let root = Place::default();
+        let root = KeyPath::default();
         root.key("name").require(!scenario.name.is_empty(), "must not be empty")?;
         let printable = !scenario.name.contains(char::is_control);
         root.key("name").require(printable, "must not contain control characters")?;
@@ -156,17 +156,17 @@ impl PlannedLink {
 }
 
 fn links(scenario: &Scenario) -> Result<Vec<PlannedLink>, ScenarioError> {
-    Place::default()
+    KeyPath::default()
         .key("link")
         .require(!scenario.links.is_empty(), "there must be at least one")?;
     let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     check_names("link", &names)?;
     let plan = |(index, link): (usize, &crate::scenario::Link)| {
-        let place = Place::element("link", index);
-        place.key("from").require(!link.from.is_empty(), "a node needs a name")?;
-        place.key("to").require(!link.to.is_empty(), "a node needs a name")?;
-        place.key("to").require(link.to != link.from, "a link must lead to another node")?;
-        Ok(PlannedLink { name: link.name.clone(), config: link.config(&place)? })
+        let path = KeyPath::element("link", index);
+        path.key("from").require(!link.from.is_empty(), "a node needs a name")?;
+        path.key("to").require(!link.to.is_empty(), "a node needs a name")?;
+        path.key("to").require(link.to != link.from, "a link must lead to another node")?;
+        Ok(PlannedLink { name: link.name.clone(), config: link.config(&path)? })
     };
     scenario.links.iter().enumerate().map(plan).collect()
 }
@@ -176,10 +176,10 @@ fn routes(scenario: &Scenario) -> Result<Routes, ScenarioError> {
         Routes::new(scenario.links.iter().map(|link| (link.from.as_str(), link.to.as_str())));
     let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     for (index, route) in scenario.routes.iter().enumerate() {
-        let place = Place::element("route", index);
-        let from = place.key("from").find(&route.from, routes.nodes(), "node")?;
-        let to = place.key("to").find(&route.to, routes.nodes(), "node")?;
-        let via = place.key("via");
+        let path = KeyPath::element("route", index);
+        let from = path.key("from").find(&route.from, routes.nodes(), "node")?;
+        let to = path.key("to").find(&route.to, routes.nodes(), "node")?;
+        let via = path.key("via");
         let links =
             route.via.iter().enumerate().map(|(i, name)| via.index(i).find(name, &names, "link"));
         let links = links.collect::<Result<Vec<_>, _>>()?;
@@ -194,10 +194,10 @@ fn samples(
 ) -> Result<Option<PlannedSamples>, ScenarioError> {
     let Some(samples) = &scenario.samples else { return Ok(None) };
     let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
-    let place = Place::default().key("samples");
-    place.key("every").require(!samples.every.is_zero(), "must be above zero")?;
+    let path = KeyPath::default().key("samples");
+    path.key("every").require(!samples.every.is_zero(), "must be above zero")?;
     let resolve = |key: &str, what: &str, wanted: &[String], known: &[&str]| {
-        let find = |(i, name): (usize, &String)| place.key(key).index(i).find(name, known, what);
+        let find = |(i, name): (usize, &String)| path.key(key).index(i).find(name, known, what);
         wanted.iter().enumerate().map(find).collect::<Result<Vec<_>, _>>()
     };
     Ok(Some(PlannedSamples {
@@ -210,12 +210,12 @@ fn samples(
 /// Names are unique and leave `/` to streams (`web/sizes`) and samples (`greedy/3`).
 fn check_names(list: &str, names: &[&str]) -> Result<(), ScenarioError> {
     for (index, name) in names.iter().enumerate() {
-        let place = Place::element(list, index).key("name");
-        place.require(!name.is_empty(), "must not be empty")?;
+        let path = KeyPath::element(list, index).key("name");
+        path.require(!name.is_empty(), "must not be empty")?;
         let plain = !name.contains(|c: char| c == '/' || c.is_control());
-        place.require(plain, "must not contain `/` or control characters")?;
+        path.require(plain, "must not contain `/` or control characters")?;
         let problem = format!("`{name}` is the name of {list}[{}] already", first(names, name));
-        place.require(first(names, name) == index, &problem)?;
+        path.require(first(names, name) == index, &problem)?;
     }
     Ok(())
 }

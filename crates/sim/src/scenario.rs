@@ -20,7 +20,7 @@ use units::Duration;
 
 pub use self::discard::{Balanced, Circuit, CoDel, Discard, Policy};
 pub use self::error::ScenarioError;
-pub(crate) use self::keys::{Place, foreign, needed};
+pub(crate) use self::keys::{KeyPath, foreign, needed};
 pub use self::link::{Buffer, Cells, Link, Loss, LossKind};
 pub use self::red::Red;
 pub use self::tcp::{Growth, Halving, Profile, RttSample, Tcp, TcpSettings};

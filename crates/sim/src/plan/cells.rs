@@ -1,7 +1,7 @@
 //! Lines that lead to a port: they hand packets over with their first cell.
 
 use super::{PlannedLink, PlannedWorkload};
-use crate::scenario::{Place, ScenarioError};
+use crate::scenario::{KeyPath, ScenarioError};
 
 /// Makes the links in front of ports cut through.
 ///
@@ -23,20 +23,20 @@ pub(super) fn connect(
     }
     for (number, (port, elsewhere)) in ahead.into_iter().enumerate() {
         let Some(port) = port else { continue };
-        let place = Place::element("link", number);
+        let path = KeyPath::element("link", number);
         let port = &links[port].name;
         if links[number].config.port.is_some() {
             let problem =
                 format!("a port cannot lead to another port, `{port}`: its cells are interleaved");
             let hint =
                 "put a link without a buffer of `cells` between the two: there packets are whole";
-            return Err(place.key("buffer").key("cells").error(&problem).with_hint(hint));
+            return Err(path.key("buffer").key("cells").error(&problem).with_hint(hint));
         }
         if elsewhere {
             let problem = format!(
                 "leads to the port `{port}` and to somewhere else, so to cells and to packets"
             );
-            return Err(place
+            return Err(path
                 .error(&problem)
                 .with_hint("give what goes to the port a link of its own"));
         }
@@ -48,7 +48,7 @@ pub(super) fn connect(
             let problem = format!(
                 "does not go with cells that come in order: the link leads to the port `{port}`"
             );
-            place.key(key).require(!given, &problem)?;
+            path.key(key).require(!given, &problem)?;
         }
         links[number].config.cut_through = true;
     }

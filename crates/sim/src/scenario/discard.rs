@@ -9,7 +9,7 @@ use units::Duration;
 use super::keys::at;
 use super::link::{is_yes, yes};
 use super::text;
-use super::{Place, ScenarioError, foreign, needed};
+use super::{KeyPath, ScenarioError, foreign, needed};
 
 /// Balanced packet discard (Cohen and Hamo 2001) with flows and packets: shares of the buffer, and
 /// a number of packets.
@@ -96,14 +96,14 @@ pub enum Circuit {
 }
 
 impl Balanced {
-    pub(super) fn model(&self, place: &Place) -> Result<::link::Balanced, ScenarioError> {
-        balanced(place, self.lower, self.upper, self.gap)
+    pub(super) fn model(&self, path: &KeyPath) -> Result<::link::Balanced, ScenarioError> {
+        balanced(path, self.lower, self.upper, self.gap)
     }
 }
 
 impl CoDel {
-    pub(super) fn model(&self, place: &Place) -> Result<::link::CoDel, ScenarioError> {
-        let codel = at(place, "target", ::link::CoDel::new(self.target, self.interval))?;
+    pub(super) fn model(&self, path: &KeyPath) -> Result<::link::CoDel, ScenarioError> {
+        let codel = at(path, "target", ::link::CoDel::new(self.target, self.interval))?;
         Ok(codel.with_ecn(self.ecn))
     }
 }
@@ -111,7 +111,7 @@ impl CoDel {
 impl Discard {
     pub(super) fn model(
         &self,
-        place: &Place,
+        path: &KeyPath,
     ) -> Result<(atm::Discard, atm::Circuit), ScenarioError> {
         let name = self.policy.name();
         let (threshold, lower) =
@@ -122,18 +122,18 @@ impl Discard {
             Policy::Epd => &[lower, upper, gap],
             Policy::Bpd => &[threshold],
         };
-        foreign(place, name, refused)?;
-        let needed = |key: &str, value: Option<f64>| needed(value, place, key, name);
+        foreign(path, name, refused)?;
+        let needed = |key: &str, value: Option<f64>| needed(value, path, key, name);
         let discard = match self.policy {
             Policy::Plain => atm::Discard::Plain,
             Policy::Ppd => atm::Discard::Ppd,
             Policy::Epd => {
-                atm::Discard::Epd(share(place, "threshold", needed("threshold", self.threshold)?)?)
+                atm::Discard::Epd(share(path, "threshold", needed("threshold", self.threshold)?)?)
             }
             Policy::Bpd => {
                 let (lower, upper) = (needed("lower", self.lower)?, needed("upper", self.upper)?);
-                let gap = super::needed(self.gap, place, "gap", name)?;
-                atm::Discard::Bpd(balanced(place, lower, upper, gap)?)
+                let gap = super::needed(self.gap, path, "gap", name)?;
+                atm::Discard::Bpd(balanced(path, lower, upper, gap)?)
             }
         };
         let circuit = match self.circuit {
@@ -164,19 +164,18 @@ impl Circuit {
 }
 
 fn balanced(
-    place: &Place,
+    path: &KeyPath,
     lower: f64,
     upper: f64,
     gap: u32,
 ) -> Result<::link::Balanced, ScenarioError> {
-    let (lower, upper) = (share(place, "lower", lower)?, share(place, "upper", upper)?);
-    at(place, "lower", ::link::Balanced::new(lower, upper, gap))
+    let (lower, upper) = (share(path, "lower", lower)?, share(path, "upper", upper)?);
+    at(path, "lower", ::link::Balanced::new(lower, upper, gap))
 }
 
-fn share(place: &Place, key: &str, value: f64) -> Result<Probability, ScenarioError> {
+fn share(path: &KeyPath, key: &str, value: f64) -> Result<Probability, ScenarioError> {
     Probability::new(value).map_err(|_| {
-        let error =
-            place.key(key).error(&format!("{value:?} is not a share of the buffer, 0 to 1"));
+        let error = path.key(key).error(&format!("{value:?} is not a share of the buffer, 0 to 1"));
         error.with_hint("0.4 is 40 % of it")
     })
 }

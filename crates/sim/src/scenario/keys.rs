@@ -7,9 +7,9 @@ use super::nearest::suggestion;
 
 /// Where in the scenario a value stands, e.g. `workload[1].sizes`.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Place(String);
+pub(crate) struct KeyPath(String);
 
-impl Place {
+impl KeyPath {
     /// The element `index` of the list `key` of the scenario.
     pub(crate) fn element(key: &str, index: usize) -> Self {
         Self(format!("{key}[{index}]"))
@@ -57,31 +57,31 @@ impl Place {
 
 /// Puts what the link refuses at the key it came from.
 pub(super) fn at<T>(
-    place: &Place,
+    path: &KeyPath,
     key: &str,
     result: Result<T, ConfigError>,
 ) -> Result<T, ScenarioError> {
-    result.map_err(|error| place.key(key).error(&error.to_string()))
+    result.map_err(|error| path.key(key).error(&error.to_string()))
 }
 
 /// The value of a key that `kind` cannot do without.
 pub(crate) fn needed<T>(
     value: Option<T>,
-    place: &Place,
+    path: &KeyPath,
     key: &str,
     kind: &str,
 ) -> Result<T, ScenarioError> {
-    value.ok_or_else(|| place.key(key).error(&format!("missing; kind `{kind}` needs it")))
+    value.ok_or_else(|| path.key(key).error(&format!("missing; kind `{kind}` needs it")))
 }
 
 /// Refuses keys that mean nothing for `kind`: silently ignored, they would look obeyed.
 pub(crate) fn foreign(
-    place: &Place,
+    path: &KeyPath,
     kind: &str,
     keys: &[(&str, bool)],
 ) -> Result<(), ScenarioError> {
     match keys.iter().find(|(_, given)| *given) {
-        Some((key, _)) => Err(place.key(key).error(&format!("does not belong to kind `{kind}`"))),
+        Some((key, _)) => Err(path.key(key).error(&format!("does not belong to kind `{kind}`"))),
         None => Ok(()),
     }
 }

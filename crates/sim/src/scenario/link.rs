@@ -9,7 +9,7 @@ use super::discard::{Balanced, CoDel, Discard};
 use super::keys::at;
 use super::red::Red;
 use super::text;
-use super::{Place, ScenarioError, foreign, needed};
+use super::{KeyPath, ScenarioError, foreign, needed};
 
 /// A link in one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,26 +154,26 @@ pub enum LossKind {
 
 impl Link {
     /// The link these keys describe.
-    pub(crate) fn config(&self, place: &Place) -> Result<LinkConfig, ScenarioError> {
+    pub(crate) fn config(&self, path: &KeyPath) -> Result<LinkConfig, ScenarioError> {
         let mut config = LinkConfig { rate: self.rate, delay: self.delay, ..LinkConfig::default() };
         if self.cells.is_some() {
-            place.key("cells").require(self.rate.is_some(), "needs a link with a `rate`")?;
+            path.key("cells").require(self.rate.is_some(), "needs a link with a `rate`")?;
             config.framing = Framing::Aal5;
         }
         if let Some(buffer) = &self.buffer {
-            self.apply(buffer, &mut config, place)?;
+            self.apply(buffer, &mut config, path)?;
         }
         if let Some(loss) = &self.loss {
-            config.loss = loss.model(&place.key("loss"))?;
+            config.loss = loss.model(&path.key("loss"))?;
         }
         let change = |change: &DelayChange| ::link::DelayChange {
             at: Instant::ZERO + change.at,
             delay: change.delay,
         };
         let changes = self.delay_changes.iter().map(change).collect();
-        config.delay_changes = at(place, "delay_changes", DelayChanges::new(changes))?;
+        config.delay_changes = at(path, "delay_changes", DelayChanges::new(changes))?;
         let reorder = self.reorder.as_ref();
-        config.reorder = reorder.map(|reorder| reorder.model(&place.key("reorder"))).transpose()?;
+        config.reorder = reorder.map(|reorder| reorder.model(&path.key("reorder"))).transpose()?;
         Ok(config)
     }
 
@@ -181,9 +181,9 @@ impl Link {
         &self,
         buffer: &Buffer,
         config: &mut LinkConfig,
-        place: &Place,
+        path: &KeyPath,
     ) -> Result<(), ScenarioError> {
-        let here = place.key("buffer");
+        let here = path.key("buffer");
         // Nothing ever waits for an infinitely fast line.
         let waits =
             |key: &str| here.key(key).require(self.rate.is_some(), "needs a link with a `rate`");
@@ -212,7 +212,7 @@ impl Link {
 
 impl Buffer {
     /// A switch's port.
-    fn port(&self, cells: u32, place: &Place) -> Result<::link::atm::PortConfig, ScenarioError> {
+    fn port(&self, cells: u32, path: &KeyPath) -> Result<::link::atm::PortConfig, ScenarioError> {
         let others = [
             ("bytes", self.bytes.is_some()),
             ("packets", self.packets.is_some()),
@@ -223,19 +223,19 @@ impl Buffer {
             ("codel", self.codel.is_some()),
         ];
         if let Some((key, _)) = others.iter().find(|(_, given)| *given) {
-            let error = place.key(key).error("does not go with `cells`");
+            let error = path.key(key).error("does not go with `cells`");
             return Err(error.with_hint("a port has `cells` and `discard`"));
         }
         let (discard, circuit) = match &self.discard {
-            Some(discard) => discard.model(&place.key("discard"))?,
+            Some(discard) => discard.model(&path.key("discard"))?,
             None => (::link::atm::Discard::Plain, ::link::atm::Circuit::Flow),
         };
-        at(place, "cells", ::link::atm::PortConfig::new(cells, discard, circuit))
+        at(path, "cells", ::link::atm::PortConfig::new(cells, discard, circuit))
     }
 
-    fn model(&self, place: &Place) -> Result<::link::Buffer, ScenarioError> {
+    fn model(&self, path: &KeyPath) -> Result<::link::Buffer, ScenarioError> {
         let alone = "goes with `cells`, not with `bytes` or `packets`";
-        place.key("discard").require(self.discard.is_none(), alone)?;
+        path.key("discard").require(self.discard.is_none(), alone)?;
         let disciplines = [
             ("red", self.red.is_some()),
             ("balanced", self.balanced.is_some()),
@@ -244,61 +244,61 @@ impl Buffer {
         let mut given = disciplines.iter().filter(|(_, given)| *given);
         if let (Some((first, _)), Some((second, _))) = (given.next(), given.next()) {
             let problem = format!("there is `{first}` as well; only one can decide");
-            return Err(place.key(second).error(&problem));
+            return Err(path.key(second).error(&problem));
         }
         match (self.bytes, self.packets, self.chunk) {
-            (None, None, _) => Err(place.error("needs `bytes`, `packets` or `cells`")),
+            (None, None, _) => Err(path.error("needs `bytes`, `packets` or `cells`")),
             (Some(_), Some(_), _) => {
-                Err(place.error("has `bytes` and `packets`; only one can be the limit"))
+                Err(path.error("has `bytes` and `packets`; only one can be the limit"))
             }
             (None, Some(_), Some(_)) => {
-                Err(place.key("chunk").error("goes with `bytes`, not with `packets`"))
+                Err(path.key("chunk").error("goes with `bytes`, not with `packets`"))
             }
-            (None, Some(packets), None) => at(place, "packets", ::link::Buffer::packets(packets)),
-            (Some(bytes), None, None) => at(place, "bytes", ::link::Buffer::bytes(bytes)),
+            (None, Some(packets), None) => at(path, "packets", ::link::Buffer::packets(packets)),
+            (Some(bytes), None, None) => at(path, "bytes", ::link::Buffer::bytes(bytes)),
             (Some(bytes), None, Some(chunk)) => {
                 // A chunk beyond 4 GiB exceeds any packet, so it may as well be one of 4 GiB.
                 let chunk = u32::try_from(chunk).unwrap_or(u32::MAX);
-                at(place, "chunk", ::link::Buffer::chunks(bytes, chunk))
+                at(path, "chunk", ::link::Buffer::chunks(bytes, chunk))
             }
         }
     }
 }
 
 impl Reorder {
-    fn model(&self, place: &Place) -> Result<::link::Reorder, ScenarioError> {
-        let probability = at(place, "probability", Probability::new(self.probability))?;
-        place.key("by").require(!self.by.is_zero(), "must be above zero")?;
+    fn model(&self, path: &KeyPath) -> Result<::link::Reorder, ScenarioError> {
+        let probability = at(path, "probability", Probability::new(self.probability))?;
+        path.key("by").require(!self.by.is_zero(), "must be above zero")?;
         Ok(::link::Reorder { probability, by: self.by })
     }
 }
 
 impl Loss {
-    fn model(&self, place: &Place) -> Result<LossModel, ScenarioError> {
-        self.refuse_foreign(place)?;
+    fn model(&self, path: &KeyPath) -> Result<LossModel, ScenarioError> {
+        self.refuse_foreign(path)?;
         let kind = self.kind.name();
         let probability = || {
-            let value = needed(self.probability, place, "probability", kind)?;
-            at(place, "probability", Probability::new(value))
+            let value = needed(self.probability, path, "probability", kind)?;
+            at(path, "probability", Probability::new(value))
         };
         match self.kind {
             LossKind::Packet => probability().map(LossModel::PerPacket),
             LossKind::Byte => probability().map(LossModel::PerByte),
             LossKind::Linear => {
-                let (probability, size) = (probability()?, needed(self.at, place, "at", kind)?);
-                let size = u32::try_from(size)
-                    .map_err(|_| place.key("at").error("must be below 4 GiB"))?;
-                at(place, "at", Linear::new(probability, size)).map(LossModel::Linear)
+                let (probability, size) = (probability()?, needed(self.at, path, "at", kind)?);
+                let size =
+                    u32::try_from(size).map_err(|_| path.key("at").error("must be below 4 GiB"))?;
+                at(path, "at", Linear::new(probability, size)).map(LossModel::Linear)
             }
             LossKind::Burst => {
-                let (probability, run) = (probability()?, needed(self.run, place, "run", kind)?);
-                at(place, "run", Burst::new(probability, run)).map(LossModel::Burst)
+                let (probability, run) = (probability()?, needed(self.run, path, "run", kind)?);
+                at(path, "run", Burst::new(probability, run)).map(LossModel::Burst)
             }
-            LossKind::Mask => self.mask(place).map(LossModel::Mask),
+            LossKind::Mask => self.mask(path).map(LossModel::Mask),
         }
     }
 
-    fn refuse_foreign(&self, place: &Place) -> Result<(), ScenarioError> {
+    fn refuse_foreign(&self, path: &KeyPath) -> Result<(), ScenarioError> {
         let (probability, at) =
             (("probability", self.probability.is_some()), ("at", self.at.is_some()));
         let (run, drops) = (("run", self.run.is_some()), ("drops", self.drops.is_some()));
@@ -308,19 +308,19 @@ impl Loss {
             LossKind::Burst => &[at, drops],
             LossKind::Mask => &[probability, at, run],
         };
-        foreign(place, self.kind.name(), keys)
+        foreign(path, self.kind.name(), keys)
     }
 
     /// The fates listed in `drops`, `true` for lost.
-    fn mask(&self, place: &Place) -> Result<Vec<bool>, ScenarioError> {
-        let drops = needed(self.drops.as_deref(), place, "drops", self.kind.name())?;
+    fn mask(&self, path: &KeyPath) -> Result<Vec<bool>, ScenarioError> {
+        let drops = needed(self.drops.as_deref(), path, "drops", self.kind.name())?;
         let fate = |(index, text): (usize, &str)| match text.trim() {
             "0" => Ok(false),
             "1" => Ok(true),
             other => {
                 let problem = format!("`{other}` at position {} is neither 0 nor 1", index + 1);
                 let hint = "one for each data packet in order, 1 for lost, e.g. `1,0,0,1`";
-                Err(place.key("drops").error(&problem).with_hint(hint))
+                Err(path.key("drops").error(&problem).with_hint(hint))
             }
         };
         drops.split(',').enumerate().map(fate).collect()

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::at;
 use super::text;
-use super::{Place, ScenarioError};
+use super::{KeyPath, ScenarioError};
 
 /// Random early detection (Floyd and Jacobson 1993): thresholds in bytes or in packets, which is
 /// also what it averages.
@@ -46,7 +46,7 @@ pub struct Red {
 }
 
 impl Red {
-    pub(super) fn model(&self, place: &Place) -> Result<::link::Red, ScenarioError> {
+    pub(super) fn model(&self, path: &KeyPath) -> Result<::link::Red, ScenarioError> {
         let (measure, max_key, min, max) =
             match (self.min_bytes, self.max_bytes, self.min_packets, self.max_packets) {
                 (Some(min), Some(max), None, None) => (Measure::Bytes, "max_bytes", min, max),
@@ -54,23 +54,23 @@ impl Red {
                 _ => {
                     let problem =
                         "needs `min_bytes` and `max_bytes`, or `min_packets` and `max_packets`";
-                    return Err(place
+                    return Err(path
                         .error(problem)
                         .with_hint("for example { min_packets = 5, max_packets = 15 }"));
                 }
             };
         let share = |key: &str, value: f64| {
-            place.key(key).positive(value)?;
-            at(place, key, Probability::new(value))
+            path.key(key).positive(value)?;
+            at(path, key, Probability::new(value))
         };
         let (max_p, w_q) = (share("max_p", self.max_p)?, share("w_q", self.w_q)?);
-        let red = at(place, max_key, ::link::Red::new(measure, min, max, max_p, w_q))?
+        let red = at(path, max_key, ::link::Red::new(measure, min, max, max_p, w_q))?
             .with_gentle(self.gentle)
             .with_spare_short(self.spare_short);
         let Some(bytes) = self.mean_packet else { return Ok(red) };
         let bytes = u32::try_from(bytes)
-            .map_err(|_| place.key("mean_packet").error("must be below 4 GiB"))?;
-        at(place, "mean_packet", red.with_mean_packet(bytes))
+            .map_err(|_| path.key("mean_packet").error("must be below 4 GiB"))?;
+        at(path, "mean_packet", red.with_mean_packet(bytes))
     }
 }
 

@@ -6,7 +6,7 @@ use units::Duration;
 use wire::Mss;
 
 use super::text;
-use super::{Place, ScenarioError};
+use super::{KeyPath, ScenarioError};
 
 /// TCP settings as written; an absent key leaves the value to the profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,7 +173,7 @@ impl Tcp {
     pub(crate) fn resolve(
         &self,
         own: &Self,
-        workload: &Place,
+        workload: &KeyPath,
     ) -> Result<TcpSettings, ScenarioError> {
         let profile = own.profile.or(self.profile).unwrap_or_default();
         let defaults = profile.settings();
@@ -184,10 +184,10 @@ impl Tcp {
                     // 65495 payload bytes and two headers of 20 fill an IPv4 packet (RFC 791 §3.1);
                     // RFC 1191 §7.1 knows no link below 68 bytes, so 8 is
                     // already generous.
-                    let place = tcp_place("mss", own.mss.is_some(), workload);
+                    let path = tcp_path("mss", own.mss.is_some(), workload);
                     let valid = Mss::new(mss).filter(|_| (8..=65_495).contains(&mss));
                     valid.ok_or_else(|| {
-                        place.error(&format!("{mss} is not a segment size from 8 to 65495"))
+                        path.error(&format!("{mss} is not a segment size from 8 to 65495"))
                     })?
                 }
                 None => defaults.mss,
@@ -204,7 +204,7 @@ impl Tcp {
                 Some(bytes) => Some(
                     u32::try_from(bytes).ok().filter(|b| (1..=1 << 30).contains(b)).ok_or_else(
                         || {
-                            tcp_place("ssthresh_initial", own.ssthresh_initial.is_some(), workload)
+                            tcp_path("ssthresh_initial", own.ssthresh_initial.is_some(), workload)
                                 .error("must be from 1 B to 1 GiB, the largest window")
                         },
                     )?,
@@ -217,7 +217,7 @@ impl Tcp {
                 // RFC 7323 §2.3: no window exceeds 2^30 bytes.
                 Some(bytes) => {
                     u32::try_from(bytes).ok().filter(|&b| b <= 1 << 30).ok_or_else(|| {
-                        tcp_place("receive_buffer", own.receive_buffer.is_some(), workload)
+                        tcp_path("receive_buffer", own.receive_buffer.is_some(), workload)
                             .error("must be at most 1 GiB, the largest window")
                     })?
                 }
@@ -229,7 +229,7 @@ impl Tcp {
             header: match own.header.or(self.header) {
                 Some(bytes) => {
                     Some(u16::try_from(bytes).ok().filter(|&b| b >= 1).ok_or_else(|| {
-                        tcp_place("header", own.header.is_some(), workload)
+                        tcp_path("header", own.header.is_some(), workload)
                             .error("must be from 1 B to 65535 B")
                     })?)
                 }
@@ -240,7 +240,7 @@ impl Tcp {
         settings.check(|keys| {
             let own_key = keys.iter().find(|key| own.says(key));
             let key = own_key.or_else(|| keys.iter().find(|key| self.says(key)));
-            tcp_place(key.unwrap_or(&keys[0]), own_key.is_some(), workload)
+            tcp_path(key.unwrap_or(&keys[0]), own_key.is_some(), workload)
         })?;
         Ok(settings)
     }
@@ -336,7 +336,7 @@ impl TcpSettings {
 
     /// Checks the settings against each other; `blame` finds the place of the first of some keys
     /// that was given.
-    fn check(&self, blame: impl Fn(&[&str]) -> Place) -> Result<(), ScenarioError> {
+    fn check(&self, blame: impl Fn(&[&str]) -> KeyPath) -> Result<(), ScenarioError> {
         let &Self { rto_initial, rto_min, rto_max, tick, receive_buffer, .. } = self;
         blame(&["rto_min"]).require(!rto_min.is_zero(), "must be above zero")?;
         let problem = format!("rto_max, {rto_max}, is below rto_min, {rto_min}");
@@ -363,6 +363,6 @@ impl TcpSettings {
 }
 
 /// The path of a TCP key: the workload's own table where it has the key, else the common one.
-fn tcp_place(key: &str, own: bool, workload: &Place) -> Place {
-    if own { workload.key("tcp").key(key) } else { Place::default().key("tcp").key(key) }
+fn tcp_path(key: &str, own: bool, workload: &KeyPath) -> KeyPath {
+    if own { workload.key("tcp").key(key) } else { KeyPath::default().key("tcp").key(key) }
 }

@@ -436,11 +436,11 @@ fn settings_come_from_the_workload_then_the_common_table_then_the_profile() {
     let common =
         Tcp { profile: Some(Profile::Ns2), ack_every: Some(3), mss: Some(536), ..Tcp::default() };
     let own = Tcp { ack_every: Some(2), ..Tcp::default() };
-    let place = Place::element("workload", 0);
-    let settings = common.resolve(&own, &place).unwrap();
+    let path = KeyPath::element("workload", 0);
+    let settings = common.resolve(&own, &path).unwrap();
     assert_eq!((settings.ack_every, settings.mss.get(), settings.header), (2, 536, Some(40)));
     let own = Tcp { profile: Some(Profile::Bsd), ..own };
-    let settings = common.resolve(&own, &place).unwrap();
+    let settings = common.resolve(&own, &path).unwrap();
     assert_eq!((settings.mss.get(), settings.header, settings.timers_on_ticks), (536, None, true));
 }
 
@@ -448,7 +448,7 @@ fn settings_come_from_the_workload_then_the_common_table_then_the_profile() {
 fn profiles_are_valid_and_as_documented() {
     for profile in [Profile::Ns2, Profile::Bsd, Profile::Rfc] {
         let tcp = Tcp { profile: Some(profile), ..Tcp::default() };
-        let settings = tcp.resolve(&Tcp::default(), &Place::default()).unwrap();
+        let settings = tcp.resolve(&Tcp::default(), &KeyPath::default()).unwrap();
         assert_eq!(settings, profile.settings());
         assert!(settings.rto().is_some());
     }
@@ -466,7 +466,7 @@ proptest! {
 
     #[test]
     fn no_value_anywhere_makes_reading_panic(
-        place in 0usize..1000,
+        path in 0usize..1000,
         value in prop_oneof![
             Just(Value::Null), Just(json!({})), Just(json!([])), Just(json!([[]])), Just(json!("")), Just(json!(true)),
             any::<f64>().prop_map(Value::from), any::<i64>().prop_map(Value::from), any::<u64>().prop_map(Value::from),
@@ -476,7 +476,7 @@ proptest! {
         let mut scenario = full();
         let mut pointers = Vec::new();
         collect("", &scenario, &mut pointers);
-        let pointer = &pointers[place % pointers.len()];
+        let pointer = &pointers[path % pointers.len()];
         *scenario.pointer_mut(pointer).unwrap() = value;
         // Whatever is read can be written, and reads back as the same.
         if let Ok(read_back) = read(&scenario) {

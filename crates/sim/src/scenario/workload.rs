@@ -9,7 +9,7 @@ use units::Duration;
 
 use super::tcp::Tcp;
 use super::text;
-use super::{Place, ScenarioError};
+use super::{KeyPath, ScenarioError};
 use crate::sizes::{SizeError, SizeSampler};
 
 /// Flows from one node to another. Which of the keys apply depends on `kind`.
@@ -171,10 +171,10 @@ impl Kind {
 
 impl Distribution {
     /// The sampler for the one distribution given.
-    pub(crate) fn sampler(&self, place: &Place) -> Result<SizeSampler, ScenarioError> {
+    pub(crate) fn sampler(&self, path: &KeyPath) -> Result<SizeSampler, ScenarioError> {
         let weights = self.weights.as_deref();
         if weights.is_some() && self.classes.is_none() {
-            return Err(place.key("weights").error("goes with `classes`"));
+            return Err(path.key("weights").error("goes with `classes`"));
         }
         let given = [
             self.classes.as_ref().map(|sizes| SizeSampler::classes(sizes, weights)),
@@ -187,9 +187,9 @@ impl Distribution {
         let mut given = given.into_iter().flatten();
         let (Some(sampler), None) = (given.next(), given.next()) else {
             let hint = "one of classes, fixed, exponential, pareto, lognormal, cdf";
-            return Err(place.error("needs exactly one distribution").with_hint(hint));
+            return Err(path.error("needs exactly one distribution").with_hint(hint));
         };
-        sampler.map_err(|SizeError { key, problem }| place.key(&key).error(&problem))
+        sampler.map_err(|SizeError { key, problem }| path.key(&key).error(&problem))
     }
 }
 
