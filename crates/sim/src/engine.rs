@@ -1,12 +1,11 @@
 //! The event loop.
 //!
 //! Events have a total order: time, then [`Class`], then the number of the link, flow or workload.
-//! Changing it changes every result.
+//! A different order would change every result.
 //!
-//! What makes it fast: a link is a ring of which only the head waits to be delivered (see
-//! [`crate::network`]); a flow has one entry among the timers, which is looked at again when its
-//! time comes instead of being moved whenever a deadline moves; and nothing is allocated for a
-//! packet.
+//! Three properties keep an event cheap. A link is a ring of which only the head is scheduled (see
+//! [`crate::network`]). A flow has one timer entry, which is checked when it is due instead of
+//! being moved with every deadline. No memory is allocated per packet.
 
 use link::Outcome;
 use units::{Duration, Instant};
@@ -25,7 +24,7 @@ use crate::tables::{
 use crate::timers::{Class, Timer};
 use crate::trace::Entry;
 
-/// Whether there is more to simulate.
+/// The status of a run after [`Simulation::advance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// Events are left.
@@ -37,8 +36,8 @@ pub enum Status {
 /// A run in progress.
 ///
 /// # Driving
-/// Call [`advance`](Self::advance) until it says [`Status::Done`], taking rows out in between as
-/// memory demands; the rows are the same however the run is divided.
+/// Call [`advance`](Self::advance) until it returns [`Status::Done`]. Take rows out in between, to
+/// limit memory. The rows do not depend on how the run is divided into calls.
 #[derive(Debug)]
 pub struct Simulation {
     shared: Shared,
@@ -49,22 +48,23 @@ pub struct Simulation {
     stage: Stage,
 }
 
-/// How far a run is.
+/// The stage of a run.
 #[derive(Debug)]
 enum Stage {
-    /// The statistics go on.
+    /// Statistics are being collected.
     Counting,
-    /// They have ended, with these books of the links; flows that count are still to be completed.
+    /// Statistics have ended, with these books of the links. Some flows that count are still
+    /// incomplete.
     Draining(Links),
-    /// All is over. The books are those of the end of the statistics.
+    /// The run has ended. The books are those at the end of the statistics.
     Done(Links),
 }
 
 impl Simulation {
-    /// A run of `scenario` with the randomness of `seed`.
+    /// A run of `scenario` with the random seed `seed`.
     ///
     /// # Errors
-    /// The first thing wrong with the scenario.
+    /// The first invalid key of the scenario.
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Self, ScenarioError> {
         let plan = Plan::new(scenario)?;
         let link_names = names(plan.links.iter().map(|link| link.name.as_str()));
@@ -92,10 +92,9 @@ impl Simulation {
         Status::Running
     }
 
-    /// Handles events until `limit` of them have been handled, or none is left before the end of
-    /// this stage.
-    // The loop is a function of its own for the sake of profile-guided optimisation: with the end
-    // of a run in the same body, 6 to 9 % more CPU time (benches/README.md, "The event loop").
+    /// Handles events until `limit` events have been handled or the stage ends.
+    // A function of its own for profile-guided optimisation: with the end of a run in the same
+    // body, the loop takes 6 to 9 % more CPU time (benches/README.md, "The event loop").
     #[inline(never)]
     fn handle_events(&mut self, limit: u64) {
         while self.events < limit {
@@ -118,27 +117,28 @@ impl Simulation {
         }
     }
 
-    /// The simulated time reached.
+    /// The current simulated time.
     pub fn now(&self) -> Instant {
         self.shared.now
     }
 
-    /// The simulated time over which statistics are taken; a run that drains goes on for a while.
+    /// The simulated time over which statistics are collected. A run that drains continues beyond
+    /// it.
     pub fn duration(&self) -> Duration {
         self.shared.plan.duration
     }
 
-    /// Events handled so far.
+    /// The number of events handled so far.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// Rows that wait to be taken.
+    /// The number of rows that have not been taken.
     pub fn buffered_rows(&self) -> usize {
         self.shared.recorder.rows()
     }
 
-    /// Flows that are alive.
+    /// The number of active flows.
     pub fn active_flows(&self) -> usize {
         self.flows.len()
     }
@@ -163,7 +163,7 @@ impl Simulation {
         self.shared.recorder.packets.take()
     }
 
-    /// Has every packet arrive when its time has come.
+    /// Disables look-ahead: from now on every packet is an event when it arrives.
     pub(crate) fn stop_looking_ahead(&mut self) {
         self.shared.stop_looking_ahead();
         self.flows.iter_mut().for_each(|flow| flow.is_ahead = false);
@@ -175,14 +175,15 @@ impl Simulation {
         self.shared.recorder.start_trace(&self.shared.plan);
     }
 
-    /// Takes what a capture is made of, recorded since the last call.
+    /// Takes the trace entries recorded since the last call, for a capture.
     pub(crate) fn take_trace(&mut self) -> Vec<Entry> {
         self.shared.recorder.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
     }
 
-    /// What happened on the links from the end of the warm-up up to now, or up to the scenario's
-    /// `duration`. Before that, a link that only takes acknowledgments may be ahead of it: then
-    /// it counts those that have been sent ahead of time, too.
+    /// The links' books from the end of the warm-up up to now, or up to the scenario's `duration`.
+    ///
+    /// Before `duration`, a link that carries only acknowledgments may be ahead of the current time
+    /// because of look-ahead. Its books then include acknowledgments sent ahead of time.
     pub fn links(&mut self) -> Links {
         match &self.stage {
             Stage::Counting => self.shared.network.table(&self.link_names, self.shared.now),
@@ -221,9 +222,9 @@ impl Simulation {
         }
     }
 
-    /// Has what the next packets of this link need fetched, where there is too much of it to be at
-    /// hand: the end where it arrives, which says where its queue is, then the queue. Packets
-    /// lie one behind the other: a processor sees by itself which comes next.
+    /// Prefetches the memory that the next packets of a link need, if the flows exceed the cache.
+    /// First the end at which a packet arrives, which holds the address of its queue; later the
+    /// queue. Packets are adjacent in memory, so the processor prefetches them itself.
     #[inline]
     fn prefetch_upcoming(&self, link: u32) {
         const END: usize = 4;
@@ -236,7 +237,7 @@ impl Simulation {
         }
     }
 
-    /// Which ends of its flow a packet that arrives asks for.
+    /// The ends of its flow that an arriving packet needs.
     fn ends_for(&self, packet: &Packet) -> Ends {
         match packet.end() {
             End::Receiver => Ends::Receiver,
@@ -245,7 +246,7 @@ impl Simulation {
         }
     }
 
-    /// The same for the timers that are due next: the flow, and when it is the next one, its queue.
+    /// Prefetches the flows of the next timers, and the queue of the first.
     fn prefetch_timers(&self) {
         let mut next = self.shared.timers.foremost();
         if let Some(first) = next.next() {
@@ -254,7 +255,7 @@ impl Simulation {
         next.take(2).for_each(|timer| self.flows.prefetch_expiring(timer.slot as usize));
     }
 
-    /// A packet goes on to the next link of its way.
+    /// Puts the arriving packet on the next link of its path.
     #[inline(never)]
     fn forward(&mut self) {
         let Some(mut packet) = self.shared.network.deliver() else { return };
@@ -265,7 +266,7 @@ impl Simulation {
         }
     }
 
-    /// Something other than accepting a packet as it is, on its way.
+    /// Handles an outcome other than immediate acceptance, for a packet that a link forwards.
     fn on_link_outcome(&mut self, packet: &Packet, outcome: Outcome) {
         let slot = packet.slot as usize;
         let flow = &mut self.flows[slot];
@@ -276,8 +277,8 @@ impl Simulation {
         }
     }
 
-    /// Something happened to a flow that may have changed any of its deadlines, or have been its
-    /// end.
+    /// Updates a flow's timer after an event that may have changed any of its deadlines, or
+    /// releases its slot if it is finished.
     fn update_timer_or_finish(&mut self, slot: usize) {
         let flow = &mut self.flows[slot];
         let due = flow.next_timeout();
@@ -286,7 +287,7 @@ impl Simulation {
         }
     }
 
-    /// A link that decides late has decided.
+    /// Applies deferred drop and mark decisions of a link.
     #[cold]
     fn apply_verdicts(&mut self) {
         while let Some((packet, outcome)) = self.shared.network.poll_verdict(self.shared.now) {
@@ -307,7 +308,8 @@ impl Simulation {
         }
     }
 
-    /// Looks at the entries that come next, and puts off those of deadlines that have moved on.
+    /// Moves the timer entries of the next slice to the heap. Entries whose deadline has moved are
+    /// rescheduled.
     #[inline(never)]
     fn refill_timers(&mut self) {
         let flows = &mut self.flows;
@@ -327,7 +329,7 @@ impl Simulation {
         });
     }
 
-    /// A flow's entry has come up; its deadline may have moved on in the meantime.
+    /// Handles a flow's timer entry. Its deadline may have moved since the entry was made.
     fn on_flow_timer(&mut self, timer: &Timer) {
         let slot = timer.slot as usize;
         let now = self.shared.now;
@@ -383,7 +385,7 @@ impl Simulation {
             push(object, Quantity::QueueBytes, float(queue.bytes));
             push(object, Quantity::QueuePackets, float(queue.packets));
         }
-        // Places are used again, so their order is not the order of starting.
+        // Slots are reused, so their order is not the order of starting.
         let wanted = |flow: &&Flow| plan.workloads.contains(&usize::from(flow.workload));
         let mut flows: Vec<&Flow> = self.flows.iter().filter(wanted).collect();
         flows.sort_unstable_by_key(|flow| flow.serial);
@@ -406,8 +408,8 @@ impl Simulation {
         }
     }
 
-    /// The time is up, or nothing more will happen. Returns whether the run goes on, to complete
-    /// the flows that count.
+    /// Ends a stage of the run, at its end time or when no events are left. Returns true if the run
+    /// continues, to complete the flows that count.
     #[cold]
     #[inline(never)]
     fn end_stage(&mut self) -> bool {
@@ -422,9 +424,8 @@ impl Simulation {
                     return false;
                 }
                 self.record_unfinished(|flow| flow.start.size().is_none());
-                // Nothing is ahead of this moment. From now on everything happens when its time has
-                // come: were only some flows ahead, their acknowledgments would
-                // come out of order.
+                // No flow is ahead of this time. Look-ahead ends for all flows: if only some were
+                // ahead, their acknowledgments would be out of order.
                 self.stop_looking_ahead();
                 self.shared.end = self.shared.plan.limit();
                 self.stage = Stage::Draining(links);
@@ -441,7 +442,7 @@ impl Simulation {
         }
     }
 
-    /// The places of the flows that have no row yet and shall have one, in order of their starting.
+    /// The slots of the flows that will have a row and do not have one yet, in order of starting.
     fn unfinished(&self, wanted: impl Fn(&Flow) -> bool) -> Vec<usize> {
         let counts =
             |flow: &Flow| self.shared.plan.counts(flow.start.at) || flow.start.size().is_none();
@@ -452,7 +453,7 @@ impl Simulation {
         left.into_iter().map(|(_, slot)| slot).collect()
     }
 
-    /// Records those of them that are `wanted` as they are now.
+    /// Records the unfinished flows that are `wanted` in their current state.
     fn record_unfinished(&mut self, wanted: impl Fn(&Flow) -> bool) {
         let left = self.unfinished(wanted);
         self.shared.recorder.flows.reserve(left.len());

@@ -1,4 +1,4 @@
-//! The flows alive, each in a place of its own.
+//! The table of active flows, in slots.
 
 use std::ops::{Index, IndexMut, Range};
 
@@ -6,16 +6,15 @@ use crate::flow::{End, Endpoints, Flow, Name};
 use crate::prefetch::{prefetch, prefetch_line};
 use crate::workload::FlowStart;
 
-/// Flows by their place. A place that a flow has left is taken by the next one, with the memory of
-/// its queues.
+/// Flows by slot. A new flow reuses a free slot and the memory of its queues.
 #[derive(Debug)]
 pub(crate) struct FlowTable {
     slots: Vec<Flow>,
-    /// Places that flows have left.
+    /// Slots that are free.
     free: Vec<u32>,
 }
 
-/// Which ends of a flow are asked for.
+/// The ends of a flow that an event needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {
     Sender,
@@ -24,16 +23,16 @@ pub(crate) enum Ends {
 }
 
 impl FlowTable {
-    /// None yet, with memory for so many if it can be had: to grow into it would take what it needs
-    /// twice.
+    /// An empty table with memory for `flows` flows, if available. Growing the table would need
+    /// twice the memory.
     pub(crate) fn with_capacity(flows: usize) -> Self {
         let mut slots = Vec::new();
-        // If not, it grows as flows come.
+        // If not, the table grows as flows start.
         let _ = slots.try_reserve_exact(flows);
         Self { slots, free: Vec::new() }
     }
 
-    /// Begins a flow and returns its place.
+    /// Starts a flow and returns its slot.
     pub(crate) fn start(&mut self, endpoints: &Endpoints, name: Name, start: FlowStart) -> usize {
         let mut flow = Flow::new(endpoints, name, start);
         let slot = if let Some(slot) = self.free.pop() {
@@ -49,23 +48,23 @@ impl FlowTable {
         slot
     }
 
-    /// Forgets the flow in this place, which is over.
+    /// Releases the slot of a finished flow.
     pub(crate) fn release(&mut self, slot: usize) {
         let flow = &mut self.slots[slot];
         if !std::mem::replace(&mut flow.is_free, true) {
-            // Memory ends before places do.
+            // Memory is exhausted before slot numbers are.
             self.free.extend(u32::try_from(slot));
         }
     }
 
-    /// Whether they are so many that a processor's own cache (1 MB, give or take) doesn't hold them
-    /// beside all else.
+    /// Returns true if the flows exceed a core's own cache, about 1 MB, of which other data needs a
+    /// part.
     #[inline]
     pub(crate) const fn exceeds_cache(&self) -> bool {
         self.slots.len() > (1 << 19) / size_of::<Flow>()
     }
 
-    /// Has what these ends of the flow in this place need for a packet fetched into the cache.
+    /// Prefetches the fields that a packet needs for these ends of a flow.
     #[inline]
     pub(crate) fn prefetch_ends(&self, slot: usize, ends: Ends) {
         match ends {
@@ -75,19 +74,19 @@ impl FlowTable {
         }
     }
 
-    /// Has what says when the flow in this place is due fetched.
+    /// Prefetches the fields that determine a flow's next timeout.
     #[inline]
     pub(crate) fn prefetch_deadlines(&self, slot: usize) {
         self.prefetch_parts(slot, Flow::DEADLINES);
     }
 
-    /// Has what a timer of the flow in this place asks for fetched.
+    /// Prefetches the fields that an expired timer of a flow needs.
     #[inline]
     pub(crate) fn prefetch_expiring(&self, slot: usize) {
         self.prefetch_parts(slot, Flow::EXPIRING);
     }
 
-    /// Has these parts of the flow in this place fetched, and what is usual.
+    /// Prefetches these parts of a flow and the fields that every packet needs.
     #[inline]
     fn prefetch_parts<const PARTS: usize>(&self, slot: usize, parts: [Range<usize>; PARTS]) {
         let Some(flow) = self.slots.get(slot) else { return };
@@ -97,8 +96,8 @@ impl FlowTable {
         }
     }
 
-    /// Has the queues that a packet for this end of the flow in this place asks for fetched: that
-    /// of a receiver who acts ahead of time, too.
+    /// Prefetches the queues that a packet for this end of a flow needs, including that of a
+    /// receiver that acts ahead of time.
     #[inline]
     pub(crate) fn prefetch_queues(&self, slot: usize, end: End) {
         let Some(flow) = self.slots.get(slot) else { return };
@@ -110,33 +109,33 @@ impl FlowTable {
         }
     }
 
-    /// The flow in this place, if it is alive.
+    /// The flow in this slot, if it is active.
     pub(crate) fn get_mut(&mut self, slot: usize) -> Option<&mut Flow> {
         self.slots.get_mut(slot).filter(|flow| !flow.is_free)
     }
 
-    /// Those alive, by place and so in no order of time.
+    /// The active flows, by slot and so in no order of time.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Flow> {
         self.slots.iter().filter(|flow| !flow.is_free)
     }
 
-    /// The same, to be changed.
+    /// The active flows by slot, mutably.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
         self.slots.iter_mut().filter(|flow| !flow.is_free)
     }
 
-    /// The same with their places.
+    /// The active flows with their slots.
     pub(crate) fn slots(&self) -> impl Iterator<Item = (usize, &Flow)> {
         self.slots.iter().enumerate().filter(|(_, flow)| !flow.is_free)
     }
 
-    /// How many are alive.
+    /// The number of active flows.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 }
 
-/// A place that a flow is in: a packet on the network keeps its flow alive.
+/// Indexing requires a slot in use: a packet on the network keeps its flow's slot in use.
 impl Index<usize> for FlowTable {
     type Output = Flow;
     fn index(&self, slot: usize) -> &Flow {

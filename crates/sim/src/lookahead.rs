@@ -1,12 +1,11 @@
-//! Receivers that act ahead of time.
+//! Look-ahead: receivers that act ahead of time.
 //!
-//! Where a packet's arrival is known when it is sent, and nothing else can come to its receiver
-//! before, the receiver is told at once: its answer is put on the way back for the time at which it
-//! is given. That spares an event for every packet of data, and looking for its flow once more.
-//! Whoever looks at the run from outside cannot tell.
+//! Look-ahead applies where a packet's arrival is known when it is sent and no other event of its
+//! receiver can come before. The receiver then handles the packet at once, and its acknowledgment
+//! is put on the return path for the time of the arrival. This saves an event and a flow look-up
+//! for every data packet. The rows of the run are the same.
 //!
-//! Packets that chance may take are left out: the numbers that decide on them would belong to
-//! others.
+//! Links with random loss are excluded: their random draws would be assigned to other packets.
 
 use link::Buffer;
 use units::Instant;
@@ -17,15 +16,18 @@ use crate::plan::{Plan, PlannedWorkload};
 use crate::scenario::Opener;
 use crate::shared::{FirstHop, Shared};
 
-/// Whether the receivers of each workload may: where data takes one link and acknowledgments
-/// another, which no others take, and on both only room decides.
+/// Determines for each workload whether its receivers may act ahead of time.
+///
+/// Data must take one link and acknowledgments another that no other workload uses differently, and
+/// on both links only the buffer may decide on packets.
 pub(crate) fn workloads(plan: &Plan) -> Vec<bool> {
     let follows_flows = plan.samples.as_ref().is_some_and(|samples| !samples.workloads.is_empty());
     let may = |workload: &PlannedWorkload| {
         let mut beside = plan.workloads.iter().filter(|other| other.uses(workload.back[0]));
         plan.traced.is_empty()
             && !follows_flows
-            && beside.all(|other| other.takes_the_way_of(workload) && allows_lookahead(plan, other))
+            && beside
+                .all(|other| other.shares_paths_with(workload) && allows_lookahead(plan, other))
     };
     plan.workloads.iter().map(may).collect()
 }
@@ -36,14 +38,14 @@ fn allows_lookahead(plan: &Plan, workload: &PlannedWorkload) -> bool {
     };
     let [data, answers] = [there, back].map(|&link| &plan.links[link].config);
     let opens = workload.handshake && workload.opener == Opener::Receiver;
-    // At the timeouts of a handshake a receiver sends what may come before what it has answered
+    // At a handshake timeout a receiver may send a segment that belongs before one it has sent
     // ahead of time.
     let keeps_order = !workload.handshake;
     let delays_only = answers.rate.is_none() && answers.buffer == Buffer::Unlimited;
-    // The link's own time is ahead of the run's, in which samples are taken.
+    // The link's own time is ahead of the time at which samples are taken.
     let is_sampled = plan.samples.as_ref().is_some_and(|samples| samples.links.contains(back));
-    // With a rate, no two packets arrive at once: then those that are ahead and those that are not
-    // keep their order.
+    // With a rate, no two packets arrive at once. Packets with and without look-ahead then keep
+    // their order.
     data.is_plain()
         && data.rate.is_some()
         && answers.is_plain()
@@ -53,13 +55,12 @@ fn allows_lookahead(plan: &Plan, workload: &PlannedWorkload) -> bool {
 }
 
 impl Shared {
-    /// Puts everything that a sender has to send on the network, and tells its receiver, which
-    /// answers.
+    /// Sends all segments of a sender. Its receiver handles each of them at once and responds.
     pub(crate) fn send_ahead_of_time(&mut self, slot: usize, flow: &mut Flow) {
         let now = self.now;
         let hop = self.first_hop(flow.workload, End::Sender);
         loop {
-            // Read where it has been written: a copy would have to wait for that.
+            // The segment is read in place: a copy would have to wait for the store.
             let sent = flow.sender.poll_transmit(now);
             let Some(segment) = &sent else { return };
             let name = flow.name_packet();
@@ -84,8 +85,9 @@ impl Shared {
         }
     }
 
-    /// Whether what arrives beyond `end` has to wait until then. Not for the end of the warm-up:
-    /// there it is enough to note what an endless flow had received by then.
+    /// Returns true if a packet that arrives after `end` must not be handled ahead of time. At the
+    /// end of the warm-up it may: it is sufficient to record the bytes that an endless flow has
+    /// received before.
     #[cold]
     #[inline(never)]
     fn crosses_stage_end(&mut self, arrival: Instant, flow: &Flow) -> bool {
@@ -96,8 +98,8 @@ impl Shared {
         !is_warming_up
     }
 
-    /// Puts everything that a receiver has to send at this time, which may lie ahead, on its way,
-    /// and notes what happened to it.
+    /// Sends all segments of a receiver at time `at`, which may lie in the future, and handles its
+    /// events.
     pub(crate) fn receiver_send_ahead(&mut self, at: Instant, slot: usize, flow: &mut Flow) {
         let hop = self.first_hop(flow.workload, End::Receiver);
         if let Some(acknowledgment) = flow.receiver.poll_acknowledgment(at) {
@@ -108,7 +110,7 @@ impl Shared {
         }
     }
 
-    /// What is more than an acknowledgment.
+    /// Sends segments other than a single acknowledgment.
     #[cold]
     #[inline(never)]
     fn receiver_send_rest(&mut self, at: Instant, slot: usize, flow: &mut Flow) {

@@ -1,7 +1,7 @@
-//! A scenario that has been checked: names are indexes, profiles are settings, loads are rates.
+//! A checked scenario: names are indexes, profiles are settings, loads are rates.
 //!
-//! Whoever holds a [`Plan`] need not check again. Everything is checked here, in the order of the
-//! file, and the first thing wrong is reported by its path.
+//! Code that uses a [`Plan`] need not check again. Checks follow the order of the file, and the
+//! first error is reported with its path.
 
 mod cells;
 mod workload;
@@ -15,21 +15,20 @@ use crate::routes::Routes;
 use crate::scenario::{KeyPath, Scenario, ScenarioError};
 use crate::streams::shared_stream;
 
-/// How long a run with random arrivals may go on until its flows are complete, unless the scenario
-/// says otherwise.
+/// The default of `drain` for scenarios with random arrivals.
 const DRAIN: Duration = Duration::from_secs(1000);
 
 /// A scenario ready to run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What the results are filed under.
+    /// The name of the scenario, used in results.
     pub name: String,
-    /// When the statistics end, and with them the run, unless it drains.
+    /// The end of the statistics, and of the run unless it drains.
     pub duration: Duration,
-    /// From when on flows are recorded and links counted.
+    /// The end of the warm-up. Flows that start later are recorded, and link statistics begin here.
     pub warm_up: Instant,
-    /// For how long the run may go on until the finite flows that began before its `duration` are
-    /// complete.
+    /// The longest time after `duration` for which the run continues, until the finite flows that
+    /// started before are complete.
     pub drain: Duration,
     /// The links, in the scenario's order.
     pub links: Vec<PlannedLink>,
@@ -37,25 +36,25 @@ pub struct Plan {
     pub workloads: Vec<PlannedWorkload>,
     /// The distinct senders, in order of first mention.
     pub senders: Vec<SenderPolicy>,
-    /// What to sample.
+    /// The quantities to sample.
     pub samples: Option<PlannedSamples>,
-    /// Workloads, by index, whose packets are recorded.
+    /// Indexes of the workloads whose packets are recorded.
     pub traced: Vec<usize>,
 }
 
-/// A link.
+/// A link of the plan.
 #[derive(Debug, Clone)]
 pub struct PlannedLink {
-    /// Its name.
+    /// The link's name.
     pub name: String,
-    /// Its parts.
+    /// The link's configuration.
     pub config: LinkConfig,
 }
 
-/// Regular samples, by index.
+/// Regular samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedSamples {
-    /// The time between two.
+    /// The sampling interval.
     pub every: Duration,
     /// Indexes of the workloads whose flows are sampled.
     pub workloads: Vec<usize>,
@@ -64,10 +63,10 @@ pub struct PlannedSamples {
 }
 
 impl Plan {
-    /// Checks the scenario and resolves everything in it.
+    /// Checks the scenario and resolves its names, profiles and loads.
     ///
     /// # Errors
-    /// The first thing wrong, by its path.
+    /// The first error in the scenario, with its path.
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let root = KeyPath::default();
         root.key("name").require(!scenario.name.is_empty(), "must not be empty")?;
@@ -109,18 +108,18 @@ impl Plan {
         })
     }
 
-    /// When the statistics end.
+    /// The end of the statistics.
     pub fn end(&self) -> Instant {
         Instant::ZERO + self.duration
     }
 
-    /// When the run ends at the latest.
+    /// The latest end of the run.
     pub fn limit(&self) -> Instant {
         self.end() + self.drain
     }
 
-    /// Before when the flows of a workload start. Those that arrive at random go on arriving while
-    /// the run drains, so that the load stays as it was.
+    /// The time before which the flows of a workload start. Random arrivals continue while the run
+    /// drains, so that the load stays the same.
     pub fn end_of_starts(&self, workload: &PlannedWorkload) -> Instant {
         match workload.demand {
             Demand::Poisson { .. } => self.limit(),
@@ -128,7 +127,7 @@ impl Plan {
         }
     }
 
-    /// Whether a flow that starts then has a row of its own.
+    /// Returns true if a flow that starts at this time has a row of its own.
     pub fn counts(&self, start: Instant) -> bool {
         self.warm_up <= start && start < self.end()
     }
@@ -139,17 +138,17 @@ impl PlannedLink {
         [self.loss_stream(), self.early_stream(), self.reorder_stream()]
     }
 
-    /// The name of the stream that decides on losses.
+    /// The name of the random stream for losses.
     pub fn loss_stream(&self) -> String {
         format!("{}/loss", self.name)
     }
 
-    /// The name of the stream that decides on what the buffer's discipline drops or marks.
+    /// The name of the random stream for early drops and marks.
     pub fn early_stream(&self) -> String {
         format!("{}/early", self.name)
     }
 
-    /// The name of the stream that decides on which packets are late.
+    /// The name of the random stream for reordering.
     pub fn reorder_stream(&self) -> String {
         format!("{}/reorder", self.name)
     }
@@ -207,7 +206,8 @@ fn samples(
     }))
 }
 
-/// Names are unique and leave `/` to streams (`web/sizes`) and samples (`greedy/3`).
+/// Checks that names are unique and contain no `/`, which streams (`web/sizes`) and samples
+/// (`greedy/3`) use.
 fn check_names(list: &str, names: &[&str]) -> Result<(), ScenarioError> {
     for (index, name) in names.iter().enumerate() {
         let path = KeyPath::element(list, index).key("name");

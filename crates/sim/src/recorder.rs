@@ -1,4 +1,4 @@
-//! What a run writes down: rows as things happen, kept until somebody takes them.
+//! The recorder: rows of results, kept until the caller takes them.
 
 use std::collections::BTreeMap;
 
@@ -23,15 +23,16 @@ pub(crate) struct Recorder {
     pub(crate) recoveries: Recoveries,
     pub(crate) samples: Samples,
     pub(crate) packets: Packets,
-    /// What endless flows had done by the end of the warm-up, in order of their numbers.
+    /// The rows of endless flows at the end of the warm-up, in order of their numbers.
     before: Vec<FlowRow>,
-    /// By number, what those of them had received by then whose receivers were ahead.
+    /// Bytes received at the end of the warm-up by endless flows whose receivers were ahead of
+    /// time, by flow number.
     received: BTreeMap<u64, u64>,
     /// Whether a workload's packets are recorded, by its index.
     traced: Vec<bool>,
-    /// Every packet, for a capture.
+    /// The trace of every packet, for a capture.
     pub(crate) trace: Option<Box<Trace>>,
-    /// Whether any packets are recorded, in one way or the other.
+    /// Packets are recorded, in a table or for a capture.
     tracing: bool,
 }
 
@@ -58,7 +59,7 @@ impl Recorder {
         self.tracing = true;
     }
 
-    /// Rows that wait to be taken.
+    /// The number of rows that have not been taken.
     pub(crate) fn rows(&self) -> usize {
         self.flows.len() + self.recoveries.len() + self.samples.len() + self.packets.len()
     }
@@ -72,7 +73,7 @@ impl Recorder {
         self.flows.push(row);
     }
 
-    /// The warm-up ends now: the counts of endless flows, which go on, start anew.
+    /// Ends the warm-up: the counts of endless flows restart.
     pub(crate) fn end_warm_up<'a>(&mut self, now: Instant, flows: impl Iterator<Item = &'a Flow>) {
         self.before = flows
             .filter(|flow| flow.start.size().is_none())
@@ -85,8 +86,8 @@ impl Recorder {
         }
     }
 
-    /// The receiver of an endless flow is about to be told of what arrives after the end of the
-    /// warm-up.
+    /// Records the bytes that an endless flow's receiver has before it handles a packet from after
+    /// the end of the warm-up.
     pub(crate) fn note_received(&mut self, flow: &Flow) {
         self.received.entry(flow.serial).or_insert_with(|| flow.received());
     }
@@ -101,13 +102,13 @@ impl Recorder {
         self.samples.push(row);
     }
 
-    /// Whether any packets are recorded.
+    /// Returns true if any packets are recorded.
     #[inline]
     pub(crate) fn is_tracing(&self) -> bool {
         self.tracing
     }
 
-    /// Something other than accepting a packet as it is.
+    /// Records an outcome other than immediate acceptance.
     #[inline]
     pub(crate) fn on_link_outcome(
         &mut self,
@@ -150,7 +151,7 @@ impl Recorder {
         }
     }
 
-    // Out of line: hardly any run traces, and the conversions would burden the path of every
+    // Out of line: few runs trace packets, and the conversions would burden the path of every
     // packet.
     #[cold]
     #[inline(never)]
@@ -190,7 +191,7 @@ fn flow_row(now: Instant, flow: &Flow) -> FlowRow {
     }
 }
 
-/// What a flow has done since an earlier row of it.
+/// The counts of a flow since an earlier row.
 fn difference(before: &FlowRow, row: FlowRow) -> FlowRow {
     FlowRow {
         segments: row.segments - before.segments,

@@ -1,4 +1,4 @@
-//! What a capture is made of: every packet with its whole header, and what became of it.
+//! The trace from which a capture is written: every packet with its whole header, and its outcome.
 
 use link::DropReason;
 use units::Instant;
@@ -9,7 +9,7 @@ use crate::network::Packet;
 use crate::plan::Plan;
 use crate::tables::PacketEvent;
 
-/// Something that happened to a flow or to one of its packets.
+/// An event of a flow or of one of its packets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) at: Instant,
@@ -18,36 +18,36 @@ pub(crate) struct Entry {
     pub(crate) event: TraceEvent,
 }
 
-/// What happened. Packets have their number in their flow.
+/// A traced event. Packets are identified by their number in their flow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TraceEvent {
     /// The flow is about to send its first packet.
     Started(Started),
     /// An end sent a packet.
     Sent(Sent),
-    /// The other end received it.
+    /// The other end received the packet.
     Arrived { packet: u32 },
-    /// A link, by its index, dropped it.
+    /// The link with this index dropped the packet.
     Dropped { packet: u32, link: u32, why: DropReason },
-    /// A link, by its index, marked it: it goes on, having experienced congestion.
+    /// The link with this index marked the packet: it continues with Congestion Experienced.
     Marked { packet: u32, link: u32 },
-    /// The flow is over: there will be no more of it.
+    /// The flow has ended and has no further events.
     Ended,
 }
 
-/// A flow.
+/// A flow that starts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Started {
     pub(crate) workload: u16,
-    /// Its number in its workload.
+    /// The flow's number in its workload.
     pub(crate) index: u32,
-    /// Bytes; `None` for an endless one.
+    /// Size in bytes; `None` for an endless flow.
     pub(crate) size: Option<u64>,
     /// Index in [`Plan::senders`].
     pub(crate) sender: usize,
 }
 
-/// A packet, and what the end that sent it had been through by then.
+/// A packet, and the history of the end that sent it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sent {
     pub(crate) packet: u32,
@@ -56,21 +56,21 @@ pub(crate) struct Sent {
     pub(crate) history: History,
 }
 
-/// What an end has been through: from one packet to the next, it tells why something is sent again.
+/// Counts of an end. Their change between two packets tells the cause of a retransmission.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct History {
     pub(crate) fast_retransmits: u32,
     pub(crate) timeouts: u32,
     pub(crate) syn_timeouts: u32,
-    /// It is in fast recovery.
+    /// The end is in fast recovery.
     pub(crate) recovering: bool,
 }
 
-/// Entries of a run in progress, kept until somebody takes them.
+/// Entries of a run in progress, kept until the caller takes them.
 #[derive(Debug)]
 pub(crate) struct Trace {
     entries: Vec<Entry>,
-    /// The links of each workload's ways there and back.
+    /// The links of each workload's forward and return paths.
     paths: Vec<[Vec<usize>; 2]>,
 }
 
@@ -124,7 +124,7 @@ impl Trace {
     fn link(&self, packet: &Packet) -> u32 {
         let path =
             &self.paths[usize::from(packet.path_id.workload)][usize::from(packet.path_id.back)];
-        // A scenario has a few thousand links at the most.
+        // A scenario has at most a few thousand links.
         let link = path.get(usize::from(packet.hop)).and_then(|&link| u32::try_from(link).ok());
         link.unwrap_or(u32::MAX)
     }

@@ -1,4 +1,4 @@
-//! Which address a node has, and which ports a flow.
+//! Addresses of nodes and ports of flows.
 
 use std::net::Ipv4Addr;
 
@@ -8,12 +8,12 @@ use super::{CaptureError, VantagePoint};
 use crate::plan::Plan;
 use crate::scenario::{Opener, Scenario};
 
-/// The hosts of a scenario, and who talks to whom.
+/// The hosts of a scenario, and the pair of hosts of each workload.
 #[derive(Debug)]
 pub(super) struct Addresses {
-    /// Names of the nodes at which flows begin or end, by their address.
+    /// Addresses and names of the nodes at which flows begin or end.
     hosts: Vec<(Ipv4Addr, String)>,
-    /// By workload.
+    /// Pairs of hosts by workload.
     pairs: Vec<Pair>,
 }
 
@@ -25,7 +25,7 @@ struct Pair {
     opener: Opener,
 }
 
-/// Between whom a packet goes.
+/// The source and destination of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PacketAddresses {
     /// Indexes of hosts.
@@ -34,11 +34,11 @@ pub(super) struct PacketAddresses {
     pub(super) ports: Ports,
 }
 
-/// Ports of the end that opens: the upper half of the dynamic ones (RFC 6335 §6).
+/// The ports of the end that opens: the upper part of the dynamic ports (RFC 6335 §6).
 const OPENERS: (u16, u64) = (57_344, 8192);
 
-/// Ports of the end that is opened to. An analyser takes some ports as a sign of what is in the
-/// payload; among these none means anything to Wireshark.
+/// The ports of the listening end. An analyser derives the payload's protocol from some ports;
+/// Wireshark assigns no protocol to any of these.
 const LISTENERS: (u16, u64) = (49_152, 7168);
 
 impl Addresses {
@@ -49,7 +49,8 @@ impl Addresses {
             if let Some(known) = hosts.iter().position(|(_, host)| host == name) {
                 return Ok(known);
             }
-            // By its place among all nodes: who else takes part doesn't change it.
+            // The address follows from the position among all nodes, so it does not depend on the
+            // set of hosts.
             let index = nodes.iter().position(|node| *node == name).unwrap_or(0);
             let address =
                 address(index).ok_or(CaptureError::TooManyNodes { nodes: nodes.len() })?;
@@ -67,12 +68,12 @@ impl Addresses {
         Ok(Self { hosts, pairs })
     }
 
-    /// Addresses and names.
+    /// Addresses and names of the hosts.
     pub(super) fn hosts(&self) -> impl Iterator<Item = (Ipv4Addr, &str)> {
         self.hosts.iter().map(|(address, name)| (*address, name.as_str()))
     }
 
-    /// Whether packets are seen at a host.
+    /// Returns true if packets are captured at a host.
     pub(super) fn is_seen(&self, host: usize, vantage_point: VantagePoint) -> bool {
         self.pairs.iter().any(|pair| {
             pair.from == host && vantage_point.is_at(false)
@@ -84,9 +85,9 @@ impl Addresses {
         self.hosts[host].0
     }
 
-    /// Between whom a packet of a flow goes; `back` if the receiver of the data sent it.
+    /// The addresses of a packet of a flow. `back` means that the receiver of the data sent it.
     ///
-    /// Ports are used again after 58 million flows.
+    /// Ports repeat after 58 million flows.
     pub(super) fn packet_addresses(&self, flow: u64, workload: u16, back: bool) -> PacketAddresses {
         let Pair { from, to, opener } = self.pairs[usize::from(workload)];
         let opens = port(OPENERS, flow);
@@ -122,14 +123,14 @@ fn nodes(scenario: &Scenario) -> Vec<&str> {
     nodes
 }
 
-/// 10.0.0.1 and on, without those that end in 0 or 255.
+/// The address with this index: from 10.0.0.1 on, without those that end in 0 or 255.
 fn address(index: usize) -> Option<Ipv4Addr> {
     let last = u8::try_from(index % 254 + 1).ok()?;
     let [high, low] = u16::try_from(index / 254).ok()?.to_be_bytes();
     Some(Ipv4Addr::new(10, high, low, last))
 }
 
-/// The port at `number` in a range, which is gone through again and again.
+/// The port at `number` in a range, which repeats.
 fn port((first, count): (u16, u64), number: u64) -> u16 {
     first + u16::try_from(number % count).unwrap_or(0)
 }

@@ -1,17 +1,17 @@
-//! Lines that lead to a port: they hand packets over with their first cell.
+//! Links that lead to a port: they deliver a packet with its first cell.
 
 use super::{PlannedLink, PlannedWorkload};
 use crate::scenario::{KeyPath, ScenarioError};
 
-/// Makes the links in front of ports cut through.
+/// Enables cut-through on the links in front of ports.
 ///
-/// Behind a port a packet is put together again, since its cells are no longer evenly spaced:
-/// another port there would need each cell's time. And a line hands over either cells or packets.
+/// A port reassembles packets, since its cells are no longer evenly spaced: a second port behind it
+/// would need each cell's time. A link delivers either to ports only or to other links only.
 pub(super) fn connect(
     links: &mut [PlannedLink],
     workloads: &[PlannedWorkload],
 ) -> Result<(), ScenarioError> {
-    // Of each link, a port that it leads to, and whether it leads to anything else.
+    // For each link: a port that it leads to, and whether it also leads elsewhere.
     let mut ahead: Vec<(Option<usize>, bool)> = vec![(None, false); links.len()];
     for path in workloads.iter().flat_map(|workload| [&workload.forward, &workload.back]) {
         for (hop, &link) in path.iter().enumerate() {

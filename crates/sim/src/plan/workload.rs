@@ -11,38 +11,38 @@ use crate::scenario::{
 };
 use crate::sizes::SizeSampler;
 
-/// More endless flows than this in one workload do not fit in memory.
+/// The largest number of endless flows in a workload; more would not fit in memory.
 const MOST_GREEDY: u32 = 10_000_000;
 
-/// A workload.
+/// A workload of the plan.
 #[derive(Debug, Clone)]
 pub struct PlannedWorkload {
-    /// Its name.
+    /// The workload's name.
     pub name: String,
-    /// The links that data takes, in order.
+    /// The links of the forward path, in order.
     pub forward: Vec<usize>,
-    /// The links that acknowledgements take.
+    /// The links of the return path, in order.
     pub back: Vec<usize>,
-    /// When flows start and how long they are.
+    /// The starts and sizes of the flows.
     pub demand: Demand,
     /// The senders to choose from, at least one.
     pub choices: Vec<Choice>,
     /// TCP settings of both ends.
     pub tcp: TcpSettings,
-    /// Whether connections are opened and closed on the wire.
+    /// Connections are opened and closed with SYN and FIN.
     pub handshake: bool,
-    /// The end that opens them.
+    /// The end that opens the connection.
     pub opener: Opener,
 }
 
 impl PlannedWorkload {
-    /// Whether its data or its acknowledgments take this link.
+    /// Returns true if the workload's data or acknowledgments take this link.
     pub(crate) fn uses(&self, link: usize) -> bool {
         self.forward.contains(&link) || self.back.contains(&link)
     }
 
-    /// Whether its data and its acknowledgments take the same links as those of the other.
-    pub(crate) fn takes_the_way_of(&self, other: &Self) -> bool {
+    /// Returns true if both workloads have the same forward and return paths.
+    pub(crate) fn shares_paths_with(&self, other: &Self) -> bool {
         (&self.forward, &self.back) == (&other.forward, &other.back)
     }
 }
@@ -52,42 +52,42 @@ impl PlannedWorkload {
 pub struct Choice {
     /// Index in [`crate::Plan::senders`].
     pub sender: usize,
-    /// Zero or more; the sum over a workload's choices is above zero.
+    /// Zero or more. The sum over a workload's choices is above zero.
     pub share: f64,
 }
 
-/// When flows start and how long they are.
+/// The starts and sizes of a workload's flows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Demand {
     /// Endless flows, each starting uniformly within `spread` of `start`.
     Greedy {
-        /// How many.
+        /// The number of flows.
         flows: u32,
         /// The earliest start.
         start: Instant,
-        /// The width of the interval of starts.
+        /// The length of the interval of starts.
         spread: Duration,
     },
-    /// Finite flows that start independently of each other.
+    /// Finite flows that start as a Poisson process.
     Poisson {
-        /// Mean number of starts a second.
+        /// Mean number of starts per second.
         per_second: f64,
-        /// Their sizes.
+        /// The distribution of sizes.
         sizes: SizeSampler,
     },
-    /// Listed flows at equal distances.
+    /// Listed flows with equal time between their starts.
     Transfers {
-        /// Size of each in bytes.
+        /// The size of each flow in bytes.
         sizes: Vec<u64>,
-        /// When the first starts.
+        /// The start of the first flow.
         start: Instant,
-        /// Time from one start to the next.
+        /// The time from one start to the next.
         spacing: Duration,
     },
 }
 
 impl Demand {
-    /// Flows that never end, and so are all alive at one time.
+    /// The number of endless flows, all of which are active at the same time.
     pub(crate) fn endless(&self) -> u32 {
         match self {
             Self::Greedy { flows, .. } => *flows,
@@ -107,7 +107,7 @@ impl PlannedWorkload {
         let workload = &scenario.workloads[index];
         let path = KeyPath::element("workload", index);
         let (forward, back) = paths(workload, &path, routes)?;
-        // Without any rate or delay a flow would send for ever within one instant.
+        // Without any rate or delay a flow would send forever within one instant.
         let takes_time = |&link: &usize| {
             links[link].config.rate.is_some() || !links[link].config.delay.is_zero()
         };
@@ -128,22 +128,22 @@ impl PlannedWorkload {
         })
     }
 
-    /// The stream that decides when flows start.
+    /// The name of the random stream for the starts of flows.
     pub fn arrivals_stream(&self) -> String {
         format!("{}/arrivals", self.name)
     }
 
-    /// The stream that decides how long they are.
+    /// The name of the random stream for sizes.
     pub fn sizes_stream(&self) -> String {
         format!("{}/sizes", self.name)
     }
 
-    /// The stream that decides which sender they use.
+    /// The name of the random stream for the choice of senders.
     pub fn senders_stream(&self) -> String {
         format!("{}/senders", self.name)
     }
 
-    /// The stream that puts off opportunities to send.
+    /// The name of the random stream for send jitter.
     pub fn jitter_stream(&self) -> String {
         format!("{}/jitter", self.name)
     }
@@ -153,9 +153,8 @@ impl PlannedWorkload {
     }
 }
 
-/// The ways there and back.
-/// Refuses a buffer on the data's way that cannot hold the workload's largest packet: it would drop
-/// each of them.
+/// Refuses a buffer on the forward path that cannot hold the workload's largest packet: it would
+/// drop each of them.
 fn check_buffers(
     name: &str,
     demand: &Demand,
@@ -163,7 +162,7 @@ fn check_buffers(
     links: &[PlannedLink],
     forward: &[usize],
 ) -> Result<(), ScenarioError> {
-    /// IP and TCP headers without options.
+    /// IP and TCP headers without options, in bytes.
     const LEAST_HEADER: u16 = 40;
     let mss = tcp.mss.bytes();
     let payload = match demand {
@@ -176,7 +175,7 @@ fn check_buffers(
     let packet = payload + u32::from(tcp.header.unwrap_or(LEAST_HEADER));
     for &link in forward {
         let config = &links[link].config;
-        // Without the packet in service, a line that is idle takes any packet.
+        // If the packet in service is not counted, an idle line accepts any packet.
         if config.rate.is_some() && config.counts_in_service && !config.buffer.holds(packet) {
             let problem =
                 format!("cannot hold a packet of workload `{name}`, which has {packet} bytes");
@@ -203,7 +202,7 @@ fn paths(
     })?;
     let back = routes.path(to, from).ok_or_else(|| {
         let problem = format!(
-            "no return path from `{}` to `{}` for acknowledgements",
+            "no return path from `{}` to `{}` for acknowledgments",
             workload.to, workload.from
         );
         path.key("from").error(&problem)
@@ -280,7 +279,7 @@ fn refuse_foreign(workload: &Workload, path: &KeyPath) -> Result<(), ScenarioErr
     foreign(path, workload.kind.name(), keys)
 }
 
-/// Flows per second: as given, or the load times the link's rate over the mean size in bits.
+/// Flows per second: the given rate, or the load times the link's rate over the mean size in bits.
 fn arrival_rate(
     workload: &Workload,
     path: &KeyPath,
@@ -315,13 +314,14 @@ fn arrival_rate(
         (None, None) => return Err(path.error("needs `load` (with `of`) or `rate`")),
         (Some(_), Some(_)) => return Err(path.error("has `load` and `rate`; give one")),
     };
-    // Time counts in nanoseconds; beyond one start in each the process would not be Poisson.
+    // Time has a resolution of 1 ns; with more than one start per nanosecond the process would not
+    // be Poisson.
     let problem = format!("means {per_second:e} flows per second, which is out of range");
     path.key(key).require(per_second > 1e-9 && per_second < 1e9, &problem)?;
     Ok(per_second)
 }
 
-/// The senders of a workload; new ones are added to `known`.
+/// The senders of a workload. New ones are added to `known`.
 fn choices(
     workload: &Workload,
     path: &KeyPath,
@@ -357,7 +357,7 @@ fn choices(
     }
 }
 
-/// The one place where a sender's name is read.
+/// Parses the name of a sender.
 fn sender(name: &str, path: &KeyPath) -> Result<SenderPolicy, ScenarioError> {
     name.parse().map_err(|error: policy::ParseSenderError| {
         path.error(&error.to_string()).with_hint("for example `reno+sack / fs(n=4) / iw=1`")

@@ -1,4 +1,4 @@
-//! Balanced packet discard and controlled delay on queues, and what a port does with cells, as
+//! Balanced packet discard and controlled delay for queues, and the cell discard of ports, as
 //! written.
 
 use ::link::Probability;
@@ -16,82 +16,81 @@ use super::{KeyPath, ScenarioError, foreign, needed};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { lower = 0.4, upper = 0.9, gap = 25 }")]
 pub struct Balanced {
-    /// Where more of the buffer is taken, a packet is dropped.
+    /// A packet is dropped if more than this share of the buffer is occupied.
     pub lower: f64,
-    /// The same for a flow that has just lost a packet.
+    /// The threshold for a flow that has just lost a packet.
     pub upper: f64,
-    /// For how many packets.
+    /// The number of packets for which `upper` applies after a loss.
     pub gap: u32,
 }
 
-/// Controlled delay (RFC 8289): packets that have waited too long for too long are dropped as they
-/// leave.
+/// Controlled delay (RFC 8289): packets are dropped as they leave if waiting times have been too
+/// long for too long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table such as { target = \"5ms\", interval = \"100ms\" }"
 )]
 pub struct CoDel {
-    /// How long packets may wait.
+    /// The target of the waiting time.
     #[serde(default = "five_milliseconds", with = "text")]
     pub target: Duration,
-    /// For how long they may wait longer.
+    /// The interval during which the target may be exceeded.
     #[serde(default = "a_tenth_of_a_second", with = "text")]
     pub interval: Duration,
-    /// Packets that are ECN-capable are marked instead.
+    /// ECN-capable packets are marked instead.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub ecn: bool,
 }
 
-/// What a port does with packets that it cannot store whole.
+/// The rule by which a port discards packets that it cannot store whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table such as { policy = \"bpd\", lower = 0.4, upper = 0.9, gap = 25 }"
 )]
 pub struct Discard {
-    /// Which rule.
+    /// The discard policy.
     pub policy: Policy,
-    /// `epd`: where more of the buffer is taken, no packet begins.
+    /// `epd`: no packet begins if more than this share of the buffer is occupied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
-    /// `bpd`: the same.
+    /// `bpd`: no packet begins if more than this share of the buffer is occupied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower: Option<f64>,
-    /// `bpd`: the same for a circuit that has just lost a packet.
+    /// `bpd`: the threshold for a circuit that has just lost a packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper: Option<f64>,
-    /// `bpd`: for how many packets.
+    /// `bpd`: the number of packets for which `upper` applies after a loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<u32>,
-    /// What makes a virtual circuit.
+    /// The definition of a virtual circuit.
     #[serde(default, skip_serializing_if = "Circuit::is_flow")]
     pub circuit: Circuit,
 }
 
-/// Which cells a port drops.
+/// A port's discard policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// Those for which there is no room.
+    /// Drops only cells for which there is no room.
     Plain,
-    /// And what follows them of their packet: partial packet discard.
+    /// Also drops the rest of their packet: partial packet discard.
     Ppd,
-    /// And all of a packet that comes when the buffer is fuller than a threshold: early packet
-    /// discard.
+    /// Also drops packets that begin while the buffer is above a threshold: early packet discard.
     Epd,
-    /// With a higher threshold for who has just lost: balanced packet discard.
+    /// Uses a higher threshold for circuits that have just lost a packet: balanced packet discard.
     Bpd,
 }
 
-/// What makes a virtual circuit.
+/// The definition of a virtual circuit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Circuit {
-    /// Each flow, in each direction.
+    /// Each direction of each flow is a circuit.
     #[default]
     Flow,
-    /// All flows of a workload, in each direction.
+    /// All flows of a workload share a circuit in each direction.
     Workload,
 }
 
@@ -145,7 +144,7 @@ impl Discard {
 }
 
 impl Policy {
-    /// As the scenario spells it.
+    /// The policy's name in a scenario.
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -185,7 +184,7 @@ fn five_milliseconds() -> Duration {
     Duration::from_millis(5)
 }
 
-/// RFC 8289 §4.2: the longest of the usual round trips.
+/// RFC 8289 §4.2: the longest of the usual round-trip times.
 fn a_tenth_of_a_second() -> Duration {
     Duration::from_millis(100)
 }

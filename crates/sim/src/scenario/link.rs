@@ -1,4 +1,4 @@
-//! Links of a scenario: rate, delay, buffer and loss, as written.
+//! Links of a scenario, as written: rate, delay, buffer and loss.
 
 use ::link::atm::Framing;
 use ::link::{Burst, DelayChanges, Discipline, Linear, LinkConfig, LossModel, Probability};
@@ -15,68 +15,67 @@ use super::{KeyPath, ScenarioError, foreign, needed};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a link, a table of keys")]
 pub struct Link {
-    /// How routes, workloads and results call it.
+    /// The link's name in routes, workloads and results.
     pub name: String,
-    /// The node it starts at.
+    /// The node at which it starts.
     pub from: String,
-    /// The node it ends at.
+    /// The node at which it ends.
     pub to: String,
-    /// Absent: infinitely fast.
+    /// The rate; absent: infinitely fast.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
     pub rate: Option<Rate>,
     /// Propagation delay.
     #[serde(default, with = "text")]
     pub delay: Duration,
-    /// Other delays, from then on.
+    /// Changes of the delay during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delay_changes: Vec<DelayChange>,
-    /// Absent: packets that have left the line keep their order, but for a delay that becomes
-    /// shorter.
+    /// Random additional delay of some packets; absent: only a shorter delay can reorder packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
-    /// Absent: packets go on the line as they are.
+    /// Transmission in cells; absent: packets are sent unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells: Option<Cells>,
-    /// Absent: unlimited.
+    /// The buffer; absent: unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
-    /// Absent: none.
+    /// The loss model; absent: no loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
 }
 
-/// A path of another delay.
+/// A change of a link's delay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { at = \"5s\", delay = \"80ms\" }")]
 pub struct DelayChange {
-    /// What leaves the line then or later takes it.
+    /// Packets that leave the line at this time or later take the new delay.
     #[serde(with = "text")]
     pub at: Duration,
-    /// Its propagation delay.
+    /// The new propagation delay.
     #[serde(with = "text")]
     pub delay: Duration,
 }
 
-/// Packets that others overtake.
+/// Random additional delay that lets other packets overtake.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { probability = 0.01, by = \"20ms\" }")]
 pub struct Reorder {
-    /// How likely a packet is to be late.
+    /// The probability that a packet takes the additional delay.
     pub probability: f64,
-    /// By how much.
+    /// The additional delay.
     #[serde(with = "text")]
     pub by: Duration,
 }
 
-/// In which cells a line sends packets.
+/// The cell format of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cells {
-    /// ATM's, of 53 bytes, by the adaptation layer 5.
+    /// ATM cells of 53 bytes, with adaptation layer 5.
     Aal5,
 }
 
-/// How much may wait for a link: `bytes`, `packets`, `bytes` in chunks of `chunk`, or `cells`.
+/// The size of a link's buffer: `bytes`, `packets`, `bytes` in chunks of `chunk`, or `cells`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -92,68 +91,68 @@ pub struct Buffer {
     /// A limit in cells: the link is a switch's port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells: Option<u32>,
-    /// The unit in which bytes are allotted.
+    /// The unit in which bytes are allocated.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
     pub chunk: Option<u64>,
-    /// Whether the packet being transmitted takes up room.
+    /// The packet in transmission occupies the buffer.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub counts_in_service: bool,
-    /// Drops or marks before the buffer is full; absent: none.
+    /// Random early detection; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub red: Option<Red>,
-    /// One loss at a time for each flow; absent: none.
+    /// Balanced packet discard; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balanced: Option<Balanced>,
-    /// Drops or marks as packets leave; absent: none.
+    /// Controlled delay; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub codel: Option<CoDel>,
-    /// What a port does with packets that it cannot store whole; absent: each cell is on its own.
+    /// The discard rule of a port; absent: each cell is accepted independently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discard: Option<Discard>,
 }
 
-/// What a link loses, beyond a full buffer.
+/// Losses of a link that are independent of its buffer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table such as { kind = \"packet\", probability = 0.01 }"
 )]
 pub struct Loss {
-    /// The model.
+    /// The loss model.
     pub kind: LossKind,
-    /// `packet`, `byte`: of each; `linear`: of a packet of size `at`; `burst`: the mean over all
-    /// packets.
+    /// The loss probability. `packet`, `byte`: of each; `linear`: of a packet of size `at`;
+    /// `burst`: the mean over all packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// `linear`: the size that is lost with `probability`.
+    /// `linear`: the size of a packet that is lost with `probability`.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
     pub at: Option<u64>,
     /// `burst`: the mean number of packets lost in a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<f64>,
-    /// `mask`: the fate of each data packet in turn, `1` for lost, e.g. `1,0,0,1`.
+    /// `mask`: a list with an entry for each data packet in order, `1` for lost, e.g. `1,0,0,1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drops: Option<String>,
 }
 
-/// Which packets a link loses.
+/// A loss model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LossKind {
-    /// Each packet alike.
+    /// Every packet has the same loss probability.
     Packet,
-    /// Each byte alike, so longer packets more often.
+    /// Every byte has the same loss probability, so longer packets are lost more often.
     Byte,
-    /// In proportion to the packet's size.
+    /// The loss probability is proportional to the packet's size.
     Linear,
-    /// Several in a row.
+    /// Packets are lost in runs.
     Burst,
-    /// Listed data packets.
+    /// Listed data packets are lost.
     Mask,
 }
 
 impl Link {
-    /// The link these keys describe.
+    /// The configuration of the link.
     pub(crate) fn config(&self, path: &KeyPath) -> Result<LinkConfig, ScenarioError> {
         let mut config = LinkConfig { rate: self.rate, delay: self.delay, ..LinkConfig::default() };
         if self.cells.is_some() {
@@ -184,7 +183,7 @@ impl Link {
         path: &KeyPath,
     ) -> Result<(), ScenarioError> {
         let here = path.key("buffer");
-        // Nothing ever waits for an infinitely fast line.
+        // No packet ever waits for an infinitely fast line.
         let waits =
             |key: &str| here.key(key).require(self.rate.is_some(), "needs a link with a `rate`");
         if let Some(cells) = buffer.cells {
@@ -211,7 +210,7 @@ impl Link {
 }
 
 impl Buffer {
-    /// A switch's port.
+    /// The configuration of a switch's port.
     fn port(&self, cells: u32, path: &KeyPath) -> Result<::link::atm::PortConfig, ScenarioError> {
         let others = [
             ("bytes", self.bytes.is_some()),
@@ -257,7 +256,7 @@ impl Buffer {
             (None, Some(packets), None) => at(path, "packets", ::link::Buffer::packets(packets)),
             (Some(bytes), None, None) => at(path, "bytes", ::link::Buffer::bytes(bytes)),
             (Some(bytes), None, Some(chunk)) => {
-                // A chunk beyond 4 GiB exceeds any packet, so it may as well be one of 4 GiB.
+                // A chunk above 4 GiB exceeds any packet, so 4 GiB has the same effect.
                 let chunk = u32::try_from(chunk).unwrap_or(u32::MAX);
                 at(path, "chunk", ::link::Buffer::chunks(bytes, chunk))
             }
@@ -311,7 +310,7 @@ impl Loss {
         foreign(path, self.kind.name(), keys)
     }
 
-    /// The fates listed in `drops`, `true` for lost.
+    /// The entries of `drops`, `true` for lost.
     fn mask(&self, path: &KeyPath) -> Result<Vec<bool>, ScenarioError> {
         let drops = needed(self.drops.as_deref(), path, "drops", self.kind.name())?;
         let fate = |(index, text): (usize, &str)| match text.trim() {
@@ -328,7 +327,7 @@ impl Loss {
 }
 
 impl LossKind {
-    /// As the scenario spells it.
+    /// The model's name in a scenario.
     pub fn name(self) -> &'static str {
         match self {
             Self::Packet => "packet",

@@ -7,8 +7,8 @@ use super::keys::at;
 use super::text;
 use super::{KeyPath, ScenarioError};
 
-/// Random early detection (Floyd and Jacobson 1993): thresholds in bytes or in packets, which is
-/// also what it averages.
+/// Random early detection (Floyd and Jacobson 1993). Thresholds are in bytes or in packets; the
+/// average has the same unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -33,14 +33,13 @@ pub struct Red {
     /// The weight of an arrival in the average.
     #[serde(default = "a_five_hundredth")]
     pub w_q: f64,
-    /// From `max_th` to its double the probability goes on to 1 instead of jumping.
+    /// From `max_th` to twice `max_th` the probability rises to 1 instead of jumping.
     #[serde(default, skip_serializing_if = "is_no")]
     pub gentle: bool,
     /// A packet that finds at most one packet passes, as in ns-2.
     #[serde(default, skip_serializing_if = "is_no")]
     pub spare_short: bool,
-    /// The mean size of a packet, for the time that the line is idle and for thresholds in bytes;
-    /// absent: 1500 bytes.
+    /// The mean size of a packet, for idle periods and for thresholds in bytes; absent: 1500 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
     pub mean_packet: Option<u64>,
 }

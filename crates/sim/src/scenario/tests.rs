@@ -55,7 +55,7 @@ fn read(value: &Value) -> Result<Scenario, ScenarioError> {
     Scenario::from_json(&value.to_string())
 }
 
-/// The error after setting what `pointer` points at.
+/// The error after setting the value at `pointer`.
 fn spoilt(pointer: &str, value: Value) -> String {
     let mut scenario = full();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -70,7 +70,7 @@ fn spoilt(pointer: &str, value: Value) -> String {
 }
 
 #[test]
-fn a_scenario_survives_being_written() {
+fn a_written_scenario_reads_back_equal() {
     let scenario = read(&full()).unwrap();
     let text = scenario.to_json().unwrap();
     assert_eq!(Scenario::from_json(&text).unwrap(), scenario);
@@ -175,7 +175,7 @@ fn unknown_names_are_refused_with_the_nearest_known_one() {
 }
 
 #[test]
-fn wrong_types_are_told_in_words_of_the_file() {
+fn wrong_types_are_reported_in_terms_of_the_file() {
     let unit = "a text with a unit such as \"20ms\", \"10Mb/s\" or \"150kB\"";
     let cases = [
         ("/duration", json!(4000), format!("duration: expected {unit}, found integer `4000`")),
@@ -231,7 +231,7 @@ fn a_missing_key_is_named() {
 }
 
 #[test]
-fn what_is_not_json_is_said_to_be() {
+fn invalid_json_is_reported_as_such() {
     for text in ["", "{", "{} x", "[", "nonsense"] {
         let error = Scenario::from_json(text).unwrap_err();
         assert!(
@@ -377,7 +377,7 @@ fn buffers_and_losses_take_the_keys_of_their_kind() {
 }
 
 #[test]
-fn tcp_settings_are_checked_where_they_were_written() {
+fn tcp_errors_name_the_table_that_has_the_key() {
     let cases = [
         ("/tcp/mss", json!(7), "tcp.mss: 7 is not a segment size from 8 to 65495"),
         ("/tcp/mss", json!(65_496), "tcp.mss: 65496 is not a segment size from 8 to 65495"),
@@ -478,14 +478,14 @@ proptest! {
         collect("", &scenario, &mut pointers);
         let pointer = &pointers[path % pointers.len()];
         *scenario.pointer_mut(pointer).unwrap() = value;
-        // Whatever is read can be written, and reads back as the same.
+        // A scenario that is read can be written, and is then read as the same scenario.
         if let Ok(read_back) = read(&scenario) {
             prop_assert_eq!(Scenario::from_json(&read_back.to_json().unwrap()).unwrap(), read_back);
         }
     }
 }
 
-/// Pointers to everything below the top.
+/// Collects pointers to all values below the top.
 fn collect(at: &str, value: &Value, pointers: &mut Vec<String>) {
     let children: Vec<(String, &Value)> = match value {
         Value::Object(table) => table.iter().map(|(key, value)| (key.clone(), value)).collect(),
