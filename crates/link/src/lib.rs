@@ -3,7 +3,7 @@
 //! | decision | type |
 //! | --- | --- |
 //! | is there room for the packet? | [`Buffer`]: unlimited, bytes, packets, or chunks of bytes |
-//! | is it dropped or marked early? | [`Discipline`]: drop-tail, [`Red`], [`CoDel`] or [`Balanced`] |
+//! | is it dropped or marked? | [`Discipline`]: drop-tail, [`Red`], [`CoDel`] or [`Balanced`] |
 //! | does it travel in cells? | [`atm`]: AAL5, and a switch's output port that discards cells |
 //! | when does its last bit leave, when does it arrive? | [`Link`], over [`units::Serializer`] |
 //! | can later packets overtake it? | [`DelayChanges`], [`Reorder`] |
