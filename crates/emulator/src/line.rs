@@ -147,7 +147,7 @@ impl Line {
         self.next += 1;
         let draws = self.draws;
         let draw = |chance: link::Chance| draws.draw(chance.into(), number);
-        self.attend(now);
+        self.advance_to(now);
         let mut offered = packet::offered(bytes);
         if self.by_flow {
             offered.flow = packet::flow(bytes, FLOWS);
@@ -210,16 +210,16 @@ impl Line {
     }
 
     /// Tells the link the time, and takes in what it says of packets that it had taken.
-    fn attend(&mut self, now: Instant) {
-        self.link.attend(now);
-        while let Some(late) = self.link.take_late() {
-            let content = match late {
-                link::Late::Marked(content) => {
+    fn advance_to(&mut self, now: Instant) {
+        self.link.advance_to(now);
+        while let Some(verdict) = self.link.poll_verdict() {
+            let content = match verdict {
+                link::Verdict::Marked(content) => {
                     packet::mark(&mut content.bytes);
                     content.marked = true;
                     continue;
                 }
-                link::Late::Dropped(content, _) => content,
+                link::Verdict::Dropped(content, _) => content,
             };
             // It didn't arrive after all.
             let bytes = content.bytes.len();
@@ -245,7 +245,7 @@ impl Line {
 
     /// Takes the next packet that is due at `now`. Call until `None`.
     pub fn deliver(&mut self, now: Instant) -> Option<Delivery> {
-        self.attend(now);
+        self.advance_to(now);
         let due = self.link.next_delivery()?;
         let content = self.link.deliver(now)?;
         let gap = self.gap_before(&content);
@@ -266,7 +266,7 @@ impl Line {
     /// Where every packet went.
     pub fn books(&mut self, now: Instant) -> Books {
         // What has vanished on the line by now is dropped, not held.
-        self.attend(now);
+        self.advance_to(now);
         self.link.books()
     }
 

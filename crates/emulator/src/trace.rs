@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use capture::pcapng::{Direction, Interface, InterfaceId, LinkType, Packet, Section, Writer};
-use link::{Discipline, Drop, LossModel, Outcome};
+use link::{Discipline, DropReason, LossModel, Outcome};
 use units::Instant;
 
 use crate::line::{Delivery, Fate};
@@ -212,9 +212,9 @@ fn outcome(outcome: Outcome, causes: Causes) -> Option<String> {
     let cause = match outcome {
         Outcome::Accepted | Outcome::Pending => return None,
         Outcome::Marked => return Some(MARKED.to_owned()),
-        Outcome::Dropped(Drop::Buffer) => "buffer full",
-        Outcome::Dropped(Drop::Early) => causes.early,
-        Outcome::Dropped(Drop::Loss) => causes.loss,
+        Outcome::Dropped(DropReason::Buffer) => "buffer full",
+        Outcome::Dropped(DropReason::Early) => causes.early,
+        Outcome::Dropped(DropReason::Loss) => causes.loss,
     };
     Some(format!("Dropped: {cause}"))
 }

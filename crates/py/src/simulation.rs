@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use sim::pcap::{Capture, CaptureError, SeenAt};
+use sim::pcap::{Capture, CaptureError, VantagePoint};
 use sim::{Scenario, ScenarioError, Status};
 use units::Instant;
 
@@ -44,9 +44,9 @@ impl Simulation {
     #[pyo3(signature = (path, *, place, snap_len))]
     fn capture(&mut self, path: PathBuf, place: &str, snap_len: u32) -> PyResult<()> {
         let place = match place {
-            "sender" => SeenAt::Sender,
-            "receiver" => SeenAt::Receiver,
-            "both" => SeenAt::Both,
+            "sender" => VantagePoint::Sender,
+            "receiver" => VantagePoint::Receiver,
+            "both" => VantagePoint::Both,
             other => {
                 return Err(PyValueError::new_err((format!("no place `{other}`"), None::<String>)));
             }

@@ -1,4 +1,4 @@
-use link::{Balanced, Burst, CoDel, Drop, LossModel};
+use link::{Balanced, Burst, CoDel, DropReason, LossModel};
 use proptest::prelude::*;
 use units::Rate;
 
@@ -163,7 +163,7 @@ fn a_gap_is_told_to_the_next_that_arrives() {
     let mut line = only(parts);
     for number in 0..3 {
         let outcome = line.offer(at(0), &packet(number, 1000)).outcome;
-        assert_eq!(outcome == Outcome::Dropped(Drop::Buffer), number > 0);
+        assert_eq!(outcome == Outcome::Dropped(DropReason::Buffer), number > 0);
     }
     line.offer(at(5), &packet(3, 1000));
     assert_eq!(line.deliver(at(9)).unwrap().gap, 0);

@@ -1,26 +1,26 @@
-//! Where every cell went.
+//! The accounts of a port's cells.
 
-/// What became of the cells that came to a port since it was built or its statistics were last
-/// reset.
+/// Counts of the cells that arrived at a port since it was built or its statistics were last reset.
 ///
-/// At every instant offered = delivered + dropped + held. A cell in the buffer at a reset opens the
-/// new books as both offered and held.
+/// At every instant offered = delivered + dropped + held. After a reset, the cells in the buffer
+/// count as both offered and held.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CellBooks {
-    /// Arrived.
+    /// Cells that arrived.
     pub offered: u64,
-    /// Sent.
+    /// Cells that were sent.
     pub delivered: u64,
-    /// For want of room, early, or because a part of their packet was.
+    /// Cells that were dropped: by a full buffer, by a threshold, or because of an earlier loss in
+    /// their packet.
     pub dropped: u64,
-    /// In the buffer, the one being sent included.
+    /// Cells in the buffer, including the one in transmission.
     pub held: u64,
-    /// Stored in vain: sent, or about to be, for packets that are not delivered.
+    /// Cells that were stored for packets that are not delivered. They are sent like others.
     pub wasted: u64,
 }
 
 impl CellBooks {
-    /// Whether offered = delivered + dropped + held.
+    /// Returns true if offered = delivered + dropped + held.
     pub const fn balance(&self) -> bool {
         self.offered == self.delivered + self.dropped + self.held
     }

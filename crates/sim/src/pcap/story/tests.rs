@@ -34,7 +34,7 @@ impl Story {
 
     fn loses(&mut self, seq: u32, payload_len: u32, millis: u64) {
         let at = Instant::from_nanos(millis * 1_000_000);
-        self.lost(&data(seq, payload_len), false, &causes(false).loss(at, 0, Drop::Buffer));
+        self.lost(&data(seq, payload_len), false, &causes(false).loss(at, 0, DropReason::Buffer));
     }
 }
 
@@ -114,7 +114,7 @@ fn a_loss_is_over_when_its_bytes_are_acknowledged() {
 #[test]
 fn what_never_came_is_told_with_the_next_that_came() {
     let mut story = story();
-    let loss = causes(false).loss(Instant::ZERO, 0, Drop::Loss);
+    let loss = causes(false).loss(Instant::ZERO, 0, DropReason::Loss);
     for packet in [3, 5] {
         story.unseen(packet, true, &data(1, 0), &loss);
     }
