@@ -17,7 +17,7 @@ pub use ack_window::AckWindow;
 pub use dup_ack::DupAck;
 pub use early::EarlyRetransmit;
 pub use sack::Sack;
-pub use scoreboard::{Acked, Cut, Scoreboard};
+pub use scoreboard::{Acked, Scoreboard, SentSegment};
 pub use vegas::Vegas;
 
 use std::fmt;

@@ -19,7 +19,7 @@ pub use sack::SackPipe;
 pub use sack1::Sack1;
 
 use crate::facts::LossSample;
-use crate::loss::{Cut, Scoreboard};
+use crate::loss::{Scoreboard, SentSegment};
 
 /// An acknowledgment of new data during recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,10 +79,10 @@ pub trait Recovery {
     fn pipe(&self, board: &Scoreboard) -> Option<u32>;
 
     /// The segment to retransmit before any new data, if the window has room for one.
-    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut>;
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment>;
 
     /// The segment to retransmit if the window has room for one and no new data can be sent.
-    fn next_repair_without_new_data(&mut self, _board: &Scoreboard) -> Option<Cut> {
+    fn next_repair_without_new_data(&mut self, _board: &Scoreboard) -> Option<SentSegment> {
         None
     }
 
@@ -153,11 +153,11 @@ impl Recovery for AnyRecovery {
         each!(self, r => r.pipe(board))
     }
 
-    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut> {
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         each!(self, r => r.next_repair(board))
     }
 
-    fn next_repair_without_new_data(&mut self, board: &Scoreboard) -> Option<Cut> {
+    fn next_repair_without_new_data(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         each!(self, r => r.next_repair_without_new_data(board))
     }
 

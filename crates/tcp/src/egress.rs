@@ -1,7 +1,7 @@
 //! The next segment to send.
 
 use policy::Feedback;
-use policy::loss::Cut;
+use policy::loss::SentSegment;
 use units::Instant;
 use wire::{AckWindow, Control, Ecn, Flags, Segment, SeqNum};
 
@@ -169,9 +169,9 @@ impl Connection {
         let fresh = if is_dry { None } else { self.fresh_piece(now) };
         let Some(piece) = fresh else {
             if self.snd.repair.is_on
-                && let Some(cut) = self.snd.next_repair_without_new_data()
+                && let Some(segment) = self.snd.next_repair_without_new_data()
             {
-                let piece = self.piece_of(cut);
+                let piece = self.piece_of(segment);
                 return Some(self.resent(piece, now));
             }
             if is_dry {
@@ -218,24 +218,27 @@ impl Connection {
             let first = self.snd.board.next_lost().or(self.snd.board.first())?;
             return Some(self.piece_of(first));
         }
-        let cut = if self.snd.pipe().is_none() {
+        let segment = if self.snd.pipe().is_none() {
             self.snd.board.next_lost()
         } else if self.snd.has_room_for_repair() {
             self.snd.next_repair()
         } else {
             None
         };
-        cut.map(|cut| self.piece_of(cut))
+        segment.map(|segment| self.piece_of(segment))
     }
 
     /// The segment in which a cut, or the beginning of it, is sent again.
-    fn piece_of(&self, cut: Cut) -> Piece {
-        let (seq, len) = cut.range();
+    fn piece_of(&self, segment: SentSegment) -> Piece {
+        let (seq, len) = segment.range();
         // A full-sized segment is cut anew when the window has become small (draft §6).
         let limit = self.snd.mss_c();
         let fin = |len: u32| u32::from(self.snd.fin && seq + len == self.snd.data_end);
-        let len =
-            if self.snd.cuts_anew() { self.snd.board.lost_run(limit + fin(limit)) } else { len };
+        let len = if self.snd.may_resegment() {
+            self.snd.board.lost_run(limit + fin(limit))
+        } else {
+            len
+        };
         let len = len.min(limit + fin(limit));
         Piece { seq, len, small: false, new: false }
     }

@@ -52,16 +52,16 @@ mod tests {
     const SMSS: u32 = 1000;
 
     /// A queue of segments with these lengths, of which the marked ones have been reported.
-    fn board(cuts: &[(u32, bool)]) -> (SendView, Scoreboard) {
+    fn board(segments: &[(u32, bool)]) -> (SendView, Scoreboard) {
         let mut board = Scoreboard::default();
         let mut seq = SeqNum::default();
-        for &(len, _) in cuts {
+        for &(len, _) in segments {
             board.push(seq, len, Instant::ZERO, false);
             seq += len;
         }
         let flight = seq.distance_from(SeqNum::default());
         seq = SeqNum::default();
-        for &(len, sacked) in cuts {
+        for &(len, sacked) in segments {
             if sacked {
                 board.sack(SeqRange::new(seq, seq + len).unwrap());
             }
@@ -113,8 +113,8 @@ mod tests {
     /// segments.
     #[test]
     fn with_sack_all_but_one_are_reported() {
-        let due = |cuts: &[(u32, bool)]| {
-            let (view, board) = board(cuts);
+        let due = |segments: &[(u32, bool)]| {
+            let (view, board) = board(segments);
             [EarlyRetransmit::Bytes, EarlyRetransmit::Segments]
                 .map(|early| early.is_due(&view, None, &board))
         };

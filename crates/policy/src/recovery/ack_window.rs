@@ -1,7 +1,7 @@
 //! TCP Santa Cruz's recovery.
 
 use crate::facts::LossSample;
-use crate::loss::{Cut, Scoreboard};
+use crate::loss::{Scoreboard, SentSegment};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
 /// Parsa and Garcia-Luna-Aceves 1999, section 3.2.3: what the detector takes for lost is sent
@@ -30,7 +30,7 @@ impl Recovery for AckWindow {
         Some(board.pipe())
     }
 
-    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut> {
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         board.next_lost()
     }
 

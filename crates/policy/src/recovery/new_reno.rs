@@ -1,7 +1,7 @@
 //! NewReno's fast recovery.
 
 use crate::facts::LossSample;
-use crate::loss::{Cut, Scoreboard};
+use crate::loss::{Scoreboard, SentSegment};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
 /// RFC 6582: an acknowledgment that stops short of the recovery point uncovers the next hole.
@@ -50,7 +50,7 @@ impl Recovery for NewReno {
         None
     }
 
-    fn next_repair(&mut self, _board: &Scoreboard) -> Option<Cut> {
+    fn next_repair(&mut self, _board: &Scoreboard) -> Option<SentSegment> {
         None
     }
 

@@ -1,7 +1,7 @@
 //! Reno's fast recovery.
 
 use crate::facts::LossSample;
-use crate::loss::{Cut, Scoreboard};
+use crate::loss::{Scoreboard, SentSegment};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
 /// RFC 5681 §3.2: each duplicate is a segment that left the network and lets another one in; the
@@ -37,7 +37,7 @@ impl Recovery for Reno {
         None
     }
 
-    fn next_repair(&mut self, _board: &Scoreboard) -> Option<Cut> {
+    fn next_repair(&mut self, _board: &Scoreboard) -> Option<SentSegment> {
         None
     }
 

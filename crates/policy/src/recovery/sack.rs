@@ -1,7 +1,7 @@
 //! Recovery by the scoreboard.
 
 use crate::facts::LossSample;
-use crate::loss::{Cut, Scoreboard};
+use crate::loss::{Scoreboard, SentSegment};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
 /// RFC 6675 §5: the scoreboard's pipe, an estimate of the bytes in the network, is held against the
@@ -65,14 +65,14 @@ impl Recovery for SackPipe {
     }
 
     /// RFC 6675 §4, `NextSeg` rule (1): a segment that is lost. New data is rule (2).
-    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut> {
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         board.next_lost()
     }
 
     /// RFC 6675 §4, `NextSeg` rules (3) and (4): a segment that may be lost, then, once in a
     /// recovery, the last segment. After a timeout §5.1 does not use `NextSeg`, and neither
     /// rule applies.
-    fn next_repair_without_new_data(&mut self, board: &Scoreboard) -> Option<Cut> {
+    fn next_repair_without_new_data(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         if self.stage == Stage::AfterTimeout {
             return None;
         }

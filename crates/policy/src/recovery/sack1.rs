@@ -1,7 +1,7 @@
 //! SACK recovery as it was before RFC 3517.
 
 use crate::facts::LossSample;
-use crate::loss::{Cut, Scoreboard};
+use crate::loss::{Scoreboard, SentSegment};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
 /// Fall and Floyd's SACK1 (*Simulation-based Comparisons of Tahoe, Reno, and SACK TCP*, CCR 26(3),
@@ -47,7 +47,7 @@ impl Recovery for Sack1 {
         Some(if self.entering { u32::MAX } else { self.pipe })
     }
 
-    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut> {
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         board.next_hole()
     }
 

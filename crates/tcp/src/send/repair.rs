@@ -1,6 +1,6 @@
 //! How a loss is noticed and repaired: what the policies decide, done to the queue.
 
-use policy::loss::{Cut, Duplicate, LossDetector};
+use policy::loss::{Duplicate, LossDetector, SentSegment};
 use policy::recovery::{Progress, Recovery, RecoveryAck};
 use policy::{CongestionController, LossSample, Segmenter};
 use units::Instant;
@@ -87,12 +87,12 @@ impl Sender {
     }
 
     /// The segment that recovery by the scoreboard retransmits before new data.
-    pub(crate) fn next_repair(&mut self) -> Option<Cut> {
+    pub(crate) fn next_repair(&mut self) -> Option<SentSegment> {
         self.policies.recovery.as_mut()?.next_repair(&self.board)
     }
 
     /// The segment that recovery by the scoreboard retransmits because no new data can be sent.
-    pub(crate) fn next_repair_without_new_data(&mut self) -> Option<Cut> {
+    pub(crate) fn next_repair_without_new_data(&mut self) -> Option<SentSegment> {
         if self.pipe().is_none() || !self.has_room_for_repair() {
             return None;
         }
@@ -102,7 +102,7 @@ impl Sender {
     /// Whether lost segments may be joined when they are sent again, up to the present `MSS_c`.
     /// After a timeout everything is cut anew. TCP Santa Cruz counts the transmissions of each
     /// segment, so it keeps them.
-    pub(crate) fn cuts_anew(&self) -> bool {
+    pub(crate) fn may_resegment(&self) -> bool {
         self.repair.grows && self.policies.reported.is_none()
     }
 
@@ -117,10 +117,10 @@ impl Sender {
         if self.repair.is_on {
             self.policies.detector.mark(&mut self.board, false);
             if counts
-                && let (Some(recovery), Some(cut)) =
+                && let (Some(recovery), Some(segment)) =
                     (&mut self.policies.recovery, self.board.first())
             {
-                recovery.on_duplicate(cut.range().1);
+                recovery.on_duplicate(segment.range().1);
             }
             let again = self.policies.detector.on_duplicate_in_repair(duplicate, &self.board);
             return again.then(|| self.lost_again(now));
@@ -309,7 +309,7 @@ impl Sender {
     /// whether there is any.
     pub(crate) fn path_carries(&mut self, smss: u32) -> bool {
         self.smss = smss;
-        let Some(from) = self.board.cut_off(smss) else { return false };
+        let Some(from) = self.board.unsend_longer_than(smss) else { return false };
         self.nxt = from;
         if self.small_end.after(from) {
             // There was no other small segment in flight.
@@ -380,7 +380,7 @@ impl Sender {
 
     /// The size of the first unacknowledged segment.
     fn first_len(&self) -> u32 {
-        self.board.first().map_or(self.smss, |cut| cut.range().1)
+        self.board.first().map_or(self.smss, |segment| segment.range().1)
     }
 
     pub(super) fn loss_at(&self, now: Instant) -> LossSample {
@@ -392,8 +392,8 @@ impl Sender {
             duplicates: self.policies.detector.duplicates(),
             loss_window: self.loss_window(),
             now,
-            sent_at: first.map(|cut| cut.sent_at()),
-            resent: first.is_some_and(|cut| cut.was_resent()),
+            sent_at: first.map(|segment| segment.sent_at()),
+            resent: first.is_some_and(|segment| segment.was_resent()),
         }
     }
 }

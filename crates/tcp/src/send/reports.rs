@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use policy::loss::{Cut, LossDetector};
+use policy::loss::{LossDetector, SentSegment};
 use policy::{AckSample, CongestionController, ForwardSample};
 use units::{Duration, Instant};
 use wire::{Arrival, CopyNumber, Reports, SeqNum, SeqRange};
@@ -66,19 +66,19 @@ impl Reported {
         Self { keeps_pace, ..Self::default() }
     }
 
-    fn keep(&mut self, cut: &Cut) {
+    fn keep(&mut self, segment: &SentSegment) {
         if self.copies.len() == Self::MOST_COPIES {
             self.copies.pop_front();
         }
         self.copies.push_back(Copy {
-            seq: cut.range().0,
-            number: cut.copy(),
-            sent_at: cut.sent_at(),
+            seq: segment.range().0,
+            number: segment.copy(),
+            sent_at: segment.sent_at(),
         });
     }
 
     /// Notes that `before` became `after` by being sent again.
-    pub(super) fn resent(&mut self, before: &Cut, after: &Cut) {
+    pub(super) fn resent(&mut self, before: &SentSegment, after: &SentSegment) {
         if !before.was_resent() {
             self.keep(before);
         }
@@ -113,16 +113,16 @@ impl Sender {
     /// Which transmission of its data the segment at `seq` is, which has just been sent.
     #[cold]
     pub(crate) fn copy_of(&self, seq: SeqNum) -> CopyNumber {
-        self.board.cut_at(seq).map_or(CopyNumber::LAST, |cut| cut.copy())
+        self.board.segment_at(seq).map_or(CopyNumber::LAST, |segment| segment.copy())
     }
 
     /// What begins at `seq` leaves again, or the first `len` numbers of it.
     #[cold]
     pub(super) fn note_copy(&mut self, seq: SeqNum, len: u32, now: Instant) {
-        let before = self.board.cut_at(seq);
+        let before = self.board.segment_at(seq);
         self.board.resend(seq, len, now);
         if let (Some(reported), Some(before), Some(after)) =
-            (&mut self.policies.reported, before, self.board.cut_at(seq))
+            (&mut self.policies.reported, before, self.board.segment_at(seq))
         {
             reported.resent(&before, &after);
         }
@@ -183,7 +183,8 @@ impl Sender {
             let una = ack.latest(self.una);
             // What is acknowledged with it needs no report.
             if arrival.seq.at_or_after(una)
-                && let Some((seq, len)) = self.board.cut_at(arrival.seq).map(|cut| cut.range())
+                && let Some((seq, len)) =
+                    self.board.segment_at(arrival.seq).map(|segment| segment.range())
                 && let Some(range) = SeqRange::new(seq, seq + len)
             {
                 news += self.board.report(range, 0);
@@ -211,8 +212,8 @@ impl Sender {
         if !copy.is_unique() {
             return;
         }
-        let sent_at = match self.board.cut_at(seq) {
-            Some(cut) if cut.copy() == copy => Some(cut.sent_at()),
+        let sent_at = match self.board.segment_at(seq) {
+            Some(segment) if segment.copy() == copy => Some(segment.sent_at()),
             _ => reported
                 .copies
                 .iter()

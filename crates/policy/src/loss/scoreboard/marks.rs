@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Cut, Mark};
+use super::{Mark, SentSegment};
 
 /// Sums of marks, and where to look next. Places are counted from the front of the queue; they say
 /// nothing while no cut has [any](Self::any). They stand beside the queue, however seldom they are
@@ -11,7 +11,7 @@ use super::{Cut, Mark};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
     /// Cuts that are sacked, lost or resent.
-    pub(super) cuts: u32,
+    pub(super) marked: u32,
     /// Cuts that are sacked.
     pub(super) sacked: u32,
     /// Cuts that are lost, and neither resent nor sacked.
@@ -30,15 +30,15 @@ pub(super) struct Marks {
 
 impl Marks {
     /// Those of the cut at `index`, the only one that has any.
-    pub(super) fn of_one(index: usize, cut: &Cut) -> Self {
-        let (index, sacked) = (place(index), u32::from(cut.is(Mark::Sacked)));
+    pub(super) fn of_one(index: usize, segment: &SentSegment) -> Self {
+        let (index, sacked) = (place(index), u32::from(segment.is(Mark::Sacked)));
         Self {
-            cuts: 1,
+            marked: 1,
             sacked,
-            awaiting_repair: u32::from(cut.awaits_repair()),
+            awaiting_repair: u32::from(segment.awaits_repair()),
             sacked_above: sacked,
             frontier: 0,
-            highest: if cut.is(Mark::Sacked) { index } else { 0 },
+            highest: if segment.is(Mark::Sacked) { index } else { 0 },
             next_lost: index,
             next_hole: 0,
         }
@@ -46,46 +46,46 @@ impl Marks {
 
     /// Whether any cut has any.
     pub(super) fn any(&self) -> bool {
-        self.cuts > 0
+        self.marked > 0
     }
 
     /// The first cut left the queue.
-    pub(super) fn popped(&mut self, cut: &Cut) {
+    pub(super) fn popped(&mut self, segment: &SentSegment) {
         if self.frontier == 0 {
-            self.sacked_above -= u32::from(cut.is(Mark::Sacked));
+            self.sacked_above -= u32::from(segment.is(Mark::Sacked));
         }
-        self.forget(cut);
+        self.forget(segment);
         for place in self.places() {
             *place = place.saturating_sub(1);
         }
     }
 
     /// The cut at `index` became two, both as `cut` was but for their lengths.
-    pub(super) fn split(&mut self, index: usize, cut: &Cut) {
+    pub(super) fn split(&mut self, index: usize, segment: &SentSegment) {
         let index = place(index);
         if self.frontier <= index {
-            self.sacked_above += u32::from(cut.is(Mark::Sacked));
+            self.sacked_above += u32::from(segment.is(Mark::Sacked));
         }
-        self.remember(cut);
+        self.remember(segment);
         for place in self.places() {
             *place += u32::from(*place > index);
         }
-        if cut.is(Mark::Sacked) {
+        if segment.is(Mark::Sacked) {
             self.highest = self.highest.max(index + 1);
         }
     }
 
     /// The cut at `index`, which was lost and not resent, became part of the one before it.
-    pub(super) fn removed(&mut self, index: usize, cut: &Cut) {
+    pub(super) fn removed(&mut self, index: usize, segment: &SentSegment) {
         let index = place(index);
-        self.forget(cut);
+        self.forget(segment);
         for place in self.places() {
             *place -= u32::from(*place > index);
         }
     }
 
     /// The marks of the cut at `index` are others now.
-    pub(super) fn changed(&mut self, index: usize, before: &Cut, after: &Cut) {
+    pub(super) fn changed(&mut self, index: usize, before: &SentSegment, after: &SentSegment) {
         let index = place(index);
         self.forget(before);
         self.remember(after);
@@ -108,33 +108,36 @@ impl Marks {
     }
 
     /// Moves on from where there is nothing any more.
-    pub(super) fn settle(&mut self, cuts: &VecDeque<Cut>) {
+    pub(super) fn settle(&mut self, segments: &VecDeque<SentSegment>) {
         if self.awaiting_repair > 0 {
-            while cuts.get(self.next_lost as usize).is_some_and(|cut| !cut.awaits_repair()) {
+            while segments
+                .get(self.next_lost as usize)
+                .is_some_and(|segment| !segment.awaits_repair())
+            {
                 self.next_lost += 1;
             }
         }
         if self.sacked > 0 {
             while self.next_hole < self.highest
-                && cuts
+                && segments
                     .get(self.next_hole as usize)
-                    .is_some_and(|cut| cut.is(Mark::Sacked) || cut.is(Mark::Resent))
+                    .is_some_and(|segment| segment.is(Mark::Sacked) || segment.is(Mark::Resent))
             {
                 self.next_hole += 1;
             }
         }
     }
 
-    fn remember(&mut self, cut: &Cut) {
-        self.cuts += u32::from(cut.is_marked());
-        self.sacked += u32::from(cut.is(Mark::Sacked));
-        self.awaiting_repair += u32::from(cut.awaits_repair());
+    fn remember(&mut self, segment: &SentSegment) {
+        self.marked += u32::from(segment.is_marked());
+        self.sacked += u32::from(segment.is(Mark::Sacked));
+        self.awaiting_repair += u32::from(segment.awaits_repair());
     }
 
-    fn forget(&mut self, cut: &Cut) {
-        self.cuts -= u32::from(cut.is_marked());
-        self.sacked -= u32::from(cut.is(Mark::Sacked));
-        self.awaiting_repair -= u32::from(cut.awaits_repair());
+    fn forget(&mut self, segment: &SentSegment) {
+        self.marked -= u32::from(segment.is_marked());
+        self.sacked -= u32::from(segment.is(Mark::Sacked));
+        self.awaiting_repair -= u32::from(segment.awaits_repair());
     }
 
     fn places(&mut self) -> [&mut u32; 4] {

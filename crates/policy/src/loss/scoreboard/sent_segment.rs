@@ -6,7 +6,7 @@ use wire::{CopyNumber, SeqNum};
 /// A run of sequence numbers that left as one segment. Its marks are independent; all combinations
 /// occur. A wide window is a great many of these, so they are small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct SentSegment {
     sent_at: Instant,
     seq: SeqNum,
     len: u16,
@@ -17,7 +17,7 @@ pub struct Cut {
     run: u8,
 }
 
-const _: () = assert!(size_of::<Cut>() == 16);
+const _: () = assert!(size_of::<SentSegment>() == 16);
 
 /// What is known of a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) enum Mark {
 const MARKS: u8 = Mark::Sacked as u8 | Mark::Lost as u8 | Mark::Resent as u8;
 const COPY_SHIFT: u32 = 4;
 
-impl Cut {
+impl SentSegment {
     /// One that leaves, of up to 65 535 sequence numbers: no segment has more. `again` when any of
     /// it had been sent before.
     pub(super) fn new(seq: SeqNum, len: u32, now: Instant, again: bool) -> Self {
