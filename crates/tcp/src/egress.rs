@@ -10,7 +10,7 @@ use crate::state::State;
 
 /// A run of sequence numbers to send as one segment.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+struct NextSegment {
     seq: SeqNum,
     len: u32,
     /// Shorter than `MSS_c` was when it was cut.
@@ -43,14 +43,14 @@ impl Connection {
             }
             _ => {}
         }
-        let piece = if self.rcv.owes_duplicate() { None } else { self.next_piece(now) };
-        let mut segment = match piece {
-            Some(piece) => self.data(now, piece),
+        let next = if self.rcv.owes_duplicate() { None } else { self.next_segment(now) };
+        let mut segment = match next {
+            Some(next) => self.data(now, next),
             None if self.rcv.ack_is_due() => self.pure_ack(now),
             None => return None,
         };
         if self.negotiated.speaks_santa_cruz() {
-            self.write_label(piece.map(|piece| piece.seq));
+            self.write_label(next.map(|next| next.seq));
             if let Some(label) = self.rcv.label() {
                 segment.options.reports = *label;
             }
@@ -101,19 +101,19 @@ impl Connection {
         segment
     }
 
-    fn data(&mut self, now: Instant, piece: Piece) -> Segment {
-        let end = piece.seq + piece.len;
+    fn data(&mut self, now: Instant, next: NextSegment) -> Segment {
+        let end = next.seq + next.len;
         let fin = end.after(self.snd.data_end);
-        let payload_len = piece.len - u32::from(fin);
+        let payload_len = next.len - u32::from(fin);
         let control = if fin { Control::Fin } else { Control::None };
         self.start_retransmit_timer(now);
-        let mut segment = self.segment(now, piece.seq, payload_len, control);
+        let mut segment = self.segment(now, next.seq, payload_len, control);
         // RFC 9293 §3.9.1: push what empties the queue, for there is nothing to wait for.
         let push = payload_len > 0 && end.at_or_after(self.snd.data_end);
         segment.flags = segment.flags.with(Flags::PSH, push);
         // RFC 3168 §6.1.2, §6.1.5, §6.1.6: new data is ECN-capable; no retransmission, no window
         // probe.
-        if self.negotiated.ecn && piece.new && payload_len > 0 && !self.snd.is_probing() {
+        if self.negotiated.ecn && next.new && payload_len > 0 && !self.snd.is_probing() {
             let reduced = self.snd.ecn.take_news();
             segment.flags = segment.flags.with_ecn(Ecn::Ect0).with(Flags::CWR, reduced);
         }
@@ -153,26 +153,26 @@ impl Connection {
     }
 
     /// Decides what leaves next and notes that it has.
-    fn next_piece(&mut self, now: Instant) -> Option<Piece> {
+    fn next_segment(&mut self, now: Instant) -> Option<NextSegment> {
         if !self.state.can_send() {
             return None;
         }
         if self.snd.repair.is_on
-            && let Some(piece) = self.repair_piece()
+            && let Some(next) = self.next_retransmission()
         {
-            return Some(self.resent(piece, now));
+            return Some(self.resent(next, now));
         }
         let is_dry = self.snd.nxt == self.snd.end();
         if !is_dry && self.config.restart_after_idle {
             self.snd.restart_if_idle(now, &self.config);
         }
-        let fresh = if is_dry { None } else { self.fresh_piece(now) };
-        let Some(piece) = fresh else {
+        let fresh = if is_dry { None } else { self.next_new_segment(now) };
+        let Some(next) = fresh else {
             if self.snd.repair.is_on
                 && let Some(segment) = self.snd.next_repair_without_new_data()
             {
-                let piece = self.piece_of(segment);
-                return Some(self.resent(piece, now));
+                let next = self.retransmission_of(segment);
+                return Some(self.resent(next, now));
             }
             if is_dry {
                 self.note_dry();
@@ -180,24 +180,24 @@ impl Connection {
             return None;
         };
         self.timers.persist = Instant::NEVER;
-        self.count(piece, !piece.new);
-        self.snd.sent(piece.len, now);
-        if piece.small {
+        self.count(next, !next.new);
+        self.snd.sent(next.len, now);
+        if next.small {
             self.snd.small_end = self.snd.nxt;
         }
-        Some(piece)
+        Some(next)
     }
 
     /// Counts a retransmission that leaves now.
-    fn resent(&mut self, piece: Piece, now: Instant) -> Piece {
-        self.count(piece, true);
-        self.snd.resent(piece.seq, piece.len, now);
-        piece
+    fn resent(&mut self, next: NextSegment, now: Instant) -> NextSegment {
+        self.count(next, true);
+        self.snd.resent(next.seq, next.len, now);
+        next
     }
 
-    fn count(&mut self, piece: Piece, again: bool) {
-        let fin = (piece.seq + piece.len).after(self.snd.data_end);
-        let payload = piece.len - u32::from(fin);
+    fn count(&mut self, next: NextSegment, again: bool) {
+        let fin = (next.seq + next.len).after(self.snd.data_end);
+        let payload = next.len - u32::from(fin);
         if payload == 0 {
             return;
         }
@@ -211,12 +211,12 @@ impl Connection {
     }
 
     /// The segment, or the beginning of it, that recovery retransmits before new data.
-    fn repair_piece(&mut self) -> Option<Piece> {
+    fn next_retransmission(&mut self) -> Option<NextSegment> {
         if std::mem::take(&mut self.snd.repair.resend_first) {
             // RFC 5681 §3.2 step 3, RFC 6675 §5 step (4.3): the first segment goes without asking
             // the window.
             let first = self.snd.board.next_lost().or(self.snd.board.first())?;
-            return Some(self.piece_of(first));
+            return Some(self.retransmission_of(first));
         }
         let segment = if self.snd.pipe().is_none() {
             self.snd.board.next_lost()
@@ -225,11 +225,11 @@ impl Connection {
         } else {
             None
         };
-        segment.map(|segment| self.piece_of(segment))
+        segment.map(|segment| self.retransmission_of(segment))
     }
 
     /// The segment in which a cut, or the beginning of it, is sent again.
-    fn piece_of(&self, segment: SentSegment) -> Piece {
+    fn retransmission_of(&self, segment: SentSegment) -> NextSegment {
         let (seq, len) = segment.range();
         // A full-sized segment is cut anew when the window has become small (draft §6).
         let limit = self.snd.mss_c();
@@ -240,7 +240,7 @@ impl Connection {
             len
         };
         let len = len.min(limit + fin(limit));
-        Piece { seq, len, small: false, new: false }
+        NextSegment { seq, len, small: false, new: false }
     }
 
     /// What the windows let out at SND.NXT: new data, or what a timeout made be sent again.
@@ -249,7 +249,7 @@ impl Connection {
         reason = "5 % of all instructions where most packets are new data"
     )]
     #[inline(always)]
-    fn fresh_piece(&mut self, now: Instant) -> Option<Piece> {
+    fn next_new_segment(&mut self, now: Instant) -> Option<NextSegment> {
         let snd = &self.snd;
         if snd.ecn.waits() {
             return None;
@@ -293,7 +293,7 @@ impl Connection {
             return None;
         }
         let len = len + u32::from(fin);
-        Some(Piece { seq: snd.nxt, len, small: len < mss_c, new: !snd.nxt.before(snd.max) })
+        Some(NextSegment { seq: snd.nxt, len, small: len < mss_c, new: !snd.nxt.before(snd.max) })
     }
 
     fn note_dry(&mut self) {
