@@ -90,7 +90,7 @@ impl ByteStream {
                 self.incoming.insert(front, front.next + count(ahead), taken);
             }
         }
-        if self.incoming.has_out_of_order() && !self.connection.rcv.has_islands() {
+        if self.incoming.has_out_of_order() && !self.connection.rcv.has_out_of_order() {
             // The stream ends before them.
             self.incoming.forget_out_of_order(self.front().unread);
         }

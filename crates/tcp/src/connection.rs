@@ -348,7 +348,7 @@ impl Connection {
     /// The same for the next data.
     #[inline]
     pub const fn receiving_queue(&self) -> *const u8 {
-        self.rcv.islands_address()
+        self.rcv.out_of_order_address()
     }
 
     /// Bytes written and not yet acknowledged.

@@ -32,7 +32,7 @@ pub(crate) struct Receiver {
     /// RFC 7323 §4.3, Last.ACK.sent.
     last_ack_sent: SeqNum,
     /// What arrived beyond `nxt`; what grew last stands last.
-    islands: Vec<SeqRange>,
+    out_of_order: Vec<SeqRange>,
     /// The sequence number of the peer's FIN, once it has been seen.
     pub(crate) fin: Option<SeqNum>,
     /// A segment that arrived twice (RFC 2883).
@@ -62,7 +62,7 @@ impl Receiver {
 
     /// More islands than this are not kept: a peer that leaves so many holes is not worth the
     /// memory.
-    const MAX_ISLANDS: usize = 256;
+    const MAX_OUT_OF_ORDER_RANGES: usize = 256;
 
     pub(crate) fn new(config: &Config) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Receiver {
             edge: SeqNum::default(),
             capacity: config.receive_buffer,
             unread: 0,
-            islands: Vec::new(),
+            out_of_order: Vec::new(),
             fin: None,
             unacknowledged_segments: 0,
             acks_due: 0,
@@ -86,27 +86,27 @@ impl Receiver {
 
     /// Takes over the memory of a receiver that is no longer needed.
     pub(crate) fn inherit(&mut self, old: &mut Self) {
-        old.islands.clear();
-        std::mem::swap(&mut self.islands, &mut old.islands);
+        old.out_of_order.clear();
+        std::mem::swap(&mut self.out_of_order, &mut old.out_of_order);
     }
 
     /// Where the islands lie, or will as soon as there are any; nowhere if there have never been
     /// any.
     #[inline]
-    pub(crate) const fn islands_address(&self) -> *const u8 {
-        self.islands.as_ptr().cast()
+    pub(crate) const fn out_of_order_address(&self) -> *const u8 {
+        self.out_of_order.as_ptr().cast()
     }
 
     /// Gives back memory that is not in use.
     pub(crate) fn release(&mut self) {
-        if self.islands.is_empty() {
-            self.islands = Vec::new();
+        if self.out_of_order.is_empty() {
+            self.out_of_order = Vec::new();
         }
     }
 
     /// The bytes of memory in use behind this value.
     pub(crate) fn memory(&self) -> usize {
-        self.islands.capacity() * size_of::<SeqRange>()
+        self.out_of_order.capacity() * size_of::<SeqRange>()
             + self.answers.as_ref().map_or(0, |_| size_of::<Answers>())
     }
 
@@ -194,7 +194,7 @@ impl Receiver {
             return self.keep(fresh).then_some(accepted);
         }
         self.advance(stop);
-        let gap_before = !self.islands.is_empty();
+        let gap_before = !self.out_of_order.is_empty();
         self.absorb();
         if gap_before {
             // RFC 5681 §4.2: so is a segment that fills a gap, in whole or in part.
@@ -206,13 +206,13 @@ impl Receiver {
     }
 
     /// Whether anything has arrived out of order.
-    pub(crate) fn has_islands(&self) -> bool {
-        !self.islands.is_empty()
+    pub(crate) fn has_out_of_order(&self) -> bool {
+        !self.out_of_order.is_empty()
     }
 
     /// RFC 2018 §8: forgets what has arrived out of order.
     pub(crate) fn renege(&mut self) {
-        self.islands = Vec::new();
+        self.out_of_order = Vec::new();
     }
 
     /// The peer's FIN stands at `at`, unless one stood elsewhere first, or more than that has
@@ -234,7 +234,7 @@ impl Receiver {
     pub(crate) fn finish(&mut self) {
         self.fin = None;
         self.nxt += 1;
-        self.islands = Vec::new();
+        self.out_of_order = Vec::new();
         self.acks_due = 1;
     }
 
@@ -304,7 +304,7 @@ impl Receiver {
 
     /// Whether there is anything for SACK blocks to say.
     pub(crate) fn has_reports(&self) -> bool {
-        !self.islands.is_empty() || self.fin.is_some() || self.duplicate.is_some()
+        !self.out_of_order.is_empty() || self.fin.is_some() || self.duplicate.is_some()
     }
 
     /// Notes that an acknowledgment is leaving and returns it.
@@ -331,7 +331,7 @@ impl Receiver {
         counted: bool,
     ) -> UnscaledWindow {
         if let Some(edge) = self.reopening(&smss)
-            && (self.islands.is_empty() || !counted || !self.keeps_window(edge, smss))
+            && (self.out_of_order.is_empty() || !counted || !self.keeps_window(edge, smss))
         {
             self.edge = edge;
         }
@@ -360,16 +360,16 @@ impl Receiver {
         }
         let room = room.min(SackBlocks::CAPACITY).saturating_sub(blocks.len());
         let kept = self.fin.and_then(|fin| SeqRange::new(fin, fin + 1));
-        let ended = |island: SeqRange| match kept {
-            Some(fin) if island.end() == fin.start() => {
-                SeqRange::new(island.start(), fin.end()).unwrap_or(island)
+        let ended = |held: SeqRange| match kept {
+            Some(fin) if held.end() == fin.start() => {
+                SeqRange::new(held.start(), fin.end()).unwrap_or(held)
             }
-            _ => island,
+            _ => held,
         };
         let alone =
-            kept.filter(|fin| self.islands.iter().all(|island| island.end() != fin.start()));
-        let islands = self.islands.iter().rev().map(|&island| ended(island));
-        for block in islands.chain(alone).take(room) {
+            kept.filter(|fin| self.out_of_order.iter().all(|held| held.end() != fin.start()));
+        let out_of_order = self.out_of_order.iter().rev().map(|&held| ended(held));
+        for block in out_of_order.chain(alone).take(room) {
             blocks.push(block);
         }
         blocks
@@ -378,10 +378,10 @@ impl Receiver {
     /// TCP Santa Cruz, section 3.2.1: notes that this transmission of a segment has arrived, if
     /// what it brought is there to be acknowledged.
     pub(crate) fn note_arrival(&mut self, seq: SeqNum, len: u32, copy: CopyNumber, now: Instant) {
-        let held = (seq + len).at_or_before(self.nxt)
+        let is_held = (seq + len).at_or_before(self.nxt)
             || SeqRange::new(seq, seq + len)
-                .is_none_or(|range| self.islands.iter().any(|island| island.contains(range)));
-        if held {
+                .is_none_or(|range| self.out_of_order.iter().any(|held| held.contains(range)));
+        if is_held {
             let arrival = Arrival { seq, copy, at: arrival_clock(now) };
             self.answers.get_or_insert_default().unnamed = Some(arrival);
         }
@@ -397,7 +397,7 @@ impl Receiver {
         let option = SantaCruz::new(data_copy);
         answers.label = match answers.unnamed.take() {
             Some(arrival) => {
-                let window = AckWindow::covering(self.nxt, self.islands.iter().copied(), room);
+                let window = AckWindow::covering(self.nxt, self.out_of_order.iter().copied(), room);
                 option.answering(arrival, window).into()
             }
             None if data_copy.is_some() => option.into(),
@@ -457,11 +457,11 @@ impl Receiver {
     /// Moves `nxt` over the islands it has reached.
     fn absorb(&mut self) {
         while let Some(index) =
-            self.islands.iter().position(|island| island.start().at_or_before(self.nxt))
+            self.out_of_order.iter().position(|held| held.start().at_or_before(self.nxt))
         {
-            let island = self.islands.remove(index);
-            if island.end().after(self.nxt) {
-                self.advance(island.end());
+            let held = self.out_of_order.remove(index);
+            if held.end().after(self.nxt) {
+                self.advance(held.end());
             }
         }
     }
@@ -470,24 +470,24 @@ impl Receiver {
     fn keep(&mut self, fresh: SeqRange) -> bool {
         let mut range = fresh;
         let mut index = 0;
-        while index < self.islands.len() {
-            let island = self.islands[index];
-            if island.contains(fresh) {
+        while index < self.out_of_order.len() {
+            let held = self.out_of_order[index];
+            if held.contains(fresh) {
                 self.duplicate = Some(fresh);
             }
-            if island.touches(range) {
-                range = range.union(island);
-                self.islands.remove(index);
+            if held.touches(range) {
+                range = range.union(held);
+                self.out_of_order.remove(index);
                 // What the union now touches may lie before this index.
                 index = 0;
             } else {
                 index += 1;
             }
         }
-        if self.islands.len() >= Self::MAX_ISLANDS {
+        if self.out_of_order.len() >= Self::MAX_OUT_OF_ORDER_RANGES {
             return false;
         }
-        self.islands.push(range);
+        self.out_of_order.push(range);
         true
     }
 
@@ -593,7 +593,10 @@ mod tests {
                 rcv.text(SeqNum::new(1 + 2 * hole), 1, 1, Instant::ZERO, &delays, &mut timer);
             taken += usize::from(accepted.is_some());
         }
-        assert_eq!((taken, rcv.islands.len()), (Receiver::MAX_ISLANDS, Receiver::MAX_ISLANDS));
+        assert_eq!(
+            (taken, rcv.out_of_order.len()),
+            (Receiver::MAX_OUT_OF_ORDER_RANGES, Receiver::MAX_OUT_OF_ORDER_RANGES)
+        );
     }
 
     proptest! {
@@ -621,10 +624,10 @@ mod tests {
                 let in_order = have.iter().position(|&h| !h).unwrap_or(have.len());
                 prop_assert_eq!(rcv.nxt.distance_from(base) as usize, in_order);
                 prop_assert_eq!(rcv.unread() as usize, in_order);
-                let beyond: u32 = rcv.islands.iter().map(|island| island.len()).sum();
+                let beyond: u32 = rcv.out_of_order.iter().map(|held| held.len()).sum();
                 prop_assert_eq!(beyond as usize, have.iter().filter(|&&h| h).count() - in_order);
             }
-            prop_assert!(rcv.islands.is_empty());
+            prop_assert!(rcv.out_of_order.is_empty());
         }
     }
 }
