@@ -123,7 +123,7 @@ impl Connection {
 
     /// The bytes of it that are used where it only receives data.
     pub const RECEIVING: Range<usize> =
-        offset_of!(Self, snd.repair.is_on)..offset_of!(Self, rcv) + Receiver::USUAL;
+        offset_of!(Self, snd.repair.in_recovery)..offset_of!(Self, rcv) + Receiver::USUAL;
 
     /// The bytes that [`next_timeout`](Self::next_timeout) looks at.
     pub const DEADLINES: Range<usize> =
@@ -360,7 +360,7 @@ impl Connection {
     pub fn pending(&self) -> Pending {
         const MANY: u32 = 16;
         let open = matches!(self.state, State::Established | State::CloseWait);
-        if !open || self.owes_reset() || self.rcv.has_reports() || self.snd.repair.is_on {
+        if !open || self.owes_reset() || self.rcv.has_reports() || self.snd.repair.in_recovery {
             Pending::Pressing
         } else if self.snd.unacknowledged() > 0 {
             // While cuts are full-sized, they don't depend on what is fed first.

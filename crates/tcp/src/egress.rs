@@ -76,7 +76,7 @@ impl Connection {
     pub fn runs_dry(&mut self) -> bool {
         let dry = self.state.can_send()
             && self.snd.nxt == self.snd.end()
-            && !self.snd.repair.is_on
+            && !self.snd.repair.in_recovery
             && !self.rcv.ack_is_due()
             && !self.owes_reset();
         if dry {
@@ -157,7 +157,7 @@ impl Connection {
         if !self.state.can_send() {
             return None;
         }
-        if self.snd.repair.is_on
+        if self.snd.repair.in_recovery
             && let Some(next) = self.next_retransmission()
         {
             return Some(self.resent(next, now));
@@ -168,7 +168,7 @@ impl Connection {
         }
         let fresh = if is_dry { None } else { self.next_new_segment(now) };
         let Some(next) = fresh else {
-            if self.snd.repair.is_on
+            if self.snd.repair.in_recovery
                 && let Some(segment) = self.snd.next_repair_without_new_data()
             {
                 let next = self.retransmission_of(segment);

@@ -211,14 +211,14 @@ impl Sender {
             max: self.max,
             wnd: self.wnd,
             mss_c: self.mss_c(),
-            segments: if self.repair.grows {
+            segments: if self.repair.after_timeout {
                 self.board.pipe_segments()
             } else {
                 self.board.segments()
             },
             in_network: self.pipe().unwrap_or_else(|| self.flight()),
             duplicates: self.policies.detector.duplicates(),
-            recovering: self.repair.is_on && !self.repair.grows,
+            recovering: self.repair.in_recovery && !self.repair.after_timeout,
         }
     }
 
@@ -242,7 +242,7 @@ impl Sender {
         // recovery only Limited Transmit (RFC 3042) sends another one for it, for the first
         // two.
         let duplicates = self.policies.detector.duplicates();
-        let left = match (self.repair.is_on, self.policies.limited_transmit) {
+        let left = match (self.repair.in_recovery, self.policies.limited_transmit) {
             (true, _) => duplicates,
             (false, true) => duplicates.min(DUP_THRESH - 1),
             (false, false) => 0,
@@ -253,7 +253,9 @@ impl Sender {
     /// The congestion window in force.
     pub(crate) fn window(&self) -> u32 {
         match &self.policies.recovery {
-            Some(recovery) if self.repair.is_on => recovery.window(self.policies.controller.cwnd()),
+            Some(recovery) if self.repair.in_recovery => {
+                recovery.window(self.policies.controller.cwnd())
+            }
             _ => self.policies.controller.cwnd(),
         }
     }
@@ -276,7 +278,7 @@ impl Sender {
     /// 3042 have other rules.
     pub(crate) fn is_held_back(&self) -> bool {
         let (flight, left) = (self.flight(), self.data_end.distance_from(self.nxt));
-        if flight == 0 || left == 0 || self.repair.is_on || self.policies.limited_transmit {
+        if flight == 0 || left == 0 || self.repair.in_recovery || self.policies.limited_transmit {
             return false;
         }
         let next = flight + left.min(self.mss_c());
@@ -378,11 +380,11 @@ impl Sender {
         }
         let flight = self.flight() + len;
         if self.policies.limited_transmit
-            && !self.repair.is_on
+            && !self.repair.in_recovery
             && self.policies.detector.duplicates() > 0
             && flight > self.window()
         {
-            self.repair.limited += len;
+            self.repair.limited_transmit_bytes += len;
         }
         self.leaves(len);
         self.probing = flight > self.wnd;
@@ -408,7 +410,7 @@ impl Sender {
     }
 
     fn leaves(&mut self, bytes: u32) {
-        if self.repair.is_on
+        if self.repair.in_recovery
             && let Some(recovery) = &mut self.policies.recovery
         {
             recovery.on_sent(bytes);
@@ -478,9 +480,9 @@ impl Sender {
         } else {
             self.policies.detector.reset();
         }
-        self.repair.limited = 0;
-        if self.repair.is_on {
-            if self.repair.grows {
+        self.repair.limited_transmit_bytes = 0;
+        if self.repair.in_recovery {
+            if self.repair.after_timeout {
                 let view = self.network_view();
                 self.policies.segmenter.on_ack(&view);
                 let growth = self.policies.segmenter.growth(&view);
@@ -489,7 +491,7 @@ impl Sender {
                 self.policies.controller.observe(sample);
             }
             return Acknowledged {
-                restart_timer: self.repaired(acked, ack.at_or_after(self.repair.point)),
+                restart_timer: self.repaired(acked, ack.at_or_after(self.repair.recovery_point)),
                 lost,
             };
         }

@@ -44,7 +44,7 @@ impl Connection {
         // duplicate even if it also advances, and so does the one that ends recovery.
         if ack == self.snd.una
             && self.snd.flight() > 0
-            && (!advances || newly_sacked > 0 && !self.snd.repair.is_on)
+            && (!advances || newly_sacked > 0 && !self.snd.repair.in_recovery)
         {
             let exact = !advances
                 && segment.payload_len == 0

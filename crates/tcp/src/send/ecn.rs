@@ -72,7 +72,7 @@ impl Sender {
         let known = self.ecn.reduced && !ack.after(self.ecn.until);
         // With nothing in flight there is nothing to halve; the echo goes on, and comes with the
         // next data.
-        if known || ack.before(self.una) || self.flight() == 0 || self.repair.is_on {
+        if known || ack.before(self.una) || self.flight() == 0 || self.repair.in_recovery {
             return None;
         }
         let event = self.event(now, Repair::Mark);

@@ -30,15 +30,15 @@ pub(crate) struct RepairState {
     /// that don't reach beyond it may be echoes of an earlier loss.
     pub(super) recover: SeqNum,
     /// Bytes let out by limited transmit, which RFC 5681 §3.2 leaves out of `FlightSize`.
-    pub(super) limited: u32,
+    pub(super) limited_transmit_bytes: u32,
     /// Where it ends, while it is on (RFC 6582 `recover`, RFC 6675 `RecoveryPoint`).
-    pub(super) point: SeqNum,
+    pub(super) recovery_point: SeqNum,
     /// A loss is being repaired. A receiver asks for this, too.
-    pub(crate) is_on: bool,
+    pub(crate) in_recovery: bool,
     /// The first segment that is lost is to be sent again, whatever the window says.
     pub(crate) resend_first: bool,
     /// A timeout began it, and the window grows on the way.
-    pub(super) grows: bool,
+    pub(super) after_timeout: bool,
 }
 
 impl RepairState {
@@ -46,17 +46,17 @@ impl RepairState {
     pub(super) fn at_rest(recover: SeqNum) -> Self {
         Self {
             recover,
-            limited: 0,
-            point: recover,
-            is_on: false,
+            limited_transmit_bytes: 0,
+            recovery_point: recover,
+            in_recovery: false,
             resend_first: false,
-            grows: false,
+            after_timeout: false,
         }
     }
 
     /// A repair of everything before `point` begins.
-    fn until(point: SeqNum) -> Self {
-        Self { is_on: true, ..Self::at_rest(point) }
+    fn until(recovery_point: SeqNum) -> Self {
+        Self { in_recovery: true, ..Self::at_rest(recovery_point) }
     }
 }
 
@@ -64,7 +64,7 @@ impl Sender {
     /// What RFC 3042 allows beyond the window just now: for data never sent before, and not after a
     /// timeout, when duplicates are echoes.
     pub(crate) fn limited_transmit(&self, mss_c: u32) -> u32 {
-        if self.policies.limited_transmit && !self.repair.is_on && self.nxt == self.max {
+        if self.policies.limited_transmit && !self.repair.in_recovery && self.nxt == self.max {
             policy::loss::limited_transmit(self.policies.detector.duplicates(), mss_c)
         } else {
             0
@@ -73,7 +73,7 @@ impl Sender {
 
     /// The bytes that count against the window while recovering by the scoreboard.
     pub(crate) fn pipe(&self) -> Option<u32> {
-        if !self.repair.is_on {
+        if !self.repair.in_recovery {
             return None;
         }
         self.policies.recovery.as_ref()?.pipe(&self.board)
@@ -103,7 +103,7 @@ impl Sender {
     /// After a timeout everything is cut anew. TCP Santa Cruz counts the transmissions of each
     /// segment, so it keeps them.
     pub(crate) fn may_resegment(&self) -> bool {
-        self.repair.grows && self.policies.reported.is_none()
+        self.repair.after_timeout && self.policies.reported.is_none()
     }
 
     /// An acknowledgment that doesn't advance SND.UNA. Returns the loss if it gives one away.
@@ -114,7 +114,7 @@ impl Sender {
         config: &Config,
     ) -> Option<LossEvent> {
         let counts = duplicate.exact || duplicate.newly_sacked > 0;
-        if self.repair.is_on {
+        if self.repair.in_recovery {
             self.policies.detector.mark(&mut self.board, false);
             if counts
                 && let (Some(recovery), Some(segment)) =
@@ -153,7 +153,7 @@ impl Sender {
         if self.board.is_empty() {
             return None;
         }
-        if self.repair.is_on {
+        if self.repair.in_recovery {
             return Some(self.lost_again(now));
         }
         if self.may_be_echo() {
@@ -239,11 +239,11 @@ impl Sender {
                     // the next loss (RFC 5681 §3.2 knows no `recover`).
                     self.repair.recover = self.una - 1;
                 }
-                self.repair.is_on = false;
+                self.repair.in_recovery = false;
                 self.repair.resend_first = false;
                 let keep = self.policies.recovery.as_ref().is_none_or(Recovery::keeps_reports);
                 self.board.end_recovery(keep);
-                if !self.repair.grows {
+                if !self.repair.after_timeout {
                     let view = self.view();
                     self.policies.segmenter.on_reduction(&view);
                     self.policies.segmenter.on_ack(&view);
@@ -259,7 +259,7 @@ impl Sender {
                     self.resend_first();
                 }
                 self.policies.detector.mark(&mut self.board, false);
-                if !self.repair.grows {
+                if !self.repair.after_timeout {
                     let view = self.view();
                     self.policies.segmenter.on_ack(&view);
                 }
@@ -353,7 +353,7 @@ impl Sender {
         if let Some(recovery) = &mut self.policies.recovery {
             recovery.enter_after_timeout();
         }
-        self.repair = RepairState { grows: true, ..RepairState::until(self.max) };
+        self.repair = RepairState { after_timeout: true, ..RepairState::until(self.max) };
         self.begin_slow_start(self.loss_window());
     }
 
@@ -375,7 +375,7 @@ impl Sender {
     /// `FlightSize` (RFC 5681 §2). Where a timeout has made everything lost, what counts is what
     /// has been sent since.
     fn flight_size(&self) -> u32 {
-        self.pipe().filter(|_| self.repair.grows).unwrap_or_else(|| self.flight())
+        self.pipe().filter(|_| self.repair.after_timeout).unwrap_or_else(|| self.flight())
     }
 
     /// The size of the first unacknowledged segment.
@@ -387,7 +387,7 @@ impl Sender {
         let first = self.board.first();
         LossSample {
             smss: self.smss,
-            flight: self.flight_size().saturating_sub(self.repair.limited),
+            flight: self.flight_size().saturating_sub(self.repair.limited_transmit_bytes),
             segment: self.first_len(),
             duplicates: self.policies.detector.duplicates(),
             loss_window: self.loss_window(),

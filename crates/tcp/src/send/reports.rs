@@ -299,6 +299,6 @@ impl Sender {
             reported.waits = Some(Wait { at: judged.look_again, report, deadline: *timer });
             *timer = judged.look_again;
         }
-        if judged.lost && !self.repair.is_on { Some(self.recover(report.now)) } else { None }
+        if judged.lost && !self.repair.in_recovery { Some(self.recover(report.now)) } else { None }
     }
 }
