@@ -87,7 +87,7 @@ pub trait CongestionController: fmt::Debug + Send + Sync {
 /// Says when slow start ends.
 pub trait SlowStart: fmt::Debug + Send + Sync {
     /// Whether the window grows exponentially.
-    fn is_on(&self, cwnd: u32, ssthresh: u32) -> bool;
+    fn is_active(&self, cwnd: u32, ssthresh: u32) -> bool;
 }
 
 /// RFC 5681 §3.1: slow start while `cwnd < ssthresh`.
@@ -95,7 +95,7 @@ pub trait SlowStart: fmt::Debug + Send + Sync {
 pub struct Classic;
 
 impl SlowStart for Classic {
-    fn is_on(&self, cwnd: u32, ssthresh: u32) -> bool {
+    fn is_active(&self, cwnd: u32, ssthresh: u32) -> bool {
         cwnd < ssthresh
     }
 }

@@ -51,7 +51,7 @@ impl<S: SlowStart> Reno<S> {
                 // RFC 5681 §3.1, eq. (2), and in congestion avoidance RFC 3465 §1: an ACK earns no
                 // more than for the bytes it covers, so that a peer gains nothing
                 // by splitting its ACKs.
-                let in_slow_start = self.slow_start.is_on(self.cwnd, self.ssthresh);
+                let in_slow_start = self.slow_start.is_active(self.cwnd, self.ssthresh);
                 let covered = match self.counting {
                     Counting::Acks => step,
                     Counting::Bytes => step.min(acked),
