@@ -230,12 +230,12 @@ impl AnyController {
 
     /// Whether it looks at all of an [`AckSample`], and is to be told what gives it no reason to
     /// grow.
-    pub fn watches(&self) -> bool {
+    pub fn needs_samples(&self) -> bool {
         matches!(self, Self::Other(_))
     }
 
     /// New data was acknowledged outside of recovery, as in [`CongestionController::on_ack`]. Who
-    /// [`watches`](Self::watches) needs the `sample`; it isn't made for others, since this is
+    /// [`needs_samples`](Self::needs_samples) needs the `sample`; it isn't made for others, since this is
     /// told with every acknowledgment.
     #[inline]
     pub fn acknowledged(

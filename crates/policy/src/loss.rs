@@ -126,7 +126,7 @@ macro_rules! each {
 impl AnyDetector {
     /// Whether it looks at an acknowledgment of new data; others are [`reset`](LossDetector::reset)
     /// by it.
-    pub fn watches(&self) -> bool {
+    pub fn needs_samples(&self) -> bool {
         matches!(self, Self::Vegas(_) | Self::AckWindow(_))
     }
 }

@@ -454,7 +454,7 @@ impl Sender {
     ) -> Acknowledged {
         let acked = ack.distance_from(self.una);
         let app_limited = self.una.before(self.app_limited_until);
-        if self.policies.watched {
+        if self.policies.needs_samples {
             self.note_delivered(ack);
         }
         let segments = self.board.segments();
@@ -474,7 +474,7 @@ impl Sender {
         // Most policies look at no more of it than three facts, and it comes with every
         // acknowledgment.
         let (mut sample, mut lost) = (None, false);
-        if self.policies.watched {
+        if self.policies.needs_samples {
             let sample = sample.insert(self.sample(acked, timed, app_limited, now));
             lost = self.policies.detector.on_ack(sample, &self.board);
         } else {

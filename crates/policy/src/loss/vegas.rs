@@ -17,7 +17,7 @@ use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Scoreboard};
 pub struct Vegas {
     count: u32,
     /// Acknowledgments of new data that are still to be looked at.
-    watched: u8,
+    acks_to_check: u8,
     /// Nanoseconds; zero before the first measurement.
     srtt: u64,
     rttvar: u64,
@@ -25,12 +25,18 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    const WATCHED: u8 = 2;
+    const ACKS_CHECKED: u8 = 2;
 
     /// No measurement yet.
     #[expect(clippy::new_without_default, reason = "a sender names the detector it wants")]
     pub const fn new() -> Self {
-        Self { count: 0, watched: 0, srtt: 0, rttvar: 0, timeout: Duration::from_nanos(u64::MAX) }
+        Self {
+            count: 0,
+            acks_to_check: 0,
+            srtt: 0,
+            rttvar: 0,
+            timeout: Duration::from_nanos(u64::MAX),
+        }
     }
 
     fn measure(&mut self, rtt: Duration) {
@@ -50,7 +56,7 @@ impl Vegas {
     }
 
     fn note_loss(&mut self, board: &Scoreboard) {
-        self.watched = Self::WATCHED;
+        self.acks_to_check = Self::ACKS_CHECKED;
         let copy = board.first().is_some_and(|first| first.was_resent());
         let timeout = self.timeout.as_nanos();
         self.timeout =
@@ -84,14 +90,14 @@ impl LossDetector for Vegas {
         if let Some(rtt) = ack.rtt {
             self.measure(rtt);
         }
-        let lost = self.watched > 0 && self.has_expired(ack.now, board);
-        self.watched = if lost { self.watched - 1 } else { 0 };
+        let lost = self.acks_to_check > 0 && self.has_expired(ack.now, board);
+        self.acks_to_check = if lost { self.acks_to_check - 1 } else { 0 };
         lost
     }
 
     fn reset(&mut self) {
         self.count = 0;
-        self.watched = 0;
+        self.acks_to_check = 0;
     }
 
     fn duplicates(&self) -> u32 {

@@ -24,7 +24,7 @@ pub(super) struct Policies {
     /// Only with a peer that speaks TCP Santa Cruz.
     pub(super) reported: Option<Box<Reported>>,
     /// A policy looks at all that an acknowledgment says.
-    pub(super) watched: bool,
+    pub(super) needs_samples: bool,
 }
 
 impl Policies {
@@ -37,7 +37,9 @@ impl Policies {
         let reported: Option<Box<Reported>> =
             (feedback == Feedback::AckWindow).then(|| Box::new(Reported::new(!sender.backs_off())));
         Self {
-            watched: reported.is_some() || controller.watches() || detector.watches(),
+            needs_samples: reported.is_some()
+                || controller.needs_samples()
+                || detector.needs_samples(),
             controller,
             segmenter: sender.segmenter(),
             detector,
