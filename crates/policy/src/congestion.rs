@@ -149,33 +149,33 @@ pub enum AnyController {
     /// The window of Tahoe, Reno and NewReno, which differ in recovery only.
     Reno(Reno<Classic>),
     /// Another.
-    Other(Box<Elsewhere<dyn CongestionController>>),
+    Other(Box<Boxed<dyn CongestionController>>),
 }
 
 /// A controller that stands elsewhere, with its window at hand: asking for it must cost no call,
 /// and nothing where the answer isn't needed.
 #[derive(Debug)]
-pub struct Elsewhere<C: ?Sized> {
+pub struct Boxed<C: ?Sized> {
     cwnd: u32,
     controller: C,
 }
 
-impl<C: CongestionController> Elsewhere<C> {
+impl<C: CongestionController> Boxed<C> {
     fn new(controller: C) -> Self {
         Self { cwnd: controller.cwnd(), controller }
     }
 }
 
-impl<C: CongestionController + ?Sized> Elsewhere<C> {
+impl<C: CongestionController + ?Sized> Boxed<C> {
     /// Lets the controller do something, after which its window may be another.
-    fn after<T>(&mut self, act: impl FnOnce(&mut C) -> T) -> T {
-        let told = act(&mut self.controller);
+    fn update<T>(&mut self, act: impl FnOnce(&mut C) -> T) -> T {
+        let result = act(&mut self.controller);
         self.cwnd = self.controller.cwnd();
-        told
+        result
     }
 }
 
-impl<C: CongestionController + ?Sized> CongestionController for Elsewhere<C> {
+impl<C: CongestionController + ?Sized> CongestionController for Boxed<C> {
     fn cwnd(&self) -> u32 {
         self.cwnd
     }
@@ -185,11 +185,11 @@ impl<C: CongestionController + ?Sized> CongestionController for Elsewhere<C> {
     }
 
     fn on_ack(&mut self, ack: &AckSample, growth: Growth) {
-        self.after(|c| c.on_ack(ack, growth));
+        self.update(|c| c.on_ack(ack, growth));
     }
 
     fn observe(&mut self, ack: &AckSample) {
-        self.after(|c| c.observe(ack));
+        self.update(|c| c.observe(ack));
     }
 
     fn path(&self) -> Option<PathDelays> {
@@ -197,19 +197,19 @@ impl<C: CongestionController + ?Sized> CongestionController for Elsewhere<C> {
     }
 
     fn on_loss(&mut self, loss: &LossSample) {
-        self.after(|c| c.on_loss(loss));
+        self.update(|c| c.on_loss(loss));
     }
 
     fn on_mark(&mut self, loss: &LossSample) -> bool {
-        self.after(|c| c.on_mark(loss))
+        self.update(|c| c.on_mark(loss))
     }
 
     fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
-        self.after(|c| c.on_timeout(loss, repeated));
+        self.update(|c| c.on_timeout(loss, repeated));
     }
 
     fn set_cwnd(&mut self, bytes: u32) {
-        self.after(|c| c.set_cwnd(bytes));
+        self.update(|c| c.set_cwnd(bytes));
     }
 }
 
@@ -225,7 +225,7 @@ macro_rules! each {
 impl AnyController {
     /// This controller, of a kind that is not common.
     pub fn other(controller: impl CongestionController + 'static) -> Self {
-        Self::Other(Box::new(Elsewhere::new(controller)))
+        Self::Other(Box::new(Boxed::new(controller)))
     }
 
     /// Whether it looks at all of an [`AckSample`], and is to be told what gives it no reason to
