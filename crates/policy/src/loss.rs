@@ -45,16 +45,16 @@ pub struct Duplicate {
 
 /// What a report gave away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Judged {
+pub struct Detection {
     /// Whether something is lost that wasn't before.
     pub lost: bool,
     /// When more will be if nothing else arrives; [`Instant::NEVER`] if nothing.
-    pub look_again: Instant,
+    pub next_deadline: Instant,
 }
 
-impl Judged {
+impl Detection {
     /// Nothing is lost, nor will be.
-    pub const NOTHING: Self = Self { lost: false, look_again: Instant::NEVER };
+    pub const NONE: Self = Self { lost: false, next_deadline: Instant::NEVER };
 }
 
 /// Decides when the first unacknowledged segment is lost.
@@ -78,8 +78,8 @@ pub trait LossDetector: fmt::Debug + Send + Sync {
     /// An acknowledgment, of whatever, said which transmission caused it, and the scoreboard knows
     /// what it reports; or the time has come to look at the last of them again. Marks what is
     /// lost.
-    fn on_report(&mut self, _report: &ForwardSample, _board: &mut Scoreboard) -> Judged {
-        Judged::NOTHING
+    fn on_report(&mut self, _report: &ForwardSample, _board: &mut Scoreboard) -> Detection {
+        Detection::NONE
     }
 
     /// Something was reported while a loss is being repaired, or its repair begins (`first`: with
@@ -144,7 +144,7 @@ impl LossDetector for AnyDetector {
         each!(self, d => d.on_ack(ack, board))
     }
 
-    fn on_report(&mut self, report: &ForwardSample, board: &mut Scoreboard) -> Judged {
+    fn on_report(&mut self, report: &ForwardSample, board: &mut Scoreboard) -> Detection {
         each!(self, d => d.on_report(report, board))
     }
 

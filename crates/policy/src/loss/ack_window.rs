@@ -1,7 +1,7 @@
 //! TCP Santa Cruz's way of noticing a loss.
 
 use crate::facts::ForwardSample;
-use crate::loss::{Duplicate, Judged, LossDetector, Scoreboard};
+use crate::loss::{Detection, Duplicate, LossDetector, Scoreboard};
 
 /// Parsa and Garcia-Luna-Aceves 1999, sections 3.2.2 and 3.2.3: a transmission that has not been
 /// reported is lost as soon as a later one has arrived and a round-trip time has passed since it
@@ -16,7 +16,7 @@ impl LossDetector for AckWindow {
         false
     }
 
-    fn on_report(&mut self, report: &ForwardSample, board: &mut Scoreboard) -> Judged {
+    fn on_report(&mut self, report: &ForwardSample, board: &mut Scoreboard) -> Detection {
         // Section 3.2.3. Unlike there, what has waited for exactly the estimated time has waited
         // long enough: on a path that never changes nothing waits for longer.
         board.mark_lost_before((report.sent_at, report.seq), report.now, report.srtt)

@@ -20,7 +20,7 @@ use wire::{SeqNum, SeqRange};
 mod marks;
 mod sent_segment;
 
-use super::Judged;
+use super::Detection;
 use marks::Marks;
 use sent_segment::Mark;
 pub use sent_segment::SentSegment;
@@ -288,11 +288,11 @@ impl Scoreboard {
         (sent_at, seq): (Instant, SeqNum),
         now: Instant,
         waited: Duration,
-    ) -> Judged {
+    ) -> Detection {
         let earlier = |segment: &SentSegment| {
             segment.sent_at() < sent_at || segment.sent_at() == sent_at && segment.seq().before(seq)
         };
-        let mut judged = Judged::NOTHING;
+        let mut detection = Detection::NONE;
         let mut index = 0;
         while let Some(segment) = self.segments.get(index) {
             if segment.is(Mark::Sacked) {
@@ -303,9 +303,9 @@ impl Scoreboard {
                 let due = segment.sent_at() + waited;
                 if due <= now {
                     self.change(index, SentSegment::lose);
-                    judged.lost = true;
+                    detection.lost = true;
                 } else {
-                    judged.look_again = judged.look_again.min(due);
+                    detection.next_deadline = detection.next_deadline.min(due);
                 }
             } else if !segment.was_resent() && !earlier(segment) {
                 // What is behind it left later, and its copies later still.
@@ -313,10 +313,10 @@ impl Scoreboard {
             }
             index += 1;
         }
-        if judged.lost {
+        if detection.lost {
             self.settle();
         }
-        judged
+        detection
     }
 
     /// Marks every cut that has not been reported as lost and not resent. If the first one has been

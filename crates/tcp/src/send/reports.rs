@@ -291,14 +291,18 @@ impl Sender {
     }
 
     fn look(&mut self, report: ForwardSample, timer: &mut Instant) -> Option<LossEvent> {
-        let judged = self.policies.detector.on_report(&report, &mut self.board);
-        if judged.look_again < *timer
+        let detection = self.policies.detector.on_report(&report, &mut self.board);
+        if detection.next_deadline < *timer
             && *timer != Instant::NEVER
             && let Some(reported) = &mut self.policies.reported
         {
-            reported.waits = Some(Wait { at: judged.look_again, report, deadline: *timer });
-            *timer = judged.look_again;
+            reported.waits = Some(Wait { at: detection.next_deadline, report, deadline: *timer });
+            *timer = detection.next_deadline;
         }
-        if judged.lost && !self.repair.in_recovery { Some(self.recover(report.now)) } else { None }
+        if detection.lost && !self.repair.in_recovery {
+            Some(self.recover(report.now))
+        } else {
+            None
+        }
     }
 }
