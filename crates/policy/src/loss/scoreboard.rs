@@ -132,7 +132,7 @@ impl Scoreboard {
             // Begins again where it is at hand.
             self.segments.clear();
         }
-        self.settle();
+        self.advance_search();
         acked
     }
 
@@ -156,38 +156,38 @@ impl Scoreboard {
     /// outside the queue, and cuts covered in part only, change nothing.
     #[inline]
     pub fn sack(&mut self, block: SeqRange) -> u32 {
-        let first = self.place_of(block.start());
-        let mut news = 0;
+        let first = self.index_of(block.start());
+        let mut newly_sacked = 0;
         let mut index = first;
         let mut steps = 0;
         while let Some(segment) = self.segments.get(index) {
             if segment.is(Mark::Sacked) {
-                index += segment.step();
+                index += segment.run_len();
                 steps += 1;
             } else if segment.end().after(block.end()) {
                 break;
             } else {
-                news += segment.len();
+                newly_sacked += segment.len();
                 self.change(index, |segment| segment.set(Mark::Sacked));
                 index += 1;
             }
         }
         if steps > 2 {
-            self.shorten(first, index);
+            self.compress_runs(first, index);
         } else if let Some(segment) =
             self.segments.get_mut(first).filter(|segment| segment.is(Mark::Sacked))
         {
-            segment.lead_past(index - first);
+            segment.set_run(index - first);
         }
-        if news > 0 {
-            self.settle();
+        if newly_sacked > 0 {
+            self.advance_search();
         }
-        news
+        newly_sacked
     }
 
     /// The cut that begins here.
     pub fn segment_at(&self, seq: SeqNum) -> Option<SentSegment> {
-        self.segments.get(self.place_of(seq)).filter(|segment| segment.seq() == seq).copied()
+        self.segments.get(self.index_of(seq)).filter(|segment| segment.seq() == seq).copied()
     }
 
     /// Marks what a range of an ACK window reports and returns the bytes it reports for the first
@@ -197,7 +197,7 @@ impl Scoreboard {
     /// said.
     #[cold]
     pub fn report(&mut self, range: SeqRange, blind: u32) -> u32 {
-        let at = self.place_of(range.start());
+        let at = self.index_of(range.start());
         let reaches_in = |segment: &&SentSegment| {
             segment.end().after(range.start()) && (segment.seq() + blind).at_or_after(range.start())
         };
@@ -207,7 +207,7 @@ impl Scoreboard {
         let Some(first) = self.segments.front() else { return 0 };
         let start = start.latest(first.end());
         // The last that begins in the range.
-        let past = self.place_of(range.end());
+        let past = self.index_of(range.end());
         let last = past.checked_sub(1).and_then(|index| self.segments.get(index));
         let end = last.map(SentSegment::end).filter(|end| end.at_or_before(range.end() + blind));
         let end = end.map_or(range.end(), |end| end.latest(range.end()));
@@ -218,13 +218,13 @@ impl Scoreboard {
     /// step: a peer that reports again what it has reported, each time from another place, must
     /// not make it long twice.
     #[cold]
-    fn shorten(&mut self, first: usize, end: usize) {
+    fn compress_runs(&mut self, first: usize, end: usize) {
         let mut at = first;
         while let Some(segment) =
             self.segments.get_mut(at).filter(|segment| segment.is(Mark::Sacked) && at < end)
         {
-            let step = segment.step();
-            segment.lead_past(end - at);
+            let step = segment.run_len();
+            segment.set_run(end - at);
             at += step;
         }
     }
@@ -275,7 +275,7 @@ impl Scoreboard {
             }
         }
         if marked {
-            self.settle();
+            self.advance_search();
         }
     }
 
@@ -296,7 +296,7 @@ impl Scoreboard {
         let mut index = 0;
         while let Some(segment) = self.segments.get(index) {
             if segment.is(Mark::Sacked) {
-                index += segment.step();
+                index += segment.run_len();
                 continue;
             }
             if earlier(segment) && !segment.awaits_repair() {
@@ -314,7 +314,7 @@ impl Scoreboard {
             index += 1;
         }
         if detection.lost {
-            self.settle();
+            self.advance_search();
         }
         detection
     }
@@ -331,8 +331,8 @@ impl Scoreboard {
                 });
             }
         }
-        self.marks.look_again();
-        self.settle();
+        self.marks.restart_search();
+        self.advance_search();
     }
 
     /// Whether the first cut has been reported. The cumulative acknowledgment, which stops before
@@ -347,8 +347,8 @@ impl Scoreboard {
     pub fn mark_first_lost(&mut self) {
         if self.segments.front().is_some_and(|segment| !segment.is(Mark::Sacked)) {
             self.change(0, SentSegment::lose);
-            self.marks.look_again();
-            self.settle();
+            self.marks.restart_search();
+            self.advance_search();
         }
     }
 
@@ -411,7 +411,7 @@ impl Scoreboard {
     /// Notes that `len` numbers from `seq` on, where a cut begins, were sent again as one segment.
     /// A longer cut is split there. A shorter one takes numbers from the lost cuts behind it.
     pub fn resend(&mut self, seq: SeqNum, len: u32, now: Instant) {
-        let index = self.place_of(seq);
+        let index = self.index_of(seq);
         let Some(&segment) = self.segments.get(index).filter(|segment| segment.seq() == seq) else {
             return;
         };
@@ -426,7 +426,7 @@ impl Scoreboard {
             self.marks.split(index, &segment);
         }
         self.change(index, |segment| segment.resend(now));
-        self.settle();
+        self.advance_search();
     }
 
     /// Makes the cut at `index` `len` numbers long with those of the cuts behind it, as far as
@@ -487,8 +487,8 @@ impl Scoreboard {
                 });
             }
         }
-        self.marks.look_again();
-        self.settle();
+        self.marks.restart_search();
+        self.advance_search();
     }
 
     /// Forgets everything in flight.
@@ -519,7 +519,7 @@ impl Scoreboard {
     }
 
     /// The place of the first cut at `seq` or behind it.
-    fn place_of(&self, seq: SeqNum) -> usize {
+    fn index_of(&self, seq: SeqNum) -> usize {
         let Some(first) = self.segments.front() else { return 0 };
         // Cuts are mostly as long as the first of them; and a search through a long queue is a
         // cache miss at every step.
@@ -546,9 +546,9 @@ impl Scoreboard {
 
     /// After marks have changed: moves on to where to look next.
     #[inline]
-    fn settle(&mut self) {
+    fn advance_search(&mut self) {
         if self.marks.any() {
-            self.marks.settle(&self.segments);
+            self.marks.advance_search(&self.segments);
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct Marks {
 impl Marks {
     /// Those of the cut at `index`, the only one that has any.
     pub(super) fn of_one(index: usize, segment: &SentSegment) -> Self {
-        let (index, sacked) = (place(index), u32::from(segment.is(Mark::Sacked)));
+        let (index, sacked) = (to_u32(index), u32::from(segment.is(Mark::Sacked)));
         Self {
             marked: 1,
             sacked,
@@ -55,20 +55,20 @@ impl Marks {
             self.sacked_above -= u32::from(segment.is(Mark::Sacked));
         }
         self.forget(segment);
-        for place in self.places() {
-            *place = place.saturating_sub(1);
+        for position in self.search_indexes() {
+            *position = position.saturating_sub(1);
         }
     }
 
     /// The cut at `index` became two, both as `cut` was but for their lengths.
     pub(super) fn split(&mut self, index: usize, segment: &SentSegment) {
-        let index = place(index);
+        let index = to_u32(index);
         if self.frontier <= index {
             self.sacked_above += u32::from(segment.is(Mark::Sacked));
         }
         self.remember(segment);
-        for place in self.places() {
-            *place += u32::from(*place > index);
+        for position in self.search_indexes() {
+            *position += u32::from(*position > index);
         }
         if segment.is(Mark::Sacked) {
             self.highest = self.highest.max(index + 1);
@@ -77,16 +77,16 @@ impl Marks {
 
     /// The cut at `index`, which was lost and not resent, became part of the one before it.
     pub(super) fn removed(&mut self, index: usize, segment: &SentSegment) {
-        let index = place(index);
+        let index = to_u32(index);
         self.forget(segment);
-        for place in self.places() {
-            *place -= u32::from(*place > index);
+        for position in self.search_indexes() {
+            *position -= u32::from(*position > index);
         }
     }
 
     /// The marks of the cut at `index` are others now.
     pub(super) fn changed(&mut self, index: usize, before: &SentSegment, after: &SentSegment) {
-        let index = place(index);
+        let index = to_u32(index);
         self.forget(before);
         self.remember(after);
         if after.is(Mark::Sacked) && !before.is(Mark::Sacked) {
@@ -99,7 +99,7 @@ impl Marks {
     }
 
     /// Marks were taken away, perhaps from cuts that the places had passed.
-    pub(super) fn look_again(&mut self) {
+    pub(super) fn restart_search(&mut self) {
         (self.frontier, self.next_lost, self.next_hole) = (0, 0, 0);
         self.sacked_above = self.sacked;
         if self.sacked == 0 {
@@ -108,7 +108,7 @@ impl Marks {
     }
 
     /// Moves on from where there is nothing any more.
-    pub(super) fn settle(&mut self, segments: &VecDeque<SentSegment>) {
+    pub(super) fn advance_search(&mut self, segments: &VecDeque<SentSegment>) {
         if self.awaiting_repair > 0 {
             while segments
                 .get(self.next_lost as usize)
@@ -140,12 +140,12 @@ impl Marks {
         self.awaiting_repair -= u32::from(segment.awaits_repair());
     }
 
-    fn places(&mut self) -> [&mut u32; 4] {
+    fn search_indexes(&mut self) -> [&mut u32; 4] {
         [&mut self.frontier, &mut self.highest, &mut self.next_lost, &mut self.next_hole]
     }
 }
 
 /// There are fewer cuts than sequence numbers.
-fn place(index: usize) -> u32 {
+fn to_u32(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

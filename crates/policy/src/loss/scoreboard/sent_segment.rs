@@ -135,12 +135,12 @@ impl SentSegment {
     }
 
     /// From a cut that is sacked, how many to go on to the first that may not be.
-    pub(super) fn step(&self) -> usize {
+    pub(super) fn run_len(&self) -> usize {
         1 << self.run
     }
 
     /// Notes that so many from this one on are sacked, itself included.
-    pub(super) fn lead_past(&mut self, sacked: usize) {
+    pub(super) fn set_run(&mut self, sacked: usize) {
         self.run = u8::try_from(sacked.max(1).ilog2()).unwrap_or(0);
     }
 }

@@ -80,7 +80,7 @@ fn karn_forbids_to_time_what_was_resent() {
 /// The places that a walk over sacked cuts comes by, from this one on.
 fn steps(board: &Scoreboard, from: usize) -> Vec<usize> {
     let sacked = |at: &usize| board.segments.get(*at).filter(|segment| segment.is(Mark::Sacked));
-    std::iter::successors(Some(from), |at| sacked(at).map(|segment| at + segment.step()))
+    std::iter::successors(Some(from), |at| sacked(at).map(|segment| at + segment.run_len()))
         .take_while(|at| sacked(at).is_some())
         .collect()
 }
@@ -177,7 +177,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// What the marks say of the queue.
-fn assert_places(board: &Scoreboard) {
+fn assert_marks(board: &Scoreboard) {
     let count = |holds: &dyn Fn(&SentSegment) -> bool| {
         board.segments.iter().filter(|segment| holds(segment)).count()
     };
@@ -208,7 +208,7 @@ fn assert_places(board: &Scoreboard) {
         assert!(
             board
                 .segments
-                .range(index..index + segment.step())
+                .range(index..index + segment.run_len())
                 .all(|segment| segment.is(Mark::Sacked))
         );
     }
@@ -303,7 +303,7 @@ proptest! {
                     nxt = una;
                 }
             }
-            assert_places(&board);
+            assert_marks(&board);
             let segments: Vec<PlainSegment> = board.segments.iter().map(|&segment| segment.into()).collect();
             prop_assert_eq!(&segments, &plain.segments);
             let answers = [board.next_lost(), board.next_hole(), board.last_hole(), board.first()];

@@ -91,12 +91,12 @@ impl Plain {
                 && segment.end().at_or_before(block.end())
                 && !segment.sacked
         };
-        let mut news = 0;
+        let mut newly_sacked = 0;
         for segment in self.segments.iter_mut().filter(within) {
             segment.sacked = true;
-            news += segment.len;
+            newly_sacked += segment.len;
         }
-        news
+        newly_sacked
     }
 
     pub(super) fn first_is_lost(&self, threshold: u32) -> bool {
