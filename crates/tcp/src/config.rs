@@ -235,13 +235,13 @@ impl Negotiated {
     /// sequence numbers: RFC 2675 §5, the largest MSS says no more than that there is no bound.
     pub(crate) fn payload_of(self, mss: Mss) -> u32 {
         let timestamps = if self.timestamps { 12 } else { 0 };
-        let santa_cruz = if self.speaks_santa_cruz() { SantaCruz::DATA_LEN } else { 0 };
+        let santa_cruz = if self.santa_cruz_negotiated() { SantaCruz::DATA_LEN } else { 0 };
         let bytes = mss.bytes().min(u32::from(u16::MAX) - 1);
         bytes.saturating_sub(timestamps + santa_cruz).max(1)
     }
 
     /// Whether both ends speak TCP Santa Cruz.
-    pub(crate) fn speaks_santa_cruz(&self) -> bool {
+    pub(crate) fn santa_cruz_negotiated(&self) -> bool {
         self.feedback == Feedback::AckWindow
     }
 

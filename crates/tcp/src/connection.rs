@@ -533,7 +533,7 @@ impl Connection {
             } else {
                 config.sack
             },
-            santa_cruz_permitted: self.negotiated.speaks_santa_cruz(),
+            santa_cruz_permitted: self.negotiated.santa_cruz_negotiated(),
             timestamps: self.negotiated.timestamps.then(|| {
                 let stamps = self.timestamps(now);
                 Timestamps { ecr: if answers { stamps.ecr } else { 0 }, ..stamps }

@@ -49,7 +49,7 @@ impl Connection {
             None if self.rcv.ack_is_due() => self.pure_ack(now),
             None => return None,
         };
-        if self.negotiated.speaks_santa_cruz() {
+        if self.negotiated.santa_cruz_negotiated() {
             self.write_label(next.map(|next| next.seq));
             if let Some(label) = self.rcv.label() {
                 segment.options.reports = *label;
@@ -66,7 +66,7 @@ impl Connection {
             && self.snd.una == self.snd.end()
             && self.state.is_synchronized()
             && !self.owes_reset()
-            && !self.negotiated.speaks_santa_cruz();
+            && !self.negotiated.santa_cruz_negotiated();
         alone.then(|| self.pure_ack(now))
     }
 

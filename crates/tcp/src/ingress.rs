@@ -40,7 +40,7 @@ impl Connection {
             State::SynSent => self.segment_in_syn_sent(segment, now),
             _ => accepted = self.segment_otherwise(segment, now),
         }
-        if self.negotiated.speaks_santa_cruz() {
+        if self.negotiated.santa_cruz_negotiated() {
             self.judge_report(now);
             self.note_arrival(segment, now);
         }
