@@ -114,7 +114,7 @@ impl Connection {
         // RFC 3168 §6.1.2, §6.1.5, §6.1.6: new data is ECN-capable; no retransmission, no window
         // probe.
         if self.negotiated.ecn && next.new && payload_len > 0 && !self.snd.is_probing() {
-            let reduced = self.snd.ecn.take_news();
+            let reduced = self.snd.ecn.take_cwr();
             segment.flags = segment.flags.with_ecn(Ecn::Ect0).with(Flags::CWR, reduced);
         }
         segment
@@ -251,7 +251,7 @@ impl Connection {
     #[inline(always)]
     fn next_new_segment(&mut self, now: Instant) -> Option<NextSegment> {
         let snd = &self.snd;
-        if snd.ecn.waits() {
+        if snd.ecn.is_blocked_until_rto() {
             return None;
         }
         let view = snd.view();

@@ -48,7 +48,7 @@ impl Connection {
             return false;
         }
         let cut = self.snd.path_carries(smss);
-        if cut && self.snd.flight() == 0 && !self.snd.ecn.waits() {
+        if cut && self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // RFC 6298 §5.1: it runs again from what leaves now.
             self.timers.retransmit = Instant::NEVER;
         }

@@ -20,7 +20,7 @@ mod repair;
 mod reports;
 mod timing;
 
-use ecn::Marks;
+use ecn::EcnState;
 use policies::Policies;
 pub(crate) use repair::Expiry;
 use repair::RepairState;
@@ -99,7 +99,7 @@ pub(crate) struct Sender {
     pub(crate) iss: SeqNum,
     /// From here on, what a receiver uses, too.
     pub(crate) repair: RepairState,
-    pub(crate) ecn: Marks,
+    pub(crate) ecn: EcnState,
     /// SND.WL1 and SND.WL2: the segment that `wnd` was taken from.
     wl: (SeqNum, SeqNum),
     /// SND.UNA.
@@ -140,7 +140,7 @@ impl Sender {
             rtt: RttEstimator::new(&config.rto),
             statistics: SendStatistics::default(),
             repair: RepairState::at_rest(iss),
-            ecn: Marks::default(),
+            ecn: EcnState::default(),
             small_end: iss,
             last_sent: Instant::ZERO,
             policies: Policies::agreed(config, negotiated),

@@ -51,7 +51,7 @@ impl Connection {
                 return;
             }
         }
-        if self.snd.ecn.end_wait() && self.snd.flight() == 0 {
+        if self.snd.ecn.unblock() && self.snd.flight() == 0 {
             return;
         }
         match self.snd.timed_out(now, &self.config) {

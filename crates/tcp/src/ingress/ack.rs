@@ -108,7 +108,7 @@ impl Connection {
             // is.
             self.timers.persist = Instant::NEVER;
         }
-        if self.snd.flight() == 0 && !self.snd.ecn.waits() {
+        if self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // A probe that is sent again as data is timed from then on.
             self.timers.retransmit = Instant::NEVER;
         }
@@ -125,7 +125,7 @@ impl Connection {
     fn take_echo(&mut self, ack: SeqNum, now: Instant) {
         let Some(reduction) = self.snd.echoed(ack, now) else { return };
         self.emit(Event::Loss(reduction));
-        if self.snd.ecn.waits() {
+        if self.snd.ecn.is_blocked_until_rto() {
             // RFC 3168 §6.1.2: with a window of one segment the timer says when the next may leave.
             self.restart_retransmit_timer(now);
         }
@@ -140,7 +140,7 @@ impl Connection {
             .filter(|&ticks| ticks <= u32::MAX / 2)
             .map(|ticks| Duration::from_millis(u64::from(ticks)));
         let taken = self.snd.acknowledged(ack, now, stamped, echo, &self.config);
-        if self.snd.flight() == 0 && !self.snd.ecn.waits() {
+        if self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // RFC 6298 §5.2.
             self.timers.retransmit = Instant::NEVER;
         } else if taken.restart_timer {

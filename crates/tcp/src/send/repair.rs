@@ -330,7 +330,7 @@ impl Sender {
         self.send_again();
         self.app_limited_until = self.una;
         // What is waiting is no longer new.
-        self.ecn.end_wait();
+        self.ecn.unblock();
         // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes.
         self.repair = RepairState::at_rest(self.max);
         self.begin_slow_start(self.loss_window());
@@ -348,7 +348,7 @@ impl Sender {
         self.probing = false;
         self.stop_timing();
         self.app_limited_until = self.una;
-        self.ecn.end_wait();
+        self.ecn.unblock();
         self.policies.detector.reset();
         if let Some(recovery) = &mut self.policies.recovery {
             recovery.enter_after_timeout();
