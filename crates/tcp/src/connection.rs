@@ -13,7 +13,7 @@ use wire::{
 
 use crate::config::{Config, Negotiated};
 use crate::event::{CallError, CloseReason, Event, Events};
-use crate::guard::Guard;
+use crate::host_timers::HostTimers;
 use crate::opening::Opening;
 use crate::receive::Receiver;
 use crate::send::{SendState, SendStatistics, Sender};
@@ -48,7 +48,7 @@ pub struct Connection {
     pub(crate) timers: Timers,
     /// None, or made when it is first needed: what happens to most segments asks no more than
     /// whether it is there.
-    pub(crate) guard: Option<Box<Guard>>,
+    pub(crate) host_timers: Option<Box<HostTimers>>,
     pub(crate) negotiated: Negotiated,
     pub(crate) state: State,
     pub(crate) opening: Opening,
@@ -83,8 +83,8 @@ pub(crate) struct Timers {
     /// RFC 9293 §3.8.6.1: the peer's window is too small to send.
     pub(crate) persist: Instant,
     /// How long the state may last, or patience is to be looked at: in TIME-WAIT RFC 9293 §3.10.8,
-    /// else [`Guard`].
-    pub(crate) limit: Instant,
+    /// else [`HostTimers`].
+    pub(crate) state: Instant,
 }
 
 impl Timers {
@@ -92,7 +92,7 @@ impl Timers {
         retransmit: Instant::NEVER,
         delayed_ack: Instant::NEVER,
         persist: Instant::NEVER,
-        limit: Instant::NEVER,
+        state: Instant::NEVER,
     };
 }
 
@@ -152,7 +152,7 @@ impl Connection {
             over: false,
             has_event: false,
             events: Events::default(),
-            guard: Guard::of(&config),
+            host_timers: HostTimers::of(&config),
             negotiated,
             config,
         }
@@ -172,7 +172,7 @@ impl Connection {
         connection.rcv.synchronize(irs);
         connection.snd.syn_skipped(irs, peer_window);
         connection.state = State::Established;
-        if connection.guard.is_some() {
+        if connection.host_timers.is_some() {
             connection.note_opened(Instant::ZERO);
         }
         connection
@@ -315,7 +315,7 @@ impl Connection {
     /// When [`on_timeout`](Self::on_timeout) is next due, [`Instant::NEVER`] if no timer runs.
     pub fn next_timeout(&self) -> Instant {
         let timers = &self.timers;
-        timers.retransmit.min(timers.delayed_ack).min(timers.persist).min(timers.limit)
+        timers.retransmit.min(timers.delayed_ack).min(timers.persist).min(timers.state)
     }
 
     /// What the two ends have agreed on, once the peer's SYN has come.
@@ -437,8 +437,8 @@ impl Connection {
 
     /// The bytes of memory behind this value: its queues, whatever they hold now.
     pub fn memory(&self) -> usize {
-        let guard = self.guard.as_ref().map_or(0, |guard| guard.memory());
-        self.snd.board.memory() + self.snd.reports_memory() + self.rcv.memory() + guard
+        let host = self.host_timers.as_ref().map_or(0, |host| host.memory());
+        self.snd.board.memory() + self.snd.reports_memory() + self.rcv.memory() + host
     }
 
     /// A segment with these numbers and RST leaves before anything else.
@@ -484,7 +484,7 @@ impl Connection {
 
     pub(crate) fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
-        self.timers = Timers { limit: now + self.config.msl * 2, ..Timers::OFF };
+        self.timers = Timers { state: now + self.config.msl * 2, ..Timers::OFF };
     }
 
     /// A segment with the acknowledgment, window and options that every segment of this connection

@@ -86,10 +86,10 @@ impl Connection {
     }
 
     fn pure_ack(&mut self, now: Instant) -> Segment {
-        let asks = self.guard.is_some() && self.take_keep_alive();
+        let keepalive = self.host_timers.is_some() && self.take_keepalive();
         // RFC 9293 §3.8.4: what lies before the peer's window must be answered.
         let mut segment =
-            self.segment(now, self.snd.pure_seq() - u32::from(asks), 0, Control::None);
+            self.segment(now, self.snd.pure_seq() - u32::from(keepalive), 0, Control::None);
         if self.rcv.has_reports() {
             // 40 bytes of options hold three blocks beside the timestamps, four without.
             let room = if self.negotiated.timestamps { 3 } else { 4 };
@@ -141,8 +141,8 @@ impl Connection {
         // RFC 6298 §5.1.
         if self.timers.retransmit == Instant::NEVER {
             self.restart_retransmit_timer(now);
-            if self.guard.is_some() {
-                self.note_owed(now);
+            if self.host_timers.is_some() {
+                self.start_user_timeout(now);
             }
         }
     }
@@ -280,8 +280,8 @@ impl Connection {
                 self.snd.ran_dry();
             } else if flight == 0 && self.timers.persist == Instant::NEVER {
                 self.timers.persist = now + snd.rtt.rto(&self.config.rto);
-                if self.guard.is_some() {
-                    self.note_owed(now);
+                if self.host_timers.is_some() {
+                    self.start_user_timeout(now);
                 }
             }
             return None;

@@ -44,7 +44,7 @@ impl Connection {
             return false;
         }
         let period = self.rto();
-        if !self.guard_at(now).may_narrow(period, now) {
+        if !self.host_timers_at(now).may_reduce_pmtu(period, now) {
             return false;
         }
         let cut = self.snd.path_carries(smss);
@@ -64,7 +64,7 @@ impl Connection {
         if !self.is_in_flight(seq) {
             return false;
         }
-        self.guard_at(now).icmp = Some(error);
+        self.host_timers_at(now).icmp = Some(error);
         if error == IcmpError::Hard && self.state == State::SynSent {
             self.over(CloseReason::Unreachable);
         }
@@ -73,7 +73,7 @@ impl Connection {
 
     /// The last ICMP error that was believed.
     pub fn icmp_error(&self) -> Option<IcmpError> {
-        self.guard.as_ref()?.icmp
+        self.host_timers.as_ref()?.icmp
     }
 
     /// RFC 5927 §4.1: SND.UNA ≤ SEG.SEQ < SND.NXT, where a timeout may have pulled SND.NXT back.

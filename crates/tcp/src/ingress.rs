@@ -32,7 +32,7 @@ enum Step {
 impl Connection {
     /// Handles an arriving segment and returns which part of its payload was taken, if any.
     pub fn on_segment(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
-        let guarded = self.guard.is_some().then(|| self.before_segment(segment, now));
+        let guarded = self.host_timers.is_some().then(|| self.before_segment(segment, now));
         let mut accepted = None;
         match self.state {
             State::Closed => self.refuse(segment),

@@ -25,8 +25,8 @@ impl Connection {
             // it.
             self.snd.probe = true;
         }
-        if self.timers.limit <= now {
-            self.limit_reached(now);
+        if self.timers.state <= now {
+            self.on_host_timer(now);
         }
     }
 
