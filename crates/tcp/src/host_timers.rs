@@ -50,7 +50,7 @@ pub(crate) struct BeforeSegment {
 impl HostTimers {
     /// What a connection with this configuration begins with.
     pub(crate) fn of(config: &Config) -> Option<Box<Self>> {
-        if config.patience.is_endless() { None } else { Some(Box::new(Self::new(Instant::ZERO))) }
+        if config.timeouts.is_none() { None } else { Some(Box::new(Self::new(Instant::ZERO))) }
     }
 
     fn new(now: Instant) -> Self {
@@ -212,9 +212,9 @@ impl Connection {
         if host.stalled_since == Instant::NEVER {
             host.stalled_since = now;
             // What else is due may come up too early: then it is looked at again.
-            let patience = self.config.patience.user_timeout;
+            let timeouts = self.config.timeouts.user_timeout;
             self.timers.state =
-                self.timers.state.min(patience.map_or(Instant::NEVER, |span| now + span));
+                self.timers.state.min(timeouts.map_or(Instant::NEVER, |span| now + span));
         }
     }
 
@@ -232,14 +232,14 @@ impl Connection {
             return;
         }
         let Some(host) = &self.host_timers else { return };
-        let patience = self.config.patience;
-        let user = patience.user_timeout.map_or(Instant::NEVER, |span| host.stalled_since + span);
-        let keepalive = match patience.keep_alive {
+        let timeouts = self.config.timeouts;
+        let user = timeouts.user_timeout.map_or(Instant::NEVER, |span| host.stalled_since + span);
+        let keepalive = match timeouts.keep_alive {
             Some(keep_alive) if self.may_send_keepalive() => host.keepalive_at(keep_alive),
             Some(keep_alive) if self.state.is_synchronized() => now + keep_alive.idle,
             _ => Instant::NEVER,
         };
-        let fin_wait_2 = match patience.fin_wait_2 {
+        let fin_wait_2 = match timeouts.fin_wait_2 {
             Some(span) if self.state == State::FinWait2 => host.last_received + span,
             _ => Instant::NEVER,
         };
@@ -256,18 +256,18 @@ impl Connection {
             return;
         }
         self.timers.state = Instant::NEVER;
-        let patience = self.config.patience;
+        let timeouts = self.config.timeouts;
         let may_send_keepalive = self.may_send_keepalive();
         let half_closed = self.state == State::FinWait2;
         let Some(host) = &mut self.host_timers else { return };
         // RFC 9293 §3.10.8, USER TIMEOUT: the user is told; the peer is not.
-        if patience.user_timeout.is_some_and(|span| host.stalled_since + span <= now) {
+        if timeouts.user_timeout.is_some_and(|span| host.stalled_since + span <= now) {
             return self.over(CloseReason::TimedOut);
         }
-        if half_closed && patience.fin_wait_2.is_some_and(|span| host.last_received + span <= now) {
+        if half_closed && timeouts.fin_wait_2.is_some_and(|span| host.last_received + span <= now) {
             return self.over(CloseReason::FinWait2);
         }
-        if let Some(keep_alive) = patience.keep_alive
+        if let Some(keep_alive) = timeouts.keep_alive
             && may_send_keepalive
             && host.keepalive_at(keep_alive) <= now
         {

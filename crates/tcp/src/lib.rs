@@ -46,7 +46,7 @@ mod time_wait;
 mod timeout;
 
 pub use bytes::ByteStream;
-pub use config::{Challenges, Config, DelayedAck, KeepAlive, Negotiated, Patience, RttSamples};
+pub use config::{Challenges, Config, DelayedAck, KeepAlive, Negotiated, RttSamples, Timeouts};
 pub use connection::{Connection, Pending};
 pub use event::{Accepted, CallError, CloseReason, Event, LossEvent, Repair};
 pub use icmp::IcmpError;
