@@ -112,9 +112,9 @@ pub enum Pending {
     /// What loses nothing if segments that have arrived and are still to be fed are fed first: an
     /// acknowledgment without reports, which then stands for theirs too, or the next of many
     /// segments in flight.
-    Patient,
+    Deferrable,
     /// Perhaps more, and not to wait.
-    Pressing,
+    Urgent,
 }
 
 impl Connection {
@@ -361,17 +361,17 @@ impl Connection {
         const MANY: u32 = 16;
         let open = matches!(self.state, State::Established | State::CloseWait);
         if !open || self.owes_reset() || self.rcv.has_reports() || self.snd.repair.in_recovery {
-            Pending::Pressing
+            Pending::Urgent
         } else if self.snd.unacknowledged() > 0 {
             // While cuts are full-sized, they don't depend on what is fed first.
             let smss = self.snd.smss;
             if self.snd.flight() >= MANY * smss && self.snd.mss_c() == smss {
-                Pending::Patient
+                Pending::Deferrable
             } else {
-                Pending::Pressing
+                Pending::Urgent
             }
         } else if self.rcv.ack_is_due() {
-            Pending::Patient
+            Pending::Deferrable
         } else {
             Pending::Nothing
         }

@@ -64,7 +64,7 @@ fn run(name: &str, groups: &[Vec<u32>], at_once: bool) -> (Vec<Vec<Sent>>, usize
         for segments in group {
             bytes = (bytes + segments * 1000).min(arrived);
             connection.on_segment(&acknowledgment(bytes), now);
-            let may_wait = connection.pending() == Pending::Patient;
+            let may_wait = connection.pending() == Pending::Deferrable;
             patient += usize::from(may_wait);
             if at_once || !may_wait {
                 drain(&mut connection, &mut sent, now);
@@ -110,7 +110,7 @@ fn duplicates(groups: &[Vec<u32>], every: u8, at_once: bool) -> (BTreeMap<u32, u
             let segment =
                 Segment { seq: IRS + 1 + number * 1000, payload_len: 1000, ..acknowledgment(0) };
             connection.on_segment(&segment, now);
-            let may_wait = connection.pending() == Pending::Patient;
+            let may_wait = connection.pending() == Pending::Deferrable;
             patient += usize::from(may_wait);
             if at_once || !may_wait {
                 drain(&mut connection, now);
