@@ -148,7 +148,7 @@ impl Connection {
     /// When the peer last sent a segment that only it could have sent: acceptable in sequence
     /// number, acknowledgment and timestamp. `None` for a connection without limits to its
     /// patience, which does not note it.
-    pub fn last_heard(&self) -> Option<Instant> {
+    pub fn last_received(&self) -> Option<Instant> {
         Some(self.host_timers.as_ref()?.last_received)
     }
 
