@@ -123,9 +123,9 @@ impl ByteStream {
         self.connection.offset_timestamps(offset, now);
     }
 
-    /// As [`Connection::runs_dry`].
-    pub fn runs_dry(&mut self) -> bool {
-        self.connection.runs_dry()
+    /// As [`Connection::note_if_drained`].
+    pub fn note_if_drained(&mut self) -> bool {
+        self.connection.note_if_drained()
     }
 
     /// As [`Connection::connect`].

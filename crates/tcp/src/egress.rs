@@ -73,16 +73,16 @@ impl Connection {
     /// Whether [`poll_transmit`](Self::poll_transmit), which has just given a segment, has given
     /// all for now: then that is noted as by the call that finds nothing, which need not be
     /// made. For whoever sends little at a time.
-    pub fn runs_dry(&mut self) -> bool {
-        let dry = self.state.can_send()
+    pub fn note_if_drained(&mut self) -> bool {
+        let drained = self.state.can_send()
             && self.snd.nxt == self.snd.end()
             && !self.snd.repair.in_recovery
             && !self.rcv.ack_is_due()
             && !self.owes_reset();
-        if dry {
-            self.note_dry();
+        if drained {
+            self.note_app_limited();
         }
-        dry
+        drained
     }
 
     fn pure_ack(&mut self, now: Instant) -> Segment {
@@ -162,11 +162,11 @@ impl Connection {
         {
             return Some(self.resent(next, now));
         }
-        let is_dry = self.snd.nxt == self.snd.end();
-        if !is_dry && self.config.restart_after_idle {
+        let is_drained = self.snd.nxt == self.snd.end();
+        if !is_drained && self.config.restart_after_idle {
             self.snd.restart_if_idle(now, &self.config);
         }
-        let fresh = if is_dry { None } else { self.next_new_segment(now) };
+        let fresh = if is_drained { None } else { self.next_new_segment(now) };
         let Some(next) = fresh else {
             if self.snd.repair.in_recovery
                 && let Some(segment) = self.snd.next_repair_without_new_data()
@@ -174,8 +174,8 @@ impl Connection {
                 let next = self.retransmission_of(segment);
                 return Some(self.resent(next, now));
             }
-            if is_dry {
-                self.note_dry();
+            if is_drained {
+                self.note_app_limited();
             }
             return None;
         };
@@ -277,7 +277,7 @@ impl Connection {
             if flight > 0 && usable < wanted && in_network + mss_c <= view.cwnd {
                 // RFC 7661 §4.3, RFC 9002 §7.8: a window that the peer's window keeps from being
                 // used does not grow.
-                self.snd.ran_dry();
+                self.snd.set_app_limited();
             } else if flight == 0 && self.timers.persist == Instant::NEVER {
                 self.timers.persist = now + snd.rtt.rto(&self.config.rto);
                 if self.host_timers.is_some() {
@@ -296,14 +296,14 @@ impl Connection {
         Some(NextSegment { seq: snd.nxt, len, small: len < mss_c, new: !snd.nxt.before(snd.max) })
     }
 
-    fn note_dry(&mut self) {
+    fn note_app_limited(&mut self) {
         // With nothing in flight there is nothing that the note would be about.
         if self.snd.flight() == 0 {
             return;
         }
         let view = self.snd.view();
         if view.flight + self.snd.mss_c_at(&view) <= view.cwnd {
-            self.snd.ran_dry();
+            self.snd.set_app_limited();
         }
     }
 }

@@ -418,7 +418,7 @@ impl Sender {
     }
 
     /// Notes that there was nothing more to send although the window had room.
-    pub(crate) fn ran_dry(&mut self) {
+    pub(crate) fn set_app_limited(&mut self) {
         self.app_limited_until = self.nxt;
     }
 
