@@ -41,7 +41,7 @@ impl Connection {
             _ => accepted = self.segment_otherwise(segment, now),
         }
         if self.negotiated.santa_cruz_negotiated() {
-            self.judge_report(now);
+            self.detect_reported_loss(now);
             self.note_arrival(segment, now);
         }
         if let Some(before) = guarded {
@@ -84,8 +84,8 @@ impl Connection {
     /// loss away?
     #[cold]
     #[inline(never)]
-    fn judge_report(&mut self, now: Instant) {
-        if let Some(loss) = self.snd.judge(now, &mut self.timers.retransmit) {
+    fn detect_reported_loss(&mut self, now: Instant) {
+        if let Some(loss) = self.snd.detect_loss(now, &mut self.timers.retransmit) {
             self.begin_repair(loss);
         }
     }

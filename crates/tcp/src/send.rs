@@ -266,8 +266,9 @@ impl Sender {
 
     pub(crate) fn path(&self) -> Option<PathDelays> {
         let path = self.policies.controller.path()?;
-        let overtaken = self.policies.reported.as_ref().map_or(0, |reported| reported.overtaken);
-        Some(PathDelays { return_reordered: path.return_reordered + overtaken, ..path })
+        let reordered =
+            self.policies.reported.as_ref().map_or(0, |reported| reported.return_reordered);
+        Some(PathDelays { return_reordered: path.return_reordered + reordered, ..path })
     }
 
     pub(crate) fn flight(&self) -> u32 {
@@ -530,7 +531,7 @@ impl Sender {
         app_limited: bool,
         now: Instant,
     ) -> AckSample {
-        let forward = self.policies.reported.as_mut().and_then(|reported| reported.show());
+        let forward = self.policies.reported.as_mut().and_then(|reported| reported.take_sample());
         let sent_at = forward.map(|forward| forward.sent_at).or(timed);
         AckSample {
             acked,

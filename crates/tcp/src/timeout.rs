@@ -41,7 +41,7 @@ impl Connection {
             }
             return;
         }
-        if let Some((loss, deadline)) = self.snd.look_again(due, now) {
+        if let Some((loss, deadline)) = self.snd.recheck_loss(due, now) {
             if let Some(loss) = loss {
                 self.begin_repair(loss);
                 return;

@@ -7,7 +7,7 @@ use units::Instant;
 use wire::SeqNum;
 
 use super::Sender;
-use super::reports::Reported;
+use super::reports::TimedReports;
 use crate::config::Config;
 use crate::event::{LossEvent, Repair};
 
@@ -203,7 +203,7 @@ impl Sender {
         // Unlike RFC 6298 §5.5, TCP Santa Cruz (section 3.2.1) doesn't back off, since it times the
         // copy. Unlike there, it does when nothing at all has come back since the timer
         // last expired, unless the sender is asked not to.
-        let times_copies = |reported: &Reported| reported.keeps_pace || !repeated;
+        let times_copies = |reported: &TimedReports| reported.never_backs_off || !repeated;
         if !self.policies.reported.as_deref().is_some_and(times_copies) {
             self.rtt.back_off();
         }
