@@ -47,8 +47,8 @@ impl Connection {
         if !self.host_timers_at(now).may_reduce_pmtu(period, now) {
             return false;
         }
-        let cut = self.snd.path_carries(smss);
-        if cut && self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
+        let unsent = self.snd.reduce_smss(smss);
+        if unsent && self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // RFC 6298 §5.1: it runs again from what leaves now.
             self.timers.retransmit = Instant::NEVER;
         }

@@ -139,7 +139,7 @@ impl Sender {
             board: Scoreboard::default(),
             rtt: RttEstimator::new(&config.rto),
             statistics: SendStatistics::default(),
-            repair: RepairState::at_rest(iss),
+            repair: RepairState::inactive(iss),
             ecn: EcnState::default(),
             small_end: iss,
             last_sent: Instant::ZERO,
@@ -347,7 +347,7 @@ impl Sender {
             if window > 0 && self.probing {
                 // It may have dropped the probe; what follows must not look like a loss, nor begin
                 // with the patience that the probes had come to.
-                self.send_again();
+                self.unsend_all();
                 self.rtt.end_back_off();
             }
         }
@@ -492,7 +492,8 @@ impl Sender {
                 self.policies.controller.observe(sample);
             }
             return Acknowledged {
-                restart_timer: self.repaired(acked, ack.at_or_after(self.repair.recovery_point)),
+                restart_timer: self
+                    .on_recovery_ack(acked, ack.at_or_after(self.repair.recovery_point)),
                 lost,
             };
         }
@@ -583,7 +584,7 @@ impl Sender {
     }
 
     /// The retransmission timer expired for the SYN; `false` when it has done so too often.
-    pub(crate) fn syn_timed_out(&mut self, config: &Config) -> bool {
+    pub(crate) fn on_syn_rto(&mut self, config: &Config) -> bool {
         if self.timeouts_in_a_row >= config.max_syn_timeouts {
             return false;
         }

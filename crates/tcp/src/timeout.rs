@@ -34,7 +34,7 @@ impl Connection {
         if matches!(self.state, State::SynSent | State::SynReceived) {
             let mut event = self.snd.event(now, Repair::SynTimeout);
             event.flight = 0;
-            if self.snd.syn_timed_out(&self.config) {
+            if self.snd.on_syn_rto(&self.config) {
                 self.emit(Event::Loss(event));
             } else {
                 self.over(CloseReason::TimedOut);
@@ -54,7 +54,7 @@ impl Connection {
         if self.snd.ecn.unblock() && self.snd.flight() == 0 {
             return;
         }
-        match self.snd.timed_out(now, &self.config) {
+        match self.snd.on_rto(now, &self.config) {
             Expiry::Loss(event) => self.emit(Event::Loss(event)),
             Expiry::Probe => {}
             Expiry::GiveUp => self.over(CloseReason::TimedOut),

@@ -148,7 +148,7 @@ impl Connection {
             self.restart_retransmit_timer(now);
         }
         if taken.lost
-            && let Some(loss) = self.snd.first_lost(now)
+            && let Some(loss) = self.snd.on_first_segment_lost(now)
         {
             self.begin_repair(loss);
         }

@@ -43,7 +43,7 @@ pub(crate) struct RepairState {
 
 impl RepairState {
     /// Nothing is being repaired.
-    pub(super) fn at_rest(recover: SeqNum) -> Self {
+    pub(super) fn inactive(recover: SeqNum) -> Self {
         Self {
             recover,
             limited_transmit_bytes: 0,
@@ -55,8 +55,8 @@ impl RepairState {
     }
 
     /// A repair of everything before `point` begins.
-    fn until(recovery_point: SeqNum) -> Self {
-        Self { in_recovery: true, ..Self::at_rest(recovery_point) }
+    fn entered(recovery_point: SeqNum) -> Self {
+        Self { in_recovery: true, ..Self::inactive(recovery_point) }
     }
 }
 
@@ -123,14 +123,14 @@ impl Sender {
                 recovery.on_duplicate(segment.range().1);
             }
             let again = self.policies.detector.on_duplicate_in_repair(duplicate, &self.board);
-            return again.then(|| self.lost_again(now));
+            return again.then(|| self.on_loss_in_recovery(now));
         }
         let lost = self.policies.detector.on_duplicate(duplicate, &self.board)
             || counts && self.retransmits_early(config);
         if !lost {
             return None;
         }
-        self.first_lost(now)
+        self.on_first_segment_lost(now)
     }
 
     /// Whether RFC 5827 takes the duplicates that have come for enough.
@@ -149,21 +149,21 @@ impl Sender {
     }
 
     /// The detector takes the first segment for lost. Returns the loss, unless there may be none.
-    pub(crate) fn first_lost(&mut self, now: Instant) -> Option<LossEvent> {
+    pub(crate) fn on_first_segment_lost(&mut self, now: Instant) -> Option<LossEvent> {
         if self.board.is_empty() {
             return None;
         }
         if self.repair.in_recovery {
-            return Some(self.lost_again(now));
+            return Some(self.on_loss_in_recovery(now));
         }
-        if self.may_be_echo() {
+        if self.may_be_from_retransmission() {
             return None;
         }
-        Some(self.recover(now))
+        Some(self.enter_recovery(now))
     }
 
     /// The first segment is lost while something is being repaired: a copy, or another hole.
-    fn lost_again(&mut self, now: Instant) -> LossEvent {
+    fn on_loss_in_recovery(&mut self, now: Instant) -> LossEvent {
         let event = self.event(now, Repair::FastRetransmit);
         self.statistics.fast_retransmits += 1;
         self.policies.controller.on_loss(&self.loss_at(now));
@@ -174,7 +174,7 @@ impl Sender {
     }
 
     /// Whether duplicates for `una` may come from what was sent twice.
-    fn may_be_echo(&self) -> bool {
+    fn may_be_from_retransmission(&self) -> bool {
         // RFC 6582 §3.2, step 2: only an acknowledgment of *more than* `recover` is beyond doubt.
         // The last hole's repair acknowledges exactly that much, and what was sent again
         // behind it draws a duplicate each: three of them wherever a loss window holds four
@@ -183,7 +183,7 @@ impl Sender {
     }
 
     /// The retransmission timer expired with data in flight.
-    pub(crate) fn timed_out(&mut self, now: Instant, config: &Config) -> Expiry {
+    pub(crate) fn on_rto(&mut self, now: Instant, config: &Config) -> Expiry {
         if self.timeouts_in_a_row >= config.max_timeouts {
             return Expiry::GiveUp;
         }
@@ -191,7 +191,7 @@ impl Sender {
         self.timeouts_in_a_row += 1;
         if self.is_probing() {
             self.rtt.back_off();
-            self.send_again();
+            self.unsend_all();
             self.probe = true;
             return Expiry::Probe;
         }
@@ -208,15 +208,15 @@ impl Sender {
             self.rtt.back_off();
         }
         if self.policies.detector.survives_timeout() {
-            self.repair_all();
+            self.start_recovery_after_timeout();
         } else {
-            self.go_back();
+            self.restart_from_una();
         }
         Expiry::Loss(event)
     }
 
     /// New data was acknowledged during recovery. Returns whether to restart the timer.
-    pub(super) fn repaired(&mut self, acked: u32, full: bool) -> bool {
+    pub(super) fn on_recovery_ack(&mut self, acked: u32, full: bool) -> bool {
         let ack = RecoveryAck {
             acked,
             full,
@@ -277,7 +277,7 @@ impl Sender {
         }
     }
 
-    pub(super) fn recover(&mut self, now: Instant) -> LossEvent {
+    pub(super) fn enter_recovery(&mut self, now: Instant) -> LossEvent {
         let event = self.event(now, Repair::FastRetransmit);
         let loss = self.loss_at(now);
         self.statistics.fast_retransmits += 1;
@@ -289,14 +289,14 @@ impl Sender {
         let Some(recovery) = &mut self.policies.recovery else {
             // Tahoe: as after a timeout, but without the wait and the back-off.
             self.policies.controller.on_timeout(&loss, reduced);
-            self.go_back();
+            self.restart_from_una();
             return event;
         };
         if !reduced {
             self.policies.controller.on_loss(&loss);
         }
         recovery.enter(&loss);
-        self.repair = RepairState::until(self.max);
+        self.repair = RepairState::entered(self.max);
         self.resend_first();
         self.policies.detector.mark(&mut self.board, true);
         let view = self.view();
@@ -307,7 +307,7 @@ impl Sender {
     /// The path carries segments of `smss` bytes and no more. What is in flight from the first on
     /// that is longer counts as not sent; the windows stay as they are (RFC 1191 §6.4). Returns
     /// whether there is any.
-    pub(crate) fn path_carries(&mut self, smss: u32) -> bool {
+    pub(crate) fn reduce_smss(&mut self, smss: u32) -> bool {
         self.smss = smss;
         let Some(from) = self.board.unsend_longer_than(smss) else { return false };
         self.nxt = from;
@@ -321,18 +321,18 @@ impl Sender {
         // Duplicates for what was in flight are echoes: RFC 6582 §3.2, step 4. RFC 6675 §5.1
         // believes those that bring SACK information as soon as all of it is acknowledged.
         let recover = if self.policies.sack { self.max - 1 } else { self.max };
-        self.repair = RepairState::at_rest(recover);
+        self.repair = RepairState::inactive(recover);
         true
     }
 
     /// Everything from `una` on is cut and sent anew in a slow start from the loss window.
-    fn go_back(&mut self) {
-        self.send_again();
+    fn restart_from_una(&mut self) {
+        self.unsend_all();
         self.app_limited_until = self.una;
         // What is waiting is no longer new.
         self.ecn.unblock();
         // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes.
-        self.repair = RepairState::at_rest(self.max);
+        self.repair = RepairState::inactive(self.max);
         self.begin_slow_start(self.loss_window());
     }
 
@@ -343,7 +343,7 @@ impl Sender {
     /// Unlike RFC 2018 §8, which turns all reports off at a timeout, because the receiver may have
     /// discarded what it reported. §5.1 notes that a sender which detects that may keep them:
     /// [`Scoreboard::has_reneged`](policy::loss::Scoreboard::has_reneged).
-    fn repair_all(&mut self) {
+    fn start_recovery_after_timeout(&mut self) {
         self.board.mark_all_lost();
         self.probing = false;
         self.stop_timing();
@@ -353,7 +353,7 @@ impl Sender {
         if let Some(recovery) = &mut self.policies.recovery {
             recovery.enter_after_timeout();
         }
-        self.repair = RepairState { after_timeout: true, ..RepairState::until(self.max) };
+        self.repair = RepairState { after_timeout: true, ..RepairState::entered(self.max) };
         self.begin_slow_start(self.loss_window());
     }
 
@@ -363,7 +363,7 @@ impl Sender {
     }
 
     /// What is in flight counts as not sent.
-    pub(super) fn send_again(&mut self) {
+    pub(super) fn unsend_all(&mut self) {
         self.board.clear();
         self.nxt = self.una;
         self.small_end = self.una;

@@ -308,7 +308,7 @@ impl Sender {
             *timer = detection.next_deadline;
         }
         if detection.lost && !self.repair.in_recovery {
-            Some(self.recover(report.now))
+            Some(self.enter_recovery(report.now))
         } else {
             None
         }
