@@ -308,7 +308,7 @@ impl Connection {
     pub fn has_nothing_to_send(&self) -> bool {
         !self.owes_reset()
             && !self.rcv.ack_is_due()
-            && (self.snd.una == self.snd.end() || self.snd.is_held_back())
+            && (self.snd.una == self.snd.end() || self.snd.is_cwnd_limited())
             && self.state.is_synchronized()
     }
 

@@ -143,7 +143,7 @@ impl Sender {
             ecn: EcnState::default(),
             small_end: iss,
             last_sent: Instant::ZERO,
-            policies: Policies::agreed(config, negotiated),
+            policies: Policies::new(config, negotiated),
             timed_end: iss,
             timed_at: Instant::NEVER,
             app_limited_until: iss,
@@ -156,7 +156,7 @@ impl Sender {
     /// The peer's options are known: what depends on them begins afresh, with a slow start.
     pub(crate) fn negotiated(&mut self, config: &Config, negotiated: &Negotiated) {
         self.smss = negotiated.smss(config);
-        self.policies = Policies::agreed(config, negotiated);
+        self.policies = Policies::new(config, negotiated);
         if self.statistics.syn_timeouts > 0 {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
             self.policies.controller.set_cwnd(self.smss);
@@ -194,7 +194,7 @@ impl Sender {
     /// The same after a timeout, when what was in flight is lost: what counts is what has been sent
     /// since.
     #[cold]
-    fn network_view(&self) -> SendView {
+    fn view_after_timeout(&self) -> SendView {
         let view = self.view();
         match self.pipe() {
             Some(flight) => {
@@ -277,7 +277,7 @@ impl Sender {
 
     /// Whether for sure what is unsent waits for room in the congestion window. Recovery and RFC
     /// 3042 have other rules.
-    pub(crate) fn is_held_back(&self) -> bool {
+    pub(crate) fn is_cwnd_limited(&self) -> bool {
         let (flight, left) = (self.flight(), self.data_end.distance_from(self.nxt));
         if flight == 0 || left == 0 || self.repair.in_recovery || self.policies.limited_transmit {
             return false;
@@ -327,8 +327,8 @@ impl Sender {
     #[inline(never)]
     pub(crate) fn is_too_old(&self, ack: SeqNum) -> bool {
         // The distance from the SYN is one only until numbers come round.
-        let young = self.statistics.bytes < 1 << 30;
-        ack.before(self.una - self.max_wnd) || young && ack.at_or_before(self.iss)
+        let unwrapped = self.statistics.bytes < 1 << 30;
+        ack.before(self.una - self.max_wnd) || unwrapped && ack.at_or_before(self.iss)
     }
 
     /// RFC 9293 §3.10.7.4, fifth step: whether the segment's window is newer than the one in use.
@@ -387,7 +387,7 @@ impl Sender {
         {
             self.repair.limited_transmit_bytes += len;
         }
-        self.leaves(len);
+        self.note_sent_in_recovery(len);
         self.probing = flight > self.wnd;
         self.nxt += len;
         self.max = self.max.latest(self.nxt);
@@ -397,7 +397,7 @@ impl Sender {
 
     /// Notes that the first `len` numbers of the segment at `seq` leave again.
     pub(crate) fn resent(&mut self, seq: SeqNum, len: u32, now: Instant) {
-        self.leaves(len);
+        self.note_sent_in_recovery(len);
         if self.policies.reported.is_some() {
             self.note_copy(seq, len, now);
         } else {
@@ -410,7 +410,7 @@ impl Sender {
         self.last_sent = now;
     }
 
-    fn leaves(&mut self, bytes: u32) {
+    fn note_sent_in_recovery(&mut self, bytes: u32) {
         if self.repair.in_recovery
             && let Some(recovery) = &mut self.policies.recovery
         {
@@ -449,8 +449,8 @@ impl Sender {
         &mut self,
         ack: SeqNum,
         now: Instant,
-        echo: Option<Duration>,
-        marked: bool,
+        timestamp_rtt: Option<Duration>,
+        ece: bool,
         config: &Config,
     ) -> Acknowledged {
         let acked = ack.distance_from(self.una);
@@ -469,7 +469,13 @@ impl Sender {
         self.repair.recover = self.repair.recover.latest(ack - 1);
         self.ecn.acknowledged(ack);
         if self.policies.reported.is_none() {
-            self.measure(ack, now, timed.map(|at| now.since(at)).or(echo), segments, config);
+            self.measure(
+                ack,
+                now,
+                timed.map(|at| now.since(at)).or(timestamp_rtt),
+                segments,
+                config,
+            );
         }
         self.timeouts_in_a_row = 0;
         // Most policies look at no more of it than three facts, and it comes with every
@@ -484,7 +490,7 @@ impl Sender {
         self.repair.limited_transmit_bytes = 0;
         if self.repair.in_recovery {
             if self.repair.after_timeout {
-                let view = self.network_view();
+                let view = self.view_after_timeout();
                 self.policies.segmenter.on_ack(&view);
                 let growth = self.policies.segmenter.growth(&view);
                 self.policies.controller.acknowledged(acked, app_limited, growth, sample.as_ref());
@@ -497,7 +503,7 @@ impl Sender {
                 lost,
             };
         }
-        if marked {
+        if ece {
             // RFC 3168 §6.1.2: an echo widens nothing, nor does it lengthen the segments of a small
             // window.
             if let Some(sample) = &sample {

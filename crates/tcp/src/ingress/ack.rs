@@ -32,13 +32,13 @@ impl Connection {
         } else {
             self.snd.take_reports(reports, ack, now, &self.config)
         };
-        let echo =
+        let ece =
             self.negotiated.ecn && segment.flags.has(Flags::ECE) && segment.control != Control::Syn;
-        if echo {
+        if ece {
             self.take_echo(ack, now);
         }
         if advances {
-            self.acknowledge(segment, ack, now, echo);
+            self.acknowledge(segment, ack, now, ece);
         }
         // RFC 6675 §5: outside recovery an ACK that reports something new above it counts as a
         // duplicate even if it also advances, and so does the one that ends recovery.
@@ -131,7 +131,7 @@ impl Connection {
         }
     }
 
-    fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant, echo: bool) {
+    fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant, ece: bool) {
         let stamp =
             segment.options.timestamps.filter(|stamp| self.negotiated.timestamps && stamp.ecr != 0);
         let stamped = stamp
@@ -139,7 +139,7 @@ impl Connection {
             // An echo of what is yet to come is nonsense.
             .filter(|&ticks| ticks <= u32::MAX / 2)
             .map(|ticks| Duration::from_millis(u64::from(ticks)));
-        let taken = self.snd.acknowledged(ack, now, stamped, echo, &self.config);
+        let taken = self.snd.acknowledged(ack, now, stamped, ece, &self.config);
         if self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // RFC 6298 §5.2.
             self.timers.retransmit = Instant::NEVER;

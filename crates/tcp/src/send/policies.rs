@@ -29,7 +29,7 @@ pub(super) struct Policies {
 
 impl Policies {
     /// At the beginning, with what has been agreed so far.
-    pub(super) fn agreed(config: &Config, negotiated: &Negotiated) -> Self {
+    pub(super) fn new(config: &Config, negotiated: &Negotiated) -> Self {
         let (sender, feedback, smss) =
             (&config.sender, negotiated.feedback, negotiated.smss(config));
         let controller = sender.controller(smss, config.window, feedback);
