@@ -53,7 +53,7 @@ pub struct Connection {
     pub(crate) state: State,
     pub(crate) opening: Opening,
     /// It has come to its end, and can't be opened again.
-    over: bool,
+    has_ended: bool,
     /// Asked for after everything that happens, and so kept where that has looked anyway.
     has_event: bool,
     /// Whether a reset is owed to the peer: for the same reason.
@@ -119,11 +119,11 @@ pub enum Pending {
 
 impl Connection {
     /// The bytes of it that are used where it only sends data.
-    pub const SENDING: Range<usize> = 0..offset_of!(Self, rcv) + Receiver::OF_A_SENDER;
+    pub const SENDING: Range<usize> = 0..offset_of!(Self, rcv) + Receiver::SENDER_END;
 
     /// The bytes of it that are used where it only receives data.
     pub const RECEIVING: Range<usize> =
-        offset_of!(Self, snd.repair.in_recovery)..offset_of!(Self, rcv) + Receiver::USUAL;
+        offset_of!(Self, snd.repair.in_recovery)..offset_of!(Self, rcv) + Receiver::RECEIVER_END;
 
     /// The bytes that [`next_timeout`](Self::next_timeout) looks at.
     pub const DEADLINES: Range<usize> =
@@ -149,7 +149,7 @@ impl Connection {
             reset: OwedReset::None,
             reset_numbers: [SeqNum::default(); 2],
             opening: Opening::Active,
-            over: false,
+            has_ended: false,
             has_event: false,
             events: Events::default(),
             host_timers: HostTimers::of(&config),
@@ -191,7 +191,7 @@ impl Connection {
     /// Unless the connection is LISTEN, or CLOSED because it is new: another connection is another
     /// `Connection`.
     pub fn connect(&mut self) -> Result<(), CallError> {
-        if self.over {
+        if self.has_ended {
             return Err(CallError::Over { call: "connect" });
         }
         if !matches!(self.state, State::Closed | State::Listen) {
@@ -207,7 +207,7 @@ impl Connection {
     /// # Errors
     /// Unless the connection is CLOSED because it is new.
     pub fn listen(&mut self) -> Result<(), CallError> {
-        if self.over {
+        if self.has_ended {
             return Err(CallError::Over { call: "listen" });
         }
         if self.state != State::Closed {
@@ -262,7 +262,7 @@ impl Connection {
             .ok_or(CallError::State { call: "close", state: self.state })?;
         self.state = next;
         if next == State::Closed {
-            self.over(CloseReason::Finished);
+            self.enter_closed(CloseReason::Finished);
         } else {
             self.snd.close();
         }
@@ -275,7 +275,7 @@ impl Connection {
             self.owe_reset(self.snd.pure_seq(), Some(self.rcv.nxt));
         }
         if self.state != State::Closed {
-            self.over(CloseReason::Aborted);
+            self.enter_closed(CloseReason::Aborted);
         }
     }
 
@@ -468,9 +468,9 @@ impl Connection {
 
     /// The connection is over: no timer runs and nothing more is sent, but for a reset that is
     /// owed.
-    pub(crate) fn over(&mut self, reason: CloseReason) {
+    pub(crate) fn enter_closed(&mut self, reason: CloseReason) {
         self.state = State::Closed;
-        self.over = true;
+        self.has_ended = true;
         self.timers = Timers::OFF;
         self.emit(Event::Closed(reason));
     }
@@ -502,10 +502,10 @@ impl Connection {
         if self.negotiated.timestamps {
             options.timestamps = Some(self.timestamps(now));
         }
-        let counted = self.negotiated.feedback == Feedback::Cumulative;
+        let peer_counts_duplicates = self.negotiated.feedback == Feedback::Cumulative;
         let (negotiated, config) = (&self.negotiated, &self.config);
         let smss = || negotiated.peer_smss(config);
-        let window = self.rcv.advertise(negotiated.receive_scale, smss, counted);
+        let window = self.rcv.advertise(negotiated.receive_scale, smss, peer_counts_duplicates);
         let ack = self.rcv.acknowledge(&mut self.timers.delayed_ack);
         // RFC 3168 §6.1.3: on every acknowledgment until the peer says that it has heard.
         let flags = Flags::NONE.with(Flags::ECE, self.rcv.echoes_mark());

@@ -50,9 +50,9 @@ impl Connection {
             None => return None,
         };
         if self.negotiated.santa_cruz_negotiated() {
-            self.write_label(next.map(|next| next.seq));
-            if let Some(label) = self.rcv.label() {
-                segment.options.reports = *label;
+            self.write_santa_cruz_option(next.map(|next| next.seq));
+            if let Some(option) = self.rcv.santa_cruz_option() {
+                segment.options.reports = *option;
             }
         }
         Some(segment)
@@ -125,7 +125,7 @@ impl Connection {
     /// line, every segment would be kept in memory for it.
     #[cold]
     #[inline(never)]
-    fn write_label(&mut self, data: Option<SeqNum>) {
+    fn write_santa_cruz_option(&mut self, data: Option<SeqNum>) {
         let room = match data {
             // What is out of order is acknowledged by itself.
             Some(_) => 0,
@@ -134,7 +134,7 @@ impl Connection {
             None => AckWindow::MAX_LEN,
         };
         let copy = data.map(|seq| self.snd.copy_of(seq));
-        self.rcv.write_label(copy, room);
+        self.rcv.write_santa_cruz_option(copy, room);
     }
 
     pub(crate) fn start_retransmit_timer(&mut self, now: Instant) {

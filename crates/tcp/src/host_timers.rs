@@ -252,7 +252,7 @@ impl Connection {
     #[inline(never)]
     pub(crate) fn on_host_timer(&mut self, now: Instant) {
         if self.state == State::TimeWait {
-            self.over(CloseReason::Finished);
+            self.enter_closed(CloseReason::Finished);
             return;
         }
         self.timers.state = Instant::NEVER;
@@ -262,17 +262,17 @@ impl Connection {
         let Some(host) = &mut self.host_timers else { return };
         // RFC 9293 §3.10.8, USER TIMEOUT: the user is told; the peer is not.
         if timeouts.user_timeout.is_some_and(|span| host.stalled_since + span <= now) {
-            return self.over(CloseReason::TimedOut);
+            return self.enter_closed(CloseReason::TimedOut);
         }
         if half_closed && timeouts.fin_wait_2.is_some_and(|span| host.last_received + span <= now) {
-            return self.over(CloseReason::FinWait2);
+            return self.enter_closed(CloseReason::FinWait2);
         }
         if let Some(keep_alive) = timeouts.keep_alive
             && may_send_keepalive
             && host.keepalive_at(keep_alive) <= now
         {
             if host.last_keepalive.1 >= keep_alive.count {
-                return self.over(CloseReason::KeepAlive);
+                return self.enter_closed(CloseReason::KeepAlive);
             }
             host.last_keepalive = (now, host.last_keepalive.1 + 1);
             host.keepalive_due = true;

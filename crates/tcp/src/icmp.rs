@@ -66,7 +66,7 @@ impl Connection {
         }
         self.host_timers_at(now).icmp = Some(error);
         if error == IcmpError::Hard && self.state == State::SynSent {
-            self.over(CloseReason::Unreachable);
+            self.enter_closed(CloseReason::Unreachable);
         }
         true
     }

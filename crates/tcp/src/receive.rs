@@ -41,24 +41,24 @@ pub(crate) struct Receiver {
     ts_recent: u32,
     ts_recent_at: Instant,
     /// Only with a peer that says which transmission a segment is.
-    answers: Option<Box<Answers>>,
+    santa_cruz: Option<Box<SantaCruzAck>>,
 }
 
 /// What acknowledgments say of TCP Santa Cruz.
 #[derive(Debug, Clone, Copy, Default)]
-struct Answers {
+struct SantaCruzAck {
     /// The last segment that has arrived, until an acknowledgment names it.
-    unnamed: Option<Arrival>,
+    arrival: Option<Arrival>,
     /// What the segment that leaves now says.
-    label: Reports,
+    option: Reports,
 }
 
 impl Receiver {
     /// What lies behind is for timestamps and labels.
-    pub(crate) const USUAL: usize = offset_of!(Self, ts_recent);
+    pub(crate) const RECEIVER_END: usize = offset_of!(Self, ts_recent);
 
     /// Who only sends data has nothing to say of data that arrived twice either.
-    pub(crate) const OF_A_SENDER: usize = offset_of!(Self, duplicate);
+    pub(crate) const SENDER_END: usize = offset_of!(Self, duplicate);
 
     /// More islands than this are not kept: a peer that leaves so many holes is not worth the
     /// memory.
@@ -80,7 +80,7 @@ impl Receiver {
             last_ack_sent: SeqNum::default(),
             peer_scales: false,
             echoes_mark: false,
-            answers: None,
+            santa_cruz: None,
         }
     }
 
@@ -107,7 +107,7 @@ impl Receiver {
     /// The bytes of memory in use behind this value.
     pub(crate) fn memory(&self) -> usize {
         self.out_of_order.capacity() * size_of::<SeqRange>()
-            + self.answers.as_ref().map_or(0, |_| size_of::<Answers>())
+            + self.santa_cruz.as_ref().map_or(0, |_| size_of::<SantaCruzAck>())
     }
 
     /// The peer's initial sequence number is known.
@@ -191,12 +191,12 @@ impl Receiver {
             // RFC 5681 §4.2: data out of order is acknowledged at once, each segment with its own
             // duplicate.
             self.ack_now();
-            return self.keep(fresh).then_some(accepted);
+            return self.insert_out_of_order(fresh).then_some(accepted);
         }
         self.advance(stop);
-        let gap_before = !self.out_of_order.is_empty();
-        self.absorb();
-        if gap_before {
+        let fills_gap = !self.out_of_order.is_empty();
+        self.merge_reached_ranges();
+        if fills_gap {
             // RFC 5681 §4.2: so is a segment that fills a gap, in whole or in part.
             self.acks_due = 1;
         } else {
@@ -244,9 +244,9 @@ impl Receiver {
     #[inline(never)]
     pub(crate) fn note_duplicate(&mut self, seq: SeqNum, len: u32) {
         if (seq + len).at_or_before(self.nxt)
-            && let Some(twice) = SeqRange::new(seq, seq + len)
+            && let Some(duplicate) = SeqRange::new(seq, seq + len)
         {
-            self.duplicate = Some(twice);
+            self.duplicate = Some(duplicate);
         }
     }
 
@@ -289,7 +289,7 @@ impl Receiver {
     /// duplicates, one cannot stand for both.
     #[cold]
     #[inline(never)]
-    pub(crate) fn owe_another(&mut self, delayed_ack: &DelayedAck) {
+    pub(crate) fn owe_separate_ack(&mut self, delayed_ack: &DelayedAck) {
         // One that would have left for fewer segments would be no duplicate of this.
         if self.unacknowledged_segments.is_multiple_of(delayed_ack.every) {
             self.acks_due = self.acks_due.saturating_add(1);
@@ -328,10 +328,12 @@ impl Receiver {
         &mut self,
         scale: WindowScale,
         smss: impl Fn() -> u32,
-        counted: bool,
+        peer_counts_duplicates: bool,
     ) -> UnscaledWindow {
         if let Some(edge) = self.reopening(&smss)
-            && (self.out_of_order.is_empty() || !counted || !self.keeps_window(edge, smss))
+            && (self.out_of_order.is_empty()
+                || !peer_counts_duplicates
+                || !self.defers_window_update(edge, smss))
         {
             self.edge = edge;
         }
@@ -343,7 +345,7 @@ impl Receiver {
     /// waiting for it, as far as RFC 9293 §3.8.6.2.2 lets it wait.
     #[cold]
     #[inline(never)]
-    fn keeps_window(&self, edge: SeqNum, smss: impl Fn() -> u32) -> bool {
+    fn defers_window_update(&self, edge: SeqNum, smss: impl Fn() -> u32) -> bool {
         self.nxt == self.last_ack_sent
             && !self.is_small(smss)
             && edge.distance_from(self.edge) < self.capacity / 2
@@ -355,8 +357,8 @@ impl Receiver {
     /// FIN has to learn that all of it arrived, and Linux says it in this way.
     pub(crate) fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
-        if let Some(twice) = self.duplicate.take() {
-            blocks.push(twice);
+        if let Some(duplicate) = self.duplicate.take() {
+            blocks.push(duplicate);
         }
         let room = room.min(SackBlocks::CAPACITY).saturating_sub(blocks.len());
         let kept = self.fin.and_then(|fin| SeqRange::new(fin, fin + 1));
@@ -383,7 +385,7 @@ impl Receiver {
                 .is_none_or(|range| self.out_of_order.iter().any(|held| held.contains(range)));
         if is_held {
             let arrival = Arrival { seq, copy, at: arrival_clock(now) };
-            self.answers.get_or_insert_default().unnamed = Some(arrival);
+            self.santa_cruz.get_or_insert_default().arrival = Some(arrival);
         }
     }
 
@@ -391,11 +393,11 @@ impl Receiver {
     /// data, if on any, and with a window of up to so many bytes. An arrival is named once.
     #[cold]
     #[inline(never)]
-    pub(crate) fn write_label(&mut self, data_copy: Option<CopyNumber>, room: usize) {
+    pub(crate) fn write_santa_cruz_option(&mut self, data_copy: Option<CopyNumber>, room: usize) {
         self.duplicate = None;
-        let answers = self.answers.get_or_insert_default();
+        let santa_cruz = self.santa_cruz.get_or_insert_default();
         let option = SantaCruz::new(data_copy);
-        answers.label = match answers.unnamed.take() {
+        santa_cruz.option = match santa_cruz.arrival.take() {
             Some(arrival) => {
                 let window = AckWindow::covering(self.nxt, self.out_of_order.iter().copied(), room);
                 option.answering(arrival, window).into()
@@ -406,8 +408,8 @@ impl Receiver {
     }
 
     /// What has been noted.
-    pub(crate) fn label(&self) -> Option<&Reports> {
-        Some(&self.answers.as_ref()?.label)
+    pub(crate) fn santa_cruz_option(&self) -> Option<&Reports> {
+        Some(&self.santa_cruz.as_ref()?.option)
     }
 
     /// RFC 7323 §5.3, R1: a timestamp older than the last one marks an old duplicate, unless (§5.5)
@@ -455,7 +457,7 @@ impl Receiver {
     }
 
     /// Moves `nxt` over the islands it has reached.
-    fn absorb(&mut self) {
+    fn merge_reached_ranges(&mut self) {
         while let Some(index) =
             self.out_of_order.iter().position(|held| held.start().at_or_before(self.nxt))
         {
@@ -467,7 +469,7 @@ impl Receiver {
     }
 
     /// Joins a range with the islands it touches; `false` when there are too many to keep another.
-    fn keep(&mut self, fresh: SeqRange) -> bool {
+    fn insert_out_of_order(&mut self, fresh: SeqRange) -> bool {
         let mut range = fresh;
         let mut index = 0;
         while index < self.out_of_order.len() {

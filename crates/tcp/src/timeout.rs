@@ -37,7 +37,7 @@ impl Connection {
             if self.snd.on_syn_rto(&self.config) {
                 self.emit(Event::Loss(event));
             } else {
-                self.over(CloseReason::TimedOut);
+                self.enter_closed(CloseReason::TimedOut);
             }
             return;
         }
@@ -57,7 +57,7 @@ impl Connection {
         match self.snd.on_rto(now, &self.config) {
             Expiry::Loss(event) => self.emit(Event::Loss(event)),
             Expiry::Probe => {}
-            Expiry::GiveUp => self.over(CloseReason::TimedOut),
+            Expiry::GiveUp => self.enter_closed(CloseReason::TimedOut),
         }
     }
 }

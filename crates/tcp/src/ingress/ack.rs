@@ -158,7 +158,7 @@ impl Connection {
         }
         match self.state.fin_acknowledged() {
             State::TimeWait => self.enter_time_wait(now),
-            State::Closed => self.over(CloseReason::Finished),
+            State::Closed => self.enter_closed(CloseReason::Finished),
             next => self.state = next,
         }
     }

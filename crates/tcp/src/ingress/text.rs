@@ -26,7 +26,7 @@ impl Connection {
             && self.negotiated.feedback == Feedback::Cumulative
             && segment.seq.after(self.rcv.nxt)
         {
-            self.rcv.owe_another(delayed_ack);
+            self.rcv.owe_separate_ack(delayed_ack);
         }
         accepted
     }
