@@ -1,24 +1,24 @@
-//! TCP Vegas's way of noticing a loss.
+//! Loss detection of TCP Vegas.
 
 use units::{Duration, Instant};
 
 use crate::facts::AckSample;
 use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Scoreboard};
 
-/// Brakmo and Peterson, IEEE JSAC 13(8), 1995, §III-A: a duplicate acknowledgment is a reason to
-/// look at the clock. If the first segment left longer ago than a fine-grained timeout, it is lost
-/// at the first duplicate; and each of the first two acknowledgments of new data after a
-/// retransmission is such a reason too. Three duplicates are enough in any case.
+/// Brakmo and Peterson, IEEE JSAC 13(8), 1995, §III-A: a duplicate acknowledgment makes the sender
+/// check the time. The first segment is lost at the first duplicate if it was sent longer ago than
+/// a fine-grained timeout. The first two acknowledgments of new data after a retransmission cause
+/// the same check. Three duplicates are enough in any case.
 ///
-/// The paper doesn't say how the timeout follows from the round trips. As in ns-2 it is `srtt + 2 ·
-/// rttvar` and a sixteenth, longer by an eighth after a retransmission, and twice as long if a copy
-/// was lost, until the next measurement.
+/// The paper does not define the timeout. As in ns-2 it is `srtt + 2 · rttvar` plus a sixteenth.
+/// Until the next measurement it grows by an eighth after a retransmission and doubles if a
+/// retransmission was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vegas {
     count: u32,
-    /// Acknowledgments of new data that are still to be looked at.
+    /// Number of acknowledgments of new data that still cause a check.
     acks_to_check: u8,
-    /// Nanoseconds; zero before the first measurement.
+    /// Smoothed round-trip time in nanoseconds; zero before the first measurement.
     srtt: u64,
     rttvar: u64,
     timeout: Duration,
@@ -27,7 +27,7 @@ pub struct Vegas {
 impl Vegas {
     const ACKS_CHECKED: u8 = 2;
 
-    /// No measurement yet.
+    /// Creates a detector without a measurement.
     #[expect(clippy::new_without_default, reason = "a sender names the detector it wants")]
     pub const fn new() -> Self {
         Self {
@@ -77,7 +77,7 @@ impl LossDetector for Vegas {
         lost
     }
 
-    fn on_duplicate_in_repair(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
+    fn on_duplicate_in_recovery(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
         let lost = duplicate.exact && self.has_expired(duplicate.now, board);
         if lost {
             self.note_loss(board);

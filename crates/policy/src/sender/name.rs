@@ -316,7 +316,7 @@ fn decimal(text: &str, places: usize) -> Option<u32> {
 fn parse_vegas(arguments: &Arguments<'_>) -> Result<Congestion, String> {
     let paper = VegasThresholds::PAPER;
     let threshold = |key, default| {
-        argument(arguments, key).map_or(Ok(default), |n| number(n, 1, VegasThresholds::MOST))
+        argument(arguments, key).map_or(Ok(default), |n| number(n, 1, VegasThresholds::MAX))
     };
     let alpha = threshold("alpha", paper.alpha())?;
     let beta = threshold("beta", paper.beta())?;

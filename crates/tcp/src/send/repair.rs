@@ -122,7 +122,7 @@ impl Sender {
             {
                 recovery.on_duplicate(segment.range().1);
             }
-            let again = self.policies.detector.on_duplicate_in_repair(duplicate, &self.board);
+            let again = self.policies.detector.on_duplicate_in_recovery(duplicate, &self.board);
             return again.then(|| self.on_loss_in_recovery(now));
         }
         let lost = self.policies.detector.on_duplicate(duplicate, &self.board)

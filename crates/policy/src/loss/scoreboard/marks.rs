@@ -1,35 +1,36 @@
-//! What the scoreboard knows of its marks: sums, and places in the queue that only move towards its
-//! end until recovery is over.
+//! Sums and search positions over the marks of the scoreboard. The positions only advance until
+//! recovery ends.
 
 use std::collections::VecDeque;
 
 use super::{Mark, SentSegment};
 
-/// Sums of marks, and where to look next. Places are counted from the front of the queue; they say
-/// nothing while no cut has [any](Self::any). They stand beside the queue, however seldom they are
-/// needed: what is allocated for a loss lies where nobody has looked for long.
+/// Sums of marks, and search positions. Positions are indexes from the front of the queue. They are
+/// undefined while [no](Self::any) segment is marked. The struct is stored inline, not boxed: an
+/// allocation at loss time would not be in the cache.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
-    /// Cuts that are sacked, lost or resent.
+    /// Number of segments that are sacked, lost or resent.
     pub(super) marked: u32,
-    /// Cuts that are sacked.
+    /// Number of segments that are sacked.
     pub(super) sacked: u32,
-    /// Cuts that are lost, and neither resent nor sacked.
+    /// Number of segments that are lost, and neither resent nor sacked.
     pub(super) awaiting_repair: u32,
-    /// Cuts that are sacked, at `frontier` and above.
+    /// Number of sacked segments at or above `frontier`.
     pub(super) sacked_above: u32,
-    /// All below are sacked or lost.
+    /// All segments below this index are sacked or lost.
     pub(super) frontier: u32,
-    /// The last cut that is sacked, if any is.
+    /// Index of the last sacked segment, if there is one.
     pub(super) highest: u32,
-    /// None below awaits repair. That one does, if any.
+    /// Index of the first segment that awaits retransmission, if there is one.
     pub(super) next_lost: u32,
-    /// All below are sacked or resent. That one isn't, or it isn't below `highest`.
+    /// All segments below this index are sacked or resent. The segment at this index is neither, or
+    /// it is not below `highest`.
     pub(super) next_hole: u32,
 }
 
 impl Marks {
-    /// Those of the cut at `index`, the only one that has any.
+    /// Creates the sums for a queue in which only the segment at `index` is marked.
     pub(super) fn of_one(index: usize, segment: &SentSegment) -> Self {
         let (index, sacked) = (to_u32(index), u32::from(segment.is(Mark::Sacked)));
         Self {
@@ -44,12 +45,12 @@ impl Marks {
         }
     }
 
-    /// Whether any cut has any.
+    /// Returns whether any segment is marked.
     pub(super) fn any(&self) -> bool {
         self.marked > 0
     }
 
-    /// The first cut left the queue.
+    /// Updates the sums after the first segment left the queue.
     pub(super) fn popped(&mut self, segment: &SentSegment) {
         if self.frontier == 0 {
             self.sacked_above -= u32::from(segment.is(Mark::Sacked));
@@ -60,7 +61,7 @@ impl Marks {
         }
     }
 
-    /// The cut at `index` became two, both as `cut` was but for their lengths.
+    /// Updates the sums after the segment at `index` was split in two with equal marks.
     pub(super) fn split(&mut self, index: usize, segment: &SentSegment) {
         let index = to_u32(index);
         if self.frontier <= index {
@@ -75,7 +76,8 @@ impl Marks {
         }
     }
 
-    /// The cut at `index`, which was lost and not resent, became part of the one before it.
+    /// Updates the sums after the segment at `index`, which was lost and not resent, was merged
+    /// into the one before it.
     pub(super) fn removed(&mut self, index: usize, segment: &SentSegment) {
         let index = to_u32(index);
         self.forget(segment);
@@ -84,7 +86,7 @@ impl Marks {
         }
     }
 
-    /// The marks of the cut at `index` are others now.
+    /// Updates the sums after the marks of the segment at `index` changed.
     pub(super) fn changed(&mut self, index: usize, before: &SentSegment, after: &SentSegment) {
         let index = to_u32(index);
         self.forget(before);
@@ -98,7 +100,7 @@ impl Marks {
         }
     }
 
-    /// Marks were taken away, perhaps from cuts that the places had passed.
+    /// Resets the search positions after marks were removed, perhaps from segments already passed.
     pub(super) fn restart_search(&mut self) {
         (self.frontier, self.next_lost, self.next_hole) = (0, 0, 0);
         self.sacked_above = self.sacked;
@@ -107,7 +109,7 @@ impl Marks {
         }
     }
 
-    /// Moves on from where there is nothing any more.
+    /// Advances the search positions past segments that no longer match.
     pub(super) fn advance_search(&mut self, segments: &VecDeque<SentSegment>) {
         if self.awaiting_repair > 0 {
             while segments
@@ -145,7 +147,7 @@ impl Marks {
     }
 }
 
-/// There are fewer cuts than sequence numbers.
+/// Converts an index. There are fewer segments than sequence numbers.
 fn to_u32(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -45,7 +45,7 @@ fn a_resent_segment_is_in_the_pipe_again() {
 }
 
 #[test]
-fn a_long_cut_can_be_resent_in_pieces() {
+fn a_long_segment_can_be_resent_in_parts() {
     let mut board = board(&[1460, 1460, 1460, 1460]);
     board.sack(range(1460, 4 * 1460));
     board.mark_lost(3, true);
@@ -55,18 +55,18 @@ fn a_long_cut_can_be_resent_in_pieces() {
 }
 
 #[test]
-fn a_duplicate_report_brings_no_news() {
+fn repeated_report_returns_zero() {
     let mut board = board(&[100; 3]);
     assert_eq!(board.sack(range(100, 200)), 100);
     assert_eq!(board.sack(range(100, 200)), 0);
     board.ack(SeqNum::new(200));
-    // A DSACK reports what has been acknowledged already (RFC 2883 §4).
+    // A DSACK reports data that is already acknowledged (RFC 2883 §4).
     assert_eq!(board.sack(range(0, 100)), 0);
     assert_eq!(board.pipe(), 100);
 }
 
 #[test]
-fn karn_forbids_to_time_what_was_resent() {
+fn resent_segments_are_not_timed() {
     let mut board = Scoreboard::default();
     board.push(SeqNum::new(0), 10, Instant::from_nanos(7), true);
     board.push(SeqNum::new(10), 10, Instant::from_nanos(8), false);
@@ -77,7 +77,7 @@ fn karn_forbids_to_time_what_was_resent() {
     );
 }
 
-/// The places that a walk over sacked cuts comes by, from this one on.
+/// Returns the indexes that a walk over sacked segments visits, beginning with `from`.
 fn steps(board: &Scoreboard, from: usize) -> Vec<usize> {
     let sacked = |at: &usize| board.segments.get(*at).filter(|segment| segment.is(Mark::Sacked));
     std::iter::successors(Some(from), |at| sacked(at).map(|segment| at + segment.run_len()))
@@ -85,14 +85,14 @@ fn steps(board: &Scoreboard, from: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Each acknowledgment of a recovery reports everything anew.
+/// Each acknowledgment in recovery repeats all reports.
 #[test]
-fn what_was_reported_before_is_passed_in_few_steps() {
+fn repeated_reports_take_few_steps() {
     let mut board = board(&[10; 50]);
     for end in 2..=40 {
         assert_eq!(board.sack(range(10, 10 * end)), 10);
     }
-    // 32 + 4 + 2 + 1 cuts.
+    // Runs of 32 + 4 + 2 + 1 segments.
     assert_eq!(steps(&board, 1), [1, 33, 37, 39]);
     assert_eq!(board.sack(range(10, 200)), 0, "an older acknowledgment");
     assert_eq!(steps(&board, 1), [1, 33, 37, 39]);
@@ -100,9 +100,9 @@ fn what_was_reported_before_is_passed_in_few_steps() {
     assert_eq!(steps(&board, 0).len(), 4, "32 + 8 + 4 + 1 segments");
 }
 
-/// However a peer repeats itself, a report that brings no news is a few steps.
+/// A report without new information costs few steps, however the peer repeats reports.
 #[test]
-fn reports_from_ever_other_places_are_short_walks() {
+fn reports_from_varying_positions_take_few_steps() {
     let mut board = board(&[10; 1000]);
     for segment in 1..1000 {
         assert_eq!(board.sack(range(10 * segment, 10 * segment + 10)), 10);
@@ -112,7 +112,7 @@ fn reports_from_ever_other_places_are_short_walks() {
 }
 
 #[test]
-fn marks_are_counted_until_there_are_none() {
+fn marked_segments_are_counted() {
     let mut board = board(&[10; 6]);
     assert!(!board.marks.any());
     board.sack(range(30, 60));
@@ -176,7 +176,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What the marks say of the queue.
+/// Checks the sums and positions against the marks of all segments.
 fn assert_marks(board: &Scoreboard) {
     let count = |holds: &dyn Fn(&SentSegment) -> bool| {
         board.segments.iter().filter(|segment| holds(segment)).count()
@@ -215,9 +215,9 @@ fn assert_marks(board: &Scoreboard) {
 }
 
 proptest! {
-    /// Against the same queue looked through anew for every answer.
+    /// Compares every answer with that of a queue that is searched from the beginning each time.
     #[test]
-    fn every_answer_is_that_of_a_queue_looked_through(
+    fn scoreboard_matches_specification(
         base in prop_oneof![Just(0u32), Just(u32::MAX - 1500)],
         ops in prop::collection::vec(op(), 1..200),
     ) {

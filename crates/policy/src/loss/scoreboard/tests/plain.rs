@@ -1,12 +1,12 @@
-//! The scoreboard as a specification: cuts with their marks, looked through from end to end for
-//! every answer.
+//! The scoreboard as a specification: segments with their marks, searched from end to end for every
+//! answer.
 
 use units::Instant;
 use wire::{CopyNumber, SeqNum, SeqRange};
 
 use super::super::{Acked, Mark, SentSegment};
 
-/// A cut as it would be written down if memory did not matter.
+/// A segment with its state in separate fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PlainSegment {
     pub(super) seq: SeqNum,
@@ -41,7 +41,7 @@ impl From<SentSegment> for PlainSegment {
     }
 }
 
-/// The cuts in flight, oldest first.
+/// Segments in flight, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Plain {
     pub(super) segments: Vec<PlainSegment>,
@@ -195,7 +195,7 @@ impl Plain {
         Some(from)
     }
 
-    /// Bytes in the network, and the segments they are in.
+    /// Returns the number of bytes in the network, and the number of segments.
     pub(super) fn pipe(&self) -> (u32, u32) {
         let copies = |segment: &PlainSegment| match segment {
             PlainSegment { sacked: true, .. } | PlainSegment { lost: true, resent: false, .. } => 0,
@@ -206,7 +206,7 @@ impl Plain {
         (bytes, self.segments.iter().map(copies).sum())
     }
 
-    /// Reported segments at this place and above.
+    /// Returns the number of reported segments at or above this index.
     fn sacked_from(&self, index: usize) -> u32 {
         self.segments[index.min(self.segments.len())..]
             .iter()
