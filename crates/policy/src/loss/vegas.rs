@@ -28,7 +28,10 @@ impl Vegas {
     const ACKS_CHECKED: u8 = 2;
 
     /// Creates a detector without a measurement.
-    #[expect(clippy::new_without_default, reason = "a sender names the detector it wants")]
+    #[expect(
+        clippy::new_without_default,
+        reason = "a sender policy selects its detector explicitly"
+    )]
     pub const fn new() -> Self {
         Self {
             count: 0,
