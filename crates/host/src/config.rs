@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use policy::SenderPolicy;
-use tcp::{Config, Patience};
+use tcp::{Config, Timeouts};
 use units::{Duration, Instant};
 use wire::Mss;
 
@@ -39,10 +39,7 @@ impl StackConfig {
             // may still read (RFC 9293 §3.6), and a peer that has lost a few
             // segments in a row may well be silent for minutes. Nobody for good: see
             // `Limits::idle`.
-            patience: Patience {
-                user_timeout: Some(Duration::from_secs(120)),
-                ..Patience::ENDLESS
-            },
+            timeouts: Timeouts { user_timeout: Some(Duration::from_secs(120)), ..Timeouts::NONE },
             ..Config::default()
         };
         Self {

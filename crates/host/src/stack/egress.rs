@@ -125,7 +125,11 @@ impl Stack {
         if offload && first.payload_len == slot.stream.smss() && first.control == Control::None {
             self.carried = slot.gather(first, now, out);
         }
-        if self.carried.is_none() && slot.stream.runs_dry() { Sent::Last } else { Sent::Some }
+        if self.carried.is_none() && slot.stream.note_if_drained() {
+            Sent::Last
+        } else {
+            Sent::Some
+        }
     }
 
     /// A connection has nothing to send just now.

@@ -105,7 +105,7 @@ impl Stack {
         let (unacknowledged, readable) = (slot.stream.unacknowledged(), slot.stream.readable());
         slot.stream.on_segment(segment, payload, now);
         // Not what a stranger sends who guesses.
-        slot.active_at = slot.active_at.max(slot.stream.last_heard().unwrap_or(now));
+        slot.active_at = slot.active_at.max(slot.stream.last_received().unwrap_or(now));
         let left = slot.stream.unacknowledged();
         if unacknowledged > 0 && left == 0 {
             slot.last_acknowledged = Some(now);

@@ -48,17 +48,17 @@ impl Stack {
             return;
         }
         match slot.stream.pending() {
-            Pending::Pressing => {
+            Pending::Urgent => {
                 slot.ready = true;
                 self.ready.push_back(slot.id);
                 return;
             }
-            Pending::Patient if !slot.patient => {
+            Pending::Deferrable if !slot.patient => {
                 slot.patient = true;
                 self.patient.push_back(slot.id);
                 return;
             }
-            Pending::Patient => return,
+            Pending::Deferrable => return,
             Pending::Nothing => {}
         }
         let Limits { idle, lifetime, .. } = self.config.limits;
