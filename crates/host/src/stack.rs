@@ -48,29 +48,29 @@ pub struct Stack {
     places: HashMap<Tuple, u32, Secret>,
     timers: Timers,
     /// Connections that may have something to send.
-    ready: VecDeque<ConnectionId>,
+    send_queue: VecDeque<ConnectionId>,
     /// Connections that may have an acknowledgment to send, and nothing else.
-    patient: VecDeque<ConnectionId>,
+    deferrable_queue: VecDeque<ConnectionId>,
     /// Connections with something to tell.
-    telling: VecDeque<ConnectionId>,
+    event_queue: VecDeque<ConnectionId>,
     /// Packets that belong to no connection.
     replies: VecDeque<Outgoing>,
     /// Connections that hold data out of order, those that began to do so first in front; some no
     /// longer do.
-    scattered: VecDeque<ConnectionId>,
+    out_of_order_queue: VecDeque<ConnectionId>,
     /// Connections in TIME-WAIT, oldest first; some are gone by now.
-    waiting: VecDeque<ConnectionId>,
+    time_wait_queue: VecDeque<ConnectionId>,
     throttle: Throttle,
     next_serial: u64,
     /// Where the search for somebody to evict goes on.
-    hand: usize,
+    eviction_cursor: usize,
     /// How many of the places in `slots` have been in use: that has room for more.
     used_places: usize,
     /// Before that no connection makes room for another.
     nobody_slow_until: Instant,
     /// When somebody may next be evicted because the buffers are short.
     relief_at: Instant,
-    /// How many segments in a row the foremost of `ready` has sent.
+    /// How many segments in a row the foremost of `send_queue` has sent.
     burst: u32,
     /// When a SYN was last answered with a cookie.
     cookie_at: Option<Instant>,
@@ -163,14 +163,14 @@ impl Stack {
             slots: Slab::new(),
             places: HashMap::with_hasher(secret),
             timers: Timers::default(),
-            ready: VecDeque::new(),
-            patient: VecDeque::new(),
-            telling: VecDeque::new(),
+            send_queue: VecDeque::new(),
+            deferrable_queue: VecDeque::new(),
+            event_queue: VecDeque::new(),
             replies: VecDeque::new(),
-            scattered: VecDeque::new(),
-            waiting: VecDeque::new(),
+            out_of_order_queue: VecDeque::new(),
+            time_wait_queue: VecDeque::new(),
             next_serial: 0,
-            hand: 0,
+            eviction_cursor: 0,
             used_places: 0,
             nobody_slow_until: Instant::ZERO,
             relief_at: Instant::ZERO,
@@ -354,11 +354,11 @@ impl Stack {
 
     /// The next thing to tell, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
-        while let Some(&id) = self.telling.front() {
+        while let Some(&id) = self.event_queue.front() {
             if let Some(what) = self.next_untold(id) {
                 return Some(Event { id, what });
             }
-            self.telling.pop_front();
+            self.event_queue.pop_front();
             if let Some(slot) = self.slot(id) {
                 slot.untold.queued = false;
                 self.forget_if_over(id);

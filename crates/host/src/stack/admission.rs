@@ -144,7 +144,7 @@ impl Stack {
         for _ in 0..=self.used_places / LOOKED_AT {
             let slowest =
                 self.looked_at(slow).min_by_key(|slot| slot.makes_room_at).map(|slot| slot.id);
-            self.hand += LOOKED_AT;
+            self.eviction_cursor += LOOKED_AT;
             if let Some(id) = slowest {
                 self.evict(id, now);
                 return true;
@@ -158,7 +158,7 @@ impl Stack {
     fn looked_at(&self, at: Instant) -> impl Iterator<Item = &Slot> {
         let places = self.used_places.max(1);
         (0..LOOKED_AT.min(places))
-            .map(move |step| (self.hand + step) % places)
+            .map(move |step| (self.eviction_cursor + step) % places)
             .filter_map(|place| self.slots.get(place))
             .filter(|slot| !slot.time_wait && slot.known != Known::Over && slot.cause.is_none())
             .filter(move |slot| slot.makes_room_at <= at)
@@ -178,11 +178,11 @@ impl Stack {
     #[cold]
     pub(super) fn relieve(&mut self, now: Instant) {
         while self.config.limits.is_short(self.buffered) {
-            let Some(id) = self.scattered.pop_front() else { break };
+            let Some(id) = self.out_of_order_queue.pop_front() else { break };
             let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
                 continue;
             };
-            slot.scattered = false;
+            slot.in_out_of_order_queue = false;
             if slot.stream.out_of_order() > 0 {
                 slot.stream.renege();
                 slot.count(&mut self.buffered);
@@ -202,24 +202,24 @@ impl Stack {
         match largest.map(|slot| slot.id) {
             // Those beside it may be as large: they came at the same time.
             Some(id) => self.evict(id, now),
-            None => self.hand += LOOKED_AT,
+            None => self.eviction_cursor += LOOKED_AT,
         }
     }
 
     /// A connection holds data out of order, and did not when it was last looked at.
     #[cold]
-    pub(super) fn note_scattered(&mut self, id: ConnectionId) {
+    pub(super) fn queue_out_of_order(&mut self, id: ConnectionId) {
         // Those that are gone must not pile up.
-        if self.scattered.len() > 64 + 2 * self.slots.len() {
+        if self.out_of_order_queue.len() > 64 + 2 * self.slots.len() {
             let slots = &mut self.slots;
-            self.scattered.retain(|id| {
+            self.out_of_order_queue.retain(|id| {
                 let slot = slots.get_mut(id.index()).filter(|slot| slot.id == *id);
                 slot.is_some_and(|slot| {
-                    slot.scattered = slot.stream.out_of_order() > 0;
-                    slot.scattered
+                    slot.in_out_of_order_queue = slot.stream.out_of_order() > 0;
+                    slot.in_out_of_order_queue
                 })
             });
         }
-        self.scattered.push_back(id);
+        self.out_of_order_queue.push_back(id);
     }
 }

@@ -49,12 +49,12 @@ impl Stack {
             if self.poll_pressing(now, out) {
                 return true;
             }
-            let Some(id) = self.patient.pop_front() else { return false };
+            let Some(id) = self.deferrable_queue.pop_front() else { return false };
             let Some(slot) = self.slot(id) else { continue };
-            slot.patient = false;
-            if !slot.ready {
-                slot.ready = true;
-                self.ready.push_back(id);
+            slot.in_deferrable_queue = false;
+            if !slot.in_send_queue {
+                slot.in_send_queue = true;
+                self.send_queue.push_back(id);
             }
         }
     }
@@ -66,7 +66,7 @@ impl Stack {
     #[inline]
     pub fn poll_pressing(&mut self, now: Instant, out: &mut Outgoing) -> bool {
         // Asked after everything that happens.
-        let nothing = self.ready.is_empty() && self.replies.is_empty();
+        let nothing = self.send_queue.is_empty() && self.replies.is_empty();
         !nothing && self.next_packet(now, out)
     }
 
@@ -76,7 +76,7 @@ impl Stack {
             self.counters.sent_packets += 1;
             return true;
         }
-        while let Some(&id) = self.ready.front() {
+        while let Some(&id) = self.send_queue.front() {
             // What has been cut goes before others have their turn: there is one place for it.
             let cut = self.carried.as_ref().is_some_and(|carried| carried.is_of(id));
             let sent =
@@ -86,9 +86,9 @@ impl Stack {
                 self.counters.sent_packets += 1;
                 return true;
             }
-            self.ready.pop_front();
+            self.send_queue.pop_front();
             if self.burst >= BURST && sent == Sent::Nothing {
-                self.ready.push_back(id);
+                self.send_queue.push_back(id);
             } else {
                 self.rest(id, now);
             }
@@ -134,13 +134,13 @@ impl Stack {
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
             return;
         };
-        slot.ready = false;
+        slot.in_send_queue = false;
         let deadline = slot.deadline(idle, lifetime);
         self.timers.set(id, &mut slot.timer, deadline);
         if slot.stream.state() == State::Closed {
             self.take_connection_events(id, now);
             if let Some(slot) = self.slots.get_mut(id.index()) {
-                slot.tell(&mut self.telling);
+                slot.tell(&mut self.event_queue);
             }
         }
         self.forget_if_over(id);

@@ -113,11 +113,12 @@ impl Stack {
         let taken = unacknowledged.saturating_sub(left);
         slot.taken_bytes += u64::from(taken);
         let moved = taken + slot.stream.readable().saturating_sub(readable);
-        let is_scattered = slot.stream.out_of_order() > 0;
-        let is_news = is_scattered && !std::mem::replace(&mut slot.scattered, is_scattered);
+        let has_out_of_order = slot.stream.out_of_order() > 0;
+        let is_first = has_out_of_order
+            && !std::mem::replace(&mut slot.in_out_of_order_queue, has_out_of_order);
         slot.moved(moved, &limits, now);
-        if is_news {
-            self.note_scattered(id);
+        if is_first {
+            self.queue_out_of_order(id);
         }
         self.settle(id, now);
     }

@@ -31,7 +31,7 @@ impl Stack {
                 slot.untold.writable = true;
             }
         }
-        slot.tell(&mut self.telling);
+        slot.tell(&mut self.event_queue);
         self.line_up(id);
         if self.config.limits.is_short(self.buffered) {
             self.relieve(now);
@@ -43,19 +43,19 @@ impl Stack {
     pub(super) fn line_up(&mut self, id: ConnectionId) {
         let Some(slot) = self.slots.get_mut(id.index()) else { return };
         slot.count(&mut self.buffered);
-        if slot.ready {
+        if slot.in_send_queue {
             // Its deadline is looked at when it has sent.
             return;
         }
         match slot.stream.pending() {
             Pending::Pressing => {
-                slot.ready = true;
-                self.ready.push_back(slot.id);
+                slot.in_send_queue = true;
+                self.send_queue.push_back(slot.id);
                 return;
             }
-            Pending::Patient if !slot.patient => {
-                slot.patient = true;
-                self.patient.push_back(slot.id);
+            Pending::Patient if !slot.in_deferrable_queue => {
+                slot.in_deferrable_queue = true;
+                self.deferrable_queue.push_back(slot.id);
                 return;
             }
             Pending::Patient => return,
@@ -126,17 +126,17 @@ impl Stack {
         slot.time_wait = true;
         slot.stream.release();
         self.time_wait += 1;
-        self.waiting.push_back(id);
+        self.time_wait_queue.push_back(id);
         while self.time_wait > self.config.limits.time_wait {
-            let Some(oldest) = self.waiting.pop_front() else { break };
+            let Some(oldest) = self.time_wait_queue.pop_front() else { break };
             self.cut_time_wait(oldest);
         }
         // Those that are gone must not pile up in front of one that stays.
-        while let Some(&first) = self.waiting.front() {
+        while let Some(&first) = self.time_wait_queue.front() {
             if self.slots.get(first.index()).is_some_and(|slot| slot.id == first) {
                 break;
             }
-            self.waiting.pop_front();
+            self.time_wait_queue.pop_front();
         }
     }
 
@@ -175,7 +175,7 @@ impl Stack {
     pub(super) fn forget_if_over(&mut self, id: ConnectionId) {
         let Some(slot) = self.slot(id) else { return };
         let over = slot.stream.state() == State::Closed;
-        if over && !slot.ready && slot.known == Known::Over && !slot.untold.queued {
+        if over && !slot.in_send_queue && slot.known == Known::Over && !slot.untold.queued {
             self.remove(id);
         }
     }

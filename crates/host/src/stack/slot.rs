@@ -55,9 +55,9 @@ pub(super) struct Slot {
     pub(super) known: Known,
     pub(super) untold: Untold,
     /// It stands in the queue of those that may have something to send.
-    pub(super) ready: bool,
+    pub(super) in_send_queue: bool,
     /// It stands in the queue of those that may owe an acknowledgment and nothing else.
-    pub(super) patient: bool,
+    pub(super) in_deferrable_queue: bool,
     /// The user wrote more than fitted.
     pub(super) blocked: bool,
     /// The peer sends no more.
@@ -78,7 +78,7 @@ pub(super) struct Slot {
     /// [`Limits::SLOW`](crate::Limits::SLOW).
     pub(super) makes_room_at: Instant,
     /// It stands in the queue of those that hold data out of order.
-    pub(super) scattered: bool,
+    pub(super) in_out_of_order_queue: bool,
     /// When our first SYN left, as long as there was one only and it is not acknowledged.
     pub(super) syn_sent: Option<Instant>,
     pub(super) handshake: Option<Duration>,
@@ -112,8 +112,8 @@ impl Slot {
             active: false,
             known: Known::Opening,
             untold: Untold::default(),
-            ready: false,
-            patient: false,
+            in_send_queue: false,
+            in_deferrable_queue: false,
             blocked: false,
             peer_closed: false,
             half_open: false,
@@ -123,7 +123,7 @@ impl Slot {
             start: now,
             active_at: now,
             makes_room_at,
-            scattered: false,
+            in_out_of_order_queue: false,
             syn_sent: None,
             handshake: None,
             first_sent: None,
@@ -164,13 +164,13 @@ impl Slot {
     }
 
     /// Puts it into the queue of those with something to tell, if it has anything.
-    pub(super) fn tell(&mut self, telling: &mut VecDeque<ConnectionId>) {
+    pub(super) fn tell(&mut self, event_queue: &mut VecDeque<ConnectionId>) {
         let untold = &mut self.untold;
         let any = untold.opened || untold.readable || untold.writable || untold.ending.is_some();
         let known = matches!(self.known, Known::Waiting | Known::Taken) || self.active;
         if any && known && !untold.queued {
             untold.queued = true;
-            telling.push_back(self.id);
+            event_queue.push_back(self.id);
         }
     }
 
