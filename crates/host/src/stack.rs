@@ -24,7 +24,7 @@ use crate::tuple::Tuple;
 
 use egress::Carried;
 pub use ingress::Checksums;
-use slot::{Known, QUIET, Slot};
+use slot::{AcceptState, QUIET, Slot};
 
 /// A host's TCP as a state machine over packets; it performs no I/O and reads no clock.
 ///
@@ -372,8 +372,8 @@ impl Stack {
         let (active, port) = (slot.active, slot.tuple.local_port);
         let untold = &mut slot.untold;
         if std::mem::take(&mut untold.opened) {
-            if slot.known == Known::Waiting {
-                slot.known = Known::Taken;
+            if slot.accept_state == AcceptState::Queued {
+                slot.accept_state = AcceptState::Accepted;
                 self.accept_queue -= 1;
             }
             return Some(if active { What::Connected } else { What::Accepted(port) });
@@ -385,7 +385,7 @@ impl Stack {
             return Some(What::Writable);
         }
         let ending = untold.ending.take()?;
-        slot.known = Known::Over;
+        slot.accept_state = AcceptState::Closed;
         Some(What::Closed(ending))
     }
 
@@ -462,10 +462,10 @@ impl Stack {
 
     /// The connections that the user knows of, or will be told of, and not of their end.
     pub fn living(&self) -> Vec<ConnectionId> {
-        let living = |slot: &&Slot| match slot.known {
-            Known::Opening => slot.active,
-            Known::Waiting | Known::Taken => true,
-            Known::Over => false,
+        let living = |slot: &&Slot| match slot.accept_state {
+            AcceptState::Handshaking => slot.active,
+            AcceptState::Queued | AcceptState::Accepted => true,
+            AcceptState::Closed => false,
         };
         self.slots.iter().map(|(_, slot)| slot).filter(living).map(|slot| slot.id).collect()
     }

@@ -6,7 +6,7 @@ use tcp::{ByteStream, Config, Connection};
 use units::{Duration, Instant};
 use wire::{Flags, Options, Segment, SeqNum, Timestamps};
 
-use super::{Known, Slot, Stack};
+use super::{AcceptState, Slot, Stack};
 use crate::config::Limits;
 use crate::cookie;
 use crate::event::{ConnectionId, Ending};
@@ -160,7 +160,9 @@ impl Stack {
         (0..LOOKED_AT.min(places))
             .map(move |step| (self.eviction_cursor + step) % places)
             .filter_map(|place| self.slots.get(place))
-            .filter(|slot| !slot.time_wait && slot.known != Known::Over && slot.cause.is_none())
+            .filter(|slot| {
+                !slot.time_wait && slot.accept_state != AcceptState::Closed && slot.cause.is_none()
+            })
             .filter(move |slot| slot.makes_room_at <= at)
     }
 

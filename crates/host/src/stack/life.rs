@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use tcp::{Pending, State};
 use units::Instant;
 
-use super::{Known, Stack};
+use super::{AcceptState, Stack};
 use crate::config::Limits;
 use crate::event::{ConnectionId, Ending};
 use crate::timers::Timers;
@@ -108,10 +108,10 @@ impl Stack {
         slot.rto_first = slot.stream.rto();
         slot.untold.opened = true;
         if slot.active {
-            slot.known = Known::Taken;
+            slot.accept_state = AcceptState::Accepted;
             self.counters.connected += 1;
         } else {
-            slot.known = Known::Waiting;
+            slot.accept_state = AcceptState::Queued;
             let was_half_open = std::mem::take(&mut slot.half_open);
             self.half_open -= usize::from(was_half_open);
             self.accept_queue += 1;
@@ -153,11 +153,14 @@ impl Stack {
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
             return;
         };
-        if slot.time_wait || slot.known == Known::Over || slot.untold.ending.is_some() {
+        if slot.time_wait
+            || slot.accept_state == AcceptState::Closed
+            || slot.untold.ending.is_some()
+        {
             return;
         }
-        if slot.known == Known::Opening && !slot.active {
-            slot.known = Known::Over;
+        if slot.accept_state == AcceptState::Handshaking && !slot.active {
+            slot.accept_state = AcceptState::Closed;
             self.counters.half_open_lost += 1;
             return;
         }
@@ -175,7 +178,11 @@ impl Stack {
     pub(super) fn forget_if_over(&mut self, id: ConnectionId) {
         let Some(slot) = self.slot(id) else { return };
         let over = slot.stream.state() == State::Closed;
-        if over && !slot.in_send_queue && slot.known == Known::Over && !slot.untold.queued {
+        if over
+            && !slot.in_send_queue
+            && slot.accept_state == AcceptState::Closed
+            && !slot.untold.queued
+        {
             self.remove(id);
         }
     }
@@ -189,7 +196,7 @@ impl Stack {
             place.remove();
         }
         self.half_open -= usize::from(slot.half_open);
-        self.accept_queue -= usize::from(slot.known == Known::Waiting);
+        self.accept_queue -= usize::from(slot.accept_state == AcceptState::Queued);
         self.time_wait -= usize::from(slot.time_wait);
         self.buffered -= slot.buffered;
         if self.slots.is_empty() {

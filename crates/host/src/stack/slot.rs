@@ -16,15 +16,15 @@ pub(super) const QUIET: Duration = Duration::from_secs(1);
 
 /// How far the user knows of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum AcceptState {
     /// In its handshake. Only who opens a connection himself knows of it.
-    Opening,
+    Handshaking,
     /// It waits to be taken.
-    Waiting,
+    Queued,
     /// He has it.
-    Taken,
+    Accepted,
     /// He has been told that it is over.
-    Over,
+    Closed,
 }
 
 /// What the user is to be told.
@@ -52,7 +52,7 @@ pub(super) struct Slot {
     pub(super) sender: u16,
     /// Opened here.
     pub(super) active: bool,
-    pub(super) known: Known,
+    pub(super) accept_state: AcceptState,
     pub(super) untold: Untold,
     /// It stands in the queue of those that may have something to send.
     pub(super) in_send_queue: bool,
@@ -110,7 +110,7 @@ impl Slot {
             stream,
             sender,
             active: false,
-            known: Known::Opening,
+            accept_state: AcceptState::Handshaking,
             untold: Untold::default(),
             in_send_queue: false,
             in_deferrable_queue: false,
@@ -167,7 +167,8 @@ impl Slot {
     pub(super) fn tell(&mut self, event_queue: &mut VecDeque<ConnectionId>) {
         let untold = &mut self.untold;
         let any = untold.opened || untold.readable || untold.writable || untold.ending.is_some();
-        let known = matches!(self.known, Known::Waiting | Known::Taken) || self.active;
+        let known =
+            matches!(self.accept_state, AcceptState::Queued | AcceptState::Accepted) || self.active;
         if any && known && !untold.queued {
             untold.queued = true;
             event_queue.push_back(self.id);
