@@ -22,9 +22,9 @@ use crate::throttle::Throttle;
 use crate::timers::Timers;
 use crate::tuple::Tuple;
 
-use egress::Carried;
+use egress::UnsentSegment;
 pub use ingress::Checksums;
-use slot::{AcceptState, QUIET, Slot};
+use slot::{AcceptState, RELEASE_AFTER, Slot};
 
 /// A host's TCP as a state machine over packets; it performs no I/O and reads no clock.
 ///
@@ -45,7 +45,7 @@ pub struct Stack {
     secret: Secret,
     ports: Vec<u16>,
     slots: Slab<Slot>,
-    places: HashMap<Tuple, u32, Secret>,
+    index_by_tuple: HashMap<Tuple, u32, Secret>,
     timers: Timers,
     /// Connections that may have something to send.
     send_queue: VecDeque<ConnectionId>,
@@ -64,22 +64,22 @@ pub struct Stack {
     next_serial: u64,
     /// Where the search for somebody to evict goes on.
     eviction_cursor: usize,
-    /// How many of the places in `slots` have been in use: that has room for more.
-    used_places: usize,
+    /// How many of the slot_count in `slots` have been in use: that has room for more.
+    slot_high_water: usize,
     /// Before that no connection makes room for another.
-    nobody_slow_until: Instant,
+    no_eviction_before: Instant,
     /// When somebody may next be evicted because the buffers are short.
-    relief_at: Instant,
+    next_relief_at: Instant,
     /// How many segments in a row the foremost of `send_queue` has sent.
     burst: u32,
     /// When a SYN was last answered with a cookie.
-    cookie_at: Option<Instant>,
+    last_cookie_at: Option<Instant>,
     half_open: usize,
     accept_queue: usize,
     time_wait: usize,
     buffered: usize,
     /// A segment that was cut and did not go with those before it.
-    carried: Option<Carried>,
+    unsent_segment: Option<UnsentSegment>,
     records: Option<Vec<Record>>,
     counters: Counters,
 }
@@ -161,7 +161,7 @@ impl Stack {
             secret,
             ports: Vec::new(),
             slots: Slab::new(),
-            places: HashMap::with_hasher(secret),
+            index_by_tuple: HashMap::with_hasher(secret),
             timers: Timers::default(),
             send_queue: VecDeque::new(),
             deferrable_queue: VecDeque::new(),
@@ -171,16 +171,16 @@ impl Stack {
             time_wait_queue: VecDeque::new(),
             next_serial: 0,
             eviction_cursor: 0,
-            used_places: 0,
-            nobody_slow_until: Instant::ZERO,
-            relief_at: Instant::ZERO,
+            slot_high_water: 0,
+            no_eviction_before: Instant::ZERO,
+            next_relief_at: Instant::ZERO,
             burst: 0,
-            cookie_at: None,
+            last_cookie_at: None,
             half_open: 0,
             accept_queue: 0,
             time_wait: 0,
             buffered: 0,
-            carried: None,
+            unsent_segment: None,
             records: None,
             counters: Counters::default(),
         }
@@ -213,7 +213,7 @@ impl Stack {
     /// # Errors
     /// When there is one between these ends, or there is no room.
     pub fn connect(&mut self, tuple: Tuple, now: Instant) -> Result<ConnectionId, OpenError> {
-        if self.places.contains_key(&tuple) {
+        if self.index_by_tuple.contains_key(&tuple) {
             return Err(OpenError::InUse(tuple));
         }
         if self.connections() >= self.config.limits.connections {
@@ -228,7 +228,7 @@ impl Stack {
         let id = self.insert(tuple, stream, sender, now);
         let slot = &mut self.slots[id.index()];
         slot.active = true;
-        self.settle(id, now);
+        self.update_connection(id, now);
         Ok(id)
     }
 
@@ -262,17 +262,17 @@ impl Stack {
         };
         let taken = take(&mut slot.stream);
         slot.read_bytes += taken as u64;
-        slot.seen_readable = slot.stream.readable();
+        slot.reported_readable = slot.stream.readable();
         if taken == 0 {
             return 0;
         }
         if slot.stream.owes_acknowledgment() {
             // The window has opened, perhaps.
-            self.line_up(id);
+            self.schedule_send(id);
         } else {
             slot.count(&mut self.buffered);
             // What has run empty is given back when it has been quiet for long.
-            self.timers.set(id, &mut slot.timer, slot.active_at + QUIET);
+            self.timers.set(id, &mut slot.timer, slot.active_at + RELEASE_AFTER);
         }
         taken
     }
@@ -293,9 +293,9 @@ impl Stack {
         let taken = slot.stream.write(&bytes[..bytes.len().min(room)])?;
         slot.blocked = taken < bytes.len();
         if slot.blocked && taken > 0 {
-            self.settle(id, now);
+            self.update_connection(id, now);
         } else if taken > 0 {
-            self.line_up(id);
+            self.schedule_send(id);
         }
         Ok(taken)
     }
@@ -327,7 +327,7 @@ impl Stack {
         if limits.is_tight(self.buffered) {
             // Whoever asks for much and takes nothing would have it all, until he is found to be
             // slow.
-            let taken = usize::try_from(slot.taken_bytes).unwrap_or(usize::MAX);
+            let taken = usize::try_from(slot.acknowledged_bytes).unwrap_or(usize::MAX);
             // In whole reserves: a buffer that grows by a byte takes twice as much memory.
             let reserve = limits.reserve().max(1);
             share = share.min((taken / reserve).saturating_add(1).saturating_mul(reserve));
@@ -340,7 +340,7 @@ impl Stack {
         if let Some(slot) = self.slot(id) {
             // What is closed already, or over, stays so.
             let _ = slot.stream.close();
-            self.settle(id, now);
+            self.update_connection(id, now);
         }
     }
 
@@ -348,43 +348,43 @@ impl Stack {
     pub fn abort(&mut self, id: ConnectionId, now: Instant) {
         if let Some(slot) = self.slot(id) {
             slot.stream.abort();
-            self.settle(id, now);
+            self.update_connection(id, now);
         }
     }
 
     /// The next thing to tell, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
         while let Some(&id) = self.event_queue.front() {
-            if let Some(what) = self.next_untold(id) {
+            if let Some(what) = self.next_event(id) {
                 return Some(Event { id, what });
             }
             self.event_queue.pop_front();
             if let Some(slot) = self.slot(id) {
-                slot.untold.queued = false;
+                slot.pending_events.queued = false;
                 self.forget_if_over(id);
             }
         }
         None
     }
 
-    fn next_untold(&mut self, id: ConnectionId) -> Option<What> {
+    fn next_event(&mut self, id: ConnectionId) -> Option<What> {
         let slot = self.slot(id)?;
         let (active, port) = (slot.active, slot.tuple.local_port);
-        let untold = &mut slot.untold;
-        if std::mem::take(&mut untold.opened) {
+        let pending_events = &mut slot.pending_events;
+        if std::mem::take(&mut pending_events.opened) {
             if slot.accept_state == AcceptState::Queued {
                 slot.accept_state = AcceptState::Accepted;
                 self.accept_queue -= 1;
             }
             return Some(if active { What::Connected } else { What::Accepted(port) });
         }
-        if std::mem::take(&mut untold.readable) {
+        if std::mem::take(&mut pending_events.readable) {
             return Some(What::Readable);
         }
-        if std::mem::take(&mut untold.writable) {
+        if std::mem::take(&mut pending_events.writable) {
             return Some(What::Writable);
         }
-        let ending = untold.ending.take()?;
+        let ending = pending_events.ending.take()?;
         slot.accept_state = AcceptState::Closed;
         Some(What::Closed(ending))
     }
@@ -400,7 +400,7 @@ impl Stack {
         while let Some((entry, id)) = self.timers.pop(now) {
             let Some(slot) = self.slot(id).filter(|slot| slot.timer == entry) else { continue };
             slot.timer = Instant::NEVER;
-            if slot.active_at + QUIET <= now {
+            if slot.active_at + RELEASE_AFTER <= now {
                 slot.stream.release();
             }
             if slot.deadline(idle, lifetime) <= now {
@@ -420,7 +420,7 @@ impl Stack {
                     self.counters.expired += 1;
                 }
             }
-            self.settle(id, now);
+            self.update_connection(id, now);
         }
         let slots = &self.slots;
         self.timers.sweep(slots.len(), |at, id| {
@@ -513,11 +513,11 @@ impl Stack {
         let index = u32::try_from(entry.key()).unwrap_or(u32::MAX);
         let id = ConnectionId { serial: self.next_serial, index };
         self.next_serial += 1;
-        self.used_places = self.used_places.max(id.index() + 1);
+        self.slot_high_water = self.slot_high_water.max(id.index() + 1);
         stream.offset_timestamps(self.secret.timestamp_offset(&tuple), now);
-        let makes_room_at = now + self.config.limits.evict_after;
-        entry.insert(Slot::new(id, tuple, stream, sender, makes_room_at, now));
-        self.places.insert(tuple, index);
+        let evictable_at = now + self.config.limits.evict_after;
+        entry.insert(Slot::new(id, tuple, stream, sender, evictable_at, now));
+        self.index_by_tuple.insert(tuple, index);
         id
     }
 }

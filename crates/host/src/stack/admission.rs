@@ -13,16 +13,16 @@ use crate::event::{ConnectionId, Ending};
 use crate::tuple::Tuple;
 
 /// How long after the last cookie one may come back.
-const COOKIES_LIVE: Duration = Duration::from_secs(120);
+const COOKIE_LIFETIME: Duration = Duration::from_secs(120);
 
 /// How long after one eviction for want of memory the next may follow.
-const RELIEF: Duration = Duration::from_millis(1);
+const RELIEF_INTERVAL: Duration = Duration::from_millis(1);
 
 /// How many connections are looked at for one that may be evicted.
-const LOOKED_AT: usize = 64;
+const EVICTION_SCAN: usize = 64;
 
 /// If there was none among all connections, when they are looked at again.
-const LOOKED_AGAIN: Duration = Duration::from_millis(10);
+const EVICTION_RETRY: Duration = Duration::from_millis(10);
 
 impl Stack {
     /// A SYN without a connection. `behind` is what its sequence numbers must lie behind, if there
@@ -55,7 +55,7 @@ impl Stack {
         let id = self.insert(tuple, stream, sender, now);
         self.slots[id.index()].half_open = true;
         self.half_open += 1;
-        self.settle(id, now);
+        self.update_connection(id, now);
     }
 
     fn answer_with_cookie(&mut self, tuple: &Tuple, syn: &Segment, now: Instant) {
@@ -87,7 +87,7 @@ impl Stack {
             answer.flags = Flags::NONE;
         }
         self.reply(tuple, &answer);
-        self.cookie_at = Some(now);
+        self.last_cookie_at = Some(now);
         self.counters.cookies_sent += 1;
     }
 
@@ -100,7 +100,7 @@ impl Stack {
         payload: &[u8],
         now: Instant,
     ) -> bool {
-        let recent = self.cookie_at.is_some_and(|at| now.since(at) <= COOKIES_LIVE);
+        let recent = self.last_cookie_at.is_some_and(|at| now.since(at) <= COOKIE_LIFETIME);
         let Some(cookie) = segment.ack.map(|ack| ack - 1).filter(|_| recent) else { return false };
         let (sender, profile) = self.profile_of_next(&tuple, now);
         let Some(settled) = cookie::settled(&self.secret, &tuple, &profile, segment, now) else {
@@ -136,34 +136,36 @@ impl Stack {
         if self.connections() < limits.connections {
             return true;
         }
-        if self.nobody_slow_until > now {
+        if self.no_eviction_before > now {
             return false;
         }
         let slow = now + (limits.evict_after - Limits::GRACE);
         // Many in a row may be in TIME-WAIT, so all are looked at if need be.
-        for _ in 0..=self.used_places / LOOKED_AT {
-            let slowest =
-                self.looked_at(slow).min_by_key(|slot| slot.makes_room_at).map(|slot| slot.id);
-            self.eviction_cursor += LOOKED_AT;
+        for _ in 0..=self.slot_high_water / EVICTION_SCAN {
+            let slowest = self
+                .eviction_candidates(slow)
+                .min_by_key(|slot| slot.evictable_at)
+                .map(|slot| slot.id);
+            self.eviction_cursor += EVICTION_SCAN;
             if let Some(id) = slowest {
                 self.evict(id, now);
                 return true;
             }
         }
-        self.nobody_slow_until = now + LOOKED_AGAIN;
+        self.no_eviction_before = now + EVICTION_RETRY;
         false
     }
 
     /// The next few of the connections that may be evicted at this time.
-    fn looked_at(&self, at: Instant) -> impl Iterator<Item = &Slot> {
-        let places = self.used_places.max(1);
-        (0..LOOKED_AT.min(places))
-            .map(move |step| (self.eviction_cursor + step) % places)
-            .filter_map(|place| self.slots.get(place))
+    fn eviction_candidates(&self, at: Instant) -> impl Iterator<Item = &Slot> {
+        let slot_count = self.slot_high_water.max(1);
+        (0..EVICTION_SCAN.min(slot_count))
+            .map(move |step| (self.eviction_cursor + step) % slot_count)
+            .filter_map(|index| self.slots.get(index))
             .filter(|slot| {
                 !slot.time_wait && slot.accept_state != AcceptState::Closed && slot.cause.is_none()
             })
-            .filter(move |slot| slot.makes_room_at <= at)
+            .filter(move |slot| slot.evictable_at <= at)
     }
 
     fn evict(&mut self, id: ConnectionId, now: Instant) {
@@ -171,7 +173,7 @@ impl Stack {
         slot.cause = Some(Ending::Evicted);
         slot.stream.abort();
         self.counters.evicted += 1;
-        self.settle(id, now);
+        self.update_connection(id, now);
     }
 
     /// The buffers are short. First what arrived out of order is given up, what has been here
@@ -191,20 +193,20 @@ impl Stack {
                 self.counters.reneged += 1;
             }
         }
-        if self.relief_at > now || !self.config.limits.is_short(self.buffered) {
+        if self.next_relief_at > now || !self.config.limits.is_short(self.buffered) {
             return;
         }
         // Whoever goes is gone when the user has been told.
-        self.relief_at = now + RELIEF;
+        self.next_relief_at = now + RELIEF_INTERVAL;
         let kept = 2 * self.config.limits.reserve();
         let largest = self
-            .looked_at(now)
+            .eviction_candidates(now)
             .filter(|slot| slot.buffered > kept)
             .max_by_key(|slot| slot.buffered);
         match largest.map(|slot| slot.id) {
             // Those beside it may be as large: they came at the same time.
             Some(id) => self.evict(id, now),
-            None => self.eviction_cursor += LOOKED_AT,
+            None => self.eviction_cursor += EVICTION_SCAN,
         }
     }
 

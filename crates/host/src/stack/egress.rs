@@ -16,12 +16,12 @@ const BURST: u32 = 32;
 
 /// How much payload goes into one packet that a device cuts: with its headers, what IPv4's 16 bits
 /// count.
-const MOST_UNCUT: u32 = 65_000;
+const MAX_GSO_PAYLOAD: u32 = 65_000;
 
 /// A segment that has been cut and has not left: it did not go with those before it into one
 /// packet.
 #[derive(Debug)]
-pub(super) struct Carried {
+pub(super) struct UnsentSegment {
     id: ConnectionId,
     segment: Segment,
     payload: Vec<u8>,
@@ -78,7 +78,8 @@ impl Stack {
         }
         while let Some(&id) = self.send_queue.front() {
             // What has been cut goes before others have their turn: there is one place for it.
-            let cut = self.carried.as_ref().is_some_and(|carried| carried.is_of(id));
+            let cut =
+                self.unsent_segment.as_ref().is_some_and(|unsent_segment| unsent_segment.is_of(id));
             let sent =
                 if self.burst < BURST || cut { self.send(id, now, out) } else { Sent::Nothing };
             if sent == Sent::Some {
@@ -90,7 +91,7 @@ impl Stack {
             if self.burst >= BURST && sent == Sent::Nothing {
                 self.send_queue.push_back(id);
             } else {
-                self.rest(id, now);
+                self.leave_send_queue(id, now);
             }
             self.burst = 0;
             if sent == Sent::Last {
@@ -108,11 +109,11 @@ impl Stack {
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
             return Sent::Nothing;
         };
-        let carried = match &self.carried {
-            Some(carried) if carried.id == id => self.carried.take(),
+        let unsent_segment = match &self.unsent_segment {
+            Some(unsent_segment) if unsent_segment.id == id => self.unsent_segment.take(),
             _ => None,
         };
-        let first = if let Some(Carried { segment, payload, .. }) = carried {
+        let first = if let Some(UnsentSegment { segment, payload, .. }) = unsent_segment {
             packet::write(&slot.tuple, &segment, [&payload, &[]], offload, out).map(|()| segment)
         } else {
             let Some((segment, payload)) = slot.stream.poll_transmit_slices(now) else {
@@ -123,13 +124,17 @@ impl Stack {
         let Some(first) = first else { return Sent::Nothing };
         slot.sent(&first, now);
         if offload && first.payload_len == slot.stream.smss() && first.control == Control::None {
-            self.carried = slot.gather(first, now, out);
+            self.unsent_segment = slot.gather(first, now, out);
         }
-        if self.carried.is_none() && slot.stream.runs_dry() { Sent::Last } else { Sent::Some }
+        if self.unsent_segment.is_none() && slot.stream.runs_dry() {
+            Sent::Last
+        } else {
+            Sent::Some
+        }
     }
 
     /// A connection has nothing to send just now.
-    fn rest(&mut self, id: ConnectionId, now: Instant) {
+    fn leave_send_queue(&mut self, id: ConnectionId, now: Instant) {
         let Limits { idle, lifetime, .. } = self.config.limits;
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
             return;
@@ -140,14 +145,14 @@ impl Stack {
         if slot.stream.state() == State::Closed {
             self.take_connection_events(id, now);
             if let Some(slot) = self.slots.get_mut(id.index()) {
-                slot.tell(&mut self.event_queue);
+                slot.queue_event(&mut self.event_queue);
             }
         }
         self.forget_if_over(id);
     }
 }
 
-impl Carried {
+impl UnsentSegment {
     pub(super) fn is_of(&self, id: ConnectionId) -> bool {
         self.id == id
     }
@@ -169,11 +174,16 @@ impl Slot {
 
     /// Appends to the packet that holds `first` the full-sized segments that follow it. Returns the
     /// first that is to be sent and does not go with them.
-    fn gather(&mut self, first: Segment, now: Instant, out: &mut Outgoing) -> Option<Carried> {
+    fn gather(
+        &mut self,
+        first: Segment,
+        now: Instant,
+        out: &mut Outgoing,
+    ) -> Option<UnsentSegment> {
         let size = NonZeroU16::new(u16::try_from(first.payload_len).ok()?)?;
         let mut all = first;
-        let mut carried = None;
-        while all.payload_len + first.payload_len <= MOST_UNCUT && !all.flags.has(Flags::PSH) {
+        let mut unsent_segment = None;
+        while all.payload_len + first.payload_len <= MAX_GSO_PAYLOAD && !all.flags.has(Flags::PSH) {
             let Some((next, payload)) = self.stream.poll_transmit_slices(now) else { break };
             self.active_at = now;
             let follows = next.seq == all.seq_end() && next.payload_len == first.payload_len;
@@ -183,7 +193,8 @@ impl Slot {
                 && next.options == all.options
                 && next.flags == all.flags.with(Flags::PSH, next.flags.has(Flags::PSH));
             if !(follows && alike) {
-                carried = Some(Carried { id: self.id, segment: next, payload: payload.concat() });
+                unsent_segment =
+                    Some(UnsentSegment { id: self.id, segment: next, payload: payload.concat() });
                 break;
             }
             out.append(payload);
@@ -193,6 +204,6 @@ impl Slot {
         if all.payload_len > first.payload_len {
             packet::lengthen(&self.tuple, &all, size, out);
         }
-        carried
+        unsent_segment
     }
 }

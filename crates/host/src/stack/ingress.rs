@@ -19,7 +19,7 @@ pub enum Checksums {
 }
 
 /// Replies that wait to be sent, at most.
-const MOST_REPLIES: usize = 1024;
+const MAX_QUEUED_REPLIES: usize = 1024;
 
 impl Stack {
     /// Handles an arriving packet.
@@ -40,7 +40,7 @@ impl Stack {
     }
 
     fn on_segment(&mut self, tuple: Tuple, segment: &Segment, payload: &[u8], now: Instant) {
-        let Some(slot) = self.place(&tuple).and_then(|index| self.slots.get(index)) else {
+        let Some(slot) = self.index_of(&tuple).and_then(|index| self.slots.get(index)) else {
             self.on_stray(tuple, segment, payload, now);
             return;
         };
@@ -49,7 +49,7 @@ impl Stack {
             // RFC 6191 §2, RFC 9293 §3.6.1: a new connection between the same ends, begun behind
             // the old one.
             let behind = slot.stream.send_state().max;
-            self.cut_time_wait(id);
+            self.end_time_wait(id);
             self.on_syn(tuple, segment, Some(behind), now);
             return;
         }
@@ -85,12 +85,12 @@ impl Stack {
         share.saturating_sub(held)
     }
 
-    fn place(&self, tuple: &Tuple) -> Option<usize> {
-        usize::try_from(*self.places.get(tuple)?).ok()
+    fn index_of(&self, tuple: &Tuple) -> Option<usize> {
+        usize::try_from(*self.index_by_tuple.get(tuple)?).ok()
     }
 
     pub(super) fn find(&self, tuple: &Tuple) -> Option<ConnectionId> {
-        self.slots.get(self.place(tuple)?).map(|slot| slot.id)
+        self.slots.get(self.index_of(tuple)?).map(|slot| slot.id)
     }
 
     pub(super) fn feed(
@@ -111,16 +111,16 @@ impl Stack {
             slot.last_acknowledged = Some(now);
         }
         let taken = unacknowledged.saturating_sub(left);
-        slot.taken_bytes += u64::from(taken);
+        slot.acknowledged_bytes += u64::from(taken);
         let moved = taken + slot.stream.readable().saturating_sub(readable);
         let has_out_of_order = slot.stream.out_of_order() > 0;
         let is_first = has_out_of_order
             && !std::mem::replace(&mut slot.in_out_of_order_queue, has_out_of_order);
-        slot.moved(moved, &limits, now);
+        slot.credit_progress(moved, &limits, now);
         if is_first {
             self.queue_out_of_order(id);
         }
-        self.settle(id, now);
+        self.update_connection(id, now);
     }
 
     /// A segment of no connection: a SYN, the end of a handshake that we don't remember, or a
@@ -191,7 +191,7 @@ impl Stack {
         };
         if believed {
             self.counters.icmp_believed += 1;
-            self.settle(id, now);
+            self.update_connection(id, now);
         }
     }
 
@@ -204,7 +204,7 @@ impl Stack {
     }
 
     fn enqueue(&mut self, packet: Outgoing) {
-        if self.replies.len() < MOST_REPLIES {
+        if self.replies.len() < MAX_QUEUED_REPLIES {
             self.replies.push_back(packet);
         } else {
             self.counters.replies_withheld += 1;

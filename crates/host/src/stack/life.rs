@@ -13,7 +13,7 @@ use crate::timers::Timers;
 
 impl Stack {
     /// Brings everything up to date that depends on a connection's state, after it was fed.
-    pub(super) fn settle(&mut self, id: ConnectionId, now: Instant) {
+    pub(super) fn update_connection(&mut self, id: ConnectionId, now: Instant) {
         self.take_connection_events(id, now);
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
             return;
@@ -22,17 +22,17 @@ impl Stack {
             slot.stream.release();
         }
         let readable = slot.stream.readable();
-        slot.untold.readable |= readable > slot.seen_readable;
-        slot.seen_readable = readable;
+        slot.pending_events.readable |= readable > slot.reported_readable;
+        slot.reported_readable = readable;
         if slot.blocked {
             let room = slot.stream.writable();
             if room > 0 && slot.stream.unacknowledged() <= room {
                 slot.blocked = false;
-                slot.untold.writable = true;
+                slot.pending_events.writable = true;
             }
         }
-        slot.tell(&mut self.event_queue);
-        self.line_up(id);
+        slot.queue_event(&mut self.event_queue);
+        self.schedule_send(id);
         if self.config.limits.is_short(self.buffered) {
             self.relieve(now);
         }
@@ -40,7 +40,7 @@ impl Stack {
 
     /// What of it depends on the bytes that it holds, and on what it may have to send: all that a
     /// user changes who reads, or writes what fits.
-    pub(super) fn line_up(&mut self, id: ConnectionId) {
+    pub(super) fn schedule_send(&mut self, id: ConnectionId) {
         let Some(slot) = self.slots.get_mut(id.index()) else { return };
         slot.count(&mut self.buffered);
         if slot.in_send_queue {
@@ -82,7 +82,7 @@ impl Stack {
                 tcp::Event::Connected => self.opened(id, now),
                 tcp::Event::PeerClosed => {
                     slot.peer_closed = true;
-                    slot.untold.readable = true;
+                    slot.pending_events.readable = true;
                 }
                 tcp::Event::Loss(loss) => match loss.repair {
                     tcp::Repair::FastRetransmit => self.counters.fast_retransmits += 1,
@@ -106,7 +106,7 @@ impl Stack {
         let Some(slot) = self.slot(id) else { return };
         slot.handshake = slot.syn_sent.take().map(|sent| now.since(sent));
         slot.rto_first = slot.stream.rto();
-        slot.untold.opened = true;
+        slot.pending_events.opened = true;
         if slot.active {
             slot.accept_state = AcceptState::Accepted;
             self.counters.connected += 1;
@@ -129,7 +129,7 @@ impl Stack {
         self.time_wait_queue.push_back(id);
         while self.time_wait > self.config.limits.time_wait {
             let Some(oldest) = self.time_wait_queue.pop_front() else { break };
-            self.cut_time_wait(oldest);
+            self.end_time_wait(oldest);
         }
         // Those that are gone must not pile up in front of one that stays.
         while let Some(&first) = self.time_wait_queue.front() {
@@ -141,7 +141,7 @@ impl Stack {
     }
 
     /// Ends a connection's TIME-WAIT before its time.
-    pub(super) fn cut_time_wait(&mut self, id: ConnectionId) {
+    pub(super) fn end_time_wait(&mut self, id: ConnectionId) {
         if self.slot(id).is_some_and(|slot| slot.time_wait) {
             self.counters.time_wait_cut += 1;
             self.remove(id);
@@ -155,7 +155,7 @@ impl Stack {
         };
         if slot.time_wait
             || slot.accept_state == AcceptState::Closed
-            || slot.untold.ending.is_some()
+            || slot.pending_events.ending.is_some()
         {
             return;
         }
@@ -164,7 +164,7 @@ impl Stack {
             self.counters.half_open_lost += 1;
             return;
         }
-        slot.untold.ending = Some(ending);
+        slot.pending_events.ending = Some(ending);
         let record = slot.record(ending, now);
         self.counters.closed += 1;
         self.counters.failed += u64::from(ending != Ending::Finished);
@@ -181,19 +181,19 @@ impl Stack {
         if over
             && !slot.in_send_queue
             && slot.accept_state == AcceptState::Closed
-            && !slot.untold.queued
+            && !slot.pending_events.queued
         {
             self.remove(id);
         }
     }
 
     fn remove(&mut self, id: ConnectionId) {
-        self.carried.take_if(|carried| carried.is_of(id));
+        self.unsent_segment.take_if(|unsent_segment| unsent_segment.is_of(id));
         let Some(slot) = self.slots.try_remove(id.index()) else { return };
-        if let Entry::Occupied(place) = self.places.entry(slot.tuple)
-            && *place.get() == id.index
+        if let Entry::Occupied(entry) = self.index_by_tuple.entry(slot.tuple)
+            && *entry.get() == id.index
         {
-            place.remove();
+            entry.remove();
         }
         self.half_open -= usize::from(slot.half_open);
         self.accept_queue -= usize::from(slot.accept_state == AcceptState::Queued);
@@ -201,7 +201,7 @@ impl Stack {
         self.buffered -= slot.buffered;
         if self.slots.is_empty() {
             self.timers = Timers::default();
-            self.used_places = 0;
+            self.slot_high_water = 0;
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::tuple::Tuple;
 
 /// A connection without traffic for so long gives back buffers that are empty. Before that they
 /// would be wanted again: a large one is a new mapping of memory each time.
-pub(super) const QUIET: Duration = Duration::from_secs(1);
+pub(super) const RELEASE_AFTER: Duration = Duration::from_secs(1);
 
 /// How far the user knows of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) enum AcceptState {
     clippy::struct_excessive_bools,
     reason = "independent events that wait to be told, each at most once"
 )]
-pub(super) struct Untold {
+pub(super) struct PendingEvents {
     pub(super) opened: bool,
     pub(super) readable: bool,
     pub(super) writable: bool,
@@ -53,7 +53,7 @@ pub(super) struct Slot {
     /// Opened here.
     pub(super) active: bool,
     pub(super) accept_state: AcceptState,
-    pub(super) untold: Untold,
+    pub(super) pending_events: PendingEvents,
     /// It stands in the queue of those that may have something to send.
     pub(super) in_send_queue: bool,
     /// It stands in the queue of those that may owe an acknowledgment and nothing else.
@@ -76,7 +76,7 @@ pub(super) struct Slot {
     pub(super) active_at: Instant,
     /// From then on it makes room for others that need it: see
     /// [`Limits::SLOW`](crate::Limits::SLOW).
-    pub(super) makes_room_at: Instant,
+    pub(super) evictable_at: Instant,
     /// It stands in the queue of those that hold data out of order.
     pub(super) in_out_of_order_queue: bool,
     /// When our first SYN left, as long as there was one only and it is not acknowledged.
@@ -88,10 +88,10 @@ pub(super) struct Slot {
     /// The memory of its buffers and queues, when that was last counted.
     pub(super) buffered: usize,
     /// Bytes that could be read when the user was last told.
-    pub(super) seen_readable: u32,
+    pub(super) reported_readable: u32,
     pub(super) read_bytes: u64,
     /// What the peer has acknowledged.
-    pub(super) taken_bytes: u64,
+    pub(super) acknowledged_bytes: u64,
 }
 
 impl Slot {
@@ -100,7 +100,7 @@ impl Slot {
         tuple: Tuple,
         stream: ByteStream,
         sender: u16,
-        makes_room_at: Instant,
+        evictable_at: Instant,
         now: Instant,
     ) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl Slot {
             sender,
             active: false,
             accept_state: AcceptState::Handshaking,
-            untold: Untold::default(),
+            pending_events: PendingEvents::default(),
             in_send_queue: false,
             in_deferrable_queue: false,
             blocked: false,
@@ -122,16 +122,16 @@ impl Slot {
             timer: Instant::NEVER,
             start: now,
             active_at: now,
-            makes_room_at,
+            evictable_at,
             in_out_of_order_queue: false,
             syn_sent: None,
             handshake: None,
             first_sent: None,
             last_acknowledged: None,
             buffered: 0,
-            seen_readable: 0,
+            reported_readable: 0,
             read_bytes: 0,
-            taken_bytes: 0,
+            acknowledged_bytes: 0,
         }
     }
 
@@ -141,17 +141,18 @@ impl Slot {
         if self.time_wait || self.stream.state() == State::Closed {
             return timeout;
         }
-        let release = if self.stream.spare() > 0 { self.active_at + QUIET } else { Instant::NEVER };
+        let release =
+            if self.stream.spare() > 0 { self.active_at + RELEASE_AFTER } else { Instant::NEVER };
         timeout.min(release).min(self.active_at + idle).min(self.start + lifetime)
     }
 
     /// The peer has acknowledged, or has sent in order, so many bytes.
     #[inline]
-    pub(super) fn moved(&mut self, bytes: u32, limits: &Limits, now: Instant) {
+    pub(super) fn credit_progress(&mut self, bytes: u32, limits: &Limits, now: Instant) {
         if bytes > 0 {
             let earned = Duration::from_nanos(u64::from(bytes) * (1_000_000_000 / Limits::SLOW));
             let most = now + limits.evict_after;
-            self.makes_room_at = (self.makes_room_at.max(now) + earned).min(most);
+            self.evictable_at = (self.evictable_at.max(now) + earned).min(most);
         }
     }
 
@@ -164,13 +165,16 @@ impl Slot {
     }
 
     /// Puts it into the queue of those with something to tell, if it has anything.
-    pub(super) fn tell(&mut self, event_queue: &mut VecDeque<ConnectionId>) {
-        let untold = &mut self.untold;
-        let any = untold.opened || untold.readable || untold.writable || untold.ending.is_some();
-        let known =
+    pub(super) fn queue_event(&mut self, event_queue: &mut VecDeque<ConnectionId>) {
+        let pending_events = &mut self.pending_events;
+        let any = pending_events.opened
+            || pending_events.readable
+            || pending_events.writable
+            || pending_events.ending.is_some();
+        let reportable =
             matches!(self.accept_state, AcceptState::Queued | AcceptState::Accepted) || self.active;
-        if any && known && !untold.queued {
-            untold.queued = true;
+        if any && reportable && !pending_events.queued {
+            pending_events.queued = true;
             event_queue.push_back(self.id);
         }
     }
