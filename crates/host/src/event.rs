@@ -29,12 +29,12 @@ pub struct Event {
     /// To which.
     pub id: ConnectionId,
     /// What.
-    pub what: What,
+    pub kind: EventKind,
 }
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum EventKind {
     /// A peer has opened it, on this port of ours.
     Accepted(u16),
     /// It was opened here, and the handshake is complete.
@@ -44,12 +44,12 @@ pub enum What {
     /// There is room again for what did not fit.
     Writable,
     /// It is over. Nothing more can be said of it.
-    Closed(Ending),
+    Closed(EndReason),
 }
 
 /// Why a connection is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ending {
+pub enum EndReason {
     /// Both ends closed and everything was acknowledged.
     Finished,
     /// The peer reset the connection.
@@ -74,7 +74,7 @@ pub enum Ending {
     Evicted,
 }
 
-impl Ending {
+impl EndReason {
     /// All of them, in the order of their numbers.
     pub const ALL: [Self; 11] = [
         Self::Finished,
@@ -91,7 +91,7 @@ impl Ending {
     ];
 }
 
-impl From<CloseReason> for Ending {
+impl From<CloseReason> for EndReason {
     fn from(reason: CloseReason) -> Self {
         match reason {
             CloseReason::Finished => Self::Finished,
@@ -107,7 +107,7 @@ impl From<CloseReason> for Ending {
 }
 
 /// Prints a word as it stands in tables, e.g. `reset-by-peer`.
-impl fmt::Display for Ending {
+impl fmt::Display for EndReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Finished => "finished",

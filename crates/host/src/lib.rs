@@ -38,7 +38,7 @@ mod tuple;
 pub use attach::attach;
 pub use config::{Alternate, Limits, Senders, StackConfig};
 pub use driver::Driver;
-pub use event::{ConnectionId, Ending, Event, What};
+pub use event::{ConnectionId, EndReason, Event, EventKind};
 pub use packet::Outgoing;
 pub use proxy::{Proxy, Relayed};
 pub use record::Record;

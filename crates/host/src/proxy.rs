@@ -26,7 +26,7 @@ use tun::Error;
 use units::{Duration, Instant};
 
 use crate::config::StackConfig;
-use crate::event::{ConnectionId, Ending, Event, What};
+use crate::event::{ConnectionId, EndReason, Event, EventKind};
 use crate::service::Service;
 use crate::stack::Stack;
 use crate::timers::Timers;
@@ -364,19 +364,19 @@ impl Service for Proxy {
     }
 
     fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
-        match event.what {
-            What::Accepted(_) => self.accept(stack, event.id, now),
-            What::Readable | What::Writable => self.pump(stack, event.id, now),
-            What::Closed(ending) => {
+        match event.kind {
+            EventKind::Accepted(_) => self.accept(stack, event.id, now),
+            EventKind::Readable | EventKind::Writable => self.pump(stack, event.id, now),
+            EventKind::Closed(ending) => {
                 if let Some(relay) = self.take(event.id)
-                    && ending != Ending::Finished
+                    && ending != EndReason::Finished
                 {
                     // The upstream hears of it by a reset too.
                     let _ =
                         sockopt::set_socket_linger(&relay.socket, Some(std::time::Duration::ZERO));
                 }
             }
-            What::Connected => {}
+            EventKind::Connected => {}
         }
     }
 

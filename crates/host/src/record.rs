@@ -3,7 +3,7 @@
 use tcp::SendStatistics;
 use units::{Duration, Instant};
 
-use crate::event::Ending;
+use crate::event::EndReason;
 use crate::tuple::Tuple;
 
 /// What there is to say of a connection when it is over.
@@ -39,5 +39,5 @@ pub struct Record {
     /// What was sent, and sent again, and why.
     pub statistics: SendStatistics,
     /// Why it ended.
-    pub ending: Ending,
+    pub ending: EndReason,
 }

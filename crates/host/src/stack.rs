@@ -14,7 +14,7 @@ use thiserror::Error;
 use units::Instant;
 
 use crate::config::{Limits, Profiles, StackConfig};
-use crate::event::{ConnectionId, Ending, Event, What};
+use crate::event::{ConnectionId, EndReason, Event, EventKind};
 use crate::packet::Outgoing;
 use crate::record::Record;
 use crate::secret::Secret;
@@ -277,7 +277,7 @@ impl Stack {
         taken
     }
 
-    /// Queues bytes to be sent and returns how many fit. If that is not all, [`What::Writable`]
+    /// Queues bytes to be sent and returns how many fit. If that is not all, [`EventKind::Writable`]
     /// says when to go on.
     ///
     /// # Errors
@@ -355,8 +355,8 @@ impl Stack {
     /// The next thing to tell, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
         while let Some(&id) = self.event_queue.front() {
-            if let Some(what) = self.next_event(id) {
-                return Some(Event { id, what });
+            if let Some(kind) = self.next_event(id) {
+                return Some(Event { id, kind });
             }
             self.event_queue.pop_front();
             if let Some(slot) = self.slot(id) {
@@ -367,7 +367,7 @@ impl Stack {
         None
     }
 
-    fn next_event(&mut self, id: ConnectionId) -> Option<What> {
+    fn next_event(&mut self, id: ConnectionId) -> Option<EventKind> {
         let slot = self.slot(id)?;
         let (active, port) = (slot.active, slot.tuple.local_port);
         let pending_events = &mut slot.pending_events;
@@ -376,17 +376,17 @@ impl Stack {
                 slot.accept_state = AcceptState::Accepted;
                 self.accept_queue -= 1;
             }
-            return Some(if active { What::Connected } else { What::Accepted(port) });
+            return Some(if active { EventKind::Connected } else { EventKind::Accepted(port) });
         }
         if std::mem::take(&mut pending_events.readable) {
-            return Some(What::Readable);
+            return Some(EventKind::Readable);
         }
         if std::mem::take(&mut pending_events.writable) {
-            return Some(What::Writable);
+            return Some(EventKind::Writable);
         }
         let ending = pending_events.ending.take()?;
         slot.accept_state = AcceptState::Closed;
-        Some(What::Closed(ending))
+        Some(EventKind::Closed(ending))
     }
 
     /// When [`on_timeout`](Self::on_timeout) is next due.
@@ -408,9 +408,9 @@ impl Stack {
                 let expired = if slot.time_wait || slot.stream.state() == State::Closed {
                     None
                 } else if slot.start + lifetime <= now {
-                    Some(Ending::Lifetime)
+                    Some(EndReason::Lifetime)
                 } else if slot.active_at + idle <= now {
-                    Some(Ending::Idle)
+                    Some(EndReason::Idle)
                 } else {
                     None
                 };

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use common::live::Scratch;
 use common::{Fate, World, clean, config};
 use host::http::{FileServer, Folder, HttpLimits};
-use host::{ConnectionId, Event, Service, Stack, StackConfig, What};
+use host::{ConnectionId, Event, EventKind, Service, Stack, StackConfig};
 use proptest::prelude::*;
 use units::{Duration, Instant};
 
@@ -121,8 +121,8 @@ impl Talk {
 }
 
 fn hear((all, over): &mut (Vec<u8>, bool), stack: &mut Stack, event: Event, now: Instant) {
-    match event.what {
-        What::Readable => {
+    match event.kind {
+        EventKind::Readable => {
             let mut buffer = [0; 4096];
             loop {
                 let count = stack.read(event.id, &mut buffer);
@@ -136,7 +136,7 @@ fn hear((all, over): &mut (Vec<u8>, bool), stack: &mut Stack, event: Event, now:
                 stack.close(event.id, now);
             }
         }
-        What::Closed(_) => *over = true,
+        EventKind::Closed(_) => *over = true,
         _ => {}
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use common::raw::{Peer, replies};
 use common::{Fate, World, byte, config};
 use host::http::{FileServer, Folder, HttpLimits};
-use host::{ConnectionId, Limits, Secret, Service, Stack, What};
+use host::{ConnectionId, EventKind, Limits, Secret, Service, Stack};
 use units::{Duration, Instant};
 use wire::{Control, Segment};
 
@@ -25,7 +25,7 @@ fn stack() -> (Stack, Instant) {
 fn open(stack: &mut Stack, number: u16, now: Instant) -> (Peer, ConnectionId) {
     let peer = Peer::open(stack, number, now);
     let mut events = std::iter::from_fn(|| stack.poll_event());
-    let event = events.find(|event| event.what == What::Accepted(80));
+    let event = events.find(|event| event.kind == EventKind::Accepted(80));
     (peer, event.expect("the connection is new").id)
 }
 
@@ -149,15 +149,15 @@ fn uploads_with_losses_end_although_data_are_given_up() {
     };
     world.run(end, fate, |stack, host, event, now| {
         most = most.max(if host == 0 { stack.buffered_bytes() } else { 0 });
-        match (host, event.what) {
-            (1, What::Connected | What::Writable) => {
+        match (host, event.kind) {
+            (1, EventKind::Connected | EventKind::Writable) => {
                 let at = sent.entry(event.id).or_insert(0);
                 *at += stack.write(event.id, &content[*at..], now).unwrap_or(0);
                 if *at == SIZE {
                     stack.close(event.id, now);
                 }
             }
-            (0, What::Readable) => {
+            (0, EventKind::Readable) => {
                 let whole = got.entry(event.id).or_default();
                 let pieces = stack.peek(event.id).concat();
                 stack.consume(event.id, pieces.len());

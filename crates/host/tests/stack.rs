@@ -5,7 +5,7 @@ mod common;
 use std::collections::{BTreeMap, HashMap};
 
 use common::{Fate, World, byte, clean, config, tuple};
-use host::{Alternate, ConnectionId, Ending, Event, Senders, Stack, What};
+use host::{Alternate, ConnectionId, EndReason, Event, EventKind, Senders, Stack};
 use proptest::prelude::*;
 use tcp::State;
 use units::{Duration, Instant};
@@ -15,7 +15,7 @@ struct Download {
     size: usize,
     sent: HashMap<ConnectionId, usize>,
     got: HashMap<ConnectionId, usize>,
-    endings: [HashMap<ConnectionId, Ending>; 2],
+    endings: [HashMap<ConnectionId, EndReason>; 2],
 }
 
 impl Download {
@@ -25,9 +25,9 @@ impl Download {
 
     fn on_event(&mut self, stack: &mut Stack, host: usize, event: Event, now: Instant) {
         let id = event.id;
-        match (host, event.what) {
-            (0, What::Accepted(80) | What::Writable) => self.send(stack, id, now),
-            (_, What::Readable) => {
+        match (host, event.kind) {
+            (0, EventKind::Accepted(80) | EventKind::Writable) => self.send(stack, id, now),
+            (_, EventKind::Readable) => {
                 let mut buffer = [0; 4096];
                 loop {
                     let count = stack.read(id, &mut buffer);
@@ -44,7 +44,7 @@ impl Download {
                     stack.close(id, now);
                 }
             }
-            (_, What::Closed(ending)) => {
+            (_, EventKind::Closed(ending)) => {
                 assert_eq!(self.endings[host].insert(id, ending), None, "closed twice");
             }
             _ => {}
@@ -90,7 +90,10 @@ fn a_download_arrives_whole_and_leaves_nothing_behind() {
     run(&mut world, &mut download, 30, clean);
     assert_eq!(download.got[&id], 300_000);
     assert!(
-        download.endings.iter().all(|all| all.values().all(|ending| *ending == Ending::Finished))
+        download
+            .endings
+            .iter()
+            .all(|all| all.values().all(|ending| *ending == EndReason::Finished))
     );
     assert_eq!(download.endings[0].len(), 1);
     let records = world.server().take_records();
@@ -132,14 +135,14 @@ fn whoever_has_closed_may_still_read() {
     let mut world = world();
     let id = world.connect(1000);
     let (mut heard, mut endings) = (Vec::new(), Vec::new());
-    let mut user = |stack: &mut Stack, host: usize, event: Event, now| match (host, event.what) {
-        (0, What::Accepted(80)) => stack.close(event.id, now),
-        (0, What::Readable) => {
+    let mut user = |stack: &mut Stack, host: usize, event: Event, now| match (host, event.kind) {
+        (0, EventKind::Accepted(80)) => stack.close(event.id, now),
+        (0, EventKind::Readable) => {
             let mut buffer = [0; 100];
             let count = stack.read(event.id, &mut buffer);
             heard.extend_from_slice(&buffer[..count]);
         }
-        (_, What::Closed(ending)) => endings.push(ending),
+        (_, EventKind::Closed(ending)) => endings.push(ending),
         _ => {}
     };
     let later = world.now + Duration::from_secs(300);
@@ -148,7 +151,7 @@ fn whoever_has_closed_may_still_read() {
     world.client().close(id, later);
     world.run(later + Duration::from_secs(10), clean, &mut user);
     assert_eq!(heard, b"at last");
-    assert_eq!(endings, [Ending::Finished, Ending::Finished]);
+    assert_eq!(endings, [EndReason::Finished, EndReason::Finished]);
 }
 
 #[test]
@@ -188,7 +191,7 @@ fn what_nobody_listens_to_is_reset_but_not_without_end() {
     run(&mut world, &mut download, 1, clean);
     let refused = download.endings[1].len();
     assert!((3..=6).contains(&refused), "{refused}");
-    assert!(download.endings[1].values().all(|&ending| ending == Ending::Refused));
+    assert!(download.endings[1].values().all(|&ending| ending == EndReason::Refused));
     assert_eq!(world.server().counters().resets_sent, refused as u64);
     // The SYN is sent again a second later, and then two.
     run(&mut world, &mut download, 8, clean);
@@ -224,7 +227,7 @@ fn past_the_half_open_limit_cookies_let_the_good_in() {
     assert_eq!(download.got[&id], 500_000);
     assert_eq!(world.server().counters().cookies_taken, 1);
     let record = world.server().take_records()[0];
-    assert_eq!((record.handshake, record.ending), (None, Ending::Finished));
+    assert_eq!((record.handshake, record.ending), (None, EndReason::Finished));
     // The half-open ones go when nobody answers.
     run(&mut world, &mut download, 3600, clean);
     assert_eq!(world.server().connections(), 0);
@@ -248,7 +251,7 @@ fn a_cookie_survives_the_loss_of_what_shows_it_first() {
         if to == 0 && (2..=3).contains(&sent) { Fate::Lost } else { Fate::Arrives }
     };
     let mut user = |stack: &mut Stack, host: usize, event: Event, now: Instant| {
-        if host == 1 && event.what == What::Connected {
+        if host == 1 && event.kind == EventKind::Connected {
             stack.write(event.id, &[b'x'; 8000], now).unwrap();
         }
         if host == 0 {
@@ -282,7 +285,7 @@ fn a_made_up_acknowledgment_is_no_connection() {
     // The cookie is too old by now: the client's data is answered with a reset.
     world.client().write(id, b"hello", now).unwrap();
     run(&mut world, &mut download, 5, clean);
-    assert_eq!(download.endings[1][&id], Ending::ResetByPeer);
+    assert_eq!(download.endings[1][&id], EndReason::ResetByPeer);
     assert_eq!(world.server().counters().cookies_taken, 0);
 }
 
@@ -294,9 +297,9 @@ fn one_who_has_long_been_idle_makes_room() {
     world.server().listen(80);
     let mut endings = Vec::new();
     let mut accepted = 0;
-    let mut user = |_: &mut Stack, host: usize, event: Event, _: Instant| match event.what {
-        What::Accepted(_) => accepted += 1,
-        What::Closed(ending) => endings.push((host, event.id.serial(), ending)),
+    let mut user = |_: &mut Stack, host: usize, event: Event, _: Instant| match event.kind {
+        EventKind::Accepted(_) => accepted += 1,
+        EventKind::Closed(ending) => endings.push((host, event.id.serial(), ending)),
         _ => {}
     };
     for port in 0..3 {
@@ -318,8 +321,8 @@ fn one_who_has_long_been_idle_makes_room() {
     world.run(end, clean, &mut user);
     assert_eq!(accepted, 4);
     assert!(
-        endings.contains(&(0, 0, Ending::Evicted))
-            && endings.contains(&(1, 0, Ending::ResetByPeer))
+        endings.contains(&(0, 0, EndReason::Evicted))
+            && endings.contains(&(1, 0, EndReason::ResetByPeer))
     );
     assert_eq!(world.server().counters().evicted, 1);
     assert_eq!(world.server().connections(), 3);
@@ -338,7 +341,7 @@ fn idleness_and_age_end_a_connection() {
         let now = world.now;
         let _ = world.client().write(chatty, b"still here", now);
         world.run(now + Duration::from_secs(1), clean, |_, host, event, now| {
-            if let (0, What::Closed(ending)) = (host, event.what) {
+            if let (0, EventKind::Closed(ending)) = (host, event.kind) {
                 endings.insert(
                     event.id.serial(),
                     (ending, now.since(Instant::ZERO).as_nanos() / 1_000_000_000),
@@ -346,8 +349,8 @@ fn idleness_and_age_end_a_connection() {
             }
         });
     }
-    assert_eq!(endings[&quiet.serial()], (Ending::Idle, 1005));
-    assert_eq!(endings[&chatty.serial()], (Ending::Lifetime, 1020));
+    assert_eq!(endings[&quiet.serial()], (EndReason::Idle, 1005));
+    assert_eq!(endings[&chatty.serial()], (EndReason::Lifetime, 1020));
     assert_eq!(world.server().counters().expired, 2);
 }
 
@@ -550,7 +553,7 @@ proptest! {
         let endings: BTreeMap<_, _> = download.endings[1].iter().collect();
         for (id, ending) in endings {
             let got = download.got.get(id).copied().unwrap_or(0);
-            prop_assert!(*ending != Ending::Finished || got == size, "{} of {}", got, size);
+            prop_assert!(*ending != EndReason::Finished || got == size, "{} of {}", got, size);
         }
         prop_assert_eq!(download.endings[1].len(), usize::from(clients));
         for host in &world.hosts {
@@ -587,7 +590,7 @@ proptest! {
             junk.receive(&packet, host::Checksums::Offloaded, now);
             while junk.poll_transmit(now, &mut out) {}
             while let Some(event) = junk.poll_event() {
-                if let What::Accepted(_) = event.what {
+                if let EventKind::Accepted(_) = event.kind {
                     let _ = junk.write(event.id, &[7; 3000], now);
                 }
             }
@@ -695,7 +698,7 @@ fn a_connection_ends_in_closed_state_before_it_is_forgotten() {
     world.client().abort(id, now);
     let mut download = Download::new(0);
     run(&mut world, &mut download, 1, clean);
-    assert_eq!(download.endings[1][&id], Ending::Aborted);
+    assert_eq!(download.endings[1][&id], EndReason::Aborted);
     assert!(world.client().connection(id).is_none());
 }
 
@@ -718,7 +721,7 @@ fn everything_can_be_ended_at_once() {
     world.server().abort_all(now);
     run(&mut world, &mut download, 5, clean);
     assert_eq!(world.server().connections(), 0);
-    assert!(download.endings[0].values().all(|ending| *ending == Ending::Aborted));
+    assert!(download.endings[0].values().all(|ending| *ending == EndReason::Aborted));
     assert_eq!(download.endings[0].len(), 3);
 }
 

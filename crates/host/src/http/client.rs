@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use httparse::Status as Parsed;
 use units::{Duration, Instant};
 
-use crate::event::{ConnectionId, Ending, Event, What};
+use crate::event::{ConnectionId, EndReason, Event, EventKind};
 use crate::service::Service;
 use crate::stack::{OpenError, Stack};
 use crate::timers::Timers;
@@ -57,7 +57,7 @@ pub enum Outcome {
     /// The response was not complete within [`FetchConfig::timeout`].
     TimedOut,
     /// The connection failed.
-    Failed(Ending),
+    Failed(EndReason),
     /// The connection could not be opened.
     NotOpened,
 }
@@ -414,17 +414,17 @@ impl Service for Fetcher {
 
     fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
         let id = event.id;
-        match event.what {
-            What::Connected => {
+        match event.kind {
+            EventKind::Connected => {
                 if let Some(fetch) = self.fetch(id) {
                     fetch.found.connected = Some(now);
                 }
                 self.write(stack, id, now);
             }
-            What::Writable => self.write(stack, id, now),
-            What::Readable => self.read(stack, id, now),
-            What::Closed(ending) => self.finish(stack, id, Outcome::Failed(ending), now),
-            What::Accepted(_) => {}
+            EventKind::Writable => self.write(stack, id, now),
+            EventKind::Readable => self.read(stack, id, now),
+            EventKind::Closed(ending) => self.finish(stack, id, Outcome::Failed(ending), now),
+            EventKind::Accepted(_) => {}
         }
     }
 

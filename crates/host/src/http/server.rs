@@ -14,7 +14,7 @@ use super::listing::{Listing, Names};
 use super::multipart::Multipart;
 use super::request::{self, Body, Method, Refusal};
 use super::response::Status;
-use crate::event::{ConnectionId, Event, What};
+use crate::event::{ConnectionId, Event, EventKind};
 use crate::service::Service;
 use crate::stack::Stack;
 use crate::timers::Timers;
@@ -418,8 +418,8 @@ impl Service for FileServer {
 
     fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
         let id = event.id;
-        match event.what {
-            What::Accepted(_) => {
+        match event.kind {
+            EventKind::Accepted(_) => {
                 if self.exchanges.len() <= id.index() {
                     self.exchanges.resize_with(id.index() + 1, || None);
                 }
@@ -439,9 +439,9 @@ impl Service for FileServer {
                 }));
                 self.pump(stack, id, now);
             }
-            What::Readable | What::Writable => self.pump(stack, id, now),
-            What::Closed(_) => drop(self.take(id)),
-            What::Connected => {}
+            EventKind::Readable | EventKind::Writable => self.pump(stack, id, now),
+            EventKind::Closed(_) => drop(self.take(id)),
+            EventKind::Connected => {}
         }
     }
 

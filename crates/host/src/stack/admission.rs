@@ -9,7 +9,7 @@ use wire::{Flags, Options, Segment, SeqNum, Timestamps};
 use super::{AcceptState, Slot, Stack};
 use crate::config::Limits;
 use crate::cookie;
-use crate::event::{ConnectionId, Ending};
+use crate::event::{ConnectionId, EndReason};
 use crate::tuple::Tuple;
 
 /// How long after the last cookie one may come back.
@@ -170,7 +170,7 @@ impl Stack {
 
     fn evict(&mut self, id: ConnectionId, now: Instant) {
         let slot = &mut self.slots[id.index()];
-        slot.cause = Some(Ending::Evicted);
+        slot.cause = Some(EndReason::Evicted);
         slot.stream.abort();
         self.counters.evicted += 1;
         self.update_connection(id, now);

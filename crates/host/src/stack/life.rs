@@ -8,7 +8,7 @@ use units::Instant;
 
 use super::{AcceptState, Stack};
 use crate::config::Limits;
-use crate::event::{ConnectionId, Ending};
+use crate::event::{ConnectionId, EndReason};
 use crate::timers::Timers;
 
 impl Stack {
@@ -121,7 +121,7 @@ impl Stack {
 
     /// Both ends have closed: for the user it is over.
     fn enter_time_wait(&mut self, id: ConnectionId, now: Instant) {
-        self.ended(id, Ending::Finished, now);
+        self.ended(id, EndReason::Finished, now);
         let Some(slot) = self.slot(id) else { return };
         slot.time_wait = true;
         slot.stream.release();
@@ -149,7 +149,7 @@ impl Stack {
     }
 
     /// It is over, but for what is still to be sent. Said once.
-    fn ended(&mut self, id: ConnectionId, ending: Ending, now: Instant) {
+    fn ended(&mut self, id: ConnectionId, ending: EndReason, now: Instant) {
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
             return;
         };
@@ -167,7 +167,7 @@ impl Stack {
         slot.pending_events.ending = Some(ending);
         let record = slot.record(ending, now);
         self.counters.closed += 1;
-        self.counters.failed += u64::from(ending != Ending::Finished);
+        self.counters.failed += u64::from(ending != EndReason::Finished);
         self.counters.sent_bytes += record.sent_bytes;
         if let Some(records) = &mut self.records {
             records.push(record);

@@ -6,7 +6,7 @@ use tcp::{ByteStream, State};
 use units::{Duration, Instant};
 
 use crate::config::Limits;
-use crate::event::{ConnectionId, Ending};
+use crate::event::{ConnectionId, EndReason};
 use crate::record::Record;
 use crate::tuple::Tuple;
 
@@ -37,7 +37,7 @@ pub(super) struct PendingEvents {
     pub(super) opened: bool,
     pub(super) readable: bool,
     pub(super) writable: bool,
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<EndReason>,
     /// It stands in the queue of those with something to tell.
     pub(super) queued: bool,
 }
@@ -67,7 +67,7 @@ pub(super) struct Slot {
     /// It is counted as in TIME-WAIT, and no longer as a connection.
     pub(super) time_wait: bool,
     /// Why it will have ended, if that is the host's doing.
-    pub(super) cause: Option<Ending>,
+    pub(super) cause: Option<EndReason>,
     /// The time of the entry that stands for it among the timers.
     pub(super) timer: Instant,
     pub(super) start: Instant,
@@ -179,7 +179,7 @@ impl Slot {
         }
     }
 
-    pub(super) fn record(&self, ending: Ending, now: Instant) -> Record {
+    pub(super) fn record(&self, ending: EndReason, now: Instant) -> Record {
         let statistics = *self.stream.statistics();
         Record {
             serial: self.id.serial,
