@@ -20,7 +20,7 @@ use crate::stack::{Checksums, Stack};
 const BATCH: usize = 64;
 
 /// The longest packet, and the header before it.
-const MOST_BYTES: usize = 65_535 + Tun::HEADER_LEN;
+const MAX_PACKET_BYTES: usize = 65_535 + Tun::HEADER_LEN;
 
 /// Drives a [`Stack`] and its user on a device. Times are nanoseconds since 1970, by a clock that
 /// nobody sets while it runs: so dates can be told, and timestamps go on where they were before a
@@ -37,18 +37,18 @@ pub struct Driver<S> {
     out: Outgoing,
     dropped: u64,
     stopping: bool,
-    in_step: bool,
-    ebb: Ebb,
+    lockstep: bool,
+    trimmer: MemoryTrimmer,
 }
 
 /// Decides when freed memory is returned to the operating system: when most of what was in buffers
 /// has been released. The allocator does not return free memory that lies between blocks in use;
 /// after 16 384 connections it returned none.
 #[derive(Debug)]
-struct Ebb {
+struct MemoryTrimmer {
     /// The largest number of bytes in buffers since memory was last returned.
-    most: usize,
-    /// The time at which the buffers fell below a quarter of `most`; [`Instant::NEVER`] while they
+    peak: usize,
+    /// The time at which the buffers fell below a quarter of `peak`; [`Instant::NEVER`] while they
     /// hold more.
     low_since: Instant,
 }
@@ -91,12 +91,12 @@ impl<S: Service> Driver<S> {
             stack,
             service,
             capture: Recorder::default(),
-            buffer: vec![0; MOST_BYTES],
+            buffer: vec![0; MAX_PACKET_BYTES],
             out: Outgoing::default(),
             dropped: 0,
             stopping: false,
-            in_step: false,
-            ebb: Ebb { most: 0, low_since: Instant::NEVER },
+            lockstep: false,
+            trimmer: MemoryTrimmer { peak: 0, low_since: Instant::NEVER },
         })
     }
 
@@ -141,8 +141,8 @@ impl<S: Service> Driver<S> {
     /// Serves every packet before it looks at the next, and has the user read before it is
     /// acknowledged, as the simulator does; otherwise a batch of packets is taken in first.
     /// Slower, and the same packets whatever else the machine does.
-    pub fn keep_in_step(&mut self) {
-        self.in_step = true;
+    pub fn process_in_lockstep(&mut self) {
+        self.lockstep = true;
     }
 
     /// The time.
@@ -159,7 +159,7 @@ impl<S: Service> Driver<S> {
         loop {
             let more = self.work()?;
             let now = self.now();
-            if self.ebb.is_over(self.stack.buffered_bytes(), now) {
+            if self.trimmer.should_trim(self.stack.buffered_bytes(), now) {
                 tun::give_memory_back();
             }
             if now >= end || self.is_stopped() {
@@ -180,7 +180,7 @@ impl<S: Service> Driver<S> {
         // Each has a time of its own, or round trips on this machine would be measured as nothing.
         while count < BATCH && self.take_packet(now)? {
             count += 1;
-            if self.in_step {
+            if self.lockstep {
                 self.serve(now)?;
                 if self.service.next_timeout() <= now {
                     self.service.on_timeout(&mut self.stack, now);
@@ -337,22 +337,22 @@ impl<S: Service> Driver<S> {
     }
 }
 
-impl Ebb {
+impl MemoryTrimmer {
     /// Memory is returned only if the buffers held at least this many bytes …
-    const WORTH: usize = 16 << 20;
+    const MIN_PEAK: usize = 16 << 20;
 
     /// … and have held less than a quarter of that for this long.
-    const LOW_FOR: Duration = Duration::from_secs(1);
+    const LOW_TIME: Duration = Duration::from_secs(1);
 
     /// Whether memory is to be returned now. The buffers hold `buffered` bytes.
-    fn is_over(&mut self, buffered: usize, now: Instant) -> bool {
-        self.most = self.most.max(buffered);
-        if self.most < Self::WORTH || buffered > self.most / 4 {
+    fn should_trim(&mut self, buffered: usize, now: Instant) -> bool {
+        self.peak = self.peak.max(buffered);
+        if self.peak < Self::MIN_PEAK || buffered > self.peak / 4 {
             self.low_since = Instant::NEVER;
         } else if self.low_since == Instant::NEVER {
             self.low_since = now;
-        } else if self.low_since + Self::LOW_FOR <= now {
-            *self = Self { most: buffered, low_since: Instant::NEVER };
+        } else if self.low_since + Self::LOW_TIME <= now {
+            *self = Self { peak: buffered, low_since: Instant::NEVER };
             return true;
         }
         false
@@ -382,18 +382,18 @@ mod tests {
 
     #[test]
     fn memory_is_given_back_once_when_the_buffers_have_been_low_for_a_second() {
-        let mut ebb = Ebb { most: 0, low_since: Instant::NEVER };
+        let mut trimmer = MemoryTrimmer { peak: 0, low_since: Instant::NEVER };
         // MiB in buffers, each half a second: low again and again, low for good, full and low
         // again, and never much.
-        let course = [0, 100, 20, 100, 20, 20, 20, 20, 0, 0, 0, 40, 5, 5, 5, 5, 15, 0, 0, 0, 0];
-        let times: Vec<usize> = (0..course.len())
+        let levels = [0, 100, 20, 100, 20, 20, 20, 20, 0, 0, 0, 40, 5, 5, 5, 5, 15, 0, 0, 0, 0];
+        let times: Vec<usize> = (0..levels.len())
             .filter(|&at| {
                 let now =
                     Instant::ZERO + Duration::from_millis(500) * u64::try_from(at).unwrap_or(0);
-                ebb.is_over(course[at] << 20, now)
+                trimmer.should_trim(levels[at] << 20, now)
             })
             .collect();
-        // From 20 MiB to none is an ebb of its own.
+        // From 20 MiB to none is an trimmer of its own.
         assert_eq!(times, [6, 10, 14]);
     }
 }

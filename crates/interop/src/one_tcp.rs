@@ -227,7 +227,7 @@ fn in_a_network(transfer: &Transfer, program: &Path) -> Result<Live> {
         let server = scope.spawn(move || {
             let service = Source { size: transfer.size };
             let mut driver = Driver::new(tun, config(&transfer.sender, SERVER)?, service)?;
-            driver.keep_in_step();
+            driver.process_in_lockstep();
             driver.capture(file, SNAP_LEN)?;
             while !over.load(Ordering::Relaxed) {
                 driver.run(Duration::from_millis(50))?;
@@ -389,7 +389,7 @@ pub fn fetch(sender: &str, file: &Path) -> Result<()> {
     NetNamespace::allow_forwarding()?;
     let (tun, _) = host::attach(&[CLIENT], 1500, false)?;
     let mut driver = Driver::new(tun, config(sender, CLIENT)?, Sink::default())?;
-    driver.keep_in_step();
+    driver.process_in_lockstep();
     driver.capture(file, SNAP_LEN)?;
     while !driver.service().over {
         driver.run(Duration::from_millis(50))?;
