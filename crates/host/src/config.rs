@@ -91,13 +91,13 @@ impl Senders {
     }
 
     /// The place of the one whose turn it is for connection `serial` at `now`.
-    pub(crate) fn turn(&self, serial: u64, now: Instant) -> u16 {
-        let turn = match self.alternate {
+    pub(crate) fn index_for(&self, serial: u64, now: Instant) -> u16 {
+        let count = match self.alternate {
             Alternate::Connection => serial,
             Alternate::Interval(length) => now.as_nanos() / length.as_nanos().max(1),
         };
         // The constructor has seen that there are some, and that their number has 16 bits.
-        u16::try_from(turn % (self.all.len() as u64).max(1)).unwrap_or(0)
+        u16::try_from(count % (self.all.len() as u64).max(1)).unwrap_or(0)
     }
 }
 
@@ -120,7 +120,7 @@ pub struct Limits {
     /// How long a connection may last.
     pub lifetime: Duration,
     /// How far ahead a connection can be of having to make room for others: see
-    /// [`SLOW`](Self::SLOW).
+    /// [`MIN_RATE`](Self::MIN_RATE).
     pub evict_after: Duration,
     /// Resets, and answers to pings, each second: between half of these and all, drawn anew each
     /// time. Strangers share them.
@@ -134,7 +134,7 @@ impl Limits {
     /// or that arrives in order adds the time that it takes at this rate, up to `evict_after` from
     /// then. When there are as many connections as are allowed, the one with the least time
     /// left of some makes room, as soon as it has used [`GRACE`](Self::GRACE) of it.
-    pub const SLOW: u64 = 512;
+    pub const MIN_RATE: u64 = 512;
 
     /// How long a connection may move nothing before it makes room in a full table of connections:
     /// a handshake and a request over a long path.
@@ -145,7 +145,7 @@ impl Limits {
 
     /// A connection may use this part of the shared memory that is free. So the memory is never
     /// used up, and a newcomer may use as much as those who came first.
-    const PART: usize = 8;
+    const SHARE_DIVISOR: usize = 8;
 
     /// The default limits for this number of connections. The buffers include the reserve of each
     /// connection.
@@ -170,7 +170,7 @@ impl Limits {
     /// The bytes that a connection may hold in one direction while all connections together use
     /// `used` bytes.
     pub(crate) fn share(&self, used: usize) -> usize {
-        (self.shared().saturating_sub(used) / Self::PART).max(self.reserve())
+        (self.shared().saturating_sub(used) / Self::SHARE_DIVISOR).max(self.reserve())
     }
 
     /// Whether memory is so scarce that a connection may hold only its reserve and as many bytes as

@@ -25,11 +25,11 @@ use crate::tuple::Tuple;
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// In minutes.
-const OLDEST: u32 = 1;
+const MAX_AGE: u32 = 1;
 
 /// What a peer's MSS is rounded down to: the least there is to be had, the defaults of RFC 9293
 /// §3.7.1, and what Ethernet leaves with and without tunnels, by either IP.
-const SIZES: [u16; 8] = [64, 536, 1220, 1340, 1400, 1440, 1460, 8940];
+const MSS_TABLE: [u16; 8] = [64, 536, 1220, 1340, 1400, 1440, 1460, 8940];
 
 /// The bits of the timestamp that are lent to the options.
 const OPTION_BITS: u32 = 6;
@@ -43,28 +43,28 @@ const NO_SCALE: u32 = 15;
 pub(crate) fn make(secret: &Secret, tuple: &Tuple, syn: &Segment, now: Instant) -> Option<SeqNum> {
     // RFC 9293 §3.7.1: without the option the peer takes 536 bytes.
     let mss = syn.options.mss.unwrap_or(Mss::DEFAULT_IPV4).get();
-    let index = u32::try_from(SIZES.iter().rposition(|&size| size <= mss)?).ok()?;
+    let index = u32::try_from(MSS_TABLE.iter().rposition(|&size| size <= mss)?).ok()?;
     let minute = minute(now);
     let seal = secret.seal(tuple, syn.seq, minute, index);
     Some(SeqNum::new(low_bits(minute) << 27 | index << 24 | seal))
 }
 
-/// Our timestamp on the answer to a SYN: the clock, with what was settled in its lowest bits, and
+/// Our timestamp on the answer to a SYN: the clock, with what was negotiated in its lowest bits, and
 /// whether windows are scaled. It never lies ahead of
 /// the clock, for what follows must not seem older (RFC 7323 §5). `None` while the clock has run
 /// for too short a time.
-pub(crate) fn stamp(clock: u32, settled: &Negotiated, scales: bool) -> Option<u32> {
-    let scale = if scales { u32::from(settled.send_scale.shift()) } else { NO_SCALE };
+pub(crate) fn stamp(clock: u32, negotiated: &Negotiated, scales: bool) -> Option<u32> {
+    let scale = if scales { u32::from(negotiated.send_scale.shift()) } else { NO_SCALE };
     let bits = scale
-        | if settled.feedback == Feedback::Sack { SACK } else { 0 }
-        | if settled.ecn { ECN } else { 0 };
+        | if negotiated.feedback == Feedback::Sack { SACK } else { 0 }
+        | if negotiated.ecn { ECN } else { 0 };
     let stamp = clock >> OPTION_BITS << OPTION_BITS | bits;
     if stamp <= clock { Some(stamp) } else { stamp.checked_sub(1 << OPTION_BITS) }
 }
 
-/// What was settled in the handshake that this segment ends; `None` if it answers no cookie of the
+/// What was negotiated in the handshake that this segment ends; `None` if it answers no cookie of the
 /// last minute or two.
-pub(crate) fn settled(
+pub(crate) fn negotiated(
     secret: &Secret,
     tuple: &Tuple,
     config: &Config,
@@ -75,12 +75,12 @@ pub(crate) fn settled(
     let irs = segment.seq - 1;
     let now = minute(now);
     let age = age(cookie, now);
-    let made = now.checked_sub(u64::from(age)).filter(|_| age <= OLDEST)?;
+    let made = now.checked_sub(u64::from(age)).filter(|_| age <= MAX_AGE)?;
     let index = cookie >> 24 & 7;
     if secret.seal(tuple, irs, made, index) != cookie & 0x00ff_ffff {
         return None;
     }
-    let peer_mss = Mss::new(SIZES[usize::try_from(index).ok()?])?;
+    let peer_mss = Mss::new(MSS_TABLE[usize::try_from(index).ok()?])?;
     let plain = Negotiated {
         peer_mss,
         feedback: Feedback::Cumulative,
@@ -118,8 +118,8 @@ pub(crate) fn settled(
 
 /// Whether what this segment acknowledges could be a cookie that is still good, as far as its age
 /// says.
-pub(crate) fn is_conceivable(segment: &Segment, now: Instant) -> bool {
-    segment.ack.is_some_and(|ack| age((ack - 1).value(), minute(now)) <= OLDEST)
+pub(crate) fn may_be_cookie(segment: &Segment, now: Instant) -> bool {
+    segment.ack.is_some_and(|ack| age((ack - 1).value(), minute(now)) <= MAX_AGE)
 }
 
 /// In minutes, as far as five bits tell.

@@ -10,7 +10,7 @@ use crate::tuple::Tuple;
 
 /// No path over IPv4 is believed to carry less, in bytes: what Linux keeps to. RFC 791 allows 68,
 /// which nobody has and everybody can forge; it would make a segment of every 28 bytes.
-const LEAST_PATH_V4: u32 = 552;
+const MIN_PATH_MTU_V4: u32 = 552;
 
 /// A packet that is to be sent.
 #[derive(Debug, Clone, Default)]
@@ -69,12 +69,12 @@ pub(crate) enum Arrived<'a> {
     /// Somebody asks whether we are there.
     Ping(ip::View<'a>),
     /// A router, or a peer's host, says what became of a segment of ours.
-    Report(Tuple, SeqNum, Report),
+    Report(Tuple, SeqNum, IcmpReport),
 }
 
 /// What an ICMP error says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Report {
+pub(crate) enum IcmpReport {
     /// The segment was too long; this MSS is not.
     TooBig(wire::Mss),
     /// It did not arrive.
@@ -141,7 +141,7 @@ fn read_icmp(ip: ip::View<'_>) -> Result<Arrived<'_>, Ignored> {
             let (mtu, headers) = match ip.version() {
                 // RFC 1191 §5: a router of old says 0; and what every host takes is 576.
                 ip::Version::V4 if mtu == 0 => (576, 40),
-                ip::Version::V4 => (mtu.max(LEAST_PATH_V4), 40),
+                ip::Version::V4 => (mtu.max(MIN_PATH_MTU_V4), 40),
                 // RFC 8201 §4: no path carries less than RFC 8200 §5 asks of every link, so this is
                 // none that tells the truth.
                 ip::Version::V6 if mtu < 1280 => return Err(Ignored::Damaged),
@@ -150,10 +150,10 @@ fn read_icmp(ip: ip::View<'_>) -> Result<Arrived<'_>, Ignored> {
             let mss = mtu.saturating_sub(headers);
             let mss =
                 wire::Mss::new(u16::try_from(mss).unwrap_or(u16::MAX)).ok_or(Ignored::Damaged)?;
-            Report::TooBig(mss)
+            IcmpReport::TooBig(mss)
         }
-        _ if repr.is_hard_error() => Report::Undelivered(::tcp::IcmpError::Hard),
-        _ => Report::Undelivered(::tcp::IcmpError::Soft),
+        _ if repr.is_hard_error() => IcmpReport::Undelivered(::tcp::IcmpError::Hard),
+        _ => IcmpReport::Undelivered(::tcp::IcmpError::Soft),
     };
     Ok(Arrived::Report(tuple, quoted.seq, report))
 }

@@ -498,7 +498,7 @@ impl Stack {
     }
 
     fn profile_of_next(&self, tuple: &Tuple, now: Instant) -> (u16, std::sync::Arc<tcp::Config>) {
-        let sender = self.config.senders.turn(self.next_serial, now);
+        let sender = self.config.senders.index_for(self.next_serial, now);
         (sender, self.profiles.get(sender, tuple.local).clone())
     }
 

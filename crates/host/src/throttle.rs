@@ -12,24 +12,24 @@ const SECOND: Duration = Duration::from_secs(1);
 /// half of what is allowed up to that.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Throttle {
-    most: u32,
-    left: u32,
+    max: u32,
+    remaining: u32,
     since: Option<Instant>,
 }
 
 impl Throttle {
     pub(crate) fn new(per_second: u32) -> Self {
-        Self { most: per_second, left: 0, since: None }
+        Self { max: per_second, remaining: 0, since: None }
     }
 
     /// Whether once more is allowed; then it counts.
     pub(crate) fn allows(&mut self, secret: &Secret, now: Instant) -> bool {
         if self.since.is_none_or(|since| now.since(since) >= SECOND) {
             self.since = Some(now);
-            self.left = self.most - secret.share(now) % (self.most / 2 + 1);
+            self.remaining = self.max - secret.share(now) % (self.max / 2 + 1);
         }
-        let allowed = self.left > 0;
-        self.left -= u32::from(allowed);
+        let allowed = self.remaining > 0;
+        self.remaining -= u32::from(allowed);
         allowed
     }
 }
@@ -41,21 +41,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_many_are_allowed_is_not_to_be_foretold() {
+    fn allowance_is_unpredictable_and_bounded() {
         let secret = Secret::new([5; 16]);
-        for most in [0, 1, 2, 7, 1000] {
-            let mut throttle = Throttle::new(most);
+        for max in [0, 1, 2, 7, 1000] {
+            let mut throttle = Throttle::new(max);
             let mut seen = BTreeSet::new();
             for second in 0..50 {
                 let now = Instant::ZERO + SECOND * second;
                 let count = (0..2000).filter(|_| throttle.allows(&secret, now)).count();
                 assert!(
-                    (most.div_ceil(2)..=most).contains(&u32::try_from(count).unwrap()),
-                    "{count} of {most}"
+                    (max.div_ceil(2)..=max).contains(&u32::try_from(count).unwrap()),
+                    "{count} of {max}"
                 );
                 seen.insert(count);
             }
-            assert_eq!(seen.len() > 1, most > 1, "{seen:?}");
+            assert_eq!(seen.len() > 1, max > 1, "{seen:?}");
         }
     }
 }

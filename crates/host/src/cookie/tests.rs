@@ -35,8 +35,8 @@ fn a_cookie_comes_back_with_what_it_took() {
     let secret = Secret::new([1; 16]);
     for (offered, kept) in [(1460, 1460), (1459, 1440), (536, 536), (65_535, 8940), (100, 64)] {
         let cookie = make(&secret, &tuple(9), &syn(offered), secs(59)).unwrap();
-        let back = settled(&secret, &tuple(9), &Config::default(), &answer_to(cookie), secs(61));
-        assert_eq!(back.map(|settled| settled.peer_mss.get()), Some(kept), "{offered}");
+        let back = negotiated(&secret, &tuple(9), &Config::default(), &answer_to(cookie), secs(61));
+        assert_eq!(back.map(|negotiated| negotiated.peer_mss.get()), Some(kept), "{offered}");
     }
     assert_eq!(make(&secret, &tuple(9), &syn(63), secs(0)), None);
 }
@@ -48,7 +48,7 @@ fn a_cookie_is_good_for_a_minute_or_two_for_one_peer_and_one_sequence_number() {
     let cookie = make(&secret, &tuple(9), &syn(1460), secs(60)).unwrap();
     let config = Config::default();
     let good = |secret: &Secret, port, segment: &Segment, at| {
-        settled(secret, &tuple(port), &config, segment, at).is_some()
+        negotiated(secret, &tuple(port), &config, segment, at).is_some()
     };
     let answer = answer_to(cookie);
     assert!(good(&secret, 9, &answer, secs(60)) && good(&secret, 9, &answer, secs(179)));
@@ -67,7 +67,7 @@ proptest! {
         // A chance of 2⁻²⁴ in the two minutes of 32 that count.
         let secret = Secret::new([1; 16]);
         let answer = answer_to(SeqNum::new(number));
-        prop_assert_eq!(settled(&secret, &tuple(9), &Config::default(), &answer, secs(at)), None);
+        prop_assert_eq!(negotiated(&secret, &tuple(9), &Config::default(), &answer, secs(at)), None);
     }
 
     #[test]
@@ -92,6 +92,6 @@ proptest! {
         let cookie = make(&secret, &tuple(9), &syn(1460), secs(0)).unwrap();
         let mut answer = answer_to(cookie);
         answer.options.timestamps = Some(Timestamps { val: 1, ecr: stamp });
-        prop_assert_eq!(settled(&secret, &tuple(9), &config, &answer, secs(0)), Some(offered));
+        prop_assert_eq!(negotiated(&secret, &tuple(9), &config, &answer, secs(0)), Some(offered));
     }
 }

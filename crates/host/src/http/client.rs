@@ -18,10 +18,10 @@ use crate::timers::Timers;
 use crate::tuple::Tuple;
 
 /// The longest head of a response, in bytes.
-const MOST_HEAD: usize = 64 << 10;
+const MAX_HEAD: usize = 64 << 10;
 
 /// The most header fields of a response.
-const MOST_FIELDS: usize = 128;
+const MAX_FIELDS: usize = 128;
 
 /// The first port of the dynamic range (RFC 6335 §6). The others follow.
 const FIRST_PORT: u16 = 49_152;
@@ -371,11 +371,11 @@ impl Fetch {
 /// Reads the head of a response: its status code, where its body ends, and the length of the head;
 /// `None` while the head is not complete.
 fn response_head(bytes: &[u8]) -> Result<Option<(u16, Body, usize)>, Outcome> {
-    let mut room = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut room = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut parsed = httparse::Response::new(&mut room);
     let len = match parsed.parse(bytes) {
         Ok(Parsed::Complete(len)) => len,
-        Ok(Parsed::Partial) if bytes.len() < MOST_HEAD => return Ok(None),
+        Ok(Parsed::Partial) if bytes.len() < MAX_HEAD => return Ok(None),
         Ok(Parsed::Partial) | Err(_) => return Err(Outcome::Malformed),
     };
     let status = parsed.code.ok_or(Outcome::Malformed)?;
@@ -494,7 +494,7 @@ mod tests {
             assert_eq!(head(bad), Err(Outcome::Malformed), "{bad}");
         }
         assert_eq!(
-            head(&format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(MOST_HEAD))),
+            head(&format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(MAX_HEAD))),
             Err(Outcome::Malformed)
         );
     }

@@ -19,35 +19,35 @@ use super::response::Status;
 use super::{date, path};
 
 /// The most entries of a folder that are listed.
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// A piece ends with the first row that reaches this length in bytes. Its largest row has some 2
 /// kB.
-const PIECE: usize = 4 << 10;
+const PIECE_LEN: usize = 4 << 10;
 
 /// The most folders whose names are kept, and the most bytes of memory for all of these names.
-const KEPT: (usize, usize) = (64, 24 << 20);
+const CACHE_LIMITS: (usize, usize) = (64, 24 << 20);
 
 /// Names that may be read in a second. Where this was measured, 10 000 names of 120 bytes took 7
 /// ms, so this is a fourteenth of the time.
 const RATE: u64 = 100_000;
 
 /// Names that may be read at once, when none have been read for some time.
-const AT_ONCE: u64 = RATE / 2;
+const BURST: u64 = RATE / 2;
 
 /// What a folder without names counts.
-const LEAST: u64 = 20;
+const BASE_COST: u64 = 20;
 
 /// Two changes of a folder may have the same time if they are no further apart. FAT has the
 /// coarsest times, of two seconds.
-const TICK: Duration = Duration::from_secs(2);
+const TIMESTAMP_GRANULARITY: Duration = Duration::from_secs(2);
 
 /// For how long names may be taken again: there are file systems that do not tell that a folder has
 /// changed.
-const LASTING: Duration = Duration::from_secs(10);
+const MAX_AGE: Duration = Duration::from_secs(10);
 
 /// For how long names may be taken again whatever happened to the folder, if no more may be read.
-const AT_LEAST: Duration = Duration::from_secs(1);
+const MIN_AGE: Duration = Duration::from_secs(1);
 
 const STYLE: &str = "body{font-family:system-ui,sans-serif;margin:1.5em;color-scheme:light dark}\
     th,td{text-align:left;padding:.2em 1.5em .2em 0;white-space:nowrap}\
@@ -61,17 +61,17 @@ pub(super) struct Names {
     /// The memory of all names that are kept.
     kept_bytes: usize,
     /// When the names that have been read may have been read, at [`RATE`].
-    paid_at: Instant,
+    next_read_at: Instant,
     read: u64,
 }
 
 /// Device and inode of a folder.
-type Place = (u64, u64);
+type FolderId = (u64, u64);
 
 /// The names in a folder.
 #[derive(Debug)]
 struct Sorted {
-    place: Place,
+    folder_id: FolderId,
     /// When the folder was last changed, in nanoseconds since 1970.
     changed_at: u64,
     read_at: Instant,
@@ -79,14 +79,14 @@ struct Sorted {
     /// The memory of the names.
     bytes: usize,
     /// There are more.
-    is_cut: bool,
+    is_truncated: bool,
 }
 
 /// A page that is being sent.
 #[derive(Debug)]
 pub(super) struct Listing {
     folder: OwnedFd,
-    place: Place,
+    folder_id: FolderId,
     /// No name of it has been looked for.
     is_new: bool,
     /// The last name that was written.
@@ -99,7 +99,7 @@ pub(super) struct Listing {
 impl Names {
     /// Those of no folder.
     pub(super) fn new() -> Self {
-        Self { kept: VecDeque::new(), kept_bytes: 0, paid_at: Instant::ZERO, read: 0 }
+        Self { kept: VecDeque::new(), kept_bytes: 0, next_read_at: Instant::ZERO, read: 0 }
     }
 
     /// How many names have been read.
@@ -109,23 +109,23 @@ impl Names {
 
     /// From when on the names of another folder may be read.
     pub(super) fn may_read_at(&self) -> Instant {
-        self.paid_at
+        self.next_read_at
     }
 
     /// Where the names of the folder of a page are; `None` if they may not be read yet.
     fn find(&mut self, listing: &mut Listing, now: Instant) -> Result<Option<&Sorted>, Status> {
-        let mut found = self.kept.iter().position(|sorted| sorted.place == listing.place);
+        let mut found = self.kept.iter().position(|sorted| sorted.folder_id == listing.folder_id);
         if listing.is_new {
             let metadata = fstat(&listing.folder).map_err(status)?;
-            let may_wait = self.paid_at > now;
+            let may_wait = self.next_read_at > now;
             found = found
                 .filter(|&index| self.kept[index].is_fresh(changed_at(&metadata), may_wait, now));
         }
         let index = match found {
             Some(index) => index,
-            None if self.paid_at > now => return Ok(None),
+            None if self.next_read_at > now => return Ok(None),
             None => {
-                self.read(&listing.folder, listing.place, now)?;
+                self.read(&listing.folder, listing.folder_id, now)?;
                 self.kept.len() - 1
             }
         };
@@ -138,22 +138,22 @@ impl Names {
     }
 
     /// Keeps the names of a folder as they are now, behind all others.
-    fn read(&mut self, folder: &OwnedFd, place: Place, now: Instant) -> Result<(), Status> {
-        if let Some(index) = self.kept.iter().position(|sorted| sorted.place == place) {
+    fn read(&mut self, folder: &OwnedFd, folder_id: FolderId, now: Instant) -> Result<(), Status> {
+        if let Some(index) = self.kept.iter().position(|sorted| sorted.folder_id == folder_id) {
             self.drop_names(index);
         }
         // Before the names are read: what changes meanwhile is noticed.
         let changed_at = changed_at(&fstat(folder).map_err(status)?);
         let mut names: Vec<Box<[u8]>> = Vec::new();
-        let mut is_cut = false;
+        let mut is_truncated = false;
         for entry in Dir::read_from(folder.as_fd()).map_err(status)? {
             let entry = entry.map_err(|_| Status::InternalError)?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
                 continue;
             }
-            is_cut = names.len() == MOST_ENTRIES;
-            if is_cut {
+            is_truncated = names.len() == MAX_ENTRIES;
+            if is_truncated {
                 break;
             }
             names.push(name.into());
@@ -163,20 +163,26 @@ impl Names {
         let count = names.len() as u64;
         self.read += count;
         let nanos = |names: u64| Duration::from_nanos(names * (1_000_000_000 / RATE));
-        let at_least =
-            Instant::from_nanos(now.as_nanos().saturating_sub(nanos(AT_ONCE).as_nanos()));
-        self.paid_at = self.paid_at.max(at_least) + nanos(count + LEAST);
+        let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(nanos(BURST).as_nanos()));
+        self.next_read_at = self.next_read_at.max(earliest) + nanos(count + BASE_COST);
         // With what an allocator needs for each.
         let each = size_of::<Box<[u8]>>() + 16;
         let bytes = names.iter().map(|name| name.len() + each).sum();
-        let (most, most_bytes) = KEPT;
-        while self.kept.len() >= most
-            || self.kept_bytes + bytes > most_bytes && !self.kept.is_empty()
+        let (max_folders, max_bytes) = CACHE_LIMITS;
+        while self.kept.len() >= max_folders
+            || self.kept_bytes + bytes > max_bytes && !self.kept.is_empty()
         {
             self.drop_names(0);
         }
         self.kept_bytes += bytes;
-        self.kept.push_back(Sorted { place, changed_at, read_at: now, names, bytes, is_cut });
+        self.kept.push_back(Sorted {
+            folder_id,
+            changed_at,
+            read_at: now,
+            names,
+            bytes,
+            is_truncated,
+        });
         Ok(())
     }
 
@@ -193,8 +199,8 @@ impl Sorted {
         let age = now.since(self.read_at);
         let unchanged = changed_at == self.changed_at
             // What was changed just before it was read may have been changed once more just behind that.
-            && changed_at.saturating_add(TICK.as_nanos()) < self.read_at.as_nanos();
-        unchanged && age < LASTING || may_not_read && age < AT_LEAST
+            && changed_at.saturating_add(TIMESTAMP_GRANULARITY.as_nanos()) < self.read_at.as_nanos();
+        unchanged && age < MAX_AGE || may_not_read && age < MIN_AGE
     }
 }
 
@@ -212,7 +218,7 @@ impl Listing {
         chunked: bool,
     ) -> Result<(Self, Vec<u8>), Status> {
         let metadata = fstat(&folder).map_err(status)?;
-        let place = (metadata.st_dev, metadata.st_ino);
+        let folder_id = (metadata.st_dev, metadata.st_ino);
         let title = escaped(&format!("/{}", String::from_utf8_lossy(path)));
         let mut text = format!(
             "<!doctype html>\n<meta charset=\"utf-8\">\n\
@@ -223,8 +229,8 @@ impl Listing {
         if !path.is_empty() {
             text.push_str("<tr><td><a href=\"../\">../</a><td><td>\n");
         }
-        let listing = Self { folder, place, is_new: true, last: Box::default(), chunked };
-        let piece = listing.coded(&text);
+        let listing = Self { folder, folder_id, is_new: true, last: Box::default(), chunked };
+        let piece = listing.encode_piece(&text);
         Ok((listing, piece))
     }
 
@@ -234,9 +240,11 @@ impl Listing {
         names: &mut Names,
         now: Instant,
     ) -> Result<Option<(Vec<u8>, bool)>, Status> {
-        let Some(Sorted { names, is_cut, .. }) = names.find(self, now)? else { return Ok(None) };
+        let Some(Sorted { names, is_truncated, .. }) = names.find(self, now)? else {
+            return Ok(None);
+        };
         let begin = names.partition_point(|name| *name <= self.last);
-        let mut text = String::with_capacity(2 * PIECE);
+        let mut text = String::with_capacity(2 * PIECE_LEN);
         let mut last = None;
         for name in &names[begin..] {
             match statat(&self.folder, &**name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -245,19 +253,19 @@ impl Listing {
                 found => write_row(&mut text, name, found.ok().as_ref()),
             }
             last = Some(name);
-            if text.len() >= PIECE {
+            if text.len() >= PIECE_LEN {
                 break;
             }
         }
-        if let Some(last) = last.filter(|_| text.len() >= PIECE) {
+        if let Some(last) = last.filter(|_| text.len() >= PIECE_LEN) {
             self.last = last.clone();
-            return Ok(Some((self.coded(&text), false)));
+            return Ok(Some((self.encode_piece(&text), false)));
         }
         text.push_str("</table>\n");
-        if *is_cut {
+        if *is_truncated {
             text.push_str("<p>This folder has more entries. They are not listed.\n");
         }
-        let mut piece = self.coded(&text);
+        let mut piece = self.encode_piece(&text);
         if self.chunked {
             piece.extend_from_slice(b"0\r\n\r\n");
         }
@@ -265,7 +273,7 @@ impl Listing {
     }
 
     /// As it is sent.
-    fn coded(&self, text: &str) -> Vec<u8> {
+    fn encode_piece(&self, text: &str) -> Vec<u8> {
         if self.chunked {
             [format!("{:x}\r\n", text.len()).as_bytes(), text.as_bytes(), b"\r\n"].concat()
         } else {

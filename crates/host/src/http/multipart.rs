@@ -18,16 +18,16 @@ pub(super) struct Multipart {
 }
 
 impl Multipart {
-    /// These parts of a file of `len` bytes. `mark` tells their boundary from what may stand in the
+    /// These parts of a file of `len` bytes. `boundary_key` tells their boundary from what may stand in the
     /// file, so it should be known to nobody who writes there.
     pub(super) fn new(
         ranges: Vec<Range<u64>>,
-        mark: u64,
+        boundary_key: u64,
         media_type: &'static str,
         len: u64,
     ) -> Self {
         Self {
-            boundary: format!("part-{mark:016x}"),
+            boundary: format!("part-{boundary_key:016x}"),
             media_type,
             len,
             ranges: ranges.into(),
@@ -42,8 +42,8 @@ impl Multipart {
 
     /// The bytes of all of it. To be asked before the first part is taken.
     pub(super) fn content_len(&self) -> u64 {
-        let part = |(place, range): (usize, &Range<u64>)| {
-            self.delimiter(place > 0, Some(range)).len() as u64 + (range.end - range.start)
+        let part = |(index, range): (usize, &Range<u64>)| {
+            self.delimiter(index > 0, Some(range)).len() as u64 + (range.end - range.start)
         };
         let parts: u64 = self.ranges.iter().enumerate().map(part).sum();
         parts + self.delimiter(true, None).len() as u64

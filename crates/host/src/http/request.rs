@@ -10,16 +10,16 @@ use super::response::Status;
 
 /// The longest head of a request, in bytes, and the most bytes of all trailers together; RFC 9112
 /// §3 asks for targets of 8000.
-pub(super) const MOST_HEAD: usize = 16 << 10;
+pub(super) const MAX_HEAD: usize = 16 << 10;
 
 /// The longest target.
-const MOST_TARGET: usize = 8_000;
+const MAX_TARGET: usize = 8_000;
 
 /// The most header fields.
-const MOST_FIELDS: usize = 64;
+const MAX_FIELDS: usize = 64;
 
 /// The longest body that is read past. GET and HEAD have no use for one.
-const MOST_BODY: u64 = 64 << 10;
+const MAX_BODY: u64 = 64 << 10;
 
 /// What is to be done with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,12 +83,12 @@ const fn fatal(status: Status) -> Refusal {
 /// Reads a request at the start of `bytes`: the request and the bytes of its head, or `None` while
 /// some are missing.
 pub(super) fn read(bytes: &[u8]) -> Result<Option<(Request, usize)>, (Refusal, usize)> {
-    let bytes = bytes.get(..MOST_HEAD).unwrap_or(bytes);
-    let mut room = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let bytes = bytes.get(..MAX_HEAD).unwrap_or(bytes);
+    let mut room = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut parsed = httparse::Request::new(&mut room);
     let len = match parsed.parse(bytes) {
         Ok(Parsed::Complete(len)) => len,
-        Ok(Parsed::Partial) if bytes.len() < MOST_HEAD => return Ok(None),
+        Ok(Parsed::Partial) if bytes.len() < MAX_HEAD => return Ok(None),
         Ok(Parsed::Partial) => {
             let in_first_line = !bytes.contains(&b'\n');
             let status = if in_first_line { Status::UriTooLong } else { Status::FieldsTooLarge };
@@ -113,7 +113,7 @@ fn understood(parsed: &httparse::Request<'_, '_>) -> Result<Request, Refusal> {
     let refuse =
         |status| Refusal { status, close: framing.body != Body::NONE || !framing.persistent };
     let target = target(parsed.path.unwrap_or_default()).ok_or(refuse(Status::BadRequest))?;
-    if target.len() > MOST_TARGET {
+    if target.len() > MAX_TARGET {
         return Err(refuse(Status::UriTooLong));
     }
     let method = match parsed.method.unwrap_or_default() {
@@ -124,7 +124,7 @@ fn understood(parsed: &httparse::Request<'_, '_>) -> Result<Request, Refusal> {
         }
         _ => return Err(refuse(Status::NotImplemented)),
     };
-    if matches!(framing.body, Body::Length(len) if len > MOST_BODY) {
+    if matches!(framing.body, Body::Length(len) if len > MAX_BODY) {
         return Err(fatal(Status::ContentTooLarge));
     }
     let text = |name: &'static str| {
@@ -241,7 +241,7 @@ pub(super) fn skip(body: Body, bytes: &[u8]) -> Option<(usize, Body)> {
             Ok(Parsed::Complete((line, 0))) => Some((line, Body::Trailer(0))),
             Ok(Parsed::Complete((line, len))) => {
                 let total = before.saturating_add(len);
-                if total > MOST_BODY {
+                if total > MAX_BODY {
                     return None;
                 }
                 // A chunk is small, so it is waited for with the line end behind it.
@@ -260,7 +260,7 @@ pub(super) fn skip(body: Body, bytes: &[u8]) -> Option<(usize, Body)> {
             // One limit for all lines together, and for the beginning of one.
             let total = before.saturating_add(line.unwrap_or(bytes.len()));
             match line {
-                _ if total > MOST_HEAD => None,
+                _ if total > MAX_HEAD => None,
                 Some(len) if bytes[..len].trim_ascii_end().is_empty() => Some((len, Body::NONE)),
                 Some(len) => Some((len, Body::Trailer(total))),
                 None => Some((0, body)),

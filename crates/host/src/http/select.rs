@@ -15,10 +15,10 @@ pub(super) struct Validators {
 }
 
 /// More ranges in one request are not looked at: nobody needs them, and each costs.
-const MOST_ASKED: usize = 256;
+const MAX_ASKED: usize = 256;
 
 /// The most parts of one answer.
-const MOST_PARTS: usize = 64;
+const MAX_PARTS: usize = 64;
 
 /// Parts that are no further from each other than this are sent as one: what would stand between
 /// them takes as much.
@@ -91,7 +91,7 @@ fn parts(range: &str, len: u64) -> Selection {
     let mut count = 0;
     for one in asked {
         count += 1;
-        let Some(range) = part(one, len).filter(|_| count <= MOST_ASKED) else {
+        let Some(range) = part(one, len).filter(|_| count <= MAX_ASKED) else {
             return Selection::All;
         };
         if !range.is_empty() {
@@ -105,7 +105,7 @@ fn parts(range: &str, len: u64) -> Selection {
         // RFC 9110 §15.3.7.1: who asked for one must not get several, and who gets one needs no
         // multipart.
         [only] => Selection::Part(only.clone()),
-        all if all.len() > MOST_PARTS => Selection::All,
+        all if all.len() > MAX_PARTS => Selection::All,
         _ => Selection::Parts(found),
     }
 }
@@ -115,14 +115,14 @@ fn parts(range: &str, len: u64) -> Selection {
 /// longer than the file.
 fn join(found: &mut Vec<Range<u64>>, mut range: Range<u64>) {
     let near = |one: &Range<u64>, other: &Range<u64>| one.start <= other.end.saturating_add(GAP);
-    let mut place = found.len();
+    let mut index = found.len();
     // What the union touches may stand anywhere.
     while let Some(at) = found.iter().position(|other| near(&range, other) && near(other, &range)) {
         let other = found.remove(at);
         range = range.start.min(other.start)..range.end.max(other.end);
-        place = place.min(at);
+        index = index.min(at);
     }
-    found.insert(place.min(found.len()), range);
+    found.insert(index.min(found.len()), range);
 }
 
 /// One of the ranges, as far as it lies in the file; `None` for what is no range.

@@ -19,8 +19,8 @@ use crate::service::Service;
 use crate::stack::Stack;
 use crate::timers::Timers;
 
-/// How much of a file is sent before another connection has its turn.
-const TURN: usize = 256 << 10;
+/// How much of a file is sent before another connection has its budget.
+const QUANTUM: usize = 256 << 10;
 
 /// How much of a file is in memory at once.
 const CHUNK: usize = 64 << 10;
@@ -65,15 +65,15 @@ pub struct FileServer {
     /// By [`ConnectionId::index`].
     exchanges: Vec<Option<Box<Exchange>>>,
     deadlines: Timers,
-    /// Those that have had their turn, and have more to send.
-    again: VecDeque<ConnectionId>,
+    /// Those that have had their budget, and have more to send.
+    backlog: VecDeque<ConnectionId>,
     /// Those whose page of a folder waits until more names may be read, in the order in which they
     /// get them.
-    waiting: VecDeque<ConnectionId>,
+    names_queue: VecDeque<ConnectionId>,
     chunk: Vec<u8>,
     served: Served,
     /// What stands between parts is drawn from it: keys that nobody knows.
-    marks: RandomState,
+    boundary_keys: RandomState,
     stopping: bool,
 }
 
@@ -93,7 +93,7 @@ struct Exchange {
     /// What is left of the page of a folder.
     listing: Option<Box<Listing>>,
     /// It stands in the queue of those that wait for names.
-    waits: bool,
+    in_names_queue: bool,
     /// Another request may follow.
     persistent: bool,
     /// When the request that has begun must have ended; never between requests.
@@ -129,11 +129,11 @@ impl FileServer {
             limits,
             exchanges: Vec::new(),
             deadlines: Timers::default(),
-            again: VecDeque::new(),
-            waiting: VecDeque::new(),
+            backlog: VecDeque::new(),
+            names_queue: VecDeque::new(),
             chunk: vec![0; CHUNK],
             served: Served::default(),
-            marks: RandomState::new(),
+            boundary_keys: RandomState::new(),
             stopping: false,
         }
     }
@@ -159,8 +159,8 @@ impl FileServer {
 
     fn pump(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         let Some(mut exchange) = self.take(id) else { return };
-        let mut turn = TURN;
-        while self.step(stack, &mut exchange, &mut turn, now) == Step::More {}
+        let mut budget = QUANTUM;
+        while self.step(stack, &mut exchange, &mut budget, now) == Step::More {}
         self.deadlines.set(id, &mut exchange.timer, exchange.deadline);
         self.exchanges[id.index()] = Some(exchange);
     }
@@ -173,13 +173,13 @@ impl FileServer {
         &mut self,
         stack: &mut Stack,
         exchange: &mut Exchange,
-        turn: &mut usize,
+        budget: &mut usize,
         now: Instant,
     ) -> Step {
         if exchange.is_answering() {
-            let step = self.send(stack, exchange, turn, now);
+            let step = self.send(stack, exchange, budget, now);
             if step == Step::More && !exchange.is_answering() {
-                self.answered(stack, exchange, now);
+                self.on_answer_sent(stack, exchange, now);
             }
             return step;
         }
@@ -204,7 +204,7 @@ impl FileServer {
                 // The request has been answered: a second answer would be taken for that to the
                 // next one.
                 None => {
-                    self.hang_up(stack, exchange, now);
+                    self.close(stack, exchange, now);
                     Step::More
                 }
             },
@@ -242,7 +242,7 @@ impl FileServer {
     /// bounds.
     fn wait_for_more(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) -> Step {
         if stack.hears_no_more(exchange.id) {
-            self.hang_up(stack, exchange, now);
+            self.close(stack, exchange, now);
         }
         Step::Wait
     }
@@ -251,7 +251,7 @@ impl FileServer {
         &mut self,
         stack: &mut Stack,
         exchange: &mut Exchange,
-        turn: &mut usize,
+        budget: &mut usize,
         now: Instant,
     ) -> Step {
         let id = exchange.id;
@@ -267,15 +267,15 @@ impl FileServer {
             return Step::More;
         }
         if exchange.listing.is_some() {
-            return self.go_on_listing(stack, exchange, turn, now);
+            return self.send_listing(stack, exchange, budget, now);
         }
         let Some((file, at, end)) = &mut exchange.file else { return Step::More };
-        if *turn == 0 {
-            self.again.push_back(id);
+        if *budget == 0 {
+            self.backlog.push_back(id);
             return Step::Wait;
         }
         let left = usize::try_from(*end - *at).unwrap_or(usize::MAX);
-        let room = stack.writable(id).min(CHUNK).min(*turn).min(left);
+        let room = stack.writable(id).min(CHUNK).min(*budget).min(left);
         if room == 0 {
             return Step::Wait;
         }
@@ -285,13 +285,13 @@ impl FileServer {
                     return Step::Wait;
                 };
                 *at += taken as u64;
-                *turn -= taken;
-                exchange.go_on();
+                *budget -= taken;
+                exchange.finish_part();
                 Step::More
             }
             // It is shorter than it was, or cannot be read.
             _ => {
-                exchange.give_up(stack, now);
+                exchange.abort(stack, now);
                 Step::Wait
             }
         }
@@ -300,36 +300,36 @@ impl FileServer {
     /// Makes the next piece of the page of a folder, if the peer will soon have room for it: unlike
     /// the content of a file, it costs as much work as it has bytes, and a peer that asks for
     /// it may never take it.
-    fn go_on_listing(
+    fn send_listing(
         &mut self,
         stack: &mut Stack,
         exchange: &mut Exchange,
-        turn: &mut usize,
+        budget: &mut usize,
         now: Instant,
     ) -> Step {
-        if *turn == 0 {
-            self.again.push_back(exchange.id);
+        if *budget == 0 {
+            self.backlog.push_back(exchange.id);
             return Step::Wait;
         }
         // As much as is in flight, and as much again for what its acknowledgments let out.
         let ahead = stack.connection(exchange.id).map_or(0, |connection| 2 * connection.cwnd());
-        if exchange.waits || stack.writable_ahead(exchange.id, ahead) == 0 {
+        if exchange.in_names_queue || stack.writable_ahead(exchange.id, ahead) == 0 {
             return Step::Wait;
         }
         let Some(listing) = &mut exchange.listing else { return Step::More };
         let (piece, is_last) = match listing.next_piece(&mut self.names, now) {
             Ok(Some(next)) => next,
             Ok(None) => {
-                exchange.waits = true;
-                self.waiting.push_back(exchange.id);
+                exchange.in_names_queue = true;
+                self.names_queue.push_back(exchange.id);
                 return Step::Wait;
             }
             Err(_) => {
-                exchange.give_up(stack, now);
+                exchange.abort(stack, now);
                 return Step::Wait;
             }
         };
-        *turn = turn.saturating_sub(piece.len());
+        *budget = budget.saturating_sub(piece.len());
         exchange.text = piece;
         if is_last {
             exchange.listing = None;
@@ -338,16 +338,16 @@ impl FileServer {
     }
 
     /// An answer is out.
-    fn answered(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
+    fn on_answer_sent(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
         if exchange.persistent && !self.stopping {
             // The time of the request goes on: its body may not have come yet.
             exchange.deadline = exchange.due;
         } else {
-            self.hang_up(stack, exchange, now);
+            self.close(stack, exchange, now);
         }
     }
 
-    fn hang_up(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
+    fn close(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
         if exchange.phase != Phase::Closing {
             exchange.phase = Phase::Closing;
             exchange.deadline = now + self.limits.linger;
@@ -355,7 +355,7 @@ impl FileServer {
         }
     }
 
-    fn expired(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
+    fn on_deadline(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         let Some(mut exchange) = self.take(id) else { return };
         match exchange.phase {
             // It has not got all of the answer. How long it may owe acknowledgments is for the
@@ -364,11 +364,9 @@ impl FileServer {
                 exchange.deadline = now + self.limits.linger;
             }
             Phase::Closing => stack.abort(id, now),
-            Phase::Head if exchange.due == Instant::NEVER => {
-                self.hang_up(stack, &mut exchange, now)
-            }
+            Phase::Head if exchange.due == Instant::NEVER => self.close(stack, &mut exchange, now),
             // Its request has been answered, so nothing is left to be said.
-            Phase::Body(_) => self.hang_up(stack, &mut exchange, now),
+            Phase::Body(_) => self.close(stack, &mut exchange, now),
             Phase::Head => {
                 let refusal = Refusal { status: Status::RequestTimeout, close: true };
                 self.refuse(&mut exchange, Method::Get, refusal, now);
@@ -381,7 +379,7 @@ impl FileServer {
 
 impl Exchange {
     /// If the file, or the part of it that was being sent, is out: what comes next.
-    fn go_on(&mut self) {
+    fn finish_part(&mut self) {
         let Some((_, at, end)) = &mut self.file else { return };
         if at < end {
             return;
@@ -400,7 +398,7 @@ impl Exchange {
     }
 
     /// Ends an answer that cannot be completed: no orderly end would be the right one.
-    fn give_up(&mut self, stack: &mut Stack, now: Instant) {
+    fn abort(&mut self, stack: &mut Stack, now: Instant) {
         (self.file, self.parts, self.listing) = (None, None, None);
         self.phase = Phase::Closing;
         stack.abort(self.id, now);
@@ -431,7 +429,7 @@ impl Service for FileServer {
                     file: None,
                     parts: None,
                     listing: None,
-                    waits: false,
+                    in_names_queue: false,
                     persistent: true,
                     due: Instant::NEVER,
                     deadline: now + self.limits.request,
@@ -456,22 +454,22 @@ impl Service for FileServer {
             exchange.timer = Instant::NEVER;
             if exchange.deadline <= now {
                 exchange.deadline = Instant::NEVER;
-                self.expired(stack, id, now);
+                self.on_deadline(stack, id, now);
             } else {
                 self.deadlines.set(id, &mut exchange.timer, exchange.deadline);
             }
         }
-        for _ in 0..self.again.len() {
-            if let Some(id) = self.again.pop_front() {
+        for _ in 0..self.backlog.len() {
+            if let Some(id) = self.backlog.pop_front() {
                 self.pump(stack, id, now);
             }
         }
         while self.names.may_read_at() <= now {
-            let Some(id) = self.waiting.pop_front() else { break };
+            let Some(id) = self.names_queue.pop_front() else { break };
             if let Some(exchange) = self.exchanges.get_mut(id.index()).and_then(Option::as_mut)
                 && exchange.id == id
             {
-                exchange.waits = false;
+                exchange.in_names_queue = false;
                 self.pump(stack, id, now);
             }
         }
@@ -483,10 +481,11 @@ impl Service for FileServer {
     }
 
     fn next_timeout(&self) -> Instant {
-        if !self.again.is_empty() {
+        if !self.backlog.is_empty() {
             return Instant::ZERO;
         }
-        let names = if self.waiting.is_empty() { Instant::NEVER } else { self.names.may_read_at() };
+        let names =
+            if self.names_queue.is_empty() { Instant::NEVER } else { self.names.may_read_at() };
         self.deadlines.next().min(names)
     }
 
@@ -518,7 +517,7 @@ impl Service for FileServer {
             .collect();
         for id in idle {
             if let Some(mut exchange) = self.take(id) {
-                self.hang_up(stack, &mut exchange, now);
+                self.close(stack, &mut exchange, now);
                 self.exchanges[id.index()] = Some(exchange);
             }
         }

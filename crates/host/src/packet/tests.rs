@@ -77,7 +77,7 @@ fn no_path_is_believed_to_carry_next_to_nothing() {
         let said = icmp::answer::Report::TooBig { mtu };
         icmp::answer::report(said, about.bytes(), theirs, &mut report).unwrap();
         let mss = match read(&report, true) {
-            Ok(Arrived::Report(about, seq, Report::TooBig(mss))) => {
+            Ok(Arrived::Report(about, seq, IcmpReport::TooBig(mss))) => {
                 assert_eq!((about, seq), (tuple, segment.seq));
                 Some(mss.get())
             }

@@ -59,7 +59,7 @@ impl Stack {
     }
 
     fn answer_with_cookie(&mut self, tuple: &Tuple, syn: &Segment, now: Instant) {
-        let config = self.profiles.get(self.config.senders.turn(0, now), tuple.local).clone();
+        let config = self.profiles.get(self.config.senders.index_for(0, now), tuple.local).clone();
         let Some(iss) = cookie::make(&self.secret, tuple, syn, now) else {
             self.counters.refused += 1;
             return;
@@ -103,12 +103,13 @@ impl Stack {
         let recent = self.last_cookie_at.is_some_and(|at| now.since(at) <= COOKIE_LIFETIME);
         let Some(cookie) = segment.ack.map(|ack| ack - 1).filter(|_| recent) else { return false };
         let (sender, profile) = self.profile_of_next(&tuple, now);
-        let Some(settled) = cookie::settled(&self.secret, &tuple, &profile, segment, now) else {
+        let Some(negotiated) = cookie::negotiated(&self.secret, &tuple, &profile, segment, now)
+        else {
             self.counters.cookies_refused += 1;
             // Of a peer that has one, the first segment may be lost, and a later one does not show
             // the number that the cookie is made with. A reset would end what the
             // first, sent again, begins.
-            return cookie::is_conceivable(segment, now);
+            return cookie::may_be_cookie(segment, now);
         };
         let queue_is_full = self.accept_queue >= self.config.limits.accept_queue;
         if queue_is_full || !self.make_room(now) {
@@ -116,7 +117,7 @@ impl Stack {
             self.counters.refused += 1;
             return true;
         }
-        let Some(connection) = Connection::from_cookie(profile, cookie, segment, settled, now)
+        let Some(connection) = Connection::from_cookie(profile, cookie, segment, negotiated, now)
         else {
             self.counters.cookies_refused += 1;
             return false;

@@ -6,7 +6,7 @@ use wire::{Control, Flags, Options, Segment, SeqNum, UnscaledWindow, icmp, ip};
 
 use super::{Slot, Stack};
 use crate::event::ConnectionId;
-use crate::packet::{self, Arrived, Ignored, Outgoing, Report};
+use crate::packet::{self, Arrived, IcmpReport, Ignored, Outgoing};
 use crate::tuple::Tuple;
 
 /// Whether a packet's checksum is to be looked at.
@@ -182,12 +182,12 @@ impl Stack {
     }
 
     /// RFC 5927 §4: the connection judges whether it is about something that it sent.
-    fn on_report(&mut self, tuple: &Tuple, seq: SeqNum, report: Report, now: Instant) {
+    fn on_report(&mut self, tuple: &Tuple, seq: SeqNum, report: IcmpReport, now: Instant) {
         let Some(slot) = self.find(tuple).and_then(|id| self.slot(id)) else { return };
         let id = slot.id;
         let believed = match report {
-            Report::TooBig(mss) => slot.stream.on_packet_too_big(mss, seq, now),
-            Report::Undelivered(error) => slot.stream.on_icmp_error(error, seq, now),
+            IcmpReport::TooBig(mss) => slot.stream.on_packet_too_big(mss, seq, now),
+            IcmpReport::Undelivered(error) => slot.stream.on_icmp_error(error, seq, now),
         };
         if believed {
             self.counters.icmp_believed += 1;

@@ -75,7 +75,7 @@ pub(super) struct Slot {
     /// an acknowledgment.
     pub(super) active_at: Instant,
     /// From then on it makes room for others that need it: see
-    /// [`Limits::SLOW`](crate::Limits::SLOW).
+    /// [`Limits::MIN_RATE`](crate::Limits::MIN_RATE).
     pub(super) evictable_at: Instant,
     /// It stands in the queue of those that hold data out of order.
     pub(super) in_out_of_order_queue: bool,
@@ -150,7 +150,8 @@ impl Slot {
     #[inline]
     pub(super) fn credit_progress(&mut self, bytes: u32, limits: &Limits, now: Instant) {
         if bytes > 0 {
-            let earned = Duration::from_nanos(u64::from(bytes) * (1_000_000_000 / Limits::SLOW));
+            let earned =
+                Duration::from_nanos(u64::from(bytes) * (1_000_000_000 / Limits::MIN_RATE));
             let most = now + limits.evict_after;
             self.evictable_at = (self.evictable_at.max(now) + earned).min(most);
         }

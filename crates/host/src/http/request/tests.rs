@@ -93,14 +93,14 @@ fn nothing_is_smuggled() {
 #[test]
 fn heads_have_an_end() {
     let long = |text: &str| format!("GET /{text}");
-    assert_eq!(refused(&long(&"a".repeat(MOST_HEAD))), (414, true));
+    assert_eq!(refused(&long(&"a".repeat(MAX_HEAD))), (414, true));
     assert_eq!(
         refused(&format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(8_001))),
         (414, false)
     );
-    let one = format!("GET / HTTP/1.1\r\nHost: x\r\nA: {}", "b".repeat(MOST_HEAD));
+    let one = format!("GET / HTTP/1.1\r\nHost: x\r\nA: {}", "b".repeat(MAX_HEAD));
     assert_eq!(refused(&one), (431, true));
-    let many = format!("GET / HTTP/1.1\r\nHost: x\r\n{}\r\n", "A: b\r\n".repeat(MOST_FIELDS));
+    let many = format!("GET / HTTP/1.1\r\nHost: x\r\n{}\r\n", "A: b\r\n".repeat(MAX_FIELDS));
     assert_eq!(refused(&many), (431, true));
     assert_eq!(read(b"GET / HTTP/1.1\r\nHost: x\r\n"), Ok(None));
 }
@@ -141,12 +141,12 @@ fn bodies_are_read_past() {
 fn trailers_have_one_limit_together() {
     let trailers =
         |lines: usize| [b"0\r\n".to_vec(), b"A: 456\r\n".repeat(lines), b"\r\n".to_vec()].concat();
-    let most = (MOST_HEAD - 2) / 8;
-    for step in [1, 100, MOST_HEAD] {
+    let most = (MAX_HEAD - 2) / 8;
+    for step in [1, 100, MAX_HEAD] {
         let text = trailers(most);
         assert_eq!(skipped(Body::Chunks(0), &text, step), Some((text.len(), Body::NONE)), "{step}");
         assert_eq!(skipped(Body::Chunks(0), &trailers(most + 1), step), None, "{step}");
-        assert_eq!(skipped(Body::Trailer(0), &vec![b'x'; MOST_HEAD + 1], step), None, "{step}");
+        assert_eq!(skipped(Body::Trailer(0), &vec![b'x'; MAX_HEAD + 1], step), None, "{step}");
     }
 }
 

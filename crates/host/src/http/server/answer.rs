@@ -23,29 +23,31 @@ impl FileServer {
         let Some(path) = path::of(&request.target) else {
             return self.refuse(exchange, request.method, refusal(Status::NotFound), now);
         };
-        let says_folder =
+        let has_trailing_slash =
             request.target.split(|&byte| byte == b'?').next().is_some_and(|t| t.ends_with(b"/"));
         match self.folder.find(&path) {
             // A slash behind a file's name names nothing.
-            Ok(Found::File(_)) if says_folder => {
+            Ok(Found::File(_)) if has_trailing_slash => {
                 self.refuse(exchange, request.method, refusal(Status::NotFound), now);
             }
-            Ok(Found::File(opened)) => self.give(exchange, request, opened, &path, now),
-            Ok(Found::Folder(_)) if !says_folder => self.redirect(exchange, request, &path, now),
+            Ok(Found::File(opened)) => self.send_file(exchange, request, opened, &path, now),
+            Ok(Found::Folder(_)) if !has_trailing_slash => {
+                self.redirect(exchange, request, &path, now)
+            }
             Ok(Found::Folder(folder)) => {
                 let index: Vec<u8> = [&path[..], b"index.html"].join(&b'/');
                 let index = index.strip_prefix(b"/").unwrap_or(&index);
                 if let Ok(Found::File(opened)) = self.folder.find(index) {
-                    return self.give(exchange, request, opened, index, now);
+                    return self.send_file(exchange, request, opened, index, now);
                 }
-                self.list(exchange, request, folder, &path, now);
+                self.send_listing_head(exchange, request, folder, &path, now);
             }
             Err(status) => self.refuse(exchange, request.method, refusal(status), now),
         }
     }
 
     /// A file, or the parts of it that are asked for.
-    fn give(
+    fn send_file(
         &mut self,
         exchange: &mut Exchange,
         request: &Request,
@@ -74,8 +76,9 @@ impl FileServer {
                 range
             }
             Selection::Parts(ranges) => {
-                let mark = self.marks.hash_one((now.as_nanos(), exchange.id));
-                exchange.parts = Some(Box::new(Multipart::new(ranges, mark, media_type, len)));
+                let boundary_key = self.boundary_keys.hash_one((now.as_nanos(), exchange.id));
+                exchange.parts =
+                    Some(Box::new(Multipart::new(ranges, boundary_key, media_type, len)));
                 0..0
             }
             Selection::NotModified => 0..0,
@@ -83,7 +86,7 @@ impl FileServer {
                 if selection == Selection::NotSatisfiable {
                     head.field("Content-Range", format_args!("bytes */{len}"));
                 }
-                return self.give_page(exchange, request.method, head, status, &page(status));
+                return self.send_page(exchange, request.method, head, status, &page(status));
             }
         };
         head.field("ETag", &validators.etag);
@@ -101,11 +104,11 @@ impl FileServer {
         }
         self.begin(exchange, status, head.finish(exchange.persistent));
         exchange.file = (request.method == Method::Get).then_some((file, range.start, range.end));
-        exchange.go_on();
+        exchange.finish_part();
     }
 
     /// A page with links to what is in a folder. Its length is not known before its end.
-    fn list(
+    fn send_listing_head(
         &mut self,
         exchange: &mut Exchange,
         request: &Request,
@@ -141,7 +144,7 @@ impl FileServer {
         let mut head = Head::new(Status::MovedPermanently, seconds(now));
         head.field("Location", format_args!("/{}/", link.join("/")));
         let status = Status::MovedPermanently;
-        self.give_page(exchange, request.method, head, status, &page(status));
+        self.send_page(exchange, request.method, head, status, &page(status));
     }
 
     pub(super) fn refuse(
@@ -158,10 +161,10 @@ impl FileServer {
             // RFC 9110 §15.5.6.
             head.field("Allow", "GET, HEAD");
         }
-        self.give_page(exchange, method, head, status, &page(status));
+        self.send_page(exchange, method, head, status, &page(status));
     }
 
-    fn give_page(
+    fn send_page(
         &mut self,
         exchange: &mut Exchange,
         method: Method,
