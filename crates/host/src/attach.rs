@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_the_machine_and_of_others_are_refused() {
+    fn addresses_in_use_are_refused() {
         for (address, reason) in [
             ("0.0.0.0", "no host can have it"),
             ("0.1.2.3", "no host can have it"),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn free_addresses_are_taken_once() {
+    fn free_addresses_are_accepted_once() {
         for address in ["192.0.2.9", "198.51.100.7", "2001:db8::9", "100.127.0.3", "fd00::2"] {
             let address = address.parse().unwrap();
             assert_eq!(machine().allow(address, &[]), Ok(()));

@@ -381,7 +381,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_given_back_once_when_the_buffers_have_been_low_for_a_second() {
+    fn memory_is_trimmed_once_after_a_second_of_low_use() {
         let mut trimmer = MemoryTrimmer { peak: 0, low_since: Instant::NEVER };
         // MiB in buffers, each half a second: low again and again, low for good, full and low
         // again, and never much.

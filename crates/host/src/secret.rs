@@ -91,7 +91,7 @@ mod tests {
 
     /// RFC 6528 §3
     #[test]
-    fn sequence_numbers_follow_the_clock_of_their_own_pair_of_ends() {
+    fn initial_sequence_numbers_follow_the_clock_per_tuple() {
         let secret = Secret::new([7; 16]);
         let at = |port, micros: u64| {
             secret.initial_sequence_number(&tuple(port), Instant::from_nanos(micros * 1_000))

@@ -41,7 +41,7 @@ fn plainly(scratch: &Scratch, client: impl FnOnce() + Send) -> Driver<FileServer
 }
 
 #[test]
-fn files_arrive_whole_by_either_ip_with_and_without_offload() {
+fn files_arrive_whole_over_ipv4_and_ipv6_with_and_without_offload() {
     let scratch = Scratch::new("whole");
     for size in [0, 1, 10_000, 3_000_000] {
         scratch.write(&format!("{size}.bin"), &bytes(size));
@@ -174,7 +174,7 @@ fn ranges_conditions_folders_and_errors() {
 }
 
 #[test]
-fn who_says_nothing_or_never_finishes_is_sent_away() {
+fn silent_and_unfinished_requests_time_out() {
     let scratch = Scratch::new("slow");
     let limits = HttpLimits {
         request: Duration::from_millis(300),
@@ -200,7 +200,7 @@ fn who_says_nothing_or_never_finishes_is_sent_away() {
 }
 
 #[test]
-fn a_thousand_at_once() {
+fn thousand_concurrent_connections() {
     let scratch = Scratch::new("thousand");
     scratch.write("f", &bytes(20_000));
     let driver = plainly(&scratch, || {
@@ -219,7 +219,7 @@ fn a_thousand_at_once() {
 }
 
 #[test]
-fn what_is_under_way_is_finished_and_nothing_new_begun() {
+fn stop_finishes_transfers_and_refuses_new_connections() {
     let scratch = Scratch::new("graceful");
     scratch.write("f", &bytes(5_000_000));
     let (sender, receiver) = std::sync::mpsc::channel();
@@ -270,7 +270,7 @@ fn parts(content_type: &str, body: &[u8]) -> Vec<(String, Vec<u8>)> {
 
 /// RFC 9110 §14
 #[test]
-fn several_ranges_are_several_parts() {
+fn multiple_ranges_give_a_multipart_response() {
     let scratch = Scratch::new("parts");
     let file = bytes(1_000_000);
     scratch.write("f", &file);
@@ -312,7 +312,7 @@ fn several_ranges_are_several_parts() {
 }
 
 #[test]
-fn curl_and_ping_are_content_if_they_are_here() {
+fn curl_and_ping_succeed_if_installed() {
     let scratch = Scratch::new("curl");
     scratch.write("f", &bytes(100_000));
     let out = scratch.0.join("out");
@@ -335,7 +335,7 @@ fn curl_and_ping_are_content_if_they_are_here() {
 }
 
 #[test]
-fn nonsense_does_not_disturb_the_others() {
+fn malformed_requests_do_not_affect_other_connections() {
     let scratch = Scratch::new("nonsense");
     scratch.write("f", &bytes(50_000));
     plainly(&scratch, || {

@@ -146,7 +146,7 @@ fn statuses(all: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_request_has_one_deadline_from_its_first_byte_to_its_end() {
+fn request_deadline_runs_from_first_to_last_byte() {
     let folder = Scratch::new("one-deadline");
     folder.write("a", b"content");
     let second = Duration::from_secs(1);
@@ -181,7 +181,7 @@ fn a_request_has_one_deadline_from_its_first_byte_to_its_end() {
 }
 
 #[test]
-fn a_request_that_is_whole_in_time_may_be_followed_by_another() {
+fn timely_request_may_be_followed_by_another() {
     let folder = Scratch::new("in-time");
     folder.write("a", b"content");
     let mut talk = Talk::new(&folder, config(1));
@@ -198,7 +198,7 @@ fn a_request_that_is_whole_in_time_may_be_followed_by_another() {
 }
 
 #[test]
-fn trailers_that_never_end_end_the_connection() {
+fn endless_trailers_end_the_connection() {
     let folder = Scratch::new("trailers");
     folder.write("a", b"content");
     let mut talk = Talk::new(&folder, config(1));
@@ -215,7 +215,7 @@ fn trailers_that_never_end_end_the_connection() {
 }
 
 #[test]
-fn requests_are_answered_in_order_however_they_arrive() {
+fn pipelined_requests_are_answered_in_order() {
     let folder = Scratch::new("in-order");
     folder.write("a", b"first");
     folder.write("b", b"second");
@@ -234,7 +234,7 @@ fn requests_are_answered_in_order_however_they_arrive() {
 }
 
 #[test]
-fn an_answer_that_takes_long_to_arrive_arrives() {
+fn slow_delivery_of_a_response_completes() {
     let folder = Scratch::new("long");
     let content: Vec<u8> = (0..100_000_u32).map(|at| at.to_le_bytes()[0]).collect();
     folder.write("a", &content);
@@ -282,7 +282,7 @@ fn folder_of_many(name: &str) -> (Scratch, Vec<String>) {
 }
 
 #[test]
-fn pages_of_folders_that_nobody_reads_take_no_memory() {
+fn unread_listings_take_no_memory() {
     let (folder, _) = folder_of_many("unread");
     let mut settings = config(1);
     settings.limits.buffered_bytes = 1 << 20;
@@ -302,7 +302,7 @@ fn pages_of_folders_that_nobody_reads_take_no_memory() {
 /// Clients take 256 KiB of a page of more than a megabyte, for which there is room. No more of it
 /// is made than is in flight, and as much again.
 #[test]
-fn pages_of_folders_are_not_made_long_before_they_are_read() {
+fn listings_are_generated_as_they_are_read() {
     let (folder, _) = folder_of_many("ahead");
     let mut talk = Talk::new(&folder, config(1));
     talk.reading = false;
@@ -318,7 +318,7 @@ fn pages_of_folders_are_not_made_long_before_they_are_read() {
 }
 
 #[test]
-fn the_page_of_a_folder_that_is_read_slowly_is_whole() {
+fn slowly_read_listing_is_complete() {
     let (folder, names) = folder_of_many("slowly");
     let mut settings = config(1);
     settings.tcp.send_buffer = 20_000;
@@ -363,7 +363,7 @@ fn the_page_of_a_folder_that_is_read_slowly_is_whole() {
 
 /// To ask for a list takes a few bytes, to read a folder of 4000 names a few milliseconds.
 #[test]
-fn a_folder_that_does_not_change_is_read_once() {
+fn unchanged_folder_is_read_once() {
     let (folder, names) = folder_of_many("read-once");
     // Changed long before the time of the server, which is the year 1970.
     let long_ago = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(500);
@@ -395,7 +395,7 @@ fn a_folder_that_does_not_change_is_read_once() {
 /// More folders than the server keeps the names of, and peers that never read one page to its end
 /// before others go on.
 #[test]
-fn folders_are_not_read_more_often_than_there_is_time_for() {
+fn folder_reads_are_rate_limited() {
     const FOLDERS: u16 = 80;
     let folder = Scratch::new("many-folders");
     for number in 0..FOLDERS {
@@ -441,7 +441,7 @@ fn folders_are_not_read_more_often_than_there_is_time_for() {
 }
 
 #[test]
-fn who_does_not_know_chunks_gets_the_page_of_a_folder_up_to_the_end_of_the_connection() {
+fn http_1_0_listing_ends_with_the_connection() {
     let folder = Scratch::new("old");
     folder.write("a", b"content");
     let text = b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_vec();
@@ -456,7 +456,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_are_answered_or_hung_up_on(texts in prop::collection::vec(nearly_a_request(), 1..8), piece in 1..300usize) {
+    fn arbitrary_requests_get_a_response_or_a_close(texts in prop::collection::vec(nearly_a_request(), 1..8), piece in 1..300usize) {
         let folder = Scratch::new("any-bytes");
         folder.write("a", &[b'x'; 5000]);
         // After ten seconds without a whole request, or sixty without any, nobody is left.

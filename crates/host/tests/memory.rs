@@ -55,7 +55,7 @@ fn is_served_as_if_alone(stack: &mut Stack, number: u16, now: Instant) {
 
 /// RFC 9293 §3.10.7.4: the byte lies in the window, so it is kept. The memory is that of one byte.
 #[test]
-fn a_byte_at_the_edge_of_each_window_costs_little() {
+fn out_of_order_byte_at_the_window_edge_costs_little() {
     let (mut stack, now) = stack();
     let edge = (1 << 18) - 1;
     for number in 0..16_000 {
@@ -71,7 +71,7 @@ fn a_byte_at_the_edge_of_each_window_costs_little() {
 }
 
 #[test]
-fn data_out_of_order_are_given_up_before_others_suffer() {
+fn out_of_order_data_is_discarded_first() {
     let (mut stack, now) = stack();
     let limits = Limits::default();
     let mut most = 0;
@@ -100,7 +100,7 @@ fn data_out_of_order_are_given_up_before_others_suffer() {
 /// Data in order cannot be given up, since it has been acknowledged: what does not fit is not taken
 /// in.
 #[test]
-fn data_that_the_user_does_not_read_stay_within_the_bound() {
+fn unread_data_stays_within_the_memory_limit() {
     let (mut stack, now) = stack();
     let limits = Limits::default();
     let mut most = 0;
@@ -127,7 +127,7 @@ fn data_that_the_user_does_not_read_stay_within_the_bound() {
 /// RFC 2018 §8: a sender repairs what the receiver has given up. Every byte arrives, and in its
 /// place.
 #[test]
-fn uploads_with_losses_end_although_data_are_given_up() {
+fn uploads_complete_despite_reneging() {
     const SIZE: usize = 150_000;
     const PEERS: u16 = 64;
     let mut one = config(1);
@@ -211,7 +211,7 @@ fn is_sent(
 /// What peers ask for and do not take does not fill the memory: others are sent as much as they
 /// take.
 #[test]
-fn who_takes_nothing_leaves_memory_to_others() {
+fn peers_that_read_nothing_do_not_exhaust_memory() {
     let (mut stack, now) = stack();
     let limits = Limits::default();
     let content = vec![0; 1 << 20];
@@ -250,7 +250,7 @@ fn finish(stack: &mut Stack, peer: &mut Peer, id: ConnectionId, now: Instant) {
 /// A table that is full of connections which say nothing keeps a newcomer out for a second, and no
 /// longer; also if as many that are over stand between them.
 #[test]
-fn a_full_table_makes_room_within_a_second() {
+fn full_table_evicts_within_a_second() {
     for over in [0, 1000] {
         let mut settings = config(1);
         settings.limits.connections = 500;
@@ -288,7 +288,7 @@ fn a_full_table_makes_room_within_a_second() {
 
 /// Those that hold the memory came at the same time, and stand beside each other among thousands.
 #[test]
-fn short_memory_is_released_by_a_connection_each_millisecond() {
+fn short_memory_evicts_one_connection_per_millisecond() {
     let mut settings = config(1);
     (settings.limits.buffered_bytes, settings.limits.connections) = (128 << 20, 6_000);
     let mut stack = Stack::new(settings, Secret::new([1; 16]));
@@ -322,7 +322,7 @@ fn short_memory_is_released_by_a_connection_each_millisecond() {
 /// With no more than a byte of progress in nine seconds they hold neither all connections nor all
 /// memory.
 #[test]
-fn who_acknowledges_a_byte_now_and_then_makes_room() {
+fn connections_with_minimal_progress_are_evicted() {
     let (mut stack, mut now) = stack();
     let limits = Limits::default();
     let content = vec![0; 1 << 20];
@@ -371,7 +371,7 @@ fn is_taken_in(stack: &mut Stack, number: u16, now: Instant) -> bool {
 /// RFC 9293 §3.10.7.4: what lies outside of the windows is answered, and says nothing about the
 /// peer.
 #[test]
-fn the_guesses_of_a_stranger_keep_no_connection_open() {
+fn out_of_window_segments_do_not_defer_the_idle_timeout() {
     let mut settings = config(1);
     settings.limits.idle = Duration::from_secs(60);
     let mut stack = Stack::new(settings, Secret::new([1; 16]));
@@ -391,7 +391,7 @@ fn the_guesses_of_a_stranger_keep_no_connection_open() {
 /// Requests that never end are part of what the stack bounds: the file server holds nothing of them
 /// beside.
 #[test]
-fn heads_that_never_end_are_counted() {
+fn unfinished_request_heads_count_as_buffered() {
     let (mut stack, now) = stack();
     let folder = Folder::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("our own folder");
     let mut server = FileServer::new(folder, 80, HttpLimits::default());

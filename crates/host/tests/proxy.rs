@@ -67,7 +67,7 @@ fn between(
 }
 
 #[test]
-fn every_byte_passes_both_ways_and_so_does_the_end_of_each() {
+fn data_and_fin_are_relayed_in_both_directions() {
     for (offload, upstream, ours) in
         [(Offload::None, KERNEL, OURS), (Offload::Segmentation, KERNEL_6, OURS_6)]
     {
@@ -96,7 +96,7 @@ fn every_byte_passes_both_ways_and_so_does_the_end_of_each() {
 }
 
 #[test]
-fn a_peer_that_reads_slowly_holds_the_upstream_back() {
+fn slow_peer_throttles_the_upstream() {
     let size = 20_000_000;
     let serve = |mut stream: TcpStream| stream.write_all(&bytes(size)).expect("an open connection");
     let driver = between(Offload::None, &[KERNEL], 1, serve, || {
@@ -111,7 +111,7 @@ fn a_peer_that_reads_slowly_holds_the_upstream_back() {
 }
 
 #[test]
-fn who_cannot_be_connected_is_reset() {
+fn peer_is_reset_if_no_upstream_answers() {
     let driver = between(Offload::None, &[KERNEL], 0, drop, || {
         // It may come before the kernel has told us that it was connected.
         let refused = TcpStream::connect((OURS, 80)).and_then(|mut stream| stream.read(&mut [0]));
@@ -121,7 +121,7 @@ fn who_cannot_be_connected_is_reset() {
 }
 
 #[test]
-fn the_next_address_is_tried() {
+fn next_upstream_address_is_tried() {
     let other = "100.64.1.99".parse().expect("an address");
     let addresses = vec![SocketAddr::new(other, 1), SocketAddr::new(KERNEL, UPSTREAM)];
     let driver = beside(
@@ -143,7 +143,7 @@ fn the_next_address_is_tried() {
 }
 
 #[test]
-fn a_reset_of_either_end_reaches_the_other() {
+fn resets_are_forwarded_in_both_directions() {
     let serve = |stream: TcpStream| {
         // Unread data makes the kernel reset on closing.
         let mut one = [0];
@@ -169,7 +169,7 @@ fn a_reset_of_either_end_reaches_the_other() {
 }
 
 #[test]
-fn hundreds_at_once() {
+fn hundreds_of_concurrent_relays() {
     let serve =
         |mut stream: TcpStream| stream.write_all(&bytes(10_000)).expect("an open connection");
     let driver = between(Offload::None, &[KERNEL], 300, serve, || {
@@ -184,7 +184,7 @@ fn hundreds_at_once() {
 }
 
 #[test]
-fn who_was_idle_is_heard_again() {
+fn idle_connections_resume() {
     let (hand_over, handed) = std::sync::mpsc::channel();
     let serve = |stream: TcpStream| hand_over.send(stream).expect("somebody who takes it");
     between(Offload::None, &[KERNEL], 50, serve, move || {
@@ -220,7 +220,7 @@ fn who_was_idle_is_heard_again() {
 const HELD: usize = 500_000;
 
 #[test]
-fn what_a_closed_upstream_sent_arrives_though_it_takes_no_more() {
+fn data_of_a_closed_upstream_arrives_while_it_rejects_data() {
     let closed = AtomicBool::new(false);
     let serve = |mut stream: TcpStream| {
         stream.write_all(&bytes(HELD)).expect("an open connection");
@@ -247,7 +247,7 @@ fn what_a_closed_upstream_sent_arrives_though_it_takes_no_more() {
 }
 
 #[test]
-fn what_an_upstream_sent_before_its_reset_arrives_before_ours() {
+fn data_before_an_upstream_reset_arrives_before_the_reset() {
     let serve = |mut stream: TcpStream| {
         let mut one = [0];
         stream.peek(&mut one).expect("a byte");

@@ -25,7 +25,7 @@ fn hear(proxy: &mut Proxy, world: &mut World, done: impl Fn(&Proxy) -> bool) {
 /// RFC 9293 §3.7.4: without Nagle's rule a small segment does not wait for the acknowledgment of
 /// the one before.
 #[test]
-fn small_writes_of_the_upstream_leave_at_once() {
+fn small_upstream_writes_are_sent_without_nagle_delay() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let upstream = listener.local_addr().expect("a bound socket");
     let mut proxy = Proxy::new(80, vec![upstream], Duration::from_secs(10)).expect("a descriptor");

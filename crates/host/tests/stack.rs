@@ -83,7 +83,7 @@ fn world() -> World {
 }
 
 #[test]
-fn a_download_arrives_whole_and_leaves_nothing_behind() {
+fn download_completes_and_releases_all_state() {
     let mut world = world();
     let id = world.connect(1000);
     let mut download = Download::new(300_000);
@@ -113,7 +113,7 @@ fn a_download_arrives_whole_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_is_lost_is_sent_again_and_recorded_with_its_cause() {
+fn losses_are_retransmitted_and_recorded_by_cause() {
     let mut world = world();
     world.connect(1000);
     let mut download = Download::new(100_000);
@@ -131,7 +131,7 @@ fn what_is_lost_is_sent_again_and_recorded_with_its_cause() {
 
 /// RFC 9293 §3.6: whoever has closed may go on receiving, for as long as the peer takes.
 #[test]
-fn whoever_has_closed_may_still_read() {
+fn closed_end_still_receives() {
     let mut world = world();
     let id = world.connect(1000);
     let (mut heard, mut endings) = (Vec::new(), Vec::new());
@@ -155,7 +155,7 @@ fn whoever_has_closed_may_still_read() {
 }
 
 #[test]
-fn senders_take_turns() {
+fn sender_policies_alternate() {
     let both: Vec<_> = ["reno+sack / fs(n=4) / iw=1", "reno+sack / full / iw=2"]
         .map(|name| name.parse().unwrap())
         .into();
@@ -180,7 +180,7 @@ fn senders_take_turns() {
 }
 
 #[test]
-fn what_nobody_listens_to_is_reset_but_not_without_end() {
+fn closed_ports_send_resets_at_a_limited_rate() {
     let mut one = config(1);
     one.limits.replies_per_second = 6;
     let mut world = World::new(one, config(2));
@@ -200,7 +200,7 @@ fn what_nobody_listens_to_is_reset_but_not_without_end() {
 }
 
 #[test]
-fn past_the_half_open_limit_cookies_let_the_good_in() {
+fn syn_cookies_admit_clients_beyond_the_half_open_limit() {
     let mut one = config(1);
     one.limits.half_open = 4;
     let mut world = World::new(one, config(2));
@@ -235,7 +235,7 @@ fn past_the_half_open_limit_cookies_let_the_good_in() {
 }
 
 #[test]
-fn a_cookie_survives_the_loss_of_what_shows_it_first() {
+fn cookie_survives_loss_of_the_first_data_segment() {
     let mut one = config(1);
     one.limits.half_open = 0;
     let mut two = config(2);
@@ -267,7 +267,7 @@ fn a_cookie_survives_the_loss_of_what_shows_it_first() {
 }
 
 #[test]
-fn a_made_up_acknowledgment_is_no_connection() {
+fn forged_acknowledgment_opens_no_connection() {
     let mut one = config(1);
     one.limits.half_open = 0;
     let mut world = World::new(one, config(2));
@@ -290,7 +290,7 @@ fn a_made_up_acknowledgment_is_no_connection() {
 }
 
 #[test]
-fn one_who_has_long_been_idle_makes_room() {
+fn idle_connection_is_evicted_for_a_new_one() {
     let mut one = config(1);
     one.limits.connections = 3;
     let mut world = World::new(one, config(2));
@@ -329,7 +329,7 @@ fn one_who_has_long_been_idle_makes_room() {
 }
 
 #[test]
-fn idleness_and_age_end_a_connection() {
+fn idle_and_lifetime_limits_end_connections() {
     let mut one = config(1);
     one.limits.idle = Duration::from_secs(5);
     one.limits.lifetime = Duration::from_secs(20);
@@ -357,7 +357,7 @@ fn idleness_and_age_end_a_connection() {
 /// RFC 7323 §7.1: each pair of ends has a clock of its own. It goes on from one connection of the
 /// same ends to the next, and round trips are measured by it.
 #[test]
-fn timestamps_do_not_tell_the_clock() {
+fn timestamps_have_an_offset_per_tuple() {
     let mut world = world();
     let mut seen: Vec<(u16, u32, Instant)> = Vec::new();
     for (port, seconds) in [(1000, 10), (1000, 10), (1001, 10)] {
@@ -389,7 +389,7 @@ fn timestamps_do_not_tell_the_clock() {
 
 /// RFC 6191 §2
 #[test]
-fn the_same_ends_meet_again_before_time_wait_is_over() {
+fn tuple_is_reused_during_time_wait() {
     let mut world = world();
     // The server closes first, so TIME-WAIT is the server's. The client comes again from the same
     // port.
@@ -418,7 +418,7 @@ fn time_wait_is_bounded() {
 }
 
 #[test]
-fn a_full_accept_queue_takes_nobody_in() {
+fn full_accept_queue_refuses_connections() {
     let mut one = config(1);
     one.limits.accept_queue = 2;
     let mut world = World::new(one, config(2));
@@ -442,7 +442,7 @@ fn a_full_accept_queue_takes_nobody_in() {
 }
 
 #[test]
-fn the_buffers_of_all_are_bounded_and_nobody_starves() {
+fn shared_buffers_are_bounded_without_starvation() {
     let mut one = config(1);
     (one.limits.buffered_bytes, one.limits.connections) = (400_000, 20);
     let mut world = World::new(one, config(2));
@@ -463,7 +463,7 @@ fn the_buffers_of_all_are_bounded_and_nobody_starves() {
 
 /// What a device cuts is what would have left without it, byte by byte.
 #[test]
-fn offloaded_packets_are_cut_into_those_that_leave_without() {
+fn segmentation_offload_gives_the_same_packets() {
     let sent = |offload: bool| {
         let mut one = config(1);
         one.offload = offload;
@@ -539,7 +539,7 @@ fn offloaded_packets_are_cut_into_those_that_leave_without() {
 proptest! {
     /// Whatever the network loses, everything arrives or the connection says so; and nothing is left.
     #[test]
-    fn losses_lose_nothing(seed: u64, percent in 0..20u64, size in 0..30_000usize, clients in 1..5u16) {
+    fn data_arrives_despite_random_loss(seed: u64, percent in 0..20u64, size in 0..30_000usize, clients in 1..5u16) {
         let mut world = world();
         let mut download = Download::new(size);
         for port in 0..clients {
@@ -563,7 +563,7 @@ proptest! {
 
     /// No packet harms the stack, and a good client is served after as before.
     #[test]
-    fn arbitrary_packets_do_no_harm(packets in proptest::collection::vec(mangled(), 1..60)) {
+    fn arbitrary_packets_leave_the_stack_usable(packets in proptest::collection::vec(mangled(), 1..60)) {
         let mut world = world();
         let id = world.connect(1000);
         let mut download = Download::new(20_000);
@@ -658,7 +658,7 @@ fn ten_at_once() -> World {
 }
 
 #[test]
-fn one_acknowledgment_stands_for_packets_that_arrive_together() {
+fn one_acknowledgment_covers_a_batch_of_packets() {
     let mut world = ten_at_once();
     let packets = ten_segments(&mut world);
     let (now, mut out) = (world.now, host::Outgoing::default());
@@ -675,7 +675,7 @@ fn one_acknowledgment_stands_for_packets_that_arrive_together() {
 
 /// RFC 5681 §4.2
 #[test]
-fn each_segment_out_of_order_is_answered_before_the_next_is_looked_at() {
+fn each_out_of_order_segment_is_acknowledged_at_once() {
     let mut world = ten_at_once();
     let packets = ten_segments(&mut world);
     let (now, mut out) = (world.now, host::Outgoing::default());
@@ -690,7 +690,7 @@ fn each_segment_out_of_order_is_answered_before_the_next_is_looked_at() {
 }
 
 #[test]
-fn a_connection_ends_in_closed_state_before_it_is_forgotten() {
+fn connection_is_closed_before_its_slot_is_freed() {
     let mut world = world();
     let id = world.connect(1000);
     assert_eq!(world.client().connection(id).map(tcp::Connection::state), Some(State::SynSent));
@@ -703,7 +703,7 @@ fn a_connection_ends_in_closed_state_before_it_is_forgotten() {
 }
 
 #[test]
-fn everything_can_be_ended_at_once() {
+fn abort_all_ends_every_connection() {
     let mut world = world();
     let mut download = Download::new(1_000_000);
     for port in 0..3 {
@@ -727,7 +727,7 @@ fn everything_can_be_ended_at_once() {
 
 /// RFC 1191, RFC 8201
 #[test]
-fn a_path_that_carries_less_is_heard_of() {
+fn path_mtu_reports_reduce_the_segment_size() {
     let six =
         |last| std::net::IpAddr::from(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last));
     let (mut one, mut two) = (config(1), config(2));
@@ -789,7 +789,7 @@ fn a_path_that_carries_less_is_heard_of() {
 
 /// RFC 1122 §3.2.2.6
 #[test]
-fn a_ping_is_answered_by_whom_it_is_for() {
+fn pings_to_own_addresses_are_answered() {
     let mut world = world();
     for (to, answered) in [(common::address(1), true), (common::address(7), false)] {
         let echo = wire::icmp::Echo { identifier: 1, sequence: 2, data: b"are you there" };

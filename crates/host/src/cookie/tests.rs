@@ -31,7 +31,7 @@ fn secs(seconds: u64) -> Instant {
 }
 
 #[test]
-fn a_cookie_comes_back_with_what_it_took() {
+fn cookie_returns_the_peer_mss() {
     let secret = Secret::new([1; 16]);
     for (offered, kept) in [(1460, 1460), (1459, 1440), (536, 536), (65_535, 8940), (100, 64)] {
         let cookie = make(&secret, &tuple(9), &syn(offered), secs(59)).unwrap();
@@ -43,7 +43,7 @@ fn a_cookie_comes_back_with_what_it_took() {
 
 /// RFC 4987 §3.6
 #[test]
-fn a_cookie_is_good_for_a_minute_or_two_for_one_peer_and_one_sequence_number() {
+fn cookie_is_bound_to_tuple_sequence_number_and_minute() {
     let secret = Secret::new([1; 16]);
     let cookie = make(&secret, &tuple(9), &syn(1460), secs(60)).unwrap();
     let config = Config::default();
@@ -63,7 +63,7 @@ fn a_cookie_is_good_for_a_minute_or_two_for_one_peer_and_one_sequence_number() {
 
 proptest! {
     #[test]
-    fn an_arbitrary_number_is_hardly_ever_a_cookie(number: u32, at in 0..10_000u64) {
+    fn random_numbers_are_rarely_valid_cookies(number: u32, at in 0..10_000u64) {
         // A chance of 2⁻²⁴ in the two minutes of 32 that count.
         let secret = Secret::new([1; 16]);
         let answer = answer_to(SeqNum::new(number));
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn timestamps_hold_the_options_and_stay_behind_the_clock(
+    fn timestamp_cookies_encode_options_and_never_exceed_the_clock(
         clock in 64u32..,
         sack: bool,
         ecn: bool,

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_have_the_characters_of_uris() {
+    fn host_field_accepts_uri_characters_only() {
         for good in [
             "",
             "x",

@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_says_where_the_body_ends() {
+    fn response_head_determines_the_body_length() {
         let whole = "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n";
         assert_eq!(head(whole), Ok(Some((200, Body::Length(12), whole.len()))));
         assert_eq!(head(&whole[..whole.len() - 1]), Ok(None));
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_is_what_follows_the_head_however_it_is_cut() {
+    fn body_is_independent_of_segmentation() {
         let text = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello and more";
         for size in 1..text.len() {
             let mut fetch = Fetch {

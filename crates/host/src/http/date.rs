@@ -104,7 +104,7 @@ mod tests {
 
     /// RFC 9110 §5.6.7
     #[test]
-    fn the_examples_of_the_rfc() {
+    fn dates_of_rfc_9110_examples() {
         assert_eq!(write(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
         for text in [
             "Sun, 06 Nov 1994 08:49:37 GMT",
@@ -126,12 +126,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(seconds in 0..253_402_300_800u64) {
+        fn written_dates_are_parsed_back(seconds in 0..253_402_300_800u64) {
             prop_assert_eq!(read(&write(seconds)), Some(seconds));
         }
 
         #[test]
-        fn any_text_is_a_date_or_not(text: String) {
+        fn arbitrary_text_never_panics(text: String) {
             let _ = read(&text);
         }
     }

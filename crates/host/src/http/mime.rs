@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_the_name_counts() {
+    fn media_type_follows_the_file_extension() {
         assert_eq!(of(b"a/b.PNG"), "image/png");
         assert_eq!(of(b"archive.tar.gz"), "application/gzip");
         assert_eq!(of(b"png"), "application/octet-stream");

@@ -84,7 +84,7 @@ mod tests {
 
     /// RFC 9110 §14.6
     #[test]
-    fn the_example_of_the_rfc() {
+    fn multipart_example_of_rfc_9110() {
         let mut parts = Multipart::new(vec![500..1000, 7000..8000], 1, "application/pdf", 8000);
         assert_eq!(parts.media_type(), "multipart/byteranges; boundary=part-0000000000000001");
         let promised = parts.content_len();

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_decoded_and_stay_below() {
+    fn targets_are_decoded_within_the_folder() {
         let path =
             |target: &str| of(target.as_bytes()).map(|path| String::from_utf8(path).unwrap());
         for (target, expected) in [
@@ -88,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_target_leads_out(target: Vec<u8>) {
+        fn no_target_escapes_the_folder(target: Vec<u8>) {
             if let Some(path) = of(&target) {
                 prop_assert!(!path.starts_with(b"/") && !path.contains(&0));
                 prop_assert!(path.split(|&byte| byte == b'/').all(|part| part != b".." && part != b"."));
@@ -96,7 +96,7 @@ mod tests {
         }
 
         #[test]
-        fn a_name_survives_its_link(name in proptest::collection::vec(any::<u8>().prop_filter("", |b| *b != 0 && *b != b'/'), 1..20)) {
+        fn encoded_names_are_decoded_back(name in proptest::collection::vec(any::<u8>().prop_filter("", |b| *b != 0 && *b != b'/'), 1..20)) {
             prop_assume!(name != b"." && name != b"..");
             let link = format!("/{}", encoded(&name));
             prop_assert_eq!(of(link.as_bytes()), Some(name));

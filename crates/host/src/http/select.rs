@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_one_part() {
+    fn single_ranges() {
         for (range, expected) in [
             ("bytes=0-0", Selection::Part(0..1)),
             ("bytes=10-", Selection::Part(10..1000)),
@@ -189,7 +189,7 @@ mod tests {
 
     /// RFC 9110 §13.2.2
     #[test]
-    fn conditions_in_their_order() {
+    fn conditions_are_evaluated_in_rfc_order() {
         let some = |text: &str| Some(text.to_owned());
         let (at, before) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:36 GMT");
         let none = Fields::default();
@@ -242,7 +242,7 @@ mod tests {
 
     /// RFC 9110 §14.1.1, §14.2, §15.3.7.2, §15.5.17
     #[test]
-    fn several_ranges() {
+    fn multiple_ranges() {
         let long = |step: u64, count: u64| {
             let asked: Vec<_> = (0..count).map(|n| format!("{}-{}", n * step, n * step)).collect();
             format!("bytes={}", asked.join(","))
@@ -303,7 +303,7 @@ mod tests {
         }
 
         #[test]
-        fn every_byte_that_is_asked_for_is_sent_once(
+        fn every_requested_byte_is_sent_once(
             asked in prop::collection::vec((0..3_000u64, 1..200u64), 1..20),
         ) {
             const LEN: u64 = 2_500;

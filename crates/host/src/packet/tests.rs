@@ -25,7 +25,7 @@ fn multicast_report() -> Vec<u8> {
 }
 
 #[test]
-fn a_multicast_report_is_unknown_and_not_damaged() {
+fn multicast_listener_report_is_unknown_not_damaged() {
     let mut packet = multicast_report();
     assert_eq!(read(&packet, true).unwrap_err(), Ignored::Unknown);
     *packet.last_mut().unwrap() ^= 1;
@@ -33,7 +33,7 @@ fn a_multicast_report_is_unknown_and_not_damaged() {
 }
 
 #[test]
-fn another_protocol_is_unknown_and_half_a_segment_damaged() {
+fn other_protocols_are_unknown_and_truncated_segments_damaged() {
     let of = |protocol, payload: &[u8]| {
         let address = Ipv6Addr::LOCALHOST.into();
         let mut packet = Vec::new();
@@ -48,7 +48,7 @@ fn another_protocol_is_unknown_and_half_a_segment_damaged() {
 
 /// RFC 1191 §3, §5; RFC 8201 §4
 #[test]
-fn no_path_is_believed_to_carry_next_to_nothing() {
+fn path_mtu_reports_have_a_lower_bound() {
     let v4 = [1, 2].map(|last| IpAddr::from([192, 0, 2, last]));
     let v6 = [1, 2].map(|last| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last).into());
     for ([ours, theirs], mtu, believed) in [
@@ -93,7 +93,7 @@ fn no_path_is_believed_to_carry_next_to_nothing() {
 /// RFC 1122 §3.3.2 would have a host put fragments together; ours drops them (RFC 8900 tells why
 /// TCP needs none). What says that it is a fragment and is whole (RFC 6946) is none.
 #[test]
-fn fragments_are_unknown_and_whole_packets_that_pretend_are_taken() {
+fn fragments_are_unknown_and_atomic_fragments_are_accepted() {
     let segment = |len: u32| Segment {
         seq: SeqNum::new(5),
         ack: Some(SeqNum::new(7)),

@@ -20,7 +20,7 @@ fn taken(text: &str) -> Request {
 }
 
 #[test]
-fn what_is_asked_for() {
+fn valid_requests_are_parsed() {
     let request = taken("GET /a?b HTTP/1.1\r\nHost: x\r\nRange: bytes=0-1\r\n\r\nGET");
     assert_eq!((request.method, &request.target[..]), (Method::Get, &b"/a?b"[..]));
     assert_eq!(request.fields.range.as_deref(), Some("bytes=0-1"));
@@ -34,7 +34,7 @@ fn what_is_asked_for() {
 
 /// RFC 9112 §9.3
 #[test]
-fn who_stays() {
+fn persistence_follows_version_and_connection_field() {
     for (text, stays) in [
         ("GET / HTTP/1.0\r\n\r\n", false),
         ("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", true),
@@ -46,7 +46,7 @@ fn who_stays() {
 }
 
 #[test]
-fn what_is_refused_and_who_must_leave() {
+fn refusals_have_status_and_close_flag() {
     for (text, status, close) in [
         ("POST / HTTP/1.1\r\nHost: x\r\n\r\n", 405, false),
         ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n", 405, true),
@@ -70,7 +70,7 @@ fn what_is_refused_and_who_must_leave() {
 
 /// RFC 9112 §6, §11.2: where two readers could see two ends.
 #[test]
-fn nothing_is_smuggled() {
+fn ambiguous_framing_is_refused() {
     let with = |fields: &str| format!("GET / HTTP/1.1\r\nHost: x\r\n{fields}\r\n");
     for (fields, status) in [
         ("Content-Length: 1\r\nContent-Length: 2\r\n", 400),
@@ -91,7 +91,7 @@ fn nothing_is_smuggled() {
 }
 
 #[test]
-fn heads_have_an_end() {
+fn heads_are_limited_in_length() {
     let long = |text: &str| format!("GET /{text}");
     assert_eq!(refused(&long(&"a".repeat(MAX_HEAD))), (414, true));
     assert_eq!(
@@ -121,7 +121,7 @@ fn skipped(mut body: Body, text: &[u8], step: usize) -> Option<(usize, Body)> {
 
 /// RFC 9112 §7.1
 #[test]
-fn bodies_are_read_past() {
+fn bodies_are_skipped() {
     let chunks = b"4\r\nWiki\r\nA;x=y\r\n0123456789\r\n0\r\nTrailer: z\r\n\r\nGET";
     for step in 1..60 {
         assert_eq!(
@@ -138,7 +138,7 @@ fn bodies_are_read_past() {
 }
 
 #[test]
-fn trailers_have_one_limit_together() {
+fn trailers_share_one_length_limit() {
     let trailers =
         |lines: usize| [b"0\r\n".to_vec(), b"A: 456\r\n".repeat(lines), b"\r\n".to_vec()].concat();
     let most = (MAX_HEAD - 2) / 8;
@@ -152,7 +152,7 @@ fn trailers_have_one_limit_together() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_a_request_or_not(bytes: Vec<u8>, body in prop_oneof![
+    fn arbitrary_bytes_never_panic(bytes: Vec<u8>, body in prop_oneof![
         any::<u64>().prop_map(Body::Length), any::<u64>().prop_map(Body::Chunks), any::<usize>().prop_map(Body::Trailer)
     ]) {
         let _ = read(&bytes);
