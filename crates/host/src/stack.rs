@@ -1,4 +1,4 @@
-//! Many connections over packets.
+//! Sans-IO TCP stack for many connections.
 
 mod admission;
 mod egress;
@@ -26,18 +26,18 @@ use egress::UnsentSegment;
 pub use ingress::Checksums;
 use slot::{AcceptState, RELEASE_AFTER, Slot};
 
-/// A host's TCP as a state machine over packets; it performs no I/O and reads no clock.
+/// A host's TCP as a state machine over packets. It performs no I/O and reads no clock.
 ///
 /// # Driving
 ///
-/// 1. Feed one thing: [`receive`](Self::receive), [`on_timeout`](Self::on_timeout), or calls of the
-///    user's.
-/// 2. Drain: [`poll_transmit`](Self::poll_transmit) until there is no more, then
-///    [`poll_event`](Self::poll_event) until `None`; what the user does about an event is something
-///    fed.
-/// 3. Wait for the next packet, or until [`next_timeout`](Self::next_timeout), whichever is first.
+/// 1. Feed one input: a packet ([`receive`](Self::receive)), a timeout
+///    ([`on_timeout`](Self::on_timeout)) or a call of the application.
+/// 2. Drain: call [`poll_transmit`](Self::poll_transmit) until it returns `false`, then
+///    [`poll_event`](Self::poll_event) until `None`. The application's reaction to an event is
+///    another input.
+/// 3. Wait for the next packet, but no longer than until [`next_timeout`](Self::next_timeout).
 ///
-/// Times passed in must not go backwards.
+/// Times passed in must not decrease.
 #[derive(Debug)]
 pub struct Stack {
     config: StackConfig,
@@ -47,112 +47,114 @@ pub struct Stack {
     slots: Slab<Slot>,
     index_by_tuple: HashMap<Tuple, u32, Secret>,
     timers: Timers,
-    /// Connections that may have something to send.
+    /// Connections that may have a segment to send at once.
     send_queue: VecDeque<ConnectionId>,
-    /// Connections that may have an acknowledgment to send, and nothing else.
+    /// Connections whose only pending output can be deferred: a plain acknowledgment, or more data
+    /// of a large window (`tcp::Pending`).
     deferrable_queue: VecDeque<ConnectionId>,
-    /// Connections with something to tell.
+    /// Connections with pending events for the application.
     event_queue: VecDeque<ConnectionId>,
-    /// Packets that belong to no connection.
+    /// Packets that belong to no connection: resets, SYN cookies and echo replies.
     replies: VecDeque<Outgoing>,
-    /// Connections that hold data out of order, those that began to do so first in front; some no
-    /// longer do.
+    /// Connections that hold out-of-order data, in the order in which they first received some. May
+    /// contain stale entries.
     out_of_order_queue: VecDeque<ConnectionId>,
-    /// Connections in TIME-WAIT, oldest first; some are gone by now.
+    /// Connections in TIME-WAIT, oldest first. May contain stale entries.
     time_wait_queue: VecDeque<ConnectionId>,
     throttle: Throttle,
     next_serial: u64,
-    /// Where the search for somebody to evict goes on.
+    /// Slot index at which the next search for a connection to evict starts.
     eviction_cursor: usize,
-    /// How many of the slot_count in `slots` have been in use: that has room for more.
+    /// Upper bound of the slot indexes in use; `slots` may have capacity for more.
     slot_high_water: usize,
-    /// Before that no connection makes room for another.
+    /// No connection is evicted for a new one before this time, because the last search found none.
     no_eviction_before: Instant,
-    /// When somebody may next be evicted because the buffers are short.
+    /// Earliest time at which the next connection may be evicted to free memory.
     next_relief_at: Instant,
-    /// How many segments in a row the foremost of `send_queue` has sent.
+    /// Number of consecutive segments sent by the connection at the front of `send_queue`.
     burst: u32,
-    /// When a SYN was last answered with a cookie.
+    /// Time of the last SYN cookie sent.
     last_cookie_at: Option<Instant>,
     half_open: usize,
     accept_queue: usize,
     time_wait: usize,
     buffered: usize,
-    /// A segment that was cut and did not go with those before it.
+    /// A segment that was polled from a connection but did not fit into the previous packet.
     unsent_segment: Option<UnsentSegment>,
     records: Option<Vec<Record>>,
     counters: Counters,
 }
 
-/// What has happened so far.
+/// Totals over all connections since the stack was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that arrived.
+    /// Packets received.
     pub received_packets: u64,
-    /// Packets that left.
+    /// Packets sent.
     pub sent_packets: u64,
-    /// Payload bytes sent for the first time, of connections that are over.
+    /// Payload bytes of ended connections, without retransmissions.
     pub sent_bytes: u64,
-    /// Packets that were damaged or made no sense.
+    /// Packets with a wrong checksum or an invalid header.
     pub damaged: u64,
-    /// Packets of another kind, or for another address.
+    /// Packets of another protocol, or to an address that is not the host's.
     pub unknown: u64,
-    /// Connections that peers opened.
+    /// Connections opened by peers.
     pub accepted: u64,
-    /// Connections that were opened here.
+    /// Connections opened by this host.
     pub connected: u64,
-    /// Connections that are over, and were open before.
+    /// Connections that were open and have ended.
     pub closed: u64,
-    /// Of these, those that ended otherwise than by both ends closing.
+    /// Connections in `closed` that ended other than by an orderly close of both ends.
     pub failed: u64,
-    /// Answers to SYNs that were cookies.
+    /// SYNs answered with a SYN cookie.
     pub cookies_sent: u64,
-    /// Connections that came out of a cookie.
+    /// Connections established from a SYN cookie.
     pub cookies_taken: u64,
-    /// Acknowledgments that answer no connection and no cookie of ours.
+    /// Acknowledgments that match neither a connection nor a valid SYN cookie.
     pub cookies_refused: u64,
-    /// SYNs, and cookies come back, for which there was no room.
+    /// SYNs and returned SYN cookies refused because a limit was reached.
     pub refused: u64,
-    /// Half-open connections given up.
+    /// Half-open connections that ended before the handshake completed.
     pub half_open_lost: u64,
-    /// Slow connections that made room.
+    /// Slow connections that were evicted to free a slot or memory.
     pub evicted: u64,
-    /// Connections that were idle or lasted for too long.
+    /// Connections that reached the idle or the lifetime limit.
     pub expired: u64,
-    /// Connections that left TIME-WAIT early, for want of room or for a new one of the same ends
-    /// (RFC 6191).
+    /// Connections removed early from TIME-WAIT: for lack of room, or for a new connection between
+    /// the same ends (RFC 6191).
     pub time_wait_cut: u64,
-    /// Pings answered.
+    /// ICMP echo requests answered.
     pub pings: u64,
-    /// ICMP errors that were believed.
+    /// ICMP errors that passed the checks of RFC 5927 and were applied.
     pub icmp_believed: u64,
-    /// Resets sent to segments of no connection.
+    /// Resets sent in response to segments without a connection.
     pub resets_sent: u64,
-    /// Replies not sent because there were too many.
+    /// Replies suppressed by the rate limit or a full queue.
     pub replies_withheld: u64,
-    /// Segments with payload dropped, or cut, because the buffers of all connections were short.
+    /// Segments whose payload was dropped or truncated because the shared buffers were short.
     pub over_budget: u64,
-    /// Times data out of order were given up because the buffers of all connections were short.
+    /// Times a connection's out-of-order data was discarded because the shared buffers were short
+    /// (RFC 2018 §8).
     pub reneged: u64,
     /// Times fast recovery was entered.
     pub fast_retransmits: u64,
-    /// Expiries of the retransmission timer.
+    /// Expirations of the retransmission timer.
     pub timeouts: u64,
 }
 
-/// Why a connection cannot be opened.
+/// Errors of [`Stack::connect`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OpenError {
-    /// There is one between these ends.
+    /// A connection between these ends exists.
     #[error("cannot connect to {}: port {} is in use towards it", .0.remote(), .0.local_port)]
     InUse(Tuple),
-    /// No more of them.
+    /// The limit of connections is reached; its value.
     #[error("cannot connect: there are {0} connections, as many as are allowed")]
     Full(usize),
 }
 
 impl Stack {
-    /// A stack without listeners.
+    /// Creates a stack that listens on no port.
     pub fn new(config: StackConfig, secret: Secret) -> Self {
         Self {
             profiles: Profiles::new(&config),
@@ -186,24 +188,25 @@ impl Stack {
         }
     }
 
-    /// Takes connections in on this port.
+    /// Accepts connections on this port.
     pub fn listen(&mut self, port: u16) {
         if !self.ports.contains(&port) {
             self.ports.push(port);
         }
     }
 
-    /// Takes no more connections in on this port. Those that are there stay.
+    /// Stops accepting connections on this port. Existing connections stay open.
     pub fn stop_listening(&mut self, port: u16) {
         self.ports.retain(|&other| other != port);
     }
 
-    /// Keeps a row for each connection that ends from now on, until it is taken.
+    /// Records each connection that ends from now on. [`take_records`](Self::take_records) returns
+    /// the rows.
     pub fn keep_records(&mut self) {
         self.records.get_or_insert_default();
     }
 
-    /// Takes the rows of connections that have ended since they were last taken.
+    /// Takes the rows of connections that have ended since the last call.
     pub fn take_records(&mut self) -> Vec<Record> {
         self.records.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -211,7 +214,8 @@ impl Stack {
     /// Opens a connection.
     ///
     /// # Errors
-    /// When there is one between these ends, or there is no room.
+    /// [`OpenError::InUse`] if a connection between these ends exists, [`OpenError::Full`] if the
+    /// limit of connections is reached.
     pub fn connect(&mut self, tuple: Tuple, now: Instant) -> Result<ConnectionId, OpenError> {
         if self.index_by_tuple.contains_key(&tuple) {
             return Err(OpenError::InUse(tuple));
@@ -222,7 +226,7 @@ impl Stack {
         let iss = self.secret.initial_sequence_number(&tuple, now);
         let (sender, profile) = self.profile_of_next(&tuple, now);
         let mut stream = ByteStream::new(Connection::new(profile, iss));
-        // A new connection can always be opened.
+        // A new connection is closed, so it can always be opened.
         let opened = stream.connect();
         debug_assert!(opened.is_ok());
         let id = self.insert(tuple, stream, sender, now);
@@ -232,25 +236,25 @@ impl Stack {
         Ok(id)
     }
 
-    /// Moves bytes that arrived in order into `into` and returns how many; 0 for a connection that
-    /// is over.
+    /// Moves received in-order bytes into `into` and returns their number, which is 0 for an ended
+    /// connection.
     pub fn read(&mut self, id: ConnectionId, into: &mut [u8]) -> usize {
         self.take(id, |stream| stream.read(into))
     }
 
-    /// What arrived in order and has not been read, in at most two pieces; the second is empty when
-    /// the first is.
+    /// Unread in-order bytes, in at most two slices. The second is empty if the first is.
     pub fn peek(&self, id: ConnectionId) -> [&[u8]; 2] {
         let slot = self.slots.get(id.index()).filter(|slot| slot.id == id);
         slot.map_or([&[], &[]], |slot| slot.stream.peek())
     }
 
-    /// The same in one piece.
+    /// Unread in-order bytes as one slice. May copy within the buffer.
     pub fn peek_whole(&mut self, id: ConnectionId) -> &[u8] {
         self.slot(id).map_or(&[], |slot| slot.stream.peek_whole())
     }
 
-    /// Drops up to `bytes` that arrived in order, as if they had been read, and returns how many.
+    /// Discards up to `bytes` unread in-order bytes as if they had been read, and returns their
+    /// number.
     pub fn consume(&mut self, id: ConnectionId, bytes: usize) -> usize {
         self.take(id, |stream| stream.consume(bytes))
     }
@@ -267,21 +271,21 @@ impl Stack {
             return 0;
         }
         if slot.stream.owes_acknowledgment() {
-            // The window has opened, perhaps.
+            // The receive window may have opened.
             self.schedule_send(id);
         } else {
             slot.count(&mut self.buffered);
-            // What has run empty is given back when it has been quiet for long.
+            // Empty buffers are freed after `RELEASE_AFTER` without traffic.
             self.timers.set(id, &mut slot.timer, slot.active_at + RELEASE_AFTER);
         }
         taken
     }
 
-    /// Queues bytes to be sent and returns how many fit. If that is not all, [`EventKind::Writable`]
-    /// says when to go on.
+    /// Queues bytes to send and returns how many fit. If fewer than all fit, an
+    /// [`EventKind::Writable`] event follows when there is room again.
     ///
     /// # Errors
-    /// When the connection is over, or closed here.
+    /// If the connection has ended or this end is closed.
     pub fn write(
         &mut self,
         id: ConnectionId,
@@ -300,8 +304,8 @@ impl Stack {
         Ok(taken)
     }
 
-    /// How many bytes [`write`](Self::write) would take. If that is not what the user wants to
-    /// write, he is told when there is more.
+    /// The number of bytes that [`write`](Self::write) would accept. If it is 0, an
+    /// [`EventKind::Writable`] event follows when there is room.
     pub fn writable(&mut self, id: ConnectionId) -> usize {
         let room = self.room_to_write(id);
         let Some(slot) = self.slot(id) else { return 0 };
@@ -310,7 +314,8 @@ impl Stack {
         room
     }
 
-    /// The same, with at most so many bytes ahead of what the peer has acknowledged.
+    /// Like [`writable`](Self::writable), but keeps at most `most` bytes beyond the peer's last
+    /// acknowledgment.
     pub fn writable_ahead(&mut self, id: ConnectionId, most: u32) -> usize {
         let room = self.writable(id);
         let Some(slot) = self.slot(id) else { return 0 };
@@ -325,26 +330,26 @@ impl Stack {
         let held = usize::try_from(slot.stream.unacknowledged()).unwrap_or(usize::MAX);
         let mut share = limits.share(self.buffered);
         if limits.is_tight(self.buffered) {
-            // Whoever asks for much and takes nothing would have it all, until he is found to be
-            // slow.
+            // While memory is scarce, a peer that requests much and acknowledges nothing could
+            // otherwise fill it before it is found to be slow.
             let taken = usize::try_from(slot.acknowledged_bytes).unwrap_or(usize::MAX);
-            // In whole reserves: a buffer that grows by a byte takes twice as much memory.
+            // Rounded to whole reserves: a buffer that grows byte by byte takes twice the memory.
             let reserve = limits.reserve().max(1);
             share = share.min((taken / reserve).saturating_add(1).saturating_mul(reserve));
         }
         share.saturating_sub(held)
     }
 
-    /// No more will be written: what is queued is sent, then a FIN.
+    /// Closes the sending direction: queued bytes are sent, then a FIN.
     pub fn close(&mut self, id: ConnectionId, now: Instant) {
         if let Some(slot) = self.slot(id) {
-            // What is closed already, or over, stays so.
+            // Closing a connection that is already closed has no effect.
             let _ = slot.stream.close();
             self.update_connection(id, now);
         }
     }
 
-    /// Ends a connection at once, with a reset.
+    /// Aborts a connection with a reset.
     pub fn abort(&mut self, id: ConnectionId, now: Instant) {
         if let Some(slot) = self.slot(id) {
             slot.stream.abort();
@@ -352,7 +357,7 @@ impl Stack {
         }
     }
 
-    /// The next thing to tell, oldest first.
+    /// Returns the next event. Connections are served in the order in which they got events.
     pub fn poll_event(&mut self) -> Option<Event> {
         while let Some(&id) = self.event_queue.front() {
             if let Some(kind) = self.next_event(id) {
@@ -389,12 +394,12 @@ impl Stack {
         Some(EventKind::Closed(ending))
     }
 
-    /// When [`on_timeout`](Self::on_timeout) is next due.
+    /// The time at which [`on_timeout`](Self::on_timeout) is next due.
     pub fn next_timeout(&self) -> Instant {
         self.timers.next()
     }
 
-    /// Handles every timer that is due at `now`.
+    /// Handles all timers that are due at `now`.
     pub fn on_timeout(&mut self, now: Instant) {
         let Limits { idle, lifetime, .. } = self.config.limits;
         while let Some((entry, id)) = self.timers.pop(now) {
@@ -428,39 +433,40 @@ impl Stack {
         });
     }
 
-    /// The connection, as long as it is there.
+    /// The connection; `None` once its slot has been freed.
     pub fn connection(&self, id: ConnectionId) -> Option<&Connection> {
         self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| &*slot.stream)
     }
 
-    /// Between whom it is, as long as it is there.
+    /// The addresses and ports of a connection; `None` once its slot has been freed.
     pub fn tuple(&self, id: ConnectionId) -> Option<Tuple> {
         self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| slot.tuple)
     }
 
-    /// The position of a connection's sender policy among those of the configuration.
+    /// The index of the connection's sender policy in the configuration.
     pub fn sender(&self, id: ConnectionId) -> Option<u16> {
         self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| slot.sender)
     }
 
-    /// Whether the peer sends no more.
+    /// Whether the peer has closed its sending direction.
     pub fn hears_no_more(&self, id: ConnectionId) -> bool {
         self.slots.get(id.index()).is_none_or(|slot| slot.id != id || slot.peer_closed)
     }
 
-    /// Whether the peer sends no more, and everything has been read.
+    /// Whether the peer has closed its sending direction and all its data has been read.
     pub fn is_at_end(&self, id: ConnectionId) -> bool {
         self.slots
             .get(id.index())
             .is_none_or(|slot| slot.id != id || slot.peer_closed && slot.stream.readable() == 0)
     }
 
-    /// Connections that are not over, half-open ones included, those in TIME-WAIT not.
+    /// The number of connections, including half-open ones and without those in TIME-WAIT.
     pub fn connections(&self) -> usize {
         self.slots.len() - self.time_wait
     }
 
-    /// The connections that the user knows of, or will be told of, and not of their end.
+    /// The connections that are open for the application: accepted, queued to be accepted, or
+    /// opened by it, and without a delivered [`EventKind::Closed`].
     pub fn living(&self) -> Vec<ConnectionId> {
         let living = |slot: &&Slot| match slot.accept_state {
             AcceptState::Handshaking => slot.active,
@@ -470,7 +476,7 @@ impl Stack {
         self.slots.iter().map(|(_, slot)| slot).filter(living).map(|slot| slot.id).collect()
     }
 
-    /// Ends all connections at once, with resets, half-open ones too.
+    /// Aborts all connections with resets, including half-open ones.
     pub fn abort_all(&mut self, now: Instant) {
         let all: Vec<_> = self.slots.iter().map(|(_, slot)| slot.id).collect();
         for id in all {
@@ -478,17 +484,17 @@ impl Stack {
         }
     }
 
-    /// Bytes of memory of the buffers and queues of all connections.
+    /// Memory used by the buffers and queues of all connections, in bytes.
     pub fn buffered_bytes(&self) -> usize {
         self.buffered
     }
 
-    /// What has happened so far.
+    /// Totals since the stack was created.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// What it was built with.
+    /// The configuration of the stack.
     pub fn config(&self) -> &StackConfig {
         &self.config
     }

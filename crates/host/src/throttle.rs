@@ -1,4 +1,4 @@
-//! How often something that anybody can provoke may be done.
+//! Rate limit for replies that any peer can trigger.
 
 use units::{Duration, Instant};
 
@@ -6,10 +6,11 @@ use crate::secret::Secret;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A number of times in any second that begins with the first of them. Strangers share it, so
-/// whoever uses it up and counts what he gets of it would learn what others drew (CVE-2016-5696 did
-/// so with challenges, and CVE-2020-25705 with ICMP): the number is drawn anew every second, from
-/// half of what is allowed up to that.
+/// A maximum number of replies per second, starting with the first reply. The budget is shared
+/// between peers. With a fixed limit an attacker could exhaust it and count its own replies, and so
+/// learn how many others received; CVE-2016-5696 (challenge ACKs) and CVE-2020-25705 (ICMP) are
+/// such attacks. The limit of each second is therefore drawn at random, between half of the maximum
+/// and the maximum.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Throttle {
     max: u32,
@@ -22,7 +23,7 @@ impl Throttle {
         Self { max: per_second, remaining: 0, since: None }
     }
 
-    /// Whether once more is allowed; then it counts.
+    /// Returns whether one more reply is allowed, and counts it.
     pub(crate) fn allows(&mut self, secret: &Secret, now: Instant) -> bool {
         if self.since.is_none_or(|since| now.since(since) >= SECOND) {
             self.since = Some(now);

@@ -1,4 +1,4 @@
-//! The proxy between the kernel's TCP and the kernel's TCP, through a TUN device. Needs root and
+//! The proxy between two connections of the kernel's TCP, through a TUN device. Needs root and
 //! `/dev/net/tun`.
 
 mod common;
@@ -27,8 +27,8 @@ fn connect(to: IpAddr) -> TcpStream {
     stream
 }
 
-/// Runs `client` beside a proxy to an upstream that handles each of its connections with `serve`,
-/// one after the other.
+/// Runs `client` beside a proxy. `serve` handles each connection to the upstream, one after the
+/// other.
 fn between(
     offload: Offload,
     upstream: &[IpAddr],
@@ -72,7 +72,7 @@ fn data_and_fin_are_relayed_in_both_directions() {
         [(Offload::None, KERNEL, OURS), (Offload::Segmentation, KERNEL_6, OURS_6)]
     {
         let size = 2_000_000;
-        // It answers only when it has heard the end.
+        // The upstream answers only after the end of the stream.
         let serve = |mut stream: TcpStream| {
             let mut heard = Vec::new();
             stream.read_to_end(&mut heard).expect("the peer's bytes");
@@ -113,7 +113,7 @@ fn slow_peer_throttles_the_upstream() {
 #[test]
 fn peer_is_reset_if_no_upstream_answers() {
     let driver = between(Offload::None, &[KERNEL], 0, drop, || {
-        // It may come before the kernel has told us that it was connected.
+        // The reset may arrive before the kernel reports the connection as open.
         let refused = TcpStream::connect((OURS, 80)).and_then(|mut stream| stream.read(&mut [0]));
         assert!(refused.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset));
     });
@@ -145,7 +145,7 @@ fn next_upstream_address_is_tried() {
 #[test]
 fn resets_are_forwarded_in_both_directions() {
     let serve = |stream: TcpStream| {
-        // Unread data makes the kernel reset on closing.
+        // Unread data makes the kernel send a reset on close.
         let mut one = [0];
         stream.peek(&mut one).expect("a byte");
         drop(stream);
@@ -189,7 +189,7 @@ fn idle_connections_resume() {
     let serve = |stream: TcpStream| hand_over.send(stream).expect("somebody who takes it");
     between(Offload::None, &[KERNEL], 50, serve, move || {
         let mut streams: Vec<_> = (0..50).map(|_| connect(OURS)).collect();
-        // The upstream's ends come in another order than the peers'.
+        // The upstream's sockets are used in a different order than the peers'.
         for (number, stream) in streams.iter_mut().enumerate() {
             stream.write_all(&[byte(number)]).expect("an open connection");
         }
@@ -199,7 +199,7 @@ fn idle_connections_resume() {
             for stream in &mut upstream {
                 let mut heard = [0];
                 stream.read_exact(&mut heard).expect("what the peer said");
-                // One byte, one byte, and then more than fits into a packet.
+                // One byte, one byte, and then more than one segment.
                 stream
                     .write_all(&heard.repeat(if round == 2 { 100_000 } else { 1 }))
                     .expect("an open connection");
@@ -216,7 +216,8 @@ fn idle_connections_resume() {
     });
 }
 
-/// Enough that a peer who does not read leaves most of it in the proxy, which holds all of it.
+/// Large enough that most of it stays in the proxy while the peer does not read; the proxy can hold
+/// all of it.
 const HELD: usize = 500_000;
 
 #[test]
@@ -229,11 +230,11 @@ fn data_of_a_closed_upstream_arrives_while_it_rejects_data() {
     };
     let driver = between(Offload::None, &[KERNEL], 1, serve, || {
         let mut stream = connect(OURS);
-        // With unread data the kernel would reset when it closes, in place of an orderly end.
+        // With unread data the kernel would send a reset on close rather than a FIN.
         while !closed.load(Ordering::Acquire) {
             std::thread::park_timeout(Span::from_millis(10));
         }
-        // What is sent to the upstream now is answered with a reset, and then cannot be sent.
+        // Data sent to the upstream now is answered with a reset; later sends fail.
         for _ in 0..3 {
             std::thread::park_timeout(Span::from_millis(200));
             stream.write_all(b"late").expect("an open connection");
@@ -253,7 +254,7 @@ fn data_before_an_upstream_reset_arrives_before_the_reset() {
         stream.peek(&mut one).expect("a byte");
         stream.write_all(&bytes(HELD)).expect("an open connection");
         std::thread::park_timeout(Span::from_millis(300));
-        // Unread data makes the kernel reset on closing.
+        // Unread data makes the kernel send a reset on close.
         drop(stream);
     };
     let driver = between(Offload::None, &[KERNEL], 1, serve, || {

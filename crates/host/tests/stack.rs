@@ -1,4 +1,4 @@
-//! Stacks against each other, in virtual time.
+//! Two stacks that exchange packets in virtual time.
 
 mod common;
 
@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use tcp::State;
 use units::{Duration, Instant};
 
-/// A server that sends `size` bytes to everybody and closes, and clients that read until the end.
+/// A server that sends `size` bytes on each connection and closes, and clients that read until the
+/// end.
 struct Download {
     size: usize,
     sent: HashMap<ConnectionId, usize>,
@@ -129,7 +130,7 @@ fn losses_are_retransmitted_and_recorded_by_cause() {
     assert_eq!(world.server().counters().fast_retransmits, 1);
 }
 
-/// RFC 9293 §3.6: whoever has closed may go on receiving, for as long as the peer takes.
+/// RFC 9293 §3.6: an end that has closed may continue to receive until the peer closes.
 #[test]
 fn closed_end_still_receives() {
     let mut world = world();
@@ -193,7 +194,7 @@ fn closed_ports_send_resets_at_a_limited_rate() {
     assert!((3..=6).contains(&refused), "{refused}");
     assert!(download.endings[1].values().all(|&ending| ending == EndReason::Refused));
     assert_eq!(world.server().counters().resets_sent, refused as u64);
-    // The SYN is sent again a second later, and then two.
+    // The SYN is retransmitted after one second, and again after two more.
     run(&mut world, &mut download, 8, clean);
     assert_eq!(download.endings[1].len(), 7);
     assert_eq!((world.hosts[0].connections(), world.hosts[1].connections()), (0, 0));
@@ -206,8 +207,8 @@ fn syn_cookies_admit_clients_beyond_the_half_open_limit() {
     let mut world = World::new(one, config(2));
     world.server().listen(80);
     world.server().keep_records();
-    // SYNs whose answers nobody acknowledges: the flood comes from a host whose stack we ask only
-    // for the SYNs.
+    // SYNs whose SYN-ACKs are not acknowledged. The flood comes from another stack, which only
+    // generates the SYNs.
     let mut flood = Stack::new(config(3), host::Secret::new([3; 16]));
     let mut packet = host::Outgoing::default();
     for port in 0..1000 {
@@ -219,8 +220,8 @@ fn syn_cookies_admit_clients_beyond_the_half_open_limit() {
     }
     assert_eq!(world.server().connections(), 4);
     assert_eq!(world.server().counters().cookies_sent, 996);
-    // A good client is served, with everything that timestamps carry: the window is scaled, or this
-    // would take long.
+    // A genuine client is served with all options that timestamps encode. Without window scaling
+    // this would take long.
     let id = world.connect(1000);
     let mut download = Download::new(500_000);
     run(&mut world, &mut download, 20, clean);
@@ -228,7 +229,7 @@ fn syn_cookies_admit_clients_beyond_the_half_open_limit() {
     assert_eq!(world.server().counters().cookies_taken, 1);
     let record = world.server().take_records()[0];
     assert_eq!((record.handshake, record.ending), (None, EndReason::Finished));
-    // The half-open ones go when nobody answers.
+    // The half-open connections time out.
     run(&mut world, &mut download, 3600, clean);
     assert_eq!(world.server().connections(), 0);
     assert_eq!(world.server().counters().half_open_lost, 4);
@@ -243,8 +244,8 @@ fn cookie_survives_loss_of_the_first_data_segment() {
     let mut world = World::new(one, two);
     world.server().listen(80);
     let id = world.connect(1000);
-    // The acknowledgment and the first data segment are lost; the second one does not show the
-    // SYN's number.
+    // The acknowledgment and the first data segment are lost. The second data segment does not
+    // carry the SYN's sequence number.
     let (mut sent, mut heard) = (0, 0);
     let mut lossy = |to: usize, _: &[u8]| {
         sent += u32::from(to == 0);
@@ -274,15 +275,14 @@ fn forged_acknowledgment_opens_no_connection() {
     world.server().listen(80);
     let id = world.connect(1000);
     let mut download = Download::new(10);
-    // The client's acknowledgment of the cookie is lost, with its copies, for more than two
-    // minutes.
+    // All copies of the client's acknowledgment of the cookie are lost for more than two minutes.
     let mut sent = 0;
     run(&mut world, &mut download, 300, |to, _| {
         sent += u32::from(to == 0);
         if to == 0 && sent > 1 { Fate::Lost } else { Fate::Arrives }
     });
     let now = world.now;
-    // The cookie is too old by now: the client's data is answered with a reset.
+    // The cookie has expired, so the client's data is answered with a reset.
     world.client().write(id, b"hello", now).unwrap();
     run(&mut world, &mut download, 5, clean);
     assert_eq!(download.endings[1][&id], EndReason::ResetByPeer);
@@ -307,7 +307,7 @@ fn idle_connection_is_evicted_for_a_new_one() {
         let end = world.now + Duration::from_secs(1);
         world.run(end, clean, &mut user);
     }
-    // Nobody has been idle for ten seconds, so the fourth waits; then the first has.
+    // No connection has been idle for ten seconds, so the fourth is refused. Later the first has.
     world.connect(1003);
     let end = world.now + Duration::from_secs(1);
     world.run(end, clean, &mut user);
@@ -354,8 +354,8 @@ fn idle_and_lifetime_limits_end_connections() {
     assert_eq!(world.server().counters().expired, 2);
 }
 
-/// RFC 7323 §7.1: each pair of ends has a clock of its own. It goes on from one connection of the
-/// same ends to the next, and round trips are measured by it.
+/// RFC 7323 §7.1: each tuple has a timestamp offset of its own. It stays the same for later
+/// connections of the tuple, and round trips can be measured with it.
 #[test]
 fn timestamps_have_an_offset_per_tuple() {
     let mut world = world();
@@ -368,14 +368,14 @@ fn timestamps_have_an_offset_per_tuple() {
             let view = wire::ip::View::new(packet).unwrap();
             let tcp = wire::tcp::View::new(view.payload()).unwrap();
             let repr = tcp.repr(wire::Ecn::NotEct).unwrap();
-            // The server's SYN.
+            // The server's SYN-ACK.
             if to == 1 && repr.segment().control == wire::Control::Syn {
                 seen.push((port, repr.segment().options.timestamps.unwrap().val, now));
             }
             Fate::Arrives
         });
         let record = world.server().take_records()[0];
-        // A round trip takes 20 ms, and some acknowledgments are delayed.
+        // The round trip takes 20 ms, and some acknowledgments are delayed.
         assert!(
             record.srtt.is_some_and(|srtt| srtt < Duration::from_millis(100)),
             "{:?}",
@@ -391,8 +391,7 @@ fn timestamps_have_an_offset_per_tuple() {
 #[test]
 fn tuple_is_reused_during_time_wait() {
     let mut world = world();
-    // The server closes first, so TIME-WAIT is the server's. The client comes again from the same
-    // port.
+    // The server closes first and enters TIME-WAIT. The client reconnects from the same port.
     for round in 1..=5 {
         let id = world.connect(1000);
         let mut download = Download::new(2000);
@@ -423,7 +422,7 @@ fn full_accept_queue_refuses_connections() {
     one.limits.accept_queue = 2;
     let mut world = World::new(one, config(2));
     world.server().listen(80);
-    // The server's user takes nothing: its events stay where they are.
+    // The server's application accepts no connection: its events remain queued.
     for port in 0..5 {
         world.connect(1000 + port);
         let mut packet = host::Outgoing::default();
@@ -461,7 +460,7 @@ fn shared_buffers_are_bounded_without_starvation() {
     assert_eq!(download.got.values().filter(|&&got| got == 200_000).count(), 20);
 }
 
-/// What a device cuts is what would have left without it, byte by byte.
+/// The segments cut by a device equal those sent without offload, byte by byte.
 #[test]
 fn segmentation_offload_gives_the_same_packets() {
     let sent = |offload: bool| {
@@ -496,7 +495,8 @@ fn segmentation_offload_gives_the_same_packets() {
                 let mut cutter = wire::gso::Cutter::new(&bytes, segmentation.size).unwrap();
                 let mut piece = Vec::new();
                 while cutter.write_next(&mut piece) {
-                    // IPv4's identification says nothing of what is no fragment.
+                    // The IPv4 identification has no meaning in packets that are not fragments (RFC
+                    // 6864 §4.1).
                     piece[4..6].fill(0);
                     piece[10..12].fill(0);
                     let field = wire::Checksum::of(&piece[..20]).field();
@@ -537,7 +537,8 @@ fn segmentation_offload_gives_the_same_packets() {
 }
 
 proptest! {
-    /// Whatever the network loses, everything arrives or the connection says so; and nothing is left.
+    /// With any loss pattern all data arrives or the connection reports a failure, and no state is
+    /// left.
     #[test]
     fn data_arrives_despite_random_loss(seed: u64, percent in 0..20u64, size in 0..30_000usize, clients in 1..5u16) {
         let mut world = world();
@@ -561,7 +562,7 @@ proptest! {
         }
     }
 
-    /// No packet harms the stack, and a good client is served after as before.
+    /// No packet harms the stack: a genuine client is served before and after.
     #[test]
     fn arbitrary_packets_leave_the_stack_usable(packets in proptest::collection::vec(mangled(), 1..60)) {
         let mut world = world();
@@ -581,7 +582,7 @@ proptest! {
             download.on_event(stack, host, event, now);
         });
         prop_assert_eq!(download.got[&id], 20_000);
-        // Another server is fed what that one was fed, mangled.
+        // A second server receives mutated copies of the packets sent to the first.
         let mut now = Instant::ZERO + Duration::from_secs(1000);
         let mut out = host::Outgoing::default();
         for (packet, mangle) in seen.iter().cycle().zip(&mut rest) {
@@ -615,7 +616,7 @@ impl Mangle {
             packet[at % len] ^= value;
         }
         packet.truncate(self.cut);
-        // The IP header's checksum is made right, so that what is behind it is looked at.
+        // The IP header checksum is corrected, so that the content behind it is parsed.
         if packet.len() >= 20 {
             packet[10..12].fill(0);
             let field = wire::Checksum::of(&packet[..20]).field();
@@ -634,7 +635,7 @@ fn mangled() -> impl Strategy<Value = Mangle> {
         .prop_map(|(changes, cut, wait)| Mangle { changes, cut, wait })
 }
 
-/// Ten full segments of a connection that a client has opened to the server.
+/// Ten full-sized segments of a connection that a client has opened to the server.
 fn ten_segments(world: &mut World) -> Vec<Vec<u8>> {
     let id = world.connect(1000);
     world.run(world.now + Duration::from_secs(1), clean, |_, _, _, _| ());
@@ -709,7 +710,7 @@ fn abort_all_ends_every_connection() {
     for port in 0..3 {
         world.connect(1000 + port);
     }
-    // Open, and with more to send; a fourth is half open.
+    // Three connections are open with more to send; a fourth is half open.
     run(&mut world, &mut download, 0, clean);
     let end = world.now + Duration::from_millis(25);
     world.run(end, clean, |stack, host, event, now| download.on_event(stack, host, event, now));
@@ -768,7 +769,7 @@ fn path_mtu_reports_reduce_the_segment_size() {
     assert_eq!(longest, 1300);
     assert!(world.server().counters().icmp_believed >= 2);
     assert_eq!(world.server().counters().timeouts, 0);
-    // What quotes nothing that was sent is not believed.
+    // A report that quotes no segment in flight is ignored.
     let believed = world.server().counters().icmp_believed;
     let mut packet = host::Outgoing::default();
     let mut other = Stack::new(config(1), host::Secret::new([9; 16]));

@@ -52,7 +52,7 @@ fn cookie_is_bound_to_tuple_sequence_number_and_minute() {
     };
     let answer = answer_to(cookie);
     assert!(good(&secret, 9, &answer, secs(60)) && good(&secret, 9, &answer, secs(179)));
-    // Neither before it was made nor later, nor when 32 minutes are over.
+    // Invalid before its creation, after two minutes, and 32 minutes later.
     for at in [0, 59, 180, 60 + 32 * 60] {
         assert!(!good(&secret, 9, &answer, secs(at)), "{at}");
     }
@@ -64,7 +64,7 @@ fn cookie_is_bound_to_tuple_sequence_number_and_minute() {
 proptest! {
     #[test]
     fn random_numbers_are_rarely_valid_cookies(number: u32, at in 0..10_000u64) {
-        // A chance of 2⁻²⁴ in the two minutes of 32 that count.
+        // The probability is 2⁻²⁴ in the two minutes of 32 that are valid.
         let secret = Secret::new([1; 16]);
         let answer = answer_to(SeqNum::new(number));
         prop_assert_eq!(negotiated(&secret, &tuple(9), &Config::default(), &answer, secs(at)), None);

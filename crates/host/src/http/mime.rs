@@ -1,4 +1,4 @@
-//! What a file holds, by the end of its name.
+//! Media types by file name extension.
 
 const TYPES: [(&str, &str); 32] = [
     ("html", "text/html; charset=utf-8"),

@@ -1,25 +1,25 @@
-//! Several parts of a file in one answer (RFC 9110 §14.6, RFC 2046 §5.1): what stands before,
-//! between and behind them.
+//! `multipart/byteranges` responses (RFC 9110 §14.6, RFC 2046 §5.1.1): the delimiters before,
+//! between and after the parts.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::ops::Range;
 
-/// What is left to be sent of such an answer.
+/// The unsent rest of a multipart response.
 #[derive(Debug)]
 pub(super) struct Multipart {
     boundary: String,
-    /// Of the file.
+    /// Media type of the file.
     media_type: &'static str,
-    /// Of the whole file, in bytes.
+    /// Length of the file, in bytes.
     len: u64,
     ranges: VecDeque<Range<u64>>,
     begun: bool,
 }
 
 impl Multipart {
-    /// These parts of a file of `len` bytes. `boundary_key` tells their boundary from what may stand in the
-    /// file, so it should be known to nobody who writes there.
+    /// A response with these ranges of a file of `len` bytes. `boundary_key` makes the boundary
+    /// unpredictable, so that an author of the file cannot imitate it.
     pub(super) fn new(
         ranges: Vec<Range<u64>>,
         boundary_key: u64,
@@ -35,12 +35,13 @@ impl Multipart {
         }
     }
 
-    /// The media type of all of it.
+    /// The media type of the whole response, with its boundary.
     pub(super) fn media_type(&self) -> String {
         format!("multipart/byteranges; boundary={}", self.boundary)
     }
 
-    /// The bytes of all of it. To be asked before the first part is taken.
+    /// Length of the whole response body in bytes. Valid only before the first call of
+    /// [`advance`](Self::advance).
     pub(super) fn content_len(&self) -> u64 {
         let part = |(index, range): (usize, &Range<u64>)| {
             self.delimiter(index > 0, Some(range)).len() as u64 + (range.end - range.start)
@@ -49,7 +50,8 @@ impl Multipart {
         parts + self.delimiter(true, None).len() as u64
     }
 
-    /// What stands before the next part, and which it is; at the end, what stands behind the last.
+    /// Returns the next delimiter and the range that follows it, which is `None` after the closing
+    /// delimiter.
     pub(super) fn advance(&mut self) -> (Vec<u8>, Option<Range<u64>>) {
         let next = self.ranges.pop_front();
         let text = self.delimiter(self.begun, next.as_ref());
@@ -57,15 +59,15 @@ impl Multipart {
         (text.into_bytes(), next)
     }
 
-    /// RFC 2046 §5.1.1: a line end before each delimiter belongs to that, and what closes ends in
-    /// two more hyphens.
+    /// RFC 2046 §5.1.1: the line break before a delimiter belongs to it. The closing delimiter ends
+    /// in two more hyphens.
     fn delimiter(&self, behind: bool, part: Option<&Range<u64>>) -> String {
         let Self { boundary, media_type, len, .. } = self;
         let mut text = String::with_capacity(160);
         if behind {
             text.push_str("\r\n");
         }
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = match part {
             Some(Range { start, end }) => write!(
                 text,

@@ -1,4 +1,4 @@
-//! Files for many peers at once.
+//! File server for many concurrent connections.
 
 mod answer;
 
@@ -19,21 +19,22 @@ use crate::service::Service;
 use crate::stack::Stack;
 use crate::timers::Timers;
 
-/// How much of a file is sent before another connection has its budget.
+/// Maximum number of bytes sent for one connection before another is served.
 const QUANTUM: usize = 256 << 10;
 
-/// How much of a file is in memory at once.
+/// Maximum number of file bytes in memory at once.
 const CHUNK: usize = 64 << 10;
 
-/// How long peers are waited for.
+/// Time limits for peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// From the first byte of a request to its end, body and trailers included. The first request
-    /// of a connection must begin within the same time.
+    /// Maximum time from the first byte of a request to its end, including body and trailers. The
+    /// first request of a connection must begin within the same time.
     pub request: Duration,
-    /// Between an answer and the next request.
+    /// Maximum time between a response and the next request.
     pub idle: Duration,
-    /// From our FIN, when the peer has got the answer, to its own.
+    /// Maximum time between the peer's acknowledgment of the whole response with our FIN, and the
+    /// peer's FIN.
     pub linger: Duration,
 }
 
@@ -47,10 +48,10 @@ impl Default for HttpLimits {
     }
 }
 
-/// What has been served.
+/// Totals of the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Served {
-    /// Answers, by the first digit of their status.
+    /// Responses by the first digit of their status code.
     pub answers: [u64; 6],
 }
 
@@ -58,45 +59,45 @@ pub struct Served {
 #[derive(Debug)]
 pub struct FileServer {
     folder: Folder,
-    /// What is in the folders that were listed last.
+    /// Cache of the names in recently listed folders.
     names: Names,
     port: u16,
     limits: HttpLimits,
-    /// By [`ConnectionId::index`].
+    /// Exchanges by [`ConnectionId::index`].
     exchanges: Vec<Option<Box<Exchange>>>,
     deadlines: Timers,
-    /// Those that have had their budget, and have more to send.
+    /// Connections that have used up their quantum and have more to send.
     backlog: VecDeque<ConnectionId>,
-    /// Those whose page of a folder waits until more names may be read, in the order in which they
-    /// get them.
+    /// Connections whose listing waits until the rate limit allows its names to be read, in order
+    /// of arrival.
     names_queue: VecDeque<ConnectionId>,
     chunk: Vec<u8>,
     served: Served,
-    /// What stands between parts is drawn from it: keys that nobody knows.
+    /// Secret keys for the boundaries of multipart responses.
     boundary_keys: RandomState,
     stopping: bool,
 }
 
-/// A connection's requests and answers, one after the other.
+/// The requests and responses of a connection, one after the other.
 #[derive(Debug)]
 struct Exchange {
     id: ConnectionId,
     phase: Phase,
-    /// The head of the answer, small contents, and what there is of the page of a folder.
+    /// The head of the response, small contents, and the current piece of a listing.
     text: Vec<u8>,
-    /// How much of it has been written.
+    /// Number of bytes of `text` that have been written.
     sent: usize,
-    /// The file that follows: what is left of it, or of the part that is being sent …
+    /// The file that follows `text`, with the start and end of the range that is left to send.
     file: Option<(File, u64, u64)>,
-    /// … and those that come then.
+    /// The parts of a multipart response that follow.
     parts: Option<Box<Multipart>>,
-    /// What is left of the page of a folder.
+    /// The rest of a listing.
     listing: Option<Box<Listing>>,
-    /// It stands in the queue of those that wait for names.
+    /// The connection is in the queue of listings that wait for names.
     in_names_queue: bool,
-    /// Another request may follow.
+    /// The connection is persistent.
     persistent: bool,
-    /// When the request that has begun must have ended; never between requests.
+    /// Deadline of the request in progress; `NEVER` between requests.
     due: Instant,
     deadline: Instant,
     timer: Instant,
@@ -104,15 +105,15 @@ struct Exchange {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// A request is waited for, or an answer is on its way.
+    /// A request is awaited, or a response is being sent.
     Head,
-    /// A body is read past.
+    /// The body of a request is being skipped.
     Body(Body),
-    /// The last answer is out.
+    /// The last response has been written.
     Closing,
 }
 
-/// Whether there is more to do.
+/// Whether an exchange can make further progress.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     More,
@@ -120,7 +121,7 @@ enum Step {
 }
 
 impl FileServer {
-    /// Serves this folder on this port.
+    /// Creates a server for this folder on this port.
     pub fn new(folder: Folder, port: u16, limits: HttpLimits) -> Self {
         Self {
             folder,
@@ -138,17 +139,17 @@ impl FileServer {
         }
     }
 
-    /// What has been served so far.
+    /// Totals so far.
     pub fn served(&self) -> &Served {
         &self.served
     }
 
-    /// Names in folders that were read to list them.
+    /// Number of directory entries read for listings.
     pub fn names_read(&self) -> u64 {
         self.names.read_so_far()
     }
 
-    /// Bytes of requests and answers in memory, beside the buffers of the stack.
+    /// Memory held by requests and responses in bytes, beside the buffers of the stack.
     pub fn held_bytes(&self) -> usize {
         let held = |exchange: &Exchange| {
             let listing = exchange.listing.as_ref().map_or(0, |listing| listing.held_bytes());
@@ -185,7 +186,7 @@ impl FileServer {
         }
         match exchange.phase {
             Phase::Closing => {
-                // What still comes is of no use, but must not fill the window.
+                // Further data is discarded, so that it does not fill the window.
                 while stack.read(exchange.id, &mut self.chunk) > 0 {}
                 Step::Wait
             }
@@ -201,8 +202,8 @@ impl FileServer {
                     exchange.phase = Phase::Body(rest);
                     Step::More
                 }
-                // The request has been answered: a second answer would be taken for that to the
-                // next one.
+                // The request has been answered: a second response would be taken for that of the
+                // next request.
                 None => {
                     self.close(stack, exchange, now);
                     Step::More
@@ -238,8 +239,8 @@ impl FileServer {
         }
     }
 
-    /// An incomplete request stays in the buffer of its connection, which the stack counts and
-    /// bounds.
+    /// Waits for the rest of a request, which stays in the receive buffer of the connection. The
+    /// stack counts and limits that buffer.
     fn wait_for_more(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) -> Step {
         if stack.hears_no_more(exchange.id) {
             self.close(stack, exchange, now);
@@ -289,7 +290,7 @@ impl FileServer {
                 exchange.finish_part();
                 Step::More
             }
-            // It is shorter than it was, or cannot be read.
+            // The file was truncated or cannot be read.
             _ => {
                 exchange.abort(stack, now);
                 Step::Wait
@@ -297,9 +298,8 @@ impl FileServer {
         }
     }
 
-    /// Makes the next piece of the page of a folder, if the peer will soon have room for it: unlike
-    /// the content of a file, it costs as much work as it has bytes, and a peer that asks for
-    /// it may never take it.
+    /// Generates the next piece of a listing, if the peer is about to have room for it. Unlike file
+    /// data, a piece costs work in proportion to its length, and the peer may never read it.
     fn send_listing(
         &mut self,
         stack: &mut Stack,
@@ -311,7 +311,8 @@ impl FileServer {
             self.backlog.push_back(exchange.id);
             return Step::Wait;
         }
-        // As much as is in flight, and as much again for what its acknowledgments let out.
+        // Twice the congestion window: the data in flight, and the data that its acknowledgments
+        // release.
         let ahead = stack.connection(exchange.id).map_or(0, |connection| 2 * connection.cwnd());
         if exchange.in_names_queue || stack.writable_ahead(exchange.id, ahead) == 0 {
             return Step::Wait;
@@ -337,10 +338,10 @@ impl FileServer {
         Step::More
     }
 
-    /// An answer is out.
+    /// Ends a response whose last byte has been written.
     fn on_answer_sent(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
         if exchange.persistent && !self.stopping {
-            // The time of the request goes on: its body may not have come yet.
+            // The deadline of the request still applies, since its body may not have arrived.
             exchange.deadline = exchange.due;
         } else {
             self.close(stack, exchange, now);
@@ -358,14 +359,13 @@ impl FileServer {
     fn on_deadline(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         let Some(mut exchange) = self.take(id) else { return };
         match exchange.phase {
-            // It has not got all of the answer. How long it may owe acknowledgments is for the
-            // stack to say.
+            // The peer has not acknowledged the whole response. The stack limits the time for that.
             Phase::Closing if stack.connection(id).is_some_and(|it| it.unacknowledged() > 0) => {
                 exchange.deadline = now + self.limits.linger;
             }
             Phase::Closing => stack.abort(id, now),
             Phase::Head if exchange.due == Instant::NEVER => self.close(stack, &mut exchange, now),
-            // Its request has been answered, so nothing is left to be said.
+            // The request has been answered, so no error response is sent.
             Phase::Body(_) => self.close(stack, &mut exchange, now),
             Phase::Head => {
                 let refusal = Refusal { status: Status::RequestTimeout, close: true };
@@ -378,7 +378,8 @@ impl FileServer {
 }
 
 impl Exchange {
-    /// If the file, or the part of it that was being sent, is out: what comes next.
+    /// Starts the next part of a multipart response, if the current range is complete. After the
+    /// last part the response is complete.
     fn finish_part(&mut self) {
         let Some((_, at, end)) = &mut self.file else { return };
         if at < end {
@@ -397,7 +398,7 @@ impl Exchange {
         }
     }
 
-    /// Ends an answer that cannot be completed: no orderly end would be the right one.
+    /// Aborts a response that cannot be completed. An orderly close would make it look complete.
     fn abort(&mut self, stack: &mut Stack, now: Instant) {
         (self.file, self.parts, self.listing) = (None, None, None);
         self.phase = Phase::Closing;

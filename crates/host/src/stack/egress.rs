@@ -1,4 +1,4 @@
-//! The next packet to send.
+//! Selection of the next packet to send.
 
 use std::num::NonZeroU16;
 
@@ -11,15 +11,14 @@ use crate::config::Limits;
 use crate::event::ConnectionId;
 use crate::packet::{self, Outgoing};
 
-/// How many packets a connection sends before the next one has its turn.
+/// Number of packets that a connection sends before the next connection is served.
 const BURST: u32 = 32;
 
-/// How much payload goes into one packet that a device cuts: with its headers, what IPv4's 16 bits
-/// count.
+/// Maximum payload of a packet for segmentation by the device, in bytes. With headers it fits the
+/// 16-bit total length of IPv4.
 const MAX_GSO_PAYLOAD: u32 = 65_000;
 
-/// A segment that has been cut and has not left: it did not go with those before it into one
-/// packet.
+/// A segment that was polled from a connection but could not be appended to the previous packet.
 #[derive(Debug)]
 pub(super) struct UnsentSegment {
     id: ConnectionId,
@@ -27,23 +26,23 @@ pub(super) struct UnsentSegment {
     payload: Vec<u8>,
 }
 
-/// What a connection has sent.
+/// Result of sending from one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sent {
-    /// Nothing: it has nothing to send.
+    /// The connection had nothing to send.
     Nothing,
-    /// A packet, and perhaps there is more.
+    /// A packet was sent, and the connection may have more.
     Some,
-    /// A packet, and it has nothing more to send.
+    /// A packet was sent, and the connection has nothing more to send.
     Last,
 }
 
 impl Stack {
-    /// Writes the next packet to send into `out`, in place of what that holds; `false` when there
-    /// is none just now.
+    /// Writes the next packet to send into `out`, replacing its contents. Returns `false` if there
+    /// is none.
     ///
-    /// With [`offload`](crate::StackConfig::offload) full-sized segments that follow each other
-    /// leave as one packet, and segments that were cut smaller one by one.
+    /// With [`offload`](crate::StackConfig::offload), consecutive full-sized segments are combined
+    /// into one packet. Smaller segments are sent one by one.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing) -> bool {
         loop {
             if self.poll_pressing(now, out) {
@@ -59,13 +58,12 @@ impl Stack {
         }
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), but without acknowledgments that may wait for
-    /// what else has arrived: one of them may stand for what several packets bring, as it does
-    /// behind a network card that joins segments. For whoever has many packets at hand, between
-    /// one and the next.
+    /// Like [`poll_transmit`](Self::poll_transmit), but without the output that can be deferred.
+    /// One acknowledgment may then cover several received packets, as it does behind a network card
+    /// with receive offload. A driver calls this between the packets of a batch.
     #[inline]
     pub fn poll_pressing(&mut self, now: Instant, out: &mut Outgoing) -> bool {
-        // Asked after everything that happens.
+        // This check is inlined because the driver calls it after every input.
         let nothing = self.send_queue.is_empty() && self.replies.is_empty();
         !nothing && self.next_packet(now, out)
     }
@@ -77,7 +75,8 @@ impl Stack {
             return true;
         }
         while let Some(&id) = self.send_queue.front() {
-            // What has been cut goes before others have their turn: there is one place for it.
+            // The unsent segment must leave before another connection is served, since only one can
+            // be stored.
             let cut =
                 self.unsent_segment.as_ref().is_some_and(|unsent_segment| unsent_segment.is_of(id));
             let sent =
@@ -102,7 +101,7 @@ impl Stack {
         false
     }
 
-    /// A connection's next segment, or several in one packet.
+    /// Writes a connection's next segment into `out`, combined with the following ones if possible.
     #[inline]
     fn send(&mut self, id: ConnectionId, now: Instant, out: &mut Outgoing) -> Sent {
         let offload = self.config.offload;
@@ -133,7 +132,7 @@ impl Stack {
         }
     }
 
-    /// A connection has nothing to send just now.
+    /// Removes a connection that has nothing to send from the send queue, and updates its timer.
     fn leave_send_queue(&mut self, id: ConnectionId, now: Instant) {
         let Limits { idle, lifetime, .. } = self.config.limits;
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
@@ -172,8 +171,8 @@ impl Slot {
         }
     }
 
-    /// Appends to the packet that holds `first` the full-sized segments that follow it. Returns the
-    /// first that is to be sent and does not go with them.
+    /// Appends the full-sized segments that follow `first` to the packet in `out`. Returns the
+    /// first segment that cannot be appended.
     fn gather(
         &mut self,
         first: Segment,

@@ -1,5 +1,4 @@
-//! A connection's way through the stack: what follows from a change of its state, until it is
-//! forgotten.
+//! State changes of a connection in the stack, until its slot is freed.
 
 use std::collections::hash_map::Entry;
 
@@ -12,7 +11,8 @@ use crate::event::{ConnectionId, EndReason};
 use crate::timers::Timers;
 
 impl Stack {
-    /// Brings everything up to date that depends on a connection's state, after it was fed.
+    /// Updates everything that depends on a connection's state, after an input: events, buffers,
+    /// queues and timers.
     pub(super) fn update_connection(&mut self, id: ConnectionId, now: Instant) {
         self.take_connection_events(id, now);
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
@@ -38,13 +38,13 @@ impl Stack {
         }
     }
 
-    /// What of it depends on the bytes that it holds, and on what it may have to send: all that a
-    /// user changes who reads, or writes what fits.
+    /// Updates the memory count and the queue or timer of a connection. This suffices after a read,
+    /// or after a write that fits.
     pub(super) fn schedule_send(&mut self, id: ConnectionId) {
         let Some(slot) = self.slots.get_mut(id.index()) else { return };
         slot.count(&mut self.buffered);
         if slot.in_send_queue {
-            // Its deadline is looked at when it has sent.
+            // The deadline is computed when the connection leaves the send queue.
             return;
         }
         match slot.stream.pending() {
@@ -101,7 +101,7 @@ impl Stack {
         }
     }
 
-    /// The handshake is complete.
+    /// Handles the completion of the handshake.
     fn opened(&mut self, id: ConnectionId, now: Instant) {
         let Some(slot) = self.slot(id) else { return };
         slot.handshake = slot.syn_sent.take().map(|sent| now.since(sent));
@@ -119,7 +119,7 @@ impl Stack {
         }
     }
 
-    /// Both ends have closed: for the user it is over.
+    /// Enters TIME-WAIT: both ends have closed, and the application gets [`EndReason::Finished`].
     fn enter_time_wait(&mut self, id: ConnectionId, now: Instant) {
         self.ended(id, EndReason::Finished, now);
         let Some(slot) = self.slot(id) else { return };
@@ -131,7 +131,7 @@ impl Stack {
             let Some(oldest) = self.time_wait_queue.pop_front() else { break };
             self.end_time_wait(oldest);
         }
-        // Those that are gone must not pile up in front of one that stays.
+        // Stale entries at the front must not accumulate.
         while let Some(&first) = self.time_wait_queue.front() {
             if self.slots.get(first.index()).is_some_and(|slot| slot.id == first) {
                 break;
@@ -140,7 +140,7 @@ impl Stack {
         }
     }
 
-    /// Ends a connection's TIME-WAIT before its time.
+    /// Removes a connection in TIME-WAIT before the state expires.
     pub(super) fn end_time_wait(&mut self, id: ConnectionId) {
         if self.slot(id).is_some_and(|slot| slot.time_wait) {
             self.counters.time_wait_cut += 1;
@@ -148,7 +148,8 @@ impl Stack {
         }
     }
 
-    /// It is over, but for what is still to be sent. Said once.
+    /// Queues the end of a connection for the application and records it, once. Segments may remain
+    /// to be sent.
     fn ended(&mut self, id: ConnectionId, ending: EndReason, now: Instant) {
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
             return;
@@ -174,7 +175,8 @@ impl Stack {
         }
     }
 
-    /// Forgets a connection that is over, once everything has been sent and told.
+    /// Frees the slot of a closed connection, once all segments have been sent and all events
+    /// delivered.
     pub(super) fn forget_if_over(&mut self, id: ConnectionId) {
         let Some(slot) = self.slot(id) else { return };
         let over = slot.stream.state() == State::Closed;

@@ -1,4 +1,4 @@
-//! What a stack keeps of a connection beside the connection itself.
+//! Per-connection state of the stack.
 
 use std::collections::VecDeque;
 
@@ -10,39 +10,36 @@ use crate::event::{ConnectionId, EndReason};
 use crate::record::Record;
 use crate::tuple::Tuple;
 
-/// A connection without traffic for so long gives back buffers that are empty. Before that they
-/// would be wanted again: a large one is a new mapping of memory each time.
+/// Empty buffers of a connection are freed after this time without traffic. Freeing them earlier
+/// would be wasteful: each large allocation is a new memory mapping.
 pub(super) const RELEASE_AFTER: Duration = Duration::from_secs(1);
 
-/// How far the user knows of a connection.
+/// State of a connection from the application's point of view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AcceptState {
-    /// In its handshake. Only who opens a connection himself knows of it.
+    /// The handshake is in progress. The application knows the connection only if it opened it.
     Handshaking,
-    /// It waits to be taken.
+    /// The connection is in the accept queue.
     Queued,
-    /// He has it.
+    /// The application has received the accept event, or opened the connection itself.
     Accepted,
-    /// He has been told that it is over.
+    /// The application has received the close event.
     Closed,
 }
 
-/// What the user is to be told.
+/// Events that have not been delivered to the application.
 #[derive(Debug, Clone, Copy, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent events that wait to be told, each at most once"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent events, each pending at most once")]
 pub(super) struct PendingEvents {
     pub(super) opened: bool,
     pub(super) readable: bool,
     pub(super) writable: bool,
     pub(super) ending: Option<EndReason>,
-    /// It stands in the queue of those with something to tell.
+    /// The connection is in the event queue.
     pub(super) queued: bool,
 }
 
-/// A connection and what belongs to it.
+/// A connection with the state that the stack keeps for it.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Slot {
@@ -50,47 +47,47 @@ pub(super) struct Slot {
     pub(super) tuple: Tuple,
     pub(super) stream: ByteStream,
     pub(super) sender: u16,
-    /// Opened here.
+    /// The connection was opened by this host.
     pub(super) active: bool,
     pub(super) accept_state: AcceptState,
     pub(super) pending_events: PendingEvents,
-    /// It stands in the queue of those that may have something to send.
+    /// The connection is in the send queue.
     pub(super) in_send_queue: bool,
-    /// It stands in the queue of those that may owe an acknowledgment and nothing else.
+    /// The connection is in the queue of deferrable output.
     pub(super) in_deferrable_queue: bool,
-    /// The user wrote more than fitted.
+    /// The application wrote more bytes than fitted.
     pub(super) blocked: bool,
-    /// The peer sends no more.
+    /// The peer has closed its sending direction.
     pub(super) peer_closed: bool,
-    /// It is counted as half open.
+    /// The connection is counted in `Stack::half_open`.
     pub(super) half_open: bool,
-    /// It is counted as in TIME-WAIT, and no longer as a connection.
+    /// The connection is counted in `Stack::time_wait`, and not in `Stack::connections`.
     pub(super) time_wait: bool,
-    /// Why it will have ended, if that is the host's doing.
+    /// The reason for the end, if the host ends the connection.
     pub(super) cause: Option<EndReason>,
-    /// The time of the entry that stands for it among the timers.
+    /// The time of this connection's valid entry in the timer heap.
     pub(super) timer: Instant,
     pub(super) start: Instant,
-    /// When the peer last said something that only it could say, or was sent something else than
-    /// an acknowledgment.
+    /// The last time at which an acceptable segment arrived from the peer, or data, SYN or FIN was
+    /// sent.
     pub(super) active_at: Instant,
-    /// From then on it makes room for others that need it: see
+    /// The time from which on the connection may be evicted; see
     /// [`Limits::MIN_RATE`](crate::Limits::MIN_RATE).
     pub(super) evictable_at: Instant,
-    /// It stands in the queue of those that hold data out of order.
+    /// The connection is in the queue of those with out-of-order data.
     pub(super) in_out_of_order_queue: bool,
-    /// When our first SYN left, as long as there was one only and it is not acknowledged.
+    /// The time at which the SYN was sent, while it is unacknowledged and was not retransmitted.
     pub(super) syn_sent: Option<Instant>,
     pub(super) handshake: Option<Duration>,
     pub(super) first_sent: Option<Instant>,
     pub(super) last_acknowledged: Option<Instant>,
     pub(super) rto_first: Duration,
-    /// The memory of its buffers and queues, when that was last counted.
+    /// Memory of the buffers and queues in bytes, as last added to `Stack::buffered`.
     pub(super) buffered: usize,
-    /// Bytes that could be read when the user was last told.
+    /// Readable bytes at the last event or read.
     pub(super) reported_readable: u32,
     pub(super) read_bytes: u64,
-    /// What the peer has acknowledged.
+    /// Bytes that the peer has acknowledged.
     pub(super) acknowledged_bytes: u64,
 }
 
@@ -135,7 +132,7 @@ impl Slot {
         }
     }
 
-    /// When it is next to be looked at, whatever arrives.
+    /// The earliest time at which the connection needs attention if no packet arrives.
     pub(super) fn deadline(&self, idle: Duration, lifetime: Duration) -> Instant {
         let timeout = self.stream.next_timeout();
         if self.time_wait || self.stream.state() == State::Closed {
@@ -146,7 +143,8 @@ impl Slot {
         timeout.min(release).min(self.active_at + idle).min(self.start + lifetime)
     }
 
-    /// The peer has acknowledged, or has sent in order, so many bytes.
+    /// Postpones `evictable_at` for `bytes` of progress: bytes acknowledged by the peer, or
+    /// received in order.
     #[inline]
     pub(super) fn credit_progress(&mut self, bytes: u32, limits: &Limits, now: Instant) {
         if bytes > 0 {
@@ -157,7 +155,7 @@ impl Slot {
         }
     }
 
-    /// Counts its buffers among those of `all`.
+    /// Updates this connection's share in `all`, the memory of all connections.
     #[inline]
     pub(super) fn count(&mut self, all: &mut usize) {
         let buffered = self.stream.memory();
@@ -165,7 +163,7 @@ impl Slot {
         self.buffered = buffered;
     }
 
-    /// Puts it into the queue of those with something to tell, if it has anything.
+    /// Adds the connection to the event queue, if it has an event that the application may see.
     pub(super) fn queue_event(&mut self, event_queue: &mut VecDeque<ConnectionId>) {
         let pending_events = &mut self.pending_events;
         let any = pending_events.opened

@@ -27,7 +27,7 @@ fn valid_requests_are_parsed() {
     assert!(request.persistent);
     assert_eq!(taken("HEAD http://x/y HTTP/1.1\r\nHost: x\r\n\r\n").target, b"/y");
     assert_eq!(taken("GET HTTP://x HTTP/1.1\r\nHost: x\r\n\r\n").target, b"/");
-    // RFC 9112 §2.2: an empty line before it.
+    // RFC 9112 §2.2: an empty line before the request line.
     let (_, len) = read(b"\r\nGET / HTTP/1.0\r\n\r\n").unwrap().unwrap();
     assert_eq!(len, 20);
 }
@@ -68,7 +68,7 @@ fn refusals_have_status_and_close_flag() {
     }
 }
 
-/// RFC 9112 §6, §11.2: where two readers could see two ends.
+/// RFC 9112 §6, §11.2: framing that two implementations could interpret differently.
 #[test]
 fn ambiguous_framing_is_refused() {
     let with = |fields: &str| format!("GET / HTTP/1.1\r\nHost: x\r\n{fields}\r\n");

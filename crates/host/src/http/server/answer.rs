@@ -1,4 +1,4 @@
-//! What is answered: a file, a part of it, a list, or why not.
+//! Generates responses: a file, ranges of it, a listing, a redirect or an error.
 
 use std::hash::BuildHasher;
 use std::os::fd::OwnedFd;
@@ -26,7 +26,7 @@ impl FileServer {
         let has_trailing_slash =
             request.target.split(|&byte| byte == b'?').next().is_some_and(|t| t.ends_with(b"/"));
         match self.folder.find(&path) {
-            // A slash behind a file's name names nothing.
+            // A file name with a trailing slash names no resource.
             Ok(Found::File(_)) if has_trailing_slash => {
                 self.refuse(exchange, request.method, refusal(Status::NotFound), now);
             }
@@ -46,7 +46,7 @@ impl FileServer {
         }
     }
 
-    /// A file, or the parts of it that are asked for.
+    /// Sends a file, or the requested ranges of it.
     fn send_file(
         &mut self,
         exchange: &mut Exchange,
@@ -91,7 +91,7 @@ impl FileServer {
         };
         head.field("ETag", &validators.etag);
         head.field("Last-Modified", date::write(validators.modified));
-        // RFC 9110 §15.4.5: what is not modified has no length to tell.
+        // RFC 9110 §15.4.5: a 304 response has no content.
         if status != Status::NotModified {
             head.field("Accept-Ranges", "bytes");
             if let Some(parts) = &exchange.parts {
@@ -107,7 +107,7 @@ impl FileServer {
         exchange.finish_part();
     }
 
-    /// A page with links to what is in a folder. Its length is not known before its end.
+    /// Sends the head of a listing, whose length is not known before its end.
     fn send_listing_head(
         &mut self,
         exchange: &mut Exchange,
@@ -128,7 +128,7 @@ impl FileServer {
         if request.chunked {
             head.field("Transfer-Encoding", "chunked");
         } else {
-            // RFC 9112 §6.3 (8): the page ends with the connection.
+            // RFC 9112 §6.3 (8): the response ends with the connection.
             exchange.persistent = false;
         }
         let mut text = head.finish(exchange.persistent);
@@ -158,7 +158,7 @@ impl FileServer {
         exchange.persistent = !close && !self.stopping;
         let mut head = Head::new(status, seconds(now));
         if status == Status::MethodNotAllowed {
-            // RFC 9110 §15.5.6.
+            // RFC 9110 §15.5.6: a 405 response lists the allowed methods.
             head.field("Allow", "GET, HEAD");
         }
         self.send_page(exchange, method, head, status, &page(status));
@@ -183,7 +183,7 @@ impl FileServer {
 
     fn begin(&mut self, exchange: &mut Exchange, status: Status, text: Vec<u8>) {
         exchange.text = text;
-        // Whoever takes nothing is given up by TCP.
+        // TCP's user timeout ends a connection whose peer acknowledges nothing.
         exchange.deadline = Instant::NEVER;
         self.served.answers[usize::from(status.code() / 100)] += 1;
     }
