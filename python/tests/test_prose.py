@@ -11,7 +11,14 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-RUST = ("crates/capture", "crates/link", "crates/policy", "crates/sim", "crates/units")
+RUST = (
+    "crates/capture",
+    "crates/host",
+    "crates/link",
+    "crates/policy",
+    "crates/sim",
+    "crates/units",
+)
 """Rust sources whose comments have been rewritten. The others are still to follow."""
 
 PYTHON = ("python/tcpsf/errors.py",)
