@@ -488,7 +488,7 @@ impl Connection {
 
     /// Builds a segment with the acknowledgment, window and options that every segment of this
     /// connection carries.
-    #[expect(clippy::inline_always, reason = "the segment goes on in registers")]
+    #[expect(clippy::inline_always, reason = "the segment stays in registers")]
     #[inline(always)]
     pub(crate) fn segment(
         &mut self,

@@ -288,8 +288,8 @@ impl Connection {
             }
             return None;
         }
-        // The journal's §III changes Nagle's rule: at most one segment shorter than MSS_c, which
-        // may be below MSS, is unacknowledged.
+        // The journal, §III, changes Nagle's rule: at most one segment shorter than MSS_c, instead
+        // of MSS, may be unacknowledged.
         let small = len > 0 && len < mss_c && !last;
         if self.config.nagle && small && snd.una.before(snd.small_end) {
             return None;

@@ -15,8 +15,8 @@ impl Connection {
             return Step::Continue;
         }
         if segment.seq != self.rcv.nxt {
-            // RFC 5961 §3.2: a reset in the window but not at its edge may be a guess; the true
-            // peer will answer the challenge with an exact one.
+            // RFC 5961 §3.2: a reset in the window but not at RCV.NXT may be a guess. The real peer
+            // answers the challenge with an exact one.
             self.challenge(now);
             return Step::Stop;
         }
