@@ -113,7 +113,7 @@ fn their_packet(
             tcp.checksum = tcp.calc_checksum_ipv4(header, payload).unwrap();
         }
         IpHeaders::Ipv6(header, _) => {
-            tcp.checksum = tcp.calc_checksum_ipv6(header, payload).unwrap()
+            tcp.checksum = tcp.calc_checksum_ipv6(header, payload).unwrap();
         }
     }
     let mut bytes = Vec::new();

@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// The same store as a plain map from indexes to bytes.
+    /// A plain map from indexes to bytes, as a reference.
     struct Map(Vec<Option<u8>>);
 
     impl Map {

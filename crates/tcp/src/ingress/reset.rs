@@ -22,11 +22,11 @@ impl Connection {
         }
         match self.state {
             State::SynReceived if self.opening == Opening::Listening && !self.snd.fin => {
-                self.listen_again()
+                self.listen_again();
             }
             State::SynReceived => self.enter_closed(CloseReason::Refused),
             State::Closing | State::LastAck | State::TimeWait => {
-                self.enter_closed(CloseReason::Finished)
+                self.enter_closed(CloseReason::Finished);
             }
             _ => self.enter_closed(CloseReason::ResetByPeer),
         }

@@ -272,7 +272,7 @@ pub(super) fn believed(bytes: &[u8], syn: bool) -> Options {
         match option {
             KnownOption::Mss(mss) if syn => found.mss = Mss::new(mss),
             KnownOption::WindowScale(shift) if syn => {
-                found.window_scale = Some(WindowScale::clamped(shift))
+                found.window_scale = Some(WindowScale::clamped(shift));
             }
             KnownOption::SackPermitted if syn => found.sack_permitted = true,
             KnownOption::SantaCruzPermitted if syn => found.santa_cruz_permitted = true,
