@@ -17,7 +17,9 @@ RUST = (
     "crates/link",
     "crates/policy",
     "crates/sim",
+    "crates/tcp",
     "crates/units",
+    "crates/wire",
 )
 """Rust sources whose comments have been rewritten. The others are still to follow."""
 
