@@ -5,25 +5,25 @@ use units::Duration;
 /// A power of two is divided into so many parts, as a power of two.
 const PART_BITS: u32 = 5;
 const PARTS: usize = 1 << PART_BITS;
-const PLACES: usize = (64 - PART_BITS as usize + 1) * PARTS;
+const BUCKETS: usize = (64 - PART_BITS as usize + 1) * PARTS;
 
 /// How often which duration was seen. Below 32 ns each has a place of its own; above, as many
 /// places to each power of two.
 #[derive(Debug, Clone)]
 pub(crate) struct Histogram {
-    counts: Box<[u64; PLACES]>,
+    counts: Box<[u64; BUCKETS]>,
     total: u64,
     max: u64,
 }
 
 impl Histogram {
     pub(crate) fn new() -> Self {
-        Self { counts: Box::new([0; PLACES]), total: 0, max: 0 }
+        Self { counts: Box::new([0; BUCKETS]), total: 0, max: 0 }
     }
 
     pub(crate) fn add(&mut self, value: Duration) {
         let value = value.as_nanos();
-        self.counts[place(value)] += 1;
+        self.counts[bucket(value)] += 1;
         self.total += 1;
         self.max = self.max.max(value);
     }
@@ -41,11 +41,11 @@ impl Histogram {
             seen += u128::from(count);
             seen >= wanted
         })?;
-        Some(Duration::from_nanos(highest(found).min(self.max)))
+        Some(Duration::from_nanos(upper_bound(found).min(self.max)))
     }
 }
 
-fn place(value: u64) -> usize {
+fn bucket(value: u64) -> usize {
     let exponent = (u64::BITS - value.leading_zeros()).saturating_sub(PART_BITS + 1);
     // The leading bit stays, so the places of one exponent begin where those of the last end.
     let part = usize::try_from(value >> exponent).unwrap_or(0);
@@ -53,9 +53,9 @@ fn place(value: u64) -> usize {
 }
 
 /// The highest value of a place.
-fn highest(place: usize) -> u64 {
-    let exponent = u32::try_from((place / PARTS).saturating_sub(1)).unwrap_or(0);
-    let part = (place - exponent as usize * PARTS) as u128;
+fn upper_bound(bucket: usize) -> u64 {
+    let exponent = u32::try_from((bucket / PARTS).saturating_sub(1)).unwrap_or(0);
+    let part = (bucket - exponent as usize * PARTS) as u128;
     u64::try_from(((part + 1) << exponent) - 1).unwrap_or(u64::MAX)
 }
 
@@ -69,9 +69,9 @@ mod tests {
         #[test]
         fn a_place_holds_values_within_three_percent(value: u64, shift in 0..64u32) {
             let value = value >> shift;
-            let top = highest(place(value));
+            let top = upper_bound(bucket(value));
             prop_assert!(top >= value && u128::from(top - value) * 32 <= u128::from(value), "{} {}", value, top);
-            prop_assert!(top == u64::MAX || place(top + 1) == place(value) + 1);
+            prop_assert!(top == u64::MAX || bucket(top + 1) == bucket(value) + 1);
         }
 
         #[test]

@@ -38,4 +38,4 @@ pub use network::Ends;
 pub use report::Report;
 pub use run::{Emulation, EmulationError, Job};
 pub use settings::{Settings, SettingsError};
-pub use trace::{Capture, Place};
+pub use trace::{Capture, VantagePoint};

@@ -39,7 +39,7 @@ pub struct Fate {
     /// A bit of it was turned.
     pub corrupted: bool,
     /// It will be late.
-    pub late: bool,
+    pub reordered: bool,
 }
 
 /// A packet at the far end.
@@ -73,7 +73,7 @@ pub struct Extras {
 const FLOWS: u64 = 1024;
 
 /// How far ahead is looked for packets that belong together.
-const MOST_LOOKED_AT: usize = 64;
+const MAX_JOINED_AHEAD: usize = 64;
 
 /// One direction at work. Time never goes backwards.
 #[derive(Debug)]
@@ -153,7 +153,7 @@ impl Line {
             offered.flow = packet::flow(bytes, FLOWS);
         }
         let outcome = self.link.offer(now, offered, Content::default(), draw);
-        let mut fate = Fate { outcome, duplicate: None, corrupted: false, late: false };
+        let mut fate = Fate { outcome, duplicate: None, corrupted: false, reordered: false };
         let Some(content) = self.link.newest_mut().filter(|_| outcome.is_accepted()) else {
             self.gap += 1;
             return fate;
@@ -180,7 +180,7 @@ impl Line {
             .reorder
             .is_some_and(|reorder| reorder.probability.hits(draws.draw(Question::Reorder, number)))
         {
-            fate.late = true;
+            fate.reordered = true;
             count(&mut self.extras.reordered, bytes.len());
         }
         content.is_part = is_part && !fate.corrupted;
@@ -198,10 +198,10 @@ impl Line {
     /// The same for a driver that hands on together what belongs together: if the next packet is
     /// part of a longer one, when the last of the parts is due that follow it directly, within
     /// `patience` of the first.
-    pub fn next_handing_on(&self, patience: Duration) -> Option<Instant> {
+    pub fn next_write(&self, max_wait: Duration) -> Option<Instant> {
         let next = self.next_delivery()?;
-        let until = next + patience;
-        let parts = self.link.upcoming().take(MOST_LOOKED_AT).map_while(|(due, content)| {
+        let until = next + max_wait;
+        let parts = self.link.upcoming().take(MAX_JOINED_AHEAD).map_while(|(due, content)| {
             (content.is_part && (next..=until).contains(&due)).then_some(due)
         });
         // What is still to be decided on waits for none.
@@ -224,10 +224,10 @@ impl Line {
             // It didn't arrive after all.
             let bytes = content.bytes.len();
             if content.corrupted {
-                self.extras.corrupted = less(self.extras.corrupted, bytes);
+                self.extras.corrupted = subtract(self.extras.corrupted, bytes);
             }
-            if is_late(self.reorder, self.draws, content.number) {
-                self.extras.reordered = less(self.extras.reordered, bytes);
+            if is_reordered(self.reorder, self.draws, content.number) {
+                self.extras.reordered = subtract(self.extras.reordered, bytes);
             }
             self.gaps.push_back((content.number, content.gap + 1));
             self.spare.push(content.bytes);
@@ -282,7 +282,7 @@ impl Line {
 }
 
 /// Whether the link, which draws the same, has a packet fall behind.
-fn is_late(reorder: Option<Reorder>, draws: Draws, number: u64) -> bool {
+fn is_reordered(reorder: Option<Reorder>, draws: Draws, number: u64) -> bool {
     reorder.is_some_and(|reorder| reorder.probability.hits(draws.draw(Question::Reorder, number)))
 }
 
@@ -290,7 +290,7 @@ fn count(tally: &mut Tally, bytes: usize) {
     *tally += Tally { packets: 1, bytes: bytes as u64 };
 }
 
-fn less(tally: Tally, bytes: usize) -> Tally {
+fn subtract(tally: Tally, bytes: usize) -> Tally {
     Tally { packets: tally.packets - 1, bytes: tally.bytes - bytes as u64 }
 }
 

@@ -34,13 +34,12 @@ pub struct Ends {
 impl Ends {
     /// The same for commands, in their environment.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
-        let six =
-            [("TCPSF_LINK_OUTSIDE6", self.outside_v6), ("TCPSF_LINK_INSIDE6", self.inside_v6)];
+        let v6 = [("TCPSF_LINK_OUTSIDE6", self.outside_v6), ("TCPSF_LINK_INSIDE6", self.inside_v6)];
         let four =
             [("TCPSF_LINK_OUTSIDE", Some(self.outside)), ("TCPSF_LINK_INSIDE", Some(self.inside))];
         let known = four
             .into_iter()
-            .chain(six)
+            .chain(v6)
             .filter_map(|(name, address)| Some((name, address?.to_string())));
         known.collect()
     }
@@ -68,8 +67,8 @@ impl Network {
     /// In the caller's namespace and a new one; with `own`, and when the caller has no privilege,
     /// in two new ones of the caller's own.
     pub(crate) fn new(settings: &Settings, own: bool) -> Result<Self, Error> {
-        match Self::here(settings) {
-            Err(error) if error.is_for_want_of_privilege() && own => Self::apart(settings),
+        match Self::in_this_namespace(settings) {
+            Err(error) if error.is_for_want_of_privilege() && own => Self::in_new_user_namespace(settings),
             Err(error) if error.is_for_want_of_privilege() => Err(Error::new(error.operation(), copy(error.source()))
                 .with_hint(
                     "run it as root; or give the program that the command talks to with `--outside`, then both run in \
@@ -79,23 +78,18 @@ impl Network {
         }
     }
 
-    fn here(settings: &Settings) -> Result<Self, Error> {
-        let (outside, block, six) = outside(settings)?;
+    fn in_this_namespace(settings: &Settings) -> Result<Self, Error> {
+        let (outside, block, v6) = outside(settings)?;
         let namespace = NetNamespace::new()?;
-        let inside = namespace.run(|| inside(settings, block, six))??;
+        let inside = namespace.run(|| inside(settings, block, v6))??;
         let namespace = NetNamespace::from_fd(namespace.into_fd());
-        Ok(Self {
-            outside,
-            inside: End { namespace, ..inside },
-            user: None,
-            ends: ends(block, six),
-        })
+        Ok(Self { outside, inside: End { namespace, ..inside }, user: None, ends: ends(block, v6) })
     }
 
     /// The same in a process that has gone to a user namespace; the ends come back as descriptors.
-    fn apart(settings: &Settings) -> Result<Self, Error> {
+    fn in_new_user_namespace(settings: &Settings) -> Result<Self, Error> {
         let (user, handed) = in_own_namespaces(|| {
-            let network = Self::here(settings)?;
+            let network = Self::in_this_namespace(settings)?;
             let [outside, inside] = [network.outside, network.inside];
             let indexes = [outside.interface.index(), inside.interface.index()];
             let text = serde_json::to_string(&(&network.ends, indexes)).unwrap_or_default();
@@ -149,7 +143,7 @@ fn outside(settings: &Settings) -> Result<(End, Block, bool), Error> {
     let free =
         |block: &Block| !taken.iter().any(|address| block.contains(address.prefix.address()));
     for block in Block::candidates(around).filter(free) {
-        let [four, six] = block.whole();
+        let [four, v6] = block.whole();
         // The route is the claim to the block: of two that begin at once, one gets it.
         match four.map_or(Ok(()), |four| end.interface.add_route(four)) {
             Err(error) if error.source().kind() == std::io::ErrorKind::AlreadyExists => continue,
@@ -157,11 +151,11 @@ fn outside(settings: &Settings) -> Result<(End, Block, bool), Error> {
         }
         let outside = block.outside();
         add(&end.interface, Prefix::new(outside.into(), 32))?;
-        let has_six = optional(add(&end.interface, Prefix::new(ipv6(outside).into(), 128)))?;
-        if has_six && let Some(six) = six {
-            end.interface.add_route(six)?;
+        let has_v6 = optional(add(&end.interface, Prefix::new(ipv6(outside).into(), 128)))?;
+        if has_v6 && let Some(v6) = v6 {
+            end.interface.add_route(v6)?;
         }
-        return Ok((end, block, has_six));
+        return Ok((end, block, has_v6));
     }
     let error = Error::new(
         "find a free block of 100.64.0.0/10 for the link",
@@ -175,12 +169,12 @@ fn outside(settings: &Settings) -> Result<(End, Block, bool), Error> {
 }
 
 /// The end in the calling thread's namespace, which is new.
-fn inside(settings: &Settings, block: Block, six: bool) -> Result<End, Error> {
+fn inside(settings: &Settings, block: Block, v6: bool) -> Result<End, Error> {
     let end = device(INSIDE, settings)?;
     let [four, own_six] = block.prefixes(block.inside());
     add(&end.interface, four)?;
     end.interface.add_route(Prefix::ALL_V4)?;
-    if six {
+    if v6 {
         add(&end.interface, own_six)?;
         end.interface.add_route(Prefix::ALL_V6)?;
     }
@@ -208,14 +202,14 @@ fn optional(result: Result<(), Error>) -> Result<bool, Error> {
     }
 }
 
-fn ends(block: Block, has_six: bool) -> Ends {
-    let six = |address: Ipv4Addr| has_six.then(|| ipv6(address).into());
+fn ends(block: Block, has_v6: bool) -> Ends {
+    let v6 = |address: Ipv4Addr| has_v6.then(|| ipv6(address).into());
     let (outside, inside) = (block.outside(), block.inside());
     Ends {
         outside: outside.into(),
         inside: inside.into(),
-        outside_v6: six(outside),
-        inside_v6: six(inside),
+        outside_v6: v6(outside),
+        inside_v6: v6(inside),
     }
 }
 

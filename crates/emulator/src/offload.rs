@@ -15,7 +15,7 @@ use crate::line::Delivery;
 
 /// The packets of one write, so that the list of their places fits on the stack: 64 kB in
 /// full-sized segments are 45.
-const MOST: usize = 61;
+const MAX_PACKETS: usize = 61;
 
 /// Reads from devices.
 #[derive(Debug)]
@@ -52,14 +52,18 @@ impl Intake {
                 show(read, false);
                 1
             }
-            Offload::Segmentation => apart(read, &mut self.segment, show),
+            Offload::Segmentation => split_segments(read, &mut self.segment, show),
         }))
     }
 }
 
 /// Shows the packets that one, behind its offload header, stands for, and returns how many there
 /// are. `segment` is room for them.
-fn apart(read: &mut [u8], segment: &mut Vec<u8>, mut show: impl FnMut(&[u8], bool)) -> usize {
+fn split_segments(
+    read: &mut [u8],
+    segment: &mut Vec<u8>,
+    mut show: impl FnMut(&[u8], bool),
+) -> usize {
     let Some((header, packet)) = read.split_first_chunk_mut() else { return 0 };
     // The kernel was told that it is to cut itself what isn't TCP.
     let Ok(asked) = gso::Offload::from_bytes(header) else { return 0 };
@@ -101,7 +105,7 @@ impl Outlet {
         if self.packets.is_empty() {
             self.joiner = if delivery.is_part { Joiner::new(&delivery.bytes) } else { None };
         } else if !delivery.is_part
-            || self.packets.len() == MOST
+            || self.packets.len() == MAX_PACKETS
             || !self.joiner.as_mut().is_some_and(|joiner| joiner.push(&delivery.bytes))
         {
             return Err(delivery);
@@ -119,12 +123,12 @@ impl Outlet {
     fn write_to(&mut self, offload: Offload, write: impl FnOnce(&[IoSlice<'_>]) -> bool) -> bool {
         let Some(first) = self.packets.first() else { return true };
         let Some(joiner) = self.joiner.take().filter(|joiner| joiner.segments() > 1) else {
-            return alone(&first.bytes, offload, write);
+            return write_single(&first.bytes, offload, write);
         };
         let headers_len = joiner.headers_len();
         let (offload, [ip, tcp]) = joiner.finish();
         let header = offload.to_bytes();
-        let mut parts = [IoSlice::new(&[]); 3 + MOST];
+        let mut parts = [IoSlice::new(&[]); 3 + MAX_PACKETS];
         parts[..3].copy_from_slice(&[&header, &*ip, &*tcp].map(IoSlice::new));
         for (part, packet) in parts[3..].iter_mut().zip(&self.packets) {
             *part = IoSlice::new(packet.bytes.get(headers_len..).unwrap_or_default());
@@ -141,10 +145,14 @@ impl Outlet {
 /// Writes a packet as it is; `false` when the kernel does not take it, but drops it, as a host does
 /// with what it cannot make out.
 pub(crate) fn write(tun: &Tun, packet: &[u8]) -> bool {
-    alone(packet, tun.offload(), |parts| tun.write_vectored(parts).unwrap_or(false))
+    write_single(packet, tun.offload(), |parts| tun.write_vectored(parts).unwrap_or(false))
 }
 
-fn alone(packet: &[u8], offload: Offload, write: impl FnOnce(&[IoSlice<'_>]) -> bool) -> bool {
+fn write_single(
+    packet: &[u8],
+    offload: Offload,
+    write: impl FnOnce(&[IoSlice<'_>]) -> bool,
+) -> bool {
     let header = gso::Offload::NONE.to_bytes();
     let parts = [&header, packet].map(IoSlice::new);
     write(if offload == Offload::None { &parts[1..] } else { &parts })

@@ -19,7 +19,7 @@ pub(crate) struct Program {
 }
 
 /// Where a program runs and what it is told.
-pub(crate) struct Place<'a> {
+pub(crate) struct Environment<'a> {
     pub(crate) end: &'a End,
     pub(crate) user: Option<&'a OwnedFd>,
     pub(crate) ends: &'a Ends,
@@ -27,22 +27,28 @@ pub(crate) struct Place<'a> {
 
 impl Program {
     /// Starts a program in the foreground, with the caller's input and output.
-    pub(crate) fn foreground(words: &[String], place: &Place<'_>) -> Result<Self, Error> {
-        Self::start(command(words, place)?, place)
+    pub(crate) fn foreground(
+        words: &[String],
+        environment: &Environment<'_>,
+    ) -> Result<Self, Error> {
+        Self::start(command(words, environment)?, environment)
     }
 
     /// Starts one beside it: without input, and its output is talk.
-    pub(crate) fn background(words: &[String], place: &Place<'_>) -> Result<Self, Error> {
-        let mut command = command(words, place)?;
-        let talk = std::io::stderr().as_fd().try_clone_to_owned();
-        let talk = talk.map_err(|e| Error::new("copy standard error", e))?;
-        command.stdin(Stdio::null()).stdout(talk);
-        Self::start(command, place)
+    pub(crate) fn background(
+        words: &[String],
+        environment: &Environment<'_>,
+    ) -> Result<Self, Error> {
+        let mut command = command(words, environment)?;
+        let stderr = std::io::stderr().as_fd().try_clone_to_owned();
+        let stderr = stderr.map_err(|e| Error::new("copy standard error", e))?;
+        command.stdin(Stdio::null()).stdout(stderr);
+        Self::start(command, environment)
     }
 
-    fn start(command: Command, place: &Place<'_>) -> Result<Self, Error> {
-        let child =
-            Namespaces { net: Some(&place.end.namespace), user: place.user }.spawn(command)?;
+    fn start(command: Command, environment: &Environment<'_>) -> Result<Self, Error> {
+        let child = Namespaces { net: Some(&environment.end.namespace), user: environment.user }
+            .spawn(command)?;
         let pid = Pid::from_child(&child);
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| {
             Error::new(format!("watch process {}", pid.as_raw_nonzero()), errno)
@@ -51,7 +57,7 @@ impl Program {
     }
 
     /// Readable when the program has ended; `None` when that is known already.
-    pub(crate) fn watched(&self) -> Option<&dyn AsFd> {
+    pub(crate) fn pidfd_to_poll(&self) -> Option<&dyn AsFd> {
         self.status.is_none().then_some(&self.pidfd as &dyn AsFd)
     }
 
@@ -63,11 +69,11 @@ impl Program {
                 .try_wait()
                 .map_err(|e| Error::new("ask for a program's exit status", e))?;
         }
-        Ok(self.status_known())
+        Ok(self.known_status())
     }
 
     /// The same, as far as it is known already.
-    pub(crate) fn status_known(&self) -> Option<i32> {
+    pub(crate) fn known_status(&self) -> Option<i32> {
         self.status
             .map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
     }
@@ -79,9 +85,9 @@ impl Program {
     }
 
     /// Asks it to end, and ends it if it doesn't within `patience`.
-    pub(crate) fn end(mut self, clock: Clock, patience: Duration) -> Result<(), Error> {
+    pub(crate) fn end(mut self, clock: Clock, timeout: Duration) -> Result<(), Error> {
         self.signal(Signal::TERM);
-        let until = clock.now() + patience;
+        let until = clock.now() + timeout;
         while self.status()?.is_none() && clock.now() < until {
             let mut fds = [PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN)];
             clock.wait(&mut fds, until, Duration::ZERO)?;
@@ -100,11 +106,11 @@ impl Drop for Program {
     }
 }
 
-fn command(words: &[String], place: &Place<'_>) -> Result<Command, Error> {
+fn command(words: &[String], environment: &Environment<'_>) -> Result<Command, Error> {
     let [program, arguments @ ..] = words else {
         return Err(Error::new("start a command of no words", std::io::ErrorKind::InvalidInput));
     };
     let mut command = Command::new(program);
-    command.args(arguments).envs(place.ends.environment());
+    command.args(arguments).envs(environment.ends.environment());
     Ok(command)
 }

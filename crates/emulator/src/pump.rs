@@ -12,16 +12,16 @@ use crate::line::Line;
 use crate::network::{End, Network};
 use crate::offload::{self, Intake, Outlet};
 use crate::packet;
-use crate::report::{Driven, LineReport};
+use crate::report::{Counters, LineReport};
 use crate::settings::Settings;
-use crate::trace::{Trace, Way};
+use crate::trace::{LinkDirection, Trace};
 
 /// After how many packets from one device the other has its turn, and what is due is written.
 const BATCH: usize = 32;
 
 /// How long parts of one packet wait for each other, so that on a fast line not each of them costs
 /// a wake-up: what network cards do by default, within a factor of two or three.
-const PATIENCE: Duration = Duration::from_micros(50);
+const MAX_WAIT: Duration = Duration::from_micros(50);
 
 /// Both directions at work.
 pub(crate) struct Pump<'a> {
@@ -34,24 +34,24 @@ pub(crate) struct Pump<'a> {
     /// How long before a packet is due not to sleep any more.
     spin: Duration,
     /// How long packets wait for what belongs to them.
-    patience: Duration,
-    record: Record,
+    max_wait: Duration,
+    recorder: Recorder,
 }
 
 /// The file, if there is to be one.
-struct Record {
+struct Recorder {
     trace: Option<Trace>,
     /// Why there is no more of it.
     failed: Option<io::Error>,
 }
 
 struct Lane<'a> {
-    way: Way,
+    direction: LinkDirection,
     from: &'a End,
     to: &'a Tun,
     line: Line,
     outlet: Outlet,
-    driven: Driven,
+    counters: Counters,
     /// There may be more to read.
     readable: bool,
     /// The longest packet that passes.
@@ -69,23 +69,25 @@ impl<'a> Pump<'a> {
     ) -> Self {
         let (inside, outside) = (&network.inside, &network.outside);
         let lane =
-            |way, from: &'a End, to: &'a End, line, path_mtu, router: [Option<IpAddr>; 2]| Lane {
-                way,
-                from,
-                to: &to.tun,
-                line,
-                outlet: Outlet::default(),
-                driven: Driven::new(),
-                readable: true,
-                path_mtu,
-                router: router.into_iter().flatten().collect(),
+            |direction, from: &'a End, to: &'a End, line, path_mtu, router: [Option<IpAddr>; 2]| {
+                Lane {
+                    direction,
+                    from,
+                    to: &to.tun,
+                    line,
+                    outlet: Outlet::default(),
+                    counters: Counters::new(),
+                    readable: true,
+                    path_mtu,
+                    router: router.into_iter().flatten().collect(),
+                }
             };
         let ends = &network.ends;
         let beyond = [Some(ends.outside), ends.outside_v6];
         let here = [Some(ends.inside), ends.inside_v6];
         let lanes = [
             lane(
-                Way::Up,
+                LinkDirection::Up,
                 inside,
                 outside,
                 Line::new(&settings.up, settings.seed, "up"),
@@ -93,7 +95,7 @@ impl<'a> Pump<'a> {
                 beyond,
             ),
             lane(
-                Way::Down,
+                LinkDirection::Down,
                 outside,
                 inside,
                 Line::new(&settings.down, settings.seed, "down"),
@@ -102,21 +104,21 @@ impl<'a> Pump<'a> {
             ),
         ];
         let intake = Intake::new(settings.mtu, settings.offload);
-        let record = Record { trace, failed: None };
+        let recorder = Recorder { trace, failed: None };
         // Who has a core spent on it wants each packet at its time.
-        let patience =
-            if settings.offload && settings.spin.is_zero() { PATIENCE } else { Duration::ZERO };
-        Self { clock, lanes, intake, message: Vec::new(), spin: settings.spin, patience, record }
+        let max_wait =
+            if settings.offload && settings.spin.is_zero() { MAX_WAIT } else { Duration::ZERO };
+        Self { clock, lanes, intake, message: Vec::new(), spin: settings.spin, max_wait, recorder }
     }
 
     /// Hands on what is due and takes what has come, up to a batch each way.
-    pub(crate) fn turn(&mut self) -> Result<(), Error> {
+    pub(crate) fn process_ready(&mut self) -> Result<(), Error> {
         for lane in 0..2 {
-            self.hand_on(lane);
+            self.write_due(lane);
         }
         for lane in 0..2 {
             if self.lanes[lane].readable {
-                self.take(lane)?;
+                self.read_packets(lane)?;
             }
         }
         Ok(())
@@ -129,8 +131,7 @@ impl<'a> Pump<'a> {
         others: [Option<&dyn AsFd>; 3],
         until: Instant,
     ) -> Result<[bool; 3], Error> {
-        let next =
-            self.lanes.iter().filter_map(|lane| lane.line.next_handing_on(self.patience)).min();
+        let next = self.lanes.iter().filter_map(|lane| lane.line.next_write(self.max_wait)).min();
         let until = if self.is_readable() {
             Instant::ZERO
         } else {
@@ -163,26 +164,27 @@ impl<'a> Pump<'a> {
     }
 
     /// Writes what is due by now.
-    fn hand_on(&mut self, lane: usize) {
+    fn write_due(&mut self, lane: usize) {
         let lane = &mut self.lanes[lane];
         let now = self.clock.now();
-        if lane.line.next_handing_on(self.patience).is_none_or(|at| at > now) {
+        if lane.line.next_write(self.max_wait).is_none_or(|at| at > now) {
             return;
         }
         while let Some(delivery) = lane.line.deliver(now) {
             if let Err(delivery) = lane.outlet.push(delivery) {
-                lane.write(self.clock, &mut self.record);
+                lane.write(self.clock, &mut self.recorder);
                 // There is room for it now.
                 let _ = lane.outlet.push(delivery);
             }
         }
-        lane.write(self.clock, &mut self.record);
+        lane.write(self.clock, &mut self.recorder);
     }
 
-    fn take(&mut self, lane: usize) -> Result<(), Error> {
-        let Self { clock, lanes, intake, message, record, .. } = self;
-        let Lane { way, from, line, driven, readable, path_mtu, router, .. } = &mut lanes[lane];
-        let (way, mut count) = (*way, 0);
+    fn read_packets(&mut self, lane: usize) -> Result<(), Error> {
+        let Self { clock, lanes, intake, message, recorder, .. } = self;
+        let Lane { direction, from, line, counters, readable, path_mtu, router, .. } =
+            &mut lanes[lane];
+        let (direction, mut count) = (*direction, 0);
         while count < BATCH {
             let mut now = None;
             let read = intake.read(&from.tun, |bytes, is_part| {
@@ -191,23 +193,23 @@ impl<'a> Pump<'a> {
                 if let Some(mtu) = *path_mtu
                     && packet::too_big(bytes, mtu, router, message)
                 {
-                    driven.too_big += 1;
+                    counters.too_big += 1;
                     if !message.is_empty() {
                         // As for any packet: a kernel that does not take it drops it.
                         let _ = offload::write(&from.tun, message);
                     }
-                    record.keep(|trace| trace.too_big(way, now, bytes, mtu));
+                    recorder.write(|trace| trace.too_big(direction, now, bytes, mtu));
                     return;
                 }
                 let fate = line.offer_part(now, bytes, is_part);
-                record.keep(|trace| trace.entered(way, now, bytes, &fate));
+                recorder.write(|trace| trace.entered(direction, now, bytes, &fate));
             })?;
             let Some(packets) = read else {
                 *readable = false;
                 return Ok(());
             };
             // One that could not be made out does not come to the link.
-            driven.missed += u64::from(packets == 0);
+            counters.missed += u64::from(packets == 0);
             count += packets.max(1);
         }
         Ok(())
@@ -217,11 +219,11 @@ impl<'a> Pump<'a> {
     pub(crate) fn finish(mut self) -> Result<([LineReport; 2], io::Result<()>), Error> {
         let now = self.clock.now();
         for lane in &mut self.lanes {
-            lane.driven.missed += lane.from.interface.statistics()?.not_sent_packets;
+            lane.counters.missed += lane.from.interface.statistics()?.not_sent_packets;
         }
         let reports =
-            self.lanes.each_mut().map(|lane| LineReport::new(&mut lane.line, &lane.driven, now));
-        let Record { trace, failed } = self.record;
+            self.lanes.each_mut().map(|lane| LineReport::new(&mut lane.line, &lane.counters, now));
+        let Recorder { trace, failed } = self.recorder;
         let written = match (failed, trace) {
             (Some(error), _) => Err(error),
             (None, Some(trace)) => trace.finish(),
@@ -233,26 +235,26 @@ impl<'a> Pump<'a> {
 
 impl Lane<'_> {
     /// Writes the packets that are next.
-    fn write(&mut self, clock: Clock, record: &mut Record) {
+    fn write(&mut self, clock: Clock, recorder: &mut Recorder) {
         if self.outlet.packets().is_empty() {
             return;
         }
         let now = clock.now();
         for packet in self.outlet.packets() {
-            self.driven.timing.add(now.since(packet.due));
+            self.counters.timing.add(now.since(packet.due));
         }
         let taken = self.outlet.write(self.to);
         for delivery in self.outlet.drain() {
-            self.driven.refused += u64::from(!taken);
-            record.keep(|trace| trace.left(self.way, now, &delivery));
+            self.counters.refused += u64::from(!taken);
+            recorder.write(|trace| trace.left(self.direction, now, &delivery));
             self.line.recycle(delivery.bytes);
         }
     }
 }
 
-impl Record {
+impl Recorder {
     /// A file that cannot be written ends, and not the run.
-    fn keep(&mut self, write: impl FnOnce(&mut Trace) -> io::Result<()>) {
+    fn write(&mut self, write: impl FnOnce(&mut Trace) -> io::Result<()>) {
         if let Some(open) = &mut self.trace
             && let Err(error) = write(open)
         {

@@ -101,26 +101,26 @@ pub struct LineReport {
 
 /// What only the driver knows of a direction.
 #[derive(Debug)]
-pub(crate) struct Driven {
+pub(crate) struct Counters {
     pub(crate) timing: Histogram,
     pub(crate) refused: u64,
     pub(crate) too_big: u64,
     pub(crate) missed: u64,
 }
 
-impl Driven {
+impl Counters {
     pub(crate) fn new() -> Self {
         Self { timing: Histogram::new(), refused: 0, too_big: 0, missed: 0 }
     }
 }
 
 impl LineReport {
-    pub(crate) fn new(line: &mut Line, driven: &Driven, now: Instant) -> Self {
+    pub(crate) fn new(line: &mut Line, counters: &Counters, now: Instant) -> Self {
         let Books { offered, delivered, dropped_buffer, dropped_early, dropped_loss, held, marked } =
             line.books(now);
         let extras = line.extras();
         let queue = line.queue_statistics(now);
-        let percentile = |percent| driven.timing.percentile(percent).map(seconds);
+        let percentile = |percent| counters.timing.percentile(percent).map(seconds);
         Self {
             offered_packets: offered.packets,
             offered_bytes: offered.bytes,
@@ -138,9 +138,9 @@ impl LineReport {
             duplicated_packets: extras.duplicated.packets,
             corrupted_packets: extras.corrupted.packets,
             reordered_packets: extras.reordered.packets,
-            too_big_packets: driven.too_big,
-            refused_packets: driven.refused,
-            missed_packets: driven.missed,
+            too_big_packets: counters.too_big,
+            refused_packets: counters.refused,
+            missed_packets: counters.missed,
             utilisation: ratio(u128::from(queue.busy.as_nanos()), &queue),
             mean_queue_packets: ratio(queue.packet_nanos, &queue),
             mean_queue_bytes: ratio(queue.byte_nanos, &queue),
@@ -148,7 +148,7 @@ impl LineReport {
             max_queue_bytes: queue.max.bytes,
             timing_error_median_s: percentile(50),
             timing_error_p99_s: percentile(99),
-            timing_error_max_s: driven.timing.max().map(seconds),
+            timing_error_max_s: counters.timing.max().map(seconds),
         }
     }
 }

@@ -8,7 +8,7 @@ use tun::{Clock, Priority, Signals, TimerSlack};
 use units::{Duration, Instant};
 
 use crate::network::{Ends, Network};
-use crate::program::{Place, Program};
+use crate::program::{Environment, Program};
 use crate::pump::Pump;
 use crate::report::{Report, seconds};
 use crate::settings::Settings;
@@ -74,13 +74,13 @@ impl EmulationError {
 }
 
 /// What goes to the command: a terminal sends the first two to it by itself.
-const FOR_THE_COMMAND: [Signal; 4] = [Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP];
+const FORWARDED_SIGNALS: [Signal; 4] = [Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP];
 
 /// How long packets that are on their way when the command ends have to arrive.
-const LINGER: Duration = Duration::from_secs(3);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long the program at the other end has to end when it is asked to.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TERMINATION_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Emulation {
     /// Makes both ends: one in the network namespace of the calling thread, one in a new namespace.
@@ -109,16 +109,17 @@ impl Emulation {
         let clock = Clock::start();
         let trace = self.trace(job.capture.as_ref(), clock)?;
         let network = &self.network;
-        let place = |end| Place { end, user: network.user.as_ref(), ends: &network.ends };
+        let environment =
+            |end| Environment { end, user: network.user.as_ref(), ends: &network.ends };
         let _exact = TimerSlack::least()?;
-        let signals = Signals::catch(&FOR_THE_COMMAND)?;
+        let signals = Signals::catch(&FORWARDED_SIGNALS)?;
         let mut pump = Pump::new(clock, &self.settings, network, trace);
         let outside = job
             .outside
             .as_deref()
-            .map(|words| Program::background(words, &place(&network.outside)));
+            .map(|words| Program::background(words, &environment(&network.outside)));
         let mut outside = outside.transpose()?;
-        let mut command = Program::foreground(&job.command, &place(&network.inside))
+        let mut command = Program::foreground(&job.command, &environment(&network.inside))
             .map_err(EmulationError::Command)?;
         // Only now: what is started may inherit it. In real time a thread that never sleeps would
         // leave no time to others.
@@ -128,24 +129,24 @@ impl Emulation {
         let mut deadline = Instant::NEVER;
         let mut ended = clock.now();
         let exit_status = loop {
-            pump.turn()?;
-            let watched = [
+            pump.process_ready()?;
+            let to_poll = [
                 Some(&signals as _),
-                command.watched(),
-                outside.as_ref().and_then(Program::watched),
+                command.pidfd_to_poll(),
+                outside.as_ref().and_then(Program::pidfd_to_poll),
             ];
             // When nothing is on its way any more, only a look at what has just come.
-            let over = command.status_known().is_some() && pump.is_empty();
+            let over = command.known_status().is_some() && pump.is_empty();
             let until = if over { Instant::ZERO } else { deadline };
-            let [signal, end, other_end] = pump.wait(watched, until)?;
+            let [signal, end, other_end] = pump.wait(to_poll, until)?;
             if other_end && let Some(outside) = &mut outside {
                 let status = outside.status()?;
-                if command.status_known().is_none() {
+                if command.known_status().is_none() {
                     outside_exit_status = status;
                 }
             }
             while let Some(caught) = signal.then(|| signals.next()).flatten() {
-                if command.watched().is_none() {
+                if command.pidfd_to_poll().is_none() {
                     // It is waited for the packets only.
                     deadline = Instant::ZERO;
                 } else if caught.sent {
@@ -154,9 +155,9 @@ impl Emulation {
             }
             if end && command.status()?.is_some() {
                 ended = clock.now();
-                deadline = ended + LINGER;
+                deadline = ended + DRAIN_TIMEOUT;
             }
-            if let Some(status) = command.status_known()
+            if let Some(status) = command.known_status()
                 && ((pump.is_empty() && !pump.is_readable()) || clock.now() >= deadline)
             {
                 break status;
@@ -164,7 +165,7 @@ impl Emulation {
         };
         let ([up, down], written) = pump.finish()?;
         if let Some(outside) = outside {
-            outside.end(clock, PATIENCE)?;
+            outside.end(clock, TERMINATION_TIMEOUT)?;
         }
         written.map_err(|source| unwritable(job.capture.as_ref(), source))?;
         Ok(Report {

@@ -56,7 +56,7 @@ impl SettingsError {
 /// As written, in JSON.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Written {
+struct RawSettings {
     both: Options,
     up: Options,
     down: Options,
@@ -97,18 +97,18 @@ struct Value {
 const NONE: &str = "none";
 
 /// The longest delay of a packet: beyond it, a test in real time is a mistake in the unit.
-const MOST_DELAY: Duration = Duration::from_secs(600);
+const MAX_DELAY: Duration = Duration::from_secs(600);
 /// The longest time to stay awake before a packet is due. More than this keeps a core busy all the
 /// time.
-const MOST_SPIN: Duration = Duration::from_secs(1);
+const MAX_SPIN: Duration = Duration::from_secs(1);
 
 impl Settings {
     /// What Ethernet has.
     pub const MTU: u32 = 1500;
     /// RFC 8200 §5: with less there is no IPv6.
-    pub const LEAST_MTU: u32 = 1280;
+    pub const MIN_MTU: u32 = 1280;
     /// What a TUN device takes.
-    pub const MOST_MTU: u32 = 65_535;
+    pub const MAX_MTU: u32 = 65_535;
 
     /// Reads them from JSON: `both`, `up` and `down`, each with options by their names without
     /// dashes and values as text; `mtu` and `seed`, numbers; `spin`, text; `offload`, which is
@@ -117,23 +117,22 @@ impl Settings {
     /// # Errors
     /// When an option is unknown or its value makes no sense.
     pub fn from_json(json: &str) -> Result<Self, SettingsError> {
-        let written: Written = serde_json::from_str(json).map_err(|e| SettingsError {
+        let raw: RawSettings = serde_json::from_str(json).map_err(|e| SettingsError {
             option: "settings".to_owned(),
             value: json.to_owned(),
             problem: e.to_string(),
             hint: None,
         })?;
-        let mtu = written.mtu.unwrap_or(Self::MTU);
-        if !(Self::LEAST_MTU..=Self::MOST_MTU).contains(&mtu) {
+        let mtu = raw.mtu.unwrap_or(Self::MTU);
+        if !(Self::MIN_MTU..=Self::MAX_MTU).contains(&mtu) {
             let value = Value { option: "--mtu".to_owned(), text: mtu.to_string() };
-            return Err(value.error(&format!(
-                "it must be {} to {}",
-                Self::LEAST_MTU,
-                Self::MOST_MTU
-            )));
+            return Err(value.error(&format!("it must be {} to {}", Self::MIN_MTU, Self::MAX_MTU)));
         }
-        let [up, down] = [("up", &written.up), ("down", &written.down)]
-            .map(|(name, own)| Direction { name, own, both: &written.both });
+        let [up, down] = [("up", &raw.up), ("down", &raw.down)].map(|(name, own)| Direction {
+            name,
+            own,
+            both: &raw.both,
+        });
         let lines = [up.line()?, down.line()?];
         for (options, line) in [(&up, &lines[0]), (&down, &lines[1])] {
             if let Some(value) = options.value("queue").filter(|_| !line.link.buffer.holds(mtu)) {
@@ -153,12 +152,12 @@ impl Settings {
                 return Err(error.with_hint("add `--rate`, for example `--rate 10mbit`"));
             }
         }
-        let spin = written.spin.map(|text| Value { option: "--spin".to_owned(), text });
+        let spin = raw.spin.map(|text| Value { option: "--spin".to_owned(), text });
         let spin =
-            spin.map(|value| value.time(&value.text, MOST_SPIN)).transpose()?.unwrap_or_default();
-        let seed = written.seed.unwrap_or(1);
+            spin.map(|value| value.time(&value.text, MAX_SPIN)).transpose()?.unwrap_or_default();
+        let seed = raw.seed.unwrap_or(1);
         let [up, down] = lines;
-        Ok(Self { up, down, mtu, seed, spin, offload: written.offload.unwrap_or(true) })
+        Ok(Self { up, down, mtu, seed, spin, offload: raw.offload.unwrap_or(true) })
     }
 }
 
@@ -202,7 +201,7 @@ impl Direction<'_> {
         let link = LinkConfig {
             rate: self.read("rate", Value::rate)?,
             delay: self
-                .read("delay", |value| value.time(&value.text, MOST_DELAY))?
+                .read("delay", |value| value.time(&value.text, MAX_DELAY))?
                 .unwrap_or_default(),
             buffer: self.read("queue", Value::buffer)?.unwrap_or(Buffer::Unlimited),
             discipline: self.discipline()?,
@@ -404,7 +403,7 @@ impl Value {
     /// `5ms,100ms`. What is ECN-capable is marked.
     fn codel(&self) -> Result<CoDel, SettingsError> {
         let (target, interval) = self.pair(',', "a target and an interval, such as `5ms,100ms`")?;
-        let time = |text: &str| self.time(text, MOST_DELAY);
+        let time = |text: &str| self.time(text, MAX_DELAY);
         CoDel::new(time(target)?, time(interval)?).map_err(|e| self.refused(e))
     }
 
@@ -435,7 +434,7 @@ impl Value {
 
     /// RFC 791 §3.2: every link carries 68 bytes.
     fn path_mtu(&self) -> Result<u32, SettingsError> {
-        const RANGE: std::ops::RangeInclusive<u32> = 68..=Settings::MOST_MTU;
+        const RANGE: std::ops::RangeInclusive<u32> = 68..=Settings::MAX_MTU;
         let mtu = self.text.parse().ok().filter(|mtu| RANGE.contains(mtu));
         mtu.ok_or_else(|| self.error("it must be a number of bytes, 68 to 65535"))
     }
@@ -444,7 +443,7 @@ impl Value {
     fn reorder(&self) -> Result<Reorder, SettingsError> {
         let (probability, extra) =
             self.pair(',', "a probability and an extra delay, such as `0.01,5ms`")?;
-        let by = self.time(extra, MOST_DELAY)?;
+        let by = self.time(extra, MAX_DELAY)?;
         Ok(Reorder { probability: self.probability(probability)?, by })
     }
 }

@@ -19,14 +19,14 @@ pub struct Capture {
     /// The file.
     pub path: PathBuf,
     /// At which ends.
-    pub place: Place,
+    pub vantage_point: VantagePoint,
     /// How many bytes of a packet are kept.
     pub snap_len: u32,
 }
 
 /// Where packets are seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum VantagePoint {
     /// At the command's end.
     #[default]
     Inside,
@@ -36,7 +36,7 @@ pub enum Place {
     Both,
 }
 
-impl std::str::FromStr for Place {
+impl std::str::FromStr for VantagePoint {
     type Err = ();
     fn from_str(text: &str) -> Result<Self, ()> {
         match text {
@@ -50,7 +50,7 @@ impl std::str::FromStr for Place {
 
 /// A way through the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum LinkDirection {
     Up,
     Down,
 }
@@ -61,7 +61,7 @@ struct Causes {
     early: &'static str,
     loss: &'static str,
     /// What it drops early is not known when a packet comes in.
-    late: bool,
+    deferred: bool,
 }
 
 /// The file being written.
@@ -101,10 +101,19 @@ impl Trace {
             };
             here.then(|| writer.interface(&interface)).transpose()
         };
-        let place = capture.place;
-        let inside =
-            interface("inside", "the command's end", ends.inside, place != Place::Outside)?;
-        let outside = interface("outside", "the other end", ends.outside, place != Place::Inside)?;
+        let vantage_point = capture.vantage_point;
+        let inside = interface(
+            "inside",
+            "the command's end",
+            ends.inside,
+            vantage_point != VantagePoint::Outside,
+        )?;
+        let outside = interface(
+            "outside",
+            "the other end",
+            ends.outside,
+            vantage_point != VantagePoint::Inside,
+        )?;
         let causes = [&settings.up, &settings.down].map(|line| Causes {
             early: match line.link.discipline {
                 Discipline::DropTail | Discipline::Red(_) => "early, by RED",
@@ -115,7 +124,7 @@ impl Trace {
                 LossModel::Mask(_) => "the mask says so",
                 _ => "random loss",
             },
-            late: matches!(line.link.discipline, Discipline::CoDel(_)),
+            deferred: matches!(line.link.discipline, Discipline::CoDel(_)),
         });
         Ok(Self { writer, inside, outside, causes, epoch })
     }
@@ -123,17 +132,17 @@ impl Trace {
     /// A packet came to the near end, and this became of it.
     pub(crate) fn entered(
         &mut self,
-        way: Way,
+        link_direction: LinkDirection,
         at: Instant,
         bytes: &[u8],
         fate: &Fate,
     ) -> io::Result<()> {
-        let near = match way {
-            Way::Up => self.inside,
-            Way::Down => self.outside,
+        let near = match link_direction {
+            LinkDirection::Up => self.inside,
+            LinkDirection::Down => self.outside,
         };
         let Some(interface) = near else { return Ok(()) };
-        let causes = self.causes[way as usize];
+        let causes = self.causes[link_direction as usize];
         let mut comments = Vec::new();
         comments.extend(outcome(fate.outcome, causes));
         if let Some(copy) = fate.duplicate {
@@ -143,7 +152,7 @@ impl Trace {
         if fate.corrupted {
             comments.push("Corrupted: one bit is turned".to_owned());
         }
-        if fate.late {
+        if fate.reordered {
             comments.push("Late: others may pass it".to_owned());
         }
         self.write(interface, Direction::Outbound, at, bytes, &comments)
@@ -152,14 +161,14 @@ impl Trace {
     /// A packet came to the near end and was too long for the path.
     pub(crate) fn too_big(
         &mut self,
-        way: Way,
+        link_direction: LinkDirection,
         at: Instant,
         bytes: &[u8],
         mtu: u32,
     ) -> io::Result<()> {
-        let near = match way {
-            Way::Up => self.inside,
-            Way::Down => self.outside,
+        let near = match link_direction {
+            LinkDirection::Up => self.inside,
+            LinkDirection::Down => self.outside,
         };
         let Some(interface) = near else { return Ok(()) };
         let comment = format!("Dropped: longer than the {mtu} bytes that the path carries");
@@ -167,14 +176,19 @@ impl Trace {
     }
 
     /// A packet was handed on at the far end.
-    pub(crate) fn left(&mut self, way: Way, at: Instant, delivery: &Delivery) -> io::Result<()> {
-        let (interface, near) = match way {
-            Way::Up => (self.outside, self.inside),
-            Way::Down => (self.inside, self.outside),
+    pub(crate) fn left(
+        &mut self,
+        link_direction: LinkDirection,
+        at: Instant,
+        delivery: &Delivery,
+    ) -> io::Result<()> {
+        let (interface, near) = match link_direction {
+            LinkDirection::Up => (self.outside, self.inside),
+            LinkDirection::Down => (self.inside, self.outside),
         };
         let Some(interface) = interface else { return Ok(()) };
         let mut comments = Vec::new();
-        if near.is_none() || self.causes[way as usize].late {
+        if near.is_none() || self.causes[link_direction as usize].deferred {
             // Otherwise it is told where it happened.
             match delivery.gap {
                 0 => {}

@@ -54,11 +54,14 @@ impl Emulation {
             return Err(PyRuntimeError::new_err("the link has been used"));
         };
         let capture = capture
-            .map(|(path, place, snap_len)| {
-                let place = place.parse().map_err(|()| {
-                    PyValueError::new_err((format!("no place `{place}`"), None::<String>))
+            .map(|(path, vantage_point, snap_len)| {
+                let vantage_point = vantage_point.parse().map_err(|()| {
+                    PyValueError::new_err((
+                        format!("no vantage point `{vantage_point}`"),
+                        None::<String>,
+                    ))
                 })?;
-                Ok::<_, PyErr>(Capture { path, place, snap_len })
+                Ok::<_, PyErr>(Capture { path, vantage_point, snap_len })
             })
             .transpose()?;
         let job = Job { command, outside, capture };

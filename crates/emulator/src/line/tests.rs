@@ -51,7 +51,7 @@ fn a_wire_takes_no_time() {
     let fate = line.offer(at(3), &packet(7, 100));
     assert_eq!(
         fate,
-        Fate { outcome: Outcome::Accepted, duplicate: None, corrupted: false, late: false }
+        Fate { outcome: Outcome::Accepted, duplicate: None, corrupted: false, reordered: false }
     );
     assert_eq!(drain(&mut line, at(3)), [(7, at(3))]);
     assert!(line.is_empty());
@@ -78,7 +78,7 @@ fn rate_and_delay_add_up() {
 #[test]
 fn parts_wait_for_each_other() {
     // One leaves each millisecond, from the 21st on.
-    for (patience, expected) in [
+    for (max_wait, expected) in [
         (0, [21, 22, 23, 24, 25, 26, 27, 28]),
         (1, [22, 23, 24, 24, 25, 26, 27, 28]),
         (2, [23, 24, 24, 24, 25, 26, 27, 28]),
@@ -86,16 +86,16 @@ fn parts_wait_for_each_other() {
     ] {
         let (rate, delay) = (Rate::from_bits_per_sec(8_000_000), MS * 20);
         let mut line = only(LinkConfig { rate, delay, ..LinkConfig::default() });
-        assert_eq!(line.next_handing_on(MS), None);
+        assert_eq!(line.next_write(MS), None);
         for (number, is_part) in (0..).zip([true, true, true, true, false, true, false, true]) {
             line.offer_part(at(0), &packet(number, 1000), is_part);
         }
         for (number, expected) in (0..).zip(expected) {
             assert_eq!(line.next_delivery(), Some(at(21 + number)));
             assert_eq!(
-                line.next_handing_on(MS * patience),
+                line.next_write(MS * max_wait),
                 Some(at(expected)),
-                "packet {number}, {patience} ms"
+                "packet {number}, {max_wait} ms"
             );
             line.deliver(at(21 + number)).unwrap();
         }
@@ -140,15 +140,15 @@ fn one_bit_is_turned() {
 fn the_late_are_passed() {
     let reorder = Some(Reorder { probability: p(0.5), by: MS * 5 });
     let mut line = only(LinkConfig { reorder, ..LinkConfig::default() });
-    let late: Vec<bool> = (0..20)
-        .map(|number| line.offer(at(u64::from(number)), &packet(number, 100)).late)
+    let reordered: Vec<bool> = (0..20)
+        .map(|number| line.offer(at(u64::from(number)), &packet(number, 100)).reordered)
         .collect();
-    assert!(late.contains(&true) && late.contains(&false));
+    assert!(reordered.contains(&true) && reordered.contains(&false));
     let arrived = drain(&mut line, at(99));
     assert_eq!(arrived.len(), 20);
     assert!(arrived.is_sorted_by_key(|&(_, due)| due));
     for (number, due) in arrived {
-        let extra = if late[number as usize] { 5 } else { 0 };
+        let extra = if reordered[number as usize] { 5 } else { 0 };
         assert_eq!(due, at(u64::from(number) + extra), "packet {number}");
     }
 }
@@ -296,7 +296,7 @@ proptest! {
         config in anything(),
         seed: u64,
         packets in prop::collection::vec((0..3u64, 28..1500usize, any::<bool>()), 1..60),
-        patience in 0..4u64,
+        max_wait in 0..4u64,
     ) {
         let mut lines = [Line::new(&config, seed, "up"), Line::new(&config, seed, "up")];
         let mut now = at(0);
@@ -306,8 +306,8 @@ proptest! {
             let packet = packet(u32::try_from(number).unwrap(), *len);
             for (line, seen) in lines.iter_mut().zip(&mut seen) {
                 seen.push((line.offer_part(now, &packet, *is_part), drain(line, now)));
-                let [next, together] = [line.next_delivery(), line.next_handing_on(MS * patience)];
-                let latest = next.map(|next| next + MS * patience);
+                let [next, together] = [line.next_delivery(), line.next_write(MS * max_wait)];
+                let latest = next.map(|next| next + MS * max_wait);
                 prop_assert!((next..=latest).contains(&together), "{:?} for {:?}", together, next);
                 let books = line.books(now);
                 prop_assert!(books.balance(), "{:?}", books);

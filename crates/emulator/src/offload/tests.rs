@@ -49,8 +49,9 @@ fn handed(six: bool, offset: usize, len: usize, mss: u16) -> Vec<u8> {
 
 fn packets(mut read: Vec<u8>) -> Vec<(Vec<u8>, bool)> {
     let mut all = Vec::new();
-    let count =
-        apart(&mut read, &mut Vec::new(), |bytes, is_part| all.push((bytes.to_vec(), is_part)));
+    let count = split_segments(&mut read, &mut Vec::new(), |bytes, is_part| {
+        all.push((bytes.to_vec(), is_part))
+    });
     assert_eq!(count, all.len());
     all
 }
@@ -161,7 +162,7 @@ fn no_more_than_there_is_room_for() {
     }
     let counts: Vec<usize> =
         written(&mut line, Instant::ZERO).into_iter().map(|frame| packets(frame).len()).collect();
-    assert_eq!(counts, [MOST, 100 - MOST]);
+    assert_eq!(counts, [MAX_PACKETS, 100 - MAX_PACKETS]);
 }
 
 #[test]
@@ -206,7 +207,8 @@ fn what_happens_to_one_happens_to_one() {
 
 #[test]
 fn nonsense_is_counted_and_nothing_more() {
-    let nothing = |mut read: Vec<u8>| apart(&mut read, &mut Vec::new(), |_, _| panic!("shown"));
+    let nothing =
+        |mut read: Vec<u8>| split_segments(&mut read, &mut Vec::new(), |_, _| panic!("shown"));
     assert_eq!(nothing(vec![]), 0);
     assert_eq!(nothing(vec![0; 9]), 0);
     // Segmentation of UDP, which nobody asked for, and of a TCP that is not there.
