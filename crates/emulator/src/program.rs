@@ -10,7 +10,7 @@ use units::Duration;
 
 use crate::network::{End, Ends};
 
-/// A program that runs. With the value it ends.
+/// A running program. It is killed when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Program {
     child: Child,
@@ -18,7 +18,7 @@ pub(crate) struct Program {
     status: Option<ExitStatus>,
 }
 
-/// Where a program runs and what it is told.
+/// The namespaces of a program, and the addresses in its environment variables.
 pub(crate) struct Environment<'a> {
     pub(crate) end: &'a End,
     pub(crate) user: Option<&'a OwnedFd>,
@@ -34,7 +34,7 @@ impl Program {
         Self::start(command(words, environment)?, environment)
     }
 
-    /// Starts one beside it: without input, and its output is talk.
+    /// Starts a program in the background: without input, and with its output on standard error.
     pub(crate) fn background(
         words: &[String],
         environment: &Environment<'_>,
@@ -56,12 +56,12 @@ impl Program {
         Ok(Self { child, pidfd, status: None })
     }
 
-    /// Readable when the program has ended; `None` when that is known already.
+    /// A descriptor that is readable when the program has ended; `None` once its status is known.
     pub(crate) fn pidfd_to_poll(&self) -> Option<&dyn AsFd> {
         self.status.is_none().then_some(&self.pidfd as &dyn AsFd)
     }
 
-    /// How it ended, as shells have it: its exit status, or 128 and the number of the signal.
+    /// The exit status as in shells: the program's own, or 128 plus the number of the signal.
     pub(crate) fn status(&mut self) -> Result<Option<i32>, Error> {
         if self.status.is_none() {
             self.status = self
@@ -72,19 +72,19 @@ impl Program {
         Ok(self.known_status())
     }
 
-    /// The same, as far as it is known already.
+    /// The exit status if it has already been read.
     pub(crate) fn known_status(&self) -> Option<i32> {
         self.status
             .map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
     }
 
-    /// Sends it a signal, if it is still there.
+    /// Sends a signal to the program, if it is running.
     pub(crate) fn signal(&self, signal: Signal) {
-        // It may have ended just now.
+        // The program may just have ended.
         let _ = pidfd_send_signal(&self.pidfd, signal);
     }
 
-    /// Asks it to end, and ends it if it doesn't within `patience`.
+    /// Terminates the program, and kills it if it does not end within `timeout`.
     pub(crate) fn end(mut self, clock: Clock, timeout: Duration) -> Result<(), Error> {
         self.signal(Signal::TERM);
         let until = clock.now() + timeout;
@@ -99,7 +99,7 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         if self.status.is_none() {
-            // It may have ended just now.
+            // The program may just have ended.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }

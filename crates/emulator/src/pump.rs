@@ -1,5 +1,5 @@
-//! Both directions driven by a clock: packets read from one device, offered to a line, and written
-//! to the other when they are due.
+//! The driver of both directions: packets are read from one device, offered to a line, and written
+//! to the other device when they are due.
 
 use std::io;
 use std::net::IpAddr;
@@ -16,32 +16,34 @@ use crate::report::{Counters, LineReport};
 use crate::settings::Settings;
 use crate::trace::{LinkDirection, Trace};
 
-/// After how many packets from one device the other has its turn, and what is due is written.
+/// The number of packets read from one device before the other is served and due packets are
+/// written.
 const BATCH: usize = 32;
 
-/// How long parts of one packet wait for each other, so that on a fast line not each of them costs
-/// a wake-up: what network cards do by default, within a factor of two or three.
+/// The maximum time for which parts of one segment wait for each other. Without it, each of them
+/// would cost a wake-up on a fast line. Network cards have a similar default, within a factor of
+/// two or three.
 const MAX_WAIT: Duration = Duration::from_micros(50);
 
-/// Both directions at work.
+/// The state of both directions.
 pub(crate) struct Pump<'a> {
     clock: Clock,
     lanes: [Lane<'a>; 2],
-    /// What is being read.
+    /// The reader of packets.
     intake: Intake,
-    /// What the source of a packet is told of it.
+    /// A buffer for ICMP reports.
     message: Vec<u8>,
-    /// How long before a packet is due not to sleep any more.
+    /// The time for which the driver busy-waits before a packet is due.
     spin: Duration,
-    /// How long packets wait for what belongs to them.
+    /// The maximum time for which packets wait for other parts of their segment.
     max_wait: Duration,
     recorder: Recorder,
 }
 
-/// The file, if there is to be one.
+/// The writer of the capture, if one was requested.
 struct Recorder {
     trace: Option<Trace>,
-    /// Why there is no more of it.
+    /// The error that ended the capture.
     failed: Option<io::Error>,
 }
 
@@ -54,9 +56,9 @@ struct Lane<'a> {
     counters: Counters,
     /// There may be more to read.
     readable: bool,
-    /// The longest packet that passes.
+    /// The path MTU, in bytes.
     path_mtu: Option<u32>,
-    /// In whose name its source is told of a longer one: the other end.
+    /// The source addresses of ICMP reports: those of the other end.
     router: Vec<IpAddr>,
 }
 
@@ -105,13 +107,13 @@ impl<'a> Pump<'a> {
         ];
         let intake = Intake::new(settings.mtu, settings.offload);
         let recorder = Recorder { trace, failed: None };
-        // Who has a core spent on it wants each packet at its time.
+        // With busy-waiting, each packet is written exactly when it is due.
         let max_wait =
             if settings.offload && settings.spin.is_zero() { MAX_WAIT } else { Duration::ZERO };
         Self { clock, lanes, intake, message: Vec::new(), spin: settings.spin, max_wait, recorder }
     }
 
-    /// Hands on what is due and takes what has come, up to a batch each way.
+    /// Writes due packets and reads new ones, up to a batch in each direction.
     pub(crate) fn process_ready(&mut self) -> Result<(), Error> {
         for lane in 0..2 {
             self.write_due(lane);
@@ -124,8 +126,8 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    /// Waits until there is something to do, or one of `others` is ready, or it is `until`; returns
-    /// which of them are.
+    /// Waits until a packet is due or readable, one of `others` is ready, or the time is `until`.
+    /// Returns which of `others` are ready.
     pub(crate) fn wait(
         &mut self,
         others: [Option<&dyn AsFd>; 3],
@@ -139,7 +141,7 @@ impl<'a> Pump<'a> {
         };
         let devices = self.lanes.each_ref().map(|lane| lane.from.tun.as_fd());
         let look = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        // In place of one that isn't there: a device, asked for nothing.
+        // A missing descriptor is replaced by a device without requested events.
         let [first, second, third] = others.map(|other| match other {
             Some(other) => look(other.as_fd()),
             None => PollFd::from_borrowed_fd(devices[0], PollFlags::empty()),
@@ -153,17 +155,17 @@ impl<'a> Pump<'a> {
         Ok(rest)
     }
 
-    /// Whether nothing is on its way.
+    /// Returns true if both links are empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.lanes.iter().all(|lane| lane.line.is_empty())
     }
 
-    /// Whether something waited to be read when this was last looked at.
+    /// Returns true if a device was readable at the last check.
     pub(crate) fn is_readable(&self) -> bool {
         self.lanes.iter().any(|lane| lane.readable)
     }
 
-    /// Writes what is due by now.
+    /// Writes the packets of a direction that are due.
     fn write_due(&mut self, lane: usize) {
         let lane = &mut self.lanes[lane];
         let now = self.clock.now();
@@ -173,7 +175,7 @@ impl<'a> Pump<'a> {
         while let Some(delivery) = lane.line.deliver(now) {
             if let Err(delivery) = lane.outlet.push(delivery) {
                 lane.write(self.clock, &mut self.recorder);
-                // There is room for it now.
+                // The list is empty now, so it accepts the packet.
                 let _ = lane.outlet.push(delivery);
             }
         }
@@ -188,14 +190,14 @@ impl<'a> Pump<'a> {
         while count < BATCH {
             let mut now = None;
             let read = intake.read(&from.tun, |bytes, is_part| {
-                // What was handed over together came at one time.
+                // Packets of one read have the same arrival time.
                 let now = *now.get_or_insert_with(|| clock.now());
                 if let Some(mtu) = *path_mtu
                     && packet::too_big(bytes, mtu, router, message)
                 {
                     counters.too_big += 1;
                     if !message.is_empty() {
-                        // As for any packet: a kernel that does not take it drops it.
+                        // A report that the kernel refuses is dropped, like any packet.
                         let _ = offload::write(&from.tun, message);
                     }
                     recorder.write(|trace| trace.too_big(direction, now, bytes, mtu));
@@ -208,14 +210,14 @@ impl<'a> Pump<'a> {
                 *readable = false;
                 return Ok(());
             };
-            // One that could not be made out does not come to the link.
+            // A segment that could not be split does not reach the link.
             counters.missed += u64::from(packets == 0);
             count += packets.max(1);
         }
         Ok(())
     }
 
-    /// Ends both directions, up and down, and the file.
+    /// Ends both directions, up and down, and the capture.
     pub(crate) fn finish(mut self) -> Result<([LineReport; 2], io::Result<()>), Error> {
         let now = self.clock.now();
         for lane in &mut self.lanes {
@@ -234,7 +236,7 @@ impl<'a> Pump<'a> {
 }
 
 impl Lane<'_> {
-    /// Writes the packets that are next.
+    /// Writes the collected packets.
     fn write(&mut self, clock: Clock, recorder: &mut Recorder) {
         if self.outlet.packets().is_empty() {
             return;
@@ -253,7 +255,7 @@ impl Lane<'_> {
 }
 
 impl Recorder {
-    /// A file that cannot be written ends, and not the run.
+    /// Writes to the capture. An error ends the capture, but not the run.
     fn write(&mut self, write: impl FnOnce(&mut Trace) -> io::Result<()>) {
         if let Some(open) = &mut self.trace
             && let Err(error) = write(open)

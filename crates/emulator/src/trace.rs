@@ -1,4 +1,5 @@
-//! Packets at the two ends as a pcapng file, with a comment where a header says too little.
+//! Captures of packets at the two ends in a pcapng file, with comments for facts that a header does
+//! not show.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -13,26 +14,26 @@ use crate::line::{Delivery, Fate};
 use crate::network::Ends;
 use crate::settings::Settings;
 
-/// What to write, and where.
+/// The file of a capture and its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// At which ends.
+    /// The end at which packets are captured.
     pub vantage_point: VantagePoint,
-    /// How many bytes of a packet are kept.
+    /// The number of bytes stored of each packet.
     pub snap_len: u32,
 }
 
-/// Where packets are seen.
+/// The end at which packets are captured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum VantagePoint {
-    /// At the command's end.
+    /// The command's end.
     #[default]
     Inside,
-    /// At the other.
+    /// The other end.
     Outside,
-    /// At both: a packet that arrives is there twice.
+    /// Both ends: a packet that arrives is captured twice.
     Both,
 }
 
@@ -48,31 +49,31 @@ impl std::str::FromStr for VantagePoint {
     }
 }
 
-/// A way through the link.
+/// A direction of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkDirection {
     Up,
     Down,
 }
 
-/// Why a direction drops packets.
+/// The causes of a direction's drops.
 #[derive(Debug, Clone, Copy)]
 struct Causes {
     early: &'static str,
     loss: &'static str,
-    /// What it drops early is not known when a packet comes in.
+    /// Early drops are decided after a packet's arrival.
     deferred: bool,
 }
 
-/// The file being written.
+/// The capture being written.
 #[derive(Debug)]
 pub(crate) struct Trace {
     writer: Writer<BufWriter<File>>,
     inside: Option<InterfaceId>,
     outside: Option<InterfaceId>,
-    /// By direction.
+    /// The causes of drops by direction.
     causes: [Causes; 2],
-    /// Nanoseconds since 1970 at the clock's start.
+    /// The start of the clock, in nanoseconds since 1970.
     epoch: u64,
 }
 
@@ -129,7 +130,7 @@ impl Trace {
         Ok(Self { writer, inside, outside, causes, epoch })
     }
 
-    /// A packet came to the near end, and this became of it.
+    /// Writes a packet that arrived at the near end, with its outcome.
     pub(crate) fn entered(
         &mut self,
         link_direction: LinkDirection,
@@ -158,7 +159,7 @@ impl Trace {
         self.write(interface, Direction::Outbound, at, bytes, &comments)
     }
 
-    /// A packet came to the near end and was too long for the path.
+    /// Writes a packet that arrived at the near end and exceeded the path MTU.
     pub(crate) fn too_big(
         &mut self,
         link_direction: LinkDirection,
@@ -175,7 +176,7 @@ impl Trace {
         self.write(interface, Direction::Outbound, at, bytes, &[comment])
     }
 
-    /// A packet was handed on at the far end.
+    /// Writes a packet that was delivered at the far end.
     pub(crate) fn left(
         &mut self,
         link_direction: LinkDirection,
@@ -189,7 +190,7 @@ impl Trace {
         let Some(interface) = interface else { return Ok(()) };
         let mut comments = Vec::new();
         if near.is_none() || self.causes[link_direction as usize].deferred {
-            // Otherwise it is told where it happened.
+            // Otherwise the near end's packet has the comment.
             match delivery.gap {
                 0 => {}
                 1 => comments.push("Before it, 1 packet was dropped".to_owned()),
