@@ -11,7 +11,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-RUST = ("crates/units", "crates/link", "crates/sim", "crates/capture", "crates/emulator")
+RUST = ("crates/units", "crates/link", "crates/sim", "crates/capture", "crates/emulator", "crates/py/src")
 """Rust sources whose comments have been rewritten. The others are still to follow."""
 
 PYTHON = ("python/tcpsf/errors.py",)
