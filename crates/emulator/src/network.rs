@@ -69,8 +69,8 @@ impl Network {
     /// privilege gets two namespaces in a new user namespace.
     pub(crate) fn new(settings: &Settings, own: bool) -> Result<Self, Error> {
         match Self::in_this_namespace(settings) {
-            Err(error) if error.is_for_want_of_privilege() && own => Self::in_new_user_namespace(settings),
-            Err(error) if error.is_for_want_of_privilege() => Err(Error::new(error.operation(), copy(error.source()))
+            Err(error) if error.is_permission_denied() && own => Self::in_new_user_namespace(settings),
+            Err(error) if error.is_permission_denied() => Err(Error::new(error.operation(), copy(error.source()))
                 .with_hint(
                     "run it as root; or give the program that the command talks to with `--outside`, then both run in \
                      namespaces of your own; or run it all in one: `unshare --user --map-root-user --net`",

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use emulator::{Emulation, Job, Settings};
-use host::{ConnectionId, Driver, Event, Senders, Service, Stack, StackConfig, Tuple, What};
+use host::{ConnectionId, Driver, Event, EventKind, Senders, Service, Stack, StackConfig, Tuple};
 use policy::SenderPolicy;
 use serde::Serialize;
 use sim::tables::PacketEvent;
@@ -227,7 +227,7 @@ fn in_a_network(transfer: &Transfer, program: &Path) -> Result<Live> {
         let server = scope.spawn(move || {
             let service = Source { size: transfer.size };
             let mut driver = Driver::new(tun, config(&transfer.sender, SERVER)?, service)?;
-            driver.keep_in_step();
+            driver.process_in_lockstep();
             driver.capture(file, SNAP_LEN)?;
             while !over.load(Ordering::Relaxed) {
                 driver.run(Duration::from_millis(50))?;
@@ -316,7 +316,7 @@ impl Service for Source {
     }
 
     fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
-        if let What::Accepted(_) = event.what {
+        if let EventKind::Accepted(_) = event.kind {
             let bytes = vec![0; usize::try_from(self.size).unwrap_or(0)];
             // Transfers are smaller than the send buffer.
             let taken = stack.write(event.id, &bytes, now);
@@ -361,7 +361,7 @@ impl Service for Sink {
         if stack.is_at_end(event.id) {
             self.closes = Some(event.id);
         }
-        self.over |= matches!(event.what, What::Closed(_));
+        self.over |= matches!(event.kind, EventKind::Closed(_));
     }
 
     fn on_timeout(&mut self, stack: &mut Stack, now: Instant) {
@@ -389,7 +389,7 @@ pub fn fetch(sender: &str, file: &Path) -> Result<()> {
     NetNamespace::allow_forwarding()?;
     let (tun, _) = host::attach(&[CLIENT], 1500, false)?;
     let mut driver = Driver::new(tun, config(sender, CLIENT)?, Sink::default())?;
-    driver.keep_in_step();
+    driver.process_in_lockstep();
     driver.capture(file, SNAP_LEN)?;
     while !driver.service().over {
         driver.run(Duration::from_millis(50))?;

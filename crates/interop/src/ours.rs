@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use host::{ConnectionId, Ending, Event, Service, Stack, Tuple, What};
+use host::{ConnectionId, EndReason, Event, EventKind, Service, Stack, Tuple};
 use units::Instant;
 
 use crate::exchange::Case;
@@ -246,14 +246,14 @@ impl Ours {
         }
     }
 
-    fn end(&mut self, id: ConnectionId, ending: Ending) {
+    fn end(&mut self, id: ConnectionId, ending: EndReason) {
         let job = self.jobs.get_mut(id.index()).and_then(|job| job.take_if(|job| job.id == id));
         let Some(job) = job else { return };
         self.open -= 1;
         let result = match (job.wrong, ending) {
             (Some(wrong), _) => Err(wrong.to_owned()),
-            (None, Ending::Finished) if job.is_done() => Ok(()),
-            (None, Ending::Finished) => Err("unfinished".to_owned()),
+            (None, EndReason::Finished) if job.is_done() => Ok(()),
+            (None, EndReason::Finished) => Err("unfinished".to_owned()),
             (None, ending) => Err(ending.to_string()),
         };
         self.tally.add(result, job.read);
@@ -269,14 +269,14 @@ impl Service for Ours {
     }
 
     fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
-        match event.what {
-            What::Accepted(_) => self.begin(event.id, None),
-            What::Closed(ending) => {
+        match event.kind {
+            EventKind::Accepted(_) => self.begin(event.id, None),
+            EventKind::Closed(ending) => {
                 self.end(event.id, ending);
                 self.connect(stack, now);
                 return;
             }
-            What::Connected | What::Readable | What::Writable => {}
+            EventKind::Connected | EventKind::Readable | EventKind::Writable => {}
         }
         self.pump(stack, event.id, now);
     }

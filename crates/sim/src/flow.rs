@@ -7,7 +7,7 @@ use std::sync::Arc;
 use policy::SenderPolicy;
 use policy::congestion::{Counting, Halving, MAX_WINDOW, WindowRules};
 use policy::rtt::RtoConfig;
-use tcp::{Challenges, Config, Connection, DelayedAck, Negotiated, Patience, RttSamples};
+use tcp::{Challenges, Config, Connection, DelayedAck, Negotiated, RttSamples, Timeouts};
 use units::{Duration, Instant};
 use wire::{Mss, SeqNum};
 
@@ -434,6 +434,6 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
         max_syn_timeouts: u8::MAX,
         min_mss: Mss::LEAST,
         challenges: Challenges::DEFAULT,
-        patience: Patience::ENDLESS,
+        timeouts: Timeouts::NONE,
     }
 }

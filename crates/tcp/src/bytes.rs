@@ -90,7 +90,7 @@ impl ByteStream {
                 self.incoming.insert(front, front.next + count(ahead), taken);
             }
         }
-        if self.incoming.has_out_of_order() && !self.connection.rcv.has_islands() {
+        if self.incoming.has_out_of_order() && !self.connection.rcv.has_out_of_order() {
             // The stream ends before them.
             self.incoming.forget_out_of_order(self.front().unread);
         }
@@ -123,9 +123,9 @@ impl ByteStream {
         self.connection.offset_timestamps(offset, now);
     }
 
-    /// As [`Connection::runs_dry`].
-    pub fn runs_dry(&mut self) -> bool {
-        self.connection.runs_dry()
+    /// As [`Connection::note_if_drained`].
+    pub fn note_if_drained(&mut self) -> bool {
+        self.connection.note_if_drained()
     }
 
     /// As [`Connection::connect`].

@@ -54,7 +54,7 @@ pub struct Config {
     /// How often a segment that may be a guess is challenged.
     pub challenges: Challenges,
     /// How long a silent or unwilling peer is waited for.
-    pub patience: Patience,
+    pub timeouts: Timeouts,
 }
 
 impl Default for Config {
@@ -83,7 +83,7 @@ impl Default for Config {
             max_syn_timeouts: 7,
             min_mss: Mss::LEAST,
             challenges: Challenges::DEFAULT,
-            patience: Patience::ENDLESS,
+            timeouts: Timeouts::NONE,
         }
     }
 }
@@ -112,7 +112,7 @@ impl Challenges {
 
 /// How long a host waits for a peer, beyond what the protocol says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// RFC 9293 §3.8.3, RFC 5482: what is queued may make no progress for so long, be it that the
     /// peer is silent or that its window stays closed; then the connection is given up. It
     /// also holds for a SYN.
@@ -123,12 +123,12 @@ pub struct Patience {
     pub fin_wait_2: Option<Duration>,
 }
 
-impl Patience {
+impl Timeouts {
     /// What the protocol asks for and no more.
-    pub const ENDLESS: Self = Self { user_timeout: None, keep_alive: None, fin_wait_2: None };
+    pub const NONE: Self = Self { user_timeout: None, keep_alive: None, fin_wait_2: None };
 
-    pub(crate) fn is_endless(&self) -> bool {
-        *self == Self::ENDLESS
+    pub(crate) fn is_none(&self) -> bool {
+        *self == Self::NONE
     }
 }
 
@@ -235,13 +235,13 @@ impl Negotiated {
     /// sequence numbers: RFC 2675 §5, the largest MSS says no more than that there is no bound.
     pub(crate) fn payload_of(self, mss: Mss) -> u32 {
         let timestamps = if self.timestamps { 12 } else { 0 };
-        let santa_cruz = if self.speaks_santa_cruz() { SantaCruz::DATA_LEN } else { 0 };
+        let santa_cruz = if self.santa_cruz_negotiated() { SantaCruz::DATA_LEN } else { 0 };
         let bytes = mss.bytes().min(u32::from(u16::MAX) - 1);
         bytes.saturating_sub(timestamps + santa_cruz).max(1)
     }
 
     /// Whether both ends speak TCP Santa Cruz.
-    pub(crate) fn speaks_santa_cruz(&self) -> bool {
+    pub(crate) fn santa_cruz_negotiated(&self) -> bool {
         self.feedback == Feedback::AckWindow
     }
 

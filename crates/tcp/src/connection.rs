@@ -13,7 +13,7 @@ use wire::{
 
 use crate::config::{Config, Negotiated};
 use crate::event::{CallError, CloseReason, Event, Events};
-use crate::guard::Guard;
+use crate::host_timers::HostTimers;
 use crate::opening::Opening;
 use crate::receive::Receiver;
 use crate::send::{SendState, SendStatistics, Sender};
@@ -48,12 +48,12 @@ pub struct Connection {
     pub(crate) timers: Timers,
     /// None, or made when it is first needed: what happens to most segments asks no more than
     /// whether it is there.
-    pub(crate) guard: Option<Box<Guard>>,
+    pub(crate) host_timers: Option<Box<HostTimers>>,
     pub(crate) negotiated: Negotiated,
     pub(crate) state: State,
     pub(crate) opening: Opening,
     /// It has come to its end, and can't be opened again.
-    over: bool,
+    has_ended: bool,
     /// Asked for after everything that happens, and so kept where that has looked anyway.
     has_event: bool,
     /// Whether a reset is owed to the peer: for the same reason.
@@ -83,8 +83,8 @@ pub(crate) struct Timers {
     /// RFC 9293 §3.8.6.1: the peer's window is too small to send.
     pub(crate) persist: Instant,
     /// How long the state may last, or patience is to be looked at: in TIME-WAIT RFC 9293 §3.10.8,
-    /// else [`Guard`].
-    pub(crate) limit: Instant,
+    /// else [`HostTimers`].
+    pub(crate) state: Instant,
 }
 
 impl Timers {
@@ -92,7 +92,7 @@ impl Timers {
         retransmit: Instant::NEVER,
         delayed_ack: Instant::NEVER,
         persist: Instant::NEVER,
-        limit: Instant::NEVER,
+        state: Instant::NEVER,
     };
 }
 
@@ -112,18 +112,18 @@ pub enum Pending {
     /// What loses nothing if segments that have arrived and are still to be fed are fed first: an
     /// acknowledgment without reports, which then stands for theirs too, or the next of many
     /// segments in flight.
-    Patient,
+    Deferrable,
     /// Perhaps more, and not to wait.
-    Pressing,
+    Urgent,
 }
 
 impl Connection {
     /// The bytes of it that are used where it only sends data.
-    pub const SENDING: Range<usize> = 0..offset_of!(Self, rcv) + Receiver::OF_A_SENDER;
+    pub const SENDING: Range<usize> = 0..offset_of!(Self, rcv) + Receiver::SENDER_END;
 
     /// The bytes of it that are used where it only receives data.
     pub const RECEIVING: Range<usize> =
-        offset_of!(Self, snd.repair.is_on)..offset_of!(Self, rcv) + Receiver::USUAL;
+        offset_of!(Self, snd.repair.in_recovery)..offset_of!(Self, rcv) + Receiver::RECEIVER_END;
 
     /// The bytes that [`next_timeout`](Self::next_timeout) looks at.
     pub const DEADLINES: Range<usize> =
@@ -149,10 +149,10 @@ impl Connection {
             reset: OwedReset::None,
             reset_numbers: [SeqNum::default(); 2],
             opening: Opening::Active,
-            over: false,
+            has_ended: false,
             has_event: false,
             events: Events::default(),
-            guard: Guard::of(&config),
+            host_timers: HostTimers::of(&config),
             negotiated,
             config,
         }
@@ -172,7 +172,7 @@ impl Connection {
         connection.rcv.synchronize(irs);
         connection.snd.syn_skipped(irs, peer_window);
         connection.state = State::Established;
-        if connection.guard.is_some() {
+        if connection.host_timers.is_some() {
             connection.note_opened(Instant::ZERO);
         }
         connection
@@ -191,7 +191,7 @@ impl Connection {
     /// Unless the connection is LISTEN, or CLOSED because it is new: another connection is another
     /// `Connection`.
     pub fn connect(&mut self) -> Result<(), CallError> {
-        if self.over {
+        if self.has_ended {
             return Err(CallError::Over { call: "connect" });
         }
         if !matches!(self.state, State::Closed | State::Listen) {
@@ -207,7 +207,7 @@ impl Connection {
     /// # Errors
     /// Unless the connection is CLOSED because it is new.
     pub fn listen(&mut self) -> Result<(), CallError> {
-        if self.over {
+        if self.has_ended {
             return Err(CallError::Over { call: "listen" });
         }
         if self.state != State::Closed {
@@ -262,7 +262,7 @@ impl Connection {
             .ok_or(CallError::State { call: "close", state: self.state })?;
         self.state = next;
         if next == State::Closed {
-            self.over(CloseReason::Finished);
+            self.enter_closed(CloseReason::Finished);
         } else {
             self.snd.close();
         }
@@ -275,7 +275,7 @@ impl Connection {
             self.owe_reset(self.snd.pure_seq(), Some(self.rcv.nxt));
         }
         if self.state != State::Closed {
-            self.over(CloseReason::Aborted);
+            self.enter_closed(CloseReason::Aborted);
         }
     }
 
@@ -308,14 +308,14 @@ impl Connection {
     pub fn has_nothing_to_send(&self) -> bool {
         !self.owes_reset()
             && !self.rcv.ack_is_due()
-            && (self.snd.una == self.snd.end() || self.snd.is_held_back())
+            && (self.snd.una == self.snd.end() || self.snd.is_cwnd_limited())
             && self.state.is_synchronized()
     }
 
     /// When [`on_timeout`](Self::on_timeout) is next due, [`Instant::NEVER`] if no timer runs.
     pub fn next_timeout(&self) -> Instant {
         let timers = &self.timers;
-        timers.retransmit.min(timers.delayed_ack).min(timers.persist).min(timers.limit)
+        timers.retransmit.min(timers.delayed_ack).min(timers.persist).min(timers.state)
     }
 
     /// What the two ends have agreed on, once the peer's SYN has come.
@@ -348,7 +348,7 @@ impl Connection {
     /// The same for the next data.
     #[inline]
     pub const fn receiving_queue(&self) -> *const u8 {
-        self.rcv.islands_address()
+        self.rcv.out_of_order_address()
     }
 
     /// Bytes written and not yet acknowledged.
@@ -360,18 +360,18 @@ impl Connection {
     pub fn pending(&self) -> Pending {
         const MANY: u32 = 16;
         let open = matches!(self.state, State::Established | State::CloseWait);
-        if !open || self.owes_reset() || self.rcv.has_reports() || self.snd.repair.is_on {
-            Pending::Pressing
+        if !open || self.owes_reset() || self.rcv.has_reports() || self.snd.repair.in_recovery {
+            Pending::Urgent
         } else if self.snd.unacknowledged() > 0 {
             // While cuts are full-sized, they don't depend on what is fed first.
             let smss = self.snd.smss;
             if self.snd.flight() >= MANY * smss && self.snd.mss_c() == smss {
-                Pending::Patient
+                Pending::Deferrable
             } else {
-                Pending::Pressing
+                Pending::Urgent
             }
         } else if self.rcv.ack_is_due() {
-            Pending::Patient
+            Pending::Deferrable
         } else {
             Pending::Nothing
         }
@@ -437,8 +437,8 @@ impl Connection {
 
     /// The bytes of memory behind this value: its queues, whatever they hold now.
     pub fn memory(&self) -> usize {
-        let guard = self.guard.as_ref().map_or(0, |guard| guard.memory());
-        self.snd.board.memory() + self.snd.reports_memory() + self.rcv.memory() + guard
+        let host = self.host_timers.as_ref().map_or(0, |host| host.memory());
+        self.snd.board.memory() + self.snd.reports_memory() + self.rcv.memory() + host
     }
 
     /// A segment with these numbers and RST leaves before anything else.
@@ -468,9 +468,9 @@ impl Connection {
 
     /// The connection is over: no timer runs and nothing more is sent, but for a reset that is
     /// owed.
-    pub(crate) fn over(&mut self, reason: CloseReason) {
+    pub(crate) fn enter_closed(&mut self, reason: CloseReason) {
         self.state = State::Closed;
-        self.over = true;
+        self.has_ended = true;
         self.timers = Timers::OFF;
         self.emit(Event::Closed(reason));
     }
@@ -484,7 +484,7 @@ impl Connection {
 
     pub(crate) fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
-        self.timers = Timers { limit: now + self.config.msl * 2, ..Timers::OFF };
+        self.timers = Timers { state: now + self.config.msl * 2, ..Timers::OFF };
     }
 
     /// A segment with the acknowledgment, window and options that every segment of this connection
@@ -502,10 +502,10 @@ impl Connection {
         if self.negotiated.timestamps {
             options.timestamps = Some(self.timestamps(now));
         }
-        let counted = self.negotiated.feedback == Feedback::Cumulative;
+        let peer_counts_duplicates = self.negotiated.feedback == Feedback::Cumulative;
         let (negotiated, config) = (&self.negotiated, &self.config);
         let smss = || negotiated.peer_smss(config);
-        let window = self.rcv.advertise(negotiated.receive_scale, smss, counted);
+        let window = self.rcv.advertise(negotiated.receive_scale, smss, peer_counts_duplicates);
         let ack = self.rcv.acknowledge(&mut self.timers.delayed_ack);
         // RFC 3168 §6.1.3: on every acknowledgment until the peer says that it has heard.
         let flags = Flags::NONE.with(Flags::ECE, self.rcv.echoes_mark());
@@ -533,7 +533,7 @@ impl Connection {
             } else {
                 config.sack
             },
-            santa_cruz_permitted: self.negotiated.speaks_santa_cruz(),
+            santa_cruz_permitted: self.negotiated.santa_cruz_negotiated(),
             timestamps: self.negotiated.timestamps.then(|| {
                 let stamps = self.timestamps(now);
                 Timestamps { ecr: if answers { stamps.ecr } else { 0 }, ..stamps }

@@ -44,11 +44,11 @@ impl Connection {
             return false;
         }
         let period = self.rto();
-        if !self.guard_at(now).may_narrow(period, now) {
+        if !self.host_timers_at(now).may_reduce_pmtu(period, now) {
             return false;
         }
-        let cut = self.snd.path_carries(smss);
-        if cut && self.snd.flight() == 0 && !self.snd.ecn.waits() {
+        let unsent = self.snd.reduce_smss(smss);
+        if unsent && self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // RFC 6298 §5.1: it runs again from what leaves now.
             self.timers.retransmit = Instant::NEVER;
         }
@@ -64,16 +64,16 @@ impl Connection {
         if !self.is_in_flight(seq) {
             return false;
         }
-        self.guard_at(now).icmp = Some(error);
+        self.host_timers_at(now).icmp = Some(error);
         if error == IcmpError::Hard && self.state == State::SynSent {
-            self.over(CloseReason::Unreachable);
+            self.enter_closed(CloseReason::Unreachable);
         }
         true
     }
 
     /// The last ICMP error that was believed.
     pub fn icmp_error(&self) -> Option<IcmpError> {
-        self.guard.as_ref()?.icmp
+        self.host_timers.as_ref()?.icmp
     }
 
     /// RFC 5927 §4.1: SND.UNA ≤ SEG.SEQ < SND.NXT, where a timeout may have pulled SND.NXT back.

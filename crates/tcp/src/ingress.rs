@@ -32,7 +32,7 @@ enum Step {
 impl Connection {
     /// Handles an arriving segment and returns which part of its payload was taken, if any.
     pub fn on_segment(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
-        let guarded = self.guard.is_some().then(|| self.before_segment(segment, now));
+        let guarded = self.host_timers.is_some().then(|| self.before_segment(segment, now));
         let mut accepted = None;
         match self.state {
             State::Closed => self.refuse(segment),
@@ -40,8 +40,8 @@ impl Connection {
             State::SynSent => self.segment_in_syn_sent(segment, now),
             _ => accepted = self.segment_otherwise(segment, now),
         }
-        if self.negotiated.speaks_santa_cruz() {
-            self.judge_report(now);
+        if self.negotiated.santa_cruz_negotiated() {
+            self.detect_reported_loss(now);
             self.note_arrival(segment, now);
         }
         if let Some(before) = guarded {
@@ -84,8 +84,8 @@ impl Connection {
     /// loss away?
     #[cold]
     #[inline(never)]
-    fn judge_report(&mut self, now: Instant) {
-        if let Some(loss) = self.snd.judge(now, &mut self.timers.retransmit) {
+    fn detect_reported_loss(&mut self, now: Instant) {
+        if let Some(loss) = self.snd.detect_loss(now, &mut self.timers.retransmit) {
             self.begin_repair(loss);
         }
     }

@@ -18,7 +18,7 @@
 //! | `send` | the sending half: window, queue, loss response |
 //! | `receive` | the receiving half: reassembly, delayed ACKs, advertised window |
 //! | `icmp` | what routers report: path MTU, errors |
-//! | `guard` | what only a connection on a real wire keeps: patience, limits for challenges |
+//! | `host_timers` | what only a connection on a real wire keeps: patience, limits for challenges |
 //! | `timeout` | expired timers |
 //! | `time_wait` | a new connection in the place of an old one |
 //!
@@ -35,7 +35,7 @@ mod config;
 mod connection;
 mod egress;
 mod event;
-mod guard;
+mod host_timers;
 mod icmp;
 mod ingress;
 mod opening;
@@ -46,7 +46,7 @@ mod time_wait;
 mod timeout;
 
 pub use bytes::ByteStream;
-pub use config::{Challenges, Config, DelayedAck, KeepAlive, Negotiated, Patience, RttSamples};
+pub use config::{Challenges, Config, DelayedAck, KeepAlive, Negotiated, RttSamples, Timeouts};
 pub use connection::{Connection, Pending};
 pub use event::{Accepted, CallError, CloseReason, Event, LossEvent, Repair};
 pub use icmp::IcmpError;

@@ -32,7 +32,7 @@ pub(crate) struct Receiver {
     /// RFC 7323 §4.3, Last.ACK.sent.
     last_ack_sent: SeqNum,
     /// What arrived beyond `nxt`; what grew last stands last.
-    islands: Vec<SeqRange>,
+    out_of_order: Vec<SeqRange>,
     /// The sequence number of the peer's FIN, once it has been seen.
     pub(crate) fin: Option<SeqNum>,
     /// A segment that arrived twice (RFC 2883).
@@ -41,28 +41,28 @@ pub(crate) struct Receiver {
     ts_recent: u32,
     ts_recent_at: Instant,
     /// Only with a peer that says which transmission a segment is.
-    answers: Option<Box<Answers>>,
+    santa_cruz: Option<Box<SantaCruzAck>>,
 }
 
 /// What acknowledgments say of TCP Santa Cruz.
 #[derive(Debug, Clone, Copy, Default)]
-struct Answers {
+struct SantaCruzAck {
     /// The last segment that has arrived, until an acknowledgment names it.
-    unnamed: Option<Arrival>,
+    arrival: Option<Arrival>,
     /// What the segment that leaves now says.
-    label: Reports,
+    option: Reports,
 }
 
 impl Receiver {
     /// What lies behind is for timestamps and labels.
-    pub(crate) const USUAL: usize = offset_of!(Self, ts_recent);
+    pub(crate) const RECEIVER_END: usize = offset_of!(Self, ts_recent);
 
     /// Who only sends data has nothing to say of data that arrived twice either.
-    pub(crate) const OF_A_SENDER: usize = offset_of!(Self, duplicate);
+    pub(crate) const SENDER_END: usize = offset_of!(Self, duplicate);
 
     /// More islands than this are not kept: a peer that leaves so many holes is not worth the
     /// memory.
-    const MAX_ISLANDS: usize = 256;
+    const MAX_OUT_OF_ORDER_RANGES: usize = 256;
 
     pub(crate) fn new(config: &Config) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Receiver {
             edge: SeqNum::default(),
             capacity: config.receive_buffer,
             unread: 0,
-            islands: Vec::new(),
+            out_of_order: Vec::new(),
             fin: None,
             unacknowledged_segments: 0,
             acks_due: 0,
@@ -80,34 +80,34 @@ impl Receiver {
             last_ack_sent: SeqNum::default(),
             peer_scales: false,
             echoes_mark: false,
-            answers: None,
+            santa_cruz: None,
         }
     }
 
     /// Takes over the memory of a receiver that is no longer needed.
     pub(crate) fn inherit(&mut self, old: &mut Self) {
-        old.islands.clear();
-        std::mem::swap(&mut self.islands, &mut old.islands);
+        old.out_of_order.clear();
+        std::mem::swap(&mut self.out_of_order, &mut old.out_of_order);
     }
 
     /// Where the islands lie, or will as soon as there are any; nowhere if there have never been
     /// any.
     #[inline]
-    pub(crate) const fn islands_address(&self) -> *const u8 {
-        self.islands.as_ptr().cast()
+    pub(crate) const fn out_of_order_address(&self) -> *const u8 {
+        self.out_of_order.as_ptr().cast()
     }
 
     /// Gives back memory that is not in use.
     pub(crate) fn release(&mut self) {
-        if self.islands.is_empty() {
-            self.islands = Vec::new();
+        if self.out_of_order.is_empty() {
+            self.out_of_order = Vec::new();
         }
     }
 
     /// The bytes of memory in use behind this value.
     pub(crate) fn memory(&self) -> usize {
-        self.islands.capacity() * size_of::<SeqRange>()
-            + self.answers.as_ref().map_or(0, |_| size_of::<Answers>())
+        self.out_of_order.capacity() * size_of::<SeqRange>()
+            + self.santa_cruz.as_ref().map_or(0, |_| size_of::<SantaCruzAck>())
     }
 
     /// The peer's initial sequence number is known.
@@ -191,12 +191,12 @@ impl Receiver {
             // RFC 5681 §4.2: data out of order is acknowledged at once, each segment with its own
             // duplicate.
             self.ack_now();
-            return self.keep(fresh).then_some(accepted);
+            return self.insert_out_of_order(fresh).then_some(accepted);
         }
         self.advance(stop);
-        let gap_before = !self.islands.is_empty();
-        self.absorb();
-        if gap_before {
+        let fills_gap = !self.out_of_order.is_empty();
+        self.merge_reached_ranges();
+        if fills_gap {
             // RFC 5681 §4.2: so is a segment that fills a gap, in whole or in part.
             self.acks_due = 1;
         } else {
@@ -206,13 +206,13 @@ impl Receiver {
     }
 
     /// Whether anything has arrived out of order.
-    pub(crate) fn has_islands(&self) -> bool {
-        !self.islands.is_empty()
+    pub(crate) fn has_out_of_order(&self) -> bool {
+        !self.out_of_order.is_empty()
     }
 
     /// RFC 2018 §8: forgets what has arrived out of order.
     pub(crate) fn renege(&mut self) {
-        self.islands = Vec::new();
+        self.out_of_order = Vec::new();
     }
 
     /// The peer's FIN stands at `at`, unless one stood elsewhere first, or more than that has
@@ -234,7 +234,7 @@ impl Receiver {
     pub(crate) fn finish(&mut self) {
         self.fin = None;
         self.nxt += 1;
-        self.islands = Vec::new();
+        self.out_of_order = Vec::new();
         self.acks_due = 1;
     }
 
@@ -244,9 +244,9 @@ impl Receiver {
     #[inline(never)]
     pub(crate) fn note_duplicate(&mut self, seq: SeqNum, len: u32) {
         if (seq + len).at_or_before(self.nxt)
-            && let Some(twice) = SeqRange::new(seq, seq + len)
+            && let Some(duplicate) = SeqRange::new(seq, seq + len)
         {
-            self.duplicate = Some(twice);
+            self.duplicate = Some(duplicate);
         }
     }
 
@@ -289,7 +289,7 @@ impl Receiver {
     /// duplicates, one cannot stand for both.
     #[cold]
     #[inline(never)]
-    pub(crate) fn owe_another(&mut self, delayed_ack: &DelayedAck) {
+    pub(crate) fn owe_separate_ack(&mut self, delayed_ack: &DelayedAck) {
         // One that would have left for fewer segments would be no duplicate of this.
         if self.unacknowledged_segments.is_multiple_of(delayed_ack.every) {
             self.acks_due = self.acks_due.saturating_add(1);
@@ -304,7 +304,7 @@ impl Receiver {
 
     /// Whether there is anything for SACK blocks to say.
     pub(crate) fn has_reports(&self) -> bool {
-        !self.islands.is_empty() || self.fin.is_some() || self.duplicate.is_some()
+        !self.out_of_order.is_empty() || self.fin.is_some() || self.duplicate.is_some()
     }
 
     /// Notes that an acknowledgment is leaving and returns it.
@@ -328,10 +328,12 @@ impl Receiver {
         &mut self,
         scale: WindowScale,
         smss: impl Fn() -> u32,
-        counted: bool,
+        peer_counts_duplicates: bool,
     ) -> UnscaledWindow {
         if let Some(edge) = self.reopening(&smss)
-            && (self.islands.is_empty() || !counted || !self.keeps_window(edge, smss))
+            && (self.out_of_order.is_empty()
+                || !peer_counts_duplicates
+                || !self.defers_window_update(edge, smss))
         {
             self.edge = edge;
         }
@@ -343,7 +345,7 @@ impl Receiver {
     /// waiting for it, as far as RFC 9293 §3.8.6.2.2 lets it wait.
     #[cold]
     #[inline(never)]
-    fn keeps_window(&self, edge: SeqNum, smss: impl Fn() -> u32) -> bool {
+    fn defers_window_update(&self, edge: SeqNum, smss: impl Fn() -> u32) -> bool {
         self.nxt == self.last_ack_sent
             && !self.is_small(smss)
             && edge.distance_from(self.edge) < self.capacity / 2
@@ -355,21 +357,21 @@ impl Receiver {
     /// FIN has to learn that all of it arrived, and Linux says it in this way.
     pub(crate) fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
-        if let Some(twice) = self.duplicate.take() {
-            blocks.push(twice);
+        if let Some(duplicate) = self.duplicate.take() {
+            blocks.push(duplicate);
         }
         let room = room.min(SackBlocks::CAPACITY).saturating_sub(blocks.len());
         let kept = self.fin.and_then(|fin| SeqRange::new(fin, fin + 1));
-        let ended = |island: SeqRange| match kept {
-            Some(fin) if island.end() == fin.start() => {
-                SeqRange::new(island.start(), fin.end()).unwrap_or(island)
+        let ended = |held: SeqRange| match kept {
+            Some(fin) if held.end() == fin.start() => {
+                SeqRange::new(held.start(), fin.end()).unwrap_or(held)
             }
-            _ => island,
+            _ => held,
         };
         let alone =
-            kept.filter(|fin| self.islands.iter().all(|island| island.end() != fin.start()));
-        let islands = self.islands.iter().rev().map(|&island| ended(island));
-        for block in islands.chain(alone).take(room) {
+            kept.filter(|fin| self.out_of_order.iter().all(|held| held.end() != fin.start()));
+        let out_of_order = self.out_of_order.iter().rev().map(|&held| ended(held));
+        for block in out_of_order.chain(alone).take(room) {
             blocks.push(block);
         }
         blocks
@@ -378,12 +380,12 @@ impl Receiver {
     /// TCP Santa Cruz, section 3.2.1: notes that this transmission of a segment has arrived, if
     /// what it brought is there to be acknowledged.
     pub(crate) fn note_arrival(&mut self, seq: SeqNum, len: u32, copy: CopyNumber, now: Instant) {
-        let held = (seq + len).at_or_before(self.nxt)
+        let is_held = (seq + len).at_or_before(self.nxt)
             || SeqRange::new(seq, seq + len)
-                .is_none_or(|range| self.islands.iter().any(|island| island.contains(range)));
-        if held {
+                .is_none_or(|range| self.out_of_order.iter().any(|held| held.contains(range)));
+        if is_held {
             let arrival = Arrival { seq, copy, at: arrival_clock(now) };
-            self.answers.get_or_insert_default().unnamed = Some(arrival);
+            self.santa_cruz.get_or_insert_default().arrival = Some(arrival);
         }
     }
 
@@ -391,13 +393,13 @@ impl Receiver {
     /// data, if on any, and with a window of up to so many bytes. An arrival is named once.
     #[cold]
     #[inline(never)]
-    pub(crate) fn write_label(&mut self, data_copy: Option<CopyNumber>, room: usize) {
+    pub(crate) fn write_santa_cruz_option(&mut self, data_copy: Option<CopyNumber>, room: usize) {
         self.duplicate = None;
-        let answers = self.answers.get_or_insert_default();
+        let santa_cruz = self.santa_cruz.get_or_insert_default();
         let option = SantaCruz::new(data_copy);
-        answers.label = match answers.unnamed.take() {
+        santa_cruz.option = match santa_cruz.arrival.take() {
             Some(arrival) => {
-                let window = AckWindow::covering(self.nxt, self.islands.iter().copied(), room);
+                let window = AckWindow::covering(self.nxt, self.out_of_order.iter().copied(), room);
                 option.answering(arrival, window).into()
             }
             None if data_copy.is_some() => option.into(),
@@ -406,8 +408,8 @@ impl Receiver {
     }
 
     /// What has been noted.
-    pub(crate) fn label(&self) -> Option<&Reports> {
-        Some(&self.answers.as_ref()?.label)
+    pub(crate) fn santa_cruz_option(&self) -> Option<&Reports> {
+        Some(&self.santa_cruz.as_ref()?.option)
     }
 
     /// RFC 7323 §5.3, R1: a timestamp older than the last one marks an old duplicate, unless (§5.5)
@@ -455,39 +457,39 @@ impl Receiver {
     }
 
     /// Moves `nxt` over the islands it has reached.
-    fn absorb(&mut self) {
+    fn merge_reached_ranges(&mut self) {
         while let Some(index) =
-            self.islands.iter().position(|island| island.start().at_or_before(self.nxt))
+            self.out_of_order.iter().position(|held| held.start().at_or_before(self.nxt))
         {
-            let island = self.islands.remove(index);
-            if island.end().after(self.nxt) {
-                self.advance(island.end());
+            let held = self.out_of_order.remove(index);
+            if held.end().after(self.nxt) {
+                self.advance(held.end());
             }
         }
     }
 
     /// Joins a range with the islands it touches; `false` when there are too many to keep another.
-    fn keep(&mut self, fresh: SeqRange) -> bool {
+    fn insert_out_of_order(&mut self, fresh: SeqRange) -> bool {
         let mut range = fresh;
         let mut index = 0;
-        while index < self.islands.len() {
-            let island = self.islands[index];
-            if island.contains(fresh) {
+        while index < self.out_of_order.len() {
+            let held = self.out_of_order[index];
+            if held.contains(fresh) {
                 self.duplicate = Some(fresh);
             }
-            if island.touches(range) {
-                range = range.union(island);
-                self.islands.remove(index);
+            if held.touches(range) {
+                range = range.union(held);
+                self.out_of_order.remove(index);
                 // What the union now touches may lie before this index.
                 index = 0;
             } else {
                 index += 1;
             }
         }
-        if self.islands.len() >= Self::MAX_ISLANDS {
+        if self.out_of_order.len() >= Self::MAX_OUT_OF_ORDER_RANGES {
             return false;
         }
-        self.islands.push(range);
+        self.out_of_order.push(range);
         true
     }
 
@@ -593,7 +595,10 @@ mod tests {
                 rcv.text(SeqNum::new(1 + 2 * hole), 1, 1, Instant::ZERO, &delays, &mut timer);
             taken += usize::from(accepted.is_some());
         }
-        assert_eq!((taken, rcv.islands.len()), (Receiver::MAX_ISLANDS, Receiver::MAX_ISLANDS));
+        assert_eq!(
+            (taken, rcv.out_of_order.len()),
+            (Receiver::MAX_OUT_OF_ORDER_RANGES, Receiver::MAX_OUT_OF_ORDER_RANGES)
+        );
     }
 
     proptest! {
@@ -621,10 +626,10 @@ mod tests {
                 let in_order = have.iter().position(|&h| !h).unwrap_or(have.len());
                 prop_assert_eq!(rcv.nxt.distance_from(base) as usize, in_order);
                 prop_assert_eq!(rcv.unread() as usize, in_order);
-                let beyond: u32 = rcv.islands.iter().map(|island| island.len()).sum();
+                let beyond: u32 = rcv.out_of_order.iter().map(|held| held.len()).sum();
                 prop_assert_eq!(beyond as usize, have.iter().filter(|&&h| h).count() - in_order);
             }
-            prop_assert!(rcv.islands.is_empty());
+            prop_assert!(rcv.out_of_order.is_empty());
         }
     }
 }

@@ -20,7 +20,7 @@ mod repair;
 mod reports;
 mod timing;
 
-use ecn::Marks;
+use ecn::EcnState;
 use policies::Policies;
 pub(crate) use repair::Expiry;
 use repair::RepairState;
@@ -99,7 +99,7 @@ pub(crate) struct Sender {
     pub(crate) iss: SeqNum,
     /// From here on, what a receiver uses, too.
     pub(crate) repair: RepairState,
-    pub(crate) ecn: Marks,
+    pub(crate) ecn: EcnState,
     /// SND.WL1 and SND.WL2: the segment that `wnd` was taken from.
     wl: (SeqNum, SeqNum),
     /// SND.UNA.
@@ -139,11 +139,11 @@ impl Sender {
             board: Scoreboard::default(),
             rtt: RttEstimator::new(&config.rto),
             statistics: SendStatistics::default(),
-            repair: RepairState::at_rest(iss),
-            ecn: Marks::default(),
+            repair: RepairState::inactive(iss),
+            ecn: EcnState::default(),
             small_end: iss,
             last_sent: Instant::ZERO,
-            policies: Policies::agreed(config, negotiated),
+            policies: Policies::new(config, negotiated),
             timed_end: iss,
             timed_at: Instant::NEVER,
             app_limited_until: iss,
@@ -156,7 +156,7 @@ impl Sender {
     /// The peer's options are known: what depends on them begins afresh, with a slow start.
     pub(crate) fn negotiated(&mut self, config: &Config, negotiated: &Negotiated) {
         self.smss = negotiated.smss(config);
-        self.policies = Policies::agreed(config, negotiated);
+        self.policies = Policies::new(config, negotiated);
         if self.statistics.syn_timeouts > 0 {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
             self.policies.controller.set_cwnd(self.smss);
@@ -194,7 +194,7 @@ impl Sender {
     /// The same after a timeout, when what was in flight is lost: what counts is what has been sent
     /// since.
     #[cold]
-    fn network_view(&self) -> SendView {
+    fn view_after_timeout(&self) -> SendView {
         let view = self.view();
         match self.pipe() {
             Some(flight) => {
@@ -211,14 +211,14 @@ impl Sender {
             max: self.max,
             wnd: self.wnd,
             mss_c: self.mss_c(),
-            segments: if self.repair.grows {
+            segments: if self.repair.after_timeout {
                 self.board.pipe_segments()
             } else {
                 self.board.segments()
             },
             in_network: self.pipe().unwrap_or_else(|| self.flight()),
             duplicates: self.policies.detector.duplicates(),
-            recovering: self.repair.is_on && !self.repair.grows,
+            recovering: self.repair.in_recovery && !self.repair.after_timeout,
         }
     }
 
@@ -242,7 +242,7 @@ impl Sender {
         // recovery only Limited Transmit (RFC 3042) sends another one for it, for the first
         // two.
         let duplicates = self.policies.detector.duplicates();
-        let left = match (self.repair.is_on, self.policies.limited_transmit) {
+        let left = match (self.repair.in_recovery, self.policies.limited_transmit) {
             (true, _) => duplicates,
             (false, true) => duplicates.min(DUP_THRESH - 1),
             (false, false) => 0,
@@ -253,7 +253,9 @@ impl Sender {
     /// The congestion window in force.
     pub(crate) fn window(&self) -> u32 {
         match &self.policies.recovery {
-            Some(recovery) if self.repair.is_on => recovery.window(self.policies.controller.cwnd()),
+            Some(recovery) if self.repair.in_recovery => {
+                recovery.window(self.policies.controller.cwnd())
+            }
             _ => self.policies.controller.cwnd(),
         }
     }
@@ -264,8 +266,9 @@ impl Sender {
 
     pub(crate) fn path(&self) -> Option<PathDelays> {
         let path = self.policies.controller.path()?;
-        let overtaken = self.policies.reported.as_ref().map_or(0, |reported| reported.overtaken);
-        Some(PathDelays { return_reordered: path.return_reordered + overtaken, ..path })
+        let reordered =
+            self.policies.reported.as_ref().map_or(0, |reported| reported.return_reordered);
+        Some(PathDelays { return_reordered: path.return_reordered + reordered, ..path })
     }
 
     pub(crate) fn flight(&self) -> u32 {
@@ -274,9 +277,9 @@ impl Sender {
 
     /// Whether for sure what is unsent waits for room in the congestion window. Recovery and RFC
     /// 3042 have other rules.
-    pub(crate) fn is_held_back(&self) -> bool {
+    pub(crate) fn is_cwnd_limited(&self) -> bool {
         let (flight, left) = (self.flight(), self.data_end.distance_from(self.nxt));
-        if flight == 0 || left == 0 || self.repair.is_on || self.policies.limited_transmit {
+        if flight == 0 || left == 0 || self.repair.in_recovery || self.policies.limited_transmit {
             return false;
         }
         let next = flight + left.min(self.mss_c());
@@ -324,8 +327,8 @@ impl Sender {
     #[inline(never)]
     pub(crate) fn is_too_old(&self, ack: SeqNum) -> bool {
         // The distance from the SYN is one only until numbers come round.
-        let young = self.statistics.bytes < 1 << 30;
-        ack.before(self.una - self.max_wnd) || young && ack.at_or_before(self.iss)
+        let unwrapped = self.statistics.bytes < 1 << 30;
+        ack.before(self.una - self.max_wnd) || unwrapped && ack.at_or_before(self.iss)
     }
 
     /// RFC 9293 §3.10.7.4, fifth step: whether the segment's window is newer than the one in use.
@@ -344,7 +347,7 @@ impl Sender {
             if window > 0 && self.probing {
                 // It may have dropped the probe; what follows must not look like a loss, nor begin
                 // with the patience that the probes had come to.
-                self.send_again();
+                self.unsend_all();
                 self.rtt.end_back_off();
             }
         }
@@ -378,13 +381,13 @@ impl Sender {
         }
         let flight = self.flight() + len;
         if self.policies.limited_transmit
-            && !self.repair.is_on
+            && !self.repair.in_recovery
             && self.policies.detector.duplicates() > 0
             && flight > self.window()
         {
-            self.repair.limited += len;
+            self.repair.limited_transmit_bytes += len;
         }
-        self.leaves(len);
+        self.note_sent_in_recovery(len);
         self.probing = flight > self.wnd;
         self.nxt += len;
         self.max = self.max.latest(self.nxt);
@@ -394,7 +397,7 @@ impl Sender {
 
     /// Notes that the first `len` numbers of the segment at `seq` leave again.
     pub(crate) fn resent(&mut self, seq: SeqNum, len: u32, now: Instant) {
-        self.leaves(len);
+        self.note_sent_in_recovery(len);
         if self.policies.reported.is_some() {
             self.note_copy(seq, len, now);
         } else {
@@ -407,8 +410,8 @@ impl Sender {
         self.last_sent = now;
     }
 
-    fn leaves(&mut self, bytes: u32) {
-        if self.repair.is_on
+    fn note_sent_in_recovery(&mut self, bytes: u32) {
+        if self.repair.in_recovery
             && let Some(recovery) = &mut self.policies.recovery
         {
             recovery.on_sent(bytes);
@@ -416,7 +419,7 @@ impl Sender {
     }
 
     /// Notes that there was nothing more to send although the window had room.
-    pub(crate) fn ran_dry(&mut self) {
+    pub(crate) fn set_app_limited(&mut self) {
         self.app_limited_until = self.nxt;
     }
 
@@ -446,13 +449,13 @@ impl Sender {
         &mut self,
         ack: SeqNum,
         now: Instant,
-        echo: Option<Duration>,
-        marked: bool,
+        timestamp_rtt: Option<Duration>,
+        ece: bool,
         config: &Config,
     ) -> Acknowledged {
         let acked = ack.distance_from(self.una);
         let app_limited = self.una.before(self.app_limited_until);
-        if self.policies.watched {
+        if self.policies.needs_samples {
             self.note_delivered(ack);
         }
         let segments = self.board.segments();
@@ -466,22 +469,28 @@ impl Sender {
         self.repair.recover = self.repair.recover.latest(ack - 1);
         self.ecn.acknowledged(ack);
         if self.policies.reported.is_none() {
-            self.measure(ack, now, timed.map(|at| now.since(at)).or(echo), segments, config);
+            self.measure(
+                ack,
+                now,
+                timed.map(|at| now.since(at)).or(timestamp_rtt),
+                segments,
+                config,
+            );
         }
         self.timeouts_in_a_row = 0;
         // Most policies look at no more of it than three facts, and it comes with every
         // acknowledgment.
         let (mut sample, mut lost) = (None, false);
-        if self.policies.watched {
+        if self.policies.needs_samples {
             let sample = sample.insert(self.sample(acked, timed, app_limited, now));
             lost = self.policies.detector.on_ack(sample, &self.board);
         } else {
             self.policies.detector.reset();
         }
-        self.repair.limited = 0;
-        if self.repair.is_on {
-            if self.repair.grows {
-                let view = self.network_view();
+        self.repair.limited_transmit_bytes = 0;
+        if self.repair.in_recovery {
+            if self.repair.after_timeout {
+                let view = self.view_after_timeout();
                 self.policies.segmenter.on_ack(&view);
                 let growth = self.policies.segmenter.growth(&view);
                 self.policies.controller.acknowledged(acked, app_limited, growth, sample.as_ref());
@@ -489,11 +498,12 @@ impl Sender {
                 self.policies.controller.observe(sample);
             }
             return Acknowledged {
-                restart_timer: self.repaired(acked, ack.at_or_after(self.repair.point)),
+                restart_timer: self
+                    .on_recovery_ack(acked, ack.at_or_after(self.repair.recovery_point)),
                 lost,
             };
         }
-        if marked {
+        if ece {
             // RFC 3168 §6.1.2: an echo widens nothing, nor does it lengthen the segments of a small
             // window.
             if let Some(sample) = &sample {
@@ -528,7 +538,7 @@ impl Sender {
         app_limited: bool,
         now: Instant,
     ) -> AckSample {
-        let forward = self.policies.reported.as_mut().and_then(|reported| reported.show());
+        let forward = self.policies.reported.as_mut().and_then(|reported| reported.take_sample());
         let sent_at = forward.map(|forward| forward.sent_at).or(timed);
         AckSample {
             acked,
@@ -580,7 +590,7 @@ impl Sender {
     }
 
     /// The retransmission timer expired for the SYN; `false` when it has done so too often.
-    pub(crate) fn syn_timed_out(&mut self, config: &Config) -> bool {
+    pub(crate) fn on_syn_rto(&mut self, config: &Config) -> bool {
         if self.timeouts_in_a_row >= config.max_syn_timeouts {
             return false;
         }

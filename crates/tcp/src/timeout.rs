@@ -25,8 +25,8 @@ impl Connection {
             // it.
             self.snd.probe = true;
         }
-        if self.timers.limit <= now {
-            self.limit_reached(now);
+        if self.timers.state <= now {
+            self.on_host_timer(now);
         }
     }
 
@@ -34,14 +34,14 @@ impl Connection {
         if matches!(self.state, State::SynSent | State::SynReceived) {
             let mut event = self.snd.event(now, Repair::SynTimeout);
             event.flight = 0;
-            if self.snd.syn_timed_out(&self.config) {
+            if self.snd.on_syn_rto(&self.config) {
                 self.emit(Event::Loss(event));
             } else {
-                self.over(CloseReason::TimedOut);
+                self.enter_closed(CloseReason::TimedOut);
             }
             return;
         }
-        if let Some((loss, deadline)) = self.snd.look_again(due, now) {
+        if let Some((loss, deadline)) = self.snd.recheck_loss(due, now) {
             if let Some(loss) = loss {
                 self.begin_repair(loss);
                 return;
@@ -51,13 +51,13 @@ impl Connection {
                 return;
             }
         }
-        if self.snd.ecn.end_wait() && self.snd.flight() == 0 {
+        if self.snd.ecn.unblock() && self.snd.flight() == 0 {
             return;
         }
-        match self.snd.timed_out(now, &self.config) {
+        match self.snd.on_rto(now, &self.config) {
             Expiry::Loss(event) => self.emit(Event::Loss(event)),
             Expiry::Probe => {}
-            Expiry::GiveUp => self.over(CloseReason::TimedOut),
+            Expiry::GiveUp => self.enter_closed(CloseReason::TimedOut),
         }
     }
 }

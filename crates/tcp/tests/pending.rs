@@ -64,7 +64,7 @@ fn run(name: &str, groups: &[Vec<u32>], at_once: bool) -> (Vec<Vec<Sent>>, usize
         for segments in group {
             bytes = (bytes + segments * 1000).min(arrived);
             connection.on_segment(&acknowledgment(bytes), now);
-            let may_wait = connection.pending() == Pending::Patient;
+            let may_wait = connection.pending() == Pending::Deferrable;
             patient += usize::from(may_wait);
             if at_once || !may_wait {
                 drain(&mut connection, &mut sent, now);
@@ -110,7 +110,7 @@ fn duplicates(groups: &[Vec<u32>], every: u8, at_once: bool) -> (BTreeMap<u32, u
             let segment =
                 Segment { seq: IRS + 1 + number * 1000, payload_len: 1000, ..acknowledgment(0) };
             connection.on_segment(&segment, now);
-            let may_wait = connection.pending() == Pending::Patient;
+            let may_wait = connection.pending() == Pending::Deferrable;
             patient += usize::from(may_wait);
             if at_once || !may_wait {
                 drain(&mut connection, now);
@@ -200,27 +200,27 @@ fn running_dry_is_as_good_as_being_asked_for_more() {
         let config = Arc::new(config);
         let negotiated = Negotiated { timestamps: false, ..Negotiated::between_equals(&config) };
         let mut connection = Connection::established(config, ISS, IRS, negotiated, 1 << 20);
-        let (mut now, mut bytes, mut dry) = (Instant::ZERO, 0, 0);
+        let (mut now, mut bytes, mut drained) = (Instant::ZERO, 0, 0);
         let mut windows = Vec::new();
         for len in [300, 5000, 1000, 40, 2500, 1, 300, 300, 9000] {
             now += Duration::from_millis(20);
             assert_eq!(connection.write(len), Ok(len));
             while let Some(segment) = connection.poll_transmit(now) {
                 bytes += segment.payload_len;
-                if !asks && connection.runs_dry() {
-                    dry += 1;
+                if !asks && connection.note_if_drained() {
+                    drained += 1;
                     break;
                 }
             }
             connection.on_segment(&acknowledgment(bytes), now + Duration::from_millis(10));
             windows.push((connection.cwnd(), connection.send_state()));
         }
-        (windows, dry)
+        (windows, drained)
     };
     let (asked, _) = run(true);
-    let (ran_dry, times) = run(false);
+    let (drained, times) = run(false);
     assert!(times > 4, "{times} times");
-    assert_eq!(ran_dry, asked);
+    assert_eq!(drained, asked);
     // Of three small writes in a row none widened the window.
     assert_eq!(asked[5].0, asked[7].0);
 }

@@ -43,7 +43,7 @@ impl Error {
 
     /// Whether the system wants a capability for it, as one has in a namespace of one's own. A file
     /// that one may not open is something else: that may be so there, too.
-    pub fn is_for_want_of_privilege(&self) -> bool {
+    pub fn is_permission_denied(&self) -> bool {
         self.source.raw_os_error() == Some(libc::EPERM)
     }
 }

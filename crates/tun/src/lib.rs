@@ -20,22 +20,22 @@ mod error;
 mod interface;
 mod namespace;
 mod netlink;
-mod own;
 mod plan;
 mod signals;
 mod spawn;
 mod sys;
+mod user_namespace;
 
 pub use clock::{Clock, Priority, TimerSlack};
 pub use device::{Offload, Tun};
 pub use error::Error;
 pub use interface::{Address, Interface, Prefix, Route, Statistics};
 pub use namespace::NetNamespace;
-pub use own::{Handed, in_own_namespaces};
 pub use plan::{Block, INSIDE, ipv6, of_host};
 pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{Caught, Signals};
 pub use spawn::Namespaces;
+pub use user_namespace::{Handed, in_own_namespaces};
 
 /// Gives memory that was freed back to the system, where the allocator of the C library would keep
 /// it. It looks at all that is free, some 10 ms for 200 MB in small pieces.

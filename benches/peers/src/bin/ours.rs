@@ -1,6 +1,6 @@
 //! Our host.
 
-use host::{ConnectionId, Driver, Event, Service, Stack, StackConfig, What};
+use host::{ConnectionId, Driver, Event, EventKind, Service, Stack, StackConfig};
 use peers::{CHUNK, REQUEST, REQUESTS, RESPONSE, SERVER, SINK, SOURCE};
 use units::{Duration, Instant};
 
@@ -59,15 +59,15 @@ impl Service for Bench {
 
     fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
         let id = event.id;
-        match event.what {
-            What::Accepted(port) => {
+        match event.kind {
+            EventKind::Accepted(port) => {
                 self.peers.resize(self.peers.len().max(id.index() + 1), Peer::default());
                 self.peers[id.index()] = Peer { port, ..Peer::default() };
                 self.write(stack, id, now);
             }
-            What::Readable => self.read(stack, id, now),
-            What::Writable => self.write(stack, id, now),
-            What::Connected | What::Closed(_) => {}
+            EventKind::Readable => self.read(stack, id, now),
+            EventKind::Writable => self.write(stack, id, now),
+            EventKind::Connected | EventKind::Closed(_) => {}
         }
     }
 

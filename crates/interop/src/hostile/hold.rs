@@ -217,7 +217,7 @@ fn in_a_network(holding: Holding, version: Version, plan: Plan) -> Result<Held> 
     }
     let (tun, air, mut config) = devices(addresses)?;
     let patience = holding.patience();
-    config.tcp.patience.user_timeout = Some(patience);
+    config.tcp.timeouts.user_timeout = Some(patience);
     let allowed_buffered_bytes = config.limits.buffered_bytes;
     let http = HttpLimits::default();
     // An answer that is not taken, behind it a FIN that is not, and a while for a busy machine.

@@ -75,7 +75,7 @@ fn a_byte_at_the_edge_of_the_window_costs_little() {
     let irs = SeqNum::new(7);
     let mut stream = stream(irs);
     stream.on_segment(&segment(irs + WINDOW, ISS + 1, 1), b"x", Instant::ZERO);
-    assert_eq!(stream.rcv.has_islands(), stream.out_of_order() > 0);
+    assert_eq!(stream.rcv.has_out_of_order(), stream.out_of_order() > 0);
     assert!((1..300).contains(&stream.out_of_order()), "{} bytes", stream.out_of_order());
 }
 
@@ -88,9 +88,9 @@ fn what_was_given_up_is_taken_again() {
         stream.on_segment(&segment(irs + 1 + at, ISS + 1, 3), bytes, Instant::ZERO);
     };
     arrives(&mut stream, 3, b"def");
-    assert!(stream.rcv.has_islands());
+    assert!(stream.rcv.has_out_of_order());
     stream.renege();
-    assert_eq!((stream.out_of_order(), stream.rcv.has_islands()), (0, false));
+    assert_eq!((stream.out_of_order(), stream.rcv.has_out_of_order()), (0, false));
     arrives(&mut stream, 0, b"abc");
     assert_eq!(stream.readable(), 3);
     arrives(&mut stream, 3, b"DEF");

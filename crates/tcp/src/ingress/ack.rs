@@ -32,19 +32,19 @@ impl Connection {
         } else {
             self.snd.take_reports(reports, ack, now, &self.config)
         };
-        let echo =
+        let ece =
             self.negotiated.ecn && segment.flags.has(Flags::ECE) && segment.control != Control::Syn;
-        if echo {
+        if ece {
             self.take_echo(ack, now);
         }
         if advances {
-            self.acknowledge(segment, ack, now, echo);
+            self.acknowledge(segment, ack, now, ece);
         }
         // RFC 6675 §5: outside recovery an ACK that reports something new above it counts as a
         // duplicate even if it also advances, and so does the one that ends recovery.
         if ack == self.snd.una
             && self.snd.flight() > 0
-            && (!advances || newly_sacked > 0 && !self.snd.repair.is_on)
+            && (!advances || newly_sacked > 0 && !self.snd.repair.in_recovery)
         {
             let exact = !advances
                 && segment.payload_len == 0
@@ -108,7 +108,7 @@ impl Connection {
             // is.
             self.timers.persist = Instant::NEVER;
         }
-        if self.snd.flight() == 0 && !self.snd.ecn.waits() {
+        if self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // A probe that is sent again as data is timed from then on.
             self.timers.retransmit = Instant::NEVER;
         }
@@ -125,13 +125,13 @@ impl Connection {
     fn take_echo(&mut self, ack: SeqNum, now: Instant) {
         let Some(reduction) = self.snd.echoed(ack, now) else { return };
         self.emit(Event::Loss(reduction));
-        if self.snd.ecn.waits() {
+        if self.snd.ecn.is_blocked_until_rto() {
             // RFC 3168 §6.1.2: with a window of one segment the timer says when the next may leave.
             self.restart_retransmit_timer(now);
         }
     }
 
-    fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant, echo: bool) {
+    fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant, ece: bool) {
         let stamp =
             segment.options.timestamps.filter(|stamp| self.negotiated.timestamps && stamp.ecr != 0);
         let stamped = stamp
@@ -139,8 +139,8 @@ impl Connection {
             // An echo of what is yet to come is nonsense.
             .filter(|&ticks| ticks <= u32::MAX / 2)
             .map(|ticks| Duration::from_millis(u64::from(ticks)));
-        let taken = self.snd.acknowledged(ack, now, stamped, echo, &self.config);
-        if self.snd.flight() == 0 && !self.snd.ecn.waits() {
+        let taken = self.snd.acknowledged(ack, now, stamped, ece, &self.config);
+        if self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // RFC 6298 §5.2.
             self.timers.retransmit = Instant::NEVER;
         } else if taken.restart_timer {
@@ -148,7 +148,7 @@ impl Connection {
             self.restart_retransmit_timer(now);
         }
         if taken.lost
-            && let Some(loss) = self.snd.first_lost(now)
+            && let Some(loss) = self.snd.on_first_segment_lost(now)
         {
             self.begin_repair(loss);
         }
@@ -158,7 +158,7 @@ impl Connection {
         }
         match self.state.fin_acknowledged() {
             State::TimeWait => self.enter_time_wait(now),
-            State::Closed => self.over(CloseReason::Finished),
+            State::Closed => self.enter_closed(CloseReason::Finished),
             next => self.state = next,
         }
     }

@@ -24,9 +24,11 @@ impl Connection {
             State::SynReceived if self.opening == Opening::Listening && !self.snd.fin => {
                 self.listen_again()
             }
-            State::SynReceived => self.over(CloseReason::Refused),
-            State::Closing | State::LastAck | State::TimeWait => self.over(CloseReason::Finished),
-            _ => self.over(CloseReason::ResetByPeer),
+            State::SynReceived => self.enter_closed(CloseReason::Refused),
+            State::Closing | State::LastAck | State::TimeWait => {
+                self.enter_closed(CloseReason::Finished)
+            }
+            _ => self.enter_closed(CloseReason::ResetByPeer),
         }
         Step::Stop
     }

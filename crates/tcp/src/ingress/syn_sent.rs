@@ -21,7 +21,7 @@ impl Connection {
         };
         if segment.control == Control::Rst {
             if acknowledges.is_some() {
-                self.over(CloseReason::Refused);
+                self.enter_closed(CloseReason::Refused);
             }
             return;
         }

@@ -19,14 +19,14 @@ impl Connection {
         let due = self.rcv.ack_is_due();
         let delayed_ack = &self.config.delayed_ack;
         let timer = &mut self.timers.delayed_ack;
-        let segments = segments_of(segment.payload_len, self.config.mss);
+        let segments = segments_in(segment.payload_len, self.config.mss);
         let accepted =
             self.rcv.text(segment.seq, segment.payload_len, segments, now, delayed_ack, timer);
         if due
             && self.negotiated.feedback == Feedback::Cumulative
             && segment.seq.after(self.rcv.nxt)
         {
-            self.rcv.owe_another(delayed_ack);
+            self.rcv.owe_separate_ack(delayed_ack);
         }
         accepted
     }
@@ -36,7 +36,7 @@ impl Connection {
 /// joined several (receive offload). RFC 9293 §3.8.6.3 wants an acknowledgment for 2·RMSS bytes of
 /// new data.
 #[inline]
-fn segments_of(len: u32, mss: Mss) -> u8 {
+fn segments_in(len: u32, mss: Mss) -> u8 {
     let mss = mss.bytes();
     if len <= mss { 1 } else { u8::try_from(len.div_ceil(mss)).unwrap_or(u8::MAX) }
 }

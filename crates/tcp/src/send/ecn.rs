@@ -19,49 +19,55 @@ use crate::event::{LossEvent, Repair};
     clippy::struct_excessive_bools,
     reason = "facts, of which each can hold without the others"
 )]
-pub(crate) struct Marks {
+pub(crate) struct EcnState {
     /// Past what had been sent when the window was reduced.
-    until: SeqNum,
+    reduced_until: SeqNum,
     /// It has been reduced: an echo up to `until` is of the same congestion. It goes on until the
     /// peer has the first segment from there on, which says CWR.
     reduced: bool,
     /// A mark did that, so a loss before `until` is of the same congestion too.
     by_mark: bool,
     /// The peer is yet to be told.
-    news: bool,
+    cwr_pending: bool,
     /// Nothing new may leave before the retransmission timer expires.
-    waits: bool,
+    blocked_until_rto: bool,
 }
 
-impl Marks {
+impl EcnState {
     /// A loss reduced the window when everything before `max` had been sent.
     pub(super) fn reduced_by_loss(&mut self, max: SeqNum) {
-        *self = Self { until: max, reduced: true, by_mark: false, news: true, waits: self.waits };
+        *self = Self {
+            reduced_until: max,
+            reduced: true,
+            by_mark: false,
+            cwr_pending: true,
+            blocked_until_rto: self.blocked_until_rto,
+        };
     }
 
     /// Whether a mark has reduced the window since what is at `seq` was sent.
     pub(super) fn has_reduced_for(&self, seq: SeqNum) -> bool {
-        self.by_mark && self.reduced && seq.before(self.until)
+        self.by_mark && self.reduced && seq.before(self.reduced_until)
     }
 
     /// SND.UNA advanced to `ack`.
     pub(super) fn acknowledged(&mut self, ack: SeqNum) {
-        self.reduced &= !ack.after(self.until);
+        self.reduced &= !ack.after(self.reduced_until);
     }
 
     /// Whether the next new segment says CWR, which is said once.
-    pub(crate) fn take_news(&mut self) -> bool {
-        std::mem::take(&mut self.news)
+    pub(crate) fn take_cwr(&mut self) -> bool {
+        std::mem::take(&mut self.cwr_pending)
     }
 
     /// Whether nothing new may leave before the retransmission timer expires.
-    pub(crate) fn waits(&self) -> bool {
-        self.waits
+    pub(crate) fn is_blocked_until_rto(&self) -> bool {
+        self.blocked_until_rto
     }
 
     /// The retransmission timer expired; returns whether it was waited for.
-    pub(crate) fn end_wait(&mut self) -> bool {
-        std::mem::take(&mut self.waits)
+    pub(crate) fn unblock(&mut self) -> bool {
+        std::mem::take(&mut self.blocked_until_rto)
     }
 }
 
@@ -69,15 +75,22 @@ impl Sender {
     /// An acknowledgment of everything before `ack` echoes a mark; SND.UNA is where it was before.
     /// Returns the reduction of the window, unless it has been reduced for that.
     pub(crate) fn echoed(&mut self, ack: SeqNum, now: Instant) -> Option<LossEvent> {
-        let known = self.ecn.reduced && !ack.after(self.ecn.until);
+        let already_reduced = self.ecn.reduced && !ack.after(self.ecn.reduced_until);
         // With nothing in flight there is nothing to halve; the echo goes on, and comes with the
         // next data.
-        if known || ack.before(self.una) || self.flight() == 0 || self.repair.is_on {
+        if already_reduced || ack.before(self.una) || self.flight() == 0 || self.repair.in_recovery
+        {
             return None;
         }
         let event = self.event(now, Repair::Mark);
-        let waits = self.policies.controller.on_mark(&self.loss_at(now));
-        self.ecn = Marks { until: self.max, reduced: true, by_mark: true, news: true, waits };
+        let blocked_until_rto = self.policies.controller.on_mark(&self.loss_at(now));
+        self.ecn = EcnState {
+            reduced_until: self.max,
+            reduced: true,
+            by_mark: true,
+            cwr_pending: true,
+            blocked_until_rto,
+        };
         self.statistics.ecn_reductions += 1;
         let view = self.view();
         self.policies.segmenter.on_reduction(&view);

@@ -6,7 +6,7 @@ use policy::loss::AnyDetector;
 use policy::recovery::AnyRecovery;
 use policy::segment::AnySegmenter;
 
-use super::reports::Reported;
+use super::reports::TimedReports;
 use crate::config::{Config, Negotiated};
 
 /// The policies that a configuration names, as far as the peer goes along with them.
@@ -22,22 +22,24 @@ pub(super) struct Policies {
     /// Reports of what arrived out of order are used.
     pub(super) sack: bool,
     /// Only with a peer that speaks TCP Santa Cruz.
-    pub(super) reported: Option<Box<Reported>>,
+    pub(super) reported: Option<Box<TimedReports>>,
     /// A policy looks at all that an acknowledgment says.
-    pub(super) watched: bool,
+    pub(super) needs_samples: bool,
 }
 
 impl Policies {
     /// At the beginning, with what has been agreed so far.
-    pub(super) fn agreed(config: &Config, negotiated: &Negotiated) -> Self {
+    pub(super) fn new(config: &Config, negotiated: &Negotiated) -> Self {
         let (sender, feedback, smss) =
             (&config.sender, negotiated.feedback, negotiated.smss(config));
         let controller = sender.controller(smss, config.window, feedback);
         let detector = sender.detector(feedback);
-        let reported: Option<Box<Reported>> =
-            (feedback == Feedback::AckWindow).then(|| Box::new(Reported::new(!sender.backs_off())));
+        let reported: Option<Box<TimedReports>> = (feedback == Feedback::AckWindow)
+            .then(|| Box::new(TimedReports::new(!sender.backs_off())));
         Self {
-            watched: reported.is_some() || controller.watches() || detector.watches(),
+            needs_samples: reported.is_some()
+                || controller.needs_samples()
+                || detector.needs_samples(),
             controller,
             segmenter: sender.segmenter(),
             detector,

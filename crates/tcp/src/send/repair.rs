@@ -1,13 +1,13 @@
 //! How a loss is noticed and repaired: what the policies decide, done to the queue.
 
-use policy::loss::{Cut, Duplicate, LossDetector};
+use policy::loss::{Duplicate, LossDetector, SentSegment};
 use policy::recovery::{Progress, Recovery, RecoveryAck};
 use policy::{CongestionController, LossSample, Segmenter};
 use units::Instant;
 use wire::SeqNum;
 
 use super::Sender;
-use super::reports::Reported;
+use super::reports::TimedReports;
 use crate::config::Config;
 use crate::event::{LossEvent, Repair};
 
@@ -30,33 +30,33 @@ pub(crate) struct RepairState {
     /// that don't reach beyond it may be echoes of an earlier loss.
     pub(super) recover: SeqNum,
     /// Bytes let out by limited transmit, which RFC 5681 §3.2 leaves out of `FlightSize`.
-    pub(super) limited: u32,
+    pub(super) limited_transmit_bytes: u32,
     /// Where it ends, while it is on (RFC 6582 `recover`, RFC 6675 `RecoveryPoint`).
-    pub(super) point: SeqNum,
+    pub(super) recovery_point: SeqNum,
     /// A loss is being repaired. A receiver asks for this, too.
-    pub(crate) is_on: bool,
+    pub(crate) in_recovery: bool,
     /// The first segment that is lost is to be sent again, whatever the window says.
     pub(crate) resend_first: bool,
     /// A timeout began it, and the window grows on the way.
-    pub(super) grows: bool,
+    pub(super) after_timeout: bool,
 }
 
 impl RepairState {
     /// Nothing is being repaired.
-    pub(super) fn at_rest(recover: SeqNum) -> Self {
+    pub(super) fn inactive(recover: SeqNum) -> Self {
         Self {
             recover,
-            limited: 0,
-            point: recover,
-            is_on: false,
+            limited_transmit_bytes: 0,
+            recovery_point: recover,
+            in_recovery: false,
             resend_first: false,
-            grows: false,
+            after_timeout: false,
         }
     }
 
     /// A repair of everything before `point` begins.
-    fn until(point: SeqNum) -> Self {
-        Self { is_on: true, ..Self::at_rest(point) }
+    fn entered(recovery_point: SeqNum) -> Self {
+        Self { in_recovery: true, ..Self::inactive(recovery_point) }
     }
 }
 
@@ -64,7 +64,7 @@ impl Sender {
     /// What RFC 3042 allows beyond the window just now: for data never sent before, and not after a
     /// timeout, when duplicates are echoes.
     pub(crate) fn limited_transmit(&self, mss_c: u32) -> u32 {
-        if self.policies.limited_transmit && !self.repair.is_on && self.nxt == self.max {
+        if self.policies.limited_transmit && !self.repair.in_recovery && self.nxt == self.max {
             policy::loss::limited_transmit(self.policies.detector.duplicates(), mss_c)
         } else {
             0
@@ -73,7 +73,7 @@ impl Sender {
 
     /// The bytes that count against the window while recovering by the scoreboard.
     pub(crate) fn pipe(&self) -> Option<u32> {
-        if !self.repair.is_on {
+        if !self.repair.in_recovery {
             return None;
         }
         self.policies.recovery.as_ref()?.pipe(&self.board)
@@ -87,12 +87,12 @@ impl Sender {
     }
 
     /// The segment that recovery by the scoreboard retransmits before new data.
-    pub(crate) fn next_repair(&mut self) -> Option<Cut> {
+    pub(crate) fn next_repair(&mut self) -> Option<SentSegment> {
         self.policies.recovery.as_mut()?.next_repair(&self.board)
     }
 
     /// The segment that recovery by the scoreboard retransmits because no new data can be sent.
-    pub(crate) fn next_repair_without_new_data(&mut self) -> Option<Cut> {
+    pub(crate) fn next_repair_without_new_data(&mut self) -> Option<SentSegment> {
         if self.pipe().is_none() || !self.has_room_for_repair() {
             return None;
         }
@@ -102,8 +102,8 @@ impl Sender {
     /// Whether lost segments may be joined when they are sent again, up to the present `MSS_c`.
     /// After a timeout everything is cut anew. TCP Santa Cruz counts the transmissions of each
     /// segment, so it keeps them.
-    pub(crate) fn cuts_anew(&self) -> bool {
-        self.repair.grows && self.policies.reported.is_none()
+    pub(crate) fn may_resegment(&self) -> bool {
+        self.repair.after_timeout && self.policies.reported.is_none()
     }
 
     /// An acknowledgment that doesn't advance SND.UNA. Returns the loss if it gives one away.
@@ -114,23 +114,23 @@ impl Sender {
         config: &Config,
     ) -> Option<LossEvent> {
         let counts = duplicate.exact || duplicate.newly_sacked > 0;
-        if self.repair.is_on {
+        if self.repair.in_recovery {
             self.policies.detector.mark(&mut self.board, false);
             if counts
-                && let (Some(recovery), Some(cut)) =
+                && let (Some(recovery), Some(segment)) =
                     (&mut self.policies.recovery, self.board.first())
             {
-                recovery.on_duplicate(cut.range().1);
+                recovery.on_duplicate(segment.range().1);
             }
-            let again = self.policies.detector.on_duplicate_in_repair(duplicate, &self.board);
-            return again.then(|| self.lost_again(now));
+            let again = self.policies.detector.on_duplicate_in_recovery(duplicate, &self.board);
+            return again.then(|| self.on_loss_in_recovery(now));
         }
         let lost = self.policies.detector.on_duplicate(duplicate, &self.board)
             || counts && self.retransmits_early(config);
         if !lost {
             return None;
         }
-        self.first_lost(now)
+        self.on_first_segment_lost(now)
     }
 
     /// Whether RFC 5827 takes the duplicates that have come for enough.
@@ -149,21 +149,21 @@ impl Sender {
     }
 
     /// The detector takes the first segment for lost. Returns the loss, unless there may be none.
-    pub(crate) fn first_lost(&mut self, now: Instant) -> Option<LossEvent> {
+    pub(crate) fn on_first_segment_lost(&mut self, now: Instant) -> Option<LossEvent> {
         if self.board.is_empty() {
             return None;
         }
-        if self.repair.is_on {
-            return Some(self.lost_again(now));
+        if self.repair.in_recovery {
+            return Some(self.on_loss_in_recovery(now));
         }
-        if self.may_be_echo() {
+        if self.may_be_from_retransmission() {
             return None;
         }
-        Some(self.recover(now))
+        Some(self.enter_recovery(now))
     }
 
     /// The first segment is lost while something is being repaired: a copy, or another hole.
-    fn lost_again(&mut self, now: Instant) -> LossEvent {
+    fn on_loss_in_recovery(&mut self, now: Instant) -> LossEvent {
         let event = self.event(now, Repair::FastRetransmit);
         self.statistics.fast_retransmits += 1;
         self.policies.controller.on_loss(&self.loss_at(now));
@@ -174,7 +174,7 @@ impl Sender {
     }
 
     /// Whether duplicates for `una` may come from what was sent twice.
-    fn may_be_echo(&self) -> bool {
+    fn may_be_from_retransmission(&self) -> bool {
         // RFC 6582 §3.2, step 2: only an acknowledgment of *more than* `recover` is beyond doubt.
         // The last hole's repair acknowledges exactly that much, and what was sent again
         // behind it draws a duplicate each: three of them wherever a loss window holds four
@@ -183,7 +183,7 @@ impl Sender {
     }
 
     /// The retransmission timer expired with data in flight.
-    pub(crate) fn timed_out(&mut self, now: Instant, config: &Config) -> Expiry {
+    pub(crate) fn on_rto(&mut self, now: Instant, config: &Config) -> Expiry {
         if self.timeouts_in_a_row >= config.max_timeouts {
             return Expiry::GiveUp;
         }
@@ -191,7 +191,7 @@ impl Sender {
         self.timeouts_in_a_row += 1;
         if self.is_probing() {
             self.rtt.back_off();
-            self.send_again();
+            self.unsend_all();
             self.probe = true;
             return Expiry::Probe;
         }
@@ -203,20 +203,20 @@ impl Sender {
         // Unlike RFC 6298 §5.5, TCP Santa Cruz (section 3.2.1) doesn't back off, since it times the
         // copy. Unlike there, it does when nothing at all has come back since the timer
         // last expired, unless the sender is asked not to.
-        let times_copies = |reported: &Reported| reported.keeps_pace || !repeated;
+        let times_copies = |reported: &TimedReports| reported.never_backs_off || !repeated;
         if !self.policies.reported.as_deref().is_some_and(times_copies) {
             self.rtt.back_off();
         }
         if self.policies.detector.survives_timeout() {
-            self.repair_all();
+            self.start_recovery_after_timeout();
         } else {
-            self.go_back();
+            self.restart_from_una();
         }
         Expiry::Loss(event)
     }
 
     /// New data was acknowledged during recovery. Returns whether to restart the timer.
-    pub(super) fn repaired(&mut self, acked: u32, full: bool) -> bool {
+    pub(super) fn on_recovery_ack(&mut self, acked: u32, full: bool) -> bool {
         let ack = RecoveryAck {
             acked,
             full,
@@ -239,11 +239,11 @@ impl Sender {
                     // the next loss (RFC 5681 §3.2 knows no `recover`).
                     self.repair.recover = self.una - 1;
                 }
-                self.repair.is_on = false;
+                self.repair.in_recovery = false;
                 self.repair.resend_first = false;
                 let keep = self.policies.recovery.as_ref().is_none_or(Recovery::keeps_reports);
                 self.board.end_recovery(keep);
-                if !self.repair.grows {
+                if !self.repair.after_timeout {
                     let view = self.view();
                     self.policies.segmenter.on_reduction(&view);
                     self.policies.segmenter.on_ack(&view);
@@ -259,7 +259,7 @@ impl Sender {
                     self.resend_first();
                 }
                 self.policies.detector.mark(&mut self.board, false);
-                if !self.repair.grows {
+                if !self.repair.after_timeout {
                     let view = self.view();
                     self.policies.segmenter.on_ack(&view);
                 }
@@ -277,7 +277,7 @@ impl Sender {
         }
     }
 
-    pub(super) fn recover(&mut self, now: Instant) -> LossEvent {
+    pub(super) fn enter_recovery(&mut self, now: Instant) -> LossEvent {
         let event = self.event(now, Repair::FastRetransmit);
         let loss = self.loss_at(now);
         self.statistics.fast_retransmits += 1;
@@ -289,14 +289,14 @@ impl Sender {
         let Some(recovery) = &mut self.policies.recovery else {
             // Tahoe: as after a timeout, but without the wait and the back-off.
             self.policies.controller.on_timeout(&loss, reduced);
-            self.go_back();
+            self.restart_from_una();
             return event;
         };
         if !reduced {
             self.policies.controller.on_loss(&loss);
         }
         recovery.enter(&loss);
-        self.repair = RepairState::until(self.max);
+        self.repair = RepairState::entered(self.max);
         self.resend_first();
         self.policies.detector.mark(&mut self.board, true);
         let view = self.view();
@@ -307,9 +307,9 @@ impl Sender {
     /// The path carries segments of `smss` bytes and no more. What is in flight from the first on
     /// that is longer counts as not sent; the windows stay as they are (RFC 1191 §6.4). Returns
     /// whether there is any.
-    pub(crate) fn path_carries(&mut self, smss: u32) -> bool {
+    pub(crate) fn reduce_smss(&mut self, smss: u32) -> bool {
         self.smss = smss;
-        let Some(from) = self.board.cut_off(smss) else { return false };
+        let Some(from) = self.board.unsend_longer_than(smss) else { return false };
         self.nxt = from;
         if self.small_end.after(from) {
             // There was no other small segment in flight.
@@ -321,18 +321,18 @@ impl Sender {
         // Duplicates for what was in flight are echoes: RFC 6582 §3.2, step 4. RFC 6675 §5.1
         // believes those that bring SACK information as soon as all of it is acknowledged.
         let recover = if self.policies.sack { self.max - 1 } else { self.max };
-        self.repair = RepairState::at_rest(recover);
+        self.repair = RepairState::inactive(recover);
         true
     }
 
     /// Everything from `una` on is cut and sent anew in a slow start from the loss window.
-    fn go_back(&mut self) {
-        self.send_again();
+    fn restart_from_una(&mut self) {
+        self.unsend_all();
         self.app_limited_until = self.una;
         // What is waiting is no longer new.
-        self.ecn.end_wait();
+        self.ecn.unblock();
         // RFC 6582 §3.2, step 4: duplicates for what was in flight are echoes.
-        self.repair = RepairState::at_rest(self.max);
+        self.repair = RepairState::inactive(self.max);
         self.begin_slow_start(self.loss_window());
     }
 
@@ -343,17 +343,17 @@ impl Sender {
     /// Unlike RFC 2018 §8, which turns all reports off at a timeout, because the receiver may have
     /// discarded what it reported. §5.1 notes that a sender which detects that may keep them:
     /// [`Scoreboard::has_reneged`](policy::loss::Scoreboard::has_reneged).
-    fn repair_all(&mut self) {
+    fn start_recovery_after_timeout(&mut self) {
         self.board.mark_all_lost();
         self.probing = false;
         self.stop_timing();
         self.app_limited_until = self.una;
-        self.ecn.end_wait();
+        self.ecn.unblock();
         self.policies.detector.reset();
         if let Some(recovery) = &mut self.policies.recovery {
             recovery.enter_after_timeout();
         }
-        self.repair = RepairState { grows: true, ..RepairState::until(self.max) };
+        self.repair = RepairState { after_timeout: true, ..RepairState::entered(self.max) };
         self.begin_slow_start(self.loss_window());
     }
 
@@ -363,7 +363,7 @@ impl Sender {
     }
 
     /// What is in flight counts as not sent.
-    pub(super) fn send_again(&mut self) {
+    pub(super) fn unsend_all(&mut self) {
         self.board.clear();
         self.nxt = self.una;
         self.small_end = self.una;
@@ -375,25 +375,25 @@ impl Sender {
     /// `FlightSize` (RFC 5681 §2). Where a timeout has made everything lost, what counts is what
     /// has been sent since.
     fn flight_size(&self) -> u32 {
-        self.pipe().filter(|_| self.repair.grows).unwrap_or_else(|| self.flight())
+        self.pipe().filter(|_| self.repair.after_timeout).unwrap_or_else(|| self.flight())
     }
 
     /// The size of the first unacknowledged segment.
     fn first_len(&self) -> u32 {
-        self.board.first().map_or(self.smss, |cut| cut.range().1)
+        self.board.first().map_or(self.smss, |segment| segment.range().1)
     }
 
     pub(super) fn loss_at(&self, now: Instant) -> LossSample {
         let first = self.board.first();
         LossSample {
             smss: self.smss,
-            flight: self.flight_size().saturating_sub(self.repair.limited),
+            flight: self.flight_size().saturating_sub(self.repair.limited_transmit_bytes),
             segment: self.first_len(),
             duplicates: self.policies.detector.duplicates(),
             loss_window: self.loss_window(),
             now,
-            sent_at: first.map(|cut| cut.sent_at()),
-            resent: first.is_some_and(|cut| cut.was_resent()),
+            sent_at: first.map(|segment| segment.sent_at()),
+            resent: first.is_some_and(|segment| segment.was_resent()),
         }
     }
 }

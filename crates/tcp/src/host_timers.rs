@@ -18,22 +18,22 @@ use crate::state::State;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct HostTimers {
     /// When the last challenges left, oldest first: no more than may leave in a period.
     challenges: VecDeque<Instant>,
     /// When the peer was last heard.
-    heard: Instant,
+    last_received: Instant,
     /// When the last keep-alive left, and how many since the peer was heard.
-    asked: (Instant, u8),
+    last_keepalive: (Instant, u8),
     /// The next acknowledgment is to be one.
-    asks: bool,
+    keepalive_due: bool,
     /// Since when the peer has owed progress to what is queued; [`Instant::NEVER`] when nothing
     /// is.
-    owes_since: Instant,
+    stalled_since: Instant,
     pub(crate) icmp: Option<IcmpError>,
     /// How many reports of packets that were too big have been believed in the period that began
     /// then.
-    narrowed: (Instant, u8),
+    pmtu_reductions: (Instant, u8),
     /// By how much the timestamps of this connection are ahead of the clock.
     timestamp_offset: u32,
 }
@@ -41,36 +41,36 @@ pub(crate) struct Guard {
 /// How a connection stands before it handles a segment, and whether the segment is one that only
 /// the peer could have sent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Before {
+pub(crate) struct BeforeSegment {
     state: State,
     una: SeqNum,
     credible: bool,
 }
 
-impl Guard {
+impl HostTimers {
     /// What a connection with this configuration begins with.
     pub(crate) fn of(config: &Config) -> Option<Box<Self>> {
-        if config.patience.is_endless() { None } else { Some(Box::new(Self::new(Instant::ZERO))) }
+        if config.timeouts.is_none() { None } else { Some(Box::new(Self::new(Instant::ZERO))) }
     }
 
     fn new(now: Instant) -> Self {
         Self {
             challenges: VecDeque::new(),
-            heard: now,
-            asked: (now, 0),
-            asks: false,
-            owes_since: Instant::NEVER,
+            last_received: now,
+            last_keepalive: (now, 0),
+            keepalive_due: false,
+            stalled_since: Instant::NEVER,
             icmp: None,
-            narrowed: (now, 0),
+            pmtu_reductions: (now, 0),
             timestamp_offset: 0,
         }
     }
 
     /// The peer said something that it alone could know to say.
-    fn heard(&mut self, now: Instant) {
-        self.heard = now;
-        self.asked.1 = 0;
-        self.asks = false;
+    fn note_received(&mut self, now: Instant) {
+        self.last_received = now;
+        self.last_keepalive.1 = 0;
+        self.keepalive_due = false;
     }
 
     pub(crate) fn memory(&self) -> usize {
@@ -95,19 +95,19 @@ impl Guard {
 
     /// Whether one more report of a packet that was too big may be believed, of those that come
     /// within `period`; then it counts.
-    pub(crate) fn may_narrow(&mut self, period: Duration, now: Instant) -> bool {
+    pub(crate) fn may_reduce_pmtu(&mut self, period: Duration, now: Instant) -> bool {
         /// A path of tunnels in tunnels has so many narrow places, one behind the other.
         const MOST: u8 = 4;
-        let (since, count) = self.narrowed;
-        self.narrowed =
+        let (since, count) = self.pmtu_reductions;
+        self.pmtu_reductions =
             if now >= since + period { (now, 1) } else { (since, count.saturating_add(1)) };
-        self.narrowed.1 <= MOST
+        self.pmtu_reductions.1 <= MOST
     }
 
     /// When a peer that owes nothing is asked next, or given up.
-    fn asks_at(&self, keep_alive: KeepAlive) -> Instant {
-        let (last, count) = self.asked;
-        if count == 0 { self.heard + keep_alive.idle } else { last + keep_alive.interval }
+    fn keepalive_at(&self, keep_alive: KeepAlive) -> Instant {
+        let (last, count) = self.last_keepalive;
+        if count == 0 { self.last_received + keep_alive.idle } else { last + keep_alive.interval }
     }
 }
 
@@ -117,7 +117,7 @@ impl Connection {
     #[inline(never)]
     pub(crate) fn challenge(&mut self, now: Instant) {
         let limit = self.config.challenges;
-        if self.guard_at(now).may_challenge(limit, now) {
+        if self.host_timers_at(now).may_challenge(limit, now) {
             self.rcv.ack_now();
         }
     }
@@ -126,56 +126,60 @@ impl Connection {
     #[cold]
     #[inline(never)]
     pub(crate) fn note_opened(&mut self, now: Instant) {
-        if let Some(guard) = &mut self.guard {
-            guard.heard(now);
-            guard.owes_since = Instant::NEVER;
-            self.look_again(now);
+        if let Some(host) = &mut self.host_timers {
+            host.note_received(now);
+            host.stalled_since = Instant::NEVER;
+            self.rearm_host_timer(now);
         }
     }
 
     /// RFC 7323 §7.1: adds a number to all timestamps of this connection, so that they do not tell
     /// the clock to the peer. To be called before the first segment leaves.
     pub fn offset_timestamps(&mut self, offset: u32, now: Instant) {
-        self.guard_at(now).timestamp_offset = offset;
+        self.host_timers_at(now).timestamp_offset = offset;
     }
 
     /// The clock of this connection's timestamps.
     pub(crate) fn timestamp_clock(&self, now: Instant) -> u32 {
-        let offset = self.guard.as_ref().map_or(0, |guard| guard.timestamp_offset);
+        let offset = self.host_timers.as_ref().map_or(0, |host| host.timestamp_offset);
         timestamp_clock(now).wrapping_add(offset)
     }
 
     /// When the peer last sent a segment that only it could have sent: acceptable in sequence
     /// number, acknowledgment and timestamp. `None` for a connection without limits to its
     /// patience, which does not note it.
-    pub fn last_heard(&self) -> Option<Instant> {
-        Some(self.guard.as_ref()?.heard)
+    pub fn last_received(&self) -> Option<Instant> {
+        Some(self.host_timers.as_ref()?.last_received)
     }
 
     /// How things stand before a segment is handled, for [`note_handled`](Self::note_handled).
     #[cold]
     #[inline(never)]
-    pub(crate) fn before_segment(&self, segment: &Segment, now: Instant) -> Before {
-        Before { state: self.state, una: self.snd.una, credible: self.is_credible(segment, now) }
+    pub(crate) fn before_segment(&self, segment: &Segment, now: Instant) -> BeforeSegment {
+        BeforeSegment {
+            state: self.state,
+            una: self.snd.una,
+            credible: self.is_credible(segment, now),
+        }
     }
 
     /// Notes what a segment that has been handled says of the peer.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_handled(&mut self, before: Before, now: Instant) {
-        let Before { state, una, credible } = before;
-        let Some(guard) = &mut self.guard else { return };
+    pub(crate) fn note_handled(&mut self, before: BeforeSegment, now: Instant) {
+        let BeforeSegment { state, una, credible } = before;
+        let Some(host) = &mut self.host_timers else { return };
         if credible || self.snd.una != una {
-            guard.heard(now);
+            host.note_received(now);
         }
         if self.snd.una != una {
             let done = self.snd.una == self.snd.end();
-            guard.owes_since = if done { Instant::NEVER } else { now };
+            host.stalled_since = if done { Instant::NEVER } else { now };
         }
         if self.state != state {
             match self.state {
-                State::Listen => guard.owes_since = Instant::NEVER,
-                State::FinWait2 => self.look_again(now),
+                State::Listen => host.stalled_since = Instant::NEVER,
+                State::FinWait2 => self.rearm_host_timer(now),
                 next if next.is_synchronized() && !state.is_synchronized() => self.note_opened(now),
                 _ => {}
             }
@@ -203,88 +207,88 @@ impl Connection {
 
     /// Something has been sent, or waits for room in the peer's window.
     #[cold]
-    pub(crate) fn note_owed(&mut self, now: Instant) {
-        let Some(guard) = &mut self.guard else { return };
-        if guard.owes_since == Instant::NEVER {
-            guard.owes_since = now;
+    pub(crate) fn start_user_timeout(&mut self, now: Instant) {
+        let Some(host) = &mut self.host_timers else { return };
+        if host.stalled_since == Instant::NEVER {
+            host.stalled_since = now;
             // What else is due may come up too early: then it is looked at again.
-            let patience = self.config.patience.user_timeout;
-            self.timers.limit =
-                self.timers.limit.min(patience.map_or(Instant::NEVER, |span| now + span));
+            let timeouts = self.config.timeouts.user_timeout;
+            self.timers.state =
+                self.timers.state.min(timeouts.map_or(Instant::NEVER, |span| now + span));
         }
     }
 
     /// Whether the acknowledgment that leaves now is to be a keep-alive.
     #[cold]
     #[inline(never)]
-    pub(crate) fn take_keep_alive(&mut self) -> bool {
-        self.guard.as_mut().is_some_and(|guard| std::mem::take(&mut guard.asks))
+    pub(crate) fn take_keepalive(&mut self) -> bool {
+        self.host_timers.as_mut().is_some_and(|host| std::mem::take(&mut host.keepalive_due))
     }
 
     /// Sets the timer to what is due next.
     #[cold]
-    pub(crate) fn look_again(&mut self, now: Instant) {
+    pub(crate) fn rearm_host_timer(&mut self, now: Instant) {
         if self.state == State::TimeWait {
             return;
         }
-        let Some(guard) = &self.guard else { return };
-        let patience = self.config.patience;
-        let owes = patience.user_timeout.map_or(Instant::NEVER, |span| guard.owes_since + span);
-        let asks = match patience.keep_alive {
-            Some(keep_alive) if self.may_ask() => guard.asks_at(keep_alive),
+        let Some(host) = &self.host_timers else { return };
+        let timeouts = self.config.timeouts;
+        let user = timeouts.user_timeout.map_or(Instant::NEVER, |span| host.stalled_since + span);
+        let keepalive = match timeouts.keep_alive {
+            Some(keep_alive) if self.may_send_keepalive() => host.keepalive_at(keep_alive),
             Some(keep_alive) if self.state.is_synchronized() => now + keep_alive.idle,
             _ => Instant::NEVER,
         };
-        let half = match patience.fin_wait_2 {
-            Some(span) if self.state == State::FinWait2 => guard.heard + span,
+        let fin_wait_2 = match timeouts.fin_wait_2 {
+            Some(span) if self.state == State::FinWait2 => host.last_received + span,
             _ => Instant::NEVER,
         };
         // What has been noted lately may be due already.
-        self.timers.limit = owes.min(asks).min(half).max(now);
+        self.timers.state = user.min(keepalive).min(fin_wait_2).max(now);
     }
 
     /// The timer has come up.
     #[cold]
     #[inline(never)]
-    pub(crate) fn limit_reached(&mut self, now: Instant) {
+    pub(crate) fn on_host_timer(&mut self, now: Instant) {
         if self.state == State::TimeWait {
-            self.over(CloseReason::Finished);
+            self.enter_closed(CloseReason::Finished);
             return;
         }
-        self.timers.limit = Instant::NEVER;
-        let patience = self.config.patience;
-        let may_ask = self.may_ask();
+        self.timers.state = Instant::NEVER;
+        let timeouts = self.config.timeouts;
+        let may_send_keepalive = self.may_send_keepalive();
         let half_closed = self.state == State::FinWait2;
-        let Some(guard) = &mut self.guard else { return };
+        let Some(host) = &mut self.host_timers else { return };
         // RFC 9293 §3.10.8, USER TIMEOUT: the user is told; the peer is not.
-        if patience.user_timeout.is_some_and(|span| guard.owes_since + span <= now) {
-            return self.over(CloseReason::TimedOut);
+        if timeouts.user_timeout.is_some_and(|span| host.stalled_since + span <= now) {
+            return self.enter_closed(CloseReason::TimedOut);
         }
-        if half_closed && patience.fin_wait_2.is_some_and(|span| guard.heard + span <= now) {
-            return self.over(CloseReason::FinWait2);
+        if half_closed && timeouts.fin_wait_2.is_some_and(|span| host.last_received + span <= now) {
+            return self.enter_closed(CloseReason::FinWait2);
         }
-        if let Some(keep_alive) = patience.keep_alive
-            && may_ask
-            && guard.asks_at(keep_alive) <= now
+        if let Some(keep_alive) = timeouts.keep_alive
+            && may_send_keepalive
+            && host.keepalive_at(keep_alive) <= now
         {
-            if guard.asked.1 >= keep_alive.count {
-                return self.over(CloseReason::KeepAlive);
+            if host.last_keepalive.1 >= keep_alive.count {
+                return self.enter_closed(CloseReason::KeepAlive);
             }
-            guard.asked = (now, guard.asked.1 + 1);
-            guard.asks = true;
+            host.last_keepalive = (now, host.last_keepalive.1 + 1);
+            host.keepalive_due = true;
             self.rcv.ack_now();
         }
-        self.look_again(now);
+        self.rearm_host_timer(now);
     }
 
     /// RFC 9293 §3.8.4: only with nothing to be acknowledged; otherwise the retransmission timer
     /// asks.
-    fn may_ask(&self) -> bool {
+    fn may_send_keepalive(&self) -> bool {
         let open = matches!(self.state, State::Established | State::CloseWait | State::FinWait2);
         open && self.snd.flight() == 0 && self.snd.nxt == self.snd.end()
     }
 
-    pub(crate) fn guard_at(&mut self, now: Instant) -> &mut Guard {
-        self.guard.get_or_insert_with(|| Box::new(Guard::new(now)))
+    pub(crate) fn host_timers_at(&mut self, now: Instant) -> &mut HostTimers {
+        self.host_timers.get_or_insert_with(|| Box::new(HostTimers::new(now)))
     }
 }
