@@ -262,7 +262,7 @@ impl<W: Write> Capture<W> {
                 self.dropped(flow, *packet, &self.causes.loss(entry.at, *link, *why));
             }
             TraceEvent::Marked { packet, link } => {
-                self.marked(flow, *packet, &self.causes.mark(entry.at, *link))
+                self.marked(flow, *packet, &self.causes.mark(entry.at, *link));
             }
             TraceEvent::Ended => {
                 self.stories.remove(&flow);

@@ -50,7 +50,7 @@ fn handed(six: bool, offset: usize, len: usize, mss: u16) -> Vec<u8> {
 fn packets(mut read: Vec<u8>) -> Vec<(Vec<u8>, bool)> {
     let mut all = Vec::new();
     let count = split_segments(&mut read, &mut Vec::new(), |bytes, is_part| {
-        all.push((bytes.to_vec(), is_part))
+        all.push((bytes.to_vec(), is_part));
     });
     assert_eq!(count, all.len());
     all

@@ -82,6 +82,7 @@ fn every_way_to_write_a_queue_and_a_loss_is_read() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of cases")]
 fn errors_name_the_option_as_written() {
     for (json, wanted) in [
         (
