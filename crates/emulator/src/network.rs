@@ -18,6 +18,10 @@ const OUTSIDE: &str = "tcpsf%d";
 /// Gb/s, during which the emulator may be descheduled.
 const QUEUE_LEN: u32 = 4096;
 
+const PRIVILEGE_HINT: &str = "run it as root; or give the program that the command talks to with \
+    `--outside`, then both run in namespaces of your own; or run it all in one: \
+    `unshare --user --map-root-user --net`";
+
 /// The addresses of the two ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends {
@@ -69,12 +73,12 @@ impl Network {
     /// privilege gets two namespaces in a new user namespace.
     pub(crate) fn new(settings: &Settings, own: bool) -> Result<Self, Error> {
         match Self::in_this_namespace(settings) {
-            Err(error) if error.is_permission_denied() && own => Self::in_new_user_namespace(settings),
-            Err(error) if error.is_permission_denied() => Err(Error::new(error.operation(), copy(error.source()))
-                .with_hint(
-                    "run it as root; or give the program that the command talks to with `--outside`, then both run in \
-                     namespaces of your own; or run it all in one: `unshare --user --map-root-user --net`",
-                )),
+            Err(error) if error.is_permission_denied() && own => {
+                Self::in_new_user_namespace(settings)
+            }
+            Err(error) if error.is_permission_denied() => {
+                Err(Error::new(error.operation(), copy(error.source())).with_hint(PRIVILEGE_HINT))
+            }
             result => result,
         }
     }
