@@ -31,7 +31,7 @@ pub struct LineConfig {
 /// The outcome of an offered packet, as far as it is known at once. CoDel decides when a packet
 /// leaves the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fate {
+pub struct PacketOutcome {
     /// The link's outcome.
     pub outcome: Outcome,
     /// The link's outcome for the second copy, if there is one.
@@ -125,23 +125,23 @@ impl Line {
     }
 
     /// Offers a packet at `now`.
-    pub fn offer(&mut self, now: Instant, bytes: &[u8]) -> Fate {
+    pub fn offer(&mut self, now: Instant, bytes: &[u8]) -> PacketOutcome {
         self.offer_part(now, bytes, false)
     }
 
     /// Offers a packet that may be part of a larger segment. The [delivery](Delivery::is_part)
     /// repeats `is_part`, which does not change the outcome.
-    pub fn offer_part(&mut self, now: Instant, bytes: &[u8], is_part: bool) -> Fate {
+    pub fn offer_part(&mut self, now: Instant, bytes: &[u8], is_part: bool) -> PacketOutcome {
         let twice = self.duplicate.hits(self.draws.draw(Question::Duplicate, self.next));
-        let mut fate = self.offer_one(now, bytes, is_part);
+        let mut outcomes = self.offer_one(now, bytes, is_part);
         if twice {
             count(&mut self.extras.duplicated, bytes.len());
-            fate.duplicate = Some(self.offer_one(now, bytes, is_part).outcome);
+            outcomes.duplicate = Some(self.offer_one(now, bytes, is_part).outcome);
         }
-        fate
+        outcomes
     }
 
-    fn offer_one(&mut self, now: Instant, bytes: &[u8], is_part: bool) -> Fate {
+    fn offer_one(&mut self, now: Instant, bytes: &[u8], is_part: bool) -> PacketOutcome {
         let number = self.next;
         self.next += 1;
         let draws = self.draws;
@@ -152,10 +152,11 @@ impl Line {
             offered.flow = packet::flow(bytes, FLOWS);
         }
         let outcome = self.link.offer(now, offered, Content::default(), draw);
-        let mut fate = Fate { outcome, duplicate: None, corrupted: false, reordered: false };
+        let mut outcomes =
+            PacketOutcome { outcome, duplicate: None, corrupted: false, reordered: false };
         let Some(content) = self.link.newest_mut().filter(|_| outcome.is_accepted()) else {
             self.gap += 1;
-            return fate;
+            return outcomes;
         };
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
@@ -170,7 +171,7 @@ impl Line {
             if let Some(byte) = usize::try_from(bit / 8).ok().and_then(|at| buffer.get_mut(at)) {
                 *byte ^= 1 << (bit % 8);
             }
-            fate.corrupted = true;
+            outcomes.corrupted = true;
             content.corrupted = true;
             count(&mut self.extras.corrupted, bytes.len());
         }
@@ -179,14 +180,14 @@ impl Line {
             .reorder
             .is_some_and(|reorder| reorder.probability.hits(draws.draw(Question::Reorder, number)))
         {
-            fate.reordered = true;
+            outcomes.reordered = true;
             count(&mut self.extras.reordered, bytes.len());
         }
-        content.is_part = is_part && !fate.corrupted;
+        content.is_part = is_part && !outcomes.corrupted;
         content.number = number;
         content.gap = std::mem::take(&mut self.gap);
         content.bytes = buffer;
-        fate
+        outcomes
     }
 
     /// The time of the next delivery or of the link's next decision.

@@ -203,8 +203,8 @@ impl<'a> Pump<'a> {
                     recorder.write(|trace| trace.too_big(direction, now, bytes, mtu));
                     return;
                 }
-                let fate = line.offer_part(now, bytes, is_part);
-                recorder.write(|trace| trace.entered(direction, now, bytes, &fate));
+                let outcomes = line.offer_part(now, bytes, is_part);
+                recorder.write(|trace| trace.entered(direction, now, bytes, &outcomes));
             })?;
             let Some(packets) = read else {
                 *readable = false;

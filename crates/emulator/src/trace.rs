@@ -10,7 +10,7 @@ use capture::pcapng::{Direction, Interface, InterfaceId, LinkType, Packet, Secti
 use link::{Discipline, DropReason, LossModel, Outcome};
 use units::Instant;
 
-use crate::line::{Delivery, Fate};
+use crate::line::{Delivery, PacketOutcome};
 use crate::network::Ends;
 use crate::settings::Settings;
 
@@ -136,7 +136,7 @@ impl Trace {
         link_direction: LinkDirection,
         at: Instant,
         bytes: &[u8],
-        fate: &Fate,
+        outcomes: &PacketOutcome,
     ) -> io::Result<()> {
         let near = match link_direction {
             LinkDirection::Up => self.inside,
@@ -145,15 +145,15 @@ impl Trace {
         let Some(interface) = near else { return Ok(()) };
         let causes = self.causes[link_direction as usize];
         let mut comments = Vec::new();
-        comments.extend(outcome(fate.outcome, causes));
-        if let Some(copy) = fate.duplicate {
+        comments.extend(outcome(outcomes.outcome, causes));
+        if let Some(copy) = outcomes.duplicate {
             comments.push("Duplicated".to_owned());
             comments.extend(outcome(copy, causes).map(|text| format!("The second copy: {text}")));
         }
-        if fate.corrupted {
+        if outcomes.corrupted {
             comments.push("Corrupted: one bit is turned".to_owned());
         }
-        if fate.reordered {
+        if outcomes.reordered {
             comments.push("Late: others may pass it".to_owned());
         }
         self.write(interface, Direction::Outbound, at, bytes, &comments)

@@ -48,10 +48,15 @@ fn drain(line: &mut Line, now: Instant) -> Vec<(u32, Instant)> {
 #[test]
 fn a_default_line_takes_no_time() {
     let mut line = Line::new(&LineConfig::default(), 1, "up");
-    let fate = line.offer(at(3), &packet(7, 100));
+    let outcomes = line.offer(at(3), &packet(7, 100));
     assert_eq!(
-        fate,
-        Fate { outcome: Outcome::Accepted, duplicate: None, corrupted: false, reordered: false }
+        outcomes,
+        PacketOutcome {
+            outcome: Outcome::Accepted,
+            duplicate: None,
+            corrupted: false,
+            reordered: false
+        }
     );
     assert_eq!(drain(&mut line, at(3)), [(7, at(3))]);
     assert!(line.is_empty());
@@ -110,8 +115,8 @@ fn a_duplicate_occupies_the_line() {
         1,
         "up",
     );
-    let fate = line.offer(at(0), &packet(7, 1000));
-    assert_eq!(fate.duplicate, Some(Outcome::Accepted));
+    let outcomes = line.offer(at(0), &packet(7, 1000));
+    assert_eq!(outcomes.duplicate, Some(Outcome::Accepted));
     assert_eq!(drain(&mut line, at(9)), [(7, at(1)), (7, at(2))]);
     assert_eq!((line.books(at(9)).offered.packets, line.extras().duplicated.packets), (2, 1));
 }
@@ -188,11 +193,11 @@ fn the_next_delivery_reports_codel_drops() {
         1,
         "up",
     );
-    let (mut arrived, mut told) = (0, 0);
+    let (mut arrived, mut reported) = (0, 0);
     let mut take = |line: &mut Line, now| {
         while let Some(delivery) = line.deliver(now) {
             arrived += 1;
-            told += delivery.gap;
+            reported += delivery.gap;
             line.recycle(delivery.bytes);
         }
     };
@@ -206,7 +211,10 @@ fn the_next_delivery_reports_codel_drops() {
     let books = line.books(at(2000));
     assert!(books.balance() && line.is_empty());
     assert!(books.dropped_early.packets > 5, "{books:?}");
-    assert_eq!((arrived, u64::from(told)), (books.delivered.packets, books.dropped_early.packets));
+    assert_eq!(
+        (arrived, u64::from(reported)),
+        (books.delivered.packets, books.dropped_early.packets)
+    );
     assert_eq!(
         line.extras().corrupted,
         books.delivered,

@@ -126,8 +126,8 @@ proptest! {
             offset += len.next_multiple_of(mss.into());
             for (bytes, is_part) in segments {
                 prop_assert!(bytes.len() <= 72 + usize::from(mss));
-                let fate = lines[0].offer_part(now, &bytes, is_part);
-                prop_assert_eq!(fate, lines[1].offer(now, &bytes));
+                let outcomes = lines[0].offer_part(now, &bytes, is_part);
+                prop_assert_eq!(outcomes, lines[1].offer(now, &bytes));
             }
             now += MS * wait;
             for (line, arrived) in lines.iter_mut().zip(&mut arrived) {

@@ -8,7 +8,9 @@ use crate::atm::{Framing, Port};
 use crate::balanced::BalancedState;
 use crate::codel::CoDelQueue;
 use crate::config::{Discipline, LinkConfig, LossPoint};
-use crate::deferred::{Decision, Deferred, DeferredQueue, Fate, QueuedVerdict, VerdictKind};
+use crate::deferred::{
+    Decision, DecisionKind, Deferred, DeferredQueue, QueuedVerdict, VerdictKind,
+};
 use crate::path::Path;
 use crate::red::{EarlyDecision, RedState};
 
@@ -163,21 +165,21 @@ impl<P> Link<P> {
     pub(super) fn apply_verdicts(&mut self) {
         while let Some((decision, packet)) = self.poll_decision() {
             let InFlight { delivery: reorder_delay, bytes, content } = packet;
-            let kind = match decision.fate {
-                Fate::Leaves(departure) | Fate::LeavesMarked(departure) => {
+            let kind = match decision.kind {
+                DecisionKind::Leaves(departure) | DecisionKind::LeavesMarked(departure) => {
                     let delivery =
                         self.delivery_time(departure, bytes) + reorder_delay.since(Instant::ZERO);
                     self.in_flight.push_back(InFlight { delivery, bytes, content });
                     let behind = self.restore_order();
                     let Some(deferred) = self.deferred() else { return };
                     deferred.shift_marked(behind);
-                    if decision.fate == Fate::Leaves(departure) {
+                    if decision.kind == DecisionKind::Leaves(departure) {
                         continue;
                     }
                     self.marked.count(bytes);
                     VerdictKind::Marked(behind)
                 }
-                Fate::Dropped(why) => {
+                DecisionKind::Dropped(why) => {
                     self.dropped.count(why, bytes);
                     VerdictKind::Dropped(content, why)
                 }
