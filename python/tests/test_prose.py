@@ -13,9 +13,11 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 RUST = (
     "crates/capture",
+    "crates/emulator",
     "crates/host",
     "crates/link",
     "crates/policy",
+    "crates/py/src",
     "crates/sim",
     "crates/tcp",
     "crates/units",

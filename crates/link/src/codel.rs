@@ -16,7 +16,7 @@ use units::{Duration, Instant, Rate, Serializer};
 use crate::atm::Framing;
 use crate::books::Tally;
 use crate::buffer::Buffer;
-use crate::decision::{Decision, DeferringQueue, Fate};
+use crate::decision::{Decision, DecisionKind, DeferringQueue};
 use crate::error::ConfigError;
 use crate::meter::Meter;
 use crate::packet::{DropReason, Offered};
@@ -143,9 +143,9 @@ impl CoDelQueue {
         self.decide(
             now,
             match (packet.lost, marked) {
-                (true, _) => Fate::Dropped(DropReason::Loss),
-                (false, true) => Fate::LeavesMarked(departure),
-                (false, false) => Fate::Leaves(departure),
+                (true, _) => DecisionKind::Dropped(DropReason::Loss),
+                (false, true) => DecisionKind::LeavesMarked(departure),
+                (false, false) => DecisionKind::Leaves(departure),
             },
         );
     }
@@ -226,12 +226,12 @@ impl CoDelQueue {
 
     fn drop(&mut self, packet: &Waiting, now: Instant) {
         self.leaves(packet, now);
-        self.decide(now, Fate::Dropped(DropReason::Early));
+        self.decide(now, DecisionKind::Dropped(DropReason::Early));
     }
 
     /// Queues the decision on the first undecided packet; decisions are made in order.
-    fn decide(&mut self, at: Instant, fate: Fate) {
-        self.decisions.push_back(Decision { at, index: 0, fate });
+    fn decide(&mut self, at: Instant, kind: DecisionKind) {
+        self.decisions.push_back(Decision { at, index: 0, kind });
     }
 
     fn leaves(&mut self, packet: &Waiting, at: Instant) {

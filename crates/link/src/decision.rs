@@ -13,12 +13,12 @@ pub(crate) struct Decision {
     pub(crate) at: Instant,
     /// The packet's index among the undecided packets, in order of arrival.
     pub(crate) index: usize,
-    pub(crate) fate: Fate,
+    pub(crate) kind: DecisionKind,
 }
 
 /// The decision of a queue on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum DecisionKind {
     /// The packet's last bit leaves at this time.
     Leaves(Instant),
     /// The packet is marked, and its last bit leaves at this time.

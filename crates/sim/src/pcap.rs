@@ -135,12 +135,12 @@ struct Frame {
     marked: bool,
     /// Captured at the destination, not at the source.
     arrival: bool,
-    fate: Fate,
+    state: FrameState,
     comments: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum FrameState {
     /// The packet is in the network.
     Undecided,
     /// The frame is to be written.
@@ -238,11 +238,11 @@ impl<W: Write> Capture<W> {
     /// If the file cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         for frame in &mut self.frames {
-            if frame.fate == Fate::Undecided {
-                frame.fate = if self.vantage_point.is_at(frame.back) {
-                    Fate::Written
+            if frame.state == FrameState::Undecided {
+                frame.state = if self.vantage_point.is_at(frame.back) {
+                    FrameState::Written
                 } else {
-                    Fate::Skipped
+                    FrameState::Skipped
                 };
             }
         }
@@ -262,7 +262,7 @@ impl<W: Write> Capture<W> {
                 self.dropped(flow, *packet, &self.causes.loss(entry.at, *link, *why));
             }
             TraceEvent::Marked { packet, link } => {
-                self.marked(flow, *packet, &self.causes.mark(entry.at, *link))
+                self.marked(flow, *packet, &self.causes.mark(entry.at, *link));
             }
             TraceEvent::Ended => {
                 self.stories.remove(&flow);
@@ -287,7 +287,7 @@ impl<W: Write> Capture<W> {
             segment: sent.segment,
             marked: false,
             arrival: false,
-            fate: Fate::Undecided,
+            state: FrameState::Undecided,
             comments,
         });
     }
@@ -299,7 +299,7 @@ impl<W: Write> Capture<W> {
             return;
         };
         let seen_at_source = self.vantage_point.is_at(frame.back);
-        frame.fate = if seen_at_source { Fate::Written } else { Fate::Skipped };
+        frame.state = if seen_at_source { FrameState::Written } else { FrameState::Skipped };
         if !self.vantage_point.is_at(!frame.back) {
             return;
         }
@@ -310,7 +310,7 @@ impl<W: Write> Capture<W> {
             // Each comment is written once.
             comments.append(&mut frame.comments);
         }
-        let arrival = Frame { at, arrival: true, fate: Fate::Written, comments, ..*frame };
+        let arrival = Frame { at, arrival: true, state: FrameState::Written, comments, ..*frame };
         self.frames.push_back(arrival);
     }
 
@@ -321,7 +321,7 @@ impl<W: Write> Capture<W> {
             return;
         };
         let seen_at_source = self.vantage_point.is_at(frame.back);
-        frame.fate = if seen_at_source { Fate::Written } else { Fate::Skipped };
+        frame.state = if seen_at_source { FrameState::Written } else { FrameState::Skipped };
         if seen_at_source {
             frame.comments.push(format!("Dropped {loss}"));
         }
@@ -342,9 +342,11 @@ impl<W: Write> Capture<W> {
 
     /// Writes the leading frames whose outcome is known.
     fn write_decided(&mut self) -> io::Result<()> {
-        while let Some(frame) = self.frames.pop_front_if(|frame| frame.fate != Fate::Undecided) {
+        while let Some(frame) =
+            self.frames.pop_front_if(|frame| frame.state != FrameState::Undecided)
+        {
             self.frames_done += 1;
-            if frame.fate == Fate::Written {
+            if frame.state == FrameState::Written {
                 self.write(&frame)?;
             }
         }

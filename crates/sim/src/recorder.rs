@@ -121,13 +121,13 @@ impl Recorder {
             Outcome::Accepted | Outcome::Pending => {}
             Outcome::Marked => self.packet(now, flow, packet, PacketEvent::Marked),
             Outcome::Dropped(DropReason::Buffer) => {
-                self.packet(now, flow, packet, PacketEvent::DroppedBuffer)
+                self.packet(now, flow, packet, PacketEvent::DroppedBuffer);
             }
             Outcome::Dropped(DropReason::Early) => {
-                self.packet(now, flow, packet, PacketEvent::DroppedEarly)
+                self.packet(now, flow, packet, PacketEvent::DroppedEarly);
             }
             Outcome::Dropped(DropReason::Loss) => {
-                self.packet(now, flow, packet, PacketEvent::DroppedLoss)
+                self.packet(now, flow, packet, PacketEvent::DroppedLoss);
             }
         }
     }

@@ -160,7 +160,7 @@ impl Shared {
             match end {
                 End::Sender if flow.is_ahead => self.send_ahead_of_time(slot, flow),
                 End::Receiver if self.looks_ahead(flow.workload) => {
-                    self.receiver_send_ahead(self.now, slot, flow)
+                    self.receiver_send_ahead(self.now, slot, flow);
                 }
                 _ => self.send(slot, flow, end),
             }

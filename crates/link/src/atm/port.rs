@@ -12,7 +12,7 @@ use units::{Duration, Instant, Rate};
 use super::{CELL_BYTES, CellBooks, Circuit, PortConfig, cells};
 use crate::balanced::Thresholds;
 use crate::books::Tally;
-use crate::decision::{Decision, DeferringQueue, Fate};
+use crate::decision::{Decision, DecisionKind, DeferringQueue};
 use crate::meter::Meter;
 use crate::packet::{DropReason, Offered};
 use crate::statistics::QueueStatistics;
@@ -171,16 +171,16 @@ impl Port {
             (true, false) => Some(DropReason::Buffer),
             (false, _) => train.lost.then_some(DropReason::Loss),
         };
-        let fate = if let Some(why) = why {
+        let kind = if let Some(why) = why {
             self.books.wasted += u64::from(train.stored);
             self.frames.down(at, 1);
-            Fate::Dropped(why)
+            DecisionKind::Dropped(why)
         } else {
             let departure = self.line.departure(self.cells.level());
             self.leaving.push_back(departure);
-            Fate::Leaves(departure)
+            DecisionKind::Leaves(departure)
         };
-        Decision { at, index: number, fate }
+        Decision { at, index: number, kind }
     }
 
     /// Removes the cells whose last bit has left by `now`.

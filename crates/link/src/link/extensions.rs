@@ -8,7 +8,7 @@ use crate::atm::{Framing, Port};
 use crate::balanced::BalancedState;
 use crate::codel::{CoDelLine, CoDelQueue};
 use crate::config::{Discipline, LinkConfig, LossPoint};
-use crate::decision::{Decision, DeferringQueue, Fate};
+use crate::decision::{Decision, DecisionKind, DeferringQueue};
 use crate::deferred::{Deferred, QueuedVerdict, VerdictKind};
 use crate::packet::{Chance, DropReason, InFlight, Offered, Outcome};
 use crate::path::Path;
@@ -172,21 +172,21 @@ impl<P> Link<P> {
     pub(super) fn apply_verdicts(&mut self) {
         while let Some((decision, packet)) = self.poll_decision() {
             let InFlight { delivery: reorder_delay, bytes, content } = packet;
-            let kind = match decision.fate {
-                Fate::Leaves(departure) | Fate::LeavesMarked(departure) => {
+            let kind = match decision.kind {
+                DecisionKind::Leaves(departure) | DecisionKind::LeavesMarked(departure) => {
                     let delivery =
                         self.delivery_time(departure, bytes) + reorder_delay.since(Instant::ZERO);
                     self.in_flight.push_back(InFlight { delivery, bytes, content });
                     let behind = self.restore_order();
                     let Some(deferred) = self.deferred() else { return };
                     deferred.shift_marked(behind);
-                    if decision.fate == Fate::Leaves(departure) {
+                    if decision.kind == DecisionKind::Leaves(departure) {
                         continue;
                     }
                     self.marked.count(bytes);
                     VerdictKind::Marked(behind)
                 }
-                Fate::Dropped(why) => {
+                DecisionKind::Dropped(why) => {
                     self.dropped.count(why, bytes);
                     VerdictKind::Dropped(content, why)
                 }

@@ -147,12 +147,12 @@ proptest! {
         let by_number = |config| {
             let (link, mut taken, _) = run(config, &steps);
             taken.sort_by_key(|&(_, number, _)| number);
-            let told = taken.iter().map(|&(_, number, marked)| (number, marked)).collect::<Vec<_>>();
-            (told, link.books().marked)
+            let verdicts = taken.iter().map(|&(_, number, marked)| (number, marked)).collect::<Vec<_>>();
+            (verdicts, link.books().marked)
         };
-        let (told, marked) = by_number(&plain);
-        prop_assert_eq!(told.iter().filter(|(_, marked)| *marked).count() as u64, marked.packets);
-        prop_assert_eq!((told, marked), by_number(&strange));
+        let (verdicts, marked) = by_number(&plain);
+        prop_assert_eq!(verdicts.iter().filter(|(_, marked)| *marked).count() as u64, marked.packets);
+        prop_assert_eq!((verdicts, marked), by_number(&strange));
     }
 }
 

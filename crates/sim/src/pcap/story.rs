@@ -185,8 +185,8 @@ impl Story {
             (0, Control::Rst) => "RST".to_owned(),
             (bytes, _) => format!("{bytes} bytes"),
         };
-        let told = format!("Before it, packet {packet} of the flow ({what}) was dropped {loss}");
-        self.ends[usize::from(back)].unseen.push((packet, told));
+        let comment = format!("Before it, packet {packet} of the flow ({what}) was dropped {loss}");
+        self.ends[usize::from(back)].unseen.push((packet, comment));
     }
 
     /// The comments on packets that were sent before this one and never reached the vantage point.
@@ -196,7 +196,7 @@ impl Story {
         back: bool,
     ) -> impl Iterator<Item = String> + '_ {
         let unseen = &mut self.ends[usize::from(back)].unseen;
-        unseen.extract_if(.., move |(number, _)| *number < packet).map(|(_, told)| told)
+        unseen.extract_if(.., move |(number, _)| *number < packet).map(|(_, comment)| comment)
     }
 }
 

@@ -221,7 +221,7 @@ fn retransmissions_name_their_losses() {
                 more += others.strip_suffix(" more)").unwrap().parse::<usize>().unwrap();
                 assert!(
                     losses.iter().any(|(known, ..)| known == loss),
-                    "`{loss}` comes before it is told"
+                    "`{loss}` comes before its comment"
                 );
                 repaired.push(loss.to_owned());
             } else if comment.ends_with("lost so far") {

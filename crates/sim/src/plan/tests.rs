@@ -90,6 +90,7 @@ fn an_explicit_route_replaces_the_shortest() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of cases")]
 fn contradictions_are_refused_by_path() {
     let workload = |change: Value| json!({ "workload": [change] });
     let cases = [

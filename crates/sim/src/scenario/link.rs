@@ -313,7 +313,7 @@ impl Loss {
     /// The entries of `drops`, `true` for lost.
     fn mask(&self, path: &KeyPath) -> Result<Vec<bool>, ScenarioError> {
         let drops = needed(self.drops.as_deref(), path, "drops", self.kind.name())?;
-        let fate = |(index, text): (usize, &str)| match text.trim() {
+        let entry = |(index, text): (usize, &str)| match text.trim() {
             "0" => Ok(false),
             "1" => Ok(true),
             other => {
@@ -322,7 +322,7 @@ impl Loss {
                 Err(path.key("drops").error(&problem).with_hint(hint))
             }
         };
-        drops.split(',').enumerate().map(fate).collect()
+        drops.split(',').enumerate().map(entry).collect()
     }
 }
 
