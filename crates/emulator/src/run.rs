@@ -110,7 +110,7 @@ impl Emulation {
         let trace = self.trace(job.capture.as_ref(), clock)?;
         let network = &self.network;
         let place = |end| Place { end, user: network.user.as_ref(), ends: &network.ends };
-        let _exact = TimerSlack::least()?;
+        let _exact = TimerSlack::minimal()?;
         let signals = Signals::catch(&FOR_THE_COMMAND)?;
         let mut pump = Pump::new(clock, &self.settings, network, trace);
         let outside = job
@@ -148,7 +148,7 @@ impl Emulation {
                 if command.watched().is_none() {
                     // It is waited for the packets only.
                     deadline = Instant::ZERO;
-                } else if caught.sent {
+                } else if caught.from_process {
                     command.signal(caught.signal);
                 }
             }

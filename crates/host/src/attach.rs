@@ -7,7 +7,9 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-use tun::{Block, Error, Interface, NetNamespace, Offload, Prefix, Route, Tun, ipv6, of_host};
+use tun::{
+    Block, Error, Interface, NetNamespace, Offload, Prefix, Route, Tun, host_addresses, ipv6,
+};
 
 /// Length of the device queue towards the host, in packets. It holds a simultaneous burst of many
 /// connections.
@@ -34,7 +36,7 @@ pub fn attach(addresses: &[IpAddr], mtu: u16, offload: bool) -> Result<(Tun, Vec
         NetNamespace::allow_forwarding()?;
     }
     for (number, free) in (0..=u8::MAX).zip(free_pairs(around)) {
-        let kernel = of_host(number, 1);
+        let kernel = host_addresses(number, 1);
         if kernel.iter().any(|&kernel| machine.has(kernel) || addresses.contains(&kernel)) {
             continue;
         }
@@ -99,7 +101,7 @@ fn free_pairs(around: Option<Block>) -> impl Iterator<Item = [IpAddr; 2]> {
         .into_iter()
         .flat_map(|block| block.hosts())
         .map(|host| [host.into(), ipv6(host).into()]);
-    in_link.chain((0..=u8::MAX).map(|number| of_host(number, 2)))
+    in_link.chain((0..=u8::MAX).map(|number| host_addresses(number, 2)))
 }
 
 const IN_USE: &str = "it is in use: a device of this machine leads to it, perhaps of another `tcpsf serve` or `tcpsf proxy`";

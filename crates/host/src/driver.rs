@@ -160,7 +160,7 @@ impl<S: Service> Driver<S> {
             let more = self.work()?;
             let now = self.now();
             if self.trimmer.should_trim(self.stack.buffered_bytes(), now) {
-                tun::give_memory_back();
+                tun::trim_heap();
             }
             if now >= end || self.is_stopped() {
                 return Ok(());

@@ -83,7 +83,7 @@ impl TimerSlack {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn least() -> Result<Self, Error> {
+    pub fn minimal() -> Result<Self, Error> {
         let fail = |errno: Errno| Error::new("set the timer slack of this thread to 1 ns", errno);
         let before = NonZeroU64::new(current_timer_slack().map_err(fail)?);
         set_current_timer_slack(NonZeroU64::new(1)).map_err(fail)?;
@@ -113,7 +113,7 @@ impl Priority {
     /// are ordinary ones.
     pub fn real_time() -> Self {
         match Scheduling::current() {
-            Ok(before) if Scheduling::FIRST.set().is_ok() => {
+            Ok(before) if Scheduling::HIGHEST.set().is_ok() => {
                 Self { niceness: None, scheduling: Some(before) }
             }
             _ => Self::highest(),
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_never_short() {
+    fn wait_never_returns_early() {
         let clock = Clock::start();
         for spin in [Duration::ZERO, Duration::from_micros(200), Duration::from_secs(1)] {
             let until = clock.now() + Duration::from_millis(2);
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_past_is_not_waited_for() {
+    fn past_deadline_returns_at_once() {
         let clock = Clock::start();
         assert_eq!(clock.wait(&mut [], Instant::ZERO, Duration::ZERO).unwrap(), 0);
     }
 
     #[test]
-    fn priority_goes_back_to_what_it_was() {
+    fn priority_is_restored() {
         let before = getpriority_process(None).unwrap();
         let highest = Priority::highest();
         assert!(getpriority_process(None).unwrap() <= before);
@@ -196,18 +196,21 @@ mod tests {
     }
 
     #[test]
-    fn so_does_scheduling() {
+    fn scheduling_is_restored() {
         let before = Scheduling::current().unwrap();
         let first = Priority::real_time();
-        assert_eq!(Scheduling::current().unwrap() == Scheduling::FIRST, first.scheduling.is_some());
+        assert_eq!(
+            Scheduling::current().unwrap() == Scheduling::HIGHEST,
+            first.scheduling.is_some()
+        );
         drop(first);
         assert_eq!(Scheduling::current().unwrap(), before);
     }
 
     #[test]
-    fn slack_goes_back_to_what_it_was() {
+    fn timer_slack_is_restored() {
         let before = current_timer_slack().unwrap();
-        let least = TimerSlack::least().unwrap();
+        let least = TimerSlack::minimal().unwrap();
         assert_eq!(current_timer_slack().unwrap(), 1);
         drop(least);
         assert_eq!(current_timer_slack().unwrap(), before);

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use rustix::net::netdevice::{index_to_name, name_to_index};
 use units::{Duration, Instant};
 
-use crate::netlink::{self, Request, attributes, half, number};
+use crate::netlink::{self, Request, attributes, u16_at, u32_at};
 use crate::{Clock, Error};
 
 /// The addresses that begin with the same bits.
@@ -26,8 +26,8 @@ impl Prefix {
 
     /// The addresses whose first `len` bits are those of `address`; `None` when it has fewer.
     pub const fn new(address: IpAddr, len: u8) -> Option<Self> {
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        if len > most { None } else { Some(Self { address, len }) }
+        let max = if address.is_ipv4() { 32 } else { 128 };
+        if len > max { None } else { Some(Self { address, len }) }
     }
 
     /// One of the addresses: the one it was made with.
@@ -154,16 +154,20 @@ impl Interface {
         // IFF_UP is 1: set, and nothing else changes.
         self.link(1, |_| ()).map_err(|e| self.fail("turn on", e))?;
         // RFC 2863's ifOperStatus. The kernel looks after it in its own time, up to a second later,
-        // unless it is asked; until then IPv6 has no route through the interface.
-        self.until("turn on", || self.is_ready())
+        // unless it is condition; until then IPv6 has no route through the interface.
+        self.wait_for("turn on", || self.is_ready())
     }
 
     /// Asks until the answer is yes, for some seconds.
-    fn until(&self, operation: &str, asked: impl Fn() -> io::Result<bool>) -> Result<(), Error> {
-        const PATIENCE: Instant = Instant::from_nanos(5_000_000_000);
+    fn wait_for(
+        &self,
+        operation: &str,
+        condition: impl Fn() -> io::Result<bool>,
+    ) -> Result<(), Error> {
+        const TIMEOUT: Instant = Instant::from_nanos(5_000_000_000);
         let clock = Clock::start();
-        while !asked().map_err(|e| self.fail(operation, e))? {
-            if clock.now() > PATIENCE {
+        while !condition().map_err(|e| self.fail(operation, e))? {
+            if clock.now() > TIMEOUT {
                 return Err(self.fail(operation, io::ErrorKind::TimedOut.into()));
             }
             clock.wait(&mut [], clock.now() + Duration::from_millis(1), Duration::ZERO)?;
@@ -174,7 +178,7 @@ impl Interface {
     fn is_ready(&self) -> io::Result<bool> {
         /// `IF_OPER_UNKNOWN`, which is all that many drivers say, and `IF_OPER_UP`.
         const READY: [u8; 2] = [0, 6];
-        self.ask(IFLA_OPERSTATE, |value| value.first().map(|state| READY.contains(state)))
+        self.query(IFLA_OPERSTATE, |value| value.first().map(|state| READY.contains(state)))
     }
 
     /// Sets the longest packet that it takes, in bytes, IP header included.
@@ -229,7 +233,7 @@ impl Interface {
             request.attribute(libc::IFA_ADDRESS, &octets(peer.unwrap_or(address.address)));
             // Nobody else is on such a line: no need to ask for a second.
             request.attribute(IFA_FLAGS, &libc::IFA_F_NODAD.to_ne_bytes());
-            request.carry_out(&self.socket)
+            request.execute(&self.socket)
         };
         let operation = format!("add address {address} to");
         result().map_err(|e| self.fail(&operation, e))?;
@@ -238,14 +242,14 @@ impl Interface {
         }
         // The kernel adds the routes of an IPv6 address later: the one to the address, then the one
         // to the peer.
-        self.until(&operation, || match peer {
-            None => self.leads_to(address.address, |kind, _| kind == libc::RTN_LOCAL),
-            Some(peer) => self.leads_to(peer, |_, interface| interface == Some(self.index)),
+        self.wait_for(&operation, || match peer {
+            None => self.has_route(address.address, |kind, _| kind == libc::RTN_LOCAL),
+            Some(peer) => self.has_route(peer, |_, interface| interface == Some(self.index)),
         })
     }
 
     /// Whether the route to `address`, of a kind and through an interface, is the one wanted.
-    fn leads_to(
+    fn has_route(
         &self,
         address: IpAddr,
         wanted: impl Fn(u8, Option<u32>) -> bool,
@@ -257,11 +261,11 @@ impl Interface {
         let mut request = Request::new(libc::RTM_GETROUTE, libc::NLM_F_ACK, &fixed);
         request.attribute(libc::RTA_DST, &octets(address));
         let mut found = false;
-        let result = request.answer(&self.socket, |message, body| {
+        let result = request.execute_with(&self.socket, |message, body| {
             if message == libc::RTM_NEWROUTE {
                 let mut all = attributes(body.get(fixed.len()..).unwrap_or_default());
                 let interface = all.find(|&(kind, _)| kind == libc::RTA_OIF);
-                let interface = interface.and_then(|(_, value)| number(value, 0));
+                let interface = interface.and_then(|(_, value)| u32_at(value, 0));
                 found = body.get(KIND_AT).is_some_and(|&kind| wanted(kind, interface));
             }
         });
@@ -299,7 +303,7 @@ impl Interface {
                 request.attribute(libc::RTA_DST, &octets(destination.address));
             }
             request.attribute(libc::RTA_OIF, &self.index.to_ne_bytes());
-            request.carry_out(&self.socket)
+            request.execute(&self.socket)
         };
         result().map_err(|e| self.fail(&format!("add route {destination} through"), e))
     }
@@ -338,7 +342,7 @@ impl Interface {
         /// packets dropped.
         const SENT: usize = 1;
         const NOT_SENT: usize = 7;
-        let found = self.ask(libc::IFLA_STATS64, |value| {
+        let found = self.query(libc::IFLA_STATS64, |value| {
             let count = |at: usize| {
                 Some(u64::from_ne_bytes(value.get(8 * at..8 * at + 8)?.try_into().ok()?))
             };
@@ -355,17 +359,17 @@ impl Interface {
         fixed.extend(flags.to_ne_bytes());
         let mut request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK, &fixed);
         attributes(&mut request);
-        request.carry_out(&self.socket)
+        request.execute(&self.socket)
     }
 
     /// Reads one attribute of the interface.
-    fn ask<T>(&self, wanted: u16, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<T> {
+    fn query<T>(&self, wanted: u16, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<T> {
         let mut fixed = vec![0; 4];
         fixed.extend(self.index.to_ne_bytes());
         fixed.extend([0; 8]);
         let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_ACK, &fixed);
         let mut found = None;
-        request.answer(&self.socket, |kind, body| {
+        request.execute_with(&self.socket, |kind, body| {
             if kind == libc::RTM_NEWLINK {
                 let mut all = attributes(body.get(fixed.len()..).unwrap_or_default());
                 found = all.find(|&(kind, _)| kind == wanted).and_then(|(_, value)| read(value));
@@ -410,7 +414,7 @@ fn list<T>(
     let mut found = Vec::new();
     let request = Request::new(request, libc::NLM_F_DUMP, fixed);
     let result = netlink::open().and_then(|socket| {
-        request.answer(&socket, |kind, body| {
+        request.execute_with(&socket, |kind, body| {
             if kind == entry {
                 found.extend(read(body));
             }
@@ -442,7 +446,7 @@ fn route(body: &[u8]) -> Option<Route> {
             libc::RTA_MULTIPATH => {
                 let mut rest = value;
                 while let Some(len) =
-                    half(rest, 0).map(usize::from).filter(|&len| len >= NEXT_HOP_BYTES)
+                    u16_at(rest, 0).map(usize::from).filter(|&len| len >= NEXT_HOP_BYTES)
                 {
                     let hop = attributes(rest.get(NEXT_HOP_BYTES..len).unwrap_or_default());
                     let to = hop.filter(|&(kind, _)| kind == libc::RTA_GATEWAY);
@@ -465,7 +469,7 @@ fn route(body: &[u8]) -> Option<Route> {
 fn neighbour(body: &[u8]) -> Option<IpAddr> {
     const STATE_AT: usize = 8;
     let silent = libc::NUD_INCOMPLETE | libc::NUD_FAILED | libc::NUD_NOARP;
-    if half(body, STATE_AT)? & silent != 0 {
+    if u16_at(body, STATE_AT)? & silent != 0 {
         return None;
     }
     let (_, value) = attributes(body.get(12..)?).find(|&(kind, _)| kind == libc::NDA_DST)?;
@@ -482,7 +486,7 @@ fn ip(octets: &[u8]) -> Option<IpAddr> {
 
 /// What an `RTM_NEWADDR` says.
 fn address(body: &[u8]) -> Option<Address> {
-    let (len, interface) = (*body.get(1)?, number(body, 4)?);
+    let (len, interface) = (*body.get(1)?, u32_at(body, 4)?);
     // The interface's own is the local one; IPv6 gives it as the address when there is no peer.
     let of = |wanted: u16| attributes(body.get(8..)?).find(|&(kind, _)| kind == wanted);
     let (_, value) = of(libc::IFA_LOCAL).or_else(|| of(libc::IFA_ADDRESS))?;

@@ -10,7 +10,7 @@
 //! | a program in it | [`Namespaces::spawn`] |
 //! | the time, and to be woken at one | [`Clock`], [`TimerSlack`], [`Priority`] |
 //! | to hear of Ctrl-C | [`Signals`] |
-//! | to hold no more memory than is in use | [`give_memory_back`] |
+//! | to hold no more memory than is in use | [`trim_heap`] |
 //!
 //! The crate knows no protocol: a packet is bytes.
 
@@ -31,14 +31,14 @@ pub use device::{Offload, Tun};
 pub use error::Error;
 pub use interface::{Address, Interface, Prefix, Route, Statistics};
 pub use namespace::NetNamespace;
-pub use plan::{Block, INSIDE, ipv6, of_host};
+pub use plan::{Block, INNER_DEVICE, host_addresses, ipv6};
 pub use rustix::event::{PollFd, PollFlags};
-pub use signals::{Caught, Signals};
+pub use signals::{CaughtSignal, Signals};
 pub use spawn::Namespaces;
-pub use user_namespace::{Handed, in_own_namespaces};
+pub use user_namespace::{PassedFds, in_own_namespaces};
 
 /// Gives memory that was freed back to the system, where the allocator of the C library would keep
 /// it. It looks at all that is free, some 10 ms for 200 MB in small pieces.
-pub fn give_memory_back() {
+pub fn trim_heap() {
     sys::trim_heap();
 }

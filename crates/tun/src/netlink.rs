@@ -11,7 +11,7 @@ use rustix::net::{
 
 /// Answers to a dump come in pieces of this much at most (`NLMSG_GOODSIZE` and what the kernel
 /// makes of large reads).
-const ANSWER_BYTES: usize = 32_768;
+const RESPONSE_BYTES: usize = 32_768;
 
 const HEADER_BYTES: usize = 16;
 
@@ -71,32 +71,32 @@ impl Request {
     }
 
     /// Sends it to the kernel and waits until it has been carried out.
-    pub(crate) fn carry_out(self, socket: impl AsFd) -> io::Result<()> {
-        self.answer(socket, |_, _| ())
+    pub(crate) fn execute(self, socket: impl AsFd) -> io::Result<()> {
+        self.execute_with(socket, |_, _| ())
     }
 
     /// Sends it and shows every message of the answer: its kind and what is behind its header. The
     /// answer ends with a list's end or an acknowledgment: ask for one of them.
-    pub(crate) fn answer(
+    pub(crate) fn execute_with(
         mut self,
         socket: impl AsFd,
         mut show: impl FnMut(u16, &[u8]),
     ) -> io::Result<()> {
         let socket = socket.as_fd();
         sendto(socket, self.finish(), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-        let mut answer = vec![0; ANSWER_BYTES];
+        let mut answer = vec![0; RESPONSE_BYTES];
         loop {
             let len = match recv(socket, &mut answer[..], RecvFlags::empty()) {
                 Err(Errno::INTR) => continue,
                 result => result?.1,
             };
-            let mut rest = &answer[..len.min(ANSWER_BYTES)];
+            let mut rest = &answer[..len.min(RESPONSE_BYTES)];
             while let Some((kind, body, behind)) = message(rest) {
                 rest = behind;
                 match i32::from(kind) {
                     libc::NLMSG_DONE => return Ok(()),
                     libc::NLMSG_ERROR => {
-                        let code = number(body, 0).map_or(0, u32::cast_signed);
+                        let code = u32_at(body, 0).map_or(0, u32::cast_signed);
                         return if code == 0 {
                             Ok(())
                         } else {
@@ -119,8 +119,8 @@ pub(crate) fn open() -> io::Result<OwnedFd> {
 
 /// The first message: its kind, its body, and what is behind it.
 fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
-    let len = usize::try_from(number(bytes, 0)?).ok()?;
-    let kind = half(bytes, 4)?;
+    let len = usize::try_from(u32_at(bytes, 0)?).ok()?;
+    let kind = u16_at(bytes, 4)?;
     let body = bytes.get(HEADER_BYTES..len)?;
     Some((kind, body, bytes.get(len.next_multiple_of(4)..).unwrap_or_default()))
 }
@@ -129,8 +129,8 @@ fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
 pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
-        let len = usize::from(half(rest, 0)?);
-        let kind = half(rest, 2)?;
+        let len = usize::from(u16_at(rest, 0)?);
+        let kind = u16_at(rest, 2)?;
         let value = rest.get(4..len)?;
         rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
         Some((kind, value))
@@ -138,12 +138,12 @@ pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 /// Two bytes as a number of this machine's.
-pub(crate) fn half(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
 /// Four bytes as a number of this machine's.
-pub(crate) fn number(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_read_back_and_nonsense_ends_them() {
+    fn attributes_round_trip_and_malformed_input_ends_them() {
         let mut request = Request::new(1, 0, &[7; 8]);
         request.attribute(1, b"abc");
         let nest = request.begin(2);

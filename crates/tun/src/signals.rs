@@ -10,12 +10,12 @@ use crate::{Error, sys};
 
 /// A signal that came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caught {
+pub struct CaughtSignal {
     /// Which.
     pub signal: Signal,
     /// Whether a process sent it to this one alone. Otherwise it came from the terminal, which
     /// sends it to all processes in the foreground.
-    pub sent: bool,
+    pub from_process: bool,
 }
 
 /// Signals caught while the value lives: they do nothing but wait here, and whoever handled them
@@ -46,12 +46,12 @@ impl Signals {
     }
 
     /// The next one that came, if any.
-    pub fn next(&self) -> Option<Caught> {
+    pub fn next(&self) -> Option<CaughtSignal> {
         let mut pair = [0; 2];
         // Two bytes were written at once.
         (&self.from).read_exact(&mut pair).ok()?;
         let signal = Signal::from_named_raw(i32::from(pair[0]))?;
-        Some(Caught { signal, sent: pair[1] != 0 })
+        Some(CaughtSignal { signal, from_process: pair[1] != 0 })
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Namespaces<'a> {
 
 /// What a program keeps of its user namespace: enough to make links of its own there, and to
 /// `ping`.
-const KEPT: [CapabilitySet; 4] = [
+const KEPT_CAPABILITIES: [CapabilitySet; 4] = [
     CapabilitySet::NET_ADMIN,
     CapabilitySet::NET_RAW,
     CapabilitySet::NET_BIND_SERVICE,
@@ -69,11 +69,11 @@ impl Namespaces<'_> {
 /// Without this, a program of a user other than root loses what its user namespace gives it.
 fn keep_capabilities() -> io::Result<()> {
     let mut sets = capabilities(None)?;
-    for one in KEPT {
+    for one in KEPT_CAPABILITIES {
         sets.inheritable |= one;
     }
     set_capabilities(None, sets)?;
-    for one in KEPT {
+    for one in KEPT_CAPABILITIES {
         configure_capability_in_ambient_set(one, true)?;
     }
     Ok(())

@@ -100,7 +100,7 @@ pub(crate) struct Scheduling {
 impl Scheduling {
     /// Before all ordinary programs and those in real time that ask for the least; what is started
     /// is ordinary again.
-    pub(crate) const FIRST: Self =
+    pub(crate) const HIGHEST: Self =
         Self { policy: libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, priority: 2 };
 
     /// That of the calling thread.

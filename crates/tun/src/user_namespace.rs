@@ -19,18 +19,18 @@ use rustix::process::{WaitOptions, getgid, getuid, waitpid};
 use crate::namespace::loopback_up;
 use crate::{Error, sys};
 
-/// What is handed back from there.
+/// What is passed back from there.
 #[derive(Debug, Default)]
-pub struct Handed {
-    /// Descriptors, at most [`Handed::MOST`].
+pub struct PassedFds {
+    /// Descriptors, at most [`PassedFds::MAX`].
     pub fds: Vec<OwnedFd>,
     /// Words about them.
     pub text: String,
 }
 
-impl Handed {
+impl PassedFds {
     /// No more descriptors than these: what a message to another process may carry, and enough.
-    pub const MOST: usize = 16;
+    pub const MAX: usize = 16;
 }
 
 /// Runs `work` in a new user namespace, in which the user is the same and has every privilege, and
@@ -43,11 +43,11 @@ impl Handed {
 /// # Errors
 /// When the system does not let its users have namespaces; what `work` returns.
 pub fn in_own_namespaces(
-    work: impl FnOnce() -> Result<Handed, Error>,
-) -> Result<(OwnedFd, Handed), Error> {
+    work: impl FnOnce() -> Result<PassedFds, Error>,
+) -> Result<(OwnedFd, PassedFds), Error> {
     let fail = |source: io::Error| Error::new("start a process for namespaces of your own", source);
     let (ours, theirs) = UnixStream::pair().map_err(fail)?;
-    let child = sys::fork(|| match set_up(work).and_then(|handed| send(&theirs, &handed)) {
+    let child = sys::fork(|| match prepare(work).and_then(|passed| send(&theirs, &passed)) {
         Ok(()) => 0,
         Err(error) => {
             // If not even that can be said, the exit status tells.
@@ -62,15 +62,15 @@ pub fn in_own_namespaces(
     while waitpid(Some(child), WaitOptions::empty())
         .is_err_and(|errno| errno == rustix::io::Errno::INTR)
     {}
-    let mut handed = received?;
-    if handed.fds.is_empty() {
+    let mut passed = received?;
+    if passed.fds.is_empty() {
         return Err(fail(io::ErrorKind::UnexpectedEof.into()));
     }
-    let user = handed.fds.remove(0);
-    Ok((user, handed))
+    let user = passed.fds.remove(0);
+    Ok((user, passed))
 }
 
-fn set_up(work: impl FnOnce() -> Result<Handed, Error>) -> Result<Handed, Error> {
+fn prepare(work: impl FnOnce() -> Result<PassedFds, Error>) -> Result<PassedFds, Error> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     sys::unshare_user_and_network().map_err(|source| {
         let hint = if source.raw_os_error() == Some(libc::ENOSPC) {
@@ -93,23 +93,23 @@ fn set_up(work: impl FnOnce() -> Result<Handed, Error>) -> Result<Handed, Error>
     loopback_up()?;
     let path = "/proc/self/ns/user";
     let own = fs::File::open(path).map_err(|e| Error::new(format!("open `{path}`"), e))?;
-    let mut handed = work()?;
-    handed.fds.insert(0, own.into());
-    Ok(handed)
+    let mut passed = work()?;
+    passed.fds.insert(0, own.into());
+    Ok(passed)
 }
 
 /// A message of one line for each part: whether it went well, then what there is to say.
-const WELL: &str = "well";
+const SUCCESS: &str = "well";
 
-fn send(to: &UnixStream, handed: &Handed) -> Result<(), Error> {
+fn send(to: &UnixStream, passed: &PassedFds) -> Result<(), Error> {
     let fail = |source: io::Error| Error::new("hand descriptors to the parent process", source);
-    let fds: Vec<_> = handed.fds.iter().map(AsFd::as_fd).collect();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(Handed::MOST + 1))];
+    let fds: Vec<_> = passed.fds.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PassedFds::MAX + 1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
         return Err(fail(io::ErrorKind::InvalidInput.into()));
     }
-    let message = format!("{WELL}\n{}", handed.text);
+    let message = format!("{SUCCESS}\n{}", passed.text);
     sendmsg(to, &[IoSlice::new(message.as_bytes())], &mut control, SendFlags::empty())
         .map_err(|errno| fail(errno.into()))?;
     Ok(())
@@ -120,9 +120,9 @@ fn refusal(error: &Error) -> String {
     format!("{code}\n{}\n{}", error.operation(), error.hint().unwrap_or_default())
 }
 
-fn receive(from: &UnixStream) -> Result<Handed, Error> {
+fn receive(from: &UnixStream) -> Result<PassedFds, Error> {
     let fail = |source: io::Error| Error::new("take descriptors from the child process", source);
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(Handed::MOST + 1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PassedFds::MAX + 1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut bytes = vec![0; 4096];
     let received = loop {
@@ -141,7 +141,7 @@ fn receive(from: &UnixStream) -> Result<Handed, Error> {
     (&*from).read_to_end(&mut bytes).map_err(fail)?;
     let text = String::from_utf8_lossy(&bytes);
     match text.split_once('\n') {
-        Some((WELL, text)) => Ok(Handed { fds, text: text.to_owned() }),
+        Some((SUCCESS, text)) => Ok(PassedFds { fds, text: text.to_owned() }),
         Some((code, rest)) => {
             let (operation, hint) = rest.split_once('\n').unwrap_or((rest, ""));
             let source = io::Error::from_raw_os_error(code.parse().unwrap_or(libc::EIO));
