@@ -1,15 +1,15 @@
-//! The addresses of links and hosts: a link takes a block, a link inside another a part of its
+//! Address plan of links and hosts. A link takes a block, a link inside another takes a part of its
 //! block, and hosts on a TUN device take single addresses.
 //!
-//! RFC 6598 sets 100.64.0.0/10 aside for what is neither the Internet nor somebody's private
-//! network. A link in an ordinary namespace takes a block of 2¹⁴ addresses, and the caller's
-//! namespace has a route for the whole block into the link. A link that runs inside another takes a
-//! sixteenth of the other's block. So every address of every depth is reached by routes
-//! that were there before, and nothing is translated.
+//! The addresses belong to the shared address space 100.64.0.0/10 (RFC 6598), which is neither
+//! public nor private. A link in an ordinary namespace takes a block of 2¹⁴ addresses, and the
+//! caller's namespace gets a route for the whole block. A link inside another takes a sixteenth of
+//! the outer block. Every address at every depth is thus reached by existing routes, without
+//! address translation.
 //!
-//! Unlike RFC 4193 §3.2.2, the IPv6 prefix is not drawn at random: these addresses never leave the
-//! machine, and each is the IPv4 address behind `fd74:6370:7366::/96`, so one is known from the
-//! other.
+//! Unlike RFC 4193 §3.2.2, the IPv6 prefix is not random, because these addresses never leave the
+//! machine. Each IPv6 address consists of `fd74:6370:7366::/96` and the IPv4 address, so either can
+//! be computed from the other.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -17,20 +17,19 @@ use crate::{Error, Interface, Prefix};
 
 /// The shared address space.
 const SPACE: (Ipv4Addr, u8) = (Ipv4Addr::new(100, 64, 0, 0), 10);
-/// The part of it that hosts use outside a link: the kernel's ends of their devices, and hosts.
+/// The part of it for hosts outside a link and for the kernel's ends of their devices.
 const HOST_RANGE: (Ipv4Addr, u8) = (Ipv4Addr::new(100, 127, 0, 0), 16);
-/// How long the prefix of a link in an ordinary namespace is.
+/// Prefix length of a link in an ordinary namespace.
 const OUTERMOST_LEN: u8 = 18;
-/// By how much that of a link inside it is longer.
+/// Additional prefix length per nesting level.
 const NESTING_BITS: u8 = 4;
-/// The smallest block: two addresses beside that of the network and the last.
+/// Prefix length of the smallest block: two addresses beside the network address and the last one.
 const INNERMOST_LEN: u8 = 30;
 
-/// The name of the device inside a link's namespace. By it a program knows that it runs inside a
-/// link.
+/// Name of the device inside a link's namespace. Programs detect by it that they run inside a link.
 pub const INNER_DEVICE: &str = "tcpsf";
 
-/// The addresses of a link and of those inside it.
+/// The address block of a link and of those inside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     first: Ipv4Addr,
@@ -38,7 +37,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// The block of the link of which `inside` is the inner end; `None` for other addresses.
+    /// The block of the link whose inner end has the address `inside`; `None` for other addresses.
     pub fn of_inner_end(inside: Prefix) -> Option<Self> {
         let IpAddr::V4(address) = inside.address() else { return None };
         let len = inside.len();
@@ -48,11 +47,11 @@ impl Block {
         (ours && masked(address, SPACE.1) == SPACE.0 && block.inside() == address).then_some(block)
     }
 
-    /// The block of the link that the calling thread's namespace is the inside of; `None` outside a
+    /// The block of the link whose inner end is in the calling thread's namespace; `None` outside a
     /// link.
     ///
     /// # Errors
-    /// When the system does not list the addresses of the namespace.
+    /// If the system does not list the addresses of the namespace.
     pub fn of_this_namespace() -> Result<Option<Self>, Error> {
         let Ok(device) = Interface::find(INNER_DEVICE) else { return Ok(None) };
         let addresses = Interface::addresses()?;
@@ -60,21 +59,21 @@ impl Block {
         Ok(own.find_map(|address| Self::of_inner_end(address.prefix)))
     }
 
-    /// The addresses inside the link that neither its own ends nor links inside it take.
+    /// The addresses inside the link that are used neither by its ends nor by links inside it.
     pub fn hosts(&self) -> impl Iterator<Item = Ipv4Addr> + use<> {
         let (first, part) =
             (self.first.to_bits(), 32_u32.saturating_sub(u32::from(self.len + NESTING_BITS)));
-        // Routes lead to single addresses, so the last one is no broadcast address. The smallest
-        // block has none left.
+        // Hosts have single-address routes, so the last address is no broadcast address. The
+        // smallest block has no address left.
         (3..1_u32 << part).map(move |number| Ipv4Addr::from_bits(first | number))
     }
 
-    /// The blocks that a link may take: in an ordinary namespace, or inside the link with the block
-    /// `around`. None when that is the smallest.
+    /// The blocks available to a link: in an ordinary namespace, or inside the link with the block
+    /// `around`. There are none inside the smallest block.
     pub fn candidates(around: Option<Self>) -> impl Iterator<Item = Self> {
         let (first, len, next, skipped) = match around {
             None => (SPACE.0, SPACE.1, OUTERMOST_LEN, 0),
-            // Its own two addresses are in its first part.
+            // The first part contains the addresses of the outer link's ends.
             Some(block) => (block.first, block.len, block.len + NESTING_BITS, 1),
         };
         let count = if next > INNERMOST_LEN { 0 } else { 1_u32 << (next - len) };
@@ -85,41 +84,41 @@ impl Block {
         blocks.filter(|block| masked(block.first, HOST_RANGE.1) != HOST_RANGE.0)
     }
 
-    /// Whether an address is in it.
+    /// Whether the block contains an address.
     pub fn contains(&self, address: IpAddr) -> bool {
         matches!(address, IpAddr::V4(address) if masked(address, self.len) == self.first)
     }
 
-    /// The end in the caller's namespace.
+    /// The link's end in the caller's namespace.
     pub fn outside(&self) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.first.to_bits() | 1)
     }
 
-    /// The end in the command's.
+    /// The link's end in the command's namespace.
     pub fn inside(&self) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.first.to_bits() | 2)
     }
 
-    /// `address` of this block, with the block's length.
+    /// `address` in IPv4 and IPv6, each with the prefix length of the block.
     pub fn prefixes(&self, address: Ipv4Addr) -> [Option<Prefix>; 2] {
         [Prefix::new(address.into(), self.len), Prefix::new(ipv6(address).into(), 96 + self.len)]
     }
 
-    /// The whole block.
+    /// The prefixes of the whole block, IPv4 and IPv6.
     pub fn whole(&self) -> [Option<Prefix>; 2] {
         self.prefixes(self.first)
     }
 }
 
-/// The addresses of host number `number` outside a link, IPv4 and IPv6, whose last part is `last`:
-/// 1 for the kernel's end of its device, 2 for the host.
+/// The IPv4 and IPv6 addresses of host `number` outside a link. `last` is 1 for the kernel's end of
+/// the device and 2 for the host.
 pub const fn host_addresses(number: u8, last: u8) -> [IpAddr; 2] {
     let [a, b, ..] = HOST_RANGE.0.octets();
     let six = Ipv6Addr::new(0xfd74, 0x6370, 0x7366, 1, 0, 0, number as u16, last as u16);
     [IpAddr::V4(Ipv4Addr::new(a, b, number, last)), IpAddr::V6(six)]
 }
 
-/// The same address in IPv6.
+/// The IPv6 form of an address of the plan.
 pub fn ipv6(address: Ipv4Addr) -> Ipv6Addr {
     let [a, b, c, d] = address.octets();
     Ipv6Addr::new(

@@ -1,8 +1,8 @@
-//! Namespaces of the invoking user's own (`user_namespaces(7)`): there anybody may make devices,
-//! networks and routes.
+//! User namespaces (`user_namespaces(7)`), in which any user may create devices, networks and
+//! routes.
 //!
-//! A process with several threads cannot move into another user namespace, so a copy of it goes
-//! there, does what is to be done, and hands the descriptors back.
+//! A process with several threads cannot enter another user namespace. Therefore a forked child
+//! enters it, does the work, and passes the descriptors back.
 
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -19,29 +19,29 @@ use rustix::process::{WaitOptions, getgid, getuid, waitpid};
 use crate::namespace::loopback_up;
 use crate::{Error, sys};
 
-/// What is passed back from there.
+/// Descriptors and text passed back by the child process.
 #[derive(Debug, Default)]
 pub struct PassedFds {
-    /// Descriptors, at most [`PassedFds::MAX`].
+    /// The descriptors, at most [`PassedFds::MAX`].
     pub fds: Vec<OwnedFd>,
-    /// Words about them.
+    /// Text that describes the descriptors.
     pub text: String,
 }
 
 impl PassedFds {
-    /// No more descriptors than these: what a message to another process may carry, and enough.
+    /// Maximum number of descriptors.
     pub const MAX: usize = 16;
 }
 
-/// Runs `work` in a new user namespace, in which the user is the same and has every privilege, and
-/// in a new network namespace that belongs to it, with its loopback interface on. Returns what it
-/// hands back, with the user namespace.
+/// Runs `work` in a new user namespace with a new network namespace, whose loopback interface is
+/// up. The user keeps its id there and has every privilege. Returns a descriptor of the user
+/// namespace and the result of `work`.
 ///
-/// `work` runs in a short-lived copy of this process: nothing else that it changes is seen here. It
+/// `work` runs in a short-lived child process: its other effects are not visible to the caller. It
 /// must not wait for another thread.
 ///
 /// # Errors
-/// When the system does not let its users have namespaces; what `work` returns.
+/// If the system does not allow unprivileged user namespaces; the errors of `work`.
 pub fn in_own_namespaces(
     work: impl FnOnce() -> Result<PassedFds, Error>,
 ) -> Result<(OwnedFd, PassedFds), Error> {
@@ -50,7 +50,7 @@ pub fn in_own_namespaces(
     let child = sys::fork(|| match prepare(work).and_then(|passed| send(&theirs, &passed)) {
         Ok(()) => 0,
         Err(error) => {
-            // If not even that can be said, the exit status tells.
+            // If the write fails, the empty response indicates the error.
             let _ = (&theirs).write_all(refusal(&error).as_bytes());
             1
         }
@@ -58,7 +58,7 @@ pub fn in_own_namespaces(
     .map_err(fail)?;
     drop(theirs);
     let received = receive(&ours);
-    // It has nothing more to do; how it ended is told by what came.
+    // The child is only reaped here; the message tells how it ended.
     while waitpid(Some(child), WaitOptions::empty())
         .is_err_and(|errno| errno == rustix::io::Errno::INTR)
     {}
@@ -81,8 +81,8 @@ fn prepare(work: impl FnOnce() -> Result<PassedFds, Error>) -> Result<PassedFds,
         };
         Error::new("make a user namespace", source).with_hint(hint)
     })?;
-    // user_namespaces(7): without privilege outside, a group may be mapped only once supplementary
-    // groups are out of reach.
+    // `user_namespaces(7)`: without privileges outside, a group may be mapped only after
+    // `setgroups` is denied.
     for (path, line) in [
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("{user} {user} 1")),
@@ -98,7 +98,8 @@ fn prepare(work: impl FnOnce() -> Result<PassedFds, Error>) -> Result<PassedFds,
     Ok(passed)
 }
 
-/// A message of one line for each part: whether it went well, then what there is to say.
+/// First line of a message that reports success. The text follows; an error message has the error
+/// number, the operation and the hint instead.
 const SUCCESS: &str = "well";
 
 fn send(to: &UnixStream, passed: &PassedFds) -> Result<(), Error> {

@@ -1,5 +1,5 @@
-//! Devices, namespaces and processes for real. Needs root and `/dev/net/tun`; each test has a
-//! network of its own.
+//! Devices, namespaces and processes on a real kernel. Needs root and `/dev/net/tun`; each test has
+//! its own network.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
 
@@ -24,7 +24,7 @@ fn namespace() -> NetNamespace {
     NetNamespace::new().expect("these tests need root, with the right to make network namespaces")
 }
 
-/// A device in the calling thread's namespace, with both families.
+/// A device in the calling thread's namespace, with IPv4 and IPv6 addresses.
 fn device(offload: Offload) -> Tun {
     let tun = Tun::open("test%d", offload).expect("these tests need /dev/net/tun");
     let interface = tun.interface().unwrap();
@@ -67,8 +67,8 @@ fn ipv4_and_ipv6_packets_pass() {
                     IpAddr::V4(there) => assert_eq!(destination, there.octets()),
                     IpAddr::V6(there) => assert_eq!(destination, there.octets()),
                 }
-                // The same packet back: addresses and ports change places, and every checksum stays
-                // right.
+                // The packet is returned with addresses and ports exchanged, so that every checksum
+                // remains correct.
                 packet.copy_within(source_at..destination_at, destination_at);
                 let source = match there {
                     IpAddr::V4(there) => there.octets().to_vec(),
@@ -98,7 +98,7 @@ fn offload_leaves_the_checksum_to_the_reader() {
             let socket = UdpSocket::bind((HERE, 0)).unwrap();
             socket.send_to(b"x", (THERE, 9)).unwrap();
             let packet = next_packet(&tun);
-            // VIRTIO_NET_HDR_F_NEEDS_CSUM: the UDP checksum is left to us.
+            // VIRTIO_NET_HDR_F_NEEDS_CSUM: the reader has to complete the UDP checksum.
             assert_eq!((packet.len(), packet[0]), (Tun::HEADER_LEN + 20 + 8 + 1, 1));
         })
         .unwrap();
@@ -159,7 +159,7 @@ fn device_is_removed_with_its_descriptor() {
             let error = Tun::open(tun.name(), Offload::None).unwrap_err();
             assert_eq!(error.hint(), Some("the name is in use: take another"), "{error}");
             drop(tun);
-            // Other tests here make processes, which hold copies of all descriptors for a moment.
+            // Other tests fork processes, which briefly hold copies of all descriptors.
             let clock = Clock::start();
             while Interface::find("test0").is_ok() {
                 assert!(clock.now() < units::Instant::from_nanos(10_000_000_000));
