@@ -31,7 +31,7 @@ pub(crate) const PORT: u16 = 7;
 
 /// How long our end may take for its connections when the other has ended its own. The kernel may
 /// still have FINs to send then, and have doubled its timeout more than once for each.
-const PATIENCE: std::time::Duration = std::time::Duration::from_mins(5);
+const FINISH_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(5);
 
 /// Which end is ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,13 +128,13 @@ impl Outcome {
 /// # Errors
 /// When the case makes no sense, or the system refuses.
 pub fn run(case: &Case, program: &Path) -> Result<Outcome> {
-    NetNamespace::new()?.run(|| in_a_network(case, program))?
+    NetNamespace::new()?.run(|| run_in_namespace(case, program))?
 }
 
 /// Files for the two programs to talk by, gone with the value.
-struct Notes(PathBuf);
+struct SharedFiles(PathBuf);
 
-impl Notes {
+impl SharedFiles {
     fn new() -> Result<Self> {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -149,15 +149,15 @@ impl Notes {
     }
 }
 
-impl Drop for Notes {
+impl Drop for SharedFiles {
     fn drop(&mut self) {
         // Nothing depends on it.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-fn in_a_network(case: &Case, program: &Path) -> Result<Outcome> {
-    let notes = Notes::new()?;
+fn run_in_namespace(case: &Case, program: &Path) -> Result<Outcome> {
+    let files = SharedFiles::new()?;
     NetNamespace::allow_forwarding()?;
     let (tun, addresses) = host::attach(&[OURS, OURS_6], 1500, case.offload)?;
     let text = if case.link.is_null() { "{}".to_owned() } else { case.link.to_string() };
@@ -167,13 +167,13 @@ fn in_a_network(case: &Case, program: &Path) -> Result<Outcome> {
     let over = AtomicBool::new(false);
     let begin = Instant::now();
     let (report, driver) = std::thread::scope(|scope| -> Result<_> {
-        let (over, ends, out) = (&over, emulation.ends().clone(), notes.out());
+        let (over, ends, out) = (&over, emulation.ends().clone(), files.out());
         let ours = scope.spawn(move || drive(case, config, tun, &ends, &out, over));
         let command = [
             program.as_os_str(),
             "kernel".as_ref(),
             case_text(case)?.as_ref(),
-            notes.out().as_os_str(),
+            files.out().as_os_str(),
         ]
         .map(|word| word.to_string_lossy().into_owned());
         let job = Job { command: command.to_vec(), ..Job::default() };
@@ -187,7 +187,7 @@ fn in_a_network(case: &Case, program: &Path) -> Result<Outcome> {
     }
     let &Counters { fast_retransmits, timeouts, damaged, cookies_taken: cookies, .. } =
         driver.stack().counters();
-    let kernel: Done = serde_json::from_str(&fs::read_to_string(notes.out())?)?;
+    let kernel: Done = serde_json::from_str(&fs::read_to_string(files.out())?)?;
     Ok(Outcome {
         ours: driver.service().tally().clone(),
         kernel: kernel.tally,
@@ -265,7 +265,7 @@ fn drive(
         if driver.service().is_done() || out.with_extension("done").exists() {
             // What is on its last round trips may finish.
             let since = *done.get_or_insert_with(Instant::now);
-            if driver.service().open() == 0 || since.elapsed() > PATIENCE {
+            if driver.service().open() == 0 || since.elapsed() > FINISH_TIMEOUT {
                 fs::write(out.with_extension("stop"), "")?;
             }
         }

@@ -8,7 +8,7 @@
 
 mod attack;
 mod hold;
-mod others;
+mod peers;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -26,20 +26,20 @@ use wire::ip::Version;
 
 pub use self::attack::Attack;
 pub use self::hold::{Held, Holding, Left, Pair, Plan, hold};
-use self::others::others;
+use self::peers::attack_with;
 use crate::Result;
-use crate::raw::Air;
+use crate::raw::RawDevice;
 use crate::request::Request;
 
 const PORT: u16 = 80;
 const SMALL: u64 = 100_000;
 const BIG: u64 = 4_000_000;
 /// What a server is allowed for the buffers of all its connections …
-const BUDGET: usize = 32 << 20;
+const BUFFER_LIMIT: usize = 32 << 20;
 /// … and how many there may be.
 const CONNECTIONS: usize = 4096;
 /// Turns of quiet and attack: what else the machine does then falls on both.
-const TURNS: u32 = 6;
+const ROUNDS: u32 = 6;
 
 /// What came of it.
 #[derive(Debug, Clone, Serialize)]
@@ -48,11 +48,11 @@ pub struct Outcome {
     pub attack: Attack,
     /// Over which IP: 4 or 6.
     pub ip: u8,
-    /// Files that the good client got, every byte right, while nobody else was at it.
+    /// ServedFiles that the good client got, every byte right, while nobody else was at it.
     pub quiet_files: u64,
     /// The same under attack, in the same time.
     pub attacked_files: u64,
-    /// Files that it did not get, or not right.
+    /// ServedFiles that it did not get, or not right.
     pub lost_files: u64,
     /// Packets that the others sent.
     pub hostile_packets: u64,
@@ -93,7 +93,7 @@ const SILENT: u8 = 4;
 
 /// What the threads tell each other.
 #[derive(Debug, Default)]
-struct Board {
+struct SharedState {
     phase: AtomicU8,
     files: [AtomicU64; 2],
     lost: AtomicU64,
@@ -137,13 +137,13 @@ impl Addresses {
 /// When the system refuses, or an end of it panics.
 pub fn run(attack: Attack, version: Version, seconds: f64, rate: u32) -> Result<Outcome> {
     NetNamespace::new()?
-        .run(|| in_a_network(attack, version, Span::from_secs_f64(seconds), rate))?
+        .run(|| run_in_namespace(attack, version, Span::from_secs_f64(seconds), rate))?
 }
 
 /// A folder that goes with the value.
-struct Files(std::path::PathBuf);
+struct ServedFiles(std::path::PathBuf);
 
-impl Files {
+impl ServedFiles {
     fn new() -> Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -158,7 +158,7 @@ impl Files {
     }
 }
 
-impl Drop for Files {
+impl Drop for ServedFiles {
     fn drop(&mut self) {
         // Nothing depends on it.
         let _ = fs::remove_dir_all(&self.0);
@@ -171,38 +171,38 @@ fn content(size: u64) -> Vec<u8> {
     bytes
 }
 
-fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Result<Outcome> {
+fn run_in_namespace(attack: Attack, version: Version, span: Span, rate: u32) -> Result<Outcome> {
     let addresses = Addresses::of(version)?;
-    let files = Files::new()?;
-    let (tun, air, mut config) = devices(addresses)?;
+    let files = ServedFiles::new()?;
+    let (tun, device, mut config) = devices(addresses)?;
     config.limits =
-        Limits { buffered_bytes: BUDGET, connections: CONNECTIONS, ..Limits::default() };
+        Limits { buffered_bytes: BUFFER_LIMIT, connections: CONNECTIONS, ..Limits::default() };
     let server = FileServer::new(Folder::open(&files.0)?, PORT, HttpLimits::default());
     let mut driver = Driver::new(tun, config, server)?;
-    let board = Board::default();
+    let shared = SharedState::default();
     let before = resident_bytes()?;
     thread::scope(|scope| {
-        let board = &board;
+        let shared = &shared;
         let watch = scope.spawn(move || -> Result<_> {
             let (mut connections, mut buffered, mut resident) = (0, 0, 0);
-            while board.phase.load(Ordering::Relaxed) != OVER {
+            while shared.phase.load(Ordering::Relaxed) != OVER {
                 driver.run(Duration::from_millis(10))?;
-                board.served.store(true, Ordering::Relaxed);
+                shared.served.store(true, Ordering::Relaxed);
                 connections = connections.max(driver.stack().connections());
                 buffered = buffered.max(driver.stack().buffered_bytes());
                 resident = resident.max(resident_bytes()?);
             }
             Ok((connections, buffered, resident, *driver.stack().counters()))
         });
-        let good = scope.spawn(move || good_client(addresses.server, board));
-        let others = scope.spawn(move || others(attack, addresses, air, rate, board));
-        for _ in 0..TURNS {
+        let good = scope.spawn(move || good_client(addresses.server, shared));
+        let others = scope.spawn(move || attack_with(attack, addresses, device, rate, shared));
+        for _ in 0..ROUNDS {
             for phase in [QUIET, ATTACK] {
-                board.phase.store(phase, Ordering::Relaxed);
-                thread::sleep(span / TURNS);
+                shared.phase.store(phase, Ordering::Relaxed);
+                thread::sleep(span / ROUNDS);
             }
         }
-        board.phase.store(OVER, Ordering::Relaxed);
+        shared.phase.store(OVER, Ordering::Relaxed);
         let panicked = |_| "a thread panicked";
         let others = others.join().map_err(panicked)??;
         let (most_connections, most_buffered_bytes, resident, counters) =
@@ -211,16 +211,16 @@ fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Resu
         Ok(Outcome {
             attack,
             ip: if version == Version::V4 { 4 } else { 6 },
-            quiet_files: board.files[0].load(Ordering::Relaxed),
-            attacked_files: board.files[1].load(Ordering::Relaxed),
-            lost_files: board.lost.load(Ordering::Relaxed),
-            hostile_packets: others.air.sent,
-            drawn_packets: others.air.heard,
+            quiet_files: shared.files[0].load(Ordering::Relaxed),
+            attacked_files: shared.files[1].load(Ordering::Relaxed),
+            lost_files: shared.lost.load(Ordering::Relaxed),
+            hostile_packets: others.device.sent,
+            drawn_packets: others.device.received,
             right: others.right,
             wrong: others.wrong,
             most_connections,
             most_buffered_bytes,
-            allowed_buffered_bytes: BUDGET,
+            allowed_buffered_bytes: BUFFER_LIMIT,
             grown_bytes: resident.saturating_sub(before),
             cookies_sent: counters.cookies_sent,
         })
@@ -229,13 +229,13 @@ fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Resu
 
 /// The server's device and the others', in the calling thread's namespace, and the customary
 /// configuration of a server.
-fn devices(addresses: Addresses) -> Result<(Tun, Air, StackConfig)> {
+fn devices(addresses: Addresses) -> Result<(Tun, RawDevice, StackConfig)> {
     NetNamespace::allow_forwarding()?;
     // What the others write in the good client's name comes from outside.
     fs::write("/proc/sys/net/ipv4/conf/all/accept_local", "1")?;
     fs::write("/proc/sys/net/ipv4/conf/all/rp_filter", "0")?;
     let (tun, ours) = host::attach(&[addresses.server], 1500, false)?;
-    Ok((tun, Air::new(addresses.others)?, StackConfig::new(ours)))
+    Ok((tun, RawDevice::new(addresses.others)?, StackConfig::new(ours)))
 }
 
 /// Resident memory of this process.
@@ -249,10 +249,10 @@ fn resident_bytes() -> Result<u64> {
 }
 
 /// Fetches a file after the other, each over a connection of its own.
-fn good_client(server: IpAddr, board: &Board) {
+fn good_client(server: IpAddr, shared: &SharedState) {
     let expected = content(SMALL);
     loop {
-        let phase = board.phase.load(Ordering::Relaxed);
+        let phase = shared.phase.load(Ordering::Relaxed);
         if phase == OVER {
             return;
         }
@@ -260,23 +260,23 @@ fn good_client(server: IpAddr, board: &Board) {
             thread::sleep(Span::from_millis(1));
             continue;
         }
-        let fetched = fetch(server, board, &expected);
+        let fetched = fetch(server, shared, &expected);
         // A fetch counts where it ends; one that ends behind the last phase counts nowhere.
-        match (board.phase.load(Ordering::Relaxed), fetched) {
+        match (shared.phase.load(Ordering::Relaxed), fetched) {
             (OVER, _) => return,
-            (_, Err(_)) => _ = board.lost.fetch_add(1, Ordering::Relaxed),
+            (_, Err(_)) => _ = shared.lost.fetch_add(1, Ordering::Relaxed),
             (phase @ (QUIET | ATTACK), Ok(())) => {
-                board.files[usize::from(phase)].fetch_add(1, Ordering::Relaxed);
+                shared.files[usize::from(phase)].fetch_add(1, Ordering::Relaxed);
             }
             _ => {}
         }
     }
 }
 
-fn fetch(server: IpAddr, board: &Board, expected: &[u8]) -> Result<()> {
+fn fetch(server: IpAddr, shared: &SharedState, expected: &[u8]) -> Result<()> {
     let mut stream =
         TcpStream::connect_timeout(&SocketAddr::new(server, PORT), Span::from_secs(20))?;
-    board.port.store(stream.local_addr()?.port(), Ordering::Relaxed);
+    shared.port.store(stream.local_addr()?.port(), Ordering::Relaxed);
     stream.set_read_timeout(Some(Span::from_secs(20)))?;
     stream.write_all(b"GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
     let mut answer = Vec::with_capacity(expected.len() + 1000);

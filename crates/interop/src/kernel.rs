@@ -21,7 +21,7 @@ use crate::request::{HEADER_LEN, Request};
 
 /// How long anything may take before it is given up: longer than TCP itself goes on without an
 /// answer here.
-const PATIENCE: Duration = Duration::from_secs(150);
+const IO_TIMEOUT: Duration = Duration::from_secs(150);
 const CHUNK: usize = 32 << 10;
 const STACK: usize = 256 << 10;
 
@@ -46,7 +46,7 @@ pub fn kernel(case: &Case, out: &Path) -> Result<()> {
         }
         Role::Client => server(case, out)?,
     };
-    let (fast_retransmits, timeouts) = repairs()?;
+    let (fast_retransmits, timeouts) = loss_recoveries()?;
     fs::write(out, serde_json::to_string(&Done { tally, fast_retransmits, timeouts })?)?;
     Ok(())
 }
@@ -62,7 +62,7 @@ pub(crate) struct Done {
 }
 
 /// What has repaired losses in this namespace.
-fn repairs() -> Result<(u64, u64)> {
+fn loss_recoveries() -> Result<(u64, u64)> {
     let text = fs::read_to_string("/proc/self/net/netstat")?;
     let rows: Vec<Vec<&str>> = text
         .lines()
@@ -103,7 +103,7 @@ fn clients(case: &Case) -> Result<Tally> {
 }
 
 /// What went wrong, in a word.
-fn said(error: &io::Error) -> String {
+fn error_word(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "timed-out".to_owned(),
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => "reset-by-peer".to_owned(),
@@ -116,8 +116,8 @@ fn prepare(stream: &TcpStream, case: &Case) -> io::Result<()> {
     if let Some(name) = &case.congestion {
         set_tcp_congestion(stream, name)?;
     }
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(IO_TIMEOUT))?;
+    stream.set_write_timeout(Some(IO_TIMEOUT))?;
     Ok(set_tcp_nodelay(stream, true)?)
 }
 
@@ -129,9 +129,9 @@ fn read(
     into: &mut [u8],
 ) -> std::result::Result<usize, String> {
     if quick {
-        set_tcp_quickack(stream, true).map_err(|e| said(&e.into()))?;
+        set_tcp_quickack(stream, true).map_err(|e| error_word(&e.into()))?;
     }
-    stream.read(into).map_err(|e| said(&e))
+    stream.read(into).map_err(|e| error_word(&e))
 }
 
 fn ask(
@@ -141,23 +141,23 @@ fn ask(
     chunk: &mut [u8],
     count: &mut u64,
 ) -> std::result::Result<(), String> {
-    let mut stream = TcpStream::connect_timeout(&server, PATIENCE).map_err(|e| said(&e))?;
-    prepare(&stream, case).map_err(|e| said(&e))?;
-    stream.write_all(&request.to_bytes()).map_err(|e| said(&e))?;
+    let mut stream = TcpStream::connect_timeout(&server, IO_TIMEOUT).map_err(|e| error_word(&e))?;
+    prepare(&stream, case).map_err(|e| error_word(&e))?;
+    stream.write_all(&request.to_bytes()).map_err(|e| error_word(&e))?;
     let mut sent = 0;
     while sent < request.up {
         let part = &mut chunk[..CHUNK.min(usize::try_from(request.up - sent).unwrap_or(CHUNK))];
         request.upload(sent, part);
-        stream.write_all(part).map_err(|e| said(&e))?;
+        stream.write_all(part).map_err(|e| error_word(&e))?;
         sent += part.len() as u64;
     }
     if request.half_closes() {
-        stream.shutdown(Shutdown::Write).map_err(|e| said(&e))?;
+        stream.shutdown(Shutdown::Write).map_err(|e| error_word(&e))?;
     }
     let mut closed = request.half_closes();
     loop {
         if *count == request.down && !request.server_closes_first() && !closed {
-            stream.shutdown(Shutdown::Write).map_err(|e| said(&e))?;
+            stream.shutdown(Shutdown::Write).map_err(|e| error_word(&e))?;
             closed = true;
         }
         let len = read(&stream, case.quick_ack, chunk)?;
@@ -214,9 +214,12 @@ fn server(case: &Case, out: &Path) -> Result<Tally> {
 }
 
 fn answer(mut stream: &TcpStream, case: &Case, count: &mut u64) -> std::result::Result<(), String> {
-    stream.set_nonblocking(false).and_then(|()| prepare(stream, case)).map_err(|e| said(&e))?;
+    stream
+        .set_nonblocking(false)
+        .and_then(|()| prepare(stream, case))
+        .map_err(|e| error_word(&e))?;
     let mut header = [0; HEADER_LEN];
-    stream.read_exact(&mut header).map_err(|e| said(&e))?;
+    stream.read_exact(&mut header).map_err(|e| error_word(&e))?;
     let request = Request::from_bytes(&header);
     let mut chunk = vec![0; CHUNK];
     while *count < request.up {
@@ -234,11 +237,11 @@ fn answer(mut stream: &TcpStream, case: &Case, count: &mut u64) -> std::result::
     while sent < request.down {
         let part = &mut chunk[..CHUNK.min(usize::try_from(request.down - sent).unwrap_or(CHUNK))];
         request.download(sent, part);
-        stream.write_all(part).map_err(|e| said(&e))?;
+        stream.write_all(part).map_err(|e| error_word(&e))?;
         sent += part.len() as u64;
     }
     if request.server_closes_first() {
-        stream.shutdown(Shutdown::Write).map_err(|e| said(&e))?;
+        stream.shutdown(Shutdown::Write).map_err(|e| error_word(&e))?;
     }
     match read(stream, case.quick_ack, &mut chunk)? {
         0 => Ok(()),

@@ -3,7 +3,7 @@
 //!
 //! Both ends are hosts of ours, each on a TUN device of its own, with two kernels that pass packets
 //! on and the emulated link between them. The server sends so many bytes to whoever connects, and
-//! closes; the mask says which of its data segments are lost.
+//! close_pending; the mask says which of its data segments are lost.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -55,15 +55,15 @@ pub struct Sent {
 }
 
 /// What an end sent, and when, in seconds since the first packet of that end.
-pub type Story = Vec<(f64, Sent)>;
+pub type SentPackets = Vec<(f64, Sent)>;
 
 /// A transfer as it was on the wire.
 #[derive(Debug, Clone, Serialize)]
 pub struct Live {
     /// What the server sent.
-    pub server: Story,
+    pub server: SentPackets,
     /// What the client sent.
-    pub client: Story,
+    pub client: SentPackets,
     /// Packets that carried the option of TCP Santa Cruz.
     pub santa_cruz: usize,
     /// The emulator's own error, of the worse direction: median.
@@ -106,7 +106,7 @@ impl Comparison {
     pub fn of(transfer: &Transfer, program: &Path) -> Result<Self> {
         let [server, client] = simulated(transfer)?;
         let live = live(transfer, program)?;
-        let lateness = |real: &Story, model: &Story| -> Vec<(f64, f64)> {
+        let lateness = |real: &SentPackets, model: &SentPackets| -> Vec<(f64, f64)> {
             real.iter().zip(model).map(|((real, _), (model, _))| (real - model, *model)).collect()
         };
         let mut late = lateness(&live.server, &server);
@@ -140,7 +140,7 @@ impl Comparison {
     }
 }
 
-fn difference(end: &str, real: &Story, model: &Story) -> Option<String> {
+fn difference(end: &str, real: &SentPackets, model: &SentPackets) -> Option<String> {
     let (packets, expected) =
         (real.iter().map(|(_, sent)| sent), model.iter().map(|(_, sent)| sent));
     let at = packets.clone().zip(expected).position(|(real, model)| real != model);
@@ -160,7 +160,7 @@ fn difference(end: &str, real: &Story, model: &Story) -> Option<String> {
 ///
 /// # Errors
 /// When the transfer makes no sense.
-pub fn simulated(transfer: &Transfer) -> Result<[Story; 2]> {
+pub fn simulated(transfer: &Transfer) -> Result<[SentPackets; 2]> {
     let Transfer { sender, size, mask } = transfer;
     let json = format!(
         r#"{{"name": "one", "duration": "1000s", "trace": ["one"], "tcp": {{"profile": "rfc"}},
@@ -174,7 +174,7 @@ pub fn simulated(transfer: &Transfer) -> Result<[Story; 2]> {
     let mut simulation = Simulation::new(&scenario, 1)?;
     while simulation.advance(100_000) == Status::Running {}
     let packets = simulation.take_packets();
-    let mut stories = [Story::new(), Story::new()];
+    let mut sequences = [SentPackets::new(), SentPackets::new()];
     for row in 0..packets.len() {
         if packets.event.codes()[row] != PacketEvent::Sent.code() {
             continue;
@@ -185,13 +185,13 @@ pub fn simulated(transfer: &Transfer) -> Result<[Story; 2]> {
             payload: packets.payload_bytes[row],
             ack: packets.ack.get(row),
         };
-        stories[usize::from(packets.from.get(row) == Some("receiver"))]
+        sequences[usize::from(packets.from.get(row) == Some("receiver"))]
             .push((packets.time_s[row], sent));
     }
-    Ok(stories.map(from_the_first))
+    Ok(sequences.map(relative_to_first))
 }
 
-fn from_the_first(story: Story) -> Story {
+fn relative_to_first(story: SentPackets) -> SentPackets {
     let first = story.first().map_or(0.0, |(at, _)| *at);
     story.into_iter().map(|(at, sent)| (at - first, sent)).collect()
 }
@@ -201,10 +201,10 @@ fn from_the_first(story: Story) -> Story {
 /// # Errors
 /// When the system refuses.
 pub fn live(transfer: &Transfer, program: &Path) -> Result<Live> {
-    NetNamespace::new()?.run(|| in_a_network(transfer, program))?
+    NetNamespace::new()?.run(|| run_in_namespace(transfer, program))?
 }
 
-fn in_a_network(transfer: &Transfer, program: &Path) -> Result<Live> {
+fn run_in_namespace(transfer: &Transfer, program: &Path) -> Result<Live> {
     NetNamespace::allow_forwarding()?;
     let (tun, _) = host::attach(&[SERVER], 1500, false)?;
     let settings = serde_json::json!({
@@ -254,7 +254,7 @@ fn in_a_network(transfer: &Transfer, program: &Path) -> Result<Live> {
         fs::remove_file(file)?;
     }
     let santa_cruz = captures.iter().flatten().filter(|one| one.outbound && one.santa_cruz).count();
-    let [server, client] = captures.map(|capture| story(&capture));
+    let [server, client] = captures.map(|capture| sent_packets(&capture));
     let worse = |one: Option<f64>, other: Option<f64>| one.unwrap_or(0.0).max(other.unwrap_or(0.0));
     Ok(Live {
         server,
@@ -273,7 +273,7 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 /// What leaves through a device, from the capture there.
-fn story(capture: &[Captured]) -> Story {
+fn sent_packets(capture: &[Captured]) -> SentPackets {
     let iss = |outbound| {
         capture
             .iter()
@@ -290,7 +290,7 @@ fn story(capture: &[Captured]) -> Story {
     #[expect(clippy::cast_precision_loss, reason = "seconds")]
     let story =
         capture.iter().filter(|one| one.outbound).map(|one| (one.at as f64 / 1e9, sent(one)));
-    from_the_first(story.collect())
+    relative_to_first(story.collect())
 }
 
 /// The simulator's profile `rfc`, for a host.
@@ -340,11 +340,11 @@ impl Service for Source {
     }
 }
 
-/// Reads until the end; and then, after that was acknowledged, closes.
+/// Reads until the end; and then, after that was acknowledged, close_pending.
 #[derive(Debug, Default)]
 struct Sink {
-    closes: Option<ConnectionId>,
-    over: bool,
+    close_pending: Option<ConnectionId>,
+    closed: bool,
 }
 
 impl Service for Sink {
@@ -359,19 +359,19 @@ impl Service for Sink {
         let unread: usize = stack.peek(event.id).iter().map(|part| part.len()).sum();
         stack.consume(event.id, unread);
         if stack.is_at_end(event.id) {
-            self.closes = Some(event.id);
+            self.close_pending = Some(event.id);
         }
-        self.over |= matches!(event.kind, EventKind::Closed(_));
+        self.closed |= matches!(event.kind, EventKind::Closed(_));
     }
 
     fn on_timeout(&mut self, stack: &mut Stack, now: Instant) {
-        if let Some(id) = self.closes.take() {
+        if let Some(id) = self.close_pending.take() {
             stack.close(id, now);
         }
     }
 
     fn next_timeout(&self) -> Instant {
-        if self.closes.is_some() { Instant::ZERO } else { Instant::NEVER }
+        if self.close_pending.is_some() { Instant::ZERO } else { Instant::NEVER }
     }
 
     fn stop(&mut self, _stack: &mut Stack, _now: Instant) {}
@@ -391,7 +391,7 @@ pub fn fetch(sender: &str, file: &Path) -> Result<()> {
     let mut driver = Driver::new(tun, config(sender, CLIENT)?, Sink::default())?;
     driver.process_in_lockstep();
     driver.capture(file, SNAP_LEN)?;
-    while !driver.service().over {
+    while !driver.service().closed {
         driver.run(Duration::from_millis(50))?;
     }
     // The last acknowledgment may have to be said again.

@@ -11,7 +11,7 @@ use crate::exchange::Case;
 use crate::request::{HEADER_LEN, Request};
 
 /// How much is written before another connection has its turn.
-const TURN: usize = 64 << 10;
+const QUANTUM: usize = 64 << 10;
 
 /// What became of connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -83,12 +83,12 @@ impl Job {
     }
 
     /// How much there is to read, behind the header.
-    fn wanted(&self) -> u64 {
+    fn bytes_to_read(&self) -> u64 {
         self.request.map_or(u64::MAX, |request| if self.client { request.down } else { request.up })
     }
 
     /// How much there is to write by now, the header counted.
-    fn due(&self) -> u64 {
+    fn bytes_to_write(&self) -> u64 {
         match self.request {
             Some(request) if self.client => HEADER_LEN as u64 + request.up,
             Some(request) if self.read == request.up => request.down,
@@ -97,11 +97,13 @@ impl Job {
     }
 
     fn is_done(&self) -> bool {
-        self.request.is_some() && self.read == self.wanted() && self.written == self.due()
+        self.request.is_some()
+            && self.read == self.bytes_to_read()
+            && self.written == self.bytes_to_write()
     }
 
     /// Takes in some of what came. The number of bytes used, 0 for none.
-    fn take(&mut self, mut bytes: &[u8]) -> usize {
+    fn accept(&mut self, mut bytes: &[u8]) -> usize {
         let len = bytes.len();
         if self.request.is_none() {
             let (head, rest) = bytes.split_at(bytes.len().min(HEADER_LEN - self.header.len()));
@@ -119,14 +121,14 @@ impl Job {
         self.read += bytes.len() as u64;
         if !right {
             self.wrong = Some("wrong bytes");
-        } else if self.read > self.wanted() {
+        } else if self.read > self.bytes_to_read() {
             self.wrong = Some("too many bytes");
         }
         len
     }
 
     /// The next of our bytes.
-    fn give(&self, into: &mut [u8]) {
+    fn fill(&self, into: &mut [u8]) {
         let Some(request) = self.request else { return };
         if !self.client {
             request.download(self.written, into);
@@ -151,7 +153,7 @@ impl Ours {
     }
 
     fn new(role: Role) -> Self {
-        Self { role, jobs: Vec::new(), tally: Tally::default(), open: 0, chunk: vec![0; TURN] }
+        Self { role, jobs: Vec::new(), tally: Tally::default(), open: 0, chunk: vec![0; QUANTUM] }
     }
 
     pub(crate) fn tally(&self) -> &Tally {
@@ -210,22 +212,23 @@ impl Ours {
             return;
         };
         loop {
-            let used: usize = stack.peek(id).iter().map(|part| job.take(part)).sum();
+            let used: usize = stack.peek(id).iter().map(|part| job.accept(part)).sum();
             if used == 0 {
                 break;
             }
             stack.consume(id, used);
         }
-        if stack.is_at_end(id) && (job.request.is_none() || job.read < job.wanted()) {
+        if stack.is_at_end(id) && (job.request.is_none() || job.read < job.bytes_to_read()) {
             job.wrong = Some("too few bytes");
         }
         if job.wrong.is_some() {
             stack.abort(id, now);
             return;
         }
-        while job.written < job.due() {
-            let len = TURN.min(usize::try_from(job.due() - job.written).unwrap_or(TURN));
-            job.give(&mut self.chunk[..len]);
+        while job.written < job.bytes_to_write() {
+            let len =
+                QUANTUM.min(usize::try_from(job.bytes_to_write() - job.written).unwrap_or(QUANTUM));
+            job.fill(&mut self.chunk[..len]);
             let Ok(taken) = stack.write(id, &self.chunk[..len], now) else { return };
             job.written += taken as u64;
             if taken < len {
@@ -233,7 +236,7 @@ impl Ours {
             }
         }
         let Some(request) = job.request else { return };
-        let sent = job.written == job.due();
+        let sent = job.written == job.bytes_to_write();
         let closes = if job.client {
             request.half_closes() && sent
                 || job.is_done() && (!request.server_closes_first() || stack.is_at_end(id))

@@ -12,60 +12,60 @@ use wire::{
 };
 
 use crate::Result;
-use crate::request::mixed;
+use crate::request::splitmix;
 
 /// A device from which packets come, with whatever stands in them.
-pub(crate) struct Air {
+pub(crate) struct RawDevice {
     tun: Tun,
     buffer: Vec<u8>,
     out: Vec<u8>,
     random: u64,
-    home: IpAddr,
+    prefix: IpAddr,
     pub(crate) sent: u64,
-    pub(crate) heard: u64,
+    pub(crate) received: u64,
 }
 
 /// A segment as it came.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedSegment {
     /// Whom it is for: `local` is one of the many names of this end.
     pub(crate) tuple: Tuple,
     pub(crate) segment: Segment,
     pub(crate) payload: Vec<u8>,
 }
 
-impl Air {
-    /// A device in the calling thread's namespace; what is for `home`, a prefix of 2²⁴ addresses,
+impl RawDevice {
+    /// A device in the calling thread's namespace; what is for `prefix`, a prefix of 2²⁴ addresses,
     /// goes to it.
-    pub(crate) fn new(home: Prefix) -> Result<Self> {
+    pub(crate) fn new(prefix: Prefix) -> Result<Self> {
         let tun = Tun::open("hostile%d", Offload::None)?;
         let interface = tun.interface()?;
         interface.set_no_link_local()?;
         interface.set_queue_len(4096)?;
         interface.set_up()?;
-        interface.add_route(home)?;
+        interface.add_route(prefix)?;
         let buffer = vec![0; 65_536];
         Ok(Self {
             tun,
             buffer,
             out: Vec::new(),
             random: 1,
-            home: home.address(),
+            prefix: prefix.address(),
             sent: 0,
-            heard: 0,
+            received: 0,
         })
     }
 
     /// A number out of 2³².
     pub(crate) fn draw(&mut self) -> u32 {
         self.random += 1;
-        u32::try_from(mixed(self.random) >> 32).unwrap_or(0)
+        u32::try_from(splitmix(self.random) >> 32).unwrap_or(0)
     }
 
     /// One of 2²⁴ addresses and 60 000 ports of nobody's.
-    pub(crate) fn somebody(&mut self) -> SocketAddr {
+    pub(crate) fn random_endpoint(&mut self) -> SocketAddr {
         let host = self.draw() >> 8;
-        let address = match self.home {
+        let address = match self.prefix {
             IpAddr::V4(net) => Ipv4Addr::from_bits(net.to_bits() | host).into(),
             IpAddr::V6(net) => Ipv6Addr::from_bits(net.to_bits() | u128::from(host)).into(),
         };
@@ -104,14 +104,14 @@ impl Air {
         };
         self.write(&back, &plain(seq, SeqNum::new(0), 65_535), &[])?;
         let about = std::mem::take(&mut self.out);
-        let router = self.somebody().ip();
+        let router = self.random_endpoint().ip();
         icmp::answer::report(report, &about, router, &mut self.out)?;
         self.dispatch()
     }
 
     /// Sends a segment that says that it is part of a packet: the one at `offset`, in units of
     /// eight bytes, with more to come or not.
-    pub(crate) fn send_part(
+    pub(crate) fn send_fragment(
         &mut self,
         tuple: &Tuple,
         segment: &Segment,
@@ -135,12 +135,12 @@ impl Air {
             self.out.splice(40..40, header);
             self.out[6] = 44;
         }
-        self.settle_lengths()?;
+        self.fix_lengths()?;
         self.dispatch()
     }
 
     /// Makes IP's length and checksum right, or the kernel in between would drop the packet.
-    fn settle_lengths(&mut self) -> Result<()> {
+    fn fix_lengths(&mut self) -> Result<()> {
         let out = &mut self.out;
         if out[0] >> 4 == 4 {
             let len = u16::try_from(out.len())?;
@@ -183,7 +183,7 @@ impl Air {
             self.out.truncate(kept);
         }
         // TCP's checksum is made right as often as not.
-        self.settle_lengths()?;
+        self.fix_lengths()?;
         if self.out.len() >= header + 18 && !self.draw().is_multiple_of(4) {
             self.out[header + 16..header + 18].fill(0);
             let pseudo = ip::View::new(&self.out)?.pseudo_header();
@@ -194,9 +194,9 @@ impl Air {
     }
 
     /// The next segment that came.
-    pub(crate) fn hear(&mut self) -> Result<Option<Heard>> {
+    pub(crate) fn receive(&mut self) -> Result<Option<ReceivedSegment>> {
         while let Some(len) = self.tun.read(&mut self.buffer)? {
-            self.heard += 1;
+            self.received += 1;
             let Ok(view) = ip::View::new(&self.buffer[..len]) else { continue };
             let Some(tcp) =
                 tcp::View::new(view.payload()).ok().filter(|_| view.protocol() == ip::TCP)
@@ -210,7 +210,7 @@ impl Air {
                 local_port: repr.ports().destination,
                 remote_port: repr.ports().source,
             };
-            return Ok(Some(Heard {
+            return Ok(Some(ReceivedSegment {
                 tuple,
                 segment: *repr.segment(),
                 payload: tcp.payload().to_vec(),

@@ -24,12 +24,12 @@ pub struct Sizes(pub u64, pub u64);
 impl Sizes {
     fn draw(self, number: u64) -> u64 {
         let Self(low, high) = self;
-        let random = mixed(number);
+        let random = splitmix(number);
         // Log-uniform, by halving the upper bound a random number of times.
         let halvings = (high / low.max(1)).max(1).ilog2();
         let top = (high >> (random % u64::from(halvings + 1))).max(low);
         let bottom = (top / 2).max(low).min(top);
-        bottom + mixed(random) % (top - bottom + 1)
+        bottom + splitmix(random) % (top - bottom + 1)
     }
 }
 
@@ -37,7 +37,7 @@ impl Request {
     /// That of connection `number` of a series.
     pub(crate) fn draw(number: u64, seed: u64, up: Sizes, down: Sizes) -> Self {
         let number = number + (seed << 32);
-        Self { number, up: up.draw(mixed(number)), down: down.draw(mixed(number) ^ 1) }
+        Self { number, up: up.draw(splitmix(number)), down: down.draw(splitmix(number) ^ 1) }
     }
 
     pub(crate) fn to_bytes(self) -> [u8; HEADER_LEN] {
@@ -87,14 +87,14 @@ impl Request {
 }
 
 fn fill(stream: u64, from: u64, into: &mut [u8]) {
-    let start = mixed(stream);
+    let start = splitmix(stream);
     for (at, byte) in (from..).zip(into) {
         *byte = value(start, at);
     }
 }
 
 fn matches(stream: u64, from: u64, bytes: &[u8]) -> bool {
-    let start = mixed(stream);
+    let start = splitmix(stream);
     (from..).zip(bytes).all(|(at, &byte)| byte == value(start, at))
 }
 
@@ -103,7 +103,7 @@ fn value(start: u64, at: u64) -> u8 {
 }
 
 /// A number that looks like no other (the finalizer of splitmix64).
-pub(crate) fn mixed(number: u64) -> u64 {
+pub(crate) fn splitmix(number: u64) -> u64 {
     let mut n = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     n = (n ^ n >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     n = (n ^ n >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -115,13 +115,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_reads_back() {
+    fn request_round_trips() {
         let request = Request { number: 7, up: 1 << 40, down: 3 };
         assert_eq!(Request::from_bytes(&request.to_bytes()), request);
     }
 
     #[test]
-    fn sizes_stay_within_their_bounds_and_reach_them() {
+    fn sizes_cover_their_range() {
         let sizes = Sizes(10, 1000);
         let drawn: Vec<u64> = (0..10_000).map(|number| sizes.draw(number)).collect();
         assert!(drawn.iter().all(|size| (10..=1000).contains(size)));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_elsewhere_is_seen() {
+    fn misplaced_bytes_are_detected() {
         let (one, other) =
             (Request { number: 1, up: 0, down: 0 }, Request { number: 2, up: 0, down: 0 });
         let mut bytes = [0; 100];

@@ -7,7 +7,7 @@ use common::{results, start};
 use serde_json::json;
 
 #[test]
-fn every_byte_arrives_between_us_and_the_kernel() {
+fn all_bytes_arrive_between_host_and_kernel() {
     let full = "reno+sack / full / iw=rfc6928";
     // The kernel doesn't speak its option.
     let santa_cruz = "santa-cruz / full / iw=2";
@@ -51,7 +51,7 @@ fn every_byte_arrives_between_us_and_the_kernel() {
 /// three follow the one that is lost. Those before it arrive with them, and are acknowledged by
 /// themselves.
 #[test]
-fn the_kernel_without_sack_counts_our_duplicates() {
+fn kernel_without_sack_counts_duplicate_acks() {
     let case = json!({
         "ours": "server", "ip": 4, "sender": "reno+sack / full / iw=rfc6928",
         "link": {"both": {"delay": "10ms"}, "up": {"loss-mask": "0,0,0,0,1"}},

@@ -7,7 +7,7 @@ use common::{results, start};
 use serde_json::Value;
 
 #[test]
-fn the_good_are_served_whatever_the_bad_do() {
+fn good_client_is_served_under_attack() {
     let (mut quiet, mut attacked) = (0, 0);
     let over = |version| results(start(&["hostile", version, "0.6", "2000"]));
     let found = [over("4"), over("6")].concat();
@@ -34,7 +34,7 @@ fn the_good_are_served_whatever_the_bad_do() {
 /// What hostile peers hold costs little memory, and nothing is left of it when their connections
 /// have ended.
 #[test]
-fn what_is_held_is_cheap_and_released() {
+fn held_connections_are_cheap_and_released() {
     for (version, holding, connections, most) in [
         ("4", "window-edge", 1000, 8 << 20),
         ("4", "unread-lists", 300, 64 << 20),
@@ -63,7 +63,7 @@ fn what_is_held_is_cheap_and_released() {
 }
 
 #[test]
-fn who_is_to_get_a_file_gets_it_right() {
+fn required_transfers_are_correct() {
     for (attack, rate, version) in [
         ("wraps", "10000", "4"),
         ("overlaps", "2000", "4"),

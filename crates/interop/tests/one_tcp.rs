@@ -9,7 +9,7 @@ use common::{results, start};
 const MASKS: [&str; 6] = ["0", "1", "0,1", "0,0,0,1", "0,1,0,1", "1,0,0,0,0,1"];
 
 #[test]
-fn a_transfer_on_the_wire_is_the_simulated_one() {
+fn wire_transfer_equals_simulation() {
     let senders = [
         "reno+sack / full / iw=1",
         "reno+sack / fs(n=4) / iw=1",

@@ -21,13 +21,13 @@ use wire::ip::Version;
 
 use self::holders::holders;
 use super::{
-    ATTACK, Addresses, Board, Files, OVER, PORT, QUIET, RESET, SILENT, devices, good_client,
-    resident_bytes,
+    ATTACK, Addresses, OVER, PORT, QUIET, RESET, SILENT, ServedFiles, SharedState, devices,
+    good_client, resident_bytes,
 };
 use crate::Result;
 
 /// When the last connection has gone: until the server has given its memory back.
-const GIVEN_BACK: Span = Span::from_secs(2);
+const TRIM_TIME: Span = Span::from_secs(2);
 
 /// What the others do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -82,7 +82,7 @@ impl Holding {
 
     /// The server's patience with a peer that takes nothing. There is no option of the command line
     /// for it.
-    fn patience(self) -> Duration {
+    fn user_timeout(self) -> Duration {
         match self {
             // A thirtieth of the customary one, so that it nearly runs out several times in a turn.
             Self::LateBytes => Duration::from_secs(4),
@@ -113,7 +113,7 @@ pub struct Held {
     pub ip: u8,
     /// What the good client got in each pair of turns.
     pub pairs: Vec<Pair>,
-    /// Files that it did not get, or not right.
+    /// ServedFiles that it did not get, or not right.
     pub lost_files: u64,
     /// Packets that the others sent.
     pub hostile_packets: u64,
@@ -138,7 +138,7 @@ pub struct Held {
     pub refused: u64,
 }
 
-/// Files that the good client got, every byte right, in a pair of turns.
+/// ServedFiles that the good client got, every byte right, in a pair of turns.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Pair {
     /// While nobody else was at it.
@@ -190,9 +190,9 @@ struct Meter {
     resident: AtomicU64,
     most_resident: AtomicU64,
     /// How often all of this was told.
-    times: AtomicUsize,
+    reports: AtomicUsize,
     /// The others have reset all their connections.
-    gone: AtomicBool,
+    all_reset: AtomicBool,
     /// The server runs.
     is_served: AtomicBool,
 }
@@ -202,12 +202,12 @@ struct Meter {
 /// # Errors
 /// When the system refuses, or an end of it panics.
 pub fn hold(holding: Holding, version: Version, plan: Plan) -> Result<Held> {
-    NetNamespace::new()?.run(|| in_a_network(holding, version, plan))?
+    NetNamespace::new()?.run(|| run_in_namespace(holding, version, plan))?
 }
 
-fn in_a_network(holding: Holding, version: Version, plan: Plan) -> Result<Held> {
+fn run_in_namespace(holding: Holding, version: Version, plan: Plan) -> Result<Held> {
     let addresses = Addresses::of(version)?;
-    let files = Files::new()?;
+    let files = ServedFiles::new()?;
     if holding == Holding::UnreadLists {
         let folder = files.0.join("many");
         fs::create_dir(&folder)?;
@@ -215,42 +215,43 @@ fn in_a_network(holding: Holding, version: Version, plan: Plan) -> Result<Held> 
             fs::write(folder.join(format!("{number:0>120}")), "")?;
         }
     }
-    let (tun, air, mut config) = devices(addresses)?;
-    let patience = holding.patience();
-    config.tcp.patience.user_timeout = Some(patience);
+    let (tun, device, mut config) = devices(addresses)?;
+    let user_timeout = holding.user_timeout();
+    config.tcp.patience.user_timeout = Some(user_timeout);
     let allowed_buffered_bytes = config.limits.buffered_bytes;
     let http = HttpLimits::default();
     // An answer that is not taken, behind it a FIN that is not, and a while for a busy machine.
-    let [patience, request, linger] = [patience, http.request, http.linger].map(span);
-    let silence = patience + request + linger + Span::from_secs(10);
+    let [user_timeout, request, linger] = [user_timeout, http.request, http.linger].map(span);
+    let silence = user_timeout + request + linger + Span::from_secs(10);
     let mut driver =
         Driver::new(tun, config, FileServer::new(Folder::open(&files.0)?, PORT, http))?;
-    let (board, meter) = (Board::default(), Meter::default());
+    let (shared, meter) = (SharedState::default(), Meter::default());
     let before = resident_bytes()?;
     thread::scope(|scope| {
-        let (board, meter) = (&board, &meter);
+        let (shared, meter) = (&shared, &meter);
         meter.is_served.store(true, Ordering::Relaxed);
         let server = scope.spawn(move || {
-            let served = serve(&mut driver, board, meter);
+            let served = serve(&mut driver, shared, meter);
             meter.is_served.store(false, Ordering::Relaxed);
             served
         });
-        let good = scope.spawn(move || good_client(addresses.server, board));
-        let others = scope
-            .spawn(move || holders(holding, addresses, air, patience.mul_f64(0.95), board, meter));
+        let good = scope.spawn(move || good_client(addresses.server, shared));
+        let others = scope.spawn(move || {
+            holders(holding, addresses, device, user_timeout.mul_f64(0.95), shared, meter)
+        });
         let (mut pairs, mut after_resets, mut after_silence) = (Vec::new(), None, Left::default());
         for number in 1..=plan.pairs {
-            let (quiet_files, quiet_seconds) = turn(board, QUIET, plan.quiet);
-            let (attacked_files, attacked_seconds) = turn(board, ATTACK, plan.attacked);
+            let (quiet_files, quiet_seconds) = run_turn(shared, QUIET, plan.quiet);
+            let (attacked_files, attacked_seconds) = run_turn(shared, ATTACK, plan.attacked);
             pairs.push(Pair { quiet_files, quiet_seconds, attacked_files, attacked_seconds });
             if number < plan.pairs {
-                let left = released(board, meter, RESET, Span::from_secs(10), before);
+                let left = wait_for_release(shared, meter, RESET, Span::from_secs(10), before);
                 after_resets = Some(after_resets.map_or(left, |most: Left| most.most(left)));
             } else {
-                after_silence = released(board, meter, SILENT, silence, before);
+                after_silence = wait_for_release(shared, meter, SILENT, silence, before);
             }
         }
-        board.phase.store(OVER, Ordering::Relaxed);
+        shared.phase.store(OVER, Ordering::Relaxed);
         let panicked = |_| "a thread panicked";
         let hostile_packets = others.join().map_err(panicked)??;
         let counters = server.join().map_err(panicked)??;
@@ -259,7 +260,7 @@ fn in_a_network(holding: Holding, version: Version, plan: Plan) -> Result<Held> 
             holding,
             ip: if version == Version::V4 { 4 } else { 6 },
             pairs,
-            lost_files: board.lost.load(Ordering::Relaxed),
+            lost_files: shared.lost.load(Ordering::Relaxed),
             hostile_packets,
             wanted_connections: holding.connections(),
             most_connections: meter.most_connections.load(Ordering::Relaxed),
@@ -278,14 +279,14 @@ fn span(duration: Duration) -> Span {
     Span::from_nanos(duration.as_nanos())
 }
 
-fn serve(driver: &mut Driver<FileServer>, board: &Board, meter: &Meter) -> Result<Counters> {
+fn serve(driver: &mut Driver<FileServer>, shared: &SharedState, meter: &Meter) -> Result<Counters> {
     loop {
-        let phase = board.phase.load(Ordering::Relaxed);
+        let phase = shared.phase.load(Ordering::Relaxed);
         if phase == OVER {
             return Ok(*driver.stack().counters());
         }
         driver.run(Duration::from_millis(10))?;
-        board.served.store(true, Ordering::Relaxed);
+        shared.served.store(true, Ordering::Relaxed);
         let (connections, buffered) =
             (driver.stack().connections(), driver.stack().buffered_bytes());
         let resident = resident_bytes()?;
@@ -298,36 +299,42 @@ fn serve(driver: &mut Driver<FileServer>, board: &Board, meter: &Meter) -> Resul
         if phase == RESET || phase == SILENT {
             meter.server.store(driver.service().held_bytes(), Ordering::Relaxed);
         }
-        meter.times.fetch_add(1, Ordering::Release);
+        meter.reports.fetch_add(1, Ordering::Release);
     }
 }
 
 /// One turn: the files of the good client, and its seconds.
-fn turn(board: &Board, phase: u8, span: Span) -> (u64, f64) {
-    let files = &board.files[usize::from(phase)];
+fn run_turn(shared: &SharedState, phase: u8, span: Span) -> (u64, f64) {
+    let files = &shared.files[usize::from(phase)];
     let (begin, before) = (Moment::now(), files.load(Ordering::Relaxed));
-    board.phase.store(phase, Ordering::Relaxed);
+    shared.phase.store(phase, Ordering::Relaxed);
     thread::sleep(span);
     (files.load(Ordering::Relaxed) - before, begin.elapsed().as_secs_f64())
 }
 
 /// Waits until the server has no connection any more, for so long at most.
-fn released(board: &Board, meter: &Meter, phase: u8, most: Span, before: u64) -> Left {
-    meter.gone.store(false, Ordering::Relaxed);
-    board.phase.store(phase, Ordering::Relaxed);
+fn wait_for_release(
+    shared: &SharedState,
+    meter: &Meter,
+    phase: u8,
+    most: Span,
+    before: u64,
+) -> Left {
+    meter.all_reset.store(false, Ordering::Relaxed);
+    shared.phase.store(phase, Ordering::Relaxed);
     let mut begin = Moment::now();
-    while phase == RESET && !meter.gone.load(Ordering::Relaxed) && begin.elapsed() < most {
+    while phase == RESET && !meter.all_reset.load(Ordering::Relaxed) && begin.elapsed() < most {
         thread::sleep(Span::from_millis(1));
     }
     if phase == RESET {
         // What is judged is the server.
         begin = Moment::now();
     }
-    while told_anew(meter) > 0 && begin.elapsed() < most {}
+    while current_connections(meter) > 0 && begin.elapsed() < most {}
     let (seconds, connections) =
         (begin.elapsed().as_secs_f64(), meter.connections.load(Ordering::Relaxed));
-    thread::sleep(GIVEN_BACK);
-    told_anew(meter);
+    thread::sleep(TRIM_TIME);
+    current_connections(meter);
     Left {
         seconds,
         connections,
@@ -338,10 +345,10 @@ fn released(board: &Board, meter: &Meter, phase: u8, most: Span, before: u64) ->
 }
 
 /// How many connections the server has now.
-fn told_anew(meter: &Meter) -> usize {
+fn current_connections(meter: &Meter) -> usize {
     // Two more reports: the first may have been begun before.
-    let next = meter.times.load(Ordering::Acquire) + 2;
-    while meter.times.load(Ordering::Acquire) < next && meter.is_served.load(Ordering::Relaxed) {
+    let next = meter.reports.load(Ordering::Acquire) + 2;
+    while meter.reports.load(Ordering::Acquire) < next && meter.is_served.load(Ordering::Relaxed) {
         thread::sleep(Span::from_millis(1));
     }
     meter.connections.load(Ordering::Relaxed)
