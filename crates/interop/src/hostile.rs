@@ -1,10 +1,10 @@
-//! A file server among hostile peers: how fast a good client is served while they are at it, and
-//! what memory they cost.
+//! A file server under attack: the throughput of a genuine client, and the memory that the attack
+//! costs.
 //!
-//! The server stands on a TUN device in a namespace of its own; the good client is the kernel's TCP
-//! there; the others write packets of their own making into a second TUN device, from any address
-//! and in any state of mind, at a steady rate. [`hold`] is about those that need few packets,
-//! because they hold what their connections cost the server.
+//! The server is on a TUN device in a namespace of its own. The genuine client is the kernel's TCP
+//! there. Hostile peers write arbitrary packets, from any address and in any connection state, into
+//! a second TUN device at a steady rate. [`hold`] covers peers that need few packets because they
+//! hold resources of the server.
 
 mod attack;
 mod hold;
@@ -34,80 +34,80 @@ use crate::request::Request;
 const PORT: u16 = 80;
 const SMALL: u64 = 100_000;
 const BIG: u64 = 4_000_000;
-/// What a server is allowed for the buffers of all its connections …
+/// The server's limit for the buffers of all connections, in bytes.
 const BUFFER_LIMIT: usize = 32 << 20;
-/// … and how many there may be.
+/// The server's limit of connections.
 const CONNECTIONS: usize = 4096;
-/// Turns of quiet and attack: what else the machine does then falls on both.
+/// Rounds of a quiet and an attacked phase. Other load of the machine thus affects both alike.
 const ROUNDS: u32 = 6;
 
-/// What came of it.
+/// Result of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
-    /// What was done.
+    /// The attack.
     pub attack: Attack,
-    /// Over which IP: 4 or 6.
+    /// IP version: 4 or 6.
     pub ip: u8,
-    /// ServedFiles that the good client got, every byte right, while nobody else was at it.
+    /// Files that the genuine client received correctly in the quiet phases.
     pub quiet_files: u64,
-    /// The same under attack, in the same time.
+    /// Files that it received correctly in the attacked phases, which are as long.
     pub attacked_files: u64,
-    /// ServedFiles that it did not get, or not right.
+    /// Files that it received incorrectly or not at all.
     pub lost_files: u64,
-    /// Packets that the others sent.
+    /// Packets that the hostile peers sent.
     pub hostile_packets: u64,
-    /// Packets that they were sent.
+    /// Packets that the hostile peers received.
     pub drawn_packets: u64,
-    /// Of the others' transfers that should have come right, those that did …
+    /// Transfers to hostile peers that must be correct and were.
     pub right: u64,
-    /// … and those that did not.
+    /// Transfers to hostile peers that must be correct and were not.
     pub wrong: u64,
-    /// The most connections at a time.
+    /// Maximum number of connections.
     pub most_connections: usize,
-    /// The most bytes in buffers.
+    /// Maximum number of bytes in buffers.
     pub most_buffered_bytes: usize,
-    /// The limit of that.
+    /// Limit of the bytes in buffers.
     pub allowed_buffered_bytes: usize,
-    /// By how much the process grew.
+    /// Growth of the resident memory of the process, in bytes.
     pub grown_bytes: u64,
-    /// SYNs that were answered with a cookie.
+    /// SYNs answered with a SYN cookie.
     pub cookies_sent: u64,
 }
 
 impl Outcome {
-    /// The good client's speed under attack, by its speed without.
+    /// The genuine client's throughput under attack, relative to that of the quiet phases.
     #[expect(clippy::cast_precision_loss, reason = "a ratio")]
     pub fn ratio(&self) -> f64 {
         self.attacked_files as f64 / self.quiet_files as f64
     }
 }
 
-/// A phase of the run.
+/// Phase of a run: the genuine client alone.
 const QUIET: u8 = 0;
 const ATTACK: u8 = 1;
 const OVER: u8 = 2;
-/// The good client pauses, and the others reset all connections that they have.
+/// The genuine client pauses, and the hostile peers reset all their connections.
 const RESET: u8 = 3;
-/// The good client pauses, and the others neither send nor answer.
+/// The genuine client pauses, and the hostile peers neither send nor answer.
 const SILENT: u8 = 4;
 
-/// What the threads tell each other.
+/// State shared by the threads.
 #[derive(Debug, Default)]
 struct SharedState {
     phase: AtomicU8,
     files: [AtomicU64; 2],
     lost: AtomicU64,
-    /// The good client's port.
+    /// The genuine client's current port.
     port: AtomicU16,
     served: AtomicBool,
 }
 
-/// Who is where.
+/// Addresses of the participants.
 #[derive(Debug, Clone, Copy)]
 struct Addresses {
     server: IpAddr,
     good: IpAddr,
-    /// 2²⁴ of nobody's.
+    /// The hostile peers' prefix of 2²⁴ otherwise unused addresses.
     others: Prefix,
 }
 
@@ -130,17 +130,17 @@ impl Addresses {
     }
 }
 
-/// Lets the good client be served for `seconds` without and as many with `rate` packets a second
-/// from the others, in turns.
+/// Serves the genuine client for `seconds` without attack, and for as long with `rate` hostile
+/// packets per second, alternately.
 ///
 /// # Errors
-/// When the system refuses, or an end of it panics.
+/// If the system refuses, or a thread panics.
 pub fn run(attack: Attack, version: Version, seconds: f64, rate: u32) -> Result<Outcome> {
     NetNamespace::new()?
         .run(|| run_in_namespace(attack, version, Span::from_secs_f64(seconds), rate))?
 }
 
-/// A folder that goes with the value.
+/// A folder with the served files, which is removed when the value is dropped.
 struct ServedFiles(std::path::PathBuf);
 
 impl ServedFiles {
@@ -160,7 +160,7 @@ impl ServedFiles {
 
 impl Drop for ServedFiles {
     fn drop(&mut self) {
-        // Nothing depends on it.
+        // An error is harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -227,18 +227,18 @@ fn run_in_namespace(attack: Attack, version: Version, span: Span, rate: u32) -> 
     })
 }
 
-/// The server's device and the others', in the calling thread's namespace, and the customary
-/// configuration of a server.
+/// Creates the devices of the server and of the hostile peers in the calling thread's namespace,
+/// and the default server configuration.
 fn devices(addresses: Addresses) -> Result<(Tun, RawDevice, StackConfig)> {
     NetNamespace::allow_forwarding()?;
-    // What the others write in the good client's name comes from outside.
+    // Packets that the hostile peers send with the genuine client's address arrive from outside.
     fs::write("/proc/sys/net/ipv4/conf/all/accept_local", "1")?;
     fs::write("/proc/sys/net/ipv4/conf/all/rp_filter", "0")?;
     let (tun, ours) = host::attach(&[addresses.server], 1500, false)?;
     Ok((tun, RawDevice::new(addresses.others)?, StackConfig::new(ours)))
 }
 
-/// Resident memory of this process.
+/// Resident memory of this process, in bytes.
 fn resident_bytes() -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status
@@ -248,7 +248,7 @@ fn resident_bytes() -> Result<u64> {
     Ok(1024 * line.trim().trim_end_matches(" kB").parse::<u64>()?)
 }
 
-/// Fetches a file after the other, each over a connection of its own.
+/// Fetches one file after the other, each over a new connection.
 fn good_client(server: IpAddr, shared: &SharedState) {
     let expected = content(SMALL);
     loop {
@@ -261,7 +261,8 @@ fn good_client(server: IpAddr, shared: &SharedState) {
             continue;
         }
         let fetched = fetch(server, shared, &expected);
-        // A fetch counts where it ends; one that ends behind the last phase counts nowhere.
+        // A fetch counts in the phase in which it ends. One that ends after the last phase is not
+        // counted.
         match (shared.phase.load(Ordering::Relaxed), fetched) {
             (OVER, _) => return,
             (_, Err(_)) => _ = shared.lost.fetch_add(1, Ordering::Relaxed),
@@ -284,7 +285,7 @@ fn fetch(server: IpAddr, shared: &SharedState, expected: &[u8]) -> Result<()> {
     if body(&answer) == Some(expected) { Ok(()) } else { Err("wrong bytes".into()) }
 }
 
-/// What follows the head of a good answer.
+/// The body of a response with status 200.
 fn body(answer: &[u8]) -> Option<&[u8]> {
     let head = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
     answer.starts_with(b"HTTP/1.1 200 ").then(|| &answer[head + 4..])

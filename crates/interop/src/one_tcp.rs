@@ -1,9 +1,8 @@
-//! One TCP: a transfer over a real wire sends the packets that the simulator sends for the same
-//! scenario.
+//! Comparison of a live transfer with its simulation: both must send the same packets.
 //!
-//! Both ends are hosts of ours, each on a TUN device of its own, with two kernels that pass packets
-//! on and the emulated link between them. The server sends so many bytes to whoever connects, and
-//! close_pending; the mask says which of its data segments are lost.
+//! Both ends are hosts on TUN devices. Between them are two forwarding kernels and the emulated
+//! link. The server sends `size` bytes to its client and closes. The mask determines which data
+//! segments are lost.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -25,84 +24,84 @@ use crate::capture::{self, Captured};
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 127, 0, 2));
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 127, 0, 6));
 const PORT: u16 = 80;
-/// One way.
+/// One-way delay of the link, in milliseconds.
 const DELAY_MS: u64 = 50;
-/// Of a packet, this much is kept: the headers.
+/// Captured bytes of each packet: the headers.
 const SNAP_LEN: u32 = 120;
 
-/// A transfer.
+/// Parameters of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Transfer {
-    /// Who sends.
+    /// Sender policy.
     pub sender: String,
-    /// How much.
+    /// Bytes to send.
     pub size: u64,
-    /// Which data segments are lost: `0,1,0` loses the second.
+    /// Losses of data segments: `0,1,0` loses the second.
     pub mask: String,
 }
 
-/// A packet, counted from the beginning of its own end's stream.
+/// A packet, with sequence numbers relative to the initial ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Sent {
-    /// `S`, `F` or `R`, or a dot.
+    /// `S`, `F` or `R` for the control bit that is set; otherwise a dot.
     pub control: char,
-    /// Its sequence number.
+    /// Relative sequence number.
     pub seq: u32,
-    /// Its payload in bytes.
+    /// Payload in bytes.
     pub payload: u32,
-    /// What it acknowledges.
+    /// Relative acknowledgment number.
     pub ack: Option<u32>,
 }
 
-/// What an end sent, and when, in seconds since the first packet of that end.
+/// The packets that one end sent, each with its time in seconds since the first.
 pub type SentPackets = Vec<(f64, Sent)>;
 
-/// A transfer as it was on the wire.
+/// A live transfer.
 #[derive(Debug, Clone, Serialize)]
 pub struct Live {
-    /// What the server sent.
+    /// Packets that the server sent.
     pub server: SentPackets,
-    /// What the client sent.
+    /// Packets that the client sent.
     pub client: SentPackets,
-    /// Packets that carried the option of TCP Santa Cruz.
+    /// Number of packets with a TCP Santa Cruz option.
     pub santa_cruz: usize,
-    /// The emulator's own error, of the worse direction: median.
+    /// Median timing error of the emulator in seconds, in the worse direction.
     pub error_median_s: f64,
-    /// 99th percentile.
+    /// 99th percentile of the timing error in seconds, in the worse direction.
     pub error_p99_s: f64,
 }
 
-/// A transfer beside what the simulator has of it.
+/// Comparison of a live transfer with its simulation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Comparison {
-    /// Which.
+    /// The transfer.
     pub transfer: Transfer,
-    /// Packets of both ends in the simulator.
+    /// Packets of both ends in the simulation.
     pub packets: usize,
-    /// Of these, data segments sent again.
+    /// Retransmitted data segments in the simulation.
     pub resent: usize,
-    /// On the wire, those with the option of TCP Santa Cruz.
+    /// Live packets with a TCP Santa Cruz option.
     pub santa_cruz: usize,
-    /// The first difference in control, sequence, length, acknowledgment or order.
+    /// The first difference in control bits, sequence number, length, acknowledgment or order.
     pub difference: Option<String>,
-    /// By how much a packet was late for each time that the link was crossed since the first:
-    /// median.
+    /// Median delay of a live packet behind the simulated one in seconds, per crossing of the link
+    /// since the first packet.
     pub late_median_s: f64,
-    /// The latest, in all.
+    /// Maximum delay of a live packet behind the simulated one, in seconds.
     pub late_max_s: f64,
-    /// The earliest: what was never before its time is above zero.
+    /// Minimum of that delay in seconds. It is negative if a packet was early.
     pub early_s: f64,
-    /// The emulator's error: median.
+    /// Median timing error of the emulator, in seconds.
     pub error_median_s: f64,
-    /// 99th percentile.
+    /// 99th percentile of the timing error, in seconds.
     pub error_p99_s: f64,
 }
 
 impl Comparison {
-    /// Runs it both ways.
+    /// Runs a transfer live and in the simulator.
     ///
     /// # Errors
-    /// When the transfer makes no sense, or the system refuses.
+    /// If the transfer is invalid, or the system refuses.
     pub fn of(transfer: &Transfer, program: &Path) -> Result<Self> {
         let [server, client] = simulated(transfer)?;
         let live = live(transfer, program)?;
@@ -156,10 +155,10 @@ fn difference(end: &str, real: &SentPackets, model: &SentPackets) -> Option<Stri
     }
 }
 
-/// What server and client send in the simulator.
+/// The packets that server and client send in the simulator.
 ///
 /// # Errors
-/// When the transfer makes no sense.
+/// If the transfer is invalid.
 pub fn simulated(transfer: &Transfer) -> Result<[SentPackets; 2]> {
     let Transfer { sender, size, mask } = transfer;
     let json = format!(
@@ -196,10 +195,10 @@ fn relative_to_first(story: SentPackets) -> SentPackets {
     story.into_iter().map(|(at, sent)| (at - first, sent)).collect()
 }
 
-/// The same on a real wire.
+/// Runs a transfer on a real wire.
 ///
 /// # Errors
-/// When the system refuses.
+/// If the system refuses.
 pub fn live(transfer: &Transfer, program: &Path) -> Result<Live> {
     NetNamespace::new()?.run(|| run_in_namespace(transfer, program))?
 }
@@ -272,7 +271,7 @@ fn scratch(name: &str) -> PathBuf {
         .join(format!("tcpsf-one-tcp-{}-{number}-{name}.pcapng", std::process::id()))
 }
 
-/// What leaves through a device, from the capture there.
+/// The outbound packets of a capture.
 fn sent_packets(capture: &[Captured]) -> SentPackets {
     let iss = |outbound| {
         capture
@@ -293,7 +292,7 @@ fn sent_packets(capture: &[Captured]) -> SentPackets {
     relative_to_first(story.collect())
 }
 
-/// The simulator's profile `rfc`, for a host.
+/// A host configuration that corresponds to the simulator's profile `rfc`.
 fn config(sender: &str, address: IpAddr) -> Result<StackConfig> {
     let sender: SenderPolicy = sender.parse()?;
     let mut config = StackConfig::new(vec![address]);
@@ -304,7 +303,7 @@ fn config(sender: &str, address: IpAddr) -> Result<StackConfig> {
     Ok(config)
 }
 
-/// Sends so many bytes to everybody.
+/// A server that sends `size` bytes on each connection and closes.
 #[derive(Debug)]
 struct Source {
     size: u64,
@@ -340,7 +339,7 @@ impl Service for Source {
     }
 }
 
-/// Reads until the end; and then, after that was acknowledged, close_pending.
+/// A client that reads to the end, and closes after its acknowledgment of the end has been sent.
 #[derive(Debug, Default)]
 struct Sink {
     close_pending: Option<ConnectionId>,
@@ -381,10 +380,10 @@ impl Service for Sink {
     }
 }
 
-/// The client's program, behind the link: fetches, and leaves its capture in a file.
+/// The client's program behind the link: runs a transfer and writes its capture to `file`.
 ///
 /// # Errors
-/// When the system refuses.
+/// If the system refuses.
 pub fn fetch(sender: &str, file: &Path) -> Result<()> {
     NetNamespace::allow_forwarding()?;
     let (tun, _) = host::attach(&[CLIENT], 1500, false)?;
@@ -394,7 +393,7 @@ pub fn fetch(sender: &str, file: &Path) -> Result<()> {
     while !driver.service().closed {
         driver.run(Duration::from_millis(50))?;
     }
-    // The last acknowledgment may have to be said again.
+    // The last acknowledgment may have to be retransmitted.
     driver.run(Duration::from_millis(4 * DELAY_MS))?;
     Ok(driver.finish_capture()?)
 }

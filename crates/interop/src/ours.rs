@@ -1,5 +1,5 @@
-//! Our end of the exchanges: a service on a stack, as the server of any number of clients, or as so
-//! many clients.
+//! The host's end of the exchanges: a service that is the server of all connections, or their
+//! clients.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -10,17 +10,17 @@ use units::Instant;
 use crate::exchange::Case;
 use crate::request::{HEADER_LEN, Request};
 
-/// How much is written before another connection has its turn.
+/// Maximum number of bytes per write.
 const QUANTUM: usize = 64 << 10;
 
-/// What became of connections.
+/// Results of the connections of one end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Tally {
-    /// Connections that did all they should: every byte right, and closed by both ends.
+    /// Connections without error: all bytes correct, and closed by both ends.
     pub good: u64,
-    /// Payload bytes compared.
+    /// Compared payload bytes.
     pub compared_bytes: u64,
-    /// The others, by what was wrong.
+    /// Other connections, counted by error.
     pub bad: BTreeMap<String, u64>,
 }
 
@@ -34,11 +34,11 @@ impl Tally {
     }
 }
 
-/// Serves, or asks.
+/// The server or the clients of an exchange.
 #[derive(Debug)]
 pub(crate) struct Ours {
     role: Role,
-    /// By [`ConnectionId::index`].
+    /// Jobs by [`ConnectionId::index`].
     jobs: Vec<Option<Job>>,
     tally: Tally,
     open: usize,
@@ -51,17 +51,17 @@ enum Role {
     Clients { local: IpAddr, remote: SocketAddr, next: u64, port: u16, case: Box<Case> },
 }
 
-/// A connection's work so far.
+/// Progress of a connection.
 #[derive(Debug)]
 struct Job {
     id: ConnectionId,
     client: bool,
     header: Vec<u8>,
-    /// As a server: once its header is there.
+    /// The request; for a server `None` until its header has arrived.
     request: Option<Request>,
-    /// Of the peer's bytes, the header not counted.
+    /// Number of the peer's bytes read, without the header.
     read: u64,
-    /// Of ours, the header counted.
+    /// Number of bytes written, including the header.
     written: u64,
     closed: bool,
     wrong: Option<&'static str>,
@@ -82,12 +82,12 @@ impl Job {
         }
     }
 
-    /// How much there is to read, behind the header.
+    /// Total number of bytes to read, without the header.
     fn bytes_to_read(&self) -> u64 {
         self.request.map_or(u64::MAX, |request| if self.client { request.down } else { request.up })
     }
 
-    /// How much there is to write by now, the header counted.
+    /// Number of bytes that may be written by now, including the header.
     fn bytes_to_write(&self) -> u64 {
         match self.request {
             Some(request) if self.client => HEADER_LEN as u64 + request.up,
@@ -102,7 +102,7 @@ impl Job {
             && self.written == self.bytes_to_write()
     }
 
-    /// Takes in some of what came. The number of bytes used, 0 for none.
+    /// Checks received bytes and returns how many were used.
     fn accept(&mut self, mut bytes: &[u8]) -> usize {
         let len = bytes.len();
         if self.request.is_none() {
@@ -127,7 +127,7 @@ impl Job {
         len
     }
 
-    /// The next of our bytes.
+    /// Fills `into` with the next bytes to write.
     fn fill(&self, into: &mut [u8]) {
         let Some(request) = self.request else { return };
         if !self.client {
@@ -165,7 +165,7 @@ impl Ours {
         matches!(&self.role, Role::Clients { next, case, .. } if *next >= case.connections && self.open == 0)
     }
 
-    /// Connections that have not ended.
+    /// Number of connections that have not ended.
     pub(crate) fn open(&self) -> usize {
         self.open
     }
@@ -178,7 +178,7 @@ impl Ours {
         self.open += 1;
     }
 
-    /// Opens as many connections as there may be.
+    /// Opens connections up to the limit of concurrency.
     fn connect(&mut self, stack: &mut Stack, now: Instant) {
         loop {
             let Role::Clients { local, remote, next, port, case } = &mut self.role else { return };
@@ -188,7 +188,7 @@ impl Ours {
             let request = Request::draw(*next, case.seed, case.up, case.down);
             *next += 1;
             let (local, remote) = (*local, *remote);
-            // Ports in turn, those in use passed over.
+            // Ports are used in sequence; those in use are skipped.
             let id = loop {
                 *port = port.checked_add(1).unwrap_or(1024);
                 let tuple = Tuple {

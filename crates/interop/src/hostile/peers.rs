@@ -1,4 +1,4 @@
-//! Hostile peers: they know what a good peer knows, and keep the rules that they like.
+//! Hostile peers with the knowledge of a genuine peer. Each attack breaks certain rules of TCP.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -13,12 +13,12 @@ use super::{ATTACK, Addresses, Attack, BIG, OVER, PORT, SMALL, SharedState, body
 use crate::Result;
 use crate::raw::{self, RawDevice, ReceivedSegment};
 
-/// What they keep open at a time, where they keep anything open …
+/// Maximum number of peers with open connections …
 const MAX_PEERS: usize = 1000;
-/// … and where they take what they ask for.
+/// … and for attacks whose peers read their response.
 const FEW_PEERS: usize = 10;
 
-/// Attacks at this rate, in packets a second, while it is time to.
+/// Runs an attack at `rate` packets per second in the attacked phases.
 pub(super) fn attack_with(
     attack: Attack,
     addresses: Addresses,
@@ -45,7 +45,7 @@ pub(super) fn attack_with(
             OVER => return Ok(others),
             ATTACK => {
                 let now = Moment::now();
-                // What could not be sent in time is not made up for at once.
+                // A backlog of packets is limited, so that it is not sent in one burst.
                 due = (due + now.duration_since(begin).as_secs_f64() * f64::from(rate))
                     .min(f64::from(rate) / 50.0);
                 begin = now;
@@ -66,28 +66,28 @@ pub(super) fn attack_with(
     }
 }
 
-/// All that attack, and what they know.
+/// All hostile peers of an attack.
 pub(super) struct HostilePeers {
     attack: Attack,
     addresses: Addresses,
     pub(super) device: RawDevice,
     peers: HashMap<Tuple, Peer>,
-    /// What those ask for who are to get it.
+    /// The expected response of transfers that must be correct.
     wanted: Vec<u8>,
-    /// Transfers that came right, of those that should …
+    /// Correct transfers, of those that must be correct.
     pub(super) right: u64,
-    /// … and that did not.
+    /// Incorrect transfers, of those that must be correct.
     pub(super) wrong: u64,
 }
 
-/// One end of a connection that keeps only the rules it likes.
+/// A hostile peer of one connection.
 #[derive(Debug, Clone)]
 struct Peer {
-    /// The next number to send.
+    /// The next sequence number to send (SND.NXT).
     next: SeqNum,
-    /// The next number expected, if the server has answered.
+    /// The next sequence number expected (RCV.NXT); `None` before the server's SYN-ACK.
     expected: Option<SeqNum>,
-    /// The answer so far.
+    /// The response received so far.
     answer: Vec<u8>,
     acts: u32,
 }
@@ -96,7 +96,7 @@ const REQUEST: &[u8] = b"GET /big HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r
 const REQUEST_SMALL: &[u8] = b"GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
 impl HostilePeers {
-    /// One thing done unasked.
+    /// Sends the next unsolicited packets.
     fn act(&mut self, shared: &SharedState) -> Result<()> {
         match self.attack {
             Attack::SynFlood => self.open(false).map(drop),
@@ -115,7 +115,7 @@ impl HostilePeers {
             }
             Attack::Wraps => self.open(true),
             Attack::Overlaps if self.peers.len() >= FEW_PEERS => Ok(()),
-            // Few: it is not their transfers that the good client is to notice.
+            // Few connections, so that their transfers do not slow the genuine client.
             Attack::TooBig | Attack::Unreachable
                 if self.peers.len() < FEW_PEERS && self.device.draw().is_multiple_of(64) =>
             {
@@ -134,20 +134,20 @@ impl HostilePeers {
         }
     }
 
-    /// The good client's connection, from its end.
+    /// The genuine client's tuple, from its end.
     fn good(&self, shared: &SharedState) -> Tuple {
         let Addresses { good, server, .. } = self.addresses;
         let local_port = shared.port.load(Ordering::Relaxed);
         Tuple { local: good, remote: server, local_port, remote_port: PORT }
     }
 
-    /// Something that seems to come from the network, about a connection: a report that quotes
-    /// `seq` of the server's, or part of a segment with `seq` of the peer's.
+    /// Forges a packet of the network for a connection: an ICMP report that quotes `seq` of the
+    /// server, or a fragment with `seq` of the peer.
     fn forge(&mut self, tuple: &Tuple, seq: SeqNum, ack: SeqNum) -> Result<()> {
         let draw = self.device.draw();
         match self.attack {
             Attack::TooBig => {
-                // A little less than what there is, what is allowed, and what is absurd.
+                // Slightly reduced, valid and absurd values.
                 let mtu = [1499 - draw % 900, 1280, 576, 68, draw % 68, 0]
                     [usize::try_from(draw >> 16)? % 6];
                 self.device.report(tuple, seq, Report::TooBig { mtu })
@@ -163,7 +163,7 @@ impl HostilePeers {
                 self.device.report(tuple, seq, reports[usize::try_from(draw)? % reports.len()])
             }
             Attack::Fragments => {
-                // The first part, one that would lie over the first's header, and ones behind it.
+                // A first fragment, ones that overlap its header, and later ones.
                 let (offset, more) = [(0, true), (1, true), (1, false), (3, true), (180, false)]
                     [usize::try_from(draw)? % 5];
                 self.device.send_fragment(
@@ -178,7 +178,7 @@ impl HostilePeers {
         }
     }
 
-    /// A SYN from somebody new; whoever is `kept` goes on.
+    /// Sends a SYN from a random endpoint. With `kept`, the peer continues after the handshake.
     fn open(&mut self, kept: bool) -> Result<()> {
         let from = self.device.random_endpoint();
         let tuple = Tuple {
@@ -187,7 +187,7 @@ impl HostilePeers {
             local_port: from.port(),
             remote_port: PORT,
         };
-        // Close to the end, so that the request lies across it.
+        // Close to the wrap, so that the request crosses it.
         let wraps = self.attack == Attack::Wraps;
         let seq = if self.must_succeed() {
             SeqNum::new(u32::MAX - 20)
@@ -198,14 +198,14 @@ impl HostilePeers {
             let peer = Peer { next: seq + 1, expected: None, answer: Vec::new(), acts: 0 };
             self.peers.insert(tuple, peer);
             if self.peers.len() > 4 * MAX_PEERS {
-                // SYNs that nobody answered.
+                // SYNs without an answer.
                 self.peers.retain(|_, peer| peer.expected.is_some());
             }
         }
         self.device.send(&tuple, &raw::syn(seq, wraps), &[])
     }
 
-    /// Somebody of the peers does what nobody asked for.
+    /// Lets a connected peer send an unsolicited packet.
     fn act_on_connection(&mut self) -> Result<()> {
         let skip = usize::try_from(self.device.draw())? % 16;
         let Some((&tuple, peer)) = self.peers.iter_mut().nth(skip) else { return Ok(()) };
@@ -215,7 +215,7 @@ impl HostilePeers {
         };
         peer.acts += 1;
         let (next, acts) = (peer.next, peer.acts);
-        // HostilePeers have their turn.
+        // The connection is replaced by a new one.
         if acts > 200 && !self.must_succeed() {
             self.peers.remove(&tuple);
             return self.device.send(&tuple, &raw::reset(next), &[]);
@@ -241,7 +241,7 @@ impl HostilePeers {
                 device.send(&tuple, &raw::sacking(next, expected, 65_535, blocks), &[])
             }
             Attack::OptimisticAcks => {
-                // What may be under way by now, and from time to time what cannot be.
+                // Data that may be in flight, and occasionally data that cannot be.
                 let ahead = if acts.is_multiple_of(5) { 1 << 30 } else { 1460 };
                 if let Some(peer) = self.peers.get_mut(&tuple) {
                     peer.expected = Some(if ahead == 1460 { expected + ahead } else { expected });
@@ -254,7 +254,7 @@ impl HostilePeers {
                 device.send(&tuple, &raw::plain(next, expected, window), &[])
             }
             Attack::Scattered => {
-                // Never the first of them.
+                // Never the first missing byte.
                 let at = next + 2 + 2 * (device.draw() % 30_000);
                 device.send(&tuple, &raw::plain(at, expected, 65_535), b"x")
             }
@@ -264,7 +264,7 @@ impl HostilePeers {
         }
     }
 
-    /// Something came for somebody.
+    /// Handles a segment for a peer.
     fn answer(&mut self, heard: ReceivedSegment) -> Result<()> {
         let ReceivedSegment { tuple, segment, payload } = heard;
         let Some(mut peer) = self.peers.remove(&tuple) else { return Ok(()) };
@@ -274,13 +274,13 @@ impl HostilePeers {
         }
         if segment.control == Control::Syn {
             let first = segment.seq + 1;
-            // Only those are of interest whose answer lies across the end of the sequence space.
+            // Only responses that cross the wrap of the sequence space are of interest.
             let crosses = u32::MAX - first.value() < u32::try_from(BIG / 2)?;
             if self.attack == Attack::Wraps && !crosses {
                 return self.device.send(&tuple, &raw::reset(peer.next), &[]);
             }
             peer.expected = Some(first);
-            // Its answer is in flight: what is not open yet is the easiest to end.
+            // The server's SYN-ACK is in flight: a connection is most vulnerable before it is open.
             self.forge(&tuple, segment.seq, peer.next)?;
             self.request(&tuple, &mut peer)?;
             self.peers.insert(tuple, peer);
@@ -289,7 +289,7 @@ impl HostilePeers {
         let Some(expected) = peer.expected else { return Ok(()) };
         if segment.seq != expected || payload.is_empty() && segment.control != Control::Fin {
             self.peers.insert(tuple, peer);
-            // Good ones say what they wait for.
+            // Peers whose transfer must be correct acknowledge out-of-order data.
             return if self.must_succeed() && !payload.is_empty() {
                 self.device.send(
                     &tuple,
@@ -308,7 +308,7 @@ impl HostilePeers {
                 let right = body(&peer.answer) == Some(&self.wanted);
                 self.right += u64::from(right);
                 self.wrong += u64::from(!right);
-                // Enough of it.
+                // The transfer is complete.
                 return self.device.send(&tuple, &raw::reset(peer.next), &[]);
             }
             if self.attack != Attack::ShrinkingWindows {
@@ -319,13 +319,13 @@ impl HostilePeers {
         Ok(())
     }
 
-    /// Whether the transfers of the others should come right.
+    /// Whether the transfers to hostile peers must be correct.
     fn must_succeed(&self) -> bool {
         let Self { attack, .. } = self;
         matches!(attack, Attack::Wraps | Attack::Overlaps | Attack::TooBig | Attack::Unreachable)
     }
 
-    /// Completes the handshake and asks for the big file, in the manner of the attack.
+    /// Completes the handshake and requests a file in the manner of the attack.
     fn request(&mut self, tuple: &Tuple, peer: &mut Peer) -> Result<()> {
         let (from, ack) = (peer.next, peer.expected.unwrap_or(peer.next));
         let small = self.must_succeed() && self.attack != Attack::Wraps;
@@ -339,14 +339,14 @@ impl HostilePeers {
             Attack::ZeroWindows => self.device.send(tuple, &raw::plain(from, ack, 0), text),
             Attack::Overlaps => {
                 self.device.send(tuple, &raw::plain(from, ack, 65_535), &[])?;
-                // The second part, then one that has the middle right and what is there already
-                // wrong, then the first.
+                // First the second part, then a segment with a correct middle that overlaps it with
+                // wrong bytes, then the first part.
                 let mut other = text[4..30].to_vec();
                 other[8..].fill(b'!');
                 self.device.send(tuple, &raw::plain(from + 12, ack, 65_535), &text[12..])?;
                 self.device.send(tuple, &raw::plain(from + 4, ack, 65_535), &other)?;
                 self.device.send(tuple, &raw::plain(from, ack, 65_535), &text[..4])?;
-                // And once more what was taken long ago.
+                // Finally, different bytes for data that was accepted long ago.
                 self.device.send(tuple, &raw::plain(from, ack, 65_535), &[b'?'; 20])
             }
             _ => self.device.send(tuple, &raw::plain(from, ack, 65_535), text),

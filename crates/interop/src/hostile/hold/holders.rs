@@ -1,4 +1,4 @@
-//! The peers that hold: each knows as much of TCP as it needs to stay connected.
+//! The peers that hold connections, with as much TCP as they need to stay connected.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -13,17 +13,17 @@ use crate::Result;
 use crate::hostile::{ATTACK, Addresses, OVER, PORT, RESET, SharedState};
 use crate::raw::{self, RawDevice, ReceivedSegment};
 
-/// New connections a second.
+/// New connections per second.
 const OPEN_RATE: f64 = 2_500.0;
-/// How long the server may take to answer a new connection before it is taken for refused.
+/// Time after which a new connection without an answer counts as refused.
 const ANSWER_TIMEOUT: Span = Span::from_secs(1);
-/// The window of a peer without window scaling.
+/// The window of a peer without window scaling, in bytes.
 const WINDOW: u16 = u16::MAX;
-/// Resets at a time: no more than the device's queue holds.
+/// Resets sent at once: no more than the device's queue holds.
 const RESET_BATCH: usize = 16;
 
-/// Attacks while it is time to. Returns how many packets were sent. `late` is when those act that
-/// act as late as they can.
+/// Runs the peers in the attacked phases and returns the number of packets sent. `late` is the
+/// interval of peers that act as late as possible.
 pub(super) fn holders(
     holding: Holding,
     addresses: Addresses,
@@ -49,7 +49,7 @@ pub(super) fn holders(
         match phase {
             OVER => return Ok(holders.device.sent),
             ATTACK => {
-                // What could not be done in time is not made up for at once.
+                // A backlog of connections is limited, so that it is not opened in one burst.
                 due = (due + begin.elapsed().as_secs_f64() * OPEN_RATE).min(OPEN_RATE / 50.0);
                 while due >= 1.0 && holders.peers.len() < holding.connections() {
                     holders.open()?;
@@ -76,27 +76,27 @@ struct Holders {
     device: RawDevice,
     late: Span,
     peers: HashMap<Tuple, Peer>,
-    /// Connections that must have been answered by then.
+    /// New connections with the deadline of their answer.
     opening: VecDeque<(Moment, Tuple)>,
-    /// Connections that do something next.
+    /// Connections with the time of their next action.
     acting: VecDeque<(Moment, Tuple)>,
-    /// What the server may still hold, though the peer doesn't: its next number to send.
+    /// Connections that only the server may still hold, with the next sequence number to send.
     unreleased: Vec<(Tuple, SeqNum)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Peer {
-    /// The next number to send.
+    /// The next sequence number to send (SND.NXT).
     next: SeqNum,
-    /// The next number expected, if the server has answered.
+    /// The next sequence number expected (RCV.NXT); `None` before the server's SYN-ACK.
     expected: Option<SeqNum>,
-    /// What is left of its window.
+    /// Unused bytes of its window.
     window_left: u16,
-    /// It has been answered after the handshake.
+    /// The server has sent a segment after the handshake.
     answered: bool,
-    /// One of the other half.
+    /// The peer belongs to the second half.
     odd: bool,
-    /// It has opened its window by a byte.
+    /// The peer has opened its window by one byte.
     window_opened: bool,
 }
 
@@ -118,20 +118,20 @@ impl Holders {
         self.opening.push_back((Moment::now() + ANSWER_TIMEOUT, tuple));
         let mut syn = raw::syn(seq, false);
         if self.holding == Holding::WindowEdge {
-            // Without it the server's window would end at 64 KiB.
+            // Without window scaling the server's window would end at 64 KiB.
             syn.options.window_scale = Some(WindowScale::clamped(7));
         }
         self.device.send(&tuple, &syn, &[])
     }
 
-    /// Forgets a connection, and does not tell the server.
+    /// Drops a connection without informing the server.
     fn forget(&mut self, tuple: &Tuple) {
         if let Some(peer) = self.peers.remove(tuple) {
             self.unreleased.push((*tuple, peer.next));
         }
     }
 
-    /// Does what is due.
+    /// Performs the actions that are due.
     fn act(&mut self) -> Result<()> {
         let now = Moment::now();
         while let Some((_, tuple)) = self.opening.pop_front_if(|(due, _)| *due <= now) {
@@ -169,7 +169,7 @@ impl Holders {
         Ok(())
     }
 
-    /// Between two things that a connection does unasked.
+    /// Interval between two unsolicited actions of a connection.
     fn interval(&self) -> Option<Span> {
         match self.holding {
             Holding::TricklingBodies => Some(Span::from_secs(4)),
@@ -179,7 +179,7 @@ impl Holders {
         }
     }
 
-    /// Something came for somebody.
+    /// Handles a segment for a peer.
     fn answer(&mut self, heard: &ReceivedSegment) -> Result<()> {
         let ReceivedSegment { tuple, segment, payload } = heard;
         let Some(peer) = self.peers.get_mut(tuple) else { return Ok(()) };
@@ -203,7 +203,7 @@ impl Holders {
         let in_order = segment.seq == expected;
         match self.holding {
             Holding::UnreadLists if !payload.is_empty() => {
-                // As a program's kernel does when the program does not read.
+                // Like the kernel when an application does not read.
                 let payload_len = u16::try_from(payload.len())?;
                 let taken = if in_order { payload_len.min(peer.window_left) } else { 0 };
                 peer.window_left -= taken;
@@ -226,14 +226,13 @@ impl Holders {
             _ => {}
         }
         if segment.control == Control::Fin {
-            // The server is done with it. It has to find out by itself that nobody is there any
-            // more.
+            // The server has finished. It has to detect that the peer is gone.
             self.forget(tuple);
         }
         Ok(())
     }
 
-    /// Completes the handshake, and begins.
+    /// Completes the handshake and sends the request.
     fn request(&mut self, tuple: &Tuple, peer: &mut Peer) -> Result<()> {
         let (from, ack) = (peer.next, peer.expected.unwrap_or(peer.next));
         if self.holding == Holding::WindowEdge {
@@ -254,13 +253,13 @@ impl Holders {
         self.device.send(tuple, &raw::plain(from, ack, window), text.as_bytes())
     }
 
-    /// Resets a few of all connections; when that was the last one, tells so.
+    /// Resets some of the connections, and reports when none is left.
     fn reset(&mut self, meter: &Meter) -> Result<()> {
         self.unreleased.extend(self.peers.drain().map(|(tuple, peer)| (tuple, peer.next)));
         (self.opening, self.acting) = (VecDeque::new(), VecDeque::new());
         let kept = self.unreleased.len().saturating_sub(RESET_BATCH);
         for (tuple, next) in self.unreleased.drain(kept..) {
-            // Twice: the first may be lost where others come in, too.
+            // Twice, because a reset may be lost while other packets arrive.
             for _ in 0..2 {
                 self.device.send(&tuple, &raw::reset(next), &[])?;
             }
