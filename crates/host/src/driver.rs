@@ -288,7 +288,7 @@ impl<S: Service> Driver<S> {
 
     /// Whether [`stop`](Self::stop) was called and no connection is left.
     pub fn is_stopped(&self) -> bool {
-        self.stopping && self.stack.living().is_empty()
+        self.stopping && self.stack.open_connections().is_empty()
     }
 
     /// Resets all connections.

@@ -3,7 +3,7 @@
 //!
 //! The server is on a TUN device in a namespace of its own. The genuine client is the kernel's TCP
 //! there. Hostile peers write arbitrary packets, from any address and in any connection state, into
-//! a second TUN device at a steady rate. [`hold`] covers peers that need few packets because they
+//! a second TUN device at a steady rate. [`hold()`] covers peers that need few packets because they
 //! hold resources of the server.
 
 mod attack;

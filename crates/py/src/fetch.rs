@@ -138,7 +138,7 @@ impl Fetch {
     /// Whether all connections have ended, those in TIME-WAIT aside.
     #[getter]
     fn is_closed(&self) -> bool {
-        self.driver.stack().living().is_empty()
+        self.driver.stack().open_connections().is_empty()
     }
 
     /// The address that connections are opened from.
