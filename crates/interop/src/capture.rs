@@ -31,8 +31,10 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Captured>> {
     let size = |at: usize| word(at).and_then(|word| usize::try_from(word).ok());
     let (mut at, mut found) = (0, Vec::new());
     while at < bytes.len() {
-        let (kind, len) =
-            (word(at).ok_or("a block without a kind")?, size(at + 4).ok_or("and a length")?);
+        let (kind, len) = (
+            word(at).ok_or("a block without a type")?,
+            size(at + 4).ok_or("a block without a length")?,
+        );
         // Block type 6, an enhanced packet block: interface, two halves of the time, captured
         // length, original length, data, options.
         if kind == 6 {

@@ -217,7 +217,7 @@ fn config(case: &Case, addresses: Vec<IpAddr>) -> Result<StackConfig> {
             "sack" => config.tcp.sack = false,
             "timestamps" => config.tcp.timestamps = false,
             "scaling" => config.tcp.window_scaling = false,
-            _ => return Err(format!("`{option}` is no option of ours").into()),
+            _ => return Err(format!("`{option}` is not an option of the host").into()),
         }
     }
     // The kernel's minimum, since a line that loses a fifth of its packets would otherwise take too

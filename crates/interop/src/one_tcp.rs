@@ -217,7 +217,10 @@ fn run_in_namespace(transfer: &Transfer, program: &Path) -> Result<Live> {
         .find(|a| a.prefix.address() == emulation.ends().outside);
     let index = outside.ok_or("the link has no outer end")?.interface;
     let interface = ["tcpsf0", "tcpsf1"].map(Interface::find).into_iter().flatten();
-    let interface = interface.into_iter().find(|one| one.index() == index).ok_or("nor a device")?;
+    let interface = interface
+        .into_iter()
+        .find(|one| one.index() == index)
+        .ok_or("the link has no outer device")?;
     interface.add_route(Prefix::new(CLIENT, 32).ok_or("an address has 32 bits")?)?;
     let files = ["server", "client"].map(scratch);
     let over = AtomicBool::new(false);

@@ -89,7 +89,7 @@ impl Tun {
     /// If the descriptor belongs to no TUN device.
     pub fn from_fd(fd: OwnedFd) -> Result<Self, Error> {
         let request = sys::tun_interface(&fd)
-            .map_err(|source| Error::new("ask a descriptor for its TUN device", source))?;
+            .map_err(|source| Error::new("query the TUN device of a descriptor", source))?;
         let offload = if i32::from(request.flags) & libc::IFF_VNET_HDR == 0 {
             Offload::None
         } else {
@@ -190,17 +190,17 @@ fn hint(source: &io::Error) -> Option<&'static str> {
             "the kernel offers no TUN devices here: `modprobe tun`, or for a container `--device /dev/net/tun`",
         ),
         libc::EPERM => Some(
-            "it takes CAP_NET_ADMIN in this network namespace: run it as root, or in a namespace of your own with \
+            "this requires CAP_NET_ADMIN in this network namespace: run it as root, or in a namespace of your own with \
              `unshare --user --map-root-user --net`",
         ),
         libc::EACCES => Some(
-            "only root may open `/dev/net/tun` here: run it as root, or let everybody open it, as most systems do: \
+            "only root may open `/dev/net/tun` here: run it as root, or allow all users to open it, as most systems do: \
              `chmod 666 /dev/net/tun`",
         ),
         libc::ENOTTY => Some(
             "`/dev/net/tun` is not the TUN device here: `mknod /dev/net/tun c 10 200` makes it",
         ),
-        libc::EBUSY => Some("the name is in use: take another"),
+        libc::EBUSY => Some("the name is in use: choose another"),
         _ => None,
     }
 }

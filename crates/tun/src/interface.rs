@@ -382,8 +382,9 @@ impl Interface {
     fn fail(&self, operation: &str, source: io::Error) -> Error {
         let error = Error::new(format!("{operation} interface `{}`", self.name), source);
         if error.is_permission_denied() {
-            return error
-                .with_hint("it takes CAP_NET_ADMIN in this network namespace: run it as root");
+            return error.with_hint(
+                "this requires CAP_NET_ADMIN in this network namespace: run it as root",
+            );
         }
         error
     }

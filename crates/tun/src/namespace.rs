@@ -103,7 +103,7 @@ pub(crate) fn loopback_up() -> Result<(), Error> {
     Interface::find("lo")?.set_up()
 }
 
-const PRIVILEGE: &str = "it takes CAP_SYS_ADMIN: run it as root";
+const PRIVILEGE: &str = "this requires CAP_SYS_ADMIN: run it as root";
 
 fn refused(source: io::Error) -> Error {
     Error::new("make a network namespace", source).with_hint(PRIVILEGE)

@@ -45,7 +45,7 @@ impl PassedFds {
 pub fn in_own_namespaces(
     work: impl FnOnce() -> Result<PassedFds, Error>,
 ) -> Result<(OwnedFd, PassedFds), Error> {
-    let fail = |source: io::Error| Error::new("start a process for namespaces of your own", source);
+    let fail = |source: io::Error| Error::new("start a process in a user namespace", source);
     let (ours, theirs) = UnixStream::pair().map_err(fail)?;
     let child = sys::fork(|| match prepare(work).and_then(|passed| send(&theirs, &passed)) {
         Ok(()) => 0,
@@ -103,7 +103,7 @@ fn prepare(work: impl FnOnce() -> Result<PassedFds, Error>) -> Result<PassedFds,
 const SUCCESS: &str = "well";
 
 fn send(to: &UnixStream, passed: &PassedFds) -> Result<(), Error> {
-    let fail = |source: io::Error| Error::new("hand descriptors to the parent process", source);
+    let fail = |source: io::Error| Error::new("pass descriptors to the parent process", source);
     let fds: Vec<_> = passed.fds.iter().map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PassedFds::MAX + 1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -122,7 +122,7 @@ fn refusal(error: &Error) -> String {
 }
 
 fn receive(from: &UnixStream) -> Result<PassedFds, Error> {
-    let fail = |source: io::Error| Error::new("take descriptors from the child process", source);
+    let fail = |source: io::Error| Error::new("receive descriptors from the child process", source);
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PassedFds::MAX + 1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut bytes = vec![0; 4096];

@@ -157,7 +157,7 @@ fn device_is_removed_with_its_descriptor() {
             // Nothing has been read yet.
             assert_eq!((statistics.sent_packets, statistics.not_sent_packets), (0, 2));
             let error = Tun::open(tun.name(), Offload::None).unwrap_err();
-            assert_eq!(error.hint(), Some("the name is in use: take another"), "{error}");
+            assert_eq!(error.hint(), Some("the name is in use: choose another"), "{error}");
             drop(tun);
             // Other tests fork processes, which briefly hold copies of all descriptors.
             let clock = Clock::start();

@@ -89,6 +89,6 @@ impl FromStr for Attack {
     type Err = Box<dyn std::error::Error + Send + Sync>;
     fn from_str(text: &str) -> Result<Self> {
         let found = Self::ALL.into_iter().find(|attack| attack.to_string() == text);
-        found.ok_or_else(|| format!("`{text}` is no attack").into())
+        found.ok_or_else(|| format!("`{text}` is not an attack").into())
     }
 }
