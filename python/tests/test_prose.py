@@ -11,7 +11,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-RUST = ("crates/host", "crates/interop", "crates/tun", "crates/units")
+RUST = ("benches/peers/src", "crates/host", "crates/interop", "crates/tun", "crates/units", "fuzz/fuzz_targets")
 """Rust sources whose comments have been rewritten. The others are still to follow."""
 
 PYTHON = ("python/tcpsf/errors.py",)

@@ -146,7 +146,11 @@ pub struct Counters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OpenError {
     /// A connection between these ends exists.
-    #[error("cannot connect to {}: a connection from local port {} exists", .0.remote(), .0.local_port)]
+    #[error(
+        "cannot connect to {}: a connection from local port {} exists",
+        .0.remote(),
+        .0.local_port
+    )]
     InUse(Tuple),
     /// The limit of connections is reached; its value.
     #[error("cannot connect: the limit of {0} connections is reached")]
