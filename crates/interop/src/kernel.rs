@@ -15,7 +15,7 @@ use rustix::net::sockopt::{set_tcp_congestion, set_tcp_nodelay, set_tcp_quickack
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::exchange::{Case, OURS, OURS_6, PORT, Role};
+use crate::case::{Case, OURS, OURS_6, PORT, Role};
 use crate::ours::Tally;
 use crate::request::{HEADER_LEN, Request};
 

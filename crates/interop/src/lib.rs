@@ -14,6 +14,7 @@
 )]
 
 mod capture;
+mod case;
 pub mod exchange;
 pub mod hostile;
 mod kernel;

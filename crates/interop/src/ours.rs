@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use host::{ConnectionId, EndReason, Event, EventKind, Service, Stack, Tuple};
 use units::Instant;
 
-use crate::exchange::Case;
+use crate::case::Case;
 use crate::request::{HEADER_LEN, Request};
 
 /// Maximum number of bytes per write.
