@@ -204,7 +204,7 @@ fn drive(link: &mut Link<(usize, bool)>, until: u64, ends: &mut [Option<End>]) {
         while let Some(verdict) = link.poll_verdict() {
             match verdict {
                 Verdict::Dropped((number, _), why) => {
-                    assert_eq!(ends[number].replace(End::Dropped(why)), None)
+                    assert_eq!(ends[number].replace(End::Dropped(why)), None);
                 }
                 Verdict::Marked(packet) => packet.1 = true,
             }
