@@ -48,7 +48,7 @@ pub enum Chance {
     Loss,
     /// Whether the discipline drops or marks the packet.
     Early,
-    /// Whether the packet takes the additional delay of [`Reorder`].
+    /// Whether the packet takes the additional delay of [`Reorder`](crate::Reorder).
     Reorder,
 }
 
