@@ -19,7 +19,9 @@ RUST = (
     "crates/policy",
     "crates/py/src",
     "crates/sim",
+    "crates/tcp",
     "crates/units",
+    "crates/wire",
 )
 """Rust sources whose comments have been rewritten. The others are still to follow."""
 

@@ -10,7 +10,6 @@
 //! discard for improving TCP performance in ATM networks*, Computer Communications 24 (2001), §3
 //! and §4.
 
-mod books;
 mod port;
 
 use std::num::NonZeroU32;
@@ -21,7 +20,7 @@ use crate::balanced::{Balanced, Thresholds};
 use crate::error::ConfigError;
 use crate::probability::Probability;
 
-pub use books::CellBooks;
+pub use crate::books::CellBooks;
 pub(crate) use port::Port;
 
 /// The size of a cell on the line, in bytes.

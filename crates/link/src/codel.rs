@@ -16,11 +16,10 @@ use units::{Duration, Instant, Rate, Serializer};
 use crate::atm::Framing;
 use crate::books::Tally;
 use crate::buffer::Buffer;
-use crate::config::LinkConfig;
-use crate::deferred::{Decision, DecisionKind};
+use crate::decision::{Decision, DecisionKind, DeferringQueue};
 use crate::error::ConfigError;
-use crate::link::{DropReason, Offered};
 use crate::meter::Meter;
+use crate::packet::{DropReason, Offered};
 use crate::statistics::QueueStatistics;
 
 /// The parameters of CoDel, with the RFC's names. The target is below the interval.
@@ -54,6 +53,15 @@ impl CoDel {
         let squared = u128::from(self.interval.as_nanos()).pow(2) / u128::from(count.max(1));
         from + Duration::from_nanos(u64::try_from(squared.isqrt()).unwrap_or(u64::MAX))
     }
+}
+
+/// The line and the buffer of a link with CoDel.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CoDelLine {
+    pub(crate) rate: Rate,
+    pub(crate) framing: Framing,
+    pub(crate) buffer: Buffer,
+    pub(crate) counts_in_service: bool,
 }
 
 /// The state of CoDel and the queued packets.
@@ -93,8 +101,8 @@ struct Waiting {
 /// §5: the variables of the algorithm.
 #[derive(Debug, Default)]
 struct State {
-    /// The time at which the delay will have been above the target for an interval; `None` while it
-    /// is below.
+    /// The time at which the delay will have been above the target for an interval; `None` while
+    /// it is below.
     first_above_time: Option<Instant>,
     dropping: bool,
     drop_next: Option<Instant>,
@@ -105,14 +113,14 @@ struct State {
 }
 
 impl CoDelQueue {
-    pub(crate) fn new(codel: CoDel, config: &LinkConfig, rate: Rate) -> Self {
+    pub(crate) fn new(codel: CoDel, line: CoDelLine) -> Self {
         Self {
             codel,
             state: State::default(),
-            line: Serializer::new(rate),
-            framing: config.framing,
-            buffer: config.buffer,
-            counts_in_service: config.counts_in_service,
+            line: Serializer::new(line.rate),
+            framing: line.framing,
+            buffer: line.buffer,
+            counts_in_service: line.counts_in_service,
             waiting: VecDeque::new(),
             in_service: None,
             decisions: VecDeque::new(),
@@ -123,58 +131,6 @@ impl CoDelQueue {
             busy: Meter::default(),
             sending: Meter::default(),
         }
-    }
-
-    /// Returns true if a packet of `bytes` fits. All decisions must have been
-    /// [polled](Self::poll_decision).
-    pub(crate) fn has_room(&self, bytes: u32) -> bool {
-        let taken = match &self.in_service {
-            _ if self.counts_in_service => self.used,
-            Some((in_service, _)) => self.used - u64::from(in_service.units),
-            None => return true,
-        };
-        u64::from(self.buffer.units(bytes)) <= self.buffer.capacity() - taken
-    }
-
-    pub(crate) fn offer(&mut self, now: Instant, packet: Offered, lost: bool) {
-        let units = self.buffer.units(packet.bytes);
-        let Offered { bytes, ecn_capable, .. } = packet;
-        self.waiting.push_back(Waiting { since: now, bytes, units, ecn_capable, lost });
-        self.state.maxpacket = self.state.maxpacket.max(bytes);
-        self.used += u64::from(units);
-        self.waiting_bytes += u64::from(bytes);
-        self.packets.up(now, 1);
-        self.bytes.up(now, u64::from(bytes));
-    }
-
-    /// The time at which the next packet leaves the queue.
-    pub(crate) fn next_decision(&self) -> Option<Instant> {
-        let decided = self.decisions.front().map(|decision| decision.at);
-        decided.or_else(|| {
-            let next = self.waiting.front()?;
-            Some(self.in_service.map_or(next.since, |(_, departure)| departure))
-        })
-    }
-
-    /// The next decision made by `now`. Call until `None`.
-    pub(crate) fn poll_decision(&mut self, now: Instant) -> Option<Decision> {
-        while self.decisions.is_empty() {
-            if let Some((gone, departure)) = self.in_service {
-                if departure > now {
-                    break;
-                }
-                self.in_service = None;
-                self.leaves(&gone, departure);
-                self.busy.down(departure, 1);
-                self.sending.down(departure, u64::from(gone.bytes));
-                self.send_next(departure);
-            } else {
-                // The line is idle, so the packet has just arrived.
-                let came = self.waiting.front()?.since;
-                self.send_next(came);
-            }
-        }
-        self.decisions.pop_front()
     }
 
     /// Starts to send the next packet that is not dropped. The line is free.
@@ -283,13 +239,62 @@ impl CoDelQueue {
         self.packets.down(at, 1);
         self.bytes.down(at, u64::from(packet.bytes));
     }
+}
 
-    /// Packets waiting or in transmission.
-    pub(crate) fn depth(&self) -> Tally {
+impl DeferringQueue for CoDelQueue {
+    fn has_room(&self, bytes: u32) -> bool {
+        let taken = match &self.in_service {
+            _ if self.counts_in_service => self.used,
+            Some((in_service, _)) => self.used - u64::from(in_service.units),
+            None => return true,
+        };
+        u64::from(self.buffer.units(bytes)) <= self.buffer.capacity() - taken
+    }
+
+    fn offer(&mut self, now: Instant, packet: Offered, lost: bool) {
+        let units = self.buffer.units(packet.bytes);
+        let Offered { bytes, ecn_capable, .. } = packet;
+        self.waiting.push_back(Waiting { since: now, bytes, units, ecn_capable, lost });
+        self.state.maxpacket = self.state.maxpacket.max(bytes);
+        self.used += u64::from(units);
+        self.waiting_bytes += u64::from(bytes);
+        self.packets.up(now, 1);
+        self.bytes.up(now, u64::from(bytes));
+    }
+
+    fn next_decision(&self) -> Option<Instant> {
+        let decided = self.decisions.front().map(|decision| decision.at);
+        decided.or_else(|| {
+            let next = self.waiting.front()?;
+            Some(self.in_service.map_or(next.since, |(_, departure)| departure))
+        })
+    }
+
+    fn poll_decision(&mut self, now: Instant) -> Option<Decision> {
+        while self.decisions.is_empty() {
+            if let Some((gone, departure)) = self.in_service {
+                if departure > now {
+                    break;
+                }
+                self.in_service = None;
+                self.leaves(&gone, departure);
+                self.busy.down(departure, 1);
+                self.sending.down(departure, u64::from(gone.bytes));
+                self.send_next(departure);
+            } else {
+                // The line is idle, so the packet has just arrived.
+                let came = self.waiting.front()?.since;
+                self.send_next(came);
+            }
+        }
+        self.decisions.pop_front()
+    }
+
+    fn depth(&mut self, _now: Instant) -> Tally {
         Tally { packets: self.packets.level(), bytes: self.bytes.level() }
     }
 
-    pub(crate) fn statistics(&self, now: Instant, elapsed: Duration) -> QueueStatistics {
+    fn statistics(&mut self, now: Instant, elapsed: Duration) -> QueueStatistics {
         let busy = self.busy.integral(now);
         QueueStatistics {
             elapsed,
@@ -302,7 +307,7 @@ impl CoDelQueue {
         }
     }
 
-    pub(crate) fn reset_statistics(&mut self, now: Instant) {
+    fn reset_statistics(&mut self, now: Instant) {
         for meter in [&mut self.packets, &mut self.bytes, &mut self.busy, &mut self.sending] {
             meter.reset(now);
         }

@@ -14,76 +14,15 @@ use units::{Duration, Instant, Serializer};
 use crate::atm::{CellBooks, Framing};
 use crate::books::{Books, Dropped, Tally};
 use crate::config::{LinkConfig, LossPoint};
-use crate::deferred::{DeferredQueue, Verdict, VerdictKind};
+use crate::deferred::{Verdict, VerdictKind};
 use crate::loss::Loss;
+use crate::packet::{Chance, DropReason, InFlight, Offered, Outcome};
 use crate::queue::Queue;
 use crate::statistics::QueueStatistics;
 
 mod extensions;
 
 use extensions::Extensions;
-
-/// The properties of a packet on which a link's decisions depend.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Offered {
-    /// The packet's size on the wire, in bytes.
-    pub bytes: u32,
-    /// The packet carries data. An explicit loss mask counts only data packets.
-    pub data: bool,
-    /// The packet may be marked instead of being dropped early (RFC 3168 §5).
-    pub ecn_capable: bool,
-    /// The flow identity, for decisions per flow. Each direction of a flow has an identity of its
-    /// own.
-    pub flow: u64,
-    /// The path identity: equal for all packets from one source to one destination.
-    pub path: u64,
-    /// For a port: the time from the arrival of the packet's first cell to that of its last.
-    pub lag: Duration,
-}
-
-/// A random decision on a packet. The uniform numbers for one packet's decisions are independent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Chance {
-    /// Whether the loss model loses the packet.
-    Loss,
-    /// Whether the discipline drops or marks the packet.
-    Early,
-    /// Whether the packet takes the additional delay of [`Reorder`](crate::Reorder).
-    Reorder,
-}
-
-/// The result of offering a packet to a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// The packet will be delivered.
-    Accepted,
-    /// The packet will be delivered, and the driver has to mark it ([`Link::newest_mut`]).
-    Marked,
-    /// The decision comes later. The packet is delivered unless [`Link::poll_verdict`] returns a
-    /// drop. It may overtake packets that were accepted earlier.
-    Pending,
-    /// The packet will not be delivered.
-    Dropped(DropReason),
-}
-
-impl Outcome {
-    /// Returns true unless the packet is dropped. A pending packet may still be dropped later.
-    pub const fn is_accepted(self) -> bool {
-        matches!(self, Self::Accepted | Self::Marked | Self::Pending)
-    }
-}
-
-/// The reason for which a packet is not delivered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DropReason {
-    /// The buffer had no room for the packet.
-    Buffer,
-    /// The discipline dropped the packet although there was room.
-    Early,
-    /// The loss model lost the packet. With [`LossPoint::Line`] it still occupies the buffer and
-    /// the line.
-    Loss,
-}
 
 /// A buffer, a line and a delay, for packets with contents of type `P`.
 ///
@@ -122,15 +61,6 @@ pub struct Link<P> {
     delivered: Tally,
     dropped: Dropped,
     marked: Tally,
-}
-
-/// A packet in the link. In a queue with deferred verdicts `delivery` holds the packet's reorder
-/// delay instead of its delivery time.
-#[derive(Debug)]
-pub(crate) struct InFlight<P> {
-    delivery: Instant,
-    bytes: u32,
-    content: P,
 }
 
 /// The delivery of a packet that a link has [reserved](Link::reserve).
@@ -394,10 +324,7 @@ impl<P> Link<P> {
     /// The books of cells, if the link is a port. They are up to date once the link's state has
     /// been advanced.
     pub fn cell_books(&self) -> Option<CellBooks> {
-        match &self.extensions.as_ref()?.deferred.as_ref()?.queue {
-            DeferredQueue::Port(port) => Some(port.books()),
-            DeferredQueue::CoDel(_) => None,
-        }
+        self.extensions.as_ref()?.deferred.as_ref()?.queue.cell_books()
     }
 
     /// The books of packets. The cost is linear in the number of packets in the link.

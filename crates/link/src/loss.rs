@@ -10,7 +10,7 @@ mod size;
 use std::num::NonZeroU32;
 
 use crate::error::ConfigError;
-use crate::link::Offered;
+use crate::packet::Offered;
 use crate::probability::Probability;
 
 pub use burst::Burst;

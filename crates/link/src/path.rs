@@ -6,7 +6,6 @@
 
 use units::{Duration, Instant};
 
-use crate::config::LinkConfig;
 use crate::error::ConfigError;
 use crate::probability::Probability;
 
@@ -62,10 +61,13 @@ pub(crate) struct Path {
 
 impl Path {
     /// The path of a link; `None` if its delay is constant.
-    pub(crate) fn new(config: &LinkConfig) -> Option<Self> {
-        let (changes, reorder) = (config.delay_changes.clone(), config.reorder);
+    pub(crate) fn new(
+        delay: Duration,
+        changes: &DelayChanges,
+        reorder: Option<Reorder>,
+    ) -> Option<Self> {
         let constant = changes.is_empty() && reorder.is_none();
-        (!constant).then_some(Self { delay: config.delay, changes, reorder, behind_newest: 0 })
+        (!constant).then(|| Self { delay, changes: changes.clone(), reorder, behind_newest: 0 })
     }
 
     /// The delay of a packet that leaves the line at `departure`.

@@ -25,7 +25,6 @@ pub use self::link::{Buffer, Cells, Link, Loss, LossKind};
 pub use self::red::Red;
 pub use self::tcp::{Growth, Halving, Profile, RttSample, Tcp, TcpSettings};
 pub use self::workload::{Distribution, Kind, Lognormal, Opener, Pareto, Share, Sizes, Workload};
-use crate::plan::Plan;
 
 /// An experiment: links, routes, workloads and TCP settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,17 +90,15 @@ pub struct Route {
 }
 
 impl Scenario {
-    /// Reads a scenario and checks it.
+    /// Parses a scenario. [`crate::Simulation::new`] checks its values.
     ///
     /// # Errors
-    /// If the text is not JSON, a key is unknown, missing or of the wrong type, or
-    /// [`Scenario::validate`] fails.
+    /// If the text is not JSON, or a key is unknown, missing or of the wrong type.
     pub fn from_json(text: &str) -> Result<Self, ScenarioError> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let scenario: Self = serde_path_to_error::deserialize(&mut reader)
             .map_err(|e| ScenarioError::from_serde(&e.path().to_string(), e.inner()))?;
         reader.end().map_err(|e| ScenarioError::from_serde("", &e))?;
-        scenario.validate()?;
         Ok(scenario)
     }
 
@@ -112,14 +109,6 @@ impl Scenario {
     /// Never for a valid scenario; the serializer's interface allows for failure.
     pub fn to_json(&self) -> Result<String, ScenarioError> {
         serde_json::to_string(self).map_err(|e| ScenarioError::from_serde("", &e))
-    }
-
-    /// Checks everything that can be checked before a run.
-    ///
-    /// # Errors
-    /// The first error in the scenario, with its path.
-    pub fn validate(&self) -> Result<(), ScenarioError> {
-        Plan::new(self).map(drop)
     }
 }
 

@@ -6,7 +6,6 @@ use units::{Duration, Instant};
 use wire::Segment;
 
 use crate::flow::{End, Endpoints, Flow, PacketName};
-use crate::lookahead;
 use crate::network::{Network, Packet, PathId, share, wire_bytes};
 use crate::plan::{Plan, PlannedWorkload};
 use crate::recorder::Recorder;
@@ -14,6 +13,8 @@ use crate::streams::{Seed, Stream};
 use crate::tables::{Names, PacketEvent};
 use crate::timers::{Class, Timer, Timers};
 use crate::workload::{FlowStart, Starts};
+
+mod lookahead;
 
 /// Shared simulation state: time, links, timers, flow sources and the recorder. Split from the flow
 /// table so that one flow can be borrowed mutably beside it.
@@ -238,7 +239,7 @@ impl Shared {
         self.sources[usize::from(workload)].first_hops[usize::from(end == End::Receiver)]
     }
 
-    /// Returns true if the receivers of a workload may act [ahead of time](crate::lookahead).
+    /// Returns true if the receivers of a workload may act [ahead of time](lookahead).
     #[inline]
     pub(crate) fn looks_ahead(&self, workload: u16) -> bool {
         self.sources[usize::from(workload)].looks_ahead

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Run, switch};
 use sim::tables::span_s;
-use sim::{Scenario, Simulation, Status};
+use sim::{Plan, Scenario, Simulation, Status};
 use units::Duration;
 
 const PLAIN: &str = r#"{"cells": 1200}"#;
@@ -116,7 +116,7 @@ fn invalid_port_scenarios_are_refused() {
             r#"{{"name": "x", "duration": "1s", "link": [{links}, {{"name": "back", "from": "d", "to": "s", "delay": "1ms"}}],
                 "workload": [{{"name": "w", "kind": "greedy", "from": "s", "to": "d", "flows": 1, "sender": "reno / full / iw=1"}}]}}"#
         );
-        let error = Scenario::from_json(&json).unwrap_err();
+        let error = Plan::new(&Scenario::from_json(&json).unwrap()).unwrap_err();
         format!("{error} | {}", error.hint().unwrap_or("-"))
     };
     let first = |buffer: &str| {
@@ -184,7 +184,7 @@ fn a_line_leads_to_a_port_or_elsewhere() {
         "workload": [
             {"name": "w", "kind": "greedy", "from": "s", "to": "d", "flows": 1, "sender": "reno / full / iw=1"},
             {"name": "v", "kind": "greedy", "from": "s", "to": "m", "flows": 1, "sender": "reno / full / iw=1"}]}"#;
-    let error = Scenario::from_json(json).unwrap_err();
+    let error = Plan::new(&Scenario::from_json(json).unwrap()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "link[0]: leads to the port `p` and to somewhere else, so to cells and to packets"

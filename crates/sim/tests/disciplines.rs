@@ -6,7 +6,7 @@ mod common;
 use std::collections::HashMap;
 
 use common::{CLASSIC, FIXED, Run, greedy, network, switch, web};
-use sim::{Scenario, Simulation, Status};
+use sim::{Plan, Scenario, Simulation, Status};
 
 const TAIL: &str = r#", "buffer": {"bytes": "150kB"}"#;
 const BALANCED: &str =
@@ -153,7 +153,7 @@ fn two_disciplines_are_refused() {
                 {{"name": "b", "from": "d", "to": "s", "delay": "1ms"}}],
                 "workload": [{{"name": "w", "kind": "greedy", "from": "s", "to": "d", "flows": 1, "sender": "reno / full / iw=1"}}]}}"#
         );
-        Scenario::from_json(&json).unwrap_err().to_string()
+        Scenario::from_json(&json).and_then(|s| Plan::new(&s)).unwrap_err().to_string()
     };
     let rate = r#", "rate": "1Mb/s""#;
     let balanced = r#""balanced": {"lower": 0.4, "upper": 0.9, "gap": 25}"#;

@@ -1,4 +1,4 @@
-//! The next segment to send.
+//! Selection of the next segment to send.
 
 use policy::Feedback;
 use policy::loss::SentSegment;
@@ -8,21 +8,21 @@ use wire::{AckWindow, Control, Ecn, Flags, Segment, SeqNum};
 use crate::connection::Connection;
 use crate::state::State;
 
-/// A run of sequence numbers to send as one segment.
+/// A range of sequence numbers to send as one segment.
 #[derive(Debug, Clone, Copy)]
 struct NextSegment {
     seq: SeqNum,
     len: u32,
-    /// Shorter than `MSS_c` was when it was cut.
+    /// Whether it is shorter than `MSS_c`.
     small: bool,
-    /// Sent for the first time, the whole of it.
+    /// Whether all of it is sent for the first time.
     new: bool,
 }
 
 impl Connection {
-    /// The next segment to send, `None` when there is none just now.
+    /// Returns the next segment to send; `None` if there is none at present.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        // Looked at before it is taken: that would write at every call.
+        // A test before the take avoids a write at every call.
         if self.owes_reset() {
             return self.take_reset().map(|(seq, ack)| Segment {
                 seq,
@@ -58,8 +58,8 @@ impl Connection {
         Some(segment)
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), if what it would give is no more than an
-    /// acknowledgment: for an end that only receives, this is quicker.
+    /// Variant of [`poll_transmit`](Self::poll_transmit) for an end that only receives. It returns
+    /// the next segment if that is a plain acknowledgment, and is faster.
     #[inline]
     pub fn poll_acknowledgment(&mut self, now: Instant) -> Option<Segment> {
         let alone = self.rcv.ack_is_due()
@@ -70,9 +70,9 @@ impl Connection {
         alone.then(|| self.pure_ack(now))
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit), which has just given a segment, has given
-    /// all for now: then that is noted as by the call that finds nothing, which need not be
-    /// made. For whoever sends little at a time.
+    /// Returns true if the last segment drained the send queue, and then records that the sender is
+    /// application-limited. Call it after [`poll_transmit`](Self::poll_transmit) returned a
+    /// segment; it replaces the call that would return `None`.
     pub fn note_if_drained(&mut self) -> bool {
         let drained = self.state.can_send()
             && self.snd.nxt == self.snd.end()
@@ -87,11 +87,11 @@ impl Connection {
 
     fn pure_ack(&mut self, now: Instant) -> Segment {
         let keepalive = self.host_timers.is_some() && self.take_keepalive();
-        // RFC 9293 §3.8.4: what lies before the peer's window must be answered.
+        // RFC 9293 §3.8.4: the peer must answer a segment below its window.
         let mut segment =
             self.segment(now, self.snd.pure_seq() - u32::from(keepalive), 0, Control::None);
         if self.rcv.has_reports() {
-            // 40 bytes of options hold three blocks beside the timestamps, four without.
+            // 40 bytes of options hold three blocks with timestamps, four without.
             let room = if self.negotiated.timestamps { 3 } else { 4 };
             let blocks = self.rcv.sack_blocks(room);
             if self.negotiated.feedback == Feedback::Sack {
@@ -108,11 +108,11 @@ impl Connection {
         let control = if fin { Control::Fin } else { Control::None };
         self.start_retransmit_timer(now);
         let mut segment = self.segment(now, next.seq, payload_len, control);
-        // RFC 9293 §3.9.1: push what empties the queue, for there is nothing to wait for.
+        // RFC 9293 §3.9.1: PSH on the segment that empties the queue, because no data follows.
         let push = payload_len > 0 && end.at_or_after(self.snd.data_end);
         segment.flags = segment.flags.with(Flags::PSH, push);
-        // RFC 3168 §6.1.2, §6.1.5, §6.1.6: new data is ECN-capable; no retransmission, no window
-        // probe.
+        // RFC 3168 §6.1.2, §6.1.5, §6.1.6: only new data is ECN-capable, not retransmissions or
+        // window probes.
         if self.negotiated.ecn && next.new && payload_len > 0 && !self.snd.is_probing() {
             let reduced = self.snd.ecn.take_cwr();
             segment.flags = segment.flags.with_ecn(Ecn::Ect0).with(Flags::CWR, reduced);
@@ -120,16 +120,16 @@ impl Connection {
         segment
     }
 
-    /// Notes the option of TCP Santa Cruz, on data that begins here or on an acknowledgment alone.
-    /// It is copied from where it is noted: were it written into the segment by what is out of
-    /// line, every segment would be kept in memory for it.
+    /// Prepares the option of TCP Santa Cruz for data that begins at `data`, or for a pure
+    /// acknowledgment. The receiver stores it, and the caller copies it. If this function wrote
+    /// into the segment, every segment would have to be in memory instead of registers.
     #[cold]
     #[inline(never)]
     fn write_santa_cruz_option(&mut self, data: Option<SeqNum>) {
         let room = match data {
-            // What is out of order is acknowledged by itself.
+            // Out-of-order data is reported in a pure acknowledgment.
             Some(_) => 0,
-            // Of 40 bytes of options, what timestamps and the other fields leave.
+            // Bytes of the ACK window that fit into 40 bytes of options.
             None if self.negotiated.timestamps => 14,
             None => AckWindow::MAX_LEN,
         };
@@ -152,7 +152,7 @@ impl Connection {
         self.timers.retransmit = (now + self.snd.rtt.rto(config)).ceil_to(config.expiry_tick());
     }
 
-    /// Decides what leaves next and notes that it has.
+    /// Selects the next segment with sequence numbers, and records that it is sent.
     fn next_segment(&mut self, now: Instant) -> Option<NextSegment> {
         if !self.state.can_send() {
             return None;
@@ -188,7 +188,7 @@ impl Connection {
         Some(next)
     }
 
-    /// Counts a retransmission that leaves now.
+    /// Records a retransmission that is sent now.
     fn resent(&mut self, next: NextSegment, now: Instant) -> NextSegment {
         self.count(next, true);
         self.snd.resent(next.seq, next.len, now);
@@ -210,11 +210,11 @@ impl Connection {
         }
     }
 
-    /// The segment, or the beginning of it, that recovery retransmits before new data.
+    /// Returns the segment, or its beginning, that recovery retransmits before new data.
     fn next_retransmission(&mut self) -> Option<NextSegment> {
         if std::mem::take(&mut self.snd.repair.resend_first) {
-            // RFC 5681 §3.2 step 3, RFC 6675 §5 step (4.3): the first segment goes without asking
-            // the window.
+            // RFC 5681 §3.2 step 3, RFC 6675 §5 step (4.3): the first segment is retransmitted
+            // regardless of the window.
             let first = self.snd.board.next_lost().or(self.snd.board.first())?;
             return Some(self.retransmission_of(first));
         }
@@ -228,10 +228,10 @@ impl Connection {
         segment.map(|segment| self.retransmission_of(segment))
     }
 
-    /// The segment in which a cut, or the beginning of it, is sent again.
+    /// Returns the retransmission of a segment, or of its beginning.
     fn retransmission_of(&self, segment: SentSegment) -> NextSegment {
         let (seq, len) = segment.range();
-        // A full-sized segment is cut anew when the window has become small (draft §6).
+        // A full-sized segment is divided when the window has become small (draft §6).
         let limit = self.snd.mss_c();
         let fin = |len: u32| u32::from(self.snd.fin && seq + len == self.snd.data_end);
         let len = if self.snd.may_resegment() {
@@ -243,7 +243,8 @@ impl Connection {
         NextSegment { seq, len, small: false, new: false }
     }
 
-    /// What the windows let out at SND.NXT: new data, or what a timeout made be sent again.
+    /// Returns the segment that the windows allow at SND.NXT: new data, or data to repeat after a
+    /// timeout.
     #[expect(
         clippy::inline_always,
         reason = "5 % of all instructions where most packets are new data"
@@ -263,7 +264,7 @@ impl Connection {
         let wanted = left.min(mss_c);
         let len = wanted.min(usable);
         let last = snd.fin && len == left;
-        // The FIN takes a sequence number, and so a place in the peer's window.
+        // The FIN has a sequence number, which must be in the peer's window.
         let fin = last && usable > len;
         let in_network = snd.pipe().unwrap_or(flight);
         let window = view.cwnd + snd.limited_transmit(mss_c);
@@ -271,12 +272,13 @@ impl Connection {
             return None;
         }
         let nothing = len == 0 && !fin;
-        // RFC 9293 §3.8.6.2.1, (3): a peer's small window is used in steps of half its largest.
+        // RFC 9293 §3.8.6.2.1, (3): a small window of the peer is filled in steps of half its
+        // maximum.
         let silly = len < wanted && len < snd.max_wnd / 2;
         if !probe && (nothing || silly) {
             if flight > 0 && usable < wanted && in_network + mss_c <= view.cwnd {
-                // RFC 7661 §4.3, RFC 9002 §7.8: a window that the peer's window keeps from being
-                // used does not grow.
+                // RFC 7661 §4.3, RFC 9002 §7.8: a congestion window that the peer's window leaves
+                // unused does not grow.
                 self.snd.set_app_limited();
             } else if flight == 0 && self.timers.persist == Instant::NEVER {
                 self.timers.persist = now + snd.rtt.rto(&self.config.rto);
@@ -286,8 +288,8 @@ impl Connection {
             }
             return None;
         }
-        // The journal's §III change to Nagle's rule: no more than one segment shorter than MSS_c,
-        // and not MSS, may be unacknowledged.
+        // The journal, §III, changes Nagle's rule: at most one segment shorter than MSS_c, instead
+        // of MSS, may be unacknowledged.
         let small = len > 0 && len < mss_c && !last;
         if self.config.nagle && small && snd.una.before(snd.small_end) {
             return None;
@@ -297,7 +299,7 @@ impl Connection {
     }
 
     fn note_app_limited(&mut self) {
-        // With nothing in flight there is nothing that the note would be about.
+        // Without data in flight no acknowledgment would use the record.
         if self.snd.flight() == 0 {
             return;
         }

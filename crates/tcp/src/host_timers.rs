@@ -1,9 +1,8 @@
-//! What only a connection on a real wire keeps: how long it waits for its peer, how often it
-//! challenges a stranger, what ICMP reported.
+//! State that only a connection on a real wire needs: user timeout, keep-alive and FIN-WAIT-2
+//! timer, challenge limit, ICMP errors.
 //!
-//! A simulated connection needs none of it, and few others all of it; so it stands apart. Its
-//! deadlines are lazy: what the peer says is noted, and the timer, when it comes up, sees how far
-//! the deadline has moved.
+//! Simulated connections need none of it, so it is boxed. Its deadlines are lazy: a segment only
+//! records the time, and the expired timer computes the new deadline.
 
 use std::collections::VecDeque;
 
@@ -16,30 +15,29 @@ use crate::event::CloseReason;
 use crate::icmp::IcmpError;
 use crate::state::State;
 
-/// See the module.
+/// Host timers, rate limits and ICMP state of a connection.
 #[derive(Debug)]
 pub(crate) struct HostTimers {
-    /// When the last challenges left, oldest first: no more than may leave in a period.
+    /// Transmission times of the last challenges, oldest first; at most as many as a period allows.
     challenges: VecDeque<Instant>,
-    /// When the peer was last heard.
+    /// Arrival time of the last segment that only the peer could have sent.
     last_received: Instant,
-    /// When the last keep-alive left, and how many since the peer was heard.
+    /// Transmission time of the last keep-alive, and the number of keep-alives since
+    /// `last_received`.
     last_keepalive: (Instant, u8),
-    /// The next acknowledgment is to be one.
+    /// Whether the next acknowledgment is to be a keep-alive.
     keepalive_due: bool,
-    /// Since when the peer has owed progress to what is queued; [`Instant::NEVER`] when nothing
-    /// is.
+    /// Time since which queued data has made no progress; [`Instant::NEVER`] if nothing is queued.
     stalled_since: Instant,
     pub(crate) icmp: Option<IcmpError>,
-    /// How many reports of packets that were too big have been believed in the period that began
-    /// then.
+    /// Begin of the current period, and the number of path MTU reductions accepted in it.
     pmtu_reductions: (Instant, u8),
-    /// By how much the timestamps of this connection are ahead of the clock.
+    /// Offset of this connection's timestamps from the clock, in ticks.
     timestamp_offset: u32,
 }
 
-/// How a connection stands before it handles a segment, and whether the segment is one that only
-/// the peer could have sent.
+/// State of a connection before it handles a segment, and whether only the peer could have sent the
+/// segment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BeforeSegment {
     state: State,
@@ -48,7 +46,7 @@ pub(crate) struct BeforeSegment {
 }
 
 impl HostTimers {
-    /// What a connection with this configuration begins with.
+    /// Creates the state for this configuration; `None` if it has no timeouts.
     pub(crate) fn of(config: &Config) -> Option<Box<Self>> {
         if config.timeouts.is_none() { None } else { Some(Box::new(Self::new(Instant::ZERO))) }
     }
@@ -66,7 +64,7 @@ impl HostTimers {
         }
     }
 
-    /// The peer said something that it alone could know to say.
+    /// Records a segment that only the peer could have sent.
     fn note_received(&mut self, now: Instant) {
         self.last_received = now;
         self.last_keepalive.1 = 0;
@@ -77,8 +75,8 @@ impl HostTimers {
         size_of::<Self>() + self.challenges.capacity() * size_of::<Instant>()
     }
 
-    /// Exact: of any `count + 1` challenges in a row the last leaves `per` after the first, or
-    /// later.
+    /// Returns whether a challenge may be sent, and records it. The limit is exact: of any `count +
+    /// 1` consecutive challenges the last is sent at least `per` after the first.
     fn may_challenge(&mut self, limit: Challenges, now: Instant) -> bool {
         if self.challenges.len() < usize::from(limit.count) {
             self.challenges.push_back(now);
@@ -93,10 +91,9 @@ impl HostTimers {
         true
     }
 
-    /// Whether one more report of a packet that was too big may be believed, of those that come
-    /// within `period`; then it counts.
+    /// Returns whether another path MTU reduction is acceptable within `period`, and counts it.
     pub(crate) fn may_reduce_pmtu(&mut self, period: Duration, now: Instant) -> bool {
-        /// A path of tunnels in tunnels has so many narrow places, one behind the other.
+        /// Nested tunnels cause several reductions in sequence.
         const MOST: u8 = 4;
         let (since, count) = self.pmtu_reductions;
         self.pmtu_reductions =
@@ -104,7 +101,7 @@ impl HostTimers {
         self.pmtu_reductions.1 <= MOST
     }
 
-    /// When a peer that owes nothing is asked next, or given up.
+    /// Time of the next keep-alive, or of the end of the connection if all were unanswered.
     fn keepalive_at(&self, keep_alive: KeepAlive) -> Instant {
         let (last, count) = self.last_keepalive;
         if count == 0 { self.last_received + keep_alive.idle } else { last + keep_alive.interval }
@@ -112,7 +109,7 @@ impl HostTimers {
 }
 
 impl Connection {
-    /// RFC 5961 §7: an answer that a guess has drawn, unless there were too many.
+    /// RFC 5961 §7: schedules a challenge ACK unless the rate limit is reached.
     #[cold]
     #[inline(never)]
     pub(crate) fn challenge(&mut self, now: Instant) {
@@ -122,7 +119,7 @@ impl Connection {
         }
     }
 
-    /// The connection is open, and patience with the peer begins.
+    /// Starts the host timers when the connection opens.
     #[cold]
     #[inline(never)]
     pub(crate) fn note_opened(&mut self, now: Instant) {
@@ -133,26 +130,26 @@ impl Connection {
         }
     }
 
-    /// RFC 7323 §7.1: adds a number to all timestamps of this connection, so that they do not tell
-    /// the clock to the peer. To be called before the first segment leaves.
+    /// RFC 7323 §7.1: adds an offset to all timestamps of this connection, so that they do not
+    /// reveal the clock. Must be called before the first segment is sent.
     pub fn offset_timestamps(&mut self, offset: u32, now: Instant) {
         self.host_timers_at(now).timestamp_offset = offset;
     }
 
-    /// The clock of this connection's timestamps.
+    /// Timestamp clock of this connection, in milliseconds.
     pub(crate) fn timestamp_clock(&self, now: Instant) -> u32 {
         let offset = self.host_timers.as_ref().map_or(0, |host| host.timestamp_offset);
         timestamp_clock(now).wrapping_add(offset)
     }
 
-    /// When the peer last sent a segment that only it could have sent: acceptable in sequence
-    /// number, acknowledgment and timestamp. `None` for a connection without limits to its
-    /// patience, which does not note it.
+    /// Arrival time of the last segment that only the peer could have sent: acceptable in sequence
+    /// number, acknowledgment and timestamp. `None` for a connection without timeouts, which does
+    /// not record it.
     pub fn last_received(&self) -> Option<Instant> {
         Some(self.host_timers.as_ref()?.last_received)
     }
 
-    /// How things stand before a segment is handled, for [`note_handled`](Self::note_handled).
+    /// Captures the state before a segment is handled, for [`note_handled`](Self::note_handled).
     #[cold]
     #[inline(never)]
     pub(crate) fn before_segment(&self, segment: &Segment, now: Instant) -> BeforeSegment {
@@ -163,7 +160,7 @@ impl Connection {
         }
     }
 
-    /// Notes what a segment that has been handled says of the peer.
+    /// Updates the host timers after a segment was handled.
     #[cold]
     #[inline(never)]
     pub(crate) fn note_handled(&mut self, before: BeforeSegment, now: Instant) {
@@ -186,8 +183,8 @@ impl Connection {
         }
     }
 
-    /// Whether a segment is one that only the peer could have sent: it lies in both windows and is
-    /// no reset or SYN, which prove nothing.
+    /// Returns whether only the peer could have sent a segment: it lies in both windows and is not
+    /// a reset or SYN, which prove nothing.
     fn is_credible(&self, segment: &Segment, now: Instant) -> bool {
         let acknowledges = |ack: SeqNum| {
             ack.at_or_before(self.snd.max)
@@ -205,27 +202,30 @@ impl Connection {
             && timely
     }
 
-    /// Something has been sent, or waits for room in the peer's window.
+    /// Starts the user timeout, if it is not running: data was sent, or waits for room in the
+    /// peer's window.
     #[cold]
     pub(crate) fn start_user_timeout(&mut self, now: Instant) {
         let Some(host) = &mut self.host_timers else { return };
         if host.stalled_since == Instant::NEVER {
             host.stalled_since = now;
-            // What else is due may come up too early: then it is looked at again.
+            // Another deadline may make the timer expire too early. The expiry then computes it
+            // again.
             let timeouts = self.config.timeouts.user_timeout;
             self.timers.state =
                 self.timers.state.min(timeouts.map_or(Instant::NEVER, |span| now + span));
         }
     }
 
-    /// Whether the acknowledgment that leaves now is to be a keep-alive.
+    /// Returns whether the acknowledgment that is sent now is to be a keep-alive, and clears the
+    /// flag.
     #[cold]
     #[inline(never)]
     pub(crate) fn take_keepalive(&mut self) -> bool {
         self.host_timers.as_mut().is_some_and(|host| std::mem::take(&mut host.keepalive_due))
     }
 
-    /// Sets the timer to what is due next.
+    /// Sets the state timer to the earliest deadline.
     #[cold]
     pub(crate) fn rearm_host_timer(&mut self, now: Instant) {
         if self.state == State::TimeWait {
@@ -243,11 +243,11 @@ impl Connection {
             Some(span) if self.state == State::FinWait2 => host.last_received + span,
             _ => Instant::NEVER,
         };
-        // What has been noted lately may be due already.
+        // A deadline may have passed already.
         self.timers.state = user.min(keepalive).min(fin_wait_2).max(now);
     }
 
-    /// The timer has come up.
+    /// Handles an expiry of the state timer.
     #[cold]
     #[inline(never)]
     pub(crate) fn on_host_timer(&mut self, now: Instant) {
@@ -260,7 +260,7 @@ impl Connection {
         let may_send_keepalive = self.may_send_keepalive();
         let half_closed = self.state == State::FinWait2;
         let Some(host) = &mut self.host_timers else { return };
-        // RFC 9293 §3.10.8, USER TIMEOUT: the user is told; the peer is not.
+        // RFC 9293 §3.10.8, USER TIMEOUT: the application is informed, the peer is not.
         if timeouts.user_timeout.is_some_and(|span| host.stalled_since + span <= now) {
             return self.enter_closed(CloseReason::TimedOut);
         }
@@ -281,8 +281,8 @@ impl Connection {
         self.rearm_host_timer(now);
     }
 
-    /// RFC 9293 §3.8.4: only with nothing to be acknowledged; otherwise the retransmission timer
-    /// asks.
+    /// RFC 9293 §3.8.4: only if nothing is unacknowledged. Otherwise the retransmission timer
+    /// probes the peer.
     fn may_send_keepalive(&self) -> bool {
         let open = matches!(self.state, State::Established | State::CloseWait | State::FinWait2);
         open && self.snd.flight() == 0 && self.snd.nxt == self.snd.end()

@@ -8,7 +8,7 @@ use crate::send::Expiry;
 use crate::state::State;
 
 impl Connection {
-    /// Handles every timer that is due at `now`; without one it does nothing.
+    /// Handles every timer that is due at `now`. Without a due timer it has no effect.
     pub fn on_timeout(&mut self, now: Instant) {
         if self.timers.delayed_ack <= now {
             self.timers.delayed_ack = Instant::NEVER;
@@ -20,8 +20,8 @@ impl Connection {
         }
         if self.timers.persist <= now {
             self.timers.persist = Instant::NEVER;
-            // RFC 9293 §3.8.6.1: probe the window with what fits, or else a byte. The probe is an
-            // ordinary segment, and the retransmission timer with its back-off repeats
+            // RFC 9293 §3.8.6.1: probe the window with the data that fits, or with one byte. The
+            // probe is an ordinary segment, and the retransmission timer with its back-off repeats
             // it.
             self.snd.probe = true;
         }

@@ -12,9 +12,9 @@ use units::{Duration, Instant, Rate};
 use super::{CELL_BYTES, CellBooks, Circuit, PortConfig, cells};
 use crate::balanced::Thresholds;
 use crate::books::Tally;
-use crate::deferred::{Decision, DecisionKind};
-use crate::link::{DropReason, Offered};
+use crate::decision::{Decision, DecisionKind, DeferringQueue};
 use crate::meter::Meter;
+use crate::packet::{DropReason, Offered};
 use crate::statistics::QueueStatistics;
 
 /// A port and the frames that are arriving.
@@ -91,55 +91,6 @@ impl Port {
             busy: Meter::default(),
             books: CellBooks::default(),
         }
-    }
-
-    /// Adds a frame whose first cell arrives at `now`. All decisions up to `now` must have been
-    /// [polled](Self::poll_decision).
-    pub(crate) fn offer(&mut self, now: Instant, packet: Offered, lost: bool) {
-        self.retire_frames(now);
-        self.frames.up(now, 1);
-        let cells = cells(packet.bytes);
-        let (parts, lag) = (u64::from(cells).saturating_sub(1).max(1), packet.lag.as_nanos());
-        let end = if cells > 1 { now + packet.lag } else { now };
-        self.next_end = self.next_end.min(end);
-        self.arrivals.push(now.as_nanos());
-        self.trains.push(Train {
-            circuit: match self.circuit {
-                Circuit::Flow => packet.flow,
-                Circuit::Path => packet.path,
-            },
-            cells,
-            remaining: cells,
-            stored: 0,
-            step: lag / parts,
-            step_remainder: lag % parts,
-            remainder: 0,
-            parts,
-            end,
-            refused: false,
-            has_end: false,
-            lost,
-        });
-    }
-
-    /// The earliest time at which a packet is decided.
-    pub(crate) fn next_decision(&self) -> Option<Instant> {
-        (!self.trains.is_empty()).then_some(self.next_end)
-    }
-
-    /// The next decision made by `now`. Call until `None`: then all cells up to `now` are
-    /// processed.
-    pub(crate) fn poll_decision(&mut self, now: Instant) -> Option<Decision> {
-        while let Some((number, at)) = self.next_arrival().filter(|&(_, at)| at <= now.as_nanos()) {
-            let at = Instant::from_nanos(at);
-            self.retire(at);
-            let is_last = self.cell(number, at);
-            if is_last {
-                return Some(self.end(number, at));
-            }
-        }
-        self.retire(now);
-        None
     }
 
     /// The train with the next cell, and the cell's arrival in nanoseconds. Ties go to the train
@@ -252,15 +203,64 @@ impl Port {
             self.frames.down(at, 1);
         }
     }
+}
 
-    /// The frames whose first cell has arrived and that have neither left nor been dropped, and the
-    /// bytes of all stored cells.
-    pub(crate) fn depth(&mut self, now: Instant) -> Tally {
+impl DeferringQueue for Port {
+    /// A port decides on each cell as it arrives.
+    fn has_room(&self, _bytes: u32) -> bool {
+        true
+    }
+
+    fn offer(&mut self, now: Instant, packet: Offered, lost: bool) {
+        self.retire_frames(now);
+        self.frames.up(now, 1);
+        let cells = cells(packet.bytes);
+        let (parts, lag) = (u64::from(cells).saturating_sub(1).max(1), packet.lag.as_nanos());
+        let end = if cells > 1 { now + packet.lag } else { now };
+        self.next_end = self.next_end.min(end);
+        self.arrivals.push(now.as_nanos());
+        self.trains.push(Train {
+            circuit: match self.circuit {
+                Circuit::Flow => packet.flow,
+                Circuit::Path => packet.path,
+            },
+            cells,
+            remaining: cells,
+            stored: 0,
+            step: lag / parts,
+            step_remainder: lag % parts,
+            remainder: 0,
+            parts,
+            end,
+            refused: false,
+            has_end: false,
+            lost,
+        });
+    }
+
+    fn next_decision(&self) -> Option<Instant> {
+        (!self.trains.is_empty()).then_some(self.next_end)
+    }
+
+    fn poll_decision(&mut self, now: Instant) -> Option<Decision> {
+        while let Some((number, at)) = self.next_arrival().filter(|&(_, at)| at <= now.as_nanos()) {
+            let at = Instant::from_nanos(at);
+            self.retire(at);
+            let is_last = self.cell(number, at);
+            if is_last {
+                return Some(self.end(number, at));
+            }
+        }
+        self.retire(now);
+        None
+    }
+
+    fn depth(&mut self, now: Instant) -> Tally {
         self.retire_frames(now);
         Tally { packets: self.frames.level(), bytes: self.cells.level() * u64::from(CELL_BYTES) }
     }
 
-    pub(crate) fn statistics(&mut self, now: Instant, elapsed: Duration) -> QueueStatistics {
+    fn statistics(&mut self, now: Instant, elapsed: Duration) -> QueueStatistics {
         self.retire_frames(now);
         let (cells, busy) = (self.cells.integral(now), self.busy.integral(now));
         let (frames, bytes) = (self.frames.integral(now), u128::from(CELL_BYTES));
@@ -278,7 +278,7 @@ impl Port {
         }
     }
 
-    pub(crate) fn reset_statistics(&mut self, now: Instant) {
+    fn reset_statistics(&mut self, now: Instant) {
         self.retire_frames(now);
         for meter in [&mut self.cells, &mut self.frames, &mut self.busy] {
             meter.reset(now);
@@ -287,8 +287,8 @@ impl Port {
         self.books = CellBooks { offered, ..CellBooks::default() };
     }
 
-    pub(crate) fn books(&self) -> CellBooks {
-        CellBooks { held: self.cells.level(), ..self.books }
+    fn cell_books(&self) -> Option<CellBooks> {
+        Some(CellBooks { held: self.cells.level(), ..self.books })
     }
 }
 
@@ -296,7 +296,8 @@ impl Port {
 #[derive(Debug)]
 struct CellLine {
     rate: u64,
-    /// The transmission time of a cell: whole nanoseconds, and a remainder in units of 1/`rate` ns.
+    /// The transmission time of a cell: whole nanoseconds, and a remainder in units of 1/`rate`
+    /// ns.
     step: (u64, u64),
     /// The departure of the first cell in the buffer, in the same units.
     first: (u64, u64),

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Discipline, Link, Outcome, Verdict};
+use crate::{Discipline, Link, LinkConfig, Outcome, Verdict};
 
 /// The transmission time of a byte.
 const NANOS_PER_BYTE: u64 = 100;

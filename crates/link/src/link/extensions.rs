@@ -3,14 +3,14 @@
 
 use units::{Duration, Instant};
 
-use super::{Chance, DropReason, InFlight, Link, Offered, Outcome};
+use super::Link;
 use crate::atm::{Framing, Port};
 use crate::balanced::BalancedState;
-use crate::codel::CoDelQueue;
+use crate::codel::{CoDelLine, CoDelQueue};
 use crate::config::{Discipline, LinkConfig, LossPoint};
-use crate::deferred::{
-    Decision, DecisionKind, Deferred, DeferredQueue, QueuedVerdict, VerdictKind,
-};
+use crate::decision::{Decision, DecisionKind, DeferringQueue};
+use crate::deferred::{Deferred, QueuedVerdict, VerdictKind};
+use crate::packet::{Chance, DropReason, InFlight, Offered, Outcome};
 use crate::path::Path;
 use crate::red::{EarlyDecision, RedState};
 
@@ -44,15 +44,22 @@ impl<P> Extensions<P> {
                 Early::Balanced(BalancedState::new(balanced, config.buffer.capacity()))
             }
         };
-        let queue = match (config.rate, config.port, config.discipline) {
-            (Some(rate), Some(port), _) => Some(DeferredQueue::Port(Port::new(port, rate))),
-            (Some(rate), None, Discipline::CoDel(codel)) => {
-                Some(DeferredQueue::CoDel(CoDelQueue::new(codel, config, rate)))
-            }
-            _ => None,
-        };
+        let queue: Option<Box<dyn DeferringQueue>> =
+            match (config.rate, config.port, config.discipline) {
+                (Some(rate), Some(port), _) => Some(Box::new(Port::new(port, rate))),
+                (Some(rate), None, Discipline::CoDel(codel)) => {
+                    let line = CoDelLine {
+                        rate,
+                        framing: config.framing,
+                        buffer: config.buffer,
+                        counts_in_service: config.counts_in_service,
+                    };
+                    Some(Box::new(CoDelQueue::new(codel, line)))
+                }
+                _ => None,
+            };
         let deferred = queue.map(Deferred::new);
-        let path = Path::new(config);
+        let path = Path::new(config.delay, &config.delay_changes, config.reorder);
         let (framing, cut_through) = (config.framing, config.cut_through);
         (!config.is_fifo()).then_some(Self { early, deferred, framing, cut_through, path })
     }

@@ -2,7 +2,9 @@ use proptest::prelude::*;
 use units::Rate;
 
 use super::*;
-use crate::{Buffer, Chance, CoDel, Discipline, Link, LossModel, Offered, Outcome, Verdict};
+use crate::{
+    Buffer, Chance, CoDel, Discipline, Link, LinkConfig, LossModel, Offered, Outcome, Verdict,
+};
 
 fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)

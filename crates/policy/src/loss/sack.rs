@@ -11,7 +11,7 @@ pub struct Sack {
 }
 
 impl Sack {
-    /// RFC 6675: acknowledgments or the scoreboard, whichever comes first.
+    /// RFC 6675: acknowledgments or the scoreboard, the earlier of both.
     pub const RFC: Self = Self { count: 0, uses_scoreboard: true };
     /// SACK1 (Fall and Floyd 1996): acknowledgments only.
     pub const COUNTING: Self = Self { count: 0, uses_scoreboard: false };

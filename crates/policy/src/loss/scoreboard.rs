@@ -192,10 +192,10 @@ impl Scoreboard {
     }
 
     /// Marks the segments that a range of an ACK window reports, and returns the number of bytes
-    /// reported for the first time. Up to `unreported_margin` sequence numbers on each side of the range may
-    /// have arrived without being reported. A segment that overlaps the range and exceeds it by no
-    /// more than that has arrived completely (TCP Santa Cruz, Figure 6). The first segment never
-    /// counts as complete.
+    /// reported for the first time. Up to `unreported_margin` sequence numbers on each side of the
+    /// range may have arrived without being reported. A segment that overlaps the range and exceeds
+    /// it by no more than that has arrived completely (TCP Santa Cruz, Figure 6). The first segment
+    /// never counts as complete.
     #[cold]
     pub fn report(&mut self, range: SeqRange, unreported_margin: u32) -> u32 {
         let at = self.index_of(range.start());

@@ -253,7 +253,7 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
             "sack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack,
             "sack1" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack1,
             "ackwindow" if policy.loss == LossResponse::Reno => {
-                policy.loss = LossResponse::AckWindow
+                policy.loss = LossResponse::AckWindow;
             }
             "lt" if !policy.limited_transmit => policy.limited_transmit = true,
             "er" if policy.early_retransmit.is_none() => {

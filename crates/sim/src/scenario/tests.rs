@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::plan::Plan;
 
 /// The scenario of the contract between Python and Rust, with every key in use.
 fn full() -> Value {
@@ -51,8 +52,11 @@ fn full() -> Value {
     })
 }
 
+/// Parses a scenario and checks its values.
 fn read(value: &Value) -> Result<Scenario, ScenarioError> {
-    Scenario::from_json(&value.to_string())
+    let scenario = Scenario::from_json(&value.to_string())?;
+    Plan::new(&scenario)?;
+    Ok(scenario)
 }
 
 /// The error after setting the value at `pointer`.

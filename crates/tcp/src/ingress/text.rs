@@ -9,7 +9,7 @@ use crate::event::Accepted;
 
 impl Connection {
     pub(super) fn take_text(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
-        // In the other states the peer has sent its FIN: what follows it is ignored.
+        // In the other states the peer has sent its FIN. Data after it is ignored.
         if segment.payload_len == 0 || !self.state.can_receive() {
             return None;
         }
@@ -32,9 +32,9 @@ impl Connection {
     }
 }
 
-/// How many segments were sent with `len` bytes of payload: one, unless the network device has
-/// joined several (receive offload). RFC 9293 §3.8.6.3 wants an acknowledgment for 2·RMSS bytes of
-/// new data.
+/// Number of segments sent with `len` bytes of payload: one, unless the network device has merged
+/// several (receive offload). RFC 9293 §3.8.6.3 requires an acknowledgment for 2·RMSS bytes of new
+/// data.
 #[inline]
 fn segments_in(len: u32, mss: Mss) -> u8 {
     let mss = mss.bytes();

@@ -1,8 +1,8 @@
-//! What acknowledgments say beside their number: SACK blocks (RFC 2018), or the option of TCP Santa
-//! Cruz.
+//! Information in acknowledgments besides the number: SACK blocks (RFC 2018), or the option of TCP
+//! Santa Cruz.
 //!
-//! With the latter every transmission is timed, copies too, so that Karn's rule has nothing to
-//! forbid; and how long each took on the way there is shown to the policies. Parsa and
+//! With the option every transmission is timed, retransmissions too, so Karn's rule does not apply.
+//! The policies receive the delay of each transmission on the forward path. Parsa and
 //! Garcia-Luna-Aceves 1999, section 3.2.
 
 use std::collections::VecDeque;
@@ -16,37 +16,36 @@ use super::Sender;
 use crate::config::Config;
 use crate::event::LossEvent;
 
-/// What a sender keeps whose peer says which transmission caused an acknowledgment.
+/// Sender state for a peer that identifies the transmission that caused an acknowledgment.
 #[derive(Debug, Default)]
 pub(super) struct TimedReports {
-    /// Bytes known to have arrived.
+    /// Number of bytes known to have arrived.
     pub(super) delivered: u64,
-    /// The timer is never backed off, however often it expires.
+    /// Whether the retransmission timer is never backed off.
     pub(super) never_backs_off: bool,
     srtt: Option<Duration>,
-    /// The transmissions of what was sent more than once, oldest first. The last one of what is in
-    /// flight also stands on the scoreboard.
+    /// Transmissions of data sent more than once, oldest first. The last transmission of a segment
+    /// in flight is also in the scoreboard.
     copies: VecDeque<Transmission>,
-    /// What the acknowledgment at hand says, and whether the controller has been shown that.
+    /// Report of the current acknowledgment, and whether the controller has received it.
     latest: Option<ForwardSample>,
     sample_taken: bool,
-    /// The latest arrival reported, in microseconds by the peer's clock; and the reports of
-    /// earlier ones that came after it, when what they are about had been forgotten as
-    /// acknowledged.
+    /// Latest reported arrival in microseconds of the peer's clock. `return_reordered` counts later
+    /// reports of earlier arrivals whose transmissions were already acknowledged and forgotten.
     arrived_us: Option<u32>,
     pub(super) return_reordered: u64,
-    /// Of all that arrived, the transmission that left last.
+    /// Transmission time and number of the last sent transmission that arrived.
     newest: Option<(Instant, SeqNum)>,
-    /// Something will be lost that isn't yet, if nothing else arrives.
+    /// Pending check for a loss that will be detected if nothing else arrives.
     pending_check: Option<PendingCheck>,
 }
 
-/// A second look at a report. The retransmission timer wakes for it.
+/// A second check of a report. The retransmission timer is set to its time.
 #[derive(Debug, Clone, Copy)]
 struct PendingCheck {
     at: Instant,
     report: ForwardSample,
-    /// When the timer would have expired.
+    /// Original deadline of the retransmission timer.
     deadline: Instant,
 }
 
@@ -58,10 +57,11 @@ struct Transmission {
 }
 
 impl TimedReports {
-    /// More are not worth keeping: an acknowledgment of one that is forgotten measures nothing.
+    /// Maximum number of stored transmissions. An acknowledgment of a forgotten one measures
+    /// nothing.
     const MAX_COPIES: usize = 64;
 
-    /// `keeps_pace`: the timer is never backed off.
+    /// Creates the state. `never_backs_off` disables the back-off of the retransmission timer.
     pub(super) fn new(never_backs_off: bool) -> Self {
         Self { never_backs_off, ..Self::default() }
     }
@@ -77,7 +77,7 @@ impl TimedReports {
         });
     }
 
-    /// Notes that `before` became `after` by being sent again.
+    /// Records a retransmission that changed a segment from `before` to `after`.
     pub(super) fn resent(&mut self, before: &SentSegment, after: &SentSegment) {
         if !before.was_resent() {
             self.keep(before);
@@ -85,7 +85,8 @@ impl TimedReports {
         self.keep(after);
     }
 
-    /// What the acknowledgment at hand says of the transmission that caused it, for the controller.
+    /// Returns the report of the current acknowledgment, and records that the controller receives
+    /// it.
     pub(super) fn take_sample(&mut self) -> Option<ForwardSample> {
         self.sample_taken = true;
         self.forward()
@@ -96,7 +97,7 @@ impl TimedReports {
     }
 
     fn smooth(&mut self, rtt: Duration) -> Duration {
-        // As RFC 6298 §2.3, but for every transmission that is acknowledged, and to the nanosecond.
+        // Like RFC 6298 §2.3, but for every acknowledged transmission, and to the nanosecond.
         let srtt = self.srtt.map_or(rtt, |srtt| {
             Duration::from_nanos(srtt.as_nanos() - srtt.as_nanos() / 8 + rtt.as_nanos() / 8)
         });
@@ -110,13 +111,13 @@ impl TimedReports {
 }
 
 impl Sender {
-    /// Which transmission of its data the segment at `seq` is, which has just been sent.
+    /// Transmission number of the segment at `seq`, which has just been sent.
     #[cold]
     pub(crate) fn copy_of(&self, seq: SeqNum) -> CopyNumber {
         self.board.segment_at(seq).map_or(CopyNumber::LAST, |segment| segment.copy())
     }
 
-    /// What begins at `seq` leaves again, or the first `len` numbers of it.
+    /// Records a retransmission of the first `len` sequence numbers of the segment at `seq`.
     #[cold]
     pub(super) fn note_copy(&mut self, seq: SeqNum, len: u32, now: Instant) {
         let before = self.board.segment_at(seq);
@@ -128,12 +129,13 @@ impl Sender {
         }
     }
 
-    /// The bytes of memory that this takes.
+    /// Heap memory of this state in bytes.
     pub(crate) fn reports_memory(&self) -> usize {
         self.policies.reported.as_ref().map_or(0, |reported| reported.memory())
     }
 
-    /// Takes what came with an acknowledgment and returns the bytes it reports for the first time.
+    /// Handles the reports of an acknowledgment. Returns the number of bytes reported for the first
+    /// time.
     #[inline(never)]
     pub(crate) fn take_reports(
         &mut self,
@@ -148,16 +150,15 @@ impl Sender {
         }
     }
 
-    /// Takes the SACK blocks.
+    /// Handles SACK blocks. Returns the number of bytes reported for the first time.
     fn sack(&mut self, blocks: impl Iterator<Item = SeqRange>, ack: SeqNum) -> u32 {
         if !self.policies.sack {
             return 0;
         }
         let mut newly_reported = 0;
         for block in blocks {
-            // RFC 6675 §3 leaves it to the sender what to make of blocks for data never sent:
-            // nothing. A block below the acknowledgment reports a duplicate (RFC 2883
-            // §4).
+            // RFC 6675 §3 lets the sender decide about blocks of data never sent: they are ignored.
+            // A block below the acknowledgment reports a duplicate (RFC 2883 §4).
             if block.end().at_or_before(self.max) && block.start().at_or_after(ack.latest(self.una))
             {
                 newly_reported += self.board.sack(block);
@@ -181,7 +182,7 @@ impl Sender {
         let mut newly_reported = 0;
         if self.policies.sack {
             let una = ack.latest(self.una);
-            // What is acknowledged with it needs no report.
+            // Data that the same segment acknowledges needs no report.
             if arrival.seq.at_or_after(una)
                 && let Some((seq, len)) =
                     self.board.segment_at(arrival.seq).map(|segment| segment.range())
@@ -204,8 +205,7 @@ impl Sender {
         newly_reported
     }
 
-    /// Measures the round trip of the transmission that arrived, unless it can't be told from
-    /// another.
+    /// Measures the round trip of the transmission that arrived, if its number is unique.
     fn time(&mut self, arrival: &Arrival, now: Instant, config: &Config) {
         let Some(reported) = &mut self.policies.reported else { return };
         reported.latest = None;
@@ -222,7 +222,7 @@ impl Sender {
                 .find(|c| (c.seq, c.number) == (seq, copy))
                 .map(|c| c.sent_at),
         };
-        // Less than 2³¹ µs apart, in either order.
+        // The arrivals are less than 2³¹ µs apart, in either order.
         let arrived_earlier =
             reported.arrived_us.is_some_and(|last| at.wrapping_sub(last).cast_signed() < 0);
         if !arrived_earlier {
@@ -241,8 +241,8 @@ impl Sender {
         reported.sample_taken = false;
     }
 
-    /// The acknowledgment at hand has been handled: what it says of the transmission that caused it
-    /// is judged. Returns the loss if it gives one away. `timer` is that of retransmission.
+    /// Runs loss detection on the report of the current acknowledgment, after the acknowledgment
+    /// was handled. Returns the detected loss. `timer` is the retransmission timer.
     #[cold]
     #[inline(never)]
     pub(crate) fn detect_loss(&mut self, now: Instant, timer: &mut Instant) -> Option<LossEvent> {
@@ -276,9 +276,8 @@ impl Sender {
         self.run_detector(ForwardSample { sent_at: newest.0, seq: newest.1, ..report }, timer)
     }
 
-    /// The retransmission timer came up at `due`, perhaps for a second look at the last report.
-    /// Then the loss that there is to be seen is returned, if any, and when the timer would
-    /// have come up.
+    /// Runs loss detection again if the retransmission timer expired at `due` for that purpose.
+    /// Returns the detected loss, and the original deadline of the timer.
     #[cold]
     pub(crate) fn recheck_loss(
         &mut self,

@@ -11,10 +11,10 @@ use link::Buffer;
 use units::Instant;
 use wire::Segment;
 
+use super::{FirstHop, Shared};
 use crate::flow::{End, Flow};
 use crate::plan::{Plan, PlannedWorkload};
 use crate::scenario::Opener;
-use crate::shared::{FirstHop, Shared};
 
 /// Determines for each workload whether its receivers may act ahead of time.
 ///
