@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
 use tun::{
-    Block, Error, Handed, INSIDE, Interface, NetNamespace, Offload, Prefix, Tun, in_own_namespaces,
-    ipv6,
+    Block, Error, INNER_DEVICE, Interface, NetNamespace, Offload, PassedFds, Prefix, Tun,
+    in_own_namespaces, ipv6,
 };
 
 use crate::settings::Settings;
@@ -102,7 +102,7 @@ impl Network {
             let fds = [outside, inside].into_iter().flat_map(|end| {
                 [end.tun.into_fd(), end.interface.into_fd(), end.namespace.into_fd()]
             });
-            Ok(Handed { fds: fds.collect(), text })
+            Ok(PassedFds { fds: fds.collect(), text })
         })?;
         let lost = || Error::new("take over the ends of the link", std::io::ErrorKind::InvalidData);
         let (ends, indexes): (Ends, [u32; 2]) =
@@ -177,7 +177,7 @@ fn outside(settings: &Settings) -> Result<(End, Block, bool), Error> {
 
 /// The inside end, in the calling thread's new namespace.
 fn inside(settings: &Settings, block: Block, v6: bool) -> Result<End, Error> {
-    let end = device(INSIDE, settings)?;
+    let end = device(INNER_DEVICE, settings)?;
     let [four, own_six] = block.prefixes(block.inside());
     add(&end.interface, four)?;
     end.interface.add_route(Prefix::ALL_V4)?;

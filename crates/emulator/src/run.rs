@@ -111,7 +111,7 @@ impl Emulation {
         let network = &self.network;
         let environment =
             |end| Environment { end, user: network.user.as_ref(), ends: &network.ends };
-        let _exact = TimerSlack::least()?;
+        let _exact = TimerSlack::minimal()?;
         let signals = Signals::catch(&FORWARDED_SIGNALS)?;
         let mut pump = Pump::new(clock, &self.settings, network, trace);
         let outside = job
@@ -149,7 +149,7 @@ impl Emulation {
                 if command.pidfd_to_poll().is_none() {
                     // The command has ended, so the run only waits for packets: stop waiting.
                     deadline = Instant::ZERO;
-                } else if caught.sent {
+                } else if caught.from_process {
                     command.signal(caught.signal);
                 }
             }

@@ -7,7 +7,9 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-use tun::{Block, Error, Interface, NetNamespace, Offload, Prefix, Route, Tun, ipv6, of_host};
+use tun::{
+    Block, Error, Interface, NetNamespace, Offload, Prefix, Route, Tun, host_addresses, ipv6,
+};
 
 /// Length of the device queue towards the host, in packets. It holds a simultaneous burst of many
 /// connections.
@@ -34,7 +36,7 @@ pub fn attach(addresses: &[IpAddr], mtu: u16, offload: bool) -> Result<(Tun, Vec
         NetNamespace::allow_forwarding()?;
     }
     for (number, free) in (0..=u8::MAX).zip(free_pairs(around)) {
-        let kernel = of_host(number, 1);
+        let kernel = host_addresses(number, 1);
         if kernel.iter().any(|&kernel| machine.has(kernel) || addresses.contains(&kernel)) {
             continue;
         }
@@ -46,7 +48,7 @@ pub fn attach(addresses: &[IpAddr], mtu: u16, offload: bool) -> Result<(Tun, Vec
         }
     }
     let error = Error::new("find a free address in 100.127.0.0/16", io::ErrorKind::AddrInUse);
-    Err(error.with_hint("end a host that is not needed any more"))
+    Err(error.with_hint("stop a host that is no longer needed"))
 }
 
 /// Creates a device that is up and has no addresses.
@@ -99,7 +101,7 @@ fn free_pairs(around: Option<Block>) -> impl Iterator<Item = [IpAddr; 2]> {
         .into_iter()
         .flat_map(|block| block.hosts())
         .map(|host| [host.into(), ipv6(host).into()]);
-    in_link.chain((0..=u8::MAX).map(|number| of_host(number, 2)))
+    in_link.chain((0..=u8::MAX).map(|number| host_addresses(number, 2)))
 }
 
 const IN_USE: &str = "it is in use: a device of this machine leads to it, perhaps of another `tcpsf serve` or `tcpsf proxy`";
@@ -119,15 +121,15 @@ impl Machine {
     /// Returns the reason why a host cannot use `address` together with `others`.
     fn allow(&self, address: IpAddr, others: &[IpAddr]) -> Result<(), &'static str> {
         if others.contains(&address) {
-            return Err("it is given twice");
+            return Err("it is listed twice");
         }
         of_one_host(address)?;
         let exactly = |route: &&Route| single(address) == Some(route.destination);
         if self.has(address) {
-            return Err("this machine has it");
+            return Err("it belongs to this machine");
         }
         if self.routes.iter().any(|route| route.gateways.contains(&address)) {
-            return Err("it is the router that this machine sends through");
+            return Err("it is a gateway of this machine");
         }
         if self.routes.iter().filter(exactly).any(|route| route.is_broadcast) {
             return Err("it is the broadcast address of a network of this machine");
@@ -183,9 +185,7 @@ fn is_taken(error: &Error) -> bool {
 
 fn refused(address: IpAddr, reason: &str) -> Error {
     let error = Error::new(format!("use the address `{address}`"), io::Error::other(reason));
-    error.with_hint(
-        "name an address that nobody has, such as 100.127.9.2, or none: then a free one is taken",
-    )
+    error.with_hint("use a free address, such as 100.127.9.2, or give none to get a free one")
 }
 
 #[cfg(test)]
@@ -226,10 +226,10 @@ mod tests {
             ("192.0.2.255", "broadcast"),
             ("fe80::2", "link-local"),
             ("::ffff:192.0.2.9", "write it as IPv4"),
-            ("192.0.2.1", "router"),
-            ("2001:db8::1", "router"),
-            ("192.0.2.2", "this machine has it"),
-            ("2001:db8::2", "this machine has it"),
+            ("192.0.2.1", "gateway"),
+            ("2001:db8::1", "gateway"),
+            ("192.0.2.2", "it belongs to this machine"),
+            ("2001:db8::2", "it belongs to this machine"),
             ("192.0.2.53", "another machine"),
             ("100.127.0.2", "in use"),
         ] {
@@ -243,7 +243,7 @@ mod tests {
         for address in ["192.0.2.9", "198.51.100.7", "2001:db8::9", "100.127.0.3", "fd00::2"] {
             let address = address.parse().unwrap();
             assert_eq!(machine().allow(address, &[]), Ok(()));
-            assert_eq!(machine().allow(address, &[address]), Err("it is given twice"));
+            assert_eq!(machine().allow(address, &[address]), Err("it is listed twice"));
         }
     }
 }

@@ -160,7 +160,7 @@ impl<S: Service> Driver<S> {
             let more = self.work()?;
             let now = self.now();
             if self.trimmer.should_trim(self.stack.buffered_bytes(), now) {
-                tun::give_memory_back();
+                tun::trim_heap();
             }
             if now >= end || self.is_stopped() {
                 return Ok(());
@@ -288,7 +288,7 @@ impl<S: Service> Driver<S> {
 
     /// Whether [`stop`](Self::stop) was called and no connection is left.
     pub fn is_stopped(&self) -> bool {
-        self.stopping && self.stack.living().is_empty()
+        self.stopping && self.stack.open_connections().is_empty()
     }
 
     /// Resets all connections.

@@ -181,9 +181,8 @@ pub(crate) fn write(
     Some(())
 }
 
-/// Converts the packet in `out`, written by [`write`](self::write) with `offload`, into one that
-/// the device cuts into segments of `size` bytes. `segment` describes the whole payload, which has
-/// been appended.
+/// Converts the packet in `out`, written by `write` with `offload`, into one that the device cuts
+/// into segments of `size` bytes. `segment` describes the whole payload, which has been appended.
 pub(crate) fn lengthen(
     tuple: &Tuple,
     segment: &Segment,

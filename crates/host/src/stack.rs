@@ -146,10 +146,14 @@ pub struct Counters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OpenError {
     /// A connection between these ends exists.
-    #[error("cannot connect to {}: port {} is in use towards it", .0.remote(), .0.local_port)]
+    #[error(
+        "cannot connect to {}: a connection from local port {} exists",
+        .0.remote(),
+        .0.local_port
+    )]
     InUse(Tuple),
     /// The limit of connections is reached; its value.
-    #[error("cannot connect: there are {0} connections, as many as are allowed")]
+    #[error("cannot connect: the limit of {0} connections is reached")]
     Full(usize),
 }
 
@@ -449,7 +453,7 @@ impl Stack {
     }
 
     /// Whether the peer has closed its sending direction.
-    pub fn hears_no_more(&self, id: ConnectionId) -> bool {
+    pub fn peer_has_closed(&self, id: ConnectionId) -> bool {
         self.slots.get(id.index()).is_none_or(|slot| slot.id != id || slot.peer_closed)
     }
 
@@ -467,13 +471,13 @@ impl Stack {
 
     /// The connections that are open for the application: accepted, queued to be accepted, or
     /// opened by it, and without a delivered [`EventKind::Closed`].
-    pub fn living(&self) -> Vec<ConnectionId> {
-        let living = |slot: &&Slot| match slot.accept_state {
+    pub fn open_connections(&self) -> Vec<ConnectionId> {
+        let is_open = |slot: &&Slot| match slot.accept_state {
             AcceptState::Handshaking => slot.active,
             AcceptState::Queued | AcceptState::Accepted => true,
             AcceptState::Closed => false,
         };
-        self.slots.iter().map(|(_, slot)| slot).filter(living).map(|slot| slot.id).collect()
+        self.slots.iter().map(|(_, slot)| slot).filter(is_open).map(|slot| slot.id).collect()
     }
 
     /// Aborts all connections with resets, including half-open ones.

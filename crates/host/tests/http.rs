@@ -177,7 +177,7 @@ fn request_deadline_runs_from_first_to_last_byte() {
         assert_eq!(talk.outcome(id), (statuses(after), true), "{begin} after 11 s");
         talk.wait(second * 120);
         assert_eq!(talk.outcome(id), (statuses(after), true), "{begin} after two minutes");
-        assert_eq!(talk.world.server().living(), [], "{begin}");
+        assert_eq!(talk.world.server().open_connections(), [], "{begin}");
     }
 }
 

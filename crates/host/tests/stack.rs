@@ -312,7 +312,7 @@ fn idle_connection_is_evicted_for_a_new_one() {
     let end = world.now + Duration::from_secs(1);
     world.run(end, clean, &mut user);
     let now = world.now;
-    let late = world.client().living().into_iter().max().unwrap();
+    let late = world.client().open_connections().into_iter().max().unwrap();
     let end = now + Duration::from_secs(12);
     world.run(end, clean, &mut user);
     let now = world.now;
@@ -670,7 +670,7 @@ fn one_acknowledgment_covers_a_batch_of_packets() {
     assert!(world.server().poll_transmit(now, &mut out));
     assert!(!world.server().poll_transmit(now, &mut out));
     world.inject(1, out.bytes());
-    let id = world.client().living()[0];
+    let id = world.client().open_connections()[0];
     assert_eq!(world.client().connection(id).map(tcp::Connection::flight), Some(0));
 }
 
@@ -717,7 +717,7 @@ fn abort_all_ends_every_connection() {
     world.connect(2000);
     let end = world.now + common::DELAY;
     world.run(end, |to, _| if to == 1 { Fate::Lost } else { Fate::Arrives }, |_, _, _, _| ());
-    assert_eq!((world.server().connections(), world.server().living().len()), (4, 3));
+    assert_eq!((world.server().connections(), world.server().open_connections().len()), (4, 3));
     let now = world.now;
     world.server().abort_all(now);
     run(&mut world, &mut download, 5, clean);

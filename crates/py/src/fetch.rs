@@ -140,7 +140,7 @@ impl Fetch {
     /// Returns true if all connections have ended, except those in TIME-WAIT.
     #[getter]
     fn is_closed(&self) -> bool {
-        self.driver.stack().living().is_empty()
+        self.driver.stack().open_connections().is_empty()
     }
 
     /// The local address of the connections.

@@ -1,4 +1,4 @@
-//! Our host.
+//! Server of the three ports over this project's host.
 
 use host::{ConnectionId, Driver, Event, EventKind, Service, Stack, StackConfig};
 use peers::{CHUNK, REQUEST, REQUESTS, RESPONSE, SERVER, SINK, SOURCE};
@@ -6,16 +6,16 @@ use units::{Duration, Instant};
 
 struct Bench {
     bytes: Vec<u8>,
-    /// By [`ConnectionId::index`].
+    /// Peers by [`ConnectionId::index`].
     peers: Vec<Peer>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Peer {
     port: u16,
-    /// Bytes of requests that are not answered.
+    /// Bytes of an incomplete request.
     asked: usize,
-    /// Bytes of an answer that are still to be written.
+    /// Bytes of responses that are still to be written.
     owed: usize,
 }
 

@@ -242,7 +242,7 @@ impl FileServer {
     /// Waits for the rest of a request, which stays in the receive buffer of the connection. The
     /// stack counts and limits that buffer.
     fn wait_for_more(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) -> Step {
-        if stack.hears_no_more(exchange.id) {
+        if stack.peer_has_closed(exchange.id) {
             self.close(stack, exchange, now);
         }
         Step::Wait
