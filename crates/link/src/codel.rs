@@ -101,8 +101,8 @@ struct Waiting {
 /// §5: the variables of the algorithm.
 #[derive(Debug, Default)]
 struct State {
-    /// The time at which the delay will have been above the target for an interval; `None` while it
-    /// is below.
+    /// The time at which the delay will have been above the target for an interval; `None` while
+    /// it is below.
     first_above_time: Option<Instant>,
     dropping: bool,
     drop_next: Option<Instant>,

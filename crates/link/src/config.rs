@@ -31,8 +31,8 @@ pub struct LinkConfig {
     /// effect by another rule. It leaves out the packet in transmission but drops a packet that
     /// would *reach* the limit, so 99 wait.
     ///
-    /// With `false` the buffer holds waiting packets only, and an idle link accepts a packet of any
-    /// size.
+    /// With `false` the buffer holds waiting packets only, and an idle link accepts a packet of
+    /// any size.
     pub counts_in_service: bool,
     /// The rule that drops or marks packets although there is room. It works on the packets that
     /// the buffer counts.

@@ -36,10 +36,12 @@ pub enum Chance {
 pub enum Outcome {
     /// The packet will be delivered.
     Accepted,
-    /// The packet will be delivered, and the driver has to mark it ([`Link::newest_mut`](crate::Link::newest_mut)).
+    /// The packet will be delivered, and the driver has to mark it
+    /// ([`Link::newest_mut`](crate::Link::newest_mut)).
     Marked,
-    /// The decision comes later. The packet is delivered unless [`Link::poll_verdict`](crate::Link::poll_verdict) returns a
-    /// drop. It may overtake packets that were accepted earlier.
+    /// The decision comes later. The packet is delivered unless
+    /// [`Link::poll_verdict`](crate::Link::poll_verdict) returns a drop. It may overtake
+    /// packets that were accepted earlier.
     Pending,
     /// The packet will not be delivered.
     Dropped(DropReason),
@@ -59,8 +61,8 @@ pub enum DropReason {
     Buffer,
     /// The discipline dropped the packet although there was room.
     Early,
-    /// The loss model lost the packet. With [`LossPoint::Line`](crate::LossPoint::Line) it still occupies the buffer and
-    /// the line.
+    /// The loss model lost the packet. With [`LossPoint::Line`](crate::LossPoint::Line) it still
+    /// occupies the buffer and the line.
     Loss,
 }
 

@@ -266,7 +266,8 @@ impl Simulation {
         }
     }
 
-    /// Handles an outcome other than immediate acceptance, for a packet that a link forwards.
+    /// Handles a deferred verdict, or an outcome other than immediate acceptance of a forwarded
+    /// packet.
     fn on_link_outcome(&mut self, packet: &Packet, outcome: Outcome) {
         let slot = packet.slot as usize;
         let flow = &mut self.flows[slot];

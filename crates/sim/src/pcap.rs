@@ -111,8 +111,8 @@ pub struct Capture<W> {
     /// The number of routers on each workload's forward and return paths.
     routers: Vec<[u8; 2]>,
     stories: HashMap<u64, Story>,
-    /// Frames in order of time. A frame is written once its outcome and those of all earlier frames
-    /// are known.
+    /// Frames in order of time. A frame is written once its outcome and those of all earlier
+    /// frames are known.
     frames: VecDeque<Frame>,
     /// Frames written or skipped so far: the number of the first frame in `frames`.
     frames_done: u64,

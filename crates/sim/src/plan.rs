@@ -25,7 +25,8 @@ pub struct Plan {
     pub name: String,
     /// The end of the statistics, and of the run unless it drains.
     pub duration: Duration,
-    /// The end of the warm-up. Flows that start later are recorded, and link statistics begin here.
+    /// The end of the warm-up. Flows that start later are recorded, and link statistics begin
+    /// here.
     pub warm_up: Instant,
     /// The longest time after `duration` for which the run continues, until the finite flows that
     /// started before are complete.

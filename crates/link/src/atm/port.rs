@@ -296,7 +296,8 @@ impl DeferringQueue for Port {
 #[derive(Debug)]
 struct CellLine {
     rate: u64,
-    /// The transmission time of a cell: whole nanoseconds, and a remainder in units of 1/`rate` ns.
+    /// The transmission time of a cell: whole nanoseconds, and a remainder in units of 1/`rate`
+    /// ns.
     step: (u64, u64),
     /// The departure of the first cell in the buffer, in the same units.
     first: (u64, u64),

@@ -39,7 +39,8 @@ pub struct Red {
     /// A packet that finds at most one packet passes, as in ns-2.
     #[serde(default, skip_serializing_if = "is_no")]
     pub spare_short: bool,
-    /// The mean size of a packet, for idle periods and for thresholds in bytes; absent: 1500 bytes.
+    /// The mean size of a packet, for idle periods and for thresholds in bytes; absent: 1500
+    /// bytes.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
     pub mean_packet: Option<u64>,
 }

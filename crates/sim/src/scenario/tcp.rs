@@ -153,7 +153,8 @@ pub struct TcpSettings {
     pub timestamps: bool,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// Size of all headers on the wire in bytes; `None`: computed from the options of each segment.
+    /// Size of all headers on the wire in bytes; `None`: computed from the options of each
+    /// segment.
     pub header: Option<u16>,
     /// The maximum random delay of a send opportunity.
     pub send_jitter: Duration,

@@ -18,8 +18,9 @@ use crate::scenario::Opener;
 
 /// Determines for each workload whether its receivers may act ahead of time.
 ///
-/// Data must take one link and acknowledgments another that no other workload uses differently, and
-/// on both links only the buffer may decide on packets.
+/// Data must take one link and acknowledgments another, and on both only the buffer may decide on
+/// packets. All workloads that use the return link must have the same paths and meet the same
+/// conditions.
 pub(crate) fn workloads(plan: &Plan) -> Vec<bool> {
     let follows_flows = plan.samples.as_ref().is_some_and(|samples| !samples.workloads.is_empty());
     let may = |workload: &PlannedWorkload| {
