@@ -179,7 +179,7 @@ impl<S: Service> Driver<S> {
         let mut now = self.now();
         // Each packet gets its own time; otherwise round trips on this machine would be measured as
         // zero.
-        while count < BATCH && self.take_packet(now)? {
+        while count < BATCH && self.receive_packet(now)? {
             count += 1;
             if self.lockstep {
                 self.serve(now)?;
@@ -212,7 +212,7 @@ impl<S: Service> Driver<S> {
         self.flush(now)
     }
 
-    fn take_packet(&mut self, now: Instant) -> Result<bool, Error> {
+    fn receive_packet(&mut self, now: Instant) -> Result<bool, Error> {
         let Some(len) = self.tun.read(&mut self.buffer)? else { return Ok(false) };
         let mut packet = &self.buffer[..len];
         let mut checksums = Checksums::Verify;

@@ -201,7 +201,7 @@ impl Slot {
             all.flags = next.flags;
         }
         if all.payload_len > first.payload_len {
-            packet::lengthen(&self.tuple, &all, size, out);
+            packet::set_segmentation(&self.tuple, &all, size, out);
         }
         unsent_segment
     }
