@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use policy::SenderPolicy;
-use tcp::{Config, Patience};
+use tcp::{Config, Timeouts};
 use units::{Duration, Instant};
 use wire::Mss;
 
@@ -39,10 +39,7 @@ impl StackConfig {
             // nothing for this long is considered gone. FIN-WAIT-2 has no timeout of its own. A
             // half-closed application may still read (RFC 9293 §3.6), and a peer may be silent for
             // minutes after several losses in a row. `Limits::idle` bounds both.
-            patience: Patience {
-                user_timeout: Some(Duration::from_secs(120)),
-                ..Patience::ENDLESS
-            },
+            timeouts: Timeouts { user_timeout: Some(Duration::from_secs(120)), ..Timeouts::NONE },
             ..Config::default()
         };
         Self {

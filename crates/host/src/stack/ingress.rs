@@ -108,7 +108,7 @@ impl Stack {
         slot.stream.on_segment(segment, payload, now);
         // Segments with guessed sequence numbers, from an off-path attacker, do not count as
         // activity.
-        slot.active_at = slot.active_at.max(slot.stream.last_heard().unwrap_or(now));
+        slot.active_at = slot.active_at.max(slot.stream.last_received().unwrap_or(now));
         let left = slot.stream.unacknowledged();
         if unacknowledged > 0 && left == 0 {
             slot.last_acknowledged = Some(now);

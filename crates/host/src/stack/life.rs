@@ -48,17 +48,17 @@ impl Stack {
             return;
         }
         match slot.stream.pending() {
-            Pending::Pressing => {
+            Pending::Urgent => {
                 slot.in_send_queue = true;
                 self.send_queue.push_back(slot.id);
                 return;
             }
-            Pending::Patient if !slot.in_deferrable_queue => {
+            Pending::Deferrable if !slot.in_deferrable_queue => {
                 slot.in_deferrable_queue = true;
                 self.deferrable_queue.push_back(slot.id);
                 return;
             }
-            Pending::Patient => return,
+            Pending::Deferrable => return,
             Pending::Nothing => {}
         }
         let Limits { idle, lifetime, .. } = self.config.limits;

@@ -213,7 +213,7 @@ fn run_in_namespace(holding: Holding, version: Version, plan: Plan) -> Result<He
     }
     let (tun, device, mut config) = devices(addresses)?;
     let user_timeout = holding.user_timeout();
-    config.tcp.patience.user_timeout = Some(user_timeout);
+    config.tcp.timeouts.user_timeout = Some(user_timeout);
     let allowed_buffered_bytes = config.limits.buffered_bytes;
     let http = HttpLimits::default();
     // The user timeout for the response, the time limits for the request and for the peer's FIN,
