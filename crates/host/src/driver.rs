@@ -188,7 +188,7 @@ impl<S: Service> Driver<S> {
                 }
                 self.flush(now)?;
             } else {
-                self.flush_pressing(now)?;
+                self.flush_urgent(now)?;
             }
             now = self.now();
         }
@@ -207,7 +207,7 @@ impl<S: Service> Driver<S> {
         // Events come first, so that a response carries the acknowledgment.
         while let Some(event) = self.stack.poll_event() {
             self.service.on_event(&mut self.stack, event, now);
-            self.flush_pressing(now)?;
+            self.flush_urgent(now)?;
         }
         self.flush(now)
     }
@@ -230,8 +230,8 @@ impl<S: Service> Driver<S> {
         Ok(true)
     }
 
-    fn flush_pressing(&mut self, now: Instant) -> Result<(), Error> {
-        while self.stack.poll_pressing(now, &mut self.out) {
+    fn flush_urgent(&mut self, now: Instant) -> Result<(), Error> {
+        while self.stack.poll_urgent(now, &mut self.out) {
             self.send(now)?;
         }
         Ok(())
