@@ -409,7 +409,7 @@ fn folder_reads_are_rate_limited() {
         let path = folder.0.join(number.to_string());
         std::fs::create_dir(&path).expect("a new folder");
         (0..1000).for_each(|name| {
-            std::fs::write(path.join(format!("{name:0>40}")), "").expect("a new file")
+            std::fs::write(path.join(format!("{name:0>40}")), "").expect("a new file");
         });
     }
     let mut settings = config(1);

@@ -759,7 +759,7 @@ fn path_mtu_reports_reduce_the_segment_size() {
             Fate::Lost
         };
         world.run(step, too_long, |stack, host, event, now| {
-            download.on_event(stack, host, event, now)
+            download.on_event(stack, host, event, now);
         });
         for report in reports.drain(..) {
             world.inject(0, &report);

@@ -30,7 +30,7 @@ impl Stack {
                 self.counters.unknown += 1;
             }
             Ok(Arrived::Tcp(tuple, segment, payload)) => {
-                self.on_segment(tuple, &segment, payload, now)
+                self.on_segment(tuple, &segment, payload, now);
             }
             Ok(Arrived::Ping(request)) => self.answer_ping(&request, now),
             Ok(Arrived::Report(tuple, seq, report)) => self.on_report(&tuple, seq, report, now),

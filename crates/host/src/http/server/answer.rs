@@ -32,7 +32,7 @@ impl FileServer {
             }
             Ok(Found::File(opened)) => self.send_file(exchange, request, opened, &path, now),
             Ok(Found::Folder(_)) if !has_trailing_slash => {
-                self.redirect(exchange, request, &path, now)
+                self.redirect(exchange, request, &path, now);
             }
             Ok(Found::Folder(folder)) => {
                 let index: Vec<u8> = [&path[..], b"index.html"].join(&b'/');
