@@ -24,24 +24,24 @@ const QUEUE: u32 = 10_000;
 /// If TUN devices or privileges are missing, or if an address is unusable: it belongs to this
 /// machine or its router, is in use elsewhere, or is no unicast address of a host.
 pub fn attach(addresses: &[IpAddr], mtu: u16, offload: bool) -> Result<(Tun, Vec<IpAddr>), Error> {
-    let machine = Machine::look()?;
+    let machine = Machine::query()?;
     for (number, &address) in addresses.iter().enumerate() {
-        machine.allow(address, &addresses[..number]).map_err(|reason| refused(address, reason))?;
+        machine.check(address, &addresses[..number]).map_err(|reason| refused(address, reason))?;
     }
     let (tun, interface) = device(mtu, offload)?;
-    let around = Block::of_this_namespace()?;
-    if around.is_some() {
+    let outer = Block::of_this_namespace()?;
+    if outer.is_some() {
         // The namespace was created by `tcpsf link`, so packets of the host are forwarded into the
         // link.
         NetNamespace::allow_forwarding()?;
     }
-    for (number, free) in (0..=u8::MAX).zip(free_pairs(around)) {
+    for (number, free) in (0..=u8::MAX).zip(free_pairs(outer)) {
         let kernel = host_addresses(number, 1);
         if kernel.iter().any(|&kernel| machine.has(kernel) || addresses.contains(&kernel)) {
             continue;
         }
         let wanted = if addresses.is_empty() { &free[..] } else { addresses };
-        match give(&interface, kernel, wanted, !addresses.is_empty()) {
+        match assign(&interface, kernel, wanted, !addresses.is_empty()) {
             // Another host took this pair concurrently.
             Err(error) if addresses.is_empty() && is_taken(&error) => {}
             result => return Ok((tun, result?)),
@@ -64,7 +64,7 @@ fn device(mtu: u16, offload: bool) -> Result<(Tun, Interface), Error> {
 
 /// Routes `wanted` to the device and assigns the kernel's addresses to its end. A route claims its
 /// address: if two hosts start at once, only one succeeds. Returns the claimed addresses.
-fn give(
+fn assign(
     interface: &Interface,
     kernel: [IpAddr; 2],
     wanted: &[IpAddr],
@@ -73,7 +73,7 @@ fn give(
     let mut claimed = Vec::with_capacity(wanted.len());
     for kernel in kernel {
         let same_version = |address: &IpAddr| address.is_ipv4() == kernel.is_ipv4();
-        let (Some(kernel), true) = (single(kernel), wanted.iter().any(same_version)) else {
+        let (Some(kernel), true) = (host_prefix(kernel), wanted.iter().any(same_version)) else {
             continue;
         };
         match interface.add_address(kernel, None) {
@@ -82,7 +82,7 @@ fn give(
             result => result?,
         }
         for &address in wanted.iter().filter(|&address| same_version(address)) {
-            let Some(destination) = single(address) else { continue };
+            let Some(destination) = host_prefix(address) else { continue };
             match interface.add_route(destination) {
                 Err(error) if asked && is_taken(&error) => return Err(refused(address, IN_USE)),
                 result => result?,
@@ -96,8 +96,8 @@ fn give(
 
 /// The address pairs, IPv4 and IPv6, that a host may take by default. Inside a link they are those
 /// that the outside has a route for, elsewhere those of the reserved range.
-fn free_pairs(around: Option<Block>) -> impl Iterator<Item = [IpAddr; 2]> {
-    let in_link = around
+fn free_pairs(outer: Option<Block>) -> impl Iterator<Item = [IpAddr; 2]> {
+    let in_link = outer
         .into_iter()
         .flat_map(|block| block.hosts())
         .map(|host| [host.into(), ipv6(host).into()]);
@@ -114,17 +114,17 @@ struct Machine {
 }
 
 impl Machine {
-    fn look() -> Result<Self, Error> {
+    fn query() -> Result<Self, Error> {
         Ok(Self { routes: Interface::routes()?, neighbours: Interface::neighbours()? })
     }
 
     /// Returns the reason why a host cannot use `address` together with `others`.
-    fn allow(&self, address: IpAddr, others: &[IpAddr]) -> Result<(), &'static str> {
+    fn check(&self, address: IpAddr, others: &[IpAddr]) -> Result<(), &'static str> {
         if others.contains(&address) {
             return Err("it is listed twice");
         }
-        of_one_host(address)?;
-        let exactly = |route: &&Route| single(address) == Some(route.destination);
+        check_unicast(address)?;
+        let exactly = |route: &&Route| host_prefix(address) == Some(route.destination);
         if self.has(address) {
             return Err("it belongs to this machine");
         }
@@ -150,7 +150,7 @@ impl Machine {
 }
 
 /// Refuses addresses that are never those of a single host on a network.
-fn of_one_host(address: IpAddr) -> Result<(), &'static str> {
+fn check_unicast(address: IpAddr) -> Result<(), &'static str> {
     let broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
     // RFC 1122 §3.2.1.3: 0.0.0.0/8 is this network. RFC 4291 §2.5.6: an address of fe80::/10 needs
     // an interface.
@@ -175,7 +175,7 @@ fn of_one_host(address: IpAddr) -> Result<(), &'static str> {
 }
 
 /// The prefix that contains `address` alone.
-fn single(address: IpAddr) -> Option<Prefix> {
+fn host_prefix(address: IpAddr) -> Option<Prefix> {
     Prefix::new(address, if address.is_ipv4() { 32 } else { 128 })
 }
 
@@ -233,7 +233,7 @@ mod tests {
             ("192.0.2.53", "another machine"),
             ("100.127.0.2", "in use"),
         ] {
-            let found = machine().allow(address.parse().unwrap(), &[]);
+            let found = machine().check(address.parse().unwrap(), &[]);
             assert!(found.is_err_and(|found| found.contains(reason)), "{address}: {found:?}");
         }
     }
@@ -242,8 +242,8 @@ mod tests {
     fn free_addresses_are_accepted_once() {
         for address in ["192.0.2.9", "198.51.100.7", "2001:db8::9", "100.127.0.3", "fd00::2"] {
             let address = address.parse().unwrap();
-            assert_eq!(machine().allow(address, &[]), Ok(()));
-            assert_eq!(machine().allow(address, &[address]), Err("it is listed twice"));
+            assert_eq!(machine().check(address, &[]), Ok(()));
+            assert_eq!(machine().check(address, &[address]), Err("it is listed twice"));
         }
     }
 }

@@ -45,8 +45,8 @@ pub(crate) fn make(secret: &Secret, tuple: &Tuple, syn: &Segment, now: Instant) 
     let mss = syn.options.mss.unwrap_or(Mss::DEFAULT_IPV4).get();
     let index = u32::try_from(MSS_TABLE.iter().rposition(|&size| size <= mss)?).ok()?;
     let minute = minute(now);
-    let seal = secret.seal(tuple, syn.seq, minute, index);
-    Some(SeqNum::new(low_bits(minute) << 27 | index << 24 | seal))
+    let hash = secret.cookie_hash(tuple, syn.seq, minute, index);
+    Some(SeqNum::new(low_bits(minute) << 27 | index << 24 | hash))
 }
 
 /// The timestamp of a SYN-ACK with a cookie: the clock, with the negotiated options in its lowest
@@ -76,7 +76,7 @@ pub(crate) fn negotiated(
     let age = age(cookie, now);
     let made = now.checked_sub(u64::from(age)).filter(|_| age <= MAX_AGE)?;
     let index = cookie >> 24 & 7;
-    if secret.seal(tuple, irs, made, index) != cookie & 0x00ff_ffff {
+    if secret.cookie_hash(tuple, irs, made, index) != cookie & 0x00ff_ffff {
         return None;
     }
     let peer_mss = Mss::new(MSS_TABLE[usize::try_from(index).ok()?])?;

@@ -179,7 +179,7 @@ impl<S: Service> Driver<S> {
         let mut now = self.now();
         // Each packet gets its own time; otherwise round trips on this machine would be measured as
         // zero.
-        while count < BATCH && self.take_packet(now)? {
+        while count < BATCH && self.receive_packet(now)? {
             count += 1;
             if self.lockstep {
                 self.serve(now)?;
@@ -188,7 +188,7 @@ impl<S: Service> Driver<S> {
                 }
                 self.flush(now)?;
             } else {
-                self.flush_pressing(now)?;
+                self.flush_urgent(now)?;
             }
             now = self.now();
         }
@@ -207,12 +207,12 @@ impl<S: Service> Driver<S> {
         // Events come first, so that a response carries the acknowledgment.
         while let Some(event) = self.stack.poll_event() {
             self.service.on_event(&mut self.stack, event, now);
-            self.flush_pressing(now)?;
+            self.flush_urgent(now)?;
         }
         self.flush(now)
     }
 
-    fn take_packet(&mut self, now: Instant) -> Result<bool, Error> {
+    fn receive_packet(&mut self, now: Instant) -> Result<bool, Error> {
         let Some(len) = self.tun.read(&mut self.buffer)? else { return Ok(false) };
         let mut packet = &self.buffer[..len];
         let mut checksums = Checksums::Verify;
@@ -230,8 +230,8 @@ impl<S: Service> Driver<S> {
         Ok(true)
     }
 
-    fn flush_pressing(&mut self, now: Instant) -> Result<(), Error> {
-        while self.stack.poll_pressing(now, &mut self.out) {
+    fn flush_urgent(&mut self, now: Instant) -> Result<(), Error> {
+        while self.stack.poll_urgent(now, &mut self.out) {
             self.send(now)?;
         }
         Ok(())

@@ -183,7 +183,7 @@ pub(crate) fn write(
 
 /// Converts the packet in `out`, written by `write` with `offload`, into one that the device cuts
 /// into segments of `size` bytes. `segment` describes the whole payload, which has been appended.
-pub(crate) fn lengthen(
+pub(crate) fn set_segmentation(
     tuple: &Tuple,
     segment: &Segment,
     size: NonZeroU16,
@@ -207,7 +207,7 @@ fn headers(tuple: &Tuple, segment: &Segment) -> Option<(ip::Repr, tcp::Repr)> {
 }
 
 /// Whether an address can be that of a single host (RFC 9293 §3.9.2.3, RFC 1122 §3.2.1.3).
-pub(crate) fn is_one_host(address: IpAddr) -> bool {
+pub(crate) fn is_single_host(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !(address.is_unspecified() || address.is_multicast() || broadcast)
 }

@@ -21,7 +21,7 @@ pub struct Secret {
 enum Purpose {
     InitialSequenceNumber,
     Cookie,
-    Share,
+    RateLimit,
     Timestamps,
 }
 
@@ -36,12 +36,12 @@ impl Secret {
     /// RFC 6528 §3: a clock with a tick of 4 µs, plus an offset that depends on addresses and
     /// ports.
     pub(crate) fn initial_sequence_number(&self, tuple: &Tuple, now: Instant) -> SeqNum {
-        let place = low_half(self.hash(&(Purpose::InitialSequenceNumber, tuple)));
-        SeqNum::new(place.wrapping_add(low_half(now.as_nanos() / 4_000)))
+        let offset = low_half(self.hash(&(Purpose::InitialSequenceNumber, tuple)));
+        SeqNum::new(offset.wrapping_add(low_half(now.as_nanos() / 4_000)))
     }
 
     /// The 24-bit keyed hash of a SYN cookie.
-    pub(crate) fn seal(&self, tuple: &Tuple, irs: SeqNum, minute: u64, mss: u32) -> u32 {
+    pub(crate) fn cookie_hash(&self, tuple: &Tuple, irs: SeqNum, minute: u64, mss: u32) -> u32 {
         low_half(self.hash(&(Purpose::Cookie, tuple, irs, minute, mss))) & 0x00ff_ffff
     }
 
@@ -53,8 +53,8 @@ impl Secret {
     }
 
     /// An unpredictable number for the period that starts at `now`.
-    pub(crate) fn share(&self, now: Instant) -> u32 {
-        low_half(self.hash(&(Purpose::Share, now.as_nanos())))
+    pub(crate) fn random_for_period(&self, now: Instant) -> u32 {
+        low_half(self.hash(&(Purpose::RateLimit, now.as_nanos())))
     }
 
     fn hash(&self, what: &impl Hash) -> u64 {

@@ -27,7 +27,7 @@ impl Throttle {
     pub(crate) fn allows(&mut self, secret: &Secret, now: Instant) -> bool {
         if self.since.is_none_or(|since| now.since(since) >= SECOND) {
             self.since = Some(now);
-            self.remaining = self.max - secret.share(now) % (self.max / 2 + 1);
+            self.remaining = self.max - secret.random_for_period(now) % (self.max / 2 + 1);
         }
         let allowed = self.remaining > 0;
         self.remaining -= u32::from(allowed);

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Shutdown};
 use std::process::Command;
 
 use common::byte;
-use common::live::{Client, OURS, OURS_6, Scratch, beside};
+use common::live::{Client, OURS, OURS_6, Scratch, with_host};
 use host::http::{FileServer, Folder, HttpLimits};
 use host::{Driver, StackConfig};
 use tun::Offload;
@@ -26,7 +26,7 @@ fn serve(
 ) -> Driver<FileServer> {
     let folder = Folder::open(&scratch.0).expect("a folder of our own");
     let server = || FileServer::new(folder, 80, limits);
-    beside(
+    with_host(
         offload,
         |settings| {
             config(settings);
@@ -36,7 +36,7 @@ fn serve(
     )
 }
 
-fn plainly(scratch: &Scratch, client: impl FnOnce() + Send) -> Driver<FileServer> {
+fn serve_plain(scratch: &Scratch, client: impl FnOnce() + Send) -> Driver<FileServer> {
     serve(scratch, Offload::None, |_| {}, HttpLimits::default(), client)
 }
 
@@ -93,7 +93,7 @@ fn ranges_conditions_folders_and_errors() {
     std::os::unix::fs::symlink("../a.txt", scratch.0.join("sub/inside")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", scratch.0.join("outside")).unwrap();
     std::os::unix::fs::symlink("..", scratch.0.join("up")).unwrap();
-    plainly(&scratch, || {
+    serve_plain(&scratch, || {
         let mut client = Client::connect(OURS);
         let answer = client.get("/a.txt", "Range: bytes=2-4\r\n");
         assert_eq!((answer.status, &answer.body[..]), (206, &b"234"[..]));
@@ -204,7 +204,7 @@ fn silent_and_unfinished_requests_time_out() {
 fn thousand_concurrent_connections() {
     let scratch = Scratch::new("thousand");
     scratch.write("f", &bytes(20_000));
-    let driver = plainly(&scratch, || {
+    let driver = serve_plain(&scratch, || {
         let mut clients: Vec<_> =
             (0..1000).map(|n| Client::connect(if n % 2 == 0 { OURS } else { OURS_6 })).collect();
         for client in &mut clients {
@@ -226,7 +226,7 @@ fn stop_finishes_transfers_and_refuses_new_connections() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let mut reader = None;
     let slot = &mut reader;
-    let driver = plainly(&scratch, move || {
+    let driver = serve_plain(&scratch, move || {
         let mut client = Client::connect(OURS);
         client.send("GET /f HTTP/1.1\r\nHost: x\r\n\r\n");
         // The rest is read while the server stops.
@@ -275,7 +275,7 @@ fn multiple_ranges_give_a_multipart_response() {
     let scratch = Scratch::new("parts");
     let file = bytes(1_000_000);
     scratch.write("f", &file);
-    plainly(&scratch, || {
+    serve_plain(&scratch, || {
         let mut client = Client::connect(OURS);
         // Ranges that are small, larger than one quantum, and out of order.
         let fields = "Range: bytes=-10, 0-0,100000-799999\r\n";
@@ -319,7 +319,7 @@ fn curl_and_ping_succeed_if_installed() {
     let url = |to: IpAddr| {
         if to.is_ipv6() { format!("http://[{to}]/f") } else { format!("http://{to}/f") }
     };
-    plainly(&scratch, || {
+    serve_plain(&scratch, || {
         for to in [OURS, OURS_6] {
             let fetched = Command::new("curl")
                 .args(["-sf", "-m", "20", "-o"])
@@ -338,7 +338,7 @@ fn curl_and_ping_succeed_if_installed() {
 fn malformed_requests_do_not_affect_other_connections() {
     let scratch = Scratch::new("nonsense");
     scratch.write("f", &bytes(50_000));
-    plainly(&scratch, || {
+    serve_plain(&scratch, || {
         let mut good = Client::connect(OURS);
         for round in 0..50 {
             let mut bad = Client::connect(OURS);

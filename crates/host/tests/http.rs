@@ -15,37 +15,37 @@ use units::{Duration, Instant};
 
 /// Sends each of `texts` over its own connection, in pieces. Returns the bytes received and whether
 /// the connection has ended.
-fn exchanged(folder: &Scratch, texts: &[Vec<u8>], piece: usize) -> Vec<(Vec<u8>, bool)> {
-    exchanged_over(|_| clean, folder, texts, piece)
+fn exchange(folder: &Scratch, texts: &[Vec<u8>], piece: usize) -> Vec<(Vec<u8>, bool)> {
+    exchange_over(|_| clean, folder, texts, piece)
 }
 
-/// Like [`exchanged`], over a network that `network` creates anew for each step of 50 ms.
-fn exchanged_over<F: FnMut(usize, &[u8]) -> Fate>(
+/// Like [`exchange`], over a network that `network` creates anew for each step of 50 ms.
+fn exchange_over<F: FnMut(usize, &[u8]) -> Fate>(
     mut network: impl FnMut(usize) -> F,
     folder: &Scratch,
     texts: &[Vec<u8>],
     piece: usize,
 ) -> Vec<(Vec<u8>, bool)> {
-    let mut talk = Talk::new(folder, config(1));
+    let mut test = ServerTest::new(folder, config(1));
     let ids: Vec<ConnectionId> = (0..texts.len())
-        .map(|number| talk.world.connect(1000 + u16::try_from(number).expect("few connections")))
+        .map(|number| test.world.connect(1000 + u16::try_from(number).expect("few connections")))
         .collect();
     let steps = texts.iter().map(|text| text.len().div_ceil(piece)).max().unwrap_or(0) + 2000;
     for step in 0..steps {
         if step > 10 {
             for (id, text) in ids.iter().zip(texts) {
                 if let Some(part) = text.chunks(piece).nth(step - 11) {
-                    talk.say(*id, part);
+                    test.send(*id, part);
                 }
             }
         }
-        talk.step(network(step));
+        test.step(network(step));
     }
-    talk.heard.into_values().collect()
+    test.heard.into_values().collect()
 }
 
 /// A file server and its clients.
-struct Talk {
+struct ServerTest {
     world: World,
     server: FileServer,
     /// By the serial number of the connection: the bytes received, and whether it has ended.
@@ -56,7 +56,7 @@ struct Talk {
 
 const STEP: Duration = Duration::from_millis(50);
 
-impl Talk {
+impl ServerTest {
     fn new(folder: &Scratch, settings: StackConfig) -> Self {
         let mut world = World::new(settings, config(2));
         let folder = Folder::open(&folder.0).expect("a folder of our own");
@@ -66,7 +66,7 @@ impl Talk {
         Self { world, server, heard: BTreeMap::new(), reading: true }
     }
 
-    fn say(&mut self, id: ConnectionId, text: &[u8]) {
+    fn send(&mut self, id: ConnectionId, text: &[u8]) {
         let now = self.world.now;
         // The connection may have ended.
         let _ = self.world.client().write(id, text, now);
@@ -82,7 +82,7 @@ impl Talk {
             if host == 0 {
                 server.on_event(stack, event, now);
             } else if *reading {
-                hear(heard.entry(event.id.serial()).or_default(), stack, event, now);
+                on_client_event(heard.entry(event.id.serial()).or_default(), stack, event, now);
             }
         });
     }
@@ -121,7 +121,12 @@ impl Talk {
     }
 }
 
-fn hear((all, over): &mut (Vec<u8>, bool), stack: &mut Stack, event: Event, now: Instant) {
+fn on_client_event(
+    (all, over): &mut (Vec<u8>, bool),
+    stack: &mut Stack,
+    event: Event,
+    now: Instant,
+) {
     match event.kind {
         EventKind::Readable => {
             let mut buffer = [0; 4096];
@@ -165,19 +170,19 @@ fn request_deadline_runs_from_first_to_last_byte() {
         // The body does not arrive at all.
         (format!("{head}Content-Length: 1\r\n\r\n"), "", &["200"], &["200"]),
     ] {
-        let mut talk = Talk::new(&folder, config(1));
-        let id = talk.open(1000);
-        talk.say(id, begin.as_bytes());
+        let mut test = ServerTest::new(&folder, config(1));
+        let id = test.open(1000);
+        test.send(id, begin.as_bytes());
         for _ in 0..9 {
-            talk.wait(second);
-            talk.say(id, drop.as_bytes());
+            test.wait(second);
+            test.send(id, drop.as_bytes());
         }
-        assert_eq!(talk.outcome(id), (statuses(before), false), "{begin} after 9 s");
-        talk.wait(second + second);
-        assert_eq!(talk.outcome(id), (statuses(after), true), "{begin} after 11 s");
-        talk.wait(second * 120);
-        assert_eq!(talk.outcome(id), (statuses(after), true), "{begin} after two minutes");
-        assert_eq!(talk.world.server().open_connections(), [], "{begin}");
+        assert_eq!(test.outcome(id), (statuses(before), false), "{begin} after 9 s");
+        test.wait(second + second);
+        assert_eq!(test.outcome(id), (statuses(after), true), "{begin} after 11 s");
+        test.wait(second * 120);
+        assert_eq!(test.outcome(id), (statuses(after), true), "{begin} after two minutes");
+        assert_eq!(test.world.server().open_connections(), [], "{begin}");
     }
 }
 
@@ -185,34 +190,34 @@ fn request_deadline_runs_from_first_to_last_byte() {
 fn timely_request_may_be_followed_by_another() {
     let folder = Scratch::new("in-time");
     folder.write("a", b"content");
-    let mut talk = Talk::new(&folder, config(1));
-    let id = talk.open(1000);
+    let mut test = ServerTest::new(&folder, config(1));
+    let id = test.open(1000);
     for _ in 0..3 {
-        talk.say(id, b"GET /a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx");
-        talk.wait(Duration::from_secs(9));
-        talk.say(id, b"x");
-        talk.wait(Duration::from_secs(50));
+        test.send(id, b"GET /a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx");
+        test.wait(Duration::from_secs(9));
+        test.send(id, b"x");
+        test.wait(Duration::from_secs(50));
     }
-    assert_eq!(talk.outcome(id), (statuses(&["200"; 3]), false));
-    talk.wait(Duration::from_secs(15));
-    assert_eq!(talk.outcome(id), (statuses(&["200"; 3]), true), "idle for a minute");
+    assert_eq!(test.outcome(id), (statuses(&["200"; 3]), false));
+    test.wait(Duration::from_secs(15));
+    assert_eq!(test.outcome(id), (statuses(&["200"; 3]), true), "idle for a minute");
 }
 
 #[test]
 fn endless_trailers_end_the_connection() {
     let folder = Scratch::new("trailers");
     folder.write("a", b"content");
-    let mut talk = Talk::new(&folder, config(1));
-    let id = talk.open(1000);
-    talk.say(id, b"GET /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n");
+    let mut test = ServerTest::new(&folder, config(1));
+    let id = test.open(1000);
+    test.send(id, b"GET /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n");
     for _ in 0..15 {
-        talk.say(id, &b"A: 456\r\n".repeat(128));
-        talk.wait(STEP * 2);
+        test.send(id, &b"A: 456\r\n".repeat(128));
+        test.wait(STEP * 2);
     }
-    assert_eq!(talk.outcome(id), (statuses(&["200"]), false), "15 KiB");
-    talk.say(id, &b"A: 456\r\n".repeat(256));
-    talk.wait(STEP * 2);
-    assert_eq!(talk.outcome(id), (statuses(&["200"]), true), "17 KiB");
+    assert_eq!(test.outcome(id), (statuses(&["200"]), false), "15 KiB");
+    test.send(id, &b"A: 456\r\n".repeat(256));
+    test.wait(STEP * 2);
+    assert_eq!(test.outcome(id), (statuses(&["200"]), true), "17 KiB");
 }
 
 #[test]
@@ -224,7 +229,7 @@ fn pipelined_requests_are_answered_in_order() {
         GET /none HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabcGET /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         .to_vec();
     for piece in [1, 7, 1000] {
-        let heard = exchanged(&folder, std::slice::from_ref(&text), piece);
+        let heard = exchange(&folder, std::slice::from_ref(&text), piece);
         let (answer, over) = &heard[0];
         let answer = String::from_utf8_lossy(answer);
         let heads: Vec<_> =
@@ -246,13 +251,13 @@ fn slow_delivery_of_a_response_completes() {
             if packet.len() > 1000 && step < 500 { Fate::Lost } else { Fate::Arrives }
         }
     };
-    let heard = exchanged_over(network, &folder, &[text], 1000);
+    let heard = exchange_over(network, &folder, &[text], 1000);
     let (answer, over) = &heard[0];
     assert!(answer.ends_with(&content) && *over, "{} bytes", answer.len());
 }
 
 /// Decodes one chunked response (RFC 9112 §7.1).
-fn from_chunks(answer: &[u8]) -> String {
+fn decode_chunks(answer: &[u8]) -> String {
     let text = std::str::from_utf8(answer).expect("text");
     let (head, mut rest) = text.split_once("\r\n\r\n").expect("a head");
     assert!(head.contains("\r\nTransfer-Encoding: chunked\r\n"), "{head}");
@@ -273,7 +278,7 @@ fn from_chunks(answer: &[u8]) -> String {
 const LIST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
 /// A folder whose listing exceeds a megabyte, and the names in it.
-fn folder_of_many(name: &str) -> (Scratch, Vec<String>) {
+fn large_folder(name: &str) -> (Scratch, Vec<String>) {
     let folder = Scratch::new(name);
     let names: Vec<String> = (0..4000).map(|number| format!("{number:0>150}")).collect();
     for name in &names {
@@ -284,19 +289,19 @@ fn folder_of_many(name: &str) -> (Scratch, Vec<String>) {
 
 #[test]
 fn unread_listings_take_no_memory() {
-    let (folder, _) = folder_of_many("unread");
+    let (folder, _) = large_folder("unread");
     let mut settings = config(1);
     settings.limits.buffered_bytes = 1 << 20;
-    let mut talk = Talk::new(&folder, settings);
-    talk.reading = false;
-    let ids: Vec<_> = (0..300).map(|number| talk.world.connect(1000 + number)).collect();
-    talk.wait(Duration::from_secs(1));
+    let mut test = ServerTest::new(&folder, settings);
+    test.reading = false;
+    let ids: Vec<_> = (0..300).map(|number| test.world.connect(1000 + number)).collect();
+    test.wait(Duration::from_secs(1));
     for id in ids {
-        talk.say(id, LIST);
+        test.send(id, LIST);
     }
-    talk.wait(Duration::from_secs(5));
-    assert_eq!(talk.server.served().answers[2], 300);
-    let held = talk.server.held_bytes() / 300;
+    test.wait(Duration::from_secs(5));
+    assert_eq!(test.server.served().answers[2], 300);
+    let held = test.server.held_bytes() / 300;
     assert!((1..8_000).contains(&held), "{held} bytes for each page");
 }
 
@@ -304,49 +309,49 @@ fn unread_listings_take_no_memory() {
 /// most twice the congestion window is generated ahead.
 #[test]
 fn listings_are_generated_as_they_are_read() {
-    let (folder, _) = folder_of_many("ahead");
-    let mut talk = Talk::new(&folder, config(1));
-    talk.reading = false;
-    let ids: Vec<_> = (0..20).map(|number| talk.world.connect(1000 + number)).collect();
-    talk.wait(Duration::from_secs(1));
+    let (folder, _) = large_folder("ahead");
+    let mut test = ServerTest::new(&folder, config(1));
+    test.reading = false;
+    let ids: Vec<_> = (0..20).map(|number| test.world.connect(1000 + number)).collect();
+    test.wait(Duration::from_secs(1));
     for id in ids {
-        talk.say(id, LIST);
+        test.send(id, LIST);
     }
-    talk.wait(Duration::from_secs(5));
-    assert_eq!(talk.server.served().answers[2], 20);
-    let buffered = talk.world.server().buffered_bytes() / 20;
+    test.wait(Duration::from_secs(5));
+    assert_eq!(test.server.served().answers[2], 20);
+    let buffered = test.world.server().buffered_bytes() / 20;
     assert!(buffered < 300 << 10, "{buffered} bytes for each page");
 }
 
 #[test]
 fn slowly_read_listing_is_complete() {
-    let (folder, names) = folder_of_many("slowly");
+    let (folder, names) = large_folder("slowly");
     let mut settings = config(1);
     settings.tcp.send_buffer = 20_000;
-    let mut talk = Talk::new(&folder, settings);
-    talk.reading = false;
-    let slow = talk.open(1000);
-    talk.say(slow, LIST);
-    talk.wait(Duration::from_secs(1));
+    let mut test = ServerTest::new(&folder, settings);
+    test.reading = false;
+    let slow = test.open(1000);
+    test.send(slow, LIST);
+    test.wait(Duration::from_secs(1));
     // More folders than the server caches.
     let others: Vec<_> = (0..20).map(|number| format!("z{number}")).collect();
-    let other = talk.open(1001);
+    let other = test.open(1001);
     for name in &others {
         std::fs::create_dir(folder.0.join(name)).expect("a new folder");
-        talk.read(slow, 50_000);
-        talk.say(other, format!("GET /{name}/ HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
-        talk.wait(STEP);
-        talk.read(other, 100_000);
+        test.read(slow, 50_000);
+        test.send(other, format!("GET /{name}/ HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
+        test.wait(STEP);
+        test.read(other, 100_000);
     }
-    while talk.heard[&slow.serial()].0.last_chunk() != Some(b"\r\n0\r\n\r\n") {
-        talk.read(slow, 50_000);
-        talk.wait(STEP);
+    while test.heard[&slow.serial()].0.last_chunk() != Some(b"\r\n0\r\n\r\n") {
+        test.read(slow, 50_000);
+        test.wait(STEP);
         assert!(
-            talk.world.now < Instant::ZERO + Duration::from_secs(2000),
+            test.world.now < Instant::ZERO + Duration::from_secs(2000),
             "the page does not end"
         );
     }
-    let page = from_chunks(&talk.heard[&slow.serial()].0);
+    let page = decode_chunks(&test.heard[&slow.serial()].0);
     let rows = page.matches("<tr><td>").count();
     assert!(
         page.len() > 1_000_000 && (4000..=4020).contains(&rows),
@@ -365,33 +370,33 @@ fn slowly_read_listing_is_complete() {
 /// Requesting a listing takes a few bytes, reading a folder of 4000 names a few milliseconds.
 #[test]
 fn unchanged_folder_is_read_once() {
-    let (folder, names) = folder_of_many("read-once");
+    let (folder, names) = large_folder("read-once");
     // The modification time is long before the virtual time of the server, in 1970.
     let long_ago = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(500);
     File::open(&folder.0).and_then(|folder| folder.set_modified(long_ago)).expect("our own folder");
-    let mut talk = Talk::new(&folder, config(1));
-    let id = talk.open(1000);
-    talk.say(id, &b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(100));
-    talk.wait(Duration::from_secs(1));
-    assert_eq!((talk.outcome(id).0.len(), talk.server.names_read()), (100, 0));
+    let mut test = ServerTest::new(&folder, config(1));
+    let id = test.open(1000);
+    test.send(id, &b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(100));
+    test.wait(Duration::from_secs(1));
+    assert_eq!((test.outcome(id).0.len(), test.server.names_read()), (100, 0));
     for number in 0..20 {
-        let id = talk.open(1001 + number);
-        talk.say(id, LIST);
-        talk.wait(Duration::from_secs(2));
+        let id = test.open(1001 + number);
+        test.send(id, LIST);
+        test.wait(Duration::from_secs(2));
         assert_eq!(
-            from_chunks(&talk.heard[&id.serial()].0).matches("<tr><td>").count(),
+            decode_chunks(&test.heard[&id.serial()].0).matches("<tr><td>").count(),
             names.len()
         );
         // The folder is read again after ten seconds, because some file systems do not report
         // changes.
         let most = 4000 * (1 + 2 * u64::from(number + 1) / 8);
-        assert!(talk.server.names_read() <= most, "{number}: {}", talk.server.names_read());
+        assert!(test.server.names_read() <= most, "{number}: {}", test.server.names_read());
     }
     folder.write("zz-new", b"new");
-    let id = talk.open(2000);
-    talk.say(id, LIST);
-    talk.wait(Duration::from_secs(2));
-    assert!(from_chunks(&talk.heard[&id.serial()].0).contains(">zz-new</a><td>3 B<td>"));
+    let id = test.open(2000);
+    test.send(id, LIST);
+    test.wait(Duration::from_secs(2));
+    assert!(decode_chunks(&test.heard[&id.serial()].0).contains(">zz-new</a><td>3 B<td>"));
 }
 
 /// More folders than the server caches, and peers that never read one listing to its end before
@@ -409,36 +414,36 @@ fn folder_reads_are_rate_limited() {
     }
     let mut settings = config(1);
     settings.tcp.send_buffer = 20_000;
-    let mut talk = Talk::new(&folder, settings);
-    let begin = talk.world.now;
-    let ids: Vec<_> = (0..FOLDERS).map(|number| talk.world.connect(1000 + number)).collect();
-    talk.wait(Duration::from_secs(1));
+    let mut test = ServerTest::new(&folder, settings);
+    let begin = test.world.now;
+    let ids: Vec<_> = (0..FOLDERS).map(|number| test.world.connect(1000 + number)).collect();
+    test.wait(Duration::from_secs(1));
     for (number, id) in ids.iter().enumerate() {
-        talk.say(*id, format!("GET /{number}/ HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
+        test.send(*id, format!("GET /{number}/ HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
     }
-    let good = talk.open(2000);
+    let good = test.open(2000);
     let mut over = 0;
     while over < ids.len() {
-        talk.wait(Duration::from_secs(1));
-        let spent = talk.world.now.since(begin).as_nanos() / 1_000_000_000;
+        test.wait(Duration::from_secs(1));
+        let spent = test.world.now.since(begin).as_nanos() / 1_000_000_000;
         let most = 51_000 + 100_000 * spent;
-        assert!(talk.server.names_read() <= most, "{} in {spent} s", talk.server.names_read());
+        assert!(test.server.names_read() <= most, "{} in {spent} s", test.server.names_read());
         assert!(spent < 120, "{over} pages in two minutes");
         over =
-            ids.iter().filter(|id| talk.heard[&id.serial()].0.ends_with(b"\r\n0\r\n\r\n")).count();
+            ids.iter().filter(|id| test.heard[&id.serial()].0.ends_with(b"\r\n0\r\n\r\n")).count();
         // Files do not wait for listings.
-        talk.say(
+        test.send(
             good,
             b"GET /0/0000000000000000000000000000000000000000 HTTP/1.1\r\nHost: x\r\n\r\n",
         );
-        talk.wait(Duration::from_millis(500));
+        test.wait(Duration::from_millis(500));
         assert_eq!(
-            talk.heard.remove(&good.serial()).map(|(heard, _)| heard.starts_with(b"HTTP/1.1 200 ")),
+            test.heard.remove(&good.serial()).map(|(heard, _)| heard.starts_with(b"HTTP/1.1 200 ")),
             Some(true)
         );
     }
     for id in ids {
-        assert_eq!(from_chunks(&talk.heard[&id.serial()].0).matches("<td>0 B<td>").count(), 1000);
+        assert_eq!(decode_chunks(&test.heard[&id.serial()].0).matches("<td>0 B<td>").count(), 1000);
     }
 }
 
@@ -447,7 +452,7 @@ fn http_1_0_listing_ends_with_the_connection() {
     let folder = Scratch::new("old");
     folder.write("a", b"content");
     let text = b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_vec();
-    let (answer, over) = &exchanged(&folder, &[text], 1000)[0];
+    let (answer, over) = &exchange(&folder, &[text], 1000)[0];
     let answer = String::from_utf8_lossy(answer);
     assert!(*over && answer.contains("\r\nConnection: close\r\n\r\n<!doctype html>\n"), "{answer}");
     assert!(answer.contains(">a</a><td>7 B<td>20") && answer.ends_with("</table>\n"), "{answer}");
@@ -458,19 +463,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn arbitrary_requests_get_a_response_or_a_close(texts in prop::collection::vec(nearly_a_request(), 1..8), piece in 1..300usize) {
+    fn arbitrary_requests_get_a_response_or_a_close(texts in prop::collection::vec(almost_valid_request(), 1..8), piece in 1..300usize) {
         let folder = Scratch::new("any-bytes");
         folder.write("a", &[b'x'; 5000]);
         // After ten seconds without a complete request, or sixty without any, no connection is
         // left.
-        for (answer, over) in exchanged(&folder, &texts, piece) {
+        for (answer, over) in exchange(&folder, &texts, piece) {
             prop_assert!(over);
             prop_assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 "));
         }
     }
 }
 
-fn nearly_a_request() -> impl Strategy<Value = Vec<u8>> {
+fn almost_valid_request() -> impl Strategy<Value = Vec<u8>> {
     let good = Just(b"GET /a HTTP/1.1\r\nHost: x\r\nRange: bytes=1-2\r\n\r\n".to_vec());
     let chunked = Just(
         b"GET /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"

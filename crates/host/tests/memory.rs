@@ -28,7 +28,7 @@ fn open(stack: &mut Stack, number: u16, now: Instant) -> (Peer, ConnectionId) {
     (peer, event.expect("the connection is new").id)
 }
 
-fn sum_of_events(stack: &mut Stack) -> usize {
+fn drain_events(stack: &mut Stack) -> usize {
     std::iter::from_fn(|| stack.poll_event()).count()
 }
 
@@ -37,12 +37,12 @@ fn expire_all(stack: &mut Stack, now: Instant) {
     let later = now + Limits::default().idle + Duration::from_secs(1);
     stack.on_timeout(later);
     replies(stack, later);
-    sum_of_events(stack);
+    drain_events(stack);
     assert_eq!((stack.connections(), stack.buffered_bytes()), (0, 0));
 }
 
 /// Whether a genuine new connection may send and receive as if it were almost alone.
-fn is_served_as_if_alone(stack: &mut Stack, number: u16, now: Instant) {
+fn is_served_normally(stack: &mut Stack, number: u16, now: Instant) {
     let (mut newcomer, id) = open(stack, number, now);
     for _ in 0..100 {
         newcomer.say(stack, &PAYLOAD, now);
@@ -63,7 +63,7 @@ fn out_of_order_byte_at_the_window_edge_costs_little() {
         assert!(stack.connection(id).is_some_and(|connection| connection.memory() > 0));
     }
     assert!(stack.buffered_bytes() < 20 << 20, "{}", stack.buffered_bytes());
-    is_served_as_if_alone(&mut stack, 16_000, now);
+    is_served_normally(&mut stack, 16_000, now);
     assert_eq!((stack.counters().reneged, stack.counters().evicted), (0, 0));
     expire_all(&mut stack, now);
 }
@@ -90,7 +90,7 @@ fn out_of_order_data_is_discarded_first() {
         peer.say(&mut stack, &PAYLOAD, now);
     }
     assert_eq!(stack.consume(id, 200_000), 146_000);
-    assert!(is_sent(&mut stack, &mut peer, id, 1 << 20, now) <= 9);
+    assert!(send_acknowledged(&mut stack, &mut peer, id, 1 << 20, now) <= 9);
     assert_eq!(stack.counters().evicted, 0);
     expire_all(&mut stack, now);
 }
@@ -176,7 +176,7 @@ fn uploads_complete_despite_reneging() {
 
 /// Sends `bytes` to a peer that acknowledges everything. Returns the number of acknowledgments it
 /// takes.
-fn is_sent(
+fn send_acknowledged(
     stack: &mut Stack,
     peer: &mut Peer,
     id: ConnectionId,
@@ -230,7 +230,7 @@ fn peers_that_read_nothing_do_not_exhaust_memory() {
     assert!(stack.buffered_bytes() < limits.buffered_bytes / 4, "{}", stack.buffered_bytes());
     let (mut peer, id) = open(&mut stack, 3_000, now);
     // 4 KiB, then doubled each time.
-    let times = is_sent(&mut stack, &mut peer, id, 1 << 20, now);
+    let times = send_acknowledged(&mut stack, &mut peer, id, 1 << 20, now);
     assert!((7..=9).contains(&times), "{times}");
     assert_eq!((stack.counters().evicted, stack.counters().over_budget), (0, 0));
 }
@@ -242,7 +242,7 @@ fn finish(stack: &mut Stack, peer: &mut Peer, id: ConnectionId, now: Instant) {
     peer.expected += 1;
     peer.send(stack, &Segment { control: Control::Fin, ..peer.segment(0) }, &[], now);
     replies(stack, now);
-    sum_of_events(stack);
+    drain_events(stack);
 }
 
 /// A table full of silent connections refuses a new one for one second and no longer, even if as
@@ -268,17 +268,17 @@ fn full_table_evicts_within_a_second() {
             open(&mut stack, number, now);
         }
         let soon = now + Duration::from_millis(900);
-        assert!(!is_taken_in(&mut stack, 5_000, soon), "with {over} in TIME-WAIT");
+        assert!(!is_accepted(&mut stack, 5_000, soon), "with {over} in TIME-WAIT");
         assert_eq!((stack.connections(), stack.counters().evicted), (500, 0));
         // New connections arrive in this instant; the silent ones are older.
         let later = now + Duration::from_millis(1100);
         for number in 0..500 {
             assert!(
-                is_taken_in(&mut stack, 6_000 + number, later),
+                is_accepted(&mut stack, 6_000 + number, later),
                 "{number} with {over} in TIME-WAIT"
             );
         }
-        assert!(!is_taken_in(&mut stack, 7_000, later));
+        assert!(!is_accepted(&mut stack, 7_000, later));
         assert_eq!((stack.connections(), stack.counters().evicted), (500, 500));
     }
 }
@@ -311,7 +311,7 @@ fn short_memory_evicts_one_connection_per_millisecond() {
         peer.say(&mut stack, b"x", now);
         stack.consume(id, 1);
         replies(&mut stack, now);
-        sum_of_events(&mut stack);
+        drain_events(&mut stack);
     }
     // Until memory is no longer short.
     assert!(stack.counters().evicted >= 40, "{} of {used}", stack.counters().evicted);
@@ -342,7 +342,7 @@ fn connections_with_minimal_progress_are_evicted() {
         replies(&mut stack, now);
         stack.on_timeout(now);
         replies(&mut stack, now);
-        sum_of_events(&mut stack);
+        drain_events(&mut stack);
     }
     assert!(stack.connections() > 15_000, "{}: memory is not short", stack.connections());
     // Each byte postpones eviction by two milliseconds.
@@ -350,18 +350,18 @@ fn connections_with_minimal_progress_are_evicted() {
     // As many new connections as there are slots, one after the other: each is accepted.
     let mut refused = 0;
     for number in 16_384..17_384 {
-        refused += usize::from(!is_taken_in(&mut stack, number, now));
+        refused += usize::from(!is_accepted(&mut stack, number, now));
     }
     assert_eq!(refused, 0);
     assert!(stack.buffered_bytes() <= limits.buffered_bytes);
 }
 
 /// Whether a well-behaved peer gets a connection.
-fn is_taken_in(stack: &mut Stack, number: u16, now: Instant) -> bool {
+fn is_accepted(stack: &mut Stack, number: u16, now: Instant) -> bool {
     let accepted = stack.counters().accepted;
     Peer::open(stack, number, now);
     replies(stack, now);
-    sum_of_events(stack);
+    drain_events(stack);
     stack.counters().accepted == accepted + 1
 }
 
@@ -381,7 +381,7 @@ fn out_of_window_segments_do_not_defer_the_idle_timeout() {
         replies(&mut stack, now);
         stack.on_timeout(now);
     }
-    assert_eq!(sum_of_events(&mut stack), 1);
+    assert_eq!(drain_events(&mut stack), 1);
     assert_eq!((stack.counters().expired, stack.connections()), (1, 0));
 }
 

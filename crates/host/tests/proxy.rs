@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as Span;
 
 use common::byte;
-use common::live::{KERNEL, KERNEL_6, OURS, OURS_6, beside};
+use common::live::{KERNEL, KERNEL_6, OURS, OURS_6, with_host};
 use host::{Driver, Proxy};
 use tun::Offload;
 use units::Duration;
@@ -29,7 +29,7 @@ fn connect(to: IpAddr) -> TcpStream {
 
 /// Runs `client` beside a proxy. `serve` handles each connection to the upstream, one after the
 /// other.
-fn between(
+fn with_proxy(
     offload: Offload,
     upstream: &[IpAddr],
     connections: usize,
@@ -37,7 +37,7 @@ fn between(
     client: impl FnOnce() + Send,
 ) -> Driver<Proxy> {
     let addresses = upstream.iter().map(|&address| SocketAddr::new(address, UPSTREAM)).collect();
-    beside(
+    with_host(
         offload,
         |_| {},
         || Proxy::new(80, addresses, Duration::from_secs(2)).expect("a descriptor"),
@@ -80,7 +80,7 @@ fn data_and_fin_are_relayed_in_both_directions() {
             heard.reverse();
             stream.write_all(&heard).expect("an open connection");
         };
-        let driver = between(offload, &[upstream], 1, serve, || {
+        let driver = with_proxy(offload, &[upstream], 1, serve, || {
             let mut stream = connect(ours);
             stream.write_all(&bytes(size)).expect("an open connection");
             stream.shutdown(Shutdown::Write).expect("an open connection");
@@ -99,7 +99,7 @@ fn data_and_fin_are_relayed_in_both_directions() {
 fn slow_peer_throttles_the_upstream() {
     let size = 20_000_000;
     let serve = |mut stream: TcpStream| stream.write_all(&bytes(size)).expect("an open connection");
-    let driver = between(Offload::None, &[KERNEL], 1, serve, || {
+    let driver = with_proxy(Offload::None, &[KERNEL], 1, serve, || {
         let mut stream = connect(OURS);
         std::thread::park_timeout(Span::from_millis(300));
         let mut answer = Vec::new();
@@ -112,7 +112,7 @@ fn slow_peer_throttles_the_upstream() {
 
 #[test]
 fn peer_is_reset_if_no_upstream_answers() {
-    let driver = between(Offload::None, &[KERNEL], 0, drop, || {
+    let driver = with_proxy(Offload::None, &[KERNEL], 0, drop, || {
         // The reset may arrive before the kernel reports the connection as open.
         let refused = TcpStream::connect((OURS, 80)).and_then(|mut stream| stream.read(&mut [0]));
         assert!(refused.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset));
@@ -124,7 +124,7 @@ fn peer_is_reset_if_no_upstream_answers() {
 fn next_upstream_address_is_tried() {
     let other = "100.64.1.99".parse().expect("an address");
     let addresses = vec![SocketAddr::new(other, 1), SocketAddr::new(KERNEL, UPSTREAM)];
-    let driver = beside(
+    let driver = with_host(
         Offload::None,
         |_| {},
         || Proxy::new(80, addresses, Duration::from_millis(200)).expect("a descriptor"),
@@ -150,7 +150,7 @@ fn resets_are_forwarded_in_both_directions() {
         stream.peek(&mut one).expect("a byte");
         drop(stream);
     };
-    between(Offload::None, &[KERNEL], 1, serve, || {
+    with_proxy(Offload::None, &[KERNEL], 1, serve, || {
         let mut stream = connect(OURS);
         stream.write_all(b"unread").expect("an open connection");
         let ended = stream.read(&mut [0; 10]);
@@ -161,7 +161,7 @@ fn resets_are_forwarded_in_both_directions() {
         let ended = stream.read(&mut [0; 10]);
         assert!(ended.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset));
     };
-    between(Offload::None, &[KERNEL], 1, serve, || {
+    with_proxy(Offload::None, &[KERNEL], 1, serve, || {
         let stream = connect(OURS);
         let mut one = [0];
         stream.peek(&mut one).expect("a byte");
@@ -172,7 +172,7 @@ fn resets_are_forwarded_in_both_directions() {
 fn hundreds_of_concurrent_relays() {
     let serve =
         |mut stream: TcpStream| stream.write_all(&bytes(10_000)).expect("an open connection");
-    let driver = between(Offload::None, &[KERNEL], 300, serve, || {
+    let driver = with_proxy(Offload::None, &[KERNEL], 300, serve, || {
         let streams: Vec<_> = (0..300).map(|_| connect(OURS)).collect();
         for mut stream in streams {
             let mut answer = Vec::new();
@@ -187,7 +187,7 @@ fn hundreds_of_concurrent_relays() {
 fn idle_connections_resume() {
     let (hand_over, handed) = std::sync::mpsc::channel();
     let serve = |stream: TcpStream| hand_over.send(stream).expect("somebody who takes it");
-    between(Offload::None, &[KERNEL], 50, serve, move || {
+    with_proxy(Offload::None, &[KERNEL], 50, serve, move || {
         let mut streams: Vec<_> = (0..50).map(|_| connect(OURS)).collect();
         // The upstream's sockets are used in a different order than the peers'.
         for (number, stream) in streams.iter_mut().enumerate() {
@@ -228,7 +228,7 @@ fn data_of_a_closed_upstream_arrives_while_it_rejects_data() {
         drop(stream);
         closed.store(true, Ordering::Release);
     };
-    let driver = between(Offload::None, &[KERNEL], 1, serve, || {
+    let driver = with_proxy(Offload::None, &[KERNEL], 1, serve, || {
         let mut stream = connect(OURS);
         // With unread data the kernel would send a reset on close rather than a FIN.
         while !closed.load(Ordering::Acquire) {
@@ -257,7 +257,7 @@ fn data_before_an_upstream_reset_arrives_before_the_reset() {
         // Unread data makes the kernel send a reset on close.
         drop(stream);
     };
-    let driver = between(Offload::None, &[KERNEL], 1, serve, || {
+    let driver = with_proxy(Offload::None, &[KERNEL], 1, serve, || {
         let mut stream = connect(OURS);
         stream.write_all(b"unread").expect("an open connection");
         for _ in 0..3 {

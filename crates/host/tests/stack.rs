@@ -665,7 +665,7 @@ fn one_acknowledgment_covers_a_batch_of_packets() {
     let (now, mut out) = (world.now, host::Outgoing::default());
     for packet in &packets {
         world.inject(0, packet);
-        assert!(!world.server().poll_pressing(now, &mut out));
+        assert!(!world.server().poll_urgent(now, &mut out));
     }
     assert!(world.server().poll_transmit(now, &mut out));
     assert!(!world.server().poll_transmit(now, &mut out));
@@ -681,11 +681,11 @@ fn each_out_of_order_segment_is_acknowledged_at_once() {
     let packets = ten_segments(&mut world);
     let (now, mut out) = (world.now, host::Outgoing::default());
     world.inject(0, &packets[0]);
-    assert!(!world.server().poll_pressing(now, &mut out));
+    assert!(!world.server().poll_urgent(now, &mut out));
     for packet in &packets[2..] {
         world.inject(0, packet);
-        assert!(world.server().poll_pressing(now, &mut out));
-        assert!(!world.server().poll_pressing(now, &mut out));
+        assert!(world.server().poll_urgent(now, &mut out));
+        assert!(!world.server().poll_urgent(now, &mut out));
     }
     assert!(!world.server().poll_transmit(now, &mut out));
 }

@@ -219,7 +219,7 @@ impl Fetcher {
                 Ok(id) => self.begin(stack, id, now),
                 Err(OpenError::Full(_) | OpenError::InUse(_)) => {
                     let found = Fetched::started(self.started - 1, 0, now);
-                    self.note(Fetched { outcome: Outcome::NotOpened, ..found });
+                    self.record_result(Fetched { outcome: Outcome::NotOpened, ..found });
                 }
             }
         }
@@ -326,7 +326,7 @@ impl Fetcher {
             .and_then(|fetch| fetch.take_if(|fetch| fetch.id == id));
         let Some(fetch) = fetch else { return };
         self.open -= 1;
-        self.note(Fetched { end: now, outcome, ..fetch.found });
+        self.record_result(Fetched { end: now, outcome, ..fetch.found });
         if outcome == Outcome::Complete {
             stack.close(id, now);
         } else {
@@ -335,7 +335,7 @@ impl Fetcher {
         self.start_requests(stack, now);
     }
 
-    fn note(&mut self, found: Fetched) {
+    fn record_result(&mut self, found: Fetched) {
         *(if found.outcome == Outcome::Complete {
             &mut self.complete
         } else {

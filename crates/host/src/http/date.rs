@@ -15,7 +15,7 @@ pub(super) fn write(seconds: u64) -> String {
 }
 
 /// Writes a date for directory listings, in UTC, e.g. `1994-11-06 08:49`.
-pub(super) fn short(seconds: u64) -> String {
+pub(super) fn write_short(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", rest / 3600, rest / 60 % 60)

@@ -45,14 +45,14 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path.as_os_str().as_bytes(), flags, Mode::empty())?;
         let folder = Self { fd };
-        folder.below(b".")?;
+        folder.open_beneath(b".")?;
         Ok(folder)
     }
 
     /// Looks up a path. Symbolic links are followed as long as they stay below the folder.
     pub(super) fn find(&self, path: &[u8]) -> Result<Found, Status> {
         let path = if path.is_empty() { b"." } else { path };
-        let fd = self.below(path).map_err(status)?;
+        let fd = self.open_beneath(path).map_err(status)?;
         let file = File::from(fd);
         let metadata = file.metadata().map_err(|_| Status::InternalError)?;
         if metadata.is_dir() {
@@ -68,7 +68,7 @@ impl Folder {
         Ok(Found::File(Opened { file, len, validators: Validators { etag, modified } }))
     }
 
-    fn below(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
+    fn open_beneath(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
         // `NONBLOCK` avoids waiting for the other end of a named pipe.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let stay = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;

@@ -57,9 +57,9 @@ const STYLE: &str = "body{font-family:system-ui,sans-serif;margin:1.5em;color-sc
 #[derive(Debug)]
 pub(super) struct Names {
     /// Cached folders, the most recently listed last.
-    kept: VecDeque<Sorted>,
+    cached: VecDeque<CachedNames>,
     /// Memory of all cached names, in bytes.
-    kept_bytes: usize,
+    cached_bytes: usize,
     /// The time from which on the rate limit allows the next folder to be read.
     next_read_at: Instant,
     read: u64,
@@ -70,7 +70,7 @@ type FolderId = (u64, u64);
 
 /// The sorted names in a folder.
 #[derive(Debug)]
-struct Sorted {
+struct CachedNames {
     folder_id: FolderId,
     /// Modification time of the folder, in nanoseconds since 1970.
     changed_at: u64,
@@ -98,7 +98,7 @@ pub(super) struct Listing {
 impl Names {
     /// An empty cache.
     pub(super) fn new() -> Self {
-        Self { kept: VecDeque::new(), kept_bytes: 0, next_read_at: Instant::ZERO, read: 0 }
+        Self { cached: VecDeque::new(), cached_bytes: 0, next_read_at: Instant::ZERO, read: 0 }
     }
 
     /// Number of names read since the start.
@@ -113,33 +113,37 @@ impl Names {
 
     /// Returns the names of a listing's folder, from the cache or newly read. `None` if the rate
     /// limit forbids reading.
-    fn find(&mut self, listing: &mut Listing, now: Instant) -> Result<Option<&Sorted>, Status> {
-        let mut found = self.kept.iter().position(|sorted| sorted.folder_id == listing.folder_id);
+    fn find(
+        &mut self,
+        listing: &mut Listing,
+        now: Instant,
+    ) -> Result<Option<&CachedNames>, Status> {
+        let mut found = self.cached.iter().position(|names| names.folder_id == listing.folder_id);
         if listing.is_new {
             let metadata = fstat(&listing.folder).map_err(status)?;
             let may_wait = self.next_read_at > now;
             found = found
-                .filter(|&index| self.kept[index].is_fresh(changed_at(&metadata), may_wait, now));
+                .filter(|&index| self.cached[index].is_fresh(changed_at(&metadata), may_wait, now));
         }
         let index = match found {
             Some(index) => index,
             None if self.next_read_at > now => return Ok(None),
             None => {
                 self.read(&listing.folder, listing.folder_id, now)?;
-                self.kept.len() - 1
+                self.cached.len() - 1
             }
         };
         listing.is_new = false;
         // The entry becomes the most recently listed.
-        if let Some(sorted) = self.kept.remove(index) {
-            self.kept.push_back(sorted);
+        if let Some(names) = self.cached.remove(index) {
+            self.cached.push_back(names);
         }
-        Ok(self.kept.back())
+        Ok(self.cached.back())
     }
 
     /// Reads the names of a folder and appends them to the cache.
     fn read(&mut self, folder: &OwnedFd, folder_id: FolderId, now: Instant) -> Result<(), Status> {
-        if let Some(index) = self.kept.iter().position(|sorted| sorted.folder_id == folder_id) {
+        if let Some(index) = self.cached.iter().position(|names| names.folder_id == folder_id) {
             self.drop_names(index);
         }
         // The modification time is taken before the names are read, so that a concurrent change is
@@ -170,13 +174,13 @@ impl Names {
         let each = size_of::<Box<[u8]>>() + 16;
         let bytes = names.iter().map(|name| name.len() + each).sum();
         let (max_folders, max_bytes) = CACHE_LIMITS;
-        while self.kept.len() >= max_folders
-            || self.kept_bytes + bytes > max_bytes && !self.kept.is_empty()
+        while self.cached.len() >= max_folders
+            || self.cached_bytes + bytes > max_bytes && !self.cached.is_empty()
         {
             self.drop_names(0);
         }
-        self.kept_bytes += bytes;
-        self.kept.push_back(Sorted {
+        self.cached_bytes += bytes;
+        self.cached.push_back(CachedNames {
             folder_id,
             changed_at,
             read_at: now,
@@ -188,12 +192,12 @@ impl Names {
     }
 
     fn drop_names(&mut self, index: usize) {
-        let dropped = self.kept.remove(index);
-        self.kept_bytes -= dropped.map_or(0, |sorted| sorted.bytes);
+        let dropped = self.cached.remove(index);
+        self.cached_bytes -= dropped.map_or(0, |names| names.bytes);
     }
 }
 
-impl Sorted {
+impl CachedNames {
     /// Whether these names are valid for a folder with modification time `changed_at`. With
     /// `may_not_read`, slightly outdated names are valid, too.
     fn is_fresh(&self, changed_at: u64, may_not_read: bool, now: Instant) -> bool {
@@ -243,7 +247,7 @@ impl Listing {
         names: &mut Names,
         now: Instant,
     ) -> Result<Option<(Vec<u8>, bool)>, Status> {
-        let Some(Sorted { names, is_truncated, .. }) = names.find(self, now)? else {
+        let Some(CachedNames { names, is_truncated, .. }) = names.find(self, now)? else {
             return Ok(None);
         };
         let begin = names.partition_point(|name| *name <= self.last);
@@ -295,13 +299,13 @@ impl Listing {
 fn write_row(text: &mut String, name: &[u8], metadata: Option<&Stat>) {
     let kind = metadata.map(|metadata| FileType::from_raw_mode(metadata.st_mode));
     let slash = if kind == Some(FileType::Directory) { "/" } else { "" };
-    let (link, shown) = (path::encoded(name), escaped(&String::from_utf8_lossy(name)));
+    let (link, shown) = (path::percent_encode(name), escaped(&String::from_utf8_lossy(name)));
     let is_file = kind == Some(FileType::RegularFile);
     let len =
         metadata.filter(|_| is_file).and_then(|metadata| u64::try_from(metadata.st_size).ok());
     let modified = metadata.and_then(|metadata| u64::try_from(metadata.st_mtime).ok());
     let (len, modified) =
-        (len.map(size).unwrap_or_default(), modified.map(date::short).unwrap_or_default());
+        (len.map(size).unwrap_or_default(), modified.map(date::write_short).unwrap_or_default());
     // The prefix `./` keeps a name with a colon from being parsed as a URI scheme.
     text.extend(["<tr><td><a href=\"./", &link, slash, "\">", &shown, slash, "</a><td>"]);
     text.extend([&*len, "<td>", &modified, "\n"]);

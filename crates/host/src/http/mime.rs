@@ -36,7 +36,7 @@ const TYPES: [(&str, &str); 32] = [
 ];
 
 /// The media type of a file with this name.
-pub(super) fn of(name: &[u8]) -> &'static str {
+pub(super) fn media_type(name: &[u8]) -> &'static str {
     let end = name.rsplit(|&byte| byte == b'.').next().filter(|end| end.len() < name.len());
     end.and_then(|end| TYPES.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(end)))
         .map_or("application/octet-stream", |(_, media_type)| media_type)
@@ -48,9 +48,9 @@ mod tests {
 
     #[test]
     fn media_type_follows_the_file_extension() {
-        assert_eq!(of(b"a/b.PNG"), "image/png");
-        assert_eq!(of(b"archive.tar.gz"), "application/gzip");
-        assert_eq!(of(b"png"), "application/octet-stream");
-        assert_eq!(of(b""), "application/octet-stream");
+        assert_eq!(media_type(b"a/b.PNG"), "image/png");
+        assert_eq!(media_type(b"archive.tar.gz"), "application/gzip");
+        assert_eq!(media_type(b"png"), "application/octet-stream");
+        assert_eq!(media_type(b""), "application/octet-stream");
     }
 }

@@ -2,11 +2,11 @@
 
 /// The path of a target, decoded and relative to the folder; empty for the folder itself. `None` if
 /// the target has an invalid escape, a NUL byte, an escaped slash, or leaves the folder.
-pub(super) fn of(target: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn from_target(target: &[u8]) -> Option<Vec<u8>> {
     let path = target.split(|&byte| byte == b'?').next()?;
     let mut parts: Vec<Vec<u8>> = Vec::new();
     for part in path.strip_prefix(b"/")?.split(|&byte| byte == b'/') {
-        let part = decoded(part)?;
+        let part = percent_decode(part)?;
         if part.contains(&0) || part.contains(&b'/') {
             return None;
         }
@@ -22,7 +22,7 @@ pub(super) fn of(target: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Decodes percent escapes (RFC 3986 §2.1).
-fn decoded(text: &[u8]) -> Option<Vec<u8>> {
+fn percent_decode(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -40,7 +40,7 @@ fn decoded(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Percent-encodes a file name for a link.
-pub(super) fn encoded(name: &[u8]) -> String {
+pub(super) fn percent_encode(name: &[u8]) -> String {
     let mut text = String::with_capacity(name.len());
     for &byte in name {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -64,8 +64,9 @@ mod tests {
 
     #[test]
     fn targets_are_decoded_within_the_folder() {
-        let path =
-            |target: &str| of(target.as_bytes()).map(|path| String::from_utf8(path).unwrap());
+        let path = |target: &str| {
+            from_target(target.as_bytes()).map(|path| String::from_utf8(path).unwrap())
+        };
         for (target, expected) in [
             ("/", Some("")),
             ("/a/b.txt?c=d/../e", Some("a/b.txt")),
@@ -89,7 +90,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_target_escapes_the_folder(target: Vec<u8>) {
-            if let Some(path) = of(&target) {
+            if let Some(path) = from_target(&target) {
                 prop_assert!(!path.starts_with(b"/") && !path.contains(&0));
                 prop_assert!(path.split(|&byte| byte == b'/').all(|part| part != b".." && part != b"."));
             }
@@ -98,8 +99,8 @@ mod tests {
         #[test]
         fn encoded_names_are_decoded_back(name in proptest::collection::vec(any::<u8>().prop_filter("", |b| *b != 0 && *b != b'/'), 1..20)) {
             prop_assume!(name != b"." && name != b"..");
-            let link = format!("/{}", encoded(&name));
-            prop_assert_eq!(of(link.as_bytes()), Some(name));
+            let link = format!("/{}", percent_encode(&name));
+            prop_assert_eq!(from_target(link.as_bytes()), Some(name));
         }
     }
 }

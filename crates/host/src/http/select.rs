@@ -47,7 +47,7 @@ pub(super) fn select(
     let Validators { etag, modified } = validators;
     let time = |text: &Option<String>| text.as_deref().and_then(date::read);
     if let Some(tags) = &fields.if_match {
-        if !lists(tags, |tag| tag == etag) {
+        if !any_tag(tags, |tag| tag == etag) {
             return Selection::PreconditionFailed;
         }
     } else if time(&fields.if_unmodified_since).is_some_and(|since| *modified > since) {
@@ -55,7 +55,7 @@ pub(super) fn select(
     }
     if let Some(tags) = &fields.if_none_match {
         // RFC 9110 §13.1.2: weak comparison.
-        if lists(tags, |tag| tag.strip_prefix("W/").unwrap_or(tag) == etag) {
+        if any_tag(tags, |tag| tag.strip_prefix("W/").unwrap_or(tag) == etag) {
             return Selection::NotModified;
         }
     } else if time(&fields.if_modified_since).is_some_and(|since| *modified <= since) {
@@ -73,29 +73,29 @@ pub(super) fn select(
             return Selection::All;
         }
     }
-    parts(range, len)
+    parse_ranges(range, len)
 }
 
-fn lists(tags: &str, matches: impl Fn(&str) -> bool) -> bool {
+fn any_tag(tags: &str, matches: impl Fn(&str) -> bool) -> bool {
     tags.trim() == "*" || tags.split(',').any(|tag| matches(tag.trim()))
 }
 
 /// Evaluates a Range field (RFC 9110 §14.1.2). A malformed field, another unit, and too many ranges
 /// are ignored, as §14.2 allows.
-fn parts(range: &str, len: u64) -> Selection {
+fn parse_ranges(range: &str, len: u64) -> Selection {
     let unit = range.trim().split_once('=').filter(|(unit, _)| unit.eq_ignore_ascii_case("bytes"));
     let Some((_, set)) = unit else { return Selection::All };
     let mut found: Vec<Range<u64>> = Vec::new();
     // RFC 9110 §5.6.1.2: list elements may be empty.
-    let asked = set.split(',').map(str::trim).filter(|one| !one.is_empty());
+    let elements = set.split(',').map(str::trim).filter(|one| !one.is_empty());
     let mut count = 0;
-    for one in asked {
+    for one in elements {
         count += 1;
-        let Some(range) = part(one, len).filter(|_| count <= MAX_ASKED) else {
+        let Some(range) = parse_range(one, len).filter(|_| count <= MAX_ASKED) else {
             return Selection::All;
         };
         if !range.is_empty() {
-            join(&mut found, range);
+            merge(&mut found, range);
         }
     }
     match &found[..] {
@@ -113,7 +113,7 @@ fn parts(range: &str, len: u64) -> Selection {
 /// Adds a range. Overlapping or nearly adjacent ranges are merged at the position of the first (RFC
 /// 9110 §15.3.7.2). No byte is thus sent twice, however often it is requested, and a response is
 /// hardly longer than the file.
-fn join(found: &mut Vec<Range<u64>>, mut range: Range<u64>) {
+fn merge(found: &mut Vec<Range<u64>>, mut range: Range<u64>) {
     let near = |one: &Range<u64>, other: &Range<u64>| one.start <= other.end.saturating_add(GAP);
     let mut index = found.len();
     // The merged range may touch ranges at any position.
@@ -126,7 +126,7 @@ fn join(found: &mut Vec<Range<u64>>, mut range: Range<u64>) {
 }
 
 /// Parses one range and clips it to the file. `None` if it is malformed.
-fn part(one: &str, len: u64) -> Option<Range<u64>> {
+fn parse_range(one: &str, len: u64) -> Option<Range<u64>> {
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         // A number that overflows is beyond the end of any file.
@@ -244,8 +244,9 @@ mod tests {
     #[test]
     fn multiple_ranges() {
         let long = |step: u64, count: u64| {
-            let asked: Vec<_> = (0..count).map(|n| format!("{}-{}", n * step, n * step)).collect();
-            format!("bytes={}", asked.join(","))
+            let elements: Vec<_> =
+                (0..count).map(|n| format!("{}-{}", n * step, n * step)).collect();
+            format!("bytes={}", elements.join(","))
         };
         for (range, expected) in [
             ("bytes=0-499, 9500-".to_owned(), Selection::Parts(vec![0..500, 9_500..10_000])),
@@ -278,7 +279,7 @@ mod tests {
             (long(1, 256), Selection::Part(0..256)),
             (long(1, 257), Selection::All),
         ] {
-            assert_eq!(parts(&range, 10_000), expected, "{range}");
+            assert_eq!(parse_ranges(&range, 10_000), expected, "{range}");
         }
         let none = Fields { range: Some("bytes=0-0,9000-".to_owned()), ..Fields::default() };
         assert_eq!(select(Method::Head, &none, &validators(), 10_000, NOW), Selection::All);
@@ -293,7 +294,7 @@ mod tests {
         #[test]
         fn parts_lie_within_the_file(range: String, len: u64, from: u64, to: u64) {
             for range in [range.clone(), format!("bytes={range}"), format!("bytes={from}-{to},-{to},{from}-")] {
-                match parts(&range, len) {
+                match parse_ranges(&range, len) {
                     Selection::Part(part) => prop_assert!(!part.is_empty() && part.end <= len),
                     Selection::Parts(all) => {
                         prop_assert!(all.iter().all(|part| !part.is_empty() && part.end <= len));
@@ -305,11 +306,11 @@ mod tests {
 
         #[test]
         fn every_requested_byte_is_sent_once(
-            asked in prop::collection::vec((0..3_000u64, 1..200u64), 1..20),
+            elements in prop::collection::vec((0..3_000u64, 1..200u64), 1..20),
         ) {
             const LEN: u64 = 2_500;
-            let set: Vec<_> = asked.iter().map(|(at, len)| format!("{at}-{}", at + len - 1)).collect();
-            let sent = match parts(&format!("bytes={}", set.join(",")), LEN) {
+            let set: Vec<_> = elements.iter().map(|(at, len)| format!("{at}-{}", at + len - 1)).collect();
+            let sent = match parse_ranges(&format!("bytes={}", set.join(",")), LEN) {
                 Selection::Part(part) => vec![part],
                 Selection::Parts(all) => all,
                 other => {
@@ -318,7 +319,7 @@ mod tests {
                 }
             };
             for byte in 0..LEN {
-                let wanted = asked.iter().any(|&(at, len)| (at..at + len).contains(&byte));
+                let wanted = elements.iter().any(|&(at, len)| (at..at + len).contains(&byte));
                 let count = sent.iter().filter(|part| part.contains(&byte)).count();
                 prop_assert!(count <= 1 && (count == 1 || !wanted), "byte {} {} times", byte, count);
             }

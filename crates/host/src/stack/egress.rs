@@ -45,7 +45,7 @@ impl Stack {
     /// into one packet. Smaller segments are sent one by one.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing) -> bool {
         loop {
-            if self.poll_pressing(now, out) {
+            if self.poll_urgent(now, out) {
                 return true;
             }
             let Some(id) = self.deferrable_queue.pop_front() else { return false };
@@ -62,7 +62,7 @@ impl Stack {
     /// One acknowledgment may then cover several received packets, as it does behind a network card
     /// with receive offload. A driver calls this between the packets of a batch.
     #[inline]
-    pub fn poll_pressing(&mut self, now: Instant, out: &mut Outgoing) -> bool {
+    pub fn poll_urgent(&mut self, now: Instant, out: &mut Outgoing) -> bool {
         // This check is inlined because the driver calls it after every input.
         let nothing = self.send_queue.is_empty() && self.replies.is_empty();
         !nothing && self.next_packet(now, out)
@@ -201,7 +201,7 @@ impl Slot {
             all.flags = next.flags;
         }
         if all.payload_len > first.payload_len {
-            packet::lengthen(&self.tuple, &all, size, out);
+            packet::set_segmentation(&self.tuple, &all, size, out);
         }
         unsent_segment
     }

@@ -129,7 +129,7 @@ impl Stack {
     /// Handles a segment without a connection: a SYN, the last segment of a handshake with a SYN
     /// cookie, or an unexpected segment, which is reset.
     fn on_stray(&mut self, tuple: Tuple, segment: &Segment, payload: &[u8], now: Instant) {
-        if segment.control == Control::Rst || !packet::is_one_host(tuple.remote) {
+        if segment.control == Control::Rst || !packet::is_single_host(tuple.remote) {
             return;
         }
         if self.ports.contains(&tuple.local_port) {

@@ -30,7 +30,7 @@ pub fn device(offload: Offload) -> Tun {
 
 /// Runs `client` beside a driven service in a new namespace. Returns the driver after it has
 /// stopped.
-pub fn beside<S: Service + Send>(
+pub fn with_host<S: Service + Send>(
     offload: Offload,
     config: impl FnOnce(&mut StackConfig) + Send,
     service: impl FnOnce() -> S + Send,

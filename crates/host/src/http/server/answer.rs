@@ -20,7 +20,7 @@ impl FileServer {
     pub(super) fn answer(&mut self, exchange: &mut Exchange, request: &Request, now: Instant) {
         exchange.persistent = request.persistent && !self.stopping;
         let refusal = |status| Refusal { status, close: !request.persistent };
-        let Some(path) = path::of(&request.target) else {
+        let Some(path) = path::from_target(&request.target) else {
             return self.refuse(exchange, request.method, refusal(Status::NotFound), now);
         };
         let has_trailing_slash =
@@ -65,7 +65,7 @@ impl FileServer {
             Selection::NotSatisfiable => Status::RangeNotSatisfiable,
         };
         let mut head = Head::new(status, seconds(now));
-        let media_type = mime::of(name);
+        let media_type = mime::media_type(name);
         let range = match selection {
             Selection::All => 0..len,
             Selection::Part(range) => {
@@ -140,7 +140,7 @@ impl FileServer {
     }
 
     fn redirect(&mut self, exchange: &mut Exchange, request: &Request, path: &[u8], now: Instant) {
-        let link: Vec<_> = path.split(|&byte| byte == b'/').map(path::encoded).collect();
+        let link: Vec<_> = path.split(|&byte| byte == b'/').map(path::percent_encode).collect();
         let mut head = Head::new(Status::MovedPermanently, seconds(now));
         head.field("Location", format_args!("/{}/", link.join("/")));
         let status = Status::MovedPermanently;
