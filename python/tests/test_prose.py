@@ -11,7 +11,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-RUST = ("crates/policy", "crates/tcp", "crates/units", "crates/wire")
+RUST = ("crates/policy", "crates/tcp", "crates/testkit", "crates/units", "crates/wire")
 """Rust sources whose comments have been rewritten. The others are still to follow."""
 
 PYTHON = ("python/tcpsf/errors.py",)

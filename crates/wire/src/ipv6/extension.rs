@@ -9,7 +9,7 @@ const FRAGMENT: u8 = 44;
 /// Number of destination options.
 const DESTINATION_OPTIONS: u8 = 60;
 
-/// Padding options (RFC 8200 §4.2): Pad1 and PadN.
+/// Padding options (RFC 8200 §4.2): `Pad1` and `PadN`.
 const PAD_1: u8 = 0;
 const PAD_N: u8 = 1;
 
