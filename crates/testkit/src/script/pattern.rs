@@ -51,7 +51,7 @@ impl Pattern {
                 "ack" => pattern.ack = Some(number(value()?)?),
                 "win" => pattern.window = Some(number(value()?)?),
                 "sack" => {
-                    pattern.sack = value()?.split(',').map(span_of).collect::<Result<_, _>>()?
+                    pattern.sack = value()?.split(',').map(span_of).collect::<Result<_, _>>()?;
                 }
                 "mss" => pattern.mss = Some(in_range(value()?, 1, u16::MAX)?),
                 "ws" => pattern.scale = Some(in_range(value()?, 0, 14)?),
@@ -70,7 +70,7 @@ impl Pattern {
                 _ if ecn_field(word).is_some() => pattern.ecn = ecn_field(word),
                 _ if word.contains(':') => pattern.range = Some(payload(word)?),
                 _ if word.chars().all(|c| "SFRP.-EW".contains(c)) => {
-                    pattern.flags = Some(word.to_owned())
+                    pattern.flags = Some(word.to_owned());
                 }
                 _ => return Err(format!("`{word}` says nothing of a segment")),
             }

@@ -46,7 +46,7 @@ impl Setup {
         let config = &mut self.config;
         match key {
             "start" => {
-                self.established = choice(value, &[("established", true), ("closed", false)])?
+                self.established = choice(value, &[("established", true), ("closed", false)])?;
             }
             "sender" => {
                 config.sender =
