@@ -25,7 +25,7 @@ ANY := $(or $(wildcard $(DEV) $(WHEEL)),$(PLAIN))
 # Which Python PyO3 looks at when clippy checks the binding: the one that the virtual environment is made from.
 lint-clippy: export PYO3_PYTHON ?= $(shell command -v $(PYTHON) 2>/dev/null)
 
-.PHONY: help demo test test-rust test-python test-browser test-wireshark lint lint-fmt lint-clippy lint-ruff lint-mypy \
+.PHONY: help demo test test-rust test-python test-browser test-wireshark compare lint lint-fmt lint-clippy lint-ruff lint-mypy \
 	fmt docs install dev wheel verify verify-random bench clean tools
 .DEFAULT_GOAL := help
 # cargo and pytest use all cores by themselves, and two installations at once would break the environment.
@@ -109,6 +109,14 @@ wheel: $(WHEEL) ## the package that is published, with profile-guided optimisati
 bench: $(WHEEL) ## speed beside peers' in the same run, and how it scales
 	@.ci/debian ns:ns2 g++:g++ /usr/include/ns3/core-module.h:libns3-dev
 	@.ci/each benches $(BIN)/python
+
+# The other build gets a worktree and an environment of its own under out/compare/, which the next comparison uses again.
+BASE ?= main
+compare: $(DEV) ## check that the results are those of another revision: make compare BASE=REVISION
+	@revision=$$(git rev-parse --short --verify '$(BASE)^{commit}') && there=$$PWD/out/compare/$$revision && \
+		{ [ -d "$$there" ] || git worktree add --quiet --detach "$$there" "$$revision"; } && \
+		$(MAKE) --no-print-directory -C "$$there" dev && \
+		$(BIN)/python tools/compare_builds.py "$$there/$(BIN)/python" $(BIN)/python $(COMPARE)
 
 clean: ## remove everything that was built or written
 	rm -rf $(VENV) target out .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,8 +1,8 @@
 """One TCP connection of the kernel's, as fast as it can be.
 
-``serve PORT CONGESTION`` sends, ``fetch HOST PORT SECONDS`` takes; ``-`` for HOST is the other end of the link that it
-runs behind. The client prints JSON: bytes and seconds after a warm-up, and the CPU seconds that its parent, which is
-the emulator if there is one, used meanwhile.
+``serve PORT CONGESTION`` sends, ``fetch HOST PORT SECONDS`` takes; ``-`` for HOST is the other end
+of the link that it runs behind. The client prints JSON: bytes and seconds after a warm-up, and the
+CPU seconds that its parent, which is the emulator if there is one, used meanwhile.
 """
 
 # ruff: noqa: T201 (what it prints is what it is asked for)
@@ -67,7 +67,10 @@ def fetch(host: str, port: int, seconds: float) -> None:
                     break
             elif now - begun >= WARM_UP_S:
                 since, cpu_s = now, parents_cpu_s()
-        print(json.dumps({"bytes": taken, "seconds": now - since, "cpu_s": parents_cpu_s() - cpu_s}), flush=True)
+        print(
+            json.dumps({"bytes": taken, "seconds": now - since, "cpu_s": parents_cpu_s() - cpu_s}),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -65,13 +65,22 @@ def measure(arguments: Sequence[str], *, text: str = "") -> Cost:
             arguments[0],
             list(arguments),
             os.environ,
-            file_actions=[(os.POSIX_SPAWN_DUP2, source.fileno(), 0), (os.POSIX_SPAWN_DUP2, output.fileno(), 1)],
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, source.fileno(), 0),
+                (os.POSIX_SPAWN_DUP2, output.fileno(), 1),
+            ],
         )
         _, status, usage = os.wait4(child, 0)
         if os.waitstatus_to_exitcode(status) != 0:
-            raise ProcessError(f"run {arguments[0]}: exit status {os.waitstatus_to_exitcode(status)}")
+            raise ProcessError(
+                f"run {arguments[0]}: exit status {os.waitstatus_to_exitcode(status)}"
+            )
         output.seek(0)
-        return Cost(cpu_s=usage.ru_utime + usage.ru_stime, peak_mb=usage.ru_maxrss / 1024, output=output.read())
+        return Cost(
+            cpu_s=usage.ru_utime + usage.ru_stime,
+            peak_mb=usage.ru_maxrss / 1024,
+            output=output.read(),
+        )
 
 
 def simulate(*words: str) -> list[str]:
@@ -81,13 +90,17 @@ def simulate(*words: str) -> list[str]:
 
 def our_counts(description: Mapping[str, Any], *words: str) -> dict[str, Any]:
     """What ``_simulate.py``, asked for ``words``, says of a scenario."""
-    counts: dict[str, Any] = json.loads(measure(simulate(*words), text=json.dumps(description)).output)
+    counts: dict[str, Any] = json.loads(
+        measure(simulate(*words), text=json.dumps(description)).output
+    )
     return counts
 
 
 def our_work(description: Mapping[str, Any], counts: Mapping[str, Any]) -> Work:
     """Our simulator at a scenario that, in a run of its own that nobody timed, came to ``counts``."""
-    return Work(arguments=simulate(), text=json.dumps(description), packets=counts["through_packets"])
+    return Work(
+        arguments=simulate(), text=json.dumps(description), packets=counts["through_packets"]
+    )
 
 
 def take_turns(*, peer: str, theirs: Work, ours: Work, turns: int) -> Turns:
@@ -104,7 +117,9 @@ def take_turns(*, peer: str, theirs: Work, ours: Work, turns: int) -> Turns:
             f" {ratios[-1]:7.1f} {our.peak_mb:6.0f} MB",
             flush=True,
         )
-    print(f"  ratio: median {statistics.median(ratios):.1f}, min {min(ratios):.1f}, max {max(ratios):.1f}")
+    print(
+        f"  ratio: median {statistics.median(ratios):.1f}, min {min(ratios):.1f}, max {max(ratios):.1f}"
+    )
     print(f"  packets through the bottleneck: {peer} {theirs.packets}, ours {ours.packets}")
     return Turns(ratios=tuple(ratios), peak_mb=max(peaks))
 

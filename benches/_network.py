@@ -26,7 +26,9 @@ def ip(*words: str) -> None:
     except OSError as error:
         raise BenchError(f"ip: {error} (Debian's iproute2)") from error
     if done.returncode != 0:
-        raise BenchError(f"ip {' '.join(words)}: {done.stderr.strip()} (it takes root, and Debian's iproute2)")
+        raise BenchError(
+            f"ip {' '.join(words)}: {done.stderr.strip()} (it takes root, and Debian's iproute2)"
+        )
 
 
 @contextmanager
@@ -38,7 +40,10 @@ def namespace(name: str) -> Iterator[list[str]]:
     try:
         ip("-n", full, "link", "set", "lo", "up")
         # What every kernel has, and more ports than connections.
-        settings = ("net.ipv4.tcp_congestion_control=reno", "net.ipv4.ip_local_port_range=1024 65000")
+        settings = (
+            "net.ipv4.tcp_congestion_control=reno",
+            "net.ipv4.ip_local_port_range=1024 65000",
+        )
         subprocess.run([*inside, "sysctl", "-qw", *settings], check=True)
         yield inside
     finally:
@@ -56,7 +61,20 @@ def check_machine() -> None:
 def join(server: Sequence[str], client: Sequence[str]) -> None:
     """Put a pair of Ethernet devices between two namespaces, with the addresses of peers/src/lib.rs."""
     ends = ((client[-1], "10.77.0.1/24"), (server[-1], "10.77.0.2/24"))
-    ip("-n", ends[0][0], "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", ends[1][0])
+    ip(
+        "-n",
+        ends[0][0],
+        "link",
+        "add",
+        "veth0",
+        "type",
+        "veth",
+        "peer",
+        "name",
+        "veth0",
+        "netns",
+        ends[1][0],
+    )
     for name, address in ends:
         ip("-n", name, "address", "add", address, "dev", "veth0")
         ip("-n", name, "link", "set", "veth0", "up")

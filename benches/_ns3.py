@@ -1,8 +1,8 @@
 """Compiles ``ns3/web.cc`` against ns-3 and runs it.
 
-Two packages have ns-3's headers and libraries: Debian's ``libns3-dev`` and PyPI's ``ns3``. Debian's is taken where it
-is installed, because it is the faster one (README.md); the other goes to ``out/ns3/``, away from this project's own
-dependencies.
+Two packages have ns-3's headers and libraries: Debian's ``libns3-dev`` and PyPI's ``ns3``. Debian's
+is taken where it is installed, because it is the faster one (README.md); the other goes to
+``out/ns3/``, away from this project's own dependencies.
 """
 
 # ruff: noqa: S603 (it starts a compiler, pip and what was compiled, with arguments of its own)
@@ -50,7 +50,9 @@ class Ns3:
         done = subprocess.run(self.command(**options), capture_output=True, text=True, check=False)
         if done.returncode != 0 or not done.stdout.startswith("{"):
             said = (done.stderr or done.stdout).strip().splitlines()
-            raise Ns3Error(f"run ns-3: exit status {done.returncode}: {said[0] if said else 'nothing said'}")
+            raise Ns3Error(
+                f"run ns-3: exit status {done.returncode}: {said[0] if said else 'nothing said'}"
+            )
         result: dict[str, Any] = json.loads(done.stdout)
         return result
 
@@ -59,12 +61,18 @@ def build(package: str | None = None) -> Ns3:
     """Compile web.cc, against ``package`` or the fastest that is there."""
     compiler = shutil.which("g++")
     if compiler is None:
-        raise Ns3Error("compile ns3/web.cc: no program `g++` on the path\nhint: apt-get install g++")
+        raise Ns3Error(
+            "compile ns3/web.cc: no program `g++` on the path\nhint: apt-get install g++"
+        )
     chosen = package or ("debian" if Path("/usr/include/ns3").is_dir() else "pypi")
     found = _debian() if chosen == "debian" else _pypi()
     OUT.mkdir(parents=True, exist_ok=True)
     program = OUT / f"web-{chosen}"
-    where = [f"-L{found.libraries}", f"-Wl,-rpath,{found.libraries}", f"-Wl,-rpath-link,{found.libraries}"]
+    where = [
+        f"-L{found.libraries}",
+        f"-Wl,-rpath,{found.libraries}",
+        f"-Wl,-rpath-link,{found.libraries}",
+    ]
     links = [f"-l{found.prefix}-{module}" for module in MODULES]
     arguments = [compiler, *FLAGS, *found.headers, str(SOURCE), "-o", str(program), *where, *links]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
@@ -98,10 +106,23 @@ def _pypi() -> _Installed:
     """Fetch the wheel once: without what its Python side needs, which is not used here."""
     target = OUT / "pypi"
     if not (target / "ns3").is_dir():
-        pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:")
-        done = subprocess.run([*pip, "--target", str(target), PYPI], capture_output=True, text=True, check=False)
+        pip = (
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+        )
+        done = subprocess.run(
+            [*pip, "--target", str(target), PYPI], capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
-            raise Ns3Error(f"install {PYPI}: exit status {done.returncode}\nhint: apt-get install libns3-dev")
+            raise Ns3Error(
+                f"install {PYPI}: exit status {done.returncode}\nhint: apt-get install libns3-dev"
+            )
     libraries = sorted((target / "ns3").glob("lib*/libns3.*-core.so"))
     if not libraries:
         raise Ns3Error(f"compile ns3/web.cc: no libraries in {PYPI}")

@@ -50,7 +50,9 @@ class _Axis:
         return round(self.start + share * (self.end - self.start), 1)
 
     def steps(self, digits: Sequence[int]) -> Iterator[float]:
-        for exponent in range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1):
+        for exponent in range(
+            math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1
+        ):
             for digit in digits:
                 if self.low <= (step := digit * 10.0**exponent) <= self.high:
                     yield step
@@ -61,7 +63,9 @@ def log_plot(curves: Sequence[Curve], *, title: str, across: str, up: str, foot:
     xs = [x for curve in curves for x, _ in curve.points]
     ys = [y for curve in curves for _, y in curve.points]
     x = _Axis(low=min(xs), high=max(xs), start=LEFT + 14, end=WIDTH - RIGHT - 14)
-    y = _Axis(low=_round(min(ys), up=False), high=_round(max(ys), up=True), start=HEIGHT - BOTTOM, end=TOP)
+    y = _Axis(
+        low=_round(min(ys), up=False), high=_round(max(ys), up=True), start=HEIGHT - BOTTOM, end=TOP
+    )
     size = f'viewBox="0 0 {WIDTH:g} {HEIGHT:g}" width="{WIDTH:g}"'
     turned = f'transform="translate(16 {(TOP + HEIGHT - BOTTOM) / 2:g}) rotate(-90)"'
     parts = [
@@ -83,7 +87,11 @@ def _round(value: float, *, up: bool) -> float:
     """The next of 1, 2, 5 and their decades."""
     decade = 10.0 ** math.floor(math.log10(value))
     steps = [digit * decade for digit in (1, 2, 5, 10)]
-    return min(step for step in steps if step >= value) if up else max(step for step in steps if step <= value)
+    return (
+        min(step for step in steps if step >= value)
+        if up
+        else max(step for step in steps if step <= value)
+    )
 
 
 def _axes(x: _Axis, y: _Axis) -> Iterator[str]:

@@ -3,12 +3,15 @@
 ``python _simulate.py`` prints nothing. With an argument it prints a JSON object:
 
 * ``links``: the bottleneck's row of the table of links;
-* ``steady S``: the same from S simulated seconds on, the events and CPU seconds from there on, and those before;
-* ``open``: the same as ``links``, the most flows that were open at one time, and how many were started;
-* ``completion``: the same as ``links``, and the mean seconds from start to last byte's arrival, by class of flow sizes.
+* ``steady S``: the same from S simulated seconds on, the events and CPU seconds from there on, and
+those before;
+* ``open``: the same as ``links``, the most flows that were open at one time, and how many were
+started;
+* ``completion``: the same as ``links``, and the mean seconds from start to last byte's arrival, by
+class of flow sizes.
 
-Peak memory is the kernel's count of this process, before anything is loaded to read tables. Without an argument nothing
-is loaded but the simulator: what else the counts need, they load.
+Peak memory is the kernel's count of this process, before anything is loaded to read tables. Without
+an argument nothing is loaded but the simulator: what else the counts need, they load.
 """
 
 # ruff: noqa: T201 (it is a program, and prints what it finds)
@@ -24,8 +27,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Rows are taken while their memory is at hand: with forty times as many at once, the allocator gives it back to the
-# kernel each time and gets it again page by page.
+# Rows are taken while their memory is at hand: with forty times as many at once, the allocator
+# gives it back to the kernel each time and gets it again page by page.
 EVENTS_AT_ONCE = 20_000
 ROWS_AT_ONCE = 500
 
@@ -63,7 +66,9 @@ def _totals(simulation: _core.Simulation) -> dict[str, float]:
     cpu_s, peak_mb = time.process_time(), _peak_mb()  # first: what follows is not simulation
     import polars as pl
 
-    row = pl.DataFrame(simulation.links()).row(by_predicate=pl.col("link") == "bottleneck", named=True)
+    row = pl.DataFrame(simulation.links()).row(
+        by_predicate=pl.col("link") == "bottleneck", named=True
+    )
     return {
         "cpu_s": cpu_s,
         "peak_mb": peak_mb,
@@ -108,7 +113,9 @@ class _Completion(_Nothing):
     def found(self) -> dict[str, Any]:
         import polars as pl
 
-        means = pl.concat(self._frames).group_by("class").agg(pl.col("receiver_s").mean()).sort("class")
+        means = (
+            pl.concat(self._frames).group_by("class").agg(pl.col("receiver_s").mean()).sort("class")
+        )
         return {"completion_s": means["receiver_s"].to_list()}
 
 
@@ -122,7 +129,8 @@ class _Open(_Nothing):
     def add(self, flows: _core.Table) -> None:
         import polars as pl
 
-        # A flow counts from the grid point after its start to the one before its end: never too many.
+        # A flow counts from the grid point after its start to the one before its end: never too
+        # many.
         start = (pl.col("start_s") / GRID_S).ceil()
         end = ((pl.col("start_s") + pl.col("sender_s")) / GRID_S).floor() + 1
         frame = pl.DataFrame(flows).select(start=start.cast(pl.Int64), end=end.cast(pl.Int64))

@@ -1,8 +1,9 @@
 """How fast `tcpsf link` is, and how exact: one TCP connection of this kernel (CUBIC) through it.
 
-The link has 1 ms of delay each way, and 1 Gb/s, 500 Mb/s or no rate towards the client; each with offload, which is the
-default, and without. The same connection over a pair of Ethernet devices shows what the machine has. Sides take turns.
-Each measurement is in network namespaces of its own, gone when it ends.
+The link has 1 ms of delay each way, and 1 Gb/s, 500 Mb/s or no rate towards the client; each with
+offload, which is the default, and without. The same connection over a pair of Ethernet devices
+shows what the machine has. Sides take turns. Each measurement is in network namespaces of its own,
+gone when it ends.
 """
 
 # ruff: noqa: T201, S603 (it prints what it finds; it starts our own program)
@@ -90,7 +91,9 @@ def ended(command: Sequence[str]) -> list[Any]:
     """The lines of JSON that a program prints."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise BenchError(f"{shlex.join(command)}: {done.stderr.strip() or f'status {done.returncode}'}")
+        raise BenchError(
+            f"{shlex.join(command)}: {done.stderr.strip() or f'status {done.returncode}'}"
+        )
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
@@ -125,7 +128,9 @@ def measure(side: Side, seconds: float) -> Score:
     return Score(
         line_gbps=told["bytes"] * ON_THE_LINE * 8e-9 / told["seconds"],
         cpu_s_per_gb=told["cpu_s"] / (told["bytes"] * 1e-9) if way else None,
-        late_us=(way["timing_error_median_s"] * 1e6, way["timing_error_p99_s"] * 1e6) if way else None,
+        late_us=(way["timing_error_median_s"] * 1e6, way["timing_error_p99_s"] * 1e6)
+        if way
+        else None,
         missed=way["missed_packets"] if way else 0,
     )
 
@@ -138,7 +143,11 @@ def show(side: Side, scores: Sequence[Score]) -> None:
     costs = [score.cpu_s_per_gb for score in scores if score.cpu_s_per_gb is not None]
     late = [score.late_us for score in scores if score.late_us is not None]
     cost = f"{statistics.median(costs):.2f}" if costs else ""
-    median, most = ([f"{statistics.median(column):.0f}" for column in zip(*late, strict=True)]) if late else ("", "")
+    median, most = (
+        ([f"{statistics.median(column):.0f}" for column in zip(*late, strict=True)])
+        if late
+        else ("", "")
+    )
     print(f"  {side.name:22} {speed:21} {share:>11} {cost:>9} {median:>12} {most:>6}", flush=True)
 
 
@@ -149,7 +158,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=2.0, help="length of a measurement")
     given = parser.parse_args(arguments)
     if CONGESTION not in AVAILABLE.read_text().split():
-        print(f"could not run: this kernel has no {CONGESTION} (`modprobe tcp_{CONGESTION}`)", file=sys.stderr)
+        print(
+            f"could not run: this kernel has no {CONGESTION} (`modprobe tcp_{CONGESTION}`)",
+            file=sys.stderr,
+        )
         return CANNOT_RUN
     try:
         check_machine()
@@ -166,7 +178,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BenchError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(f"  {'':22} {'Gb/s on the line':21} {'of its rate':>11} {'CPU s/GB':>9} {'late by, µs':>12} {'99 %':>6}")
+    print(
+        f"  {'':22} {'Gb/s on the line':21} {'of its rate':>11} {'CPU s/GB':>9} {'late by, µs':>12} {'99 %':>6}"
+    )
     for side, those in scores.items():
         show(side, those)
     reached = statistics.median(score.line_gbps for score in scores[GIGABIT[0]])

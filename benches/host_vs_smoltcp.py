@@ -1,12 +1,13 @@
 """Our host beside smoltcp as servers for clients of this kernel, on the same kind of TUN device, in one run.
 
-What is moved and answered counts per second of the server's CPU time. Writing to a TUN device takes the most of that,
-because there the kernel does the client's half of TCP; so the user's share, which is the server's own doing, stands
-beside. The kernel's own TCP over a pair of Ethernet devices shows the limit. peers/ holds the programs; the servers do
-the same for a connection: send for ever, take what comes, or answer each 120 bytes with 1000.
+What is moved and answered counts per second of the server's CPU time. Writing to a TUN device takes
+the most of that, because there the kernel does the client's half of TCP; so the user's share, which
+is the server's own doing, stands beside. The kernel's own TCP over a pair of Ethernet devices shows
+the limit. peers/ holds the programs; the servers do the same for a connection: send for ever, take
+what comes, or answer each 120 bytes with 1000.
 
-Each measurement is a server and a client in a network namespace of their own, gone when it ends. Sides take turns, and
-the ratio is taken within each.
+Each measurement is a server and a client in a network namespace of their own, gone when it ends.
+Sides take turns, and the ratio is taken within each.
 """
 
 # ruff: noqa: T201, S603 (it prints what it finds; it starts cargo, and what that compiled)
@@ -129,7 +130,15 @@ class Score:
 def build() -> Path:
     """Compile the programs and return the folder that holds them."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", PEERS.parents[1] / "target"))
-    command = ["cargo", "build", "--release", "--locked", "--quiet", "--manifest-path", str(PEERS / "Cargo.toml")]
+    command = [
+        "cargo",
+        "build",
+        "--release",
+        "--locked",
+        "--quiet",
+        "--manifest-path",
+        str(PEERS / "Cargo.toml"),
+    ]
     try:
         subprocess.run([*command, "--target-dir", str(target)], check=True)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -164,7 +173,14 @@ class Bench:
             return [str(self.programs / "kernel")]
         words = ["--mtu", str(mtu)]
         if side == "smoltcp":
-            words += ["--port", str(task.port), "--sockets", str(task.sockets), "--buffer", str(task.buffer)]
+            words += [
+                "--port",
+                str(task.port),
+                "--sockets",
+                str(task.sockets),
+                "--buffer",
+                str(task.buffer),
+            ]
             return [str(self.programs / "smoltcp"), *words]
         return [str(self.programs / "ours"), *words, *(["--offload"] if "offload" in side else [])]
 
@@ -186,7 +202,9 @@ class Bench:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             after = cpu_s(server)
             if done.returncode != 0 or server.poll() is not None:
-                raise BenchError(f"{task.name}, {side}: {done.stderr.strip() or 'the server ended'}")
+                raise BenchError(
+                    f"{task.name}, {side}: {done.stderr.strip() or 'the server ended'}"
+                )
         said = json.loads(done.stdout)
         return Score(
             count=(said["bytes"] if task.unit == "MB" else said["answers"]) / task.scale,
@@ -215,10 +233,14 @@ def spread(values: Sequence[float]) -> str:
 
 def per_user_s(scores: Sequence[Score]) -> float:
     """Over all turns, for ticks are coarse."""
-    return sum(score.count for score in scores) / max(sum(score.user_s for score in scores), 1 / TICKS_PER_S)
+    return sum(score.count for score in scores) / max(
+        sum(score.user_s for score in scores), 1 / TICKS_PER_S
+    )
 
 
-def compare(bench: Bench, task: Task, *, sides: Sequence[str], turns: int, mtu: int = 1500) -> dict[str, list[float]]:
+def compare(
+    bench: Bench, task: Task, *, sides: Sequence[str], turns: int, mtu: int = 1500
+) -> dict[str, list[float]]:
     """Measure all sides in turns, print what came of it, and return each side's ratios to smoltcp per CPU second."""
     print(f"\n{task.name}{'' if mtu == 1500 else f', MTU {mtu}'} ({task.unit}s)")
     scores: dict[str, list[Score]] = {side: [] for side in sides}
@@ -228,14 +250,21 @@ def compare(bench: Bench, task: Task, *, sides: Sequence[str], turns: int, mtu: 
             side = sides[(turn + place) % len(sides)]
             scores[side].append(bench.measure(side, task, mtu=mtu))
     theirs = scores["smoltcp"]
-    print(f"  {'':14} {'a second':>9} {'a CPU second':>13}   {'times smoltcp, per CPU second':30}   of user time only")
+    print(
+        f"  {'':14} {'a second':>9} {'a CPU second':>13}   {'times smoltcp, per CPU second':30}   of user time only"
+    )
     ratios = {}
     for side, ours in scores.items():
-        ratios[side] = [our.per_cpu_s / their.per_cpu_s for our, their in zip(ours, theirs, strict=True)]
+        ratios[side] = [
+            our.per_cpu_s / their.per_cpu_s for our, their in zip(ours, theirs, strict=True)
+        ]
         speed = statistics.median(score.count / score.elapsed_s for score in ours)
         cost = statistics.median(score.per_cpu_s for score in ours)
         user = per_user_s(ours) / per_user_s(theirs)
-        print(f"  {side:14} {speed:9.0f} {cost:13.0f}   {spread(ratios[side]):30} {user:19.2f}", flush=True)
+        print(
+            f"  {side:14} {speed:9.0f} {cost:13.0f}   {spread(ratios[side]):30} {user:19.2f}",
+            flush=True,
+        )
     return ratios
 
 
@@ -255,15 +284,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verdicts = []
     try:
         for task in TASKS if given.task is None else [TASKS[given.task]]:
-            ratio = statistics.median(compare(bench, task, sides=SIDES, turns=given.turns)["ours, offload"])
-            verdicts.append((f"{task.name}: {ratio:.2f} times smoltcp (asked for {TARGET:g})", ratio >= TARGET))
+            ratio = statistics.median(
+                compare(bench, task, sides=SIDES, turns=given.turns)["ours, offload"]
+            )
+            verdicts.append(
+                (f"{task.name}: {ratio:.2f} times smoltcp (asked for {TARGET:g})", ratio >= TARGET)
+            )
             if task.unit == "MB":
                 # The longest packets, in place of offload.
                 compare(bench, task, sides=("smoltcp", "ours"), turns=given.turns, mtu=65_000)
         if given.task is None:
             idle = bench.idle_bytes()
             verdicts.append(
-                (f"{HELD} connections: {idle:.0f} bytes each (asked for {MOST_BYTES_IDLE})", idle < MOST_BYTES_IDLE)
+                (
+                    f"{HELD} connections: {idle:.0f} bytes each (asked for {MOST_BYTES_IDLE})",
+                    idle < MOST_BYTES_IDLE,
+                )
             )
     except BenchError as error:
         print(f"error: {error}", file=sys.stderr)

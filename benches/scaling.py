@@ -2,20 +2,24 @@
 
 Four questions, each with a target:
 
-* what a packet costs with 10 to 100 000 greedy flows on one bottleneck of 1 and of 10 Gb/s, round trip 40 ms, buffer
-  one bandwidth-delay product, handshakes and SACK on. CPU time of the simulating process from ``WARM_UP_S`` on, over
-  the data packets that the bottleneck took in meanwhile. Slow start and its losses lie before; what they cost is in a
-  column of its own. The number of flows changes the work too: the more flows, the smaller their windows and the more
-  of them wait for timeouts, so losses and events per packet stand beside the cost; and below it the cost of the same
-  work with a hundredth of the line, the buffer and the 10 000 flows, which a processor's own cache holds.
-* how much memory a flow takes: peak resident memory less that with ten flows, over the flows. The packets in flight,
-  which the buffer and the line bound, are the same in both.
-* whether a million short flows can be open at once: Poisson arrivals of the paper's sizes over a line of one second
-  round trip that loses 1 % of the packets. That they were open is counted from the rows of the result.
+* what a packet costs with 10 to 100 000 greedy flows on one bottleneck of 1 and of 10 Gb/s, round
+  trip 40 ms, buffer one bandwidth-delay product, handshakes and SACK on. CPU time of the simulating
+  process from ``WARM_UP_S`` on, over the data packets that the bottleneck took in meanwhile. Slow
+  start and its losses lie before; what they cost is in a column of its own. The number of flows
+  changes the work too: the more flows, the smaller their windows and the more of them wait for
+  timeouts, so losses and events per packet stand beside the cost; and below it the cost of the same
+  work with a hundredth of the line, the buffer and the 10 000 flows, which a processor's own cache
+  holds.
+* how much memory a flow takes: peak resident memory less that with ten flows, over the flows. The
+  packets in flight, which the buffer and the line bound, are the same in both.
+* whether a million short flows can be open at once: Poisson arrivals of the paper's sizes over a
+  line of one second round trip that loses 1 % of the packets. That they were open is counted from
+  the rows of the result.
 * how much two cores do: wall time of ``replicate`` with one worker over that with two.
 
-Flow counts, and numbers of workers, take turns. The table shows medians over the turns, ratios are taken within each
-turn; the two cores are judged by their best turn, because whatever else runs on the machine takes one of them away.
+Flow counts, and numbers of workers, take turns. The table shows medians over the turns, ratios are
+taken within each turn; the two cores are judged by their best turn, because whatever else runs on
+the machine takes one of them away.
 
 Writes ``scaling.json`` and ``scaling.svg`` beside this file.
 """
@@ -65,11 +69,13 @@ MILLION = 1_000_000
 MILLION_TARGET_MB = 3_000
 CORES_TARGET = 1.9
 
-# A load average above this is not the program that `make bench` ran before this one: somebody else is at work.
+# A load average above this is not the program that `make bench` ran before this one: somebody else
+# is at work.
 BUSY_LOAD = 1.5
 
-# The fastest simulator known to us, on a machine of this kind: packets per CPU second by number of greedy flows, its
-# TCP without handshake and SACK. Quoted from this project's own measurements, not measured by this program.
+# The fastest simulator known to us, on a machine of this kind: packets per CPU second by number of
+# greedy flows, its TCP without handshake and SACK. Quoted from this project's own measurements, not
+# measured by this program.
 HTSIM = {10: 2.3e6, 10_000: 3.7e5}
 
 
@@ -115,7 +121,8 @@ class Target:
         return f"  {self.what:58} {self.found:10.4g} {sign} {self.limit:g}{self.unit}: {word(self.met)}"
 
 
-# ---- greedy flows ----------------------------------------------------------------------------------------------------
+# ---- greedy flows
+# ----------------------------------------------------------------------------------------------------
 
 
 def greedy(*, rate_gbps: float, flows: int, share: float) -> dict[str, Any]:
@@ -169,7 +176,9 @@ def bytes_per_flow(cell: Cell, ten: Cell) -> float:
 
 def growth(cell: Cell, other: Cell) -> float:
     """How many times a packet costs what it costs there: the median over the turns."""
-    return statistics.median(here / there for here, there in zip(cell.ns_per_packet, other.ns_per_packet, strict=True))
+    return statistics.median(
+        here / there for here, there in zip(cell.ns_per_packet, other.ns_per_packet, strict=True)
+    )
 
 
 def print_greedy(cells: Sequence[Cell]) -> list[Target]:
@@ -178,11 +187,17 @@ def print_greedy(cells: Sequence[Cell]) -> list[Target]:
     targets = []
     for rate in RATES_GBPS:
         ten = of[rate, 10]
-        print(f"\n{rate} Gb/s, round trip {1000 * ROUND_TRIP_S:g} ms, buffer {rate * 125 * ROUND_TRIP_S:g} MB")
-        print("    flows  ns/packet  packets/s  × ten flows  events/packet  dropped %   busy  warm-up ns  B/flow")
+        print(
+            f"\n{rate} Gb/s, round trip {1000 * ROUND_TRIP_S:g} ms, buffer {rate * 125 * ROUND_TRIP_S:g} MB"
+        )
+        print(
+            "    flows  ns/packet  packets/s  × ten flows  events/packet  dropped %   busy  warm-up ns  B/flow"
+        )
         for flows in FLOWS:
             cell = of[rate, flows]
-            memory = f"{bytes_per_flow(cell, ten):7.0f}" if flows >= FEWEST_FOR_MEMORY else "      –"
+            memory = (
+                f"{bytes_per_flow(cell, ten):7.0f}" if flows >= FEWEST_FOR_MEMORY else "      –"
+            )
             print(
                 f"  {flows:7} {cell.median_ns:10.0f} {1e9 / cell.median_ns:10.3g} {growth(cell, ten):12.2f}"
                 f" {cell.events_per_packet:14.2f} {cell.dropped_percent:10.2f} {cell.utilisation:6.3f}"
@@ -197,7 +212,9 @@ def print_greedy(cells: Sequence[Cell]) -> list[Target]:
         )
         targets += [
             Target(
-                what=f"{rate} Gb/s: a packet with 10 000 flows, × ten", found=growth(many, ten), limit=GROWTH_TARGET
+                what=f"{rate} Gb/s: a packet with 10 000 flows, × ten",
+                found=growth(many, ten),
+                limit=GROWTH_TARGET,
             ),
             *(
                 Target(
@@ -221,7 +238,8 @@ def print_greedy(cells: Sequence[Cell]) -> list[Target]:
     return targets
 
 
-# ---- a million short flows -------------------------------------------------------------------------------------------
+# ---- a million short flows
+# -------------------------------------------------------------------------------------------
 
 
 def million() -> dict[str, Any]:
@@ -255,12 +273,20 @@ def measure_million() -> tuple[dict[str, Any], list[Target]]:
         f" {found['cpu_s']:.0f} s of CPU, peak {found['peak_mb']:.0f} MB with their rows read in"
     )
     return found, [
-        Target(what="short flows open at once", found=found["most_open"], limit=MILLION, at_least=True),
-        Target(what="peak memory with them", found=found["peak_mb"], limit=MILLION_TARGET_MB, unit=" MB"),
+        Target(
+            what="short flows open at once", found=found["most_open"], limit=MILLION, at_least=True
+        ),
+        Target(
+            what="peak memory with them",
+            found=found["peak_mb"],
+            limit=MILLION_TARGET_MB,
+            unit=" MB",
+        ),
     ]
 
 
-# ---- two cores -------------------------------------------------------------------------------------------------------
+# ---- two cores
+# -------------------------------------------------------------------------------------------------------
 
 
 class _Drop:
@@ -288,11 +314,14 @@ def measure_cores(*, turns: int, share: float) -> tuple[dict[str, Any], list[Tar
             walls.append(time.perf_counter() - start)
         ratios.append(walls[0] / walls[1])
         print(f"  turn {turn:<32} {walls[0]:14.2f} {walls[1]:14.2f} {ratios[-1]:7.2f}", flush=True)
-    target = Target(what="two cores, × one (best turn)", found=max(ratios), limit=CORES_TARGET, at_least=True)
+    target = Target(
+        what="two cores, × one (best turn)", found=max(ratios), limit=CORES_TARGET, at_least=True
+    )
     return {"ratios": ratios}, [target]
 
 
-# ---- the program -----------------------------------------------------------------------------------------------------
+# ---- the program
+# -----------------------------------------------------------------------------------------------------
 
 
 def draw(cells: Sequence[Cell], *, where: str) -> str:
@@ -306,7 +335,9 @@ def draw(cells: Sequence[Cell], *, where: str) -> str:
     ]
     curves.append(
         Curve(
-            label="htsim, as quoted", points=tuple((flows, 1e9 / speed) for flows, speed in HTSIM.items()), quoted=True
+            label="htsim, as quoted",
+            points=tuple((flows, 1e9 / speed) for flows, speed in HTSIM.items()),
+            quoted=True,
         )
     )
     return log_plot(
@@ -327,7 +358,10 @@ def _machine() -> str:
     model = platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
+        model = next(
+            (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")),
+            model,
+        )
     except OSError:
         pass
     return f"{model}, {os.cpu_count()} cores"
@@ -343,8 +377,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the table, the numbers and the plot; status 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--share", type=float, default=1.0, help="simulated time, as a share of what is usual")
-    parser.add_argument("--out", type=Path, default=HERE, help="folder for scaling.json and scaling.svg")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="simulated time, as a share of what is usual"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=HERE, help="folder for scaling.json and scaling.svg"
+    )
     given = parser.parse_args(arguments)
     where = _where(busy=os.getloadavg()[0] > BUSY_LOAD)
     print(where)

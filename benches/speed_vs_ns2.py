@@ -1,12 +1,14 @@
 """Our simulator's speed beside ns-2's, in one run, on the Smart Framing paper's network at 80 % load.
 
-What is counted: packets that leave the bottleneck's buffer (data; ACKs cost both sides as much again and are not
-counted) per second of CPU time, user and system, of a fresh process that simulates the scenario once, start-up and
-set-up included. The two take turns, so that a busy machine is busy for both; the ratio is taken within each turn. ns-2
-runs without its queue monitor, because ours always counts; the number of packets comes from an untimed run of each.
+What is counted: packets that leave the bottleneck's buffer (data; ACKs cost both sides as much
+again and are not counted) per second of CPU time, user and system, of a fresh process that
+simulates the scenario once, start-up and set-up included. The two take turns, so that a busy
+machine is busy for both; the ratio is taken within each turn. ns-2 runs without its queue monitor,
+because ours always counts; the number of packets comes from an untimed run of each.
 
-Most of ns-2's time here is Tcl that starts and ends 43 flows a second. The second block has greedy flows only: its
-event loop alone. verification/ns2/README.md says what was done to make the script fast.
+Most of ns-2's time here is Tcl that starts and ends 43 flows a second. The second block has greedy
+flows only: its event loop alone. verification/ns2/README.md says what was done to make the script
+fast.
 
 Ours is the in-process binding, with every flow's row produced and thrown away.
 """
@@ -25,7 +27,17 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "verification"))
 
-from _measure import ProcessError, Turns, Work, measure, our_counts, our_work, simulate, take_turns, word
+from _measure import (
+    ProcessError,
+    Turns,
+    Work,
+    measure,
+    our_counts,
+    our_work,
+    simulate,
+    take_turns,
+    word,
+)
 from compare_ns2 import CANNOT_RUN, NS2_SETTINGS, scenario
 from ns2.run_ns2 import Ns2Error, command, run_ns2
 
@@ -37,12 +49,16 @@ LOAD = 0.8
 def compare(*, load: float, duration_s: float, turns: int) -> Turns:
     """Time both in turns and print what came out."""
     options: dict[str, Any] = {"load": load, "duration_s": duration_s, "seed": 1, **NS2_SETTINGS}
-    theirs = Work(arguments=command(**options, monitor=0), packets=int(run_ns2(**options)["through_packets"]))
+    theirs = Work(
+        arguments=command(**options, monitor=0), packets=int(run_ns2(**options)["through_packets"])
+    )
     description = scenario(load=load, duration_s=duration_s)
     ours = our_work(description, our_counts(description, "links"))
     start_up = measure(simulate(), text=json.dumps(scenario(load=load, duration_s=0.001))).cpu_s
 
-    print(f"\nload {load:g}, {duration_s:g} s simulated, ten greedy flows{' and web flows' if load else ' alone'}")
+    print(
+        f"\nload {load:g}, {duration_s:g} s simulated, ten greedy flows{' and web flows' if load else ' alone'}"
+    )
     found = take_turns(peer="ns-2", theirs=theirs, ours=ours, turns=turns)
     print(f"  our start-up is {start_up:.2f} s of the CPU time")
     return found
@@ -51,7 +67,9 @@ def compare(*, load: float, duration_s: float, turns: int) -> Turns:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run both blocks; status 1 if a target at 80 % load is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--duration", type=float, default=4000.0, help="simulated seconds (the paper's 4000)")
+    parser.add_argument(
+        "--duration", type=float, default=4000.0, help="simulated seconds (the paper's 4000)"
+    )
     parser.add_argument("--turns", type=int, default=5)
     given = parser.parse_args(arguments)
     try:
@@ -66,7 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ratio = statistics.median(found.ratios)
     fast, small = ratio >= TARGET, found.peak_mb < PEAK_TARGET_MB
     print(f"\nat load {LOAD:g}: {ratio:.1f} times ns-2 (asked for {TARGET:g}): {word(fast)}")
-    print(f"peak memory: {found.peak_mb:.0f} MB (asked for less than {PEAK_TARGET_MB:g}): {word(small)}")
+    print(
+        f"peak memory: {found.peak_mb:.0f} MB (asked for less than {PEAK_TARGET_MB:g}): {word(small)}"
+    )
     return 0 if fast and small else 1
 
 

@@ -1,13 +1,15 @@
 """Our simulator's speed beside ns-3's, in one run, on the Smart Framing paper's network at 80 % load.
 
-Counted and timed as in speed_vs_ns2.py: packets through the bottleneck per second of CPU time of a fresh process, in
-turns, the ratio within each turn. ns-3 can't do without handshakes, so both sides open and close connections here.
-ns3/web.cc is C++ against ns-3's libraries, with nothing traced; README.md says what was done to make it fast.
+Counted and timed as in speed_vs_ns2.py: packets through the bottleneck per second of CPU time of a
+fresh process, in turns, the ratio within each turn. ns-3 can't do without handshakes, so both sides
+open and close connections here. ns3/web.cc is C++ against ns-3's libraries, with nothing traced;
+README.md says what was done to make it fast.
 
-Before the turns: that both simulate the same thing. Utilisation, loss and the time from a flow's start to the arrival
-of its last byte are printed side by side. A utilisation that is off by more than a twentieth fails the program, and so
-do loss by more than a fifth and a mean completion time by more than a quarter (README.md, "Where it is not ours", has
-what was seen): a comparison of speed at unlike work would mean nothing.
+Before the turns: that both simulate the same thing. Utilisation, loss and the time from a flow's
+start to the arrival of its last byte are printed side by side. A utilisation that is off by more
+than a twentieth fails the program, and so do loss by more than a fifth and a mean completion time
+by more than a quarter (README.md, "Where it is not ours", has what was seen): a comparison of speed
+at unlike work would mean nothing.
 """
 
 # ruff: noqa: T201 (it is a program, and prints what it finds)
@@ -54,12 +56,17 @@ def _is_near(ratio: float, tolerance: float) -> bool:
 
 def same_work(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
     """Print both sides of a run and say whether they are near enough."""
-    their_loss, our_loss = (100 * side["dropped_packets"] / side["offered_packets"] for side in (theirs, ours))
+    their_loss, our_loss = (
+        100 * side["dropped_packets"] / side["offered_packets"] for side in (theirs, ours)
+    )
     print(f"\n  {'':34} {'ns-3':>9} {'ours':>9}")
     their_use, our_use = theirs["utilisation"], ours["busy_s"] / ours["simulated_s"]
     print(f"  {'utilisation':34} {their_use:9.4f} {our_use:9.4f}")
     print(f"  {'packets dropped, %':34} {their_loss:9.2f} {our_loss:9.2f}")
-    pairs = [(row["mean_s"], mine) for row, mine in zip(theirs["classes"], ours["completion_s"], strict=True)]
+    pairs = [
+        (row["mean_s"], mine)
+        for row, mine in zip(theirs["classes"], ours["completion_s"], strict=True)
+    ]
     for size, (their_s, our_s) in zip(SIZES, pairs, strict=True):
         print(f"  {f'mean completion, {size} B, s':34} {their_s:9.3f} {our_s:9.3f}")
     ratio = statistics.geometric_mean(their_s / our_s for their_s, our_s in pairs)
@@ -82,7 +89,9 @@ def compare(ns3: Ns3, *, load: float, duration_s: float, turns: int) -> tuple[li
         "sizes": ",".join(map(str, SIZES)),
     }
     description = our_scenario(load=load, duration_s=duration_s)
-    print(f"\nload {load:g}, {duration_s:g} s simulated, ten greedy flows{' and web flows' if load else ' alone'}")
+    print(
+        f"\nload {load:g}, {duration_s:g} s simulated, ten greedy flows{' and web flows' if load else ' alone'}"
+    )
     their_counts = ns3.run(**options)
     counts = our_counts(description, "completion" if load else "links")
     same = not load or same_work(their_counts, counts)
@@ -97,9 +106,13 @@ def compare(ns3: Ns3, *, load: float, duration_s: float, turns: int) -> tuple[li
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run both blocks; status 1 if the target at 80 % load is missed or the work was not the same."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--duration", type=float, default=4000.0, help="simulated seconds (the paper's 4000)")
+    parser.add_argument(
+        "--duration", type=float, default=4000.0, help="simulated seconds (the paper's 4000)"
+    )
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--package", choices=PACKAGES, help="whose ns-3 (default: Debian's if it is installed)")
+    parser.add_argument(
+        "--package", choices=PACKAGES, help="whose ns-3 (default: Debian's if it is installed)"
+    )
     given = parser.parse_args(arguments)
     try:
         ns3 = build(given.package)
@@ -113,7 +126,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     ratio = statistics.median(ratios)
-    print(f"\nat load {LOAD:g}: {ratio:.1f} times ns-3 (asked for {TARGET:g}): {word(ratio >= TARGET)}")
+    print(
+        f"\nat load {LOAD:g}: {ratio:.1f} times ns-3 (asked for {TARGET:g}): {word(ratio >= TARGET)}"
+    )
     return 0 if ratio >= TARGET and same else 1
 
 

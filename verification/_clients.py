@@ -1,6 +1,7 @@
 """curl, wget, ab, wrk and Chromium, fetching from `tcpsf serve` through a link, in a network namespace of their own.
 
-python verification/_clients.py FOLDER [--quick]    what `clients` runs in that namespace: a line of JSON each
+python verification/_clients.py FOLDER [--quick]    what `clients` runs in that namespace: a line of
+JSON each
 """
 
 # ruff: noqa: S603, T201 (it runs programs and prints what it finds)
@@ -65,7 +66,14 @@ def clients(verdicts: Verdicts, *, quick: bool, repository: Path) -> None:
     for name in missing:
         print(f"  not run: {name} is not installed")
     with tempfile.TemporaryDirectory() as folder:
-        words = ["unshare", "--net", sys.executable, __file__, folder, *(["--quick"] if quick else [])]
+        words = [
+            "unshare",
+            "--net",
+            sys.executable,
+            __file__,
+            folder,
+            *(["--quick"] if quick else []),
+        ]
         done = subprocess.run(words, check=False, cwd=repository, stdout=subprocess.PIPE, text=True)
     for line in done.stdout.splitlines():
         told, holds = json.loads(line)
@@ -92,7 +100,9 @@ class Place:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[bytes]:
         """A client there."""
-        return run(str(Path(sys.executable).with_name("tcpsf")), "link", *self.options, "--", *words)
+        return run(
+            str(Path(sys.executable).with_name("tcpsf")), "link", *self.options, "--", *words
+        )
 
 
 def curl(place: Place) -> Iterator[tuple[str, bool]]:
@@ -101,15 +111,26 @@ def curl(place: Place) -> Iterator[tuple[str, bool]]:
     for host in (FOUR, f"[{SIX}]"):
         outs = [place.folder / "curl.0", place.folder / "curl.1"]
         words = [
-            word for n, out in zip((11, 3), outs, strict=True) for word in (f"http://{host}/o{n}.bin", "-o", str(out))
+            word
+            for n, out in zip((11, 3), outs, strict=True)
+            for word in (f"http://{host}/o{n}.bin", "-o", str(out))
         ]
         done = place.run("curl", "-sSf", "-g", *words)
-        right.append(done.returncode == 0 and [out.read_bytes() for out in outs] == [content(11), content(3)])
+        right.append(
+            done.returncode == 0 and [out.read_bytes() for out in outs] == [content(11), content(3)]
+        )
         done = place.run("curl", "-sSf", "-g", "-r", "100-299", f"http://{host}/o11.bin")
         right.append(done.stdout == content(11)[100:300])
-        done = place.run("curl", "-sSf", "-i", "-g", "-r", "100-299,-1,1000-2000", f"http://{host}/o11.bin")
-        right.append(parts(done.stdout) == [content(11)[100:300], content(11)[-1:], content(11)[1000:2001]])
-    yield f"IPv4 and IPv6, two files on a connection, ranges: {sum(right)} of {len(right)} right", all(right)
+        done = place.run(
+            "curl", "-sSf", "-i", "-g", "-r", "100-299,-1,1000-2000", f"http://{host}/o11.bin"
+        )
+        right.append(
+            parts(done.stdout) == [content(11)[100:300], content(11)[-1:], content(11)[1000:2001]]
+        )
+    yield (
+        f"IPv4 and IPv6, two files on a connection, ranges: {sum(right)} of {len(right)} right",
+        all(right),
+    )
 
 
 def parts(answer: bytes) -> list[bytes]:
@@ -134,9 +155,13 @@ def ab(place: Place) -> Iterator[tuple[str, bool]]:
     """A connection for each request, and many requests on each."""
     count = 500 if place.quick else 5000
     for options, what in (((), "a connection each"), (("-k",), "kept alive")):
-        done = place.run("ab", "-q", "-s", "120", "-n", str(count), "-c", "50", *options, f"http://{FOUR}/o5.bin")
+        done = place.run(
+            "ab", "-q", "-s", "120", "-n", str(count), "-c", "50", *options, f"http://{FOUR}/o5.bin"
+        )
         text = done.stdout.decode()
-        complete, failed = (re.search(rf"{name} requests:\s+(\d+)", text) for name in ("Complete", "Failed"))
+        complete, failed = (
+            re.search(rf"{name} requests:\s+(\d+)", text) for name in ("Complete", "Failed")
+        )
         rate = re.search(r"Requests per second:\s+([\d.]+)", text)
         numbers = [int(found[1]) if found else -1 for found in (complete, failed)]
         told = f"{numbers[0]:,} requests, {what}, {numbers[1]} failed, {rate[1] if rate else '?'} a second"
@@ -146,7 +171,16 @@ def ab(place: Place) -> Iterator[tuple[str, bool]]:
 def wrk(place: Place) -> Iterator[tuple[str, bool]]:
     """As much as goes, over 64 connections."""
     done = place.run(
-        "wrk", "-t", "2", "-c", "64", "-d", "2s" if place.quick else "5s", "--timeout", "30s", f"http://{FOUR}/o5.bin"
+        "wrk",
+        "-t",
+        "2",
+        "-c",
+        "64",
+        "-d",
+        "2s" if place.quick else "5s",
+        "--timeout",
+        "30s",
+        f"http://{FOUR}/o5.bin",
     )
     text = done.stdout.decode()
     count = re.search(r"(\d+) requests in", text)
@@ -158,7 +192,13 @@ def wrk(place: Place) -> Iterator[tuple[str, bool]]:
 def chromium(place: Place) -> Iterator[tuple[str, bool]]:
     """A page whose script fetches all objects and sums their bytes up."""
     profile = place.folder / "profile"
-    words = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={profile}")
+    words = (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        f"--user-data-dir={profile}",
+    )
     timing = ("--timeout=20000", "--virtual-time-budget=20000", "--dump-dom")
     done = place.run("chromium", *words, *timing, f"http://{FOUR}/page.html")
     shutil.rmtree(profile, ignore_errors=True)
@@ -176,7 +216,10 @@ def served(folder: Path) -> Iterator[dict[str, object]]:
     """`tcpsf serve`; when the block is over, the summary is in what it gave."""
     words = [str(Path(sys.executable).with_name("tcpsf")), "serve", str(folder), "--json"]
     server = subprocess.Popen(
-        [*words, "--address", FOUR, "--address", SIX], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [*words, "--address", FOUR, "--address", SIX],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
     if server.stdout is None or "listening" not in server.stdout.readline():
         raise SystemExit(1)
@@ -205,8 +248,14 @@ def inside(folder: Path, *, quick: bool) -> None:
                     for told, holds in judge(Place(options=options, folder=folder, quick=quick)):
                         print(json.dumps((f"{command}, {name} link: {told}", holds)), flush=True)
         # ab and wrk leave connections that they have no use for any more.
-        counts = {key: summary.get(key) for key in ("accepted_connections", "failed_connections", "damaged_packets")}
-        print(json.dumps((f"{name} link: the server ends by itself, {counts}", bool(summary))), flush=True)
+        counts = {
+            key: summary.get(key)
+            for key in ("accepted_connections", "failed_connections", "damaged_packets")
+        }
+        print(
+            json.dumps((f"{name} link: the server ends by itself, {counts}", bool(summary))),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -33,16 +33,22 @@ def build() -> Path:
         message = "it needs root and /dev/net/tun"
         raise CannotRunError(message)
     command = [cargo, "build", "--locked", "--release", "-p", "interop", "--message-format", "json"]
-    told = subprocess.run(command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, text=True).stdout
+    told = subprocess.run(
+        command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
     messages = (json.loads(line) for line in told.splitlines())
     return next(Path(message["executable"]) for message in messages if message.get("executable"))
 
 
-def run_each(program: Path, runs: Sequence[Sequence[str]], *, at_once: int) -> Iterator[tuple[int, list[Row], str]]:
+def run_each(
+    program: Path, runs: Sequence[Sequence[str]], *, at_once: int
+) -> Iterator[tuple[int, list[Row], str]]:
     """Run the program with each of these words, some at a time: the run's place, its results, and its complaint."""
 
     def one(number: int) -> tuple[int, list[Row], str]:
-        done = subprocess.run([str(program), *runs[number]], check=False, capture_output=True, text=True)
+        done = subprocess.run(
+            [str(program), *runs[number]], check=False, capture_output=True, text=True
+        )
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         return number, rows, done.stderr.strip() if done.returncode else ""
 

@@ -1,9 +1,10 @@
 """Puts chosen losses into a chosen window of the simulator's Reno sender, and says whether it needed its timer.
 
-A transfer whose very first packet is lost starts anew with a window of one segment and a slow start threshold of two:
-from there on it is in congestion avoidance, and its window passes every size, one a round trip. Where the window has
-just become W, its W segments are those that the losses are taken from. Losses are masks on the line, so nothing else is
-lost, and the bandwidth is so high that a window is all that is ever on its way.
+A transfer whose very first packet is lost starts anew with a window of one segment and a slow start
+threshold of two: from there on it is in congestion avoidance, and its window passes every size, one
+a round trip. Where the window has just become W, its W segments are those that the losses are taken
+from. Losses are masks on the line, so nothing else is lost, and the bandwidth is so high that a
+window is all that is ever on its way.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ def recovers(rule: Rule, place: Place, patterns: Sequence[Sequence[int]]) -> lis
             pass
         flow = to_frame(simulation.take_flows()).row(0, named=True)
         if flow["sender_s"] is None or flow["retransmitted_segments"] < 1 + len(lost):
-            raise AssertionError(f"window {place.window}, losses {tuple(lost)}: not lost as planned")
+            raise AssertionError(
+                f"window {place.window}, losses {tuple(lost)}: not lost as planned"
+            )
         return bool(flow["timeouts"] == 1)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -78,7 +81,9 @@ def recovers(rule: Rule, place: Place, patterns: Sequence[Sequence[int]]) -> lis
 def _scenario(rule: Rule, segments: int, mask: str, *, trace: bool = True) -> dict[str, object]:
     there = Link(name="there", from_="a", to="b", rate="1Gb/s", delay="50ms")
     back = Link(name="back", from_="b", to="a", rate="1Gb/s", delay="50ms")
-    flow = Transfers(name="flow", from_="a", to="b", sizes=(segments * MSS,), sender="reno / full / iw=1")
+    flow = Transfers(
+        name="flow", from_="a", to="b", sizes=(segments * MSS,), sender="reno / full / iw=1"
+    )
     scenario = Scenario(
         name="window",
         duration="1000s",

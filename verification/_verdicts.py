@@ -36,7 +36,9 @@ def report(title: str, lines: Sequence[Line], *, reference: str) -> None:
     print(f"\n{title}")
     print(f"  {'':44} {reference:>12} {'ours':>12}  {'':34} verdict")
     for line in lines:
-        print(f"  {line.what:44} {line.reference:12.4f} {line.ours:12.4f}  {line.note:34} {line.verdict}")
+        print(
+            f"  {line.what:44} {line.reference:12.4f} {line.ours:12.4f}  {line.note:34} {line.verdict}"
+        )
 
 
 def judged(statements: Iterable[tuple[str, bool]]) -> int:
@@ -48,12 +50,16 @@ def judged(statements: Iterable[tuple[str, bool]]) -> int:
     return failed
 
 
-def welch(what: str, reference: Sequence[float | None], ours: Sequence[float | None], *, error: float) -> Line:
+def welch(
+    what: str, reference: Sequence[float | None], ours: Sequence[float | None], *, error: float
+) -> Line:
     """A line from the runs' values on each side, none assumed to have the other's variance."""
     a = [value for value in reference if value is not None]
     b = [value for value in ours if value is not None]
     if min(len(a), len(b)) < 2:
-        return Line(what=what, reference=math.nan, ours=math.nan, note="no values", verdict="TOO FEW RUNS")
+        return Line(
+            what=what, reference=math.nan, ours=math.nan, note="no values", verdict="TOO FEW RUNS"
+        )
     square_a = statistics.variance(a) / len(a)
     square_b = statistics.variance(b) / len(b)
     mean_a, mean_b = statistics.mean(a), statistics.mean(b)
@@ -72,7 +78,11 @@ def welch(what: str, reference: Sequence[float | None], ours: Sequence[float | N
         if resolution <= COARSEST_RESOLUTION
         else "TOO FEW RUNS"
     )
-    note = f"{100 * (mean_b - mean_a) / mean_a:+.1f} %, would see {100 * resolution:.1f} %" if mean_a else ""
+    note = (
+        f"{100 * (mean_b - mean_a) / mean_a:+.1f} %, would see {100 * resolution:.1f} %"
+        if mean_a
+        else ""
+    )
     return Line(what=what, reference=mean_a, ours=mean_b, note=note, verdict=verdict)
 
 

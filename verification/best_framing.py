@@ -1,7 +1,7 @@
 """Holds the small sender of the best-framing model against our TCP, pattern by pattern.
 
-A train of up to eight full-sized segments in one window, every pattern of losses; and narrower windows with each single
-loss. Both must be done at the same moment, to a tick of the clock.
+A train of up to eight full-sized segments in one window, every pattern of losses; and narrower
+windows with each single loss. Both must be done at the same moment, to a tick of the clock.
 
     python verification/best_framing.py
 
@@ -30,18 +30,28 @@ def main() -> int:
     """Play both, compare, judge."""
     failed = 0
     lines = [
-        (f"{count} segments in one window", 10, list(itertools.product([False, True], repeat=count)))
+        (
+            f"{count} segments in one window",
+            10,
+            list(itertools.product([False, True], repeat=count)),
+        )
         for count in range(1, LONGEST + 1)
     ]
     lines += [
-        (f"{LONGEST} segments, window {window}, one lost", window, [_only(lost) for lost in range(LONGEST)])
+        (
+            f"{LONGEST} segments, window {window}, one lost",
+            window,
+            [_only(lost) for lost in range(LONGEST)],
+        )
         for window in WINDOWS
     ]
     for told, window, patterns in lines:
         wrong = [pattern for pattern in patterns if not _alike(pattern, window)]
         failed += bool(wrong)
         shown = f"; first {''.join(str(int(lost)) for lost in wrong[0])}" if wrong else ""
-        print(f"{'FAILS' if wrong else 'holds':6} {told}: {len(wrong)} of {len(patterns)} patterns differ{shown}")
+        print(
+            f"{'FAILS' if wrong else 'holds':6} {told}: {len(wrong)} of {len(patterns)} patterns differ{shown}"
+        )
     return 1 if failed else 0
 
 
@@ -67,7 +77,11 @@ def simulated(pattern: Sequence[bool], window: int) -> float:
         ),
         workload=(
             Transfers(
-                name="w", from_="a", to="b", sender=f"reno+sack / full / iw={window}", sizes=(len(pattern) * MSS,)
+                name="w",
+                from_="a",
+                to="b",
+                sender=f"reno+sack / full / iw={window}",
+                sizes=(len(pattern) * MSS,),
             ),
         ),
         tcp=Tcp(

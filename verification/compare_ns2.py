@@ -2,14 +2,17 @@
 
 Three parts, each line with a verdict; exit status 1 if any fails:
 
-* single flows on a line that loses the packets it is told to, the same on both sides. Nothing is random and nothing
-  competes: completion time to a microsecond, recoveries and packets sent must be the same for every flow. Once with
-  Sack1 and once with Tahoe, whose echoes of what it sent twice must not begin another recovery.
-* ten greedy flows alone, both simulators starting each at the same instant. After the first 100 s the flows lose in
-  lock-step and nothing is random: drops, recoveries and mean queue must agree within 1 %.
-* ten greedy flows and Poisson web flows at loads 0.2 to 0.9, independent runs on both sides. Per line a Welch test on
-  the runs' means; the error of 1 % is for all lines together (Bonferroni). A line whose test could not have seen a
-  difference of 25 % is not a pass either: it is "too few runs" and fails the program.
+* single flows on a line that loses the packets it is told to, the same on both sides. Nothing is
+  random and nothing competes: completion time to a microsecond, recoveries and packets sent must be
+  the same for every flow. Once with Sack1 and once with Tahoe, whose echoes of what it sent twice
+  must not begin another recovery.
+* ten greedy flows alone, both simulators starting each at the same instant. After the first 100 s
+  the flows lose in lock-step and nothing is random: drops, recoveries and mean queue must agree
+  within 1 %.
+* ten greedy flows and Poisson web flows at loads 0.2 to 0.9, independent runs on both sides. Per
+  line a Welch test on the runs' means; the error of 1 % is for all lines together (Bonferroni). A
+  line whose test could not have seen a difference of 25 % is not a pass either: it is "too few
+  runs" and fails the program.
 
 The settings that make the two the same network are in ``ns2/README.md``.
 """
@@ -29,7 +32,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from _verdicts import NOT_JUDGED, Line, report, welch
-from ns2.run_ns2 import TABLE_1_BYTES, Ns2Error, Transfer, fast_retransmit_percent, run_many, run_masks
+from ns2.run_ns2 import (
+    TABLE_1_BYTES,
+    Ns2Error,
+    Transfer,
+    fast_retransmit_percent,
+    run_many,
+    run_masks,
+)
 
 SENDER = "reno+sack1 / full / iw=1"
 # ns-2's name of a sender → ours.
@@ -45,17 +55,22 @@ FAMILY_ERROR = 0.01
 CANNOT_RUN = 77
 
 # ns-2 sends whole segments only: flows of several are rounded up on both sides.
-SIZES: tuple[int, ...] = tuple(size if size <= MSS else -(-size // MSS) * MSS for size in TABLE_1_BYTES)
+SIZES: tuple[int, ...] = tuple(
+    size if size <= MSS else -(-size // MSS) * MSS for size in TABLE_1_BYTES
+)
 # Load is the paper's sizes' mean over the bottleneck rate; the rounded ones would put 1.6 % on it.
 FLOWS_PER_S_AT_LOAD_1 = RATE_BITS_PER_S / 8 / statistics.mean(TABLE_1_BYTES)
 
-# Sets of ten starts within the paper's first second, to the nanosecond: on a grid of 0.1 ms, as RTT and transmission
-# time are, packets of several flows meet in one instant, and rounding in ns-2's doubles then says which is first.
+# Sets of ten starts within the paper's first second, to the nanosecond: on a grid of 0.1 ms, as RTT
+# and transmission time are, packets of several flows meet in one instant, and rounding in ns-2's
+# doubles then says which is first.
 _draw = random.Random(1)  # noqa: S311 (cases, not secrets)
-STARTS_S: tuple[tuple[float, ...], ...] = tuple(tuple(round(_draw.random(), 9) for _ in range(10)) for _ in range(5))
+STARTS_S: tuple[tuple[float, ...], ...] = tuple(
+    tuple(round(_draw.random(), 9) for _ in range(10)) for _ in range(5)
+)
 
-# The ns-2 settings that both sides share: the timers of 2002, and ACKs that take 50 ms whatever their size, because
-# ns-2's grow by 8 bytes a SACK block and ours by the option's real length.
+# The ns-2 settings that both sides share: the timers of 2002, and ACKs that take 50 ms whatever
+# their size, because ns-2's grow by 8 bytes a SACK block and ours by the option's real length.
 NS2_SETTINGS: dict[str, object] = {"profile": "2002", "reverse_rate": 1e15}
 
 
@@ -78,7 +93,8 @@ class Counts:
     mean_queue_bytes: float
 
 
-# ---- the two sides ---------------------------------------------------------------------------------------------------
+# ---- the two sides
+# ---------------------------------------------------------------------------------------------------
 
 
 def counts_of_ns2(run: Mapping[str, Any]) -> Counts:
@@ -87,7 +103,9 @@ def counts_of_ns2(run: Mapping[str, Any]) -> Counts:
         completion_s=tuple(row["mean_s"] for row in run["classes"]),
         web_fast_percent=fast_retransmit_percent(run["classes"]),
         all_fast_percent=fast_retransmit_percent([*run["classes"], *run["greedy"]]),
-        greedy_recoveries=sum(flow["fast_retransmits"] + flow["timeouts"] for flow in run["greedy"]),
+        greedy_recoveries=sum(
+            flow["fast_retransmits"] + flow["timeouts"] for flow in run["greedy"]
+        ),
         greedy_timeouts=sum(flow["timeouts"] for flow in run["greedy"]),
         offered_packets=run["offered_packets"],
         dropped_packets=run["dropped_packets"],
@@ -96,14 +114,32 @@ def counts_of_ns2(run: Mapping[str, Any]) -> Counts:
     )
 
 
-def scenario(*, load: float, duration_s: float, starts_s: Sequence[float] | None = None) -> dict[str, Any]:
+def scenario(
+    *, load: float, duration_s: float, starts_s: Sequence[float] | None = None
+) -> dict[str, Any]:
     """Our scenario of the network that web.tcl builds with ``NS2_SETTINGS``."""
     between: dict[str, Any] = {"from": "servers", "to": "clients", "sender": SENDER}
     greedy: list[dict[str, Any]] = (
-        [{"name": "greedy", "kind": "greedy", "flows": 10, "start": "0s", "spread": "1s", **between}]
+        [
+            {
+                "name": "greedy",
+                "kind": "greedy",
+                "flows": 10,
+                "start": "0s",
+                "spread": "1s",
+                **between,
+            }
+        ]
         if starts_s is None
         else [
-            {"name": f"greedy-{i}", "kind": "greedy", "flows": 1, "start": f"{start}s", "spread": "0s", **between}
+            {
+                "name": f"greedy-{i}",
+                "kind": "greedy",
+                "flows": 1,
+                "start": f"{start}s",
+                "spread": "0s",
+                **between,
+            }
             for i, start in enumerate(starts_s)
         ]
     )
@@ -133,7 +169,8 @@ def scenario(*, load: float, duration_s: float, starts_s: Sequence[float] | None
                 "to": "clients",
                 "rate": "10Mb/s",
                 "delay": "50ms",
-                # ns-2 drops when what waits, without the packet in transmission, would reach the limit.
+                # ns-2 drops when what waits, without the packet in transmission, would reach the
+                # limit.
                 "buffer": {"bytes": "149999B", "counts_in_service": False},
             },
             {"name": "return", "from": "clients", "to": "servers", "delay": "50ms"},
@@ -163,7 +200,9 @@ def run_ours(description: Mapping[str, Any], *, seed: int) -> Counts:
     result = tcpsf.run(tcpsf.Scenario.from_dict(dict(description)), seed=seed)
     flows = [
         (row["workload"], row["class"], row["sender_s"], row)
-        for row in result.flows.select("workload", "class", "sender_s", "fast_retransmits", "timeouts").to_dicts()
+        for row in result.flows.select(
+            "workload", "class", "sender_s", "fast_retransmits", "timeouts"
+        ).to_dicts()
     ]
     web = [row for workload, _, _, row in flows if workload == "web"]
     greedy = [row for workload, _, _, row in flows if workload != "web"]
@@ -174,7 +213,8 @@ def run_ours(description: Mapping[str, Any], *, seed: int) -> Counts:
     bottleneck = next(row for row in result.links.to_dicts() if row["link"] == "bottleneck")
     return Counts(
         completion_s=tuple(
-            statistics.fmean(times[number]) if number in times else None for number in range(1, len(SIZES) + 1)
+            statistics.fmean(times[number]) if number in times else None
+            for number in range(1, len(SIZES) + 1)
         ),
         web_fast_percent=fast_retransmit_percent(web),
         all_fast_percent=fast_retransmit_percent([*web, *greedy]),
@@ -194,7 +234,10 @@ def run_ours_masked(*, sender: str, packets: int, lost: Sequence[int]) -> Transf
     description = scenario(load=0.0, duration_s=2000.0)
     description["link"][0] |= {
         "buffer": {"packets": 10_000},
-        "loss": {"kind": "mask", "drops": ",".join("1" if i in lost else "0" for i in range(max(lost) + 1))},
+        "loss": {
+            "kind": "mask",
+            "drops": ",".join("1" if i in lost else "0" for i in range(max(lost) + 1)),
+        },
     }
     description["workload"] = [
         {
@@ -222,7 +265,8 @@ def _run_ours(request: tuple[Mapping[str, Any], int]) -> Counts:
     return run_ours(request[0], seed=request[1])
 
 
-# ---- single flows ----------------------------------------------------------------------------------------------------
+# ---- single flows
+# ----------------------------------------------------------------------------------------------------
 
 
 def mask_cases(count: int) -> list[tuple[int, tuple[int, ...]]]:
@@ -241,7 +285,10 @@ def compare_masks(*, count: int, name: str) -> list[Line]:
     """The lines for single flows with given losses of the sender that ns-2 calls ``name``."""
     cases = mask_cases(count)
     theirs = run_masks(cases, sender=name)
-    ours = [run_ours_masked(sender=MASKS_SENDERS[name], packets=packets, lost=lost) for packets, lost in cases]
+    ours = [
+        run_ours_masked(sender=MASKS_SENDERS[name], packets=packets, lost=lost)
+        for packets, lost in cases
+    ]
     judged: dict[str, Callable[[Transfer], float]] = {
         "completion time, s": lambda flow: flow.completion_s,
         "fast retransmits": lambda flow: flow.fast_retransmits,
@@ -250,7 +297,11 @@ def compare_masks(*, count: int, name: str) -> list[Line]:
     }
     lines = []
     for what, value in judged.items():
-        other = [i for i in range(count) if not abs(value(theirs[i]) - value(ours[i])) < MASKS_TOLERANCE_S]
+        other = [
+            i
+            for i in range(count)
+            if not abs(value(theirs[i]) - value(ours[i])) < MASKS_TOLERANCE_S
+        ]
         note = f"{len(other)} of {count} flows differ"
         if other:
             packets, lost = cases[other[0]]
@@ -267,7 +318,8 @@ def compare_masks(*, count: int, name: str) -> list[Line]:
     return lines
 
 
-# ---- greedy flows alone ----------------------------------------------------------------------------------------------
+# ---- greedy flows alone
+# ----------------------------------------------------------------------------------------------
 
 
 def compare_greedy(*, duration_s: float, start_sets: int) -> list[Line]:
@@ -280,7 +332,11 @@ def compare_greedy(*, duration_s: float, start_sets: int) -> list[Line]:
         for span in spans
     ]
     theirs = [counts_of_ns2(run) for run in run_many(requests)]
-    descriptions = [(scenario(load=0.0, duration_s=span, starts_s=chosen), 1) for chosen in starts for span in spans]
+    descriptions = [
+        (scenario(load=0.0, duration_s=span, starts_s=chosen), 1)
+        for chosen in starts
+        for span in spans
+    ]
     with ProcessPoolExecutor() as pool:
         ours = list(pool.map(_run_ours, descriptions))
 
@@ -290,11 +346,16 @@ def compare_greedy(*, duration_s: float, start_sets: int) -> list[Line]:
         "mean queue, packets": lambda early, late: _mean_since(
             early.mean_queue_packets, late.mean_queue_packets, duration_s
         ),
-        "mean queue, bytes": lambda early, late: _mean_since(early.mean_queue_bytes, late.mean_queue_bytes, duration_s),
+        "mean queue, bytes": lambda early, late: _mean_since(
+            early.mean_queue_bytes, late.mean_queue_bytes, duration_s
+        ),
     }
     lines = []
     for what, value in steady.items():
-        pairs = [(value(*theirs[i : i + 2]), value(*ours[i : i + 2])) for i in range(0, 2 * len(starts), 2)]
+        pairs = [
+            (value(*theirs[i : i + 2]), value(*ours[i : i + 2]))
+            for i in range(0, 2 * len(starts), 2)
+        ]
         ns2, us = (statistics.mean(side) for side in zip(*pairs, strict=True))
         worst = max(abs(b - a) / a for a, b in pairs)
         lines.append(
@@ -312,7 +373,9 @@ def compare_greedy(*, duration_s: float, start_sets: int) -> list[Line]:
     }
     for what, early_value in first.items():
         # Information: what the ten slow starts do hangs on single packets.
-        ns2, us = (statistics.mean(early_value(counts) for counts in side[::2]) for side in (theirs, ours))
+        ns2, us = (
+            statistics.mean(early_value(counts) for counts in side[::2]) for side in (theirs, ours)
+        )
         lines.append(
             Line(
                 what=f"{what}, first {GREEDY_WARM_UP_S:g} s",
@@ -330,7 +393,8 @@ def _mean_since(early: float, late: float, duration_s: float) -> float:
     return (late * duration_s - early * GREEDY_WARM_UP_S) / (duration_s - GREEDY_WARM_UP_S)
 
 
-# ---- web flows -------------------------------------------------------------------------------------------------------
+# ---- web flows
+# -------------------------------------------------------------------------------------------------------
 
 
 def compare_web(*, loads: Sequence[float], runs: int, duration_s: float) -> list[Line]:
@@ -349,7 +413,11 @@ def compare_web(*, loads: Sequence[float], runs: int, duration_s: float) -> list
         ours = list(
             pool.map(
                 _run_ours,
-                [(scenario(load=load, duration_s=duration_s), seed) for load in loads for seed in range(1, runs + 1)],
+                [
+                    (scenario(load=load, duration_s=duration_s), seed)
+                    for load in loads
+                    for seed in range(1, runs + 1)
+                ],
             )
         )
     quantities: list[tuple[str, Callable[[Counts], float | None]]] = [
@@ -359,7 +427,10 @@ def compare_web(*, loads: Sequence[float], runs: int, duration_s: float) -> list
         ),
         ("%FR, web", lambda counts: counts.web_fast_percent),
         ("%FR, web and greedy", lambda counts: counts.all_fast_percent),
-        ("packets dropped, %", lambda counts: 100 * counts.dropped_packets / counts.offered_packets),
+        (
+            "packets dropped, %",
+            lambda counts: 100 * counts.dropped_packets / counts.offered_packets,
+        ),
         ("mean queue, bytes", lambda counts: counts.mean_queue_bytes),
     ]
     error = FAMILY_ERROR / (len(quantities) * len(loads))
@@ -381,7 +452,9 @@ def compare_web(*, loads: Sequence[float], runs: int, duration_s: float) -> list
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run both parts and say whether all lines agree."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--quick", action="store_true", help="two loads and shorter runs: about a minute")
+    parser.add_argument(
+        "--quick", action="store_true", help="two loads and shorter runs: about a minute"
+    )
     parser.add_argument("--only", choices=("masks", "greedy", "web"), help="one part")
     given = parser.parse_args(arguments)
     quick, only = bool(given.quick), given.only
@@ -389,16 +462,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if only in (None, "masks"):
             count = 200 if quick else 2000
-            part = [line for name in MASKS_SENDERS for line in compare_masks(count=count, name=name)]
+            part = [
+                line for name in MASKS_SENDERS for line in compare_masks(count=count, name=name)
+            ]
             report("Single flows with given losses", part, reference="ns-2")
             lines += part
         if only in (None, "greedy"):
-            part = compare_greedy(duration_s=600.0 if quick else 2000.0, start_sets=2 if quick else len(STARTS_S))
+            part = compare_greedy(
+                duration_s=600.0 if quick else 2000.0, start_sets=2 if quick else len(STARTS_S)
+            )
             report("Ten greedy flows alone", part, reference="ns-2")
             lines += part
         if only in (None, "web"):
             loads = (0.5, 0.8) if quick else tuple(n / 10 for n in range(2, 10))
-            part = compare_web(loads=loads, runs=8 if quick else 16, duration_s=400.0 if quick else 1000.0)
+            part = compare_web(
+                loads=loads, runs=8 if quick else 16, duration_s=400.0 if quick else 1000.0
+            )
             report("Ten greedy flows and web flows", part, reference="ns-2")
             lines += part
     except (Ns2Error, ImportError) as error:

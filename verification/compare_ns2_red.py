@@ -1,15 +1,17 @@
 """Holds our random early detection and ECN against ns-2's: ten greedy flows over one bottleneck.
 
-Five settings with the same parameters on both sides: packets dropped, marked for ECN-capable senders, with the gentle
-slope, with the average in bytes, and with an average slow enough to overshoot. Independent runs on both sides, each
-with its own starts and draws; mean queue, share of packets dropped, share marked and utilisation per setting by a
-Welch test, where the error of 1 % is for all lines together (Bonferroni).
+Five settings with the same parameters on both sides: packets dropped, marked for ECN-capable
+senders, with the gentle slope, with the average in bytes, and with an average slow enough to
+overshoot. Independent runs on both sides, each with its own starts and draws; mean queue, share of
+packets dropped, share marked and utilisation per setting by a Welch test, where the error of 1 % is
+for all lines together (Bonferroni).
 
-Two things are ns-2's own. It spares a packet that finds at most one packet waiting, which the paper doesn't: with
-`spare_short` ours does, too; without it the mean queue here is 8 to 11 % shorter, unless the average is slow. And it
-counts the arriving packet among those that have passed since the last one chosen, where ours counts what passed before
-it (the formula of Floyd and Jacobson's section VII). With a probability p that makes the mean distance between two
-chosen shorter by a share of p, here some 2 %, which the flows answer with smaller windows. So a line whose means are
+Two things are ns-2's own. It spares a packet that finds at most one packet waiting, which the paper
+doesn't: with `spare_short` ours does, too; without it the mean queue here is 8 to 11 % shorter,
+unless the average is slow. And it counts the arriving packet among those that have passed since the
+last one chosen, where ours counts what passed before it (the formula of Floyd and Jacobson's
+section VII). With a probability p that makes the mean distance between two chosen shorter by a
+share of p, here some 2 %, which the flows answer with smaller windows. So a line whose means are
 within 5 % of each other agrees, too.
 """
 
@@ -59,7 +61,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="drops, in bytes",
         ns2={"bytes": 1},
-        red={"min_bytes": f"{MIN_TH * WIRE}B", "max_bytes": f"{MAX_TH * WIRE}B", "mean_packet": f"{WIRE}B"},
+        red={
+            "min_bytes": f"{MIN_TH * WIRE}B",
+            "max_bytes": f"{MAX_TH * WIRE}B",
+            "mean_packet": f"{WIRE}B",
+        },
     ),
     Setting(name="drops, slow average", ns2={"weight": 0.0002}, red={"w_q": 0.0002}),
 )
@@ -85,7 +91,13 @@ QUANTITIES: tuple[tuple[str, Callable[[Counts], float]], ...] = (
 
 def run_ns2(setting: Setting, *, seed: int, duration_s: int) -> Counts:
     """One run of red.tcl."""
-    options = {"seed": seed, "duration": duration_s, "warm_up": WARM_UP_S, "limit": LIMIT, **setting.ns2}
+    options = {
+        "seed": seed,
+        "duration": duration_s,
+        "warm_up": WARM_UP_S,
+        "limit": LIMIT,
+        **setting.ns2,
+    }
     options |= {"min_th": MIN_TH, "max_th": MAX_TH, "max_p": MAX_P, "wire": WIRE}
     program = shutil.which("ns")
     if program is None:
@@ -93,7 +105,9 @@ def run_ns2(setting: Setting, *, seed: int, duration_s: int) -> Counts:
     command = [program, str(SCRIPT), *(f"{key}={value}" for key, value in options.items())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (it runs ns-2)
     if done.returncode != 0 or not done.stdout.startswith("{"):
-        raise OSError(f"ns-2: exit status {done.returncode}: {(done.stderr or done.stdout).strip()[:200]}")
+        raise OSError(
+            f"ns-2: exit status {done.returncode}: {(done.stderr or done.stdout).strip()[:200]}"
+        )
     row = json.loads(done.stdout)
     offered = row["offered_packets"]
     return Counts(
@@ -108,9 +122,16 @@ def scenario(setting: Setting, *, duration_s: int) -> dict[str, Any]:
     """Our scenario of the network that red.tcl builds."""
     in_bytes = "min_bytes" in setting.red
     thresholds = {} if in_bytes else {"min_packets": MIN_TH, "max_packets": MAX_TH}
-    # ns-2 drops what finds the limit reached, in bytes what finds it reached in bytes: one full packet fits beyond.
+    # ns-2 drops what finds the limit reached, in bytes what finds it reached in bytes: one full
+    # packet fits beyond.
     limit = {"bytes": f"{LIMIT * WIRE}B"} if in_bytes else {"packets": LIMIT}
-    red = {**thresholds, "max_p": MAX_P, "mean_packet": f"{WIRE}B", "spare_short": True, **setting.red}
+    red = {
+        **thresholds,
+        "max_p": MAX_P,
+        "mean_packet": f"{WIRE}B",
+        "spare_short": True,
+        **setting.red,
+    }
     return {
         "name": "compare-ns2-red",
         "duration": f"{duration_s}s",
@@ -137,7 +158,13 @@ def scenario(setting: Setting, *, duration_s: int) -> dict[str, Any]:
                 "sender": "reno+sack1 / full / iw=1",
             }
         ],
-        "tcp": {"profile": "ns2", "mss": 1460, "header": "40B", "receive_buffer": "14600000B", "ecn": setting.ecn},
+        "tcp": {
+            "profile": "ns2",
+            "mss": 1460,
+            "header": "40B",
+            "receive_buffer": "14600000B",
+            "ecn": setting.ecn,
+        },
     }
 
 
@@ -150,7 +177,9 @@ def run_ours(request: tuple[Mapping[str, Any], int]) -> Counts:
     offered = row["offered_packets"]
     return Counts(
         waiting_packets=row["mean_queue_packets"] - row["utilisation"],
-        dropped_percent=100 * (row["dropped_buffer_packets"] + row["dropped_early_packets"]) / offered,
+        dropped_percent=100
+        * (row["dropped_buffer_packets"] + row["dropped_early_packets"])
+        / offered,
         marked_percent=100 * row["marked_packets"] / offered,
         utilisation=row["utilisation"],
     )
@@ -160,7 +189,9 @@ def compare(setting: Setting, *, runs: int, duration_s: int, error: float) -> li
     """The lines for one setting."""
     seeds = range(1, runs + 1)
     with ThreadPoolExecutor() as pool:
-        theirs = list(pool.map(lambda seed: run_ns2(setting, seed=seed, duration_s=duration_s), seeds))
+        theirs = list(
+            pool.map(lambda seed: run_ns2(setting, seed=seed, duration_s=duration_s), seeds)
+        )
     description = scenario(setting, duration_s=duration_s)
     with ProcessPoolExecutor() as processes:
         ours = list(processes.map(run_ours, [(description, seed) for seed in seeds]))
@@ -178,7 +209,9 @@ def compare(setting: Setting, *, runs: int, duration_s: int, error: float) -> li
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all settings and say whether all lines agree."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs: half a minute")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer and shorter runs: half a minute"
+    )
     given = parser.parse_args(arguments)
     runs, duration_s = (8, 250) if given.quick else (20, 550)
     error = FAMILY_ERROR / (len(SETTINGS) * len(QUANTITIES))

@@ -1,16 +1,18 @@
 """Whether 95 % intervals contain the truth in 95 % of the cases: those that reports show, by the same functions.
 
-Two sets of repeated experiments. The first draws runs whose flows are correlated (each run has an effect of its own),
-so that the truth is known from the distributions. The second simulates a small network many times and takes the truth
-from a run 200 times as long as an experiment. Each experiment has eight runs. An interval passes if it contains the
-truth in 93 to 97 % of the experiments. Exit status 1 if one does not.
+Two sets of repeated experiments. The first draws runs whose flows are correlated (each run has an
+effect of its own), so that the truth is known from the distributions. The second simulates a small
+network many times and takes the truth from a run 200 times as long as an experiment. Each
+experiment has eight runs. An interval passes if it contains the truth in 93 to 97 % of the
+experiments. Exit status 1 if one does not.
 
     python verification/coverage.py [--experiments N] [--counted SECONDS]
 
-The range was chosen before any result was seen. With 1000 experiments chance alone moves a share by 0.7 %.
+The range was chosen before any result was seen. With 1000 experiments chance alone moves a share by
+0.7 %.
 
-At the end stand, without a verdict, proportions that are rare and whose observations are strongly correlated, by the
-number of runs: what the intervals cannot do.
+At the end stand, without a verdict, proportions that are rare and whose observations are strongly
+correlated, by the number of runs: what the intervals cannot do.
 """
 
 # ruff: noqa: T201 (it is a program, and prints what it finds)
@@ -61,7 +63,9 @@ class Tally:
             self.seen[what] = self.seen.get(what, 0) + 1
             # The last digits of a bound are rounding.
             slack = 1e-9 * abs(truth)
-            self.covered[what] = self.covered.get(what, 0) + (estimate.low - slack <= truth <= estimate.high + slack)
+            self.covered[what] = self.covered.get(what, 0) + (
+                estimate.low - slack <= truth <= estimate.high + slack
+            )
 
     def statements(self, experiments: int) -> list[tuple[str, bool]]:
         """Say of each quantity how often its interval contained the truth."""
@@ -70,15 +74,23 @@ class Tally:
             seen = self.seen.get(what, 0)
             share = self.covered.get(what, 0) / seen if seen else math.nan
             holds = seen >= 0.99 * experiments and RANGE[0] <= share <= RANGE[1]
-            told.append((f"{what:58} {100 * share:5.1f} % of {seen} intervals contain {truth:.4g}", holds))
+            told.append(
+                (f"{what:58} {100 * share:5.1f} % of {seen} intervals contain {truth:.4g}", holds)
+            )
         return told
 
 
 def main() -> int:
     """Run both sets and print a line a quantity."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--experiments", type=int, default=1000, help="of the simulated network (default: 1000)")
-    parser.add_argument("--counted", type=int, default=COUNTED_S, help="seconds of a run (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--experiments", type=int, default=1000, help="of the simulated network (default: 1000)"
+    )
+    parser.add_argument(
+        "--counted", type=int, default=COUNTED_S, help="seconds of a run (default: %(default)s)"
+    )
     arguments = parser.parse_args()
     experiments: int = arguments.experiments
     count = max(MADE_UP, experiments)
@@ -109,7 +121,11 @@ CORRELATION = 0.05
 SHARES = (0.05, 0.1, 0.5, 0.9)
 OBSERVED = 400
 """Independent observations on each side of a ratio."""
-RATIOS = (("ratio of proportions", 0.8, 0.2), ("ratio of rare proportions", 0.1, 0.05), ("ratio of means", 6.0, 2.0))
+RATIOS = (
+    ("ratio of proportions", 0.8, 0.2),
+    ("ratio of rare proportions", 0.1, 0.05),
+    ("ratio of means", 6.0, 2.0),
+)
 """Name, and what is divided by what."""
 
 
@@ -118,14 +134,20 @@ def made_up(experiments: int) -> Tally:
     chance = np.random.default_rng(20_021)
     proportions = {f"proportion of {share:g}": 100.0 * share for share in SHARES}
     tally = Tally(
-        truth={**_true_times(chance), **proportions, **{name: ours / theirs for name, ours, theirs in RATIOS}}
+        truth={
+            **_true_times(chance),
+            **proportions,
+            **{name: ours / theirs for name, ours, theirs in RATIOS},
+        }
     )
     apart = np.random.default_rng(20_023)
     for _ in range(experiments):
         classic, framed = _drawn(chance, RUNS)
         found = _times(classic, framed)
         for share in SHARES:
-            found[f"proportion of {share:g}"] = fast_percent(_recovering(chance, share, CORRELATION, RUNS))
+            found[f"proportion of {share:g}"] = fast_percent(
+                _recovering(chance, share, CORRELATION, RUNS)
+            )
         tally.add(found | _ratios(apart))
     return tally
 
@@ -135,10 +157,15 @@ def _ratios(chance: np.random.Generator) -> Estimates:
     found = {}
     for name, ours, theirs in RATIOS:
         if ours < 1.0:
-            hits = (stats.proportion(int(chance.binomial(OBSERVED, each)), OBSERVED) for each in (ours, theirs))
+            hits = (
+                stats.proportion(int(chance.binomial(OBSERVED, each)), OBSERVED)
+                for each in (ours, theirs)
+            )
             found[name] = stats.quotient(*hits)
         else:
-            times = (stats.mean(chance.exponential(each, OBSERVED).tolist()) for each in (ours, theirs))
+            times = (
+                stats.mean(chance.exponential(each, OBSERVED).tolist()) for each in (ours, theirs)
+            )
             found[name] = stats.quotient(*times)
     return found
 
@@ -171,11 +198,15 @@ def _drawn(chance: np.random.Generator, runs: int) -> tuple[list[RunSummary], li
 def _summary(seconds: np.ndarray) -> RunSummary:
     nanoseconds = [round(each * 1e9) for each in seconds.tolist()]
     count = len(nanoseconds)
-    totals = Totals(flows=count, completed=count, sender_ns=sum(nanoseconds), times=Distribution(nanoseconds))
+    totals = Totals(
+        flows=count, completed=count, sender_ns=sum(nanoseconds), times=Distribution(nanoseconds)
+    )
     return RunSummary(provenance=NOWHERE, groups={Group(paper.WEB, "any", 1): totals}, links=[])
 
 
-def _recovering(chance: np.random.Generator, share: float, correlation: float, runs: int) -> list[Totals]:
+def _recovering(
+    chance: np.random.Generator, share: float, correlation: float, runs: int
+) -> list[Totals]:
     """Runs with recoveries of which each run has a share of its own that are fast."""
     beta = 1.0 / correlation - 1.0
     made = []
@@ -189,7 +220,9 @@ def _recovering(chance: np.random.Generator, share: float, correlation: float, r
 def limits(experiments: int) -> Iterator[str]:
     """Say how often intervals of rare proportions with strongly correlated observations contain the truth."""
     chance = np.random.default_rng(20_022)
-    for share, correlation, runs in itertools.product((0.02, 0.05), (0.1, 0.2), (RUNS, 4 * RUNS, 16 * RUNS)):
+    for share, correlation, runs in itertools.product(
+        (0.02, 0.05), (0.1, 0.2), (RUNS, 4 * RUNS, 16 * RUNS)
+    ):
         what = f"proportion of {share:g}, correlation {correlation:g}, {runs} runs"
         tally = Tally(truth={what: 100.0 * share})
         for _ in range(experiments):
@@ -212,13 +245,21 @@ def _times(classic: Sequence[RunSummary], framed: Sequence[RunSummary]) -> Estim
 
 COUNTED_S = 120
 """Counted time of a run, s. In 10 s one episode of congestion decides, so that means of runs are skewed: with eight of
-them Student's t covers 90 to 91 %. Runs of reports are longer: 400 s and more carry 40 flows a second."""
+them Student's t covers 90 to 91 %. Runs of reports are longer: 400 s and more carry 40 flows a second.
+"""
 WARM_UP_S = 20
 
 
 def network(framing: str, *, counted_s: int) -> Scenario:
     """Short flows of three sizes on a line with a small buffer."""
-    link = Link(name=paper.BOTTLENECK, from_="a", to="b", rate="2Mb/s", delay="20ms", buffer=Buffer(bytes="15kB"))
+    link = Link(
+        name=paper.BOTTLENECK,
+        from_="a",
+        to="b",
+        rate="2Mb/s",
+        delay="20ms",
+        buffer=Buffer(bytes="15kB"),
+    )
     web = Poisson(
         name=paper.WEB,
         from_="a",
@@ -253,7 +294,11 @@ def simulated(experiments: int, counted_s: int) -> Tally:
             (counted_s, range(1, experiments * RUNS + 1)),
         )
     ]
-    truth = {what: found.value for what, found in _quantities(long["full"], long["fs(n=4)"]).items() if found}
+    truth = {
+        what: found.value
+        for what, found in _quantities(long["full"], long["fs(n=4)"]).items()
+        if found
+    }
     tally = Tally(truth=truth)
     for number in range(experiments):
         runs = slice(number * RUNS, (number + 1) * RUNS)

@@ -1,13 +1,13 @@
 """A file server among hostile peers, over IPv4 and IPv6: a good client's speed with and without them, memory, bytes.
 
-The server is `host` on a TUN device, the good client the kernel's TCP on the same machine, and the others send from the
-same machine too: what they cost the server and what they cost the processor is not told apart, so the true ratios are
-better than these.
+The server is `host` on a TUN device, the good client the kernel's TCP on the same machine, and the
+others send from the same machine too: what they cost the server and what they cost the processor is
+not told apart, so the true ratios are better than these.
 
-Some peers hold connections with few packets. The server then has the limits of `tcpsf serve`, and three things are
-judged: the good client's speed in pairs of turns, without them and among them; the resident memory of the whole process
-at its peak, theirs included, above that before they came; and what is left when they have reset their connections, and
-when they have only fallen silent.
+Some peers hold connections with few packets. The server then has the limits of `tcpsf serve`, and
+three things are judged: the good client's speed in pairs of turns, without them and among them; the
+resident memory of the whole process at its peak, theirs included, above that before they came; and
+what is left when they have reset their connections, and when they have only fallen silent.
 
     python verification/hostile.py [--quick]
 """
@@ -64,9 +64,17 @@ def work(verdicts: Verdicts) -> None:
     """Print every verdict."""
     quick = "--quick" in sys.argv[1:]
     seconds = "1" if quick else "6"
-    # Whether a transfer crosses the end of the sequence space is a matter of luck: that takes many tries.
-    calmly = {attack: rate // 4 if quick and attack != "wraps" else rate for attack, rate in ATTACKS.items()}
-    runs = [["hostile", ip, seconds, str(rate), attack] for attack, rate in calmly.items() for ip in ("4", "6")]
+    # Whether a transfer crosses the end of the sequence space is a matter of luck: that takes many
+    # tries.
+    calmly = {
+        attack: rate // 4 if quick and attack != "wraps" else rate
+        for attack, rate in ATTACKS.items()
+    }
+    runs = [
+        ["hostile", ip, seconds, str(rate), attack]
+        for attack, rate in calmly.items()
+        for ip in ("4", "6")
+    ]
     program = build()
     work_on_holders(verdicts, program, ["1", "3", "14"] if quick else ["3", "4", "16"])
     # One at a time: speed is measured.
@@ -113,7 +121,8 @@ def work_on_holders(verdicts: Verdicts, program: Path, turns: list[str]) -> None
 def judge_holders(verdicts: Verdicts, what: str, row: Row) -> None:
     """Print the verdicts on one run."""
     ratios = sorted(
-        (pair["attacked_files"] / pair["attacked_seconds"]) / (max(1, pair["quiet_files"]) / pair["quiet_seconds"])
+        (pair["attacked_files"] / pair["attacked_seconds"])
+        / (max(1, pair["quiet_files"]) / pair["quiet_seconds"])
         for pair in row["pairs"]
     )
     middle = statistics.median(ratios)

@@ -1,11 +1,13 @@
 """Our endpoint and the kernel's TCP, as server and as client, through emulated links.
 
-Every byte of every connection is compared at both ends; then the clients that people use fetch from `tcpsf serve`.
+Every byte of every connection is compared at both ends; then the clients that people use fetch from
+`tcpsf serve`.
 
-A case is a link, a role and an IP version. The kernel's options (SACK, timestamps, scaling), its congestion control,
-how it acknowledges, our sender and whether our device has offloads change from case to case. A connection is good when
-both ends say so: all bytes right, and closed by both. What a link that loses a fifth of everything lets time out, or
-leaves unfinished five minutes after all else, is the link's doing and counted apart; nothing else is.
+A case is a link, a role and an IP version. The kernel's options (SACK, timestamps, scaling), its
+congestion control, how it acknowledges, our sender and whether our device has offloads change from
+case to case. A connection is good when both ends say so: all bytes right, and closed by both. What
+a link that loses a fifth of everything lets time out, or leaves unfinished five minutes after all
+else, is the link's doing and counted apart; nothing else is.
 
     python verification/interop.py [--quick]
 """
@@ -36,7 +38,15 @@ LINKS: dict[str, Row] = {
     "duplication 10 %": {"both": {"delay": "2ms", "duplicate": "10%"}},
     "corruption 2 %": {"both": {"delay": "2ms", "corrupt": "2%"}},
     "path MTU 1280": {"both": {"delay": "1ms", "path-mtu": "1280"}},
-    "all of it": {"both": {"delay": "2ms", "loss": "2%", "duplicate": "3%", "corrupt": "1%", "reorder": "3%,3ms"}},
+    "all of it": {
+        "both": {
+            "delay": "2ms",
+            "loss": "2%",
+            "duplicate": "3%",
+            "corrupt": "1%",
+            "reorder": "3%,3ms",
+        }
+    },
 }
 HEAVY = {"loss 20 %"}
 """Where timeouts are the network's doing."""
@@ -45,9 +55,16 @@ BURSTS = {"loss in bursts"}
 """Where the last connection of a series may time out. A burst of this link ends with a packet, not with time: each
 packet within it meets the next loss with probability 2/3. Once a connection is alone on the link, its
 retransmissions are the only packets, and a burst takes all seven that fit into the user timeout with probability
-(2/3)^7 = 6 %. Other connections end the burst for each other, so one connection of a series is excused."""
+(2/3)^7 = 6 %. Other connections end the burst for each other, so one connection of a series is excused.
+"""
 
-SHARES = {"clean": 10.0, "clean, 10 ms": 3.0, "duplication 10 %": 3.0, "reordering 10 %": 3.0, "loss 20 %": 0.5}
+SHARES = {
+    "clean": 10.0,
+    "clean, 10 ms": 3.0,
+    "duplication 10 %": 3.0,
+    "reordering 10 %": 3.0,
+    "loss 20 %": 0.5,
+}
 """How many connections a link gets beside the others: those that wait for timers cost time."""
 
 SENDERS = (
@@ -62,7 +79,11 @@ OPTIONS = ("tcp_sack", "tcp_timestamps", "tcp_window_scaling")
 
 def congestion_controls() -> list[str]:
     """Those that this kernel has."""
-    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+    known = (
+        Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        .read_text(encoding="ascii")
+        .split()
+    )
     return [name for name in ("reno", "cubic", "bbr") if name in known]
 
 
@@ -70,7 +91,11 @@ def cases(connections: int) -> Iterator[tuple[str, Row]]:
     """The series, by their links; short connections make about so many in all."""
     controls = congestion_controls()
     patience = {"tcp_syn_linear_timeouts": "20", "tcp_syn_retries": "30"}
-    patience = {name: value for name, value in patience.items() if Path(f"/proc/sys/net/ipv4/{name}").exists()}
+    patience = {
+        name: value
+        for name, value in patience.items()
+        if Path(f"/proc/sys/net/ipv4/{name}").exists()
+    }
     shares = sum(SHARES.get(link, 1.0) for link in LINKS)
     places = itertools.product(LINKS, ("server", "client"), (4, 6))
     for number, (link, ours, ip) in enumerate(places):
@@ -124,8 +149,13 @@ def exchanges(verdicts: Verdicts, *, connections: int) -> None:
     for link, pairs in found.items():
         counts = [counted(link, case, row) for case, row in pairs]
         asked, good, blamed = (sum(count[at] for count in counts) for at in range(3))
-        byte_count = sum(row[end]["compared_bytes"] for _, row in pairs for end in ("ours", "kernel"))
-        again = {name: sum(row[name] for _, row in pairs) for name in ("fast_retransmits", "timeouts", "cookies")}
+        byte_count = sum(
+            row[end]["compared_bytes"] for _, row in pairs for end in ("ours", "kernel")
+        )
+        again = {
+            name: sum(row[name] for _, row in pairs)
+            for name in ("fast_retransmits", "timeouts", "cookies")
+        }
         total, bad, network, compared = (
             total + asked,
             bad + asked - good - blamed,

@@ -1,10 +1,11 @@
 """One TCP: transfers over TUN devices and an emulated link, packet by packet beside the simulator's.
 
-Both ends are hosts of ours; masks say which data segments are lost. Control bits, sequence numbers, lengths,
-acknowledgments and their order must be the simulator's exactly; times, within what the emulator says of its own error.
-A time is compared for each crossing of the link since the connection began, in the median over all packets and
-transfers: a single one says more about who else was on the machine. For the same reason a transfer that differs is made
-twice more: where a timer went off that should not have, it is the machine's doing once, and TCP's every time.
+Both ends are hosts of ours; masks say which data segments are lost. Control bits, sequence numbers,
+lengths, acknowledgments and their order must be the simulator's exactly; times, within what the
+emulator says of its own error. A time is compared for each crossing of the link since the
+connection began, in the median over all packets and transfers: a single one says more about who
+else was on the machine. For the same reason a transfer that differs is made twice more: where a
+timer went off that should not have, it is the machine's doing once, and TCP's every time.
 
     python verification/one_tcp.py [--quick]
 """
@@ -66,11 +67,14 @@ def work(verdicts: Verdicts) -> None:
             verdicts.say(f"{titles[number]}: {complaint}", holds=False)
     differing = [row for rows in found.values() for row in rows if row["difference"] is not None]
     repeated = [
-        ["one-tcp", *[str(row["transfer"][key]) for key in ("sender", "size", "mask")] * 2] for row in differing
+        ["one-tcp", *[str(row["transfer"][key]) for key in ("sender", "size", "mask")] * 2]
+        for row in differing
     ]
     for number, rows, _ in run_each(program, repeated, at_once=4):
         once, alike = differing[number], [row["difference"] is None for row in rows]
-        print(f"  made again: {' '.join(repeated[number][1:4])}: {once['difference']}; then {sum(alike)} of 2 the same")
+        print(
+            f"  made again: {' '.join(repeated[number][1:4])}: {once['difference']}; then {sum(alike)} of 2 the same"
+        )
         if alike == [True, True]:
             once.update(rows[0])
     for title, rows in found.items():
@@ -85,7 +89,9 @@ def work(verdicts: Verdicts) -> None:
                 print(f"         mask {row['transfer']['mask']}: {row['difference']}")
     rows = [row for each in found.values() for row in each]
     late = statistics.median(row["late_median_s"] for row in rows)
-    median, p99 = (statistics.median(row[f"error_{name}_s"] for row in rows) for name in ("median", "p99"))
+    median, p99 = (
+        statistics.median(row[f"error_{name}_s"] for row in rows) for name in ("median", "p99")
+    )
     verdicts.say(
         f"late by {1e6 * late:.0f} µs a crossing of 50 ms, in the median (the emulator itself: {1e6 * median:.0f} µs, "
         f"99 % below {1e6 * p99:.0f} µs)",
@@ -93,7 +99,8 @@ def work(verdicts: Verdicts) -> None:
     )
     early = min(row["early_s"] for row in rows)
     verdicts.say(
-        f"none before its time by more than a tick of 1 ms ({-1e6 * min(early, 0.0):.0f} µs)", holds=early > -1e-3
+        f"none before its time by more than a tick of 1 ms ({-1e6 * min(early, 0.0):.0f} µs)",
+        holds=early > -1e-3,
     )
 
 

@@ -2,10 +2,11 @@
 
     python verification/packet_discard.py [--window 24]
 
-Once it is played, acknowledgement by acknowledgement (`models.packet_discard.reno_recovers`), and once it is the
-simulator's TCP, with the losses as masks on its line.
+Once it is played, acknowledgement by acknowledgement (`models.packet_discard.reno_recovers`), and
+once it is the simulator's TCP, with the losses as masks on its line.
 
-Each line is a statement about all patterns of windows up to the one given; exit status 1 if one fails.
+Each line is a statement about all patterns of windows up to the one given; exit status 1 if one
+fails.
 """
 
 # ruff: noqa: T201 (it is a program, and prints what it finds)
@@ -30,8 +31,12 @@ MOST_LOSSES = 4
 
 def main() -> int:
     """Play, count and judge."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--window", type=int, default=24, help="largest window in segments [default: 24]")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--window", type=int, default=24, help="largest window in segments [default: 24]"
+    )
     most = parser.parse_args().window
     played = {(rule, window, lost): pd.reno_recovers(window, lost, ssthresh_rule=rule)
               for rule in RULES for window, lost in _patterns(most)}  # fmt: skip
@@ -45,7 +50,9 @@ def main() -> int:
         total = found["cwnd", count].total()
         print(f"{count:6}{total:10}" + "".join(f"{found[rule, count][True]:18}" for rule in RULES))
     print()
-    statements = itertools.chain(_statements(played, found), _of_the_simulator(played, simulated, most))
+    statements = itertools.chain(
+        _statements(played, found), _of_the_simulator(played, simulated, most)
+    )
     return 1 if judged(statements) else 0
 
 
@@ -56,7 +63,9 @@ def _patterns(most: int) -> Iterator[tuple[int, tuple[int, ...]]]:
                 yield window, lost
 
 
-def _simulated(rule: pd.Rule, most: int) -> Iterator[tuple[tuple[pd.Rule, int, tuple[int, ...]], bool]]:
+def _simulated(
+    rule: pd.Rule, most: int
+) -> Iterator[tuple[tuple[pd.Rule, int, tuple[int, ...]], bool]]:
     for window, place in places(rule, most).items():
         patterns = [lost for at, lost in _patterns(window) if at == window]
         for lost, good in zip(patterns, recovers(rule, place, patterns), strict=True):
@@ -80,24 +89,48 @@ def _of_the_simulator(
 
 
 def _statements(
-    played: dict[tuple[pd.Rule, int, tuple[int, ...]], bool], found: dict[tuple[str, int], Counter[bool]]
+    played: dict[tuple[pd.Rule, int, tuple[int, ...]], bool],
+    found: dict[tuple[str, int], Counter[bool]],
 ) -> Iterator[tuple[str, bool]]:
     alike = True
-    for (rule, window, count), group in itertools.groupby(played.items(), key=lambda i: (*i[0][:2], len(i[0][2]))):
+    for (rule, window, count), group in itertools.groupby(
+        played.items(), key=lambda i: (*i[0][:2], len(i[0][2]))
+    ):
         cases = list(group)
         ours = pd.recovers(window, np.array([key[2] for key, _ in cases]), ssthresh_rule=rule)
-        alike &= ours.shape == (len(cases),) and ours.tolist() == [good for _, good in cases] and count > 0
+        alike &= (
+            ours.shape == (len(cases),)
+            and ours.tolist() == [good for _, good in cases]
+            and count > 0
+        )
     yield "`recovers` says what the sender does, of every pattern and by both rules", alike
-    one = [(w, lost, good) for (rule, w, lost), good in played.items() if rule == "cwnd" and len(lost) == 1]
+    one = [
+        (w, lost, good)
+        for (rule, w, lost), good in played.items()
+        if rule == "cwnd" and len(lost) == 1
+    ]
     yield "(1) is exact", all(bool(pd.first_repaired(w, 1)) == good for w, _, good in one)
-    two = [(w, lost, good) for (rule, w, lost), good in played.items() if rule == "cwnd" and len(lost) == 2]
+    two = [
+        (w, lost, good)
+        for (rule, w, lost), good in played.items()
+        if rule == "cwnd" and len(lost) == 2
+    ]
     yield (
         "(2), corrected, is exact",
-        all(bool(pd.second_repaired(w, 2, apart=lost[1] - lost[0])) == good for w, lost, good in two),
+        all(
+            bool(pd.second_repaired(w, 2, apart=lost[1] - lost[0])) == good for w, lost, good in two
+        ),
     )
     wrong = {(w, lost) for w, lost, good in two if (w // 2 - 2 >= 3) != good}
-    yield "(2) as printed is wrong for W = 8 {0, 7} and W = 9 {0, 8} alone", wrong == {(8, (0, 7)), (9, (0, 8))}
-    three = [(w, lost, good) for (rule, w, lost), good in played.items() if rule == "cwnd" and len(lost) == 3]
+    yield (
+        "(2) as printed is wrong for W = 8 {0, 7} and W = 9 {0, 8} alone",
+        wrong == {(8, (0, 7)), (9, (0, 8))},
+    )
+    three = [
+        (w, lost, good)
+        for (rule, w, lost), good in played.items()
+        if rule == "cwnd" and len(lost) == 3
+    ]
     yield (
         "(3), with floors, is exact",
         all(bool(pd.third_repaired(w, apart=lost[1] - lost[0])) == good for w, lost, good in three),

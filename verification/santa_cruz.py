@@ -1,8 +1,8 @@
 """Holds the Santa Cruz queue estimate against the queue itself, from the times of simulated packets.
 
-A flow fills a bottleneck of 1.5 Mb/s that is never idle, with a constant window or by Reno's growing one. The estimate
-sees sending and arrival times alone, by two clocks that do not agree. What it counts is before a packet; the queue that
-the simulator samples holds that packet too.
+A flow fills a bottleneck of 1.5 Mb/s that is never idle, with a constant window or by Reno's
+growing one. The estimate sees sending and arrival times alone, by two clocks that do not agree.
+What it counts is before a packet; the queue that the simulator samples holds that packet too.
 
     python verification/santa_cruz.py
 
@@ -33,7 +33,10 @@ WITHIN = 1.0
 
 def main() -> int:
     """Simulate, estimate, compare."""
-    senders = (("constant window", f"fixed(n={WINDOW}) / full / iw=1"), ("Reno", "reno / full / iw=1"))
+    senders = (
+        ("constant window", f"fixed(n={WINDOW}) / full / iw=1"),
+        ("Reno", "reno / full / iw=1"),
+    )
     return 1 if sum(judged(_judge(name, sender)) for name, sender in senders) else 0
 
 
@@ -47,18 +50,21 @@ def _judge(name: str, sender: str) -> Iterator[tuple[str, bool]]:
     count = pairs.height // WINDOW
     times = pairs.head(count * WINDOW)
     sent_s, got_s = times["sent"].to_numpy(), times["got"].to_numpy()
-    queue = result.samples.filter(pl.col("quantity").cast(pl.String) == "queue_packets").sort("time_s")
+    queue = result.samples.filter(pl.col("quantity").cast(pl.String) == "queue_packets").sort(
+        "time_s"
+    )
     # At the moment when a window's last packet is sent.
     asked = sent_s.reshape(count, WINDOW)[:, -1]
     places = np.searchsorted(queue["time_s"].to_numpy(), [*asked, sent_s[0]])
     *seen, start = queue["value"].to_numpy()[places].tolist()
     found = sc.queue_estimate(
-        sent_s, got_s - CLOCK_AHEAD_S, windows=np.full(count, WINDOW), start_packets=max(start - 1.0, 0.0)
+        sent_s,
+        got_s - CLOCK_AHEAD_S,
+        windows=np.full(count, WINDOW),
+        start_packets=max(start - 1.0, 0.0),
     )
     apart = np.abs(found.packets + 1.0 - np.array(seen))
-    told = (
-        f"{name}: {count} windows, {min(seen):.0f} to {max(seen):.0f} packets queued, estimate within {apart.max():.2f}"
-    )
+    told = f"{name}: {count} windows, {min(seen):.0f} to {max(seen):.0f} packets queued, estimate within {apart.max():.2f}"
     yield told, count > 10 and bool(apart.max() <= WITHIN + 1e-6)
     service = 8 * PACKET / RATE_BPS
     yield (

@@ -1,8 +1,8 @@
 """Cardwell, Savage and Anderson (1998): Figs. 5 to 16 from our simulator, with models (1), (4) and (14) beside them.
 
-Printed are the claims that `tcpsf reproduce short-flows` judges, from the same runs of 4000 transfers a point; why (14)
-is above the medians; then checks of the simulator against what must be so. Exit status 1 if a check fails: a claim that
-does not hold here is a finding, not a failure.
+Printed are the claims that `tcpsf reproduce short-flows` judges, from the same runs of 4000
+transfers a point; why (14) is above the medians; then checks of the simulator against what must be
+so. Exit status 1 if a check fails: a claim that does not hold here is a finding, not a failure.
 
     python verification/short_flows.py [--readings text|closest] [--out DIR]
 
@@ -43,9 +43,15 @@ LEAST = (7, 9, 10, 12, 13)
 
 def main() -> int:
     """Simulate, print, judge."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--readings", choices=["text", "closest"], default="text", help="as for the command")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write a page with the figures there")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--readings", choices=["text", "closest"], default="text", help="as for the command"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="write a page with the figures there"
+    )
     options = parser.parse_args()
     began = time.monotonic()
     wanted = prepare(readings=options.readings, only=FIGURES)
@@ -88,18 +94,25 @@ def _checks(setting: Setting, runs: Runs) -> Iterator[tuple[str, bool]]:
         found = float((trials.syn_timeouts > 0).mean())
         error = SIGMAS * math.sqrt(lost * (1.0 - lost) / len(trials))
         told = f"handshakes lose a packet as two packets do, loss {point.loss}, {point.size} bytes"
-        yield f"{told}: {100 * found:.2f} % against {100 * lost:.2f} ± {100 * error:.2f}", abs(found - lost) <= error
+        yield (
+            f"{told}: {100 * found:.2f} % against {100 * lost:.2f} ± {100 * error:.2f}",
+            abs(found - lost) <= error,
+        )
     for sweep in SWEEPS:
         seen = sweep.seen(setting, runs)
         # A single segment does not wait for the delayed acknowledgment that (1) counts.
         apart = [
-            (each.trials.minimum().value - each.model(1)) / each.point.rtt for each in seen if each.point.segments > 1
+            (each.trials.minimum().value - each.model(1)) / each.point.rtt
+            for each in seen
+            if each.point.segments > 1
         ]
         if sweep.number in LEAST:
             told = f"Fig. {sweep.number}, {sweep.what}: the least time is (1) to a round trip"
             yield f"{told}: by {min(apart):+.2f} to {max(apart):+.2f}", max(map(abs, apart)) <= 1.0
         names = ("minimum", "median", "80 %")
-        times = [[each.value for name in names if (each := one.trials.statistic(name))] for one in seen]
+        times = [
+            [each.value for name in names if (each := one.trials.statistic(name))] for one in seen
+        ]
         yield (
             f"Fig. {sweep.number}, {sweep.what}: minimum, median and 80 % are in order: {len(seen)} points",
             all(row == sorted(row) and len(row) == len(names) for row in times),

@@ -1,9 +1,10 @@
 """Holds the small-window chains against our simulator: independent loss, no other traffic, a timeout of 1.5 s.
 
-What a chain says of the first window, and of a passage without loss, must be what the simulator does. A passage with
-losses takes longer in the simulator, because a loss leaves a slow-start threshold of two segments and the window then
-grows by a segment a round trip, where the chains let it double; and because a timer that an acknowledgement restarts
-expires later than they say. For Classic TCP both are put into the chain here, and the sum must explain the simulator.
+What a chain says of the first window, and of a passage without loss, must be what the simulator
+does. A passage with losses takes longer in the simulator, because a loss leaves a slow-start
+threshold of two segments and the window then grows by a segment a round trip, where the chains let
+it double; and because a timer that an acknowledgement restarts expires later than they say. For
+Classic TCP both are put into the chain here, and the sum must explain the simulator.
 
     python verification/small_window_chains.py
 
@@ -52,7 +53,12 @@ class Sender:
 SENDERS = (
     Sender(name="Classic", sender="reno+sack / full / iw=1", model=sf.classic, end=4 * MSS),
     # Its last acknowledgement of the region lets out less than a full segment, which waits.
-    Sender(name="FS", sender="reno+sack / fs(n=4, avoidance=bytewise) / iw=1", model=sf.fixed_size, end=4 * MSS - 365),
+    Sender(
+        name="FS",
+        sender="reno+sack / fs(n=4, avoidance=bytewise) / iw=1",
+        model=sf.fixed_size,
+        end=4 * MSS - 365,
+    ),
     Sender(name="VS", sender="reno+sack / vs(n=4) / iw=1", model=sf.variable_size, end=4 * MSS),
 )
 
@@ -79,7 +85,9 @@ def main() -> int:
     cases = [
         (sender, law)
         for sender in SENDERS
-        for law in (LAWS if sender.name != "Classic" else LAWS[1:])  # all its segments are of one size
+        for law in (
+            LAWS if sender.name != "Classic" else LAWS[1:]
+        )  # all its segments are of one size
     ]
     lines = 2 * len(cases) * len(LOSSES)
     quantile = student_quantile(ERROR / lines, 10_000)
@@ -105,7 +113,14 @@ def _scenario(sender: Sender, loss: LinearLoss | PacketLoss | MaskLoss, *, flows
             Link(name="back", from_="b", to="a", delay=f"{RTT / 2}s"),
         ),
         workload=(
-            Transfers(name="w", from_="a", to="b", sender=sender.sender, sizes=(200 * MSS,) * flows, spacing="1s"),
+            Transfers(
+                name="w",
+                from_="a",
+                to="b",
+                sender=sender.sender,
+                sizes=(200 * MSS,) * flows,
+                spacing="1s",
+            ),
         ),
         tcp=Tcp(profile="ns2", tick="1ms", rto_initial=f"{RTO}s", rto_min=f"{RTO}s", header="1B"),
         trace=("w",),
@@ -113,7 +128,11 @@ def _scenario(sender: Sender, loss: LinearLoss | PacketLoss | MaskLoss, *, flows
 
 
 def _simulate(sender: Sender, law: sf.Law, loss: float) -> Seen:
-    lossy = PacketLoss(probability=loss) if law == "constant" else LinearLoss(probability=loss, at=f"{MSS + 1}B")
+    lossy = (
+        PacketLoss(probability=loss)
+        if law == "constant"
+        else LinearLoss(probability=loss, at=f"{MSS + 1}B")
+    )
     result = run(_scenario(sender, lossy, flows=FLOWS), seed=1)
     packets = result.packets
     data = packets.filter((pl.col("from") == "sender") & (pl.col("payload_bytes") > 0))
@@ -121,10 +140,16 @@ def _simulate(sender: Sender, law: sf.Law, loss: float) -> Seen:
     lost = data.filter((pl.col("event") == "dropped-loss") & (pl.col("seq") <= MSS))
     flows = (
         result.flows.select("flow", "start_s")
-        .join(left.group_by("flow").agg(pl.col("time_s").min().alias("left")), on="flow", how="left")
-        .join(lost.group_by("flow").agg(pl.col("time_s").min().alias("lost")), on="flow", how="left")
         .join(
-            result.recoveries.group_by("flow").agg(pl.col("time_s").min().alias("found"), pl.col("cause").first()),
+            left.group_by("flow").agg(pl.col("time_s").min().alias("left")), on="flow", how="left"
+        )
+        .join(
+            lost.group_by("flow").agg(pl.col("time_s").min().alias("lost")), on="flow", how="left"
+        )
+        .join(
+            result.recoveries.group_by("flow").agg(
+                pl.col("time_s").min().alias("found"), pl.col("cause").first()
+            ),
             on="flow",
             how="left",
         )
@@ -142,9 +167,13 @@ def _simulate(sender: Sender, law: sf.Law, loss: float) -> Seen:
     )
 
 
-def _judge(sender: Sender, law: sf.Law, loss: float, seen: Seen, quantile: float) -> Iterator[tuple[str, bool]]:
+def _judge(
+    sender: Sender, law: sf.Law, loss: float, seen: Seen, quantile: float
+) -> Iterator[tuple[str, bool]]:
     where = f"{sender.name}, {law}, loss {loss}"
-    passage = sender.model(loss, rtt=RTT, rto=RTO, wait="whole", **({} if sender.name == "Classic" else {"law": law}))
+    passage = sender.model(
+        loss, rtt=RTT, rto=RTO, wait="whole", **({} if sender.name == "Classic" else {"law": law})
+    )
     fast, timeout = _first_window(passage)
     mean, half = seen.mean()
     print(
@@ -156,10 +185,15 @@ def _judge(sender: Sender, law: sf.Law, loss: float, seen: Seen, quantile: float
         error = math.sqrt(chance * (1.0 - chance) / FLOWS)
         told = f"{where}: share of first windows repaired {what}, {count / FLOWS:.4f}, is the chain's {chance:.4f}"
         yield told, abs(count / FLOWS - chance) <= quantile * error + 0.5 / FLOWS
-    yield f"{where}: a passage takes no less than the chain says", mean + half >= float(passage.duration_s)
+    yield (
+        f"{where}: a passage takes no less than the chain says",
+        mean + half >= float(passage.duration_s),
+    )
     if sender.name == "Classic":
         explained = classic_with_linear_growth(loss)
-        told = f"{where}: linear growth and restarted timers give {explained:.3f} s, ours {mean:.3f}"
+        told = (
+            f"{where}: linear growth and restarted timers give {explained:.3f} s, ours {mean:.3f}"
+        )
         yield told, abs(mean - explained) <= EXPLAINED * explained + half
 
 
@@ -175,10 +209,14 @@ def _one_loss(sender: Sender) -> Iterator[tuple[str, bool]]:
         loss = MaskLoss(drops=",".join(["0"] * (i - 1) + ["1"]))
         result = run(_scenario(sender, loss, flows=1), seed=1)
         data = result.packets.filter((pl.col("from") == "sender") & (pl.col("event") == "sent"))
-        left = data.filter((pl.col("payload_bytes") > 0) & (pl.col("cwnd_bytes") >= sender.end))["time_s"].min()
+        left = data.filter((pl.col("payload_bytes") > 0) & (pl.col("cwnd_bytes") >= sender.end))[
+            "time_s"
+        ].min()
         ours = float(left) if isinstance(left, float) else math.inf
         print(f"{sender.name:8}{i:4}{chain:10.1f}{ours:10.1f}")
-        told = f"{sender.name}, segment {i} lost: ours takes {extra} round trips more than the chain"
+        told = (
+            f"{sender.name}, segment {i} lost: ours takes {extra} round trips more than the chain"
+        )
         yield told, abs(ours - chain - extra * RTT) < 0.01
 
 
@@ -197,15 +235,17 @@ def _first_window(passage: sf.Passage) -> tuple[float, float]:
 def classic_with_linear_growth(loss: float) -> float:
     """Classic's mean passage when the window grows by a segment a round trip from two on, once something was lost.
 
-    From two segments the window then takes three round trips to four, of two, two and three segments (RFC 5681 adds
-    MSS²/cwnd an ACK: 2, 2.9, 3.6, 4.4). A loss that is not the window's first is waited for from the acknowledgement
-    of the one before it, a round trip later.
+    From two segments the window then takes three round trips to four, of two, two and three
+    segments (RFC 5681 adds MSS²/cwnd an ACK: 2, 2.9, 3.6, 4.4). A loss that is not the window's
+    first is waited for from the acknowledgement of the one before it, a round trip later.
     """
     arrives = 1.0 - loss
     wait = float(sf.mean_timeout(loss, rto=RTO, wait="whole"))
 
     def failed(segments: int) -> float:
-        return sum(arrives**before * loss * (wait + (RTT if before else 0.0)) for before in range(segments))
+        return sum(
+            arrives**before * loss * (wait + (RTT if before else 0.0)) for before in range(segments)
+        )
 
     passed = [arrives**2, arrives**2, arrives**3]
     system = np.eye(3)

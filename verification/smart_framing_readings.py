@@ -1,8 +1,9 @@
 """Which reading of the Smart Framing paper explains what, found by trying.
 
-The paper leaves its simulated network open in places. Each line below changes one thing in our default reading, runs
-Table I's three senders on the same arrivals, and shows how far the completion times are from the published ones. Below
-the table stand the explanations that our documentation gives, each with a verdict; exit status 1 if one fails.
+The paper leaves its simulated network open in places. Each line below changes one thing in our
+default reading, runs Table I's three senders on the same arrivals, and shows how far the completion
+times are from the published ones. Below the table stand the explanations that our documentation
+gives, each with a verdict; exit status 1 if one fails.
 
     python verification/smart_framing_readings.py [--quick]
 """
@@ -77,11 +78,15 @@ def _both(first: Change, second: Change) -> Change:
 
 
 def _bytewise(scenario: Scenario, variant: paper.Variant) -> Scenario:
-    return scenario.with_value("workload.web.sender", variant.sender.replace("fs(n=4)", "fs(n=4, avoidance=bytewise)"))
+    return scenario.with_value(
+        "workload.web.sender", variant.sender.replace("fs(n=4)", "fs(n=4, avoidance=bytewise)")
+    )
 
 
 def _sack1(scenario: Scenario, variant: paper.Variant) -> Scenario:
-    scenario = scenario.with_value("workload.greedy.sender", paper.CLASSIC.sender.replace("+sack", "+sack1"))
+    scenario = scenario.with_value(
+        "workload.greedy.sender", paper.CLASSIC.sender.replace("+sack", "+sack1")
+    )
     return scenario.with_value("workload.web.sender", variant.sender.replace("+sack", "+sack1"))
 
 
@@ -104,14 +109,25 @@ READINGS = (
     Reading(
         "rto-initial-load-access",
         "the same with the access link",
-        _both(_set("tcp.rto_initial", "6s"), _both(_set("workload.web.load", LOAD_WITH_HEADERS), _access("100Mb/s"))),
+        _both(
+            _set("tcp.rto_initial", "6s"),
+            _both(_set("workload.web.load", LOAD_WITH_HEADERS), _access("100Mb/s")),
+        ),
     ),
     Reading("rto-min", "smallest timeout 200 ms", _set("tcp.rto_min", "200ms")),
     Reading("tick", "clock of 10 ms", _set("tcp.tick", "10ms")),
     Reading("jitter", "each send put off by up to 1 ms", _set("tcp.send_jitter", "1ms")),
     Reading("sack1", "ns-2's SACK (Fall and Floyd 1996) instead of RFC 6675", _sack1),
-    Reading("bytewise", "fixed-size framing grows by SMSS a round trip in congestion avoidance", _bytewise),
-    Reading("flight", "half of what is in flight is kept, not of the window", _set("tcp.halving", "flight")),
+    Reading(
+        "bytewise",
+        "fixed-size framing grows by SMSS a round trip in congestion avoidance",
+        _bytewise,
+    ),
+    Reading(
+        "flight",
+        "half of what is in flight is kept, not of the window",
+        _set("tcp.halving", "flight"),
+    ),
 )
 
 
@@ -123,7 +139,9 @@ class Outcome:
     runs: Sequence[RunSummary]
 
     def _totals(self, number: int) -> list[Totals]:
-        sender = next(iter(group.variant for group in self.runs[0].groups if group.workload == paper.WEB))
+        sender = next(
+            iter(group.variant for group in self.runs[0].groups if group.workload == paper.WEB)
+        )
         return [run.groups[Group(paper.WEB, sender, number)] for run in self.runs]
 
     def completion(self, number: int) -> stats.Estimate:
@@ -153,15 +171,23 @@ class Outcome:
 
 def main() -> int:
     """Run every reading and judge the explanations."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2 runs of 400 s instead of 4 of 1000 s")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="2 runs of 400 s instead of 4 of 1000 s"
+    )
     quick = parser.parse_args().quick
     seeds = range(1, 3) if quick else range(1, 5)
     duration = "400s" if quick else "1000s"
     outcomes: dict[str, dict[str, Outcome]] = {}
-    print(f"{len(seeds)} runs of {duration}; distance: mean over the classes of |ln(ours / published)|, percent\n")
+    print(
+        f"{len(seeds)} runs of {duration}; distance: mean over the classes of |ln(ours / published)|, percent\n"
+    )
     print(f"{'':70}{'distance':>21}{'284 454 bytes, ours/paper':>28}{'%FR at 1650':>14}")
-    print(f"{'reading':70}{'Classic':>7}{'VS':>7}{'FS':>7}{'Classic':>14}{'VS':>7}{'FS':>7}{'VS':>8}{'FS':>6}")
+    print(
+        f"{'reading':70}{'Classic':>7}{'VS':>7}{'FS':>7}{'Classic':>14}{'VS':>7}{'FS':>7}{'VS':>8}{'FS':>6}"
+    )
     for reading in READINGS:
         outcomes[reading.key] = found = _run(reading, seeds, duration)
         print(f"{reading.what:70}" + _row(found))
@@ -171,7 +197,9 @@ def main() -> int:
 def _run(reading: Reading, seeds: Sequence[int], duration: str) -> dict[str, Outcome]:
     jobs = [
         Job(
-            scenario=reading.change(paper.web_scenario(sender=variant.sender, duration=duration), variant),
+            scenario=reading.change(
+                paper.web_scenario(sender=variant.sender, duration=duration), variant
+            ),
             seed=seed,
             fold=partial(SummaryFold, percentiles=False),
         )
@@ -179,14 +207,17 @@ def _run(reading: Reading, seeds: Sequence[int], duration: str) -> dict[str, Out
         for seed in seeds
     ]
     runs = iter(run_jobs(jobs))
-    return {variant.key: Outcome(variant, [next(runs) for _ in seeds]) for variant in paper.VARIANTS}
+    return {
+        variant.key: Outcome(variant, [next(runs) for _ in seeds]) for variant in paper.VARIANTS
+    }
 
 
 def _row(found: dict[str, Outcome]) -> str:
     order = [found[key] for key in ("classic", "vs", "fs")]
     distances = "".join(f"{each.distance():7.0f}" for each in order)
     longest = [
-        each.completion(CLASS_284454).value / each.variant.published[CLASS_284454 - 1].completion_s for each in order
+        each.completion(CLASS_284454).value / each.variant.published[CLASS_284454 - 1].completion_s
+        for each in order
     ]
     ratios = f"{longest[0]:14.2f}" + "".join(f"{value:7.2f}" for value in longest[1:])
     return distances + ratios + f"{order[1].fast(CLASS_1650):8.1f}{order[2].fast(CLASS_1650):6.1f}"
@@ -208,7 +239,9 @@ def _excess(outcomes: dict[str, dict[str, Outcome]]) -> Iterator[str]:
 def _judge(outcomes: dict[str, dict[str, Outcome]]) -> int:
     def ratio(reading: str, variant: str, number: int) -> stats.Estimate:
         found = outcomes[reading][variant]
-        return found.completion(number).scaled(1.0 / found.variant.published[number - 1].completion_s)
+        return found.completion(number).scaled(
+            1.0 / found.variant.published[number - 1].completion_s
+        )
 
     framed = ("vs", "fs")
     classic = ratio("default", "classic", CLASS_284454)
@@ -220,7 +253,8 @@ def _judge(outcomes: dict[str, dict[str, Outcome]]) -> int:
         ),
         (
             "a first timeout of 6 s (ns-2's default until 2006) brings Classic nearer to Table I than 3 s",
-            outcomes["rto-initial"]["classic"].distance() < outcomes["default"]["classic"].distance(),
+            outcomes["rto-initial"]["classic"].distance()
+            < outcomes["default"]["classic"].distance(),
         ),
         (
             "with all sources on the bottleneck's node no flow of 1650 bytes sees a fast retransmit",

@@ -2,13 +2,14 @@
 
 Two parts, each line with a verdict; exit status 1 if any fails:
 
-* one greedy flow over the Santa Cruz paper's basic bottleneck, with the paper's thresholds and others, and with other
-  rates and buffers. Nothing is random: every packet must leave at the same moment on both sides, to 10 µs. Throughput,
-  mean one-way delay and its variance beside it.
-* single flows that lose one packet of a window that is large enough for four duplicates or more: the same packets sent,
-  the same timeouts, and done within a round trip of each other. Ours adds nothing on the ACK that ends fast recovery
-  (ns-2 does), and so may need one round trip more. With fewer duplicates than four after the loss ns-2 forgets to leave
-  slow start, and with several losses it goes its own ways: those are shown and not judged.
+* one greedy flow over the Santa Cruz paper's basic bottleneck, with the paper's thresholds and
+  others, and with other rates and buffers. Nothing is random: every packet must leave at the same
+  moment on both sides, to 10 µs. Throughput, mean one-way delay and its variance beside it.
+* single flows that lose one packet of a window that is large enough for four duplicates or more:
+  the same packets sent, the same timeouts, and done within a round trip of each other. Ours adds
+  nothing on the ACK that ends fast recovery (ns-2 does), and so may need one round trip more. With
+  fewer duplicates than four after the loss ns-2 forgets to leave slow start, and with several
+  losses it goes its own ways: those are shown and not judged.
 """
 
 # ruff: noqa: T201 (it is a program, and prints what it finds)
@@ -61,9 +62,13 @@ SETTINGS = (
         ours={},
     ),
     Setting(name="0.5 Mb/s", ns2={"rate": 5e5}, ours={"rate": "500kb/s"}),
-    Setting(name="1 Mb/s, 30 packets", ns2={"rate": 1e6, "buffer": 30}, ours={"rate": "1Mb/s", "buffer.packets": 30}),
-    # Twenty rounds of growth, in which it matters at which ACK a sum of fractions is a whole segment: in ns-2 that
-    # hangs on how floating point rounds.
+    Setting(
+        name="1 Mb/s, 30 packets",
+        ns2={"rate": 1e6, "buffer": 30},
+        ours={"rate": "1Mb/s", "buffer.packets": 30},
+    ),
+    # Twenty rounds of growth, in which it matters at which ACK a sum of fractions is a whole
+    # segment: in ns-2 that hangs on how floating point rounds.
     Setting(
         name="5 Mb/s, 60 packets",
         ns2={"rate": 5e6, "buffer": 60},
@@ -116,19 +121,23 @@ def our_packets(setting: Setting) -> Packets:
     )
     left = rows.filter(pl.col("event").cast(pl.String) == "sent")
     came = rows.filter(pl.col("event").cast(pl.String) == "arrived")
-    pairs = left.select("packet", sent="time_s").join(came.select("packet", came="time_s"), on="packet")
+    pairs = left.select("packet", sent="time_s").join(
+        came.select("packet", came="time_s"), on="packet"
+    )
     numbers = [(seq - 1) // paper.MSS for seq in left["seq"].to_list()]
     return Packets(
-        tuple(zip(numbers, left["time_s"].to_list(), strict=True)), tuple((pairs["came"] - pairs["sent"]).to_list())
+        tuple(zip(numbers, left["time_s"].to_list(), strict=True)),
+        tuple((pairs["came"] - pairs["sent"]).to_list()),
     )
 
 
 def compare_bottleneck(setting: Setting) -> list[Line]:
     """The lines for one setting."""
     theirs, ours = ns2_packets(setting), our_packets(setting)
-    differ = sum(a[0] != b[0] or abs(a[1] - b[1]) > SAME_S for a, b in zip(theirs.sent, ours.sent, strict=False)) + abs(
-        len(theirs.sent) - len(ours.sent)
-    )
+    differ = sum(
+        a[0] != b[0] or abs(a[1] - b[1]) > SAME_S
+        for a, b in zip(theirs.sent, ours.sent, strict=False)
+    ) + abs(len(theirs.sent) - len(ours.sent))
     lines = [
         Line(
             what=f"{setting.name}: packets sent",
@@ -170,7 +179,9 @@ def one_loss_cases(count: int) -> list[tuple[int, tuple[int, ...]]]:
     return [(draw.randint(45, 70), (draw.randrange(14, 36),)) for _ in range(count)]
 
 
-def compare_flows(cases: Sequence[tuple[int, tuple[int, ...]]], *, title: str, judged: bool) -> list[Line]:
+def compare_flows(
+    cases: Sequence[tuple[int, tuple[int, ...]]], *, title: str, judged: bool
+) -> list[Line]:
     """The lines for single flows with given losses."""
     theirs = run_masks(cases, sender="vegas")
     ours = [run_ours_masked(sender=SENDER, packets=packets, lost=lost) for packets, lost in cases]

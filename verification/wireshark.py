@@ -1,7 +1,7 @@
 """Captures of simulated runs, read by a program that knows nothing of them: Wireshark's `tshark` and `capinfos`.
 
-Whether the files are well formed and their checksums right, whether the packets are those of the `packets` table, and
-whether what Wireshark takes for sent again is what our comments say was.
+Whether the files are well formed and their checksums right, whether the packets are those of the
+`packets` table, and whether what Wireshark takes for sent again is what our comments say was.
 
     python verification/wireshark.py
 """
@@ -95,8 +95,12 @@ def lossy(sender: str, *, handshake: bool = True) -> Scenario:
 def cases() -> Iterator[Case]:
     """Every way to recover, every place, whole packets and cut ones; the paper's own scenario."""
     for sender in ("tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1"):
-        yield Case(what=f"{sender}, fixed-size framing", scenario=lossy(f"{sender} / fs(n=4) / iw=1"))
-    yield Case(what="variable-size framing, seen by receivers", scenario=lossy(VARIABLE), place="receiver")
+        yield Case(
+            what=f"{sender}, fixed-size framing", scenario=lossy(f"{sender} / fs(n=4) / iw=1")
+        )
+    yield Case(
+        what="variable-size framing, seen by receivers", scenario=lossy(VARIABLE), place="receiver"
+    )
     yield Case(what="variable-size framing, seen by both", scenario=lossy(VARIABLE), place="both")
     yield Case(what="headers only", scenario=lossy(VARIABLE), snap_len=80)
     yield Case(what="no handshake", scenario=lossy(VARIABLE, handshake=False))
@@ -116,7 +120,10 @@ def verdicts(case: Case, folder: Path) -> Iterator[tuple[str, bool]]:
     yield f"{len(frames)} packets, in order of time", len(frames) > 1000 and in_order(path)
     yield (
         "none malformed, no error",
-        not any(frame["_ws.malformed"] or EXPERT_ERROR in frame["_ws.expert.severity"].split("|") for frame in frames),
+        not any(
+            frame["_ws.malformed"] or EXPERT_ERROR in frame["_ws.expert.severity"].split("|")
+            for frame in frames
+        ),
     )
     statuses = [frame["ip.checksum.status"] for frame in frames]
     if case.snap_len == MOST_BYTES:
@@ -124,7 +131,9 @@ def verdicts(case: Case, folder: Path) -> Iterator[tuple[str, bool]]:
     yield "checksums right", set(statuses) == {GOOD}
 
     rows = result.packets
-    traced = {row["name"] for row in case.scenario.to_dict()["workload"]} == set(case.scenario.trace)
+    traced = {row["name"] for row in case.scenario.to_dict()["workload"]} == set(
+        case.scenario.trace
+    )
     if traced:
         expected = seen(rows, case.place)
         yield (
@@ -139,22 +148,44 @@ def verdicts(case: Case, folder: Path) -> Iterator[tuple[str, bool]]:
         comments = [comment for frame in frames for comment in frame["frame.comment"].split("|")]
         found = sum("ropped at" in comment for comment in comments)
         owed = tellable(drops, expected)
-        yield f"a comment for each of {owed} drops, of {drops.height}, that something seen follows", found == owed
+        yield (
+            f"a comment for each of {owed} drops, of {drops.height}, that something seen follows",
+            found == owed,
+        )
     if case.place == "sender":
         flagged = [any(frame[flag] for flag in FLAGS) for frame in frames]
         told_again = [AGAIN in frame["frame.comment"] for frame in frames]
         both = sum(a and b for a, b in zip(flagged, told_again, strict=True))
         yield f"what Wireshark takes for sent again, we say was ({both})", both == sum(flagged) > 20
         # A copy that arrives, of which the first did not, is the first to be seen here.
-        missed = [frame for frame, flag, again in zip(frames, flagged, told_again, strict=True) if again and not flag]
+        missed = [
+            frame
+            for frame, flag, again in zip(frames, flagged, told_again, strict=True)
+            if again and not flag
+        ]
         inbound = [frame for frame in missed if int(frame["frame.packet_flags_direction"], 0) == 1]
         yield "what we say was sent again, Wireshark finds, if it saw the first", missed == inbound
 
 
 def dissect(path: Path) -> list[dict[str, str]]:
     """Everything that is asked of each packet."""
-    command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "separator=/t", "-E", "aggregator=|"]
-    for option in ("tcp.check_checksum:TRUE", "ip.check_checksum:TRUE", "tcp.try_heuristic_first:FALSE"):
+    command = [
+        "tshark",
+        "-n",
+        "-r",
+        str(path),
+        "-T",
+        "fields",
+        "-E",
+        "separator=/t",
+        "-E",
+        "aggregator=|",
+    ]
+    for option in (
+        "tcp.check_checksum:TRUE",
+        "ip.check_checksum:TRUE",
+        "tcp.try_heuristic_first:FALSE",
+    ):
         command += ["-o", option]
     for field in FIELDS:
         command += ["-e", field]

@@ -1,8 +1,8 @@
 """What a profile-guided build of the extension learns from: maturin runs it with an instrumented one (`make wheel`).
 
-The example scenarios, and the Smart Framing paper's network with each of its senders, at two loads and with the timers
-of two ages; once with a way back that takes time, as in the paper, once with one that only delays. What a build learns
-changes its speed and no result.
+The example scenarios, and the Smart Framing paper's network with each of its senders, at two loads
+and with the timers of two ages; once with a way back that takes time, as in the paper, once with
+one that only delays. What a build learns changes its speed and no result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def _scenarios() -> Iterator[Scenario]:
     classic = paper.web_scenario(sender=paper.CLASSIC.sender, duration="200s")
     yield dataclasses.replace(classic, workload=classic.workload[:1])
     there, back = classic.link
-    delayed = dataclasses.replace(classic, link=(there, dataclasses.replace(back, rate=None, buffer=None)))
+    delayed = dataclasses.replace(
+        classic, link=(there, dataclasses.replace(back, rate=None, buffer=None))
+    )
     yield delayed
     yield delayed.with_value("workload.web.handshake", True)
 

@@ -12,7 +12,9 @@ from importlib import import_module
 
 from tcpsf._core import version as __version__
 
-TYPE_CHECKING = False  # type checkers know the name; `typing` itself would take longer to load than the core
+TYPE_CHECKING = (
+    False  # type checkers know the name; `typing` itself would take longer to load than the core
+)
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,7 +1,8 @@
 """The distribution of completion times: every value of up to `EXACT`, a histogram of more.
 
-Both are functions of the set of values alone: neither the order in which they come nor the size of the batches
-changes a digit. A histogram has logarithmic bins, so its quantiles have a relative error of at most `ERROR`.
+Both are functions of the set of values alone: neither the order in which they come nor the size of
+the batches changes a digit. A histogram has logarithmic bins, so its quantiles have a relative
+error of at most `ERROR`.
 """
 
 from __future__ import annotations
@@ -112,11 +113,18 @@ class Distribution:
 class RunTimes:
     """The times of several runs together, and how the number up to any time varies from run to run.
 
-    Memory grows neither with the runs nor with the times: up to `EXACT` times each is kept with its run, beyond that
-    what each bin adds to the sums over runs.
+    Memory grows neither with the runs nor with the times: up to `EXACT` times each is kept with its
+    run, beyond that what each bin adds to the sums over runs.
     """
 
-    __slots__ = ("_ends", "_product_steps", "_sizes_squared", "_square_steps", "_values", "together")
+    __slots__ = (
+        "_ends",
+        "_product_steps",
+        "_sizes_squared",
+        "_square_steps",
+        "_values",
+        "together",
+    )
 
     def __init__(self) -> None:
         self.together = Distribution()
@@ -125,7 +133,8 @@ class RunTimes:
         self._ends = array("q")
         """While each time is kept: how many there were after each run that had any."""
         self._sizes_squared = 0
-        # With h the number of a run's times up to a bin and n that of all its times: what the bin adds to Σh² and Σhn.
+        # With h the number of a run's times up to a bin and n that of all its times: what the bin
+        # adds to Σh² and Σhn.
         self._square_steps: Counter[int] = Counter()
         self._product_steps: Counter[int] = Counter()
 

@@ -1,21 +1,23 @@
 """Confidence intervals as data: each kind of spread knows its interval at any level of confidence.
 
-A report shows intervals of 95 %. A claim about several values needs wider ones (Bonferroni), so a spread keeps what its
-interval is computed from. Seven kinds are enough:
+A report shows intervals of 95 %. A claim about several values needs wider ones (Bonferroni), so a
+spread keeps what its interval is computed from. Seven kinds are enough:
 
-- `Student` for means, ratios and differences of runs: value ± t · standard error, cut off at the possible range.
-- `Wilson` for proportions: Wilson's score interval (1927) with the effective number of observations, which is the one
-  that gives the variance seen among the runs (Kish 1965, §8.2), and with quantiles of Student's t. Korn and Graubard
-  (1998) propose both for clustered samples, Franco et al. (2019) compare them. Where the proportion is 0 or 1, or the
-  same in all runs, nothing can be seen of clusters; then observations count as independent.
-- `Quantile` for quantiles over all runs: the interval of the proportion of values below, turned back into values
-  (Woodruff 1952).
-- `Apart` for the difference of two independent estimates: the distances to the ends of both intervals, added in
-  squares (Newcombe 1998, method 10; Zou and Donner 2008).
-- `Over` for the ratio of two independent positive estimates: the same of their logarithms, which is the interval of
-  Katz et al. (1978) where both are proportions of many observations.
-- `Resampled` for what none of these gives, such as a distance between medians and a curve: percentiles of its values
-  on resampled observations (bootstrap; Efron and Tibshirani 1993, §13.3).
+- `Student` for means, ratios and differences of runs: value ± t · standard error, cut off at the
+possible range.
+- `Wilson` for proportions: Wilson's score interval (1927) with the effective number of
+  observations, which is the one that gives the variance seen among the runs (Kish 1965, §8.2), and
+  with quantiles of Student's t. Korn and Graubard (1998) propose both for clustered samples, Franco
+  et al. (2019) compare them. Where the proportion is 0 or 1, or the same in all runs, nothing can
+  be seen of clusters; then observations count as independent.
+- `Quantile` for quantiles over all runs: the interval of the proportion of values below, turned
+  back into values (Woodruff 1952).
+- `Apart` for the difference of two independent estimates: the distances to the ends of both
+  intervals, added in squares (Newcombe 1998, method 10; Zou and Donner 2008).
+- `Over` for the ratio of two independent positive estimates: the same of their logarithms, which is
+  the interval of Katz et al. (1978) where both are proportions of many observations.
+- `Resampled` for what none of these gives, such as a distance between medians and a curve:
+  percentiles of its values on resampled observations (bootstrap; Efron and Tibshirani 1993, §13.3).
 - `Same` where nothing is random, or where every run gave the same value. It has no interval.
 """
 
@@ -214,7 +216,11 @@ def wilson(share: float, observations: float, quantile: float) -> Ends:
     """
     square = quantile**2 / observations
     middle = (share + square / 2.0) / (1.0 + square)
-    half = quantile / (1.0 + square) * math.sqrt(share * (1.0 - share) / observations + square / (4.0 * observations))
+    half = (
+        quantile
+        / (1.0 + square)
+        * math.sqrt(share * (1.0 - share) / observations + square / (4.0 * observations))
+    )
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
@@ -229,7 +235,9 @@ def t_quantile(probability: float, degrees: int) -> float:
     (2.3646, 1.9612)
     """
     if not 0.5 < probability < 1.0 or degrees < 1:
-        raise ValueError(f"no t quantile for probability {probability} and {degrees} degrees of freedom")
+        raise ValueError(
+            f"no t quantile for probability {probability} and {degrees} degrees of freedom"
+        )
     return _quantile(probability, min(degrees, MANY))
 
 

@@ -32,8 +32,8 @@ class Pcap:
     place: Literal["sender", "receiver", "both"] = "sender"
     """The host at which a flow's packets are seen: the one that sends its data, the one that receives them, or both.
 
-    With both, each packet that arrives is there twice, and an analyser that does not tell interfaces apart takes the
-    second for a retransmission.
+    With both, each packet that arrives is there twice, and an analyser that does not tell
+    interfaces apart takes the second for a retransmission.
     """
     snap_len: int = 128
     """How many bytes of a packet are kept. The payload is zeros."""
@@ -52,7 +52,8 @@ class Pcap:
 def captured(simulation: _core.Simulation, pcap: Pcap | None) -> Iterator[Callable[[int], bool]]:
     """Yield what advances the simulation by so many events.
 
-    The file gets its name when the block ends without an error; a file that cannot be written is noticed before.
+    The file gets its name when the block ends without an error; a file that cannot be written is
+    noticed before.
     """
     if pcap is None:
         yield lambda events: simulation.advance(max_events=events)
@@ -82,7 +83,9 @@ def staged(path: Path, *, replace: bool) -> Iterator[Path]:
             if not (is_pipe := path.is_fifo()):
                 _refuse_if_taken(path, replace=replace)
                 staging = stack.enter_context(partial_file(path))
-                _refuse_if_taken(path, replace=replace)  # another process may have finished meanwhile
+                _refuse_if_taken(
+                    path, replace=replace
+                )  # another process may have finished meanwhile
         if is_pipe:
             yield path
             return
@@ -105,14 +108,19 @@ def standard_output() -> Path:
 def _refuse_if_taken(path: Path, *, replace: bool) -> None:
     hint = "name another file"
     if not path.parent.is_dir():
-        raise OutputError(f"cannot write capture `{path}`: `{path.parent}` is not a folder", hint=hint)
+        raise OutputError(
+            f"cannot write capture `{path}`: `{path.parent}` is not a folder", hint=hint
+        )
     if not path.exists():
         return
     if not _is_capture(path):
-        raise OutputError(f"cannot write capture `{path}`: it exists and is something else", hint=hint)
+        raise OutputError(
+            f"cannot write capture `{path}`: it exists and is something else", hint=hint
+        )
     if not replace:
         raise OutputError(
-            f"cannot write capture `{path}`: it is there already", hint=f"{hint}, or let `--force` replace it"
+            f"cannot write capture `{path}`: it is there already",
+            hint=f"{hint}, or let `--force` replace it",
         )
 
 

@@ -40,9 +40,19 @@ class Batch:
     """What grows during a run; ``links`` comes at the end."""
 
     def __init__(
-        self, *, flows: _core.Table, recoveries: _core.Table, samples: _core.Table, packets: _core.Table
+        self,
+        *,
+        flows: _core.Table,
+        recoveries: _core.Table,
+        samples: _core.Table,
+        packets: _core.Table,
     ) -> None:
-        self._tables = {"flows": flows, "recoveries": recoveries, "samples": samples, "packets": packets}
+        self._tables = {
+            "flows": flows,
+            "recoveries": recoveries,
+            "samples": samples,
+            "packets": packets,
+        }
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -69,9 +79,10 @@ class RunResult:
     """The tables of one run, as Polars data frames. Times are in seconds, sizes in bytes, as the names say.
 
     ``flows``
-        One row a flow: when it started, its size, its completion time by both definitions (``sender_s``: until the
-        sender knows that all arrived; ``receiver_s``: until the receiver has all), what it sent and resent. Flows
-        without an end, or cut off by the run's, have no completion time.
+        One row a flow: when it started, its size, its completion time by both definitions
+        (``sender_s``: until the sender knows that all arrived; ``receiver_s``: until the receiver
+        has all), what it sent and resent. Flows without an end, or cut off by the run's, have no
+        completion time.
     ``recoveries``
         One row each time a sender found out about a loss: when, how (``cause``), with which window.
     ``links``
@@ -84,7 +95,9 @@ class RunResult:
 
     __slots__ = ("_batches", "_frames", "links", "provenance")
 
-    def __init__(self, *, provenance: Provenance, batches: Sequence[Batch], links: pl.DataFrame) -> None:
+    def __init__(
+        self, *, provenance: Provenance, batches: Sequence[Batch], links: pl.DataFrame
+    ) -> None:
         self.provenance = provenance
         self._batches = batches
         self.links = links

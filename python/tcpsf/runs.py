@@ -1,7 +1,8 @@
 """Running scenarios: one, or many over seeds and cores.
 
-A simulation runs outside the interpreter's lock, so threads are enough to use every core. Each run is independent and
-results come back in the order they were asked for: the number of workers changes when, never what.
+A simulation runs outside the interpreter's lock, so threads are enough to use every core. Each run
+is independent and results come back in the order they were asked for: the number of workers changes
+when, never what.
 """
 
 from __future__ import annotations
@@ -92,7 +93,10 @@ def run(scenario: Scenario, *, seed: SupportsIndex = 1, pcap: Pcap | None = None
     >>> result.flows.select("size_bytes", "segments", "timeouts").rows()
     [(10000, 7, 0)]
     """
-    return _drive(Job(scenario=scenario, seed=checked_seed(seed), fold=_Keep, pcap=pcap), between=lambda _share: None)
+    return _drive(
+        Job(scenario=scenario, seed=checked_seed(seed), fold=_Keep, pcap=pcap),
+        between=lambda _share: None,
+    )
 
 
 def checked_seed(seed: SupportsIndex) -> int:
@@ -158,7 +162,9 @@ def replicate(
             progress=progress,
         )
     return run_jobs(
-        [Job(scenario=scenario, seed=seed, fold=reduce) for seed in numbers], workers=workers, progress=progress
+        [Job(scenario=scenario, seed=seed, fold=reduce) for seed in numbers],
+        workers=workers,
+        progress=progress,
     )
 
 
@@ -172,7 +178,9 @@ def run_jobs(
 
     The first failure, or Ctrl-C, stops the others and is raised.
     """
-    with contextlib.closing(results_of(jobs, runs=len(jobs), workers=workers, progress=progress)) as results:
+    with contextlib.closing(
+        results_of(jobs, runs=len(jobs), workers=workers, progress=progress)
+    ) as results:
         return list(results)
 
 
@@ -185,8 +193,9 @@ def results_of(
 ) -> Generator[R]:
     """Make all runs, ``workers`` at a time, and yield their results in the order of ``jobs``, which are ``runs``.
 
-    A job is taken from ``jobs`` when there is room for it, so that any number of them needs little memory. The first
-    failure, or Ctrl-C, stops the others and is raised. Close the generator if it is not used up.
+    A job is taken from ``jobs`` when there is room for it, so that any number of them needs little
+    memory. The first failure, or Ctrl-C, stops the others and is raised. Close the generator if it
+    is not used up.
     """
     if workers is not None and not 1 <= workers <= MOST_WORKERS:
         raise TcpsfError(
@@ -201,7 +210,9 @@ def results_of(
         waiting: deque[Future[R]] = deque()
 
         def start(most: int) -> None:
-            waiting.extend(pool.submit(crew.make, number, job) for number, job in islice(numbered, most))
+            waiting.extend(
+                pool.submit(crew.make, number, job) for number, job in islice(numbered, most)
+            )
 
         start(wanted + AHEAD)
         while waiting:
@@ -214,7 +225,9 @@ def results_of(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _watch(futures: Sequence[Future[R]], crew: _Crew, progress: Callable[[Progress], None] | None) -> None:
+def _watch(
+    futures: Sequence[Future[R]], crew: _Crew, progress: Callable[[Progress], None] | None
+) -> None:
     """Wait for a short time, so that Ctrl-C is heard and progress is told; raise what made a run fail."""
     done, _ = wait(futures, timeout=0.1, return_when=FIRST_EXCEPTION)
     if progress is not None:
@@ -250,7 +263,11 @@ class _Crew:
         """Sum up; runs of unlike length count alike."""
         with self._lock:
             done = self._finished + sum(self._shares.values())
-            return Progress(done=done / self._runs if self._runs else 1.0, finished=self._finished, runs=self._runs)
+            return Progress(
+                done=done / self._runs if self._runs else 1.0,
+                finished=self._finished,
+                runs=self._runs,
+            )
 
 
 def _drive(job: Job[R], *, between: Callable[[float], None]) -> R:

@@ -1,8 +1,9 @@
 """Results that are being written: beside their target, by one process at a time, and gone when that process fails.
 
-What is written to ``NAME`` is first ``.NAME.partial`` in the same folder. Its writer holds a lock on it (``flock``),
-which the kernel releases when the process ends, however it ends. So a partial file or folder without a lock is the
-leftover of a process that was killed, and the next writer of ``NAME`` removes it.
+What is written to ``NAME`` is first ``.NAME.partial`` in the same folder. Its writer holds a lock
+on it (``flock``), which the kernel releases when the process ends, however it ends. So a partial
+file or folder without a lock is the leftover of a process that was killed, and the next writer of
+``NAME`` removes it.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
 def shared_folder(folder: Path) -> Iterator[None]:
     """Use a folder of finished work together with other processes.
 
-    A process that finds it unused removes what `tcpsf.finished.write` left there when a process was killed.
+    A process that finds it unused removes what `tcpsf.finished.write` left there when a process was
+    killed.
     """
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -1,11 +1,13 @@
 """Means, ratios, proportions and differences over independent runs, with their 95 % confidence intervals.
 
-One run gives one observation, however many flows it holds: flows of a run share the queue and are not independent.
-Where they share none, as on a path that only loses at random, each flow counts as a run. Intervals of means use
-Student's t over the runs. A ratio of two totals (mean completion time = seconds / flows) is estimated by the ratio of
-the sums, its variance by linearisation: the residuals a_i − r·b_i of the runs (Cochran, Sampling Techniques, §6.3). A
-proportion (share of fast retransmits = fast retransmits / recoveries) has Wilson's interval with an effective number
-of observations, which the same variance gives (`intervals.Wilson`). Pairs of runs on the same seed stay pairs.
+One run gives one observation, however many flows it holds: flows of a run share the queue and are
+not independent. Where they share none, as on a path that only loses at random, each flow counts as
+a run. Intervals of means use Student's t over the runs. A ratio of two totals (mean completion time
+= seconds / flows) is estimated by the ratio of the sums, its variance by linearisation: the
+residuals a_i − r·b_i of the runs (Cochran, Sampling Techniques, §6.3). A proportion (share of fast
+retransmits = fast retransmits / recoveries) has Wilson's interval with an effective number of
+observations, which the same variance gives (`intervals.Wilson`). Pairs of runs on the same seed
+stay pairs.
 """
 
 from __future__ import annotations
@@ -16,7 +18,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcpsf.distribution import Distribution, RunTimes
-from tcpsf.intervals import EVERYTHING, Apart, Ends, Over, Quantile, Resampled, Same, Spread, Student, Wilson
+from tcpsf.intervals import (
+    EVERYTHING,
+    Apart,
+    Ends,
+    Over,
+    Quantile,
+    Resampled,
+    Same,
+    Spread,
+    Student,
+    Wilson,
+)
 from tcpsf.sums import ROUNDING, Sums
 
 CONFIDENCE = 0.95
@@ -80,11 +93,17 @@ class Estimate:
 
     def scaled(self, factor: float) -> Estimate:
         """The same estimate in another unit."""
-        return Estimate(self.value * factor, None if self.spread is None else self.spread.scaled(factor), self.runs)
+        return Estimate(
+            self.value * factor,
+            None if self.spread is None else self.spread.scaled(factor),
+            self.runs,
+        )
 
     def shifted(self, by: float) -> Estimate:
         """The estimate plus a constant."""
-        return Estimate(self.value + by, None if self.spread is None else self.spread.shifted(by), self.runs)
+        return Estimate(
+            self.value + by, None if self.spread is None else self.spread.shifted(by), self.runs
+        )
 
 
 def symmetric(value: float, interval: Ends) -> bool:
@@ -137,7 +156,9 @@ def ratio_of(sums: Sums, runs: int, *, possible: Ends = EVERYTHING) -> Estimate 
     """
     if sums.below == 0:
         return None
-    return _estimate(float(sums.above / sums.below), sums.error(runs) if runs > 1 else None, runs, possible)
+    return _estimate(
+        float(sums.above / sums.below), sums.error(runs) if runs > 1 else None, runs, possible
+    )
 
 
 def _estimate(value: float, error: float | None, runs: int, possible: Ends) -> Estimate:
@@ -176,7 +197,9 @@ def share_of(sums: Sums, runs: int, *, observations: float | None = None) -> Est
     >>> share_of(sums, 2) == share([0, 0], [10, 10])
     True
     """
-    return _proportion(ratio_of(sums, runs), float(sums.below if observations is None else observations))
+    return _proportion(
+        ratio_of(sums, runs), float(sums.below if observations is None else observations)
+    )
 
 
 def _proportion(found: Estimate | None, seen: float) -> Estimate | None:
@@ -237,7 +260,9 @@ def quantile_of_one(times: Distribution, part: float) -> Estimate | None:
         return None
     if times.quantile(0.0) == times.quantile(1.0):
         return Estimate(value, Same() if observed > 1 else None, observed)
-    return Estimate(value, Quantile(times, part, Wilson(math.inf, observed, observed - 1)), observed)
+    return Estimate(
+        value, Quantile(times, part, Wilson(math.inf, observed, observed - 1)), observed
+    )
 
 
 def resampled(value: float, values: Iterable[float], runs: int) -> Estimate:

@@ -1,7 +1,8 @@
 """What a set of runs comes to, class by class, in memory that does not grow with the number of flows.
 
-Sums are kept as whole numbers (times in nanoseconds), so that neither the order of rows nor the size of the batches
-they come in changes a digit. Percentiles are exact up to 100 000 flows of a group, to 0.25 % beyond (`distribution`).
+Sums are kept as whole numbers (times in nanoseconds), so that neither the order of rows nor the
+size of the batches they come in changes a digit. Percentiles are exact up to 100 000 flows of a
+group, to 0.25 % beyond (`distribution`).
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ class RunSummary:
 class SummaryFold:
     """Sums up a run's flows as they come; made for `replicate`'s ``reduce``.
 
-    The times that percentiles need are most of what is kept: up to 0.8 MB for each group of a run. With
-    ``classes=False`` all flows of a workload are summed up together, whatever their class.
+    The times that percentiles need are most of what is kept: up to 0.8 MB for each group of a run.
+    With ``classes=False`` all flows of a workload are summed up together, whatever their class.
     """
 
     def __init__(self, *, percentiles: bool = True, classes: bool = True) -> None:
@@ -129,7 +130,9 @@ def rank(group: Group, order: Sequence[str]) -> tuple[int, str, int]:
     return order.index(group.workload), group.variant, group.size_class or 0
 
 
-def _totals(flows: pl.DataFrame, *, percentiles: bool, classes: bool) -> Iterable[tuple[Group, Totals]]:
+def _totals(
+    flows: pl.DataFrame, *, percentiles: bool, classes: bool
+) -> Iterable[tuple[Group, Totals]]:
     import polars as pl
 
     size_class = pl.col("class") if classes else pl.lit(None, pl.UInt32).alias("class")
@@ -153,7 +156,10 @@ def _totals(flows: pl.DataFrame, *, percentiles: bool, classes: bool) -> Iterabl
             times[Group(workload, variant, size_class)] = Distribution(nanoseconds)
     for row in sums.rows(named=True):
         group = Group(row["workload"], row["variant"], row["class"])
-        yield group, Totals(**{name: row[name] for name in SUMS}, times=times.get(group, Distribution()))
+        yield (
+            group,
+            Totals(**{name: row[name] for name in SUMS}, times=times.get(group, Distribution())),
+        )
 
 
 def _nanoseconds(column: str) -> pl.Expr:
@@ -165,9 +171,15 @@ def _nanoseconds(column: str) -> pl.Expr:
 Quantity = Callable[[Totals], float]
 
 
-def mean_of(runs: Sequence[Totals], above: Quantity, below: Quantity, factor: float = 1.0) -> stats.Estimate | None:
+def mean_of(
+    runs: Sequence[Totals], above: Quantity, below: Quantity, factor: float = 1.0
+) -> stats.Estimate | None:
     """Estimate Σ above / Σ below × factor over runs, which is not negative."""
-    found = stats.ratio([above(totals) for totals in runs], [below(totals) for totals in runs], possible=stats.POSITIVE)
+    found = stats.ratio(
+        [above(totals) for totals in runs],
+        [below(totals) for totals in runs],
+        possible=stats.POSITIVE,
+    )
     return None if found is None else found.scaled(factor)
 
 
@@ -178,5 +190,7 @@ def completion_s(runs: Sequence[Totals]) -> stats.Estimate | None:
 
 def fast_percent(runs: Sequence[Totals]) -> stats.Estimate | None:
     """Share of fast retransmits among all recoveries, in per cent."""
-    found = stats.share([totals.fast_retransmits for totals in runs], [totals.recoveries for totals in runs])
+    found = stats.share(
+        [totals.fast_retransmits for totals in runs], [totals.recoveries for totals in runs]
+    )
     return None if found is None else found.scaled(100.0)

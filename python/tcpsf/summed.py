@@ -161,7 +161,9 @@ class _GroupSums:
             p95_s=stats.quantile_of(self._times, runs, 0.95),
             fast_percent=_percent(stats.share_of(self._fast, runs)),
             # A segment is one observation, however many bytes it has.
-            retransmitted_percent=_percent(stats.share_of(self._resent, runs, observations=total.segments)),
+            retransmitted_percent=_percent(
+                stats.share_of(self._resent, runs, observations=total.segments)
+            ),
             fast_retransmits=total.fast_retransmits,
             timeouts=total.timeouts,
             syn_timeouts=total.syn_timeouts,

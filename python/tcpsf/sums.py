@@ -1,7 +1,8 @@
 """Sums over runs from which a ratio and its standard error follow, in memory that does not grow with the runs.
 
-The sums are exact: whole numbers stay whole, other numbers are added as fractions. So the order of the runs changes no
-digit, and the sum of squared residuals, a small difference of large numbers, loses none.
+The sums are exact: whole numbers stay whole, other numbers are added as fractions. So the order of
+the runs changes no digit, and the sum of squared residuals, a small difference of large numbers,
+loses none.
 """
 
 from __future__ import annotations

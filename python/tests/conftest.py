@@ -12,7 +12,8 @@ import pytest
 from tcpsf import Buffer, Greedy, Link, Poisson, Scenario, Sizes, Tcp
 from tcpsf.cli import main
 
-# Under `nohup` SIGHUP is ignored, commands that tests start inherit that, and then it does not end them.
+# Under `nohup` SIGHUP is ignored, commands that tests start inherit that, and then it does not end
+# them.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -54,7 +55,9 @@ profile = "ns2"
 @pytest.fixture
 def small() -> Scenario:
     """Twenty seconds of a busy link: a few hundred flows, losses among them."""
-    link = Link(name="there", from_="a", to="b", rate="2Mb/s", delay="20ms", buffer=Buffer(bytes="15kB"))
+    link = Link(
+        name="there", from_="a", to="b", rate="2Mb/s", delay="20ms", buffer=Buffer(bytes="15kB")
+    )
     back = Link(name="back", from_="b", to="a", delay="20ms")
     sender = "reno+sack / fs(n=4) / iw=1"
     return Scenario(
@@ -96,7 +99,9 @@ class Answer:
 
 
 @pytest.fixture
-def tcpsf(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]:
+def tcpsf(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Answer]:
     """Run the command line in this process, on a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "dumb")

@@ -107,7 +107,10 @@ def over_load() -> Figure:
                 key=key,
                 label=label,
                 points=points(number),
-                published=(PublishedPoint(x=0.8, y=2.1 + 0.4 * number), PublishedPoint(x=0.85, y=3.0)),
+                published=(
+                    PublishedPoint(x=0.8, y=2.1 + 0.4 * number),
+                    PublishedPoint(x=0.85, y=3.0),
+                ),
             )
             for number, (key, label) in enumerate(SENDERS)
         ),
@@ -128,7 +131,10 @@ def fast_retransmits() -> Figure:
             Series(
                 key=key,
                 label=label,
-                points=tuple(Point(x=load, y=estimate(100 * load * (0.9 - 0.25 * number), 2.0)) for load in LOADS),
+                points=tuple(
+                    Point(x=load, y=estimate(100 * load * (0.9 - 0.25 * number), 2.0))
+                    for load in LOADS
+                ),
             )
             for number, (key, label) in enumerate(reversed(SENDERS))
         ),
@@ -150,7 +156,10 @@ def distribution() -> Figure:
                 key=key,
                 label=label,
                 style="step",
-                points=tuple(Point(x=x, y=estimate(1 - math.exp(-x / (0.7 + 0.6 * number)), 0.02)) for x in places),
+                points=tuple(
+                    Point(x=x, y=estimate(1 - math.exp(-x / (0.7 + 0.6 * number)), 0.02))
+                    for x in places
+                ),
             )
             for number, (key, label) in enumerate(SENDERS)
         ),
@@ -171,7 +180,9 @@ def overlapping() -> Figure:
                 key=f"variant-{number}",
                 label=f"Reno with Limited Transmit, variant {number}",
                 points=tuple(
-                    Point(x=float(rtt), y=estimate(4e6 * (1 + number) / rtt, 3e5 * (1 + number) / rtt))
+                    Point(
+                        x=float(rtt), y=estimate(4e6 * (1 + number) / rtt, 3e5 * (1 + number) / rtt)
+                    )
                     for rtt in (1, 3, 10, 30, 100, 300, 1000)
                 ),
             )
@@ -194,7 +205,10 @@ def by_class() -> Figure:
                 key=key,
                 label=label,
                 points=tuple(
-                    Point(x=str(size), y=estimate(size**0.5 / 40 * (1.3 - 0.1 * number), size**0.5 / 400))
+                    Point(
+                        x=str(size),
+                        y=estimate(size**0.5 / 40 * (1.3 - 0.1 * number), size**0.5 / 400),
+                    )
                     for size in SIZES
                 ),
                 published=tuple(PublishedPoint(x=str(size), y=size**0.5 / 38) for size in SIZES),
@@ -244,7 +258,8 @@ def buffers() -> Figure:
                 label=label,
                 style="bar",
                 points=tuple(
-                    Point(x=float(share), y=estimate(1000 + 3 * share * place, 60)) for share in range(0, 101, 20)
+                    Point(x=float(share), y=estimate(1000 + 3 * share * place, 60))
+                    for share in range(0, 101, 20)
                 ),
             )
             for place, (key, label) in enumerate((SENDERS[0], SENDERS[2]))
@@ -266,7 +281,8 @@ def many() -> Figure:
                 key=f"series-{number}",
                 label=f"Series {number}",
                 points=tuple(
-                    Point(x=x, y=estimate(10.0 * number + 5 * place, 3)) for place, x in enumerate(("a", "b", "c"))
+                    Point(x=x, y=estimate(10.0 * number + 5 * place, 3))
+                    for place, x in enumerate(("a", "b", "c"))
                 ),
             )
             for number in range(10)
@@ -293,7 +309,10 @@ def matrix() -> Figure:
             Series(
                 key=key,
                 label=label,
-                points=tuple(Point(x=x, y=estimate(30 - 2.0 * place - 3 * number, 4)) for place, x in enumerate(names)),
+                points=tuple(
+                    Point(x=x, y=estimate(30 - 2.0 * place - 3 * number, 4))
+                    for place, x in enumerate(names)
+                ),
             )
             for number, (key, label) in enumerate(SENDERS[1:])
         ),
@@ -302,7 +321,11 @@ def matrix() -> Figure:
 
 def lying() -> Figure:
     """Bars in groups, below each other; some reach beyond the axis."""
-    names = [f"{recovery}, RED by packets, ECN, IW {window}" for recovery in ("Tahoe", "SACK") for window in (1, 2, 10)]
+    names = [
+        f"{recovery}, RED by packets, ECN, IW {window}"
+        for recovery in ("Tahoe", "SACK")
+        for window in (1, 2, 10)
+    ]
     return Figure(
         key="lying",
         title="Framing with other senders",
@@ -317,7 +340,8 @@ def lying() -> Figure:
                 label=label,
                 style="bar",
                 points=tuple(
-                    Point(x=x, y=estimate(40 - 60.0 * place * (number + 1), 14)) for place, x in enumerate(names)
+                    Point(x=x, y=estimate(40 - 60.0 * place * (number + 1), 14))
+                    for place, x in enumerate(names)
                 ),
             )
             for number, (key, label) in enumerate(SENDERS[1:])
@@ -336,8 +360,16 @@ def chunks() -> Figure:
         x=Axis(label="chunk", unit="bytes", scale="log"),
         y=Axis(label="loss", unit="%", scale="log"),
         series=(
-            Series(key="classic", label=NASTY, points=tuple(Point(x=x, y=estimate(x / 100, None, 1)) for x in sizes)),
-            Series(key="fs", label="FS", points=tuple(Point(x=x, y=estimate(x / 50 - 0.02, x / 40)) for x in sizes)),
+            Series(
+                key="classic",
+                label=NASTY,
+                points=tuple(Point(x=x, y=estimate(x / 100, None, 1)) for x in sizes),
+            ),
+            Series(
+                key="fs",
+                label="FS",
+                points=tuple(Point(x=x, y=estimate(x / 50 - 0.02, x / 40)) for x in sizes),
+            ),
         ),
     )
 
@@ -350,7 +382,9 @@ def nothing() -> Figure:
         caption="No value at all.",
         x=LOAD,
         y=TIME,
-        series=(Series(key="fs", label="FS", points=tuple(Point(x=load, y=None) for load in LOADS)),),
+        series=(
+            Series(key="fs", label="FS", points=tuple(Point(x=load, y=None) for load in LOADS)),
+        ),
     )
 
 
@@ -378,7 +412,9 @@ def table() -> Table:
                 label=str(size),
                 cells=tuple(
                     TableCell(
-                        ours=estimate(size**0.5 / 40, size**0.5 / 400), published=round(size**0.5 / 38, 2), unit="s"
+                        ours=estimate(size**0.5 / 40, size**0.5 / 400),
+                        published=round(size**0.5 / 38, 2),
+                        unit="s",
                     )
                     for _ in SENDERS
                 ),
@@ -397,8 +433,14 @@ def mixed_table() -> Table:
         caption="Text, units that differ, nothing.",
         columns=("what", "value", "remark"),
         rows=(
-            Row(label=NASTY, cells=(TableCell(ours=estimate(0.5), published=None, unit="s"), "short")),
-            Row(label="loss", cells=(TableCell(ours=estimate(3.25, None), published=3.0, unit="%"), NASTY)),
+            Row(
+                label=NASTY,
+                cells=(TableCell(ours=estimate(0.5), published=None, unit="s"), "short"),
+            ),
+            Row(
+                label="loss",
+                cells=(TableCell(ours=estimate(3.25, None), published=3.0, unit="%"), NASTY),
+            ),
             Row(label="none", cells=(TableCell(ours=None, published=None), "")),
         ),
     )
@@ -411,10 +453,16 @@ def wide_table() -> Table:
         title="A matrix",
         source="Ours",
         caption="Many columns.",
-        columns=("recovery", *(f"delayed ACKs {acks}, IW {window}" for acks in ("on", "off") for window in (1, 10))),
+        columns=(
+            "recovery",
+            *(f"delayed ACKs {acks}, IW {window}" for acks in ("on", "off") for window in (1, 10)),
+        ),
         rows=tuple(
             Row(
-                label=name, cells=tuple(TableCell(ours=estimate(12.5, 1.2), published=None, unit="%") for _ in range(4))
+                label=name,
+                cells=tuple(
+                    TableCell(ours=estimate(12.5, 1.2), published=None, unit="%") for _ in range(4)
+                ),
             )
             for name in ("Tahoe", "Reno", "NewReno", "SACK")
         ),
@@ -425,7 +473,9 @@ def finding(number: int) -> Finding:
     verdicts: tuple[Verdict, ...] = ("holds", "holds", "does not hold", "undecided")
     return Finding(
         key=f"claim-{number}",
-        claim=NASTY if number == 7 else f"FS is better than VS below 80 % load, and so on, claim {number}",
+        claim=NASTY
+        if number == 7
+        else f"FS is better than VS below 80 % load, and so on, claim {number}",
         source="section IV-A.1, Fig. 2",
         published="30 %",
         ours="35.1 ± 2.0 %",

@@ -17,8 +17,18 @@ from tcpsf import Scenario
 Command = Callable[..., Answer]
 
 CASES = {
-    "unknown key": ('rate = "2Mb/s"', 'rat = "2Mb/s"', "unknown key `link[0].rat`", "did you mean `rate`?"),
-    "unknown key at the top": ('name = "small"', 'nam = "small"', "unknown key `nam`", "did you mean `name`?"),
+    "unknown key": (
+        'rate = "2Mb/s"',
+        'rat = "2Mb/s"',
+        "unknown key `link[0].rat`",
+        "did you mean `rate`?",
+    ),
+    "unknown key at the top": (
+        'name = "small"',
+        'nam = "small"',
+        "unknown key `nam`",
+        "did you mean `name`?",
+    ),
     "missing key": (
         'duration = "20s"\n',
         "",
@@ -83,7 +93,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_scenario_that_makes_no_sense(tcpsf: Command, small_file: Path, tmp_path: Path, case: str) -> None:
+def test_a_scenario_that_makes_no_sense(
+    tcpsf: Command, small_file: Path, tmp_path: Path, case: str
+) -> None:
     before, after, message, hint = CASES[case]
     assert before in SMALL
     small_file.write_text(SMALL.replace(before, after, 1), encoding="utf-8")
@@ -91,7 +103,10 @@ def test_a_scenario_that_makes_no_sense(tcpsf: Command, small_file: Path, tmp_pa
     assert answer.status == 2
     assert answer.out == ""
     lines = answer.err.splitlines()
-    beginnings = (f"error: cannot read scenario `{small_file}`: ", f"error: cannot simulate `{small_file}`: ")
+    beginnings = (
+        f"error: cannot read scenario `{small_file}`: ",
+        f"error: cannot simulate `{small_file}`: ",
+    )
     assert lines[0].startswith(beginnings)
     if message is not None:
         assert lines[0].endswith(f"`: {message}")
@@ -126,7 +141,11 @@ def test_a_class_file_that_does_not_parse(tcpsf: Command, small_file: Path, tmp_
         ),
         (["sim", "."], "cannot read scenario `.`: it is a folder, not a file", None),
         (["simm"], "no such command 'simm'", "`tcpsf --help` lists what there is"),
-        (["sim", "FILE", "--runs", "0"], "invalid value for '--runs'", "`tcpsf sim --help` lists what there is"),
+        (
+            ["sim", "FILE", "--runs", "0"],
+            "invalid value for '--runs'",
+            "`tcpsf sim --help` lists what there is",
+        ),
         (
             ["sim", "FILE", "--set", "x"],
             "cannot read `--set x`: expected KEY=VALUE",
@@ -180,13 +199,17 @@ class TestOutput:
             )
         assert [path.name for path in out.iterdir()] == ["thesis.tex"]
 
-    def test_earlier_results_are_replaced_only_by_force(self, tcpsf: Command, small_file: Path, tmp_path: Path) -> None:
+    def test_earlier_results_are_replaced_only_by_force(
+        self, tcpsf: Command, small_file: Path, tmp_path: Path
+    ) -> None:
         out = tmp_path / "out"
         assert tcpsf("sim", small_file, "--out", out).status == 0
         before = (out / "summary.json").read_bytes()
         refused = tcpsf("sim", small_file, "--out", out, "--seed", "2")
         assert refused.status == 2
-        assert "it holds earlier results\nhint: name another folder, or let `--force`" in refused.err
+        assert (
+            "it holds earlier results\nhint: name another folder, or let `--force`" in refused.err
+        )
         assert (out / "summary.json").read_bytes() == before
         assert tcpsf("sim", small_file, "--out", out, "--seed", "2", "--force").status == 0
         assert (out / "summary.json").read_bytes() != before
@@ -238,7 +261,10 @@ class TestOutput:
             f'status=$?; ls -A {disk}; exit "$status"'
         )
         answer = subprocess.run(
-            ["/usr/bin/unshare", "--mount", "sh", "-c", command], capture_output=True, text=True, check=False
+            ["/usr/bin/unshare", "--mount", "sh", "-c", command],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert answer.returncode == 2, answer.stderr
         lines = answer.stderr.splitlines()

@@ -23,7 +23,11 @@ Command = Callable[..., Answer]
 
 
 def schema(name: str) -> Any:
-    content = resources.files("tcpsf.report").joinpath("schema", f"{name}.json").read_text(encoding="utf-8")
+    content = (
+        resources.files("tcpsf.report")
+        .joinpath("schema", f"{name}.json")
+        .read_text(encoding="utf-8")
+    )
     found = json.loads(content)
     jsonschema.Draft202012Validator.check_schema(found)
     return found
@@ -38,6 +42,7 @@ def schema(name: str) -> Any:
         ["serve"],
         ["proxy"],
         ["demo"],
+        ["schema"],
         ["reproduce"],
         ["reproduce", "all"],
         ["reproduce", "packet-discard"],
@@ -76,7 +81,9 @@ def test_version(tcpsf: Command) -> None:
 
 def test_help_loads_nothing_heavy() -> None:
     code = "import sys; from tcpsf.cli import main; main(['--help']); sys.exit(str(sorted(sys.modules)))"
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert "Usage: tcpsf" in answer.stdout
     assert "'tcpsf.cli.app'" in answer.stderr
     for heavy in ("polars", "jinja2", "rich.progress", "numpy"):
@@ -86,12 +93,32 @@ def test_help_loads_nothing_heavy() -> None:
 def test_sim_prints_tables(tcpsf: Command, small_file: Path) -> None:
     answer = tcpsf("sim", small_file, "--runs", "2", "--set", "workload.web.load=0.5")
     assert (answer.status, answer.err) == (0, "")
-    assert answer.out.startswith("small: 2 runs of 20s, seeds 1 to 2\n\nFlows of `web`, reno+sack / fs(n=4) / iw=1\n")
-    rows = [line.split(" ") for line in re.sub(" +", " ", answer.out).replace("\n ", "\n").splitlines()]
-    assert [row[1] for row in rows if row and row[0] in ("1", "2", "3")] == ["500", "5000", "50\u202f000"]
+    assert answer.out.startswith(
+        "small: 2 runs of 20s, seeds 1 to 2\n\nFlows of `web`, reno+sack / fs(n=4) / iw=1\n"
+    )
+    rows = [
+        line.split(" ") for line in re.sub(" +", " ", answer.out).replace("\n ", "\n").splitlines()
+    ]
+    assert [row[1] for row in rows if row and row[0] in ("1", "2", "3")] == [
+        "500",
+        "5000",
+        "50\u202f000",
+    ]
     assert [row[0] for row in rows if row and row[0] in ("there", "back")] == ["there", "back"]
     legend = answer.out.split("\n\n")[-1]
-    for column in ("mean", "p50", "p95", "%FR", "resent", "used", "dropped", "lost", "queue", "max", "[low,high]"):
+    for column in (
+        "mean",
+        "p50",
+        "p95",
+        "%FR",
+        "resent",
+        "used",
+        "dropped",
+        "lost",
+        "queue",
+        "max",
+        "[low,high]",
+    ):
         assert column in legend
 
 
@@ -113,7 +140,9 @@ def test_sim_json_keeps_to_its_schema(tcpsf: Command, small_file: Path, runs: in
 
 
 def test_more_workers_print_the_same(tcpsf: Command, small_file: Path) -> None:
-    one, two = (tcpsf("sim", small_file, "--json", "--runs", "3", "--workers", str(n)) for n in (1, 2))
+    one, two = (
+        tcpsf("sim", small_file, "--json", "--runs", "3", "--workers", str(n)) for n in (1, 2)
+    )
     assert one == two
 
 
@@ -136,8 +165,12 @@ def test_reproduce(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert as_json.out == (tmp_path / "out" / "table-1.json").read_text(encoding="utf-8")
     jsonschema.validate(json.loads(as_json.out), schema("table-1"))
     assert tcpsf(*words).status == 2
-    other = tcpsf(*words[:3], "--set", "workload.web.load=0.5", "--set", "workload.web.handshake=true")
-    assert "Changed: workload.web.load = 0.5.\nChanged: workload.web.handshake = true.\n" in other.out
+    other = tcpsf(
+        *words[:3], "--set", "workload.web.load=0.5", "--set", "workload.web.handshake=true"
+    )
+    assert (
+        "Changed: workload.web.load = 0.5.\nChanged: workload.web.handshake = true.\n" in other.out
+    )
 
 
 def test_demo(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +187,9 @@ def test_demo(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         jsonschema.validate(report, schema("evaluation"))
     told = answer.out
     assert max(map(len, told.splitlines())) <= 80
-    for sentence in report["conclusion"].values():  # the same three sentences in text, page and data
+    for sentence in report[
+        "conclusion"
+    ].values():  # the same three sentences in text, page and data
         assert sentence.replace("`", "") in told.replace("\n", " ")
         assert escape(sentence.split("`")[0]) in page
     assert re.search(r"^Classic +1460  timeout +3\.", told, re.MULTILINE)

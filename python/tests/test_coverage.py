@@ -78,7 +78,9 @@ def test_exhibits_and_claims_are_rows() -> None:
     assert {f"`santa-cruz` `{key}`" for key in catalogue.keys("santa-cruz")} <= here
     report = coverage.reports("santa-cruz")["santa-cruz"]
     claims = [finding.claim for section in report.sections for finding in section.findings]
-    assert [item.what for item in items if item.what.startswith("Claim: ")] == [f"Claim: {each}" for each in claims]
+    assert [item.what for item in items if item.what.startswith("Claim: ")] == [
+        f"Claim: {each}" for each in claims
+    ]
 
 
 def test_the_committed_page_has_every_exhibit() -> None:

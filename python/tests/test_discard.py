@@ -17,11 +17,24 @@ def switch(buffer: Buffer, *, duration: str = "10s", inputs: int = 5) -> Scenari
     for number in range(inputs):
         host = f"host{number}"
         for name, from_, to in ((f"in{number}", host, "switch"), (f"out{number}", "switch", host)):
-            links.append(Link(name=name, from_=from_, to=to, rate="30Mb/s", delay="300us", cells="aal5"))
+            links.append(
+                Link(name=name, from_=from_, to=to, rate="30Mb/s", delay="300us", cells="aal5")
+            )
         sender = "reno / full / iw=1"
-        flows.append(Greedy(name=f"flow{number}", from_=host, to="sink", flows=1, start=f"{number}ms", sender=sender))
+        flows.append(
+            Greedy(
+                name=f"flow{number}",
+                from_=host,
+                to="sink",
+                flows=1,
+                start=f"{number}ms",
+                sender=sender,
+            )
+        )
     tcp = Tcp(profile="ns2", mss=536, header="40B", receive_buffer="64kB")
-    return Scenario(name="switch", duration=duration, link=tuple(links), workload=tuple(flows), tcp=tcp)
+    return Scenario(
+        name="switch", duration=duration, link=tuple(links), workload=tuple(flows), tcp=tcp
+    )
 
 
 BPD = Discard(policy="bpd", lower=0.4, upper=0.9, gap=25)
@@ -30,7 +43,10 @@ BPD = Discard(policy="bpd", lower=0.4, upper=0.9, gap=25)
 def test_a_port_has_books_of_cells_and_others_have_none() -> None:
     links = run(switch(Buffer(cells=1200, discard=BPD)), seed=1).links
     port, *others = links.to_dicts()
-    assert port["offered_cells"] == port["delivered_cells"] + port["dropped_cells"] + port["held_cells"]
+    assert (
+        port["offered_cells"]
+        == port["delivered_cells"] + port["dropped_cells"] + port["held_cells"]
+    )
     assert port["dropped_cells"] > 0
     assert port["wasted_cells"] > 0
     assert all(link["offered_cells"] is None for link in others)
@@ -59,14 +75,20 @@ def test_controlled_delay_drops_before_the_buffer_is_full() -> None:
 def test_a_scenario_of_cells_survives_being_written() -> None:
     scenario = switch(Buffer(cells=400, discard=Discard(policy="ppd", circuit="workload")))
     assert Scenario.from_toml_text(scenario.to_toml()) == scenario
-    assert scenario.with_value("link.port.buffer.discard.policy", "plain").link[0].buffer != scenario.link[0].buffer
+    assert (
+        scenario.with_value("link.port.buffer.discard.policy", "plain").link[0].buffer
+        != scenario.link[0].buffer
+    )
 
 
 @pytest.mark.parametrize(
     ("buffer", "message"),
     [
         (Buffer(cells=9, bytes="1kB"), "link[0].buffer.bytes: does not go with `cells`"),
-        (Buffer(packets=9, discard=BPD), "link[0].buffer.discard: goes with `cells`, not with `bytes` or `packets`"),
+        (
+            Buffer(packets=9, discard=BPD),
+            "link[0].buffer.discard: goes with `cells`, not with `bytes` or `packets`",
+        ),
         (
             Buffer(cells=9, discard=Discard(policy="epd")),
             "link[0].buffer.discard.threshold: missing; kind `epd` needs it",

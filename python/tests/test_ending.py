@@ -67,15 +67,23 @@ def test_sim_is_stopped(small_file: Path, number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("words", [["demo"], ["reproduce", "smart-framing", "table-1", "--full"]], ids=" ".join)
-def test_demo_and_table_1_are_stopped(tmp_path: Path, words: list[str], number: signal.Signals) -> None:
-    answer = stopped([*words, "--out", "page"], number, (tmp_path / ".page.partial").exists, tmp_path)
+@pytest.mark.parametrize(
+    "words", [["demo"], ["reproduce", "smart-framing", "table-1", "--full"]], ids=" ".join
+)
+def test_demo_and_table_1_are_stopped(
+    tmp_path: Path, words: list[str], number: signal.Signals
+) -> None:
+    answer = stopped(
+        [*words, "--out", "page"], number, (tmp_path / ".page.partial").exists, tmp_path
+    )
     assert answer == Answer(128 + number, "", f"{WORDS[number]}\n")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_reproduce_is_stopped_and_keeps_finished_runs(tmp_path: Path, number: signal.Signals) -> None:
+def test_reproduce_is_stopped_and_keeps_finished_runs(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     kept = tmp_path / "report" / ".runs"
     words = ["reproduce", "santa-cruz", "--full", "--out", "report"]
     answer = stopped(words, number, lambda: kept.is_dir() and any(kept.iterdir()), tmp_path)
@@ -88,7 +96,9 @@ def test_reproduce_is_stopped_and_keeps_finished_runs(tmp_path: Path, number: si
 
 
 @pytest.mark.parametrize("number", WORDS)
-def test_a_measurement_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
+def test_a_measurement_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
     """Its folder among the temporary ones goes, and so do its processes, which hold the pipes open."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     words = ["reproduce", "short-flows", "live", "--out", "report"]
@@ -137,7 +147,9 @@ def test_earlier_results_stay_when_their_replacement_is_interrupted(
 
 @pytest.mark.parametrize("partial", [partial_folder, partial_file])
 def test_a_signal_while_a_place_is_claimed_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partial: Callable[..., contextlib.AbstractContextManager[Path]]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    partial: Callable[..., contextlib.AbstractContextManager[Path]],
 ) -> None:
     def interrupted(_lock: int) -> bool:
         monkeypatch.undo()
@@ -171,11 +183,24 @@ def test_an_ignored_signal_stays_ignored(small_file: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_serve_prints_its_counts_and_writes_its_records(tmp_path: Path, number: signal.Signals) -> None:
+def test_serve_prints_its_counts_and_writes_its_records(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     """In a network namespace of its own."""
     rows = tmp_path / "rows.parquet"
-    words = ["/usr/bin/unshare", "--net", *TCPSF, "serve", str(tmp_path), "--records", str(rows), "--json"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    words = [
+        "/usr/bin/unshare",
+        "--net",
+        *TCPSF,
+        "serve",
+        str(tmp_path),
+        "--records",
+        str(rows),
+        "--json",
+    ]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             assert json.loads(process.stdout.readline())["event"] == "listening"
@@ -194,7 +219,15 @@ class TestLeftovers:
 
     def test_the_next_run_removes_them(self, tcpsf: Command, small_file: Path) -> None:
         folder = small_file.parent
-        words = ["sim", str(small_file), *LONG, "--out", str(folder / "out"), "--pcap", str(folder / "run.pcapng")]
+        words = [
+            "sim",
+            str(small_file),
+            *LONG,
+            "--out",
+            str(folder / "out"),
+            "--pcap",
+            str(folder / "run.pcapng"),
+        ]
         with subprocess.Popen([*TCPSF, *words], stderr=subprocess.PIPE, text=True) as process:
             until(lambda: (folder / ".run.pcapng.partial").exists(), process)
             process.kill()
@@ -206,7 +239,15 @@ class TestLeftovers:
 
     def test_two_processes_do_not_write_one_output(self, tcpsf: Command, small_file: Path) -> None:
         folder = small_file.parent
-        words = ["sim", str(small_file), *LONG, "--out", str(folder / "out"), "--pcap", str(folder / "run.pcapng")]
+        words = [
+            "sim",
+            str(small_file),
+            *LONG,
+            "--out",
+            str(folder / "out"),
+            "--pcap",
+            str(folder / "run.pcapng"),
+        ]
         with subprocess.Popen([*TCPSF, *words], stderr=subprocess.PIPE, text=True) as process:
             until(lambda: (folder / ".run.pcapng.partial").exists(), process)
             for option, name in (("--out", "out"), ("--pcap", "run.pcapng")):
@@ -222,7 +263,10 @@ class TestLeftovers:
         for claim in (partial_file, partial_folder):
             with claim(tmp_path / "x") as path:
                 assert path.parent == tmp_path
-                with pytest.raises(OutputError, match="another tcpsf process"), claim(tmp_path / "x"):
+                with (
+                    pytest.raises(OutputError, match="another tcpsf process"),
+                    claim(tmp_path / "x"),
+                ):
                     pass
                 assert path.exists()
             assert list(tmp_path.iterdir()) == []
@@ -252,12 +296,36 @@ class TestLeftovers:
 
 STREAMS = {
     "standard input closed": ("sim - <&-", 2, "cannot read scenario `-`: missing key `name`"),
-    "standard input not open for reading": ("sim - 0>/dev/null", 2, "cannot read scenario `-`: bad file descriptor"),
-    "standard output closed": ("sim {file} >&-", 2, "cannot write to standard output: bad file descriptor"),
-    "help, standard output full": ("--help >/dev/full", 2, "cannot write to standard output: no space left on device"),
-    "help of a command": ("model padhye --help >/dev/full", 2, "cannot write to standard output: no space left on dev"),
-    "help, standard output closed": ("sim -h >&-", 2, "cannot write to standard output: bad file descriptor"),
-    "version, standard output closed": ("--version >&-", 2, "cannot write to standard output: bad file descriptor"),
+    "standard input not open for reading": (
+        "sim - 0>/dev/null",
+        2,
+        "cannot read scenario `-`: bad file descriptor",
+    ),
+    "standard output closed": (
+        "sim {file} >&-",
+        2,
+        "cannot write to standard output: bad file descriptor",
+    ),
+    "help, standard output full": (
+        "--help >/dev/full",
+        2,
+        "cannot write to standard output: no space left on device",
+    ),
+    "help of a command": (
+        "model padhye --help >/dev/full",
+        2,
+        "cannot write to standard output: no space left on dev",
+    ),
+    "help, standard output closed": (
+        "sim -h >&-",
+        2,
+        "cannot write to standard output: bad file descriptor",
+    ),
+    "version, standard output closed": (
+        "--version >&-",
+        2,
+        "cannot write to standard output: bad file descriptor",
+    ),
     "standard error closed": ("sim nothing.toml 2>&-", 2, ""),
     "both closed": ("sim {file} >&- 2>&-", 2, ""),
     "standard error full": ("sim nothing.toml 2>/dev/full", 2, ""),
@@ -279,7 +347,9 @@ def test_a_closed_standard_output_is_not_a_results_file(small_file: Path) -> Non
     """Otherwise a file that is opened next would get its number, and what is printed."""
     folder = small_file.parent
     script = f"{sys.executable} -m tcpsf sim {small_file} --out {folder}/out >&-"
-    assert subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=False).returncode == 2
+    assert (
+        subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=False).returncode == 2
+    )
     for file in (folder / "out").glob("*.json"):
         json.loads(file.read_text(encoding="utf-8"))
 

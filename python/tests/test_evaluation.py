@@ -101,9 +101,16 @@ def test_every_simulated_figure_and_table_is_there(report: Report) -> None:
     by_key = {figure.key: figure for figure in shown}
     assert [point.x for point in by_key["fig-2"].series[0].points] == list(figures.LOADS)
     assert {series.key for series in by_key["fig-2"].series} == {"classic", "vs", "fs"}
-    assert [point.x for point in by_key["fig-14-top"].series[0].points] == [str(chunk) for chunk in figures.CHUNKS]
+    assert [point.x for point in by_key["fig-14-top"].series[0].points] == [
+        str(chunk) for chunk in figures.CHUNKS
+    ]
     assert len(by_key["fig-6"].series) == 12
-    assert [len(series.points) for series in by_key["fig-7"].series] == [5, 5, 5, 5]  # none of a kind at one end
+    assert [len(series.points) for series in by_key["fig-7"].series] == [
+        5,
+        5,
+        5,
+        5,
+    ]  # none of a kind at one end
     assert len(by_key["matrix-gain"].series[0].points) == 4 * 2 * 2 + 4 * 2
     for table in tables:
         assert all(len(row.cells) == len(table.columns) - 1 for row in table.rows)
@@ -123,7 +130,9 @@ def test_no_point_without_its_interval(report: Report) -> None:
 
 
 def test_the_distribution_grows_to_all(report: Report) -> None:
-    (figure,) = (each for section in report.sections for each in section.figures if each.key == "fig-4")
+    (figure,) = (
+        each for section in report.sections for each in section.figures if each.key == "fig-4"
+    )
     for series in figure.series:
         heights = [point.y.value for point in series.points if point.y is not None]
         assert len(heights) == 81
@@ -183,23 +192,43 @@ def test_the_text_fits_a_terminal(report: Report) -> None:
     text = as_text(report)
     assert max(map(len, text.splitlines())) <= 80
     assert all(
-        f"({', '.join(keys)})" in text.replace("\n", " ") for keys in (["fig-2", "fig-2-gain", "fig-5"], ["overhead"])
+        f"({', '.join(keys)})" in text.replace("\n", " ")
+        for keys in (["fig-2", "fig-2-gain", "fig-5"], ["overhead"])
     )
-    counted = Counter(finding.verdict for section in report.sections for finding in section.findings)
+    counted = Counter(
+        finding.verdict for section in report.sections for finding in section.findings
+    )
     assert text.endswith(f"{counted['undecided']} undecided.")
 
 
 def test_rows_in_parquet(report: Report) -> None:
-    frames = {name: pl.read_parquet(io.BytesIO(content)) for name, content in tidy.parquet_files(report)}
+    frames = {
+        name: pl.read_parquet(io.BytesIO(content)) for name, content in tidy.parquet_files(report)
+    }
     assert set(frames) == FIGURES | TABLES | {"findings"}
     fig_2 = frames["fig-2"]
-    assert fig_2.columns == ["figure", "series", "x", "value", "low", "high", "runs", "published", "unit"]
+    assert fig_2.columns == [
+        "figure",
+        "series",
+        "x",
+        "value",
+        "low",
+        "high",
+        "runs",
+        "published",
+        "unit",
+    ]
     assert fig_2.height == 3 * len(figures.LOADS)
     published = fig_2.filter(pl.col("published").is_not_null())
     assert published["x"].to_list() == [0.8] * 3
-    assert published["published"].to_list() == pytest.approx([31.06 / 15, 28.06 / 15, 26.46 / 15], abs=0.1)
+    assert published["published"].to_list() == pytest.approx(
+        [31.06 / 15, 28.06 / 15, 26.46 / 15], abs=0.1
+    )
     assert (
-        frames["table-1"].filter(pl.col("x") == "13681", pl.col("series") == "Classic, %FR")["published"].item() == 19.5
+        frames["table-1"]
+        .filter(pl.col("x") == "13681", pl.col("series") == "Classic, %FR")["published"]
+        .item()
+        == 19.5
     )
     assert frames["findings"].height == sum(len(section.findings) for section in report.sections)
 
@@ -209,10 +238,17 @@ def test_a_published_point_where_we_have_none() -> None:
 
     axis = Axis(label="x", unit="", scale="linear")
     series = Series(
-        key="a", label="A", points=(Point(x=1.0, y=None),), published=(PublishedPoint(x=2.0, y=3.0),), style="line"
+        key="a",
+        label="A",
+        points=(Point(x=1.0, y=None),),
+        published=(PublishedPoint(x=2.0, y=3.0),),
+        style="line",
     )
     figure = Figure(key="f", title="", source="", caption="", x=axis, y=axis, series=(series,))
-    assert tidy.figure_frame(figure).select("x", "value", "published").rows() == [(1.0, None, None), (2.0, None, 3.0)]
+    assert tidy.figure_frame(figure).select("x", "value", "published").rows() == [
+        (1.0, None, None),
+        (2.0, None, 3.0),
+    ]
 
 
 # Which runs
@@ -220,7 +256,8 @@ def test_a_published_point_where_we_have_none() -> None:
 
 def test_figures_share_runs() -> None:
     jobs = {
-        key: len(prepare(scale=TINY, only=[key]).plan.runs) for key in ("fig-2", "fig-5", "fig-3", "table-1", "fig-14")
+        key: len(prepare(scale=TINY, only=[key]).plan.runs)
+        for key in ("fig-2", "fig-5", "fig-3", "table-1", "fig-14")
     }
     assert jobs == {"fig-2": 60, "fig-5": 60, "fig-3": 6, "table-1": 6, "fig-14": 84}
     together = prepare(scale=TINY, only=["fig-2", "fig-3", "fig-4", "fig-5", "table-1"])
@@ -234,7 +271,10 @@ def test_figures_share_runs() -> None:
 def test_variants_meet_the_same_flows() -> None:
     evaluation = prepare(scale=TINY, seed=SEED, only=["table-1", "fig-7"])
     runs = make(evaluation.plan)
-    flows = {tuple(measure.short_flows(run).flows for run in runs.of(case)) for case in evaluation.plan.keys}
+    flows = {
+        tuple(measure.short_flows(run).flows for run in runs.of(case))
+        for case in evaluation.plan.keys
+    }
     assert len(flows) == 1
     assert min(min(flows)) > 100
 
@@ -279,7 +319,9 @@ def test_closest_readings() -> None:
 
 @pytest.fixture
 def case() -> Case:
-    return Case(scenario=paper.web_scenario(sender=paper.CLASSIC.sender, duration="5s"), histogram=True)
+    return Case(
+        scenario=paper.web_scenario(sender=paper.CLASSIC.sender, duration="5s"), histogram=True
+    )
 
 
 def only_run(case: Case, store: Store) -> tuple[RunSummary, int]:
@@ -316,8 +358,12 @@ def _other_shape(_content: str) -> str:
     return json.dumps([1, 2, 3])
 
 
-@pytest.mark.parametrize("damage", [_cut, _other_number, _other_key, _other_shape, lambda _content: ""])
-def test_what_is_damaged_is_made_again(damage: Callable[[str], str], case: Case, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage", [_cut, _other_number, _other_key, _other_shape, lambda _content: ""]
+)
+def test_what_is_damaged_is_made_again(
+    damage: Callable[[str], str], case: Case, tmp_path: Path
+) -> None:
     fresh, _ = only_run(case, Store(tmp_path))
     (path,) = tmp_path.iterdir()
     path.write_text(damage(path.read_text(encoding="utf-8")), encoding="utf-8")
@@ -404,7 +450,9 @@ def test_the_command_writes_it_all(tcpsf: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("tiny")
-def test_interrupted_and_called_again(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_and_called_again(
+    tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     @contextmanager
     def interrupting(_what: str) -> Iterator[Callable[[Progress], None]]:
         def move(progress: Progress) -> None:
@@ -418,7 +466,10 @@ def test_interrupted_and_called_again(tcpsf: Command, tmp_path: Path, monkeypatc
         patched.setattr("tcpsf.cli.evaluation.bar", interrupting)
         answer = tcpsf(*WORDS, "--out", out, "--workers", "1")
     assert (answer.status, answer.out) == (130, "")
-    assert answer.err == f"9 runs\nfinished runs are kept in `{out}`; the same command goes on from them\ninterrupted\n"
+    assert (
+        answer.err
+        == f"9 runs\nfinished runs are kept in `{out}`; the same command goes on from them\ninterrupted\n"
+    )
     kept = len(list((out / ".runs").iterdir()))
     assert kept > 2
     assert not (out / "report.json").exists()
@@ -472,7 +523,9 @@ def test_bad_words(tcpsf: Command, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     answer = tcpsf("reproduce", "smart-framing", "--seed", "3", "table-1")
     assert answer.status == 2
-    assert answer.err.startswith("error: `--seed` belongs to the whole evaluation, not to `table-1`\n")
+    assert answer.err.startswith(
+        "error: `--seed` belongs to the whole evaluation, not to `table-1`\n"
+    )
 
 
 # What claims come to
@@ -493,27 +546,41 @@ def made_up(
             fast_retransmits=fast,
             timeouts=10_000 - fast,
         )
-    return RunSummary(provenance=Provenance(version="0", seed=1, scenario=scenario), groups=groups, links=[])
+    return RunSummary(
+        provenance=Provenance(version="0", seed=1, scenario=scenario), groups=groups, links=[]
+    )
 
 
 def test_the_draft_agrees_with_itself() -> None:
     runs = {
-        key: [made_up(draft.CLASS_BYTES, draft.PUBLISHED, key, factor) for factor in (0.999, 1.0, 1.001, 1.0)]
+        key: [
+            made_up(draft.CLASS_BYTES, draft.PUBLISHED, key, factor)
+            for factor in (0.999, 1.0, 1.001, 1.0)
+        ]
         for key in draft.PUBLISHED
     }
     verdicts = {finding.key: finding for finding in draft_exhibits._claims(runs)}
-    assert {key for key, finding in verdicts.items() if finding.verdict != "holds"} == {"draft-half-the-time-fs"}
+    assert {key for key, finding in verdicts.items() if finding.verdict != "holds"} == {
+        "draft-half-the-time-fs"
+    }
     assert verdicts["draft-half-the-time-fs"].ours == "40.8 %"
 
 
 def test_several_points_hold_together_or_not() -> None:
-    sure, unsure, failing = plus_minus(5.0, 1.0, 8), plus_minus(0.5, 1.0, 8), plus_minus(-2.0, 1.0, 8)
+    sure, unsure, failing = (
+        plus_minus(5.0, 1.0, 8),
+        plus_minus(0.5, 1.0, 8),
+        plus_minus(-2.0, 1.0, 8),
+    )
     assert judge.all_above({"a": sure, "b": sure}, 0.0, "%").verdict == "holds"
     undecided = judge.all_above({"a": sure, "b": unsure}, 0.0, "%")
     assert (undecided.estimate, undecided.verdict) == (unsure, "undecided")
     assert undecided.ours == "lowest 0.5 ± 1.2 % (b; widened for 2 comparisons)"
     failed = judge.all_above({"a": sure, "b": unsure, "c": failing}, 0.0, "%")
-    assert (failed.verdict, failed.ours) == ("does not hold", "lowest −2.0 ± 1.3 % (c; widened for 3 comparisons)")
+    assert (failed.verdict, failed.ours) == (
+        "does not hold",
+        "lowest −2.0 ± 1.3 % (c; widened for 3 comparisons)",
+    )
     assert (
         judge.all_below({"c": failing, "a": sure}, 0.0, "%").ours
         == "highest 5.0 ± 1.2 % (a; widened for 2 comparisons)"
@@ -543,14 +610,23 @@ def test_one_of_many_that_strays_decides_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("value", "half_width", "expected"),
-    [(50.0, 4.0, "holds"), (50.0, 6.0, "undecided"), (60.0, 4.0, "does not hold"), (40.0, None, "undecided")],
+    [
+        (50.0, 4.0, "holds"),
+        (50.0, 6.0, "undecided"),
+        (60.0, 4.0, "does not hold"),
+        (40.0, None, "undecided"),
+    ],
 )
 def test_about(value: float, half_width: float | None, expected: str) -> None:
     assert judge.is_within(plus_minus(value, half_width, 8), 45.0, 55.0, "%").verdict == expected
 
 
 def test_most_and_some() -> None:
-    sure, unsure, failing = plus_minus(5.0, 1.0, 8), plus_minus(0.5, 1.0, 8), plus_minus(-2.0, 1.0, 8)
+    sure, unsure, failing = (
+        plus_minus(5.0, 1.0, 8),
+        plus_minus(0.5, 1.0, 8),
+        plus_minus(-2.0, 1.0, 8),
+    )
     assert judge.most_above({"a": sure, "b": sure, "c": failing}, 0.0).verdict == "holds"
     assert judge.most_above({"a": sure, "b": unsure, "c": failing}, 0.0).verdict == "undecided"
     assert judge.most_above({"a": sure, "b": failing, "c": failing}, 0.0).verdict == "does not hold"
@@ -577,12 +653,17 @@ def test_access_nodes_share_the_load() -> None:
     bottleneck = scenario.link[0]
     assert bottleneck.buffer is not None
     assert (bottleneck.buffer.bytes, bottleneck.buffer.chunk) == ("150kB", "256B")
-    loads = [each.load for each in scenario.workload if hasattr(each, "load") and each.load is not None]
+    loads = [
+        each.load for each in scenario.workload if hasattr(each, "load") and each.load is not None
+    ]
     assert (len(loads), sum(loads)) == (10, pytest.approx(0.8))
 
 
 def test_shares_of_framed_flows() -> None:
-    none, some, all_ = (figures.friendliness_scenario(framed="reno / fs(n=4) / iw=1", share=s) for s in (0.0, 0.4, 1.0))
+    none, some, all_ = (
+        figures.friendliness_scenario(framed="reno / fs(n=4) / iw=1", share=s)
+        for s in (0.0, 0.4, 1.0)
+    )
     assert [w.sender for w in none.workload] == ["reno / full / iw=1"] * 2
     assert some.workload[1].senders is not None
     assert [(each.sender, each.share) for each in some.workload[1].senders] == [
@@ -595,6 +676,8 @@ def test_shares_of_framed_flows() -> None:
 def test_every_scenario_is_one_the_simulator_takes() -> None:
     from tcpsf import _core
 
-    for exhibit in module._exhibits(Setting(duration="4000s", duration_of_ours="1000s", readings="closest")):
+    for exhibit in module._exhibits(
+        Setting(duration="4000s", duration_of_ours="1000s", readings="closest")
+    ):
         for case in exhibit.cases:
             _core.Simulation(case.scenario.to_json(), seed=1)

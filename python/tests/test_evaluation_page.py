@@ -53,7 +53,9 @@ class Document(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.count[tag] = self.count.get(tag, 0) + 1
-        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "action", "xlink:href")]
+        self.addresses += [
+            value or "" for name, value in attrs if name in ("src", "href", "action", "xlink:href")
+        ]
         self.names += [value or "" for name, value in attrs if name == "id"]
         if tag == "tr":
             self.rows.append([])
@@ -79,9 +81,13 @@ def figure(*series: Series, x: Axis = NUMBERS, y: Axis = NUMBERS) -> Figure:
     return Figure(key="f", title="F", source="S", caption="C", x=x, y=y, series=series)
 
 
-def line(*points: tuple[float | str, float | None], key: str = "a", half: float | None = 0.5) -> Series:
+def line(
+    *points: tuple[float | str, float | None], key: str = "a", half: float | None = 0.5
+) -> Series:
     return Series(
-        key=key, label=key, points=tuple(Point(x=x, y=None if y is None else estimate(y, half)) for x, y in points)
+        key=key,
+        label=key,
+        points=tuple(Point(x=x, y=None if y is None else estimate(y, half)) for x, y in points),
     )
 
 
@@ -142,7 +148,10 @@ def test_every_value_is_in_a_table(report: Report, html: str) -> None:
         ["none", "–", "–", ""],
     ):
         assert row in rows
-    assert next(row[:2] for row in rows if row[0] == "recovery") == ["recovery", "delayed ACKs on, IW 1, %"]
+    assert next(row[:2] for row in rows if row[0] == "recovery") == [
+        "recovery",
+        "delayed ACKs on, IW 1, %",
+    ]
     distribution = next(each for each in report.sections[0].figures if each.key == "distribution")
     for point in distribution.series[2].points:
         assert any(row[0] == text.short(float(point.x)) for row in rows)
@@ -150,9 +159,14 @@ def test_every_value_is_in_a_table(report: Report, html: str) -> None:
 
 def test_claims_are_counted_and_listed(html: str) -> None:
     assert (
-        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html)).count("30 claims: 16 hold, 7 do not hold, 7 undecided.") == 1
+        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html)).count(
+            "30 claims: 16 hold, 7 do not hold, 7 undecided."
+        )
+        == 1
     )
-    listed = [row for row in Document(html).rows if row[-1] in ("holds", "does not hold", "undecided")]
+    listed = [
+        row for row in Document(html).rows if row[-1] in ("holds", "does not hold", "undecided")
+    ]
     assert len(listed) == 30
     assert [row[0] for row in listed].count(NASTY) == 1
 
@@ -198,7 +212,9 @@ def test_points_stand_where_their_values_are() -> None:
 def test_a_band_covers_the_interval_and_a_gap_stays_a_gap() -> None:
     y = Axis(label="y", unit="", scale="linear", low=0, high=10)
     x = Axis(label="x", unit="", scale="linear", low=0, high=10)
-    _, svg = drawn(figure(line((0, 1), (2, 2), (4, None), (6, 3), (8, None), (9, 4), (10, 5)), x=x, y=y))
+    _, svg = drawn(
+        figure(line((0, 1), (2, 2), (4, None), (6, 3), (8, None), (9, 4), (10, 5)), x=x, y=y)
+    )
     first, second = path(svg, "band").split("Z")[:2]
     assert corners(first) == [(0, 255), (200, 225), (200, 255), (0, 285)]
     assert corners(second) == [(900, 165), (1000, 135), (1000, 165), (900, 195)]
@@ -225,17 +241,21 @@ def test_steps_keep_their_height() -> None:
 def test_bars_stand_on_zero_side_by_side() -> None:
     category = Axis(label="", unit="", scale="category")
     y = Axis(label="", unit="", scale="linear", low=-10, high=10)
-    bars = [dataclasses.replace(line(("p", 5), ("q", -5), key=key), style="bar") for key in ("a", "b")]
+    bars = [
+        dataclasses.replace(line(("p", 5), ("q", -5), key=key), style="bar") for key in ("a", "b")
+    ]
     _, svg = drawn(figure(*bars, x=category, y=y))
     found = [
-        [float(each.attrib[name].rstrip("%")) for name in ("x", "width", "y", "height")] for each in svg.iter("rect")
+        [float(each.attrib[name].rstrip("%")) for name in ("x", "width", "y", "height")]
+        for each in svg.iter("rect")
     ]
     assert found == [[5, 20, 75, 75], [55, 20, 150, 75], [25, 20, 75, 75], [75, 20, 150, 75]]
 
 
 def lying_bars(*values: float) -> Figure:
     points = tuple(
-        Point(x=name, y=estimate(value, 5)) for name, value in zip(("A, p", "A, q", "B, p"), values, strict=True)
+        Point(x=name, y=estimate(value, 5))
+        for name, value in zip(("A, p", "A, q", "B, p"), values, strict=True)
     )
     return dataclasses.replace(
         figure(
@@ -250,11 +270,18 @@ def lying_bars(*values: float) -> Figure:
 def test_groups_of_bars_lie_below_each_other() -> None:
     made = lying.draw(lying_bars(50, -20, 10), {})
     svg = ET.fromstring(made.svg)  # noqa: S314  our own
-    bars = [[float(each.attrib[name].rstrip("%")) for name in ("x", "width")] for each in svg.iter("rect")]
+    bars = [
+        [float(each.attrib[name].rstrip("%")) for name in ("x", "width")]
+        for each in svg.iter("rect")
+    ]
     assert bars == [[50, 25], [40, 10], [50, 5]]
     tops = [float(each.attrib["y"]) for each in svg.iter("rect")]
     assert tops == sorted(tops)
-    words = [(each.get("class"), each.text) for each in svg.iter("text") if each.get("text-anchor") == "end"]
+    words = [
+        (each.get("class"), each.text)
+        for each in svg.iter("text")
+        if each.get("text-anchor") == "end"
+    ]
     assert words == [("head", "A"), ("tick", "p"), ("tick", "q"), ("head", "B"), ("tick", "p")]
     assert made.rows is not None
     assert list(made.rows) == ["A, p", "A, q", "B, p"]
@@ -265,9 +292,13 @@ def test_groups_of_bars_lie_below_each_other() -> None:
 
 def test_a_bar_beyond_the_axis_is_cut_with_a_mark() -> None:
     svg = ET.fromstring(lying.draw(lying_bars(-272, 10, 240), {}).svg)  # noqa: S314  our own
-    assert [each.text for each in svg.iter("text") if each.get("class") == "cut"] == ["◂ −272 ±5", "240 ±5 ▸"]
+    assert [each.text for each in svg.iter("text") if each.get("class") == "cut"] == [
+        "◂ −272 ±5",
+        "240 ±5 ▸",
+    ]
     ends = [
-        (float(b.attrib["x"][:-1]), float(b.attrib["x"][:-1]) + float(b.attrib["width"][:-1])) for b in svg.iter("rect")
+        (float(b.attrib["x"][:-1]), float(b.attrib["x"][:-1]) + float(b.attrib["width"][:-1]))
+        for b in svg.iter("rect")
     ]
     assert ends == [(0, 50), (50, 55), (50, 100)]
     with pytest.raises(TcpsfError, match="cannot draw the figure `f`: its groups"):
@@ -296,7 +327,9 @@ def test_what_the_axes_do_not_reach_is_said() -> None:
     y = Axis(label="", unit="", scale="log")
     what = figure(line((0, 1), (1, 0), (2, -1), (3, 10)), y=y)
     assert drawn(what)[0].missing == 2
-    html = page(dataclasses.replace(example(), sections=(Section(key="s", title="S", figures=(what,)),)))
+    html = page(
+        dataclasses.replace(example(), sections=(Section(key="s", title="S", figures=(what,)),))
+    )
     assert "Outside the axes, but in the table: 2 values." in html
     assert ">0.00 ±0.50</td>" in html
 
@@ -346,14 +379,20 @@ def test_what_cannot_be_drawn_is_refused() -> None:
     with pytest.raises(TcpsfError, match="cannot place `web` on the linear axis `x`"):
         drawn(figure(line(("web", 1))))
     for scale, low, high in (("linear", 2, 1), ("log", 0, 1)):
-        with pytest.raises(TcpsfError, match=f"cannot draw the {scale} axis `y` from {low} to {high}"):
+        with pytest.raises(
+            TcpsfError, match=f"cannot draw the {scale} axis `y` from {low} to {high}"
+        ):
             drawn(figure(line((0, 1)), y=Axis(label="y", unit="", scale=scale, low=low, high=high)))  # type: ignore[arg-type]
     twice = Section(key="s", title="S", figures=(over_load(), over_load()))
     with pytest.raises(TcpsfError, match="more than one figure `over-load`"):
         page(dataclasses.replace(example(), sections=(twice,)))
     short = dataclasses.replace(table(), columns=("bytes", "Classic"))
-    with pytest.raises(TcpsfError, match="cannot lay out the table `times`: row `119` has 3 cells") as refused:
-        page(dataclasses.replace(example(), sections=(Section(key="s", title="S", tables=(short,)),)))
+    with pytest.raises(
+        TcpsfError, match="cannot lay out the table `times`: row `119` has 3 cells"
+    ) as refused:
+        page(
+            dataclasses.replace(example(), sections=(Section(key="s", title="S", tables=(short,)),))
+        )
     assert refused.value.hint == "the columns `bytes`, `Classic` want 1"
 
 
@@ -382,13 +421,17 @@ def test_axes_have_a_few_ticks_that_do_not_touch(
 
 
 VALUES = st.one_of(st.just(0.0), st.floats(1e-9, 1e9), st.floats(-1e9, -1e-9))
-ESTIMATES = st.one_of(st.none(), st.builds(estimate, VALUES, st.one_of(st.none(), st.just(0.0), st.floats(1e-9, 1e9))))
+ESTIMATES = st.one_of(
+    st.none(), st.builds(estimate, VALUES, st.one_of(st.none(), st.just(0.0), st.floats(1e-9, 1e9)))
+)
 
 
 @given(
     columns=st.lists(st.lists(st.tuples(VALUES, ESTIMATES), max_size=8), max_size=10),
     published=st.lists(st.tuples(VALUES, VALUES), max_size=3),
-    scales=st.tuples(st.sampled_from(["linear", "log", "category"]), st.sampled_from(["linear", "log"])),
+    scales=st.tuples(
+        st.sampled_from(["linear", "log", "category"]), st.sampled_from(["linear", "log"])
+    ),
     styles=st.lists(st.sampled_from(["line", "step", "bar"]), min_size=10, max_size=10),
 )
 @pinned(
@@ -397,7 +440,12 @@ ESTIMATES = st.one_of(st.none(), st.builds(estimate, VALUES, st.one_of(st.none()
     scales=("linear", "linear"),
     styles=["bar", "line", "bar"],
 )
-@pinned(columns=[[], [(2.0, None)]], published=[(1.0, 0.0)], scales=("log", "linear"), styles=["bar", "bar"])
+@pinned(
+    columns=[[], [(2.0, None)]],
+    published=[(1.0, 0.0)],
+    scales=("log", "linear"),
+    styles=["bar", "bar"],
+)
 def test_anything_can_be_drawn(
     columns: list[list[tuple[float, Estimate | None]]],
     published: list[tuple[float, float]],
@@ -459,5 +507,7 @@ def contrast(one: str, other: str) -> float:
 def luminance(colour: str) -> float:
     digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
     parts = [int(digits[start : start + 2], 16) / 255 for start in (0, 2, 4)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,7 +1,8 @@
 """The report page in Chromium: no console error, charts that answer, nothing wider than a phone.
 
-Run by ``make test-browser``. Chromium loads the page with a script behind it that does what a reader would and leaves
-what it found in the document; ``--dump-dom`` prints that, ``--enable-logging`` what the console says.
+Run by ``make test-browser``. Chromium loads the page with a script behind it that does what a
+reader would and leaves what it found in the document; ``--dump-dom`` prints that,
+``--enable-logging`` what the console says.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def rendered() -> str:
 def dumped(folder: Path, document: str, *flags: str) -> tuple[str, list[str]]:
     """The document as Chromium leaves it, and what its console said."""
     chromium = shutil.which("chromium")
-    assert chromium is not None, "no `chromium` on the PATH: on Debian, as root: apt-get install chromium"
+    assert chromium is not None, (
+        "no `chromium` on the PATH: on Debian, as root: apt-get install chromium"
+    )
     source = folder / "page.html"
     source.write_text(document, encoding="utf-8")
     done = subprocess.run(
@@ -80,7 +83,9 @@ def dumped(folder: Path, document: str, *flags: str) -> tuple[str, list[str]]:
         timeout=120,
         check=True,
     )
-    return done.stdout, [line for line in done.stderr.splitlines() if re.search(r":CONSOLE[:(]", line)]
+    return done.stdout, [
+        line for line in done.stderr.splitlines() if re.search(r":CONSOLE[:(]", line)
+    ]
 
 
 def acted(folder: Path, document: str, script: str, *flags: str) -> dict[str, Any]:
@@ -95,13 +100,17 @@ def acted(folder: Path, document: str, script: str, *flags: str) -> dict[str, An
 
 
 def test_an_error_would_be_seen(tmp_path: Path, rendered: str) -> None:
-    _, console = dumped(tmp_path, rendered.replace("</body>", "<script>nothing.at.all()</script></body>"))
+    _, console = dumped(
+        tmp_path, rendered.replace("</body>", "<script>nothing.at.all()</script></body>")
+    )
     assert len(console) == 1
     assert "nothing is not defined" in console[0]
 
 
 def test_the_network_is_out_of_reach(tmp_path: Path, rendered: str) -> None:
-    _, console = dumped(tmp_path, rendered.replace("</body>", '<img src="other.png" alt=""></body>'))
+    _, console = dumped(
+        tmp_path, rendered.replace("</body>", '<img src="other.png" alt=""></body>')
+    )
     assert len(console) == 1
     assert "Content Security Policy" in console[0]
 
@@ -216,7 +225,9 @@ def test_values_are_saved_as_csv(tmp_path: Path, rendered: str) -> None:
     assert head.startswith(
         '"load","Classic","Classic, low","Classic, high","Classic, paper","VS-TCP-SF","VS-TCP-SF, low"'
     )
-    assert re.match(r'"0\.1","0\.5263\d+","0\.5\d*","0\.55\d+","","0\.6', first)  # as computed, not as shown
+    assert re.match(
+        r'"0\.1","0\.5263\d+","0\.5\d*","0\.55\d+","","0\.6', first
+    )  # as computed, not as shown
     assert len(rest) == 10
     assert {line.count(",") for line in (first, *rest)} == {12}
 
@@ -250,7 +261,9 @@ def test_nothing_overlaps_or_sticks_out(tmp_path: Path, rendered: str) -> None:
             }
             """,
         )
-        assert found["charts"] == len([figure for section in example().sections for figure in section.figures])
+        assert found["charts"] == len(
+            [figure for section in example().sections for figure in section.figures]
+        )
         assert found["texts"] > 100
         assert found["overlaps"] == []
         assert found["outside"] == []
@@ -280,10 +293,10 @@ CLIPPED = """
 
 
 @pytest.mark.parametrize("width", [1280, 1024, 390])
-def test_no_part_is_wider_than_its_place_without_a_scroll_of_its_own(tmp_path: Path, rendered: str, width: int) -> None:
-    frame = (
-        f'<iframe id="page" style="border:0;width:{width}px;height:900px" srcdoc="{html.escape(rendered)}"></iframe>'
-    )
+def test_no_part_is_wider_than_its_place_without_a_scroll_of_its_own(
+    tmp_path: Path, rendered: str, width: int
+) -> None:
+    frame = f'<iframe id="page" style="border:0;width:{width}px;height:900px" srcdoc="{html.escape(rendered)}"></iframe>'
     found = acted(tmp_path, f"<!doctype html><html><body>{frame}</body></html>", CLIPPED)
     assert found["looked"] > 500
     assert found["clipped"] == []

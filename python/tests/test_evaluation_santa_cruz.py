@@ -31,7 +31,9 @@ from tcpsf.summary import RunSummary
 Command = Callable[..., Answer]
 
 TINY = Scale("quick", 2, paper.DURATION)
-FIGURES = {f"fig-{number}{part}" for number in (8, 9, 11, 13) for part in ("", "-queue")} | {"direction-curves"}
+FIGURES = {f"fig-{number}{part}" for number in (8, 9, 11, 13) for part in ("", "-queue")} | {
+    "direction-curves"
+}
 TABLES = {
     "table-2",
     "delta",
@@ -74,7 +76,9 @@ def report() -> Report:
 def values(report: Report, table: str, row: str) -> list[float]:
     (found,) = (each for section in report.sections for each in section.tables if each.key == table)
     (cells,) = (each.cells for each in found.rows if each.label == row)
-    return [cell.ours.value for cell in cells if isinstance(cell, TableCell) and cell.ours is not None]
+    return [
+        cell.ours.value for cell in cells if isinstance(cell, TableCell) and cell.ours is not None
+    ]
 
 
 def only_run(scenario: Scenario, *, seed: int = 1) -> RunSummary:
@@ -104,25 +108,37 @@ def test_every_figure_and_table_is_there(report: Report) -> None:
 
 def test_table_2_against_an_independent_simulator(report: Report) -> None:
     """ns-2 gives Vegas 1.405 Mb/s, 55.25 ms, 0.0076e-3 s²; Reno 1.452 and, until data are in order, 100.2 and 1.93."""
-    assert values(report, "table-2", "Vegas (1,3)") == pytest.approx([1.405, 0.937, 55.25, 0.0076], rel=0.005)
+    assert values(report, "table-2", "Vegas (1,3)") == pytest.approx(
+        [1.405, 0.937, 55.25, 0.0076], rel=0.005
+    )
     assert values(report, "table-2", "Reno") == pytest.approx([1.452, 0.968, 100.2, 1.93], rel=0.06)
 
 
 def test_vegas_over_asymmetric_links_is_the_papers(report: Report) -> None:
     found = values(report, "table-4", "Vegas (1,3)")
     row = paper.VEGAS.asymmetric
-    assert found[:3] == pytest.approx([row.throughput_mbps, row.utilisation, row.delay_ms], rel=0.02)
+    assert found[:3] == pytest.approx(
+        [row.throughput_mbps, row.utilisation, row.delay_ms], rel=0.02
+    )
 
 
 def test_no_interval_of_a_share_leaves_the_range_of_shares(report: Report) -> None:
     tables = {table.key: table for section in report.sections for table in section.tables}
     for key, most in (("fairness", 1.0), ("coexistence", 100.0), ("out-of-order-resent", 100.0)):
-        cells = [cell.ours for row in tables[key].rows for cell in row.cells if not isinstance(cell, str)]
-        seen = [found.interval for found in cells if found is not None and found.interval is not None]
+        cells = [
+            cell.ours for row in tables[key].rows for cell in row.cells if not isinstance(cell, str)
+        ]
+        seen = [
+            found.interval for found in cells if found is not None and found.interval is not None
+        ]
         assert seen
         assert all(0.0 <= low <= high <= most for low, high in seen)
     findings = {finding.key: finding for section in report.sections for finding in section.findings}
-    busy = [found for key, found in findings.items() if key.endswith("-utilisation") and found.estimate is not None]
+    busy = [
+        found
+        for key, found in findings.items()
+        if key.endswith("-utilisation") and found.estimate is not None
+    ]
     assert busy
     assert all(found.estimate.high <= 100.0 for found in busy if found.estimate is not None)
 
@@ -150,19 +166,28 @@ def test_the_report_in_all_its_forms(report: Report) -> None:
 
 def test_how_the_delay_is_split_matters_only_with_traffic_on_the_way_back() -> None:
     """Any split makes the same 40 ms, so that one flow alone sees no difference."""
-    alone = [delay_of(paper.basic(sender=paper.VEGAS.sender, access_ms=split)) for split in paper.SPLITS_MS]
+    alone = [
+        delay_of(paper.basic(sender=paper.VEGAS.sender, access_ms=split))
+        for split in paper.SPLITS_MS
+    ]
     assert max(each.mean_s for each in alone) - min(each.mean_s for each in alone) < 1e-4
-    beside = [delay_of(paper.reverse(sender=paper.VEGAS.sender, access_ms=split)) for split in (2, 18)]
+    beside = [
+        delay_of(paper.reverse(sender=paper.VEGAS.sender, access_ms=split)) for split in (2, 18)
+    ]
     assert beside[0].mean_s - beside[1].mean_s > 5e-3
 
 
 def test_only_some_and_from_kept_runs(tmp_path: Path) -> None:
     wanted = prepare(scale=TINY, seed=11, only=["table-2", "fig-8", "fairness"])
     heard: list[int] = []
-    fresh, again = (evaluate(wanted, store=Store(tmp_path), workers=1, found=heard.append) for _ in range(2))
+    fresh, again = (
+        evaluate(wanted, store=Store(tmp_path), workers=1, found=heard.append) for _ in range(2)
+    )
     assert [section.key for section in fresh.sections] == ["basic", "fairness"]
     assert heard == [0, len(wanted.plan.runs)]
-    assert [each.to_dict() for each in fresh.sections] == [each.to_dict() for each in again.sections]
+    assert [each.to_dict() for each in fresh.sections] == [
+        each.to_dict() for each in again.sections
+    ]
     with pytest.raises(TcpsfError, match="no figure or table is called `fig-10`"):
         prepare(only=["fig-10"])
 
@@ -189,7 +214,9 @@ def test_delays_are_those_of_the_packets() -> None:
         pl.col("from").cast(pl.String) == "sender", pl.col("payload_bytes") > 0
     )
     sent = packets.filter(pl.col("event").cast(pl.String) == "sent").select("packet", sent="time_s")
-    came = packets.filter(pl.col("event").cast(pl.String) == "arrived").select("packet", came="time_s")
+    came = packets.filter(pl.col("event").cast(pl.String) == "arrived").select(
+        "packet", came="time_s"
+    )
     ways = sent.join(came, on="packet").select(way=pl.col("came") - pl.col("sent"))["way"]
     assert kept.delivered_packets == kept.arrived_packets == ways.len()
     assert kept.arrived_bytes == paper.MSS * ways.len()
@@ -203,15 +230,22 @@ def test_what_waits_for_a_lost_packet_is_delayed_with_it() -> None:
     loss: Loss = MaskLoss(drops="0,1")
     network = paper.basic(sender="fixed(n=5) / full / iw=1", duration="1s")
     lossy = replace(
-        network, link=tuple(replace(each, loss=loss) if each.name == "last" else each for each in network.link)
+        network,
+        link=tuple(
+            replace(each, loss=loss) if each.name == "last" else each for each in network.link
+        ),
     )
     plain, kept = delay_of(network), delay_of(lossy)
     assert kept.variance_s2 > 10 * plain.variance_s2
     # Copy and original together are one packet's data.
     assert kept.arrived_packets >= kept.delivered_packets
     packets = run(lossy, seed=1).packets.filter(pl.col("payload_bytes") > 0).sort("time_s")
-    first = packets.filter((pl.col("seq") == 1 + paper.MSS) & (pl.col("event").cast(pl.String) == "sent"))["time_s"][0]
-    copy = packets.filter((pl.col("seq") == 1 + paper.MSS) & (pl.col("event").cast(pl.String) == "arrived"))["time_s"]
+    first = packets.filter(
+        (pl.col("seq") == 1 + paper.MSS) & (pl.col("event").cast(pl.String) == "sent")
+    )["time_s"][0]
+    copy = packets.filter(
+        (pl.col("seq") == 1 + paper.MSS) & (pl.col("event").cast(pl.String) == "arrived")
+    )["time_s"]
     assert copy.len() == 1
     assert copy[0] - first > 0.15
 
@@ -228,12 +262,15 @@ def test_samples_and_bytes_are_kept() -> None:
     (kept,) = make(plan([wanted], seeds=[4])).of(wanted)
     result = run(scenario, seed=4)
     rows = result.samples.filter(
-        pl.col("object").cast(pl.String) == paper.FORWARD, pl.col("quantity").cast(pl.String) == "queue_packets"
+        pl.col("object").cast(pl.String) == paper.FORWARD,
+        pl.col("quantity").cast(pl.String) == "queue_packets",
     )
     curve = list(samples.curve(kept, object=paper.FORWARD, quantity="queue_packets"))
     assert curve == list(zip(rows["time_s"], rows["value"], strict=True))
     assert len(curve) > 40
-    assert [row["received_bytes"] for row in flows.of(kept)] == result.flows["received_bytes"].to_list()
+    assert [row["received_bytes"] for row in flows.of(kept)] == result.flows[
+        "received_bytes"
+    ].to_list()
 
 
 def test_measured_values_are_of_whole_packets() -> None:
@@ -250,7 +287,9 @@ def test_measured_values_are_of_whole_packets() -> None:
     assert max(found.cwnd) < 20
 
 
-@pytest.mark.parametrize(("shares", "index"), [([5.0, 5.0, 5.0], 1.0), ([1.0, 0.0, 0.0, 0.0], 0.25), ([3.0, 1.0], 0.8)])
+@pytest.mark.parametrize(
+    ("shares", "index"), [([5.0, 5.0, 5.0], 1.0), ([1.0, 0.0, 0.0, 0.0], 0.25), ([3.0, 1.0], 0.8)]
+)
 def test_jains_index(shares: list[float], index: float) -> None:
     assert stats.jain(shares) == pytest.approx(index)
 
@@ -259,13 +298,18 @@ def test_jains_index(shares: list[float], index: float) -> None:
 
 
 def findings(report: Report) -> dict[str, str]:
-    return {finding.key: finding.verdict for section in report.sections for finding in section.findings}
+    return {
+        finding.key: finding.verdict for section in report.sections for finding in section.findings
+    }
 
 
 def test_the_readings_reach_the_sender(report: Report) -> None:
     """Each of the three changes something, and the adopted rows are Table 2's."""
     for sender in paper.SANTA_CRUZ:
-        shown = [values(report, "readings", f"{sender.label}, {each.label}") for each in readings.READINGS]
+        shown = [
+            values(report, "readings", f"{sender.label}, {each.label}")
+            for each in readings.READINGS
+        ]
         adopted = values(report, "table-2", sender.label)
         assert shown[0] == [adopted[0], *adopted[2:]]
         _, held, windows_end, at_once, _ = shown
@@ -275,12 +319,16 @@ def test_the_readings_reach_the_sender(report: Report) -> None:
 
 
 def test_n_at_every_report_ends_slow_start_before_the_buffer_fills(report: Report) -> None:
-    adopted, windows_end = (values(report, "readings", f"SC n=5, {readings.READINGS[at].label}") for at in (0, 2))
+    adopted, windows_end = (
+        values(report, "readings", f"SC n=5, {readings.READINGS[at].label}") for at in (0, 2)
+    )
     assert 3 * adopted[2] < windows_end[2]
 
 
 def test_delays_say_in_which_direction_the_congestion_is(report: Report) -> None:
-    trip, there, waited_there, back, waited_back = values(report, "direction", "Reno on the way back")
+    trip, there, waited_there, back, waited_back = values(
+        report, "direction", "Reno on the way back"
+    )
     alone = values(report, "direction", "alone")
     assert trip == pytest.approx(there + back)
     assert back > alone[3] + direction.PACKET_MS
@@ -337,7 +385,9 @@ def test_a_longer_path_takes_longer() -> None:
     """A fixed window of one packet turns once a round trip: 87.8 ms with its transmission, 80 more from 20 s on."""
     one = paths.changing(sender="fixed(n=1) / full / iw=1", duration_s=40)
     (flow,) = run(one, seed=1).flows.select("start_s", "segments").rows()
-    assert flow[1] == pytest.approx((paths.PERIOD_S - flow[0]) / 0.0878 + paths.PERIOD_S / 0.1678, abs=5)
+    assert flow[1] == pytest.approx(
+        (paths.PERIOD_S - flow[0]) / 0.0878 + paths.PERIOD_S / 0.1678, abs=5
+    )
 
 
 # The senders and their settings
@@ -346,7 +396,9 @@ def test_a_longer_path_takes_longer() -> None:
 def test_vegas_holds_the_queue_small() -> None:
     """Between alpha and beta packets wait, whatever the line's rate."""
     for rate in ("500kb/s", "1.5Mb/s", "3Mb/s"):
-        scenario = paper.basic(sender=paper.VEGAS.sender, duration="20s").with_value("link.forward.rate", rate)
+        scenario = paper.basic(sender=paper.VEGAS.sender, duration="20s").with_value(
+            "link.forward.rate", rate
+        )
         samples = run(scenario, seed=1).samples.filter(
             pl.col("quantity").cast(pl.String) == "queue_packets", pl.col("time_s") > 10.0
         )

@@ -32,8 +32,12 @@ def test_ten_lines_are_ten_lines() -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_ends_in_a_plot(path: Path) -> None:
     notebook = read(path)
-    assert not any(cell.get("outputs") for cell in notebook.cells), "commit it without what it printed"
-    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": path.parent}}).execute()
+    assert not any(cell.get("outputs") for cell in notebook.cells), (
+        "commit it without what it printed"
+    )
+    nbclient.NotebookClient(
+        notebook, timeout=300, resources={"metadata": {"path": path.parent}}
+    ).execute()
     *_, last = (cell for cell in notebook.cells if cell.cell_type == "code")
     (output,) = last.outputs
     assert output.output_type == "execute_result"
@@ -43,7 +47,11 @@ def test_a_notebook_runs_and_ends_in_a_plot(path: Path) -> None:
         assert f'"sender": "{variant.label}"' in drawn
     rows = re.findall(r'"sender_s": ([\d.e-]+), "percent": ([\d.e-]+), "sender": "([^"]+)"', drawn)
     for variant in VARIANTS:  # both runs are one distribution, which only grows
-        shares = [(float(time), float(percent)) for time, percent, sender in rows if sender == variant.label]
+        shares = [
+            (float(time), float(percent))
+            for time, percent, sender in rows
+            if sender == variant.label
+        ]
         assert len(shares) > 20
         assert shares == sorted(shares, key=lambda share: (share[0], share[1]))
         assert [share for _, share in shares] == sorted(share for _, share in shares)

@@ -22,28 +22,62 @@ URL = "http://100.127.0.2/"
 SIZE = 30_000
 
 REFUSED = {
-    "https": (("https://100.127.0.2/",), "cannot fetch `https://100.127.0.2/`: `https` is not supported"),
+    "https": (
+        ("https://100.127.0.2/",),
+        "cannot fetch `https://100.127.0.2/`: `https` is not supported",
+    ),
     "no scheme": (("100.127.0.2/file",), "cannot fetch `100.127.0.2/file`: it is no http:// URL"),
     "no host": (("http:///file",), "cannot fetch `http:///file`: it is no http:// URL"),
-    "port": (("http://100.127.0.2:99999/",), "cannot fetch `http://100.127.0.2:99999/`: port out of range 0-65535"),
-    "space": (("http://100.127.0.2/a b",), "cannot fetch `http://100.127.0.2/a b`: it has characters that a URL must"),
+    "port": (
+        ("http://100.127.0.2:99999/",),
+        "cannot fetch `http://100.127.0.2:99999/`: port out of range 0-65535",
+    ),
+    "space": (
+        ("http://100.127.0.2/a b",),
+        "cannot fetch `http://100.127.0.2/a b`: it has characters that a URL must",
+    ),
     "line": (("http://100.127.0.2/a\r\nX: y",), "cannot fetch `http://100.127.0.2/a"),
-    "user": (("http://me@100.127.0.2/",), "cannot fetch `http://me@100.127.0.2/`: names and passwords are not"),
-    "timeout": ((URL, "--timeout", "0s"), "cannot fetch: `--timeout 0s` leaves the server no time to answer"),
+    "user": (
+        ("http://me@100.127.0.2/",),
+        "cannot fetch `http://me@100.127.0.2/`: names and passwords are not",
+    ),
+    "timeout": (
+        (URL, "--timeout", "0s"),
+        "cannot fetch: `--timeout 0s` leaves the server no time to answer",
+    ),
     "sender": ((URL, "--sender", "renoo"), "cannot fetch: sender `renoo`"),
     "alternate": ((URL, "--alternate", "1s"), "cannot alternate: `--alternate 1s` with one sender"),
-    "version": ((URL, "--address", "fd00::9"), "cannot fetch: `--address fd00::9` cannot reach 100.127.0.2: it is not"),
-    "address": ((URL, "--address", "127.0.0.1"), "cannot use the address `127.0.0.1`: it is a loopback address"),
-    "several": ((URL, "--out", "file", "--requests", "2"), "cannot write `--out file`: 2 responses do not fit one"),
-    "standard output": ((URL, "--out", "-"), "cannot write `--out -`: standard output has the summary"),
+    "version": (
+        (URL, "--address", "fd00::9"),
+        "cannot fetch: `--address fd00::9` cannot reach 100.127.0.2: it is not",
+    ),
+    "address": (
+        (URL, "--address", "127.0.0.1"),
+        "cannot use the address `127.0.0.1`: it is a loopback address",
+    ),
+    "several": (
+        (URL, "--out", "file", "--requests", "2"),
+        "cannot write `--out file`: 2 responses do not fit one",
+    ),
+    "standard output": (
+        (URL, "--out", "-"),
+        "cannot write `--out -`: standard output has the summary",
+    ),
     "folder": ((URL, "--out", "no/file"), "cannot write `no/file`: `no` is not a folder"),
-    "format": ((URL, "--records", "rows.csv"), "cannot write records `rows.csv`: no format ends in `.csv`"),
+    "format": (
+        (URL, "--records", "rows.csv"),
+        "cannot write records `rows.csv`: no format ends in `.csv`",
+    ),
 }
 
 
 @pytest.mark.parametrize(("words", "problem"), REFUSED.values(), ids=REFUSED)
 def test_bad_options(
-    tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], problem: str
+    tcpsf: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    problem: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     answer = tcpsf("fetch", *words)
@@ -57,7 +91,9 @@ def in_namespace(script: str, folder: Path, status: int = 0) -> subprocess.Compl
     """Run a script in a network namespace of its own that forwards packets."""
     begun = "set -e\nip link set lo up\nsysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1\n"
     words = ["/usr/bin/unshare", "--net", "/bin/sh", "-c", begun + script]
-    answer = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, cwd=folder)
+    answer = subprocess.run(
+        words, capture_output=True, text=True, timeout=120, check=False, cwd=folder
+    )
     assert answer.returncode == status, (answer.stdout, answer.stderr)
     return answer
 
@@ -89,8 +125,15 @@ def test_both_ends_are_ours_over_a_lossy_link(folder: Path) -> None:
     answer = in_namespace(script, folder)
     assert (folder / "one").read_bytes() == (folder / "file").read_bytes()
     found = next(json.loads(line) for line in answer.stdout.splitlines() if line.startswith("{"))
-    assert (found["requests"], found["complete"], found["failed"], found["statuses"]) == (20, 20, {}, {"200": 20})
-    schema = resources.files("tcpsf.report").joinpath("schema", "fetch.json").read_text(encoding="utf-8")
+    assert (found["requests"], found["complete"], found["failed"], found["statuses"]) == (
+        20,
+        20,
+        {},
+        {"200": 20},
+    )
+    schema = (
+        resources.files("tcpsf.report").joinpath("schema", "fetch.json").read_text(encoding="utf-8")
+    )
     jsonschema.validate(found, json.loads(schema))
     (each,) = found["senders"]
     assert each["body_bytes"] == 20 * SIZE
@@ -151,7 +194,9 @@ echo status $?
 wait $server
 """
     answer = in_namespace(script, folder)
-    assert [line for line in answer.stdout.splitlines() if line.startswith("status")] == ["status 1"] * 3
+    assert [line for line in answer.stdout.splitlines() if line.startswith("status")] == [
+        "status 1"
+    ] * 3
     assert answer.stderr.splitlines() == [
         "error: 1 request of 1 failed (refused: 1): `http://100.127.0.1:8080/file`",
         "hint: is a server running there, on this port?",

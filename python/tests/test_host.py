@@ -30,7 +30,11 @@ SENDERS = ("reno+sack / full / iw=2", "reno+sack / fs(n=4) / iw=1")
 UPSTREAM = ("--upstream", "127.0.0.1:9")
 
 REFUSED = {
-    "no folder": (("serve", "missing"), "cannot serve `missing`: no such file or directory", "name a folder"),
+    "no folder": (
+        ("serve", "missing"),
+        "cannot serve `missing`: no such file or directory",
+        "name a folder",
+    ),
     "sender": (
         ("serve", ".", "--sender", "reno+sack / fs(n=1) / iw=1"),
         "cannot serve: sender `reno+sack / fs(n=1) / iw=1`: `1` is not a whole number from 2 to 64",
@@ -158,7 +162,9 @@ class Running:
 @contextlib.contextmanager
 def running(*words: str) -> Iterator[Running]:
     command = [sys.executable, "-m", "tcpsf", *words, "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
@@ -183,7 +189,9 @@ def test_files_are_served_and_recorded(tmp_path: Path, offload: str) -> None:
     (tmp_path / "file").write_bytes(content)
     rows, packets = tmp_path / "rows.jsonl", tmp_path / "packets.pcapng"
     senders = [word for name in SENDERS for word in ("--sender", name)]
-    with running("serve", str(tmp_path), offload, "--records", str(rows), "--pcap", str(packets), *senders) as host:
+    with running(
+        "serve", str(tmp_path), offload, "--records", str(rows), "--pcap", str(packets), *senders
+    ) as host:
         urls = host.begun["urls"]
         assert len(urls) == len(host.begun["addresses"]) >= 1
         for url in urls:
@@ -191,7 +199,11 @@ def test_files_are_served_and_recorded(tmp_path: Path, offload: str) -> None:
             assert fetched(f"{url}file", Range="bytes=5-9") == content[5:10]
         host.stop()
     count = 2 * len(urls)
-    assert (host.summary["event"], host.summary["responses_2xx"], host.summary["failed_connections"]) == (
+    assert (
+        host.summary["event"],
+        host.summary["responses_2xx"],
+        host.summary["failed_connections"],
+    ) == (
         "summary",
         count,
         0,
@@ -234,7 +246,9 @@ class _Hello(http.server.BaseHTTPRequestHandler):
 def test_a_proxy_before_a_server() -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Hello) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        with running("proxy", "--listen", ":8081", "--upstream", f"127.0.0.1:{server.server_port}") as host:
+        with running(
+            "proxy", "--listen", ":8081", "--upstream", f"127.0.0.1:{server.server_port}"
+        ) as host:
             address = host.begun["addresses"][0]
             for _ in range(3):
                 assert fetched(f"http://{address}:8081/") == b"hello " * 50_000
@@ -258,8 +272,8 @@ ip neighbour add 192.0.2.53 lladdr 02:00:00:00:00:35 dev lan
 """A machine with a network, a router and a neighbour, in a network namespace of the test's own."""
 
 TAKEN = {
-    "192.0.2.2": "this machine has it",
-    "192.0.2.1": "it is the router that this machine sends through",
+    "192.0.2.2": "it belongs to this machine",
+    "192.0.2.1": "it is a gateway of this machine",
     "192.0.2.53": "it is in use: another machine on the network has it",
     "192.0.2.255": "it is the broadcast address of a network of this machine",
     "127.0.0.1": "it is a loopback address, which never leaves the kernel",
@@ -267,8 +281,8 @@ TAKEN = {
     "224.0.0.1": "it is a multicast address",
     "255.255.255.255": "it is the broadcast address",
     "::1": "it is a loopback address, which never leaves the kernel",
-    "2001:db8::1": "it is the router that this machine sends through",
-    "2001:db8::2": "this machine has it",
+    "2001:db8::1": "it is a gateway of this machine",
+    "2001:db8::2": "it belongs to this machine",
 }
 
 
@@ -292,7 +306,7 @@ def test_addresses_that_others_have_are_refused(tmp_path: Path) -> None:
     for address, reason in (*TAKEN.items(), ("192.0.2.1", TAKEN["192.0.2.1"])):
         error, hint, status, *told = told
         assert error == f"error: cannot use the address `{address}`: {reason}"
-        assert hint.startswith("hint: name an address that nobody has")
+        assert hint.startswith("hint: use a free address")
         assert status == "status 2"
     assert told == []
 
@@ -318,7 +332,9 @@ ip -brief link show dev tcpsf0 2> /dev/null && exit 9 || echo gone
     assert told[0].split()[2:] == ["100.127.0.1/32", "fd74:6370:7366:1::1/128"]
     assert told[1].startswith("192.0.2.1 dev lan ")
     assert told[2:4] == ["b'content\\n'"] * 2
-    assert told[4].startswith("error: cannot use the address `192.0.2.3`: it is in use: a device of this machine leads")
+    assert told[4].startswith(
+        "error: cannot use the address `192.0.2.3`: it is in use: a device of this machine leads"
+    )
     assert told[6:] == ["status 2", "gone"]
 
 
@@ -366,7 +382,8 @@ wait $proxy
     told = [line.split() for line in (tmp_path / "delays").read_text().splitlines()]
     (direct_count, direct), (proxy_count, through_proxy) = told
     assert (direct_count, proxy_count) == ("60", "60")
-    # Waiting for acknowledgments would add a round trip less the time between two writes, half of it on average.
+    # Waiting for acknowledgments would add a round trip less the time between two writes, half of
+    # it on average.
     assert float(through_proxy) - float(direct) < 20
 
 
@@ -391,7 +408,9 @@ echo status $?
 cat told
 cat <&3
 """)
-    *fetches, status, warning, summary = in_a_machine(f"unshare --mount sh -e {tmp_path}/inside.sh").splitlines()
+    *fetches, status, warning, summary = in_a_machine(
+        f"unshare --mount sh -e {tmp_path}/inside.sh"
+    ).splitlines()
     assert fetches == ["200000"] * 10
     assert status == "status 0"
     assert warning == (
@@ -428,20 +447,25 @@ test {name} = rows.parquet || cp disk/{name} kept
 cat <&3
 """)
     lines = in_a_machine(f"unshare --mount sh -e {tmp_path}/inside.sh").splitlines()
-    *fetches, status, told_last, hint, summary = [line for line in lines if not line.startswith("warning: ")]
+    *fetches, status, told_last, hint, summary = [
+        line for line in lines if not line.startswith("warning: ")
+    ]
     warnings = [line for line in lines if line.startswith("warning: ")]
     assert (fetches, status) == (["fetched"] * 4, "status 2")
     counts = json.loads(summary)
     assert (counts["event"], counts["responses_2xx"]) == ("summary", 80)
     found = re.fullmatch(
-        rf"error: (\d+) of 80 records are lost: cannot write `disk/{name}`: no space left on device", told_last
+        rf"error: (\d+) of 80 records are lost: cannot write `disk/{name}`: no space left on device",
+        told_last,
     )
     assert found is not None, told_last
     assert hint == "hint: name a file on a disk with room"
     if name == "rows.parquet":
         assert (int(found[1]), warnings) == (80, [])
         return
-    assert warnings == [f"warning: cannot write `disk/{name}`: no space left on device. Records are being lost."]
+    assert warnings == [
+        f"warning: cannot write `disk/{name}`: no space left on device. Records are being lost."
+    ]
     rows = [json.loads(line) for line in (tmp_path / "kept").read_text().splitlines()]
     assert 0 < len(rows) == 80 - int(found[1])
     assert {row["ending"] for row in rows} == {"finished"}

@@ -17,7 +17,17 @@ import numpy as np
 import pytest
 from conftest import SMALL, Answer
 
-from tcpsf import Link, PacketLoss, Scenario, ScenarioError, Sizes, TcpsfError, Transfers, replicate, run
+from tcpsf import (
+    Link,
+    PacketLoss,
+    Scenario,
+    ScenarioError,
+    Sizes,
+    TcpsfError,
+    Transfers,
+    replicate,
+    run,
+)
 from tcpsf.papers.smart_framing import CLASSIC, web_scenario
 from tcpsf.runs import AHEAD, Job, results_of
 from tcpsf.summary import SummaryFold
@@ -69,15 +79,25 @@ def test_bytes_per_second_are_not_bits(tcpsf: Command, small_file: Path) -> None
             "link.there.buffer.bytes=100B",
             "link[0].buffer: cannot hold a packet of workload `web`, which has 1500 bytes",
         ),
-        ("tcp.ack_every=300", "tcp.ack_every: expected a whole number from 0 to 255, found integer `300`"),
+        (
+            "tcp.ack_every=300",
+            "tcp.ack_every: expected a whole number from 0 to 255, found integer `300`",
+        ),
     ],
 )
-def test_values_that_make_no_sense(tcpsf: Command, small_file: Path, setting: str, problem: str) -> None:
-    assert first_line(changed(tcpsf, small_file, setting)) == f"error: cannot simulate `{small_file}`: {problem}"
+def test_values_that_make_no_sense(
+    tcpsf: Command, small_file: Path, setting: str, problem: str
+) -> None:
+    assert (
+        first_line(changed(tcpsf, small_file, setting))
+        == f"error: cannot simulate `{small_file}`: {problem}"
+    )
 
 
 def test_a_message_has_no_control_characters(tcpsf: Command, tmp_path: Path) -> None:
-    assert first_line(tcpsf("sim", tmp_path / "a\x1b[31m\nb")).endswith("a\\x1b[31m\\nb`: no such file")
+    assert first_line(tcpsf("sim", tmp_path / "a\x1b[31m\nb")).endswith(
+        "a\\x1b[31m\\nb`: no such file"
+    )
 
 
 def test_a_probability_may_be_in_per_cent(tcpsf: Command, small_file: Path) -> None:
@@ -85,9 +105,13 @@ def test_a_probability_may_be_in_per_cent(tcpsf: Command, small_file: Path) -> N
     wanted = changed(tcpsf, small_file, loss.format("0.07"))
     assert wanted.status == 0
     assert changed(tcpsf, small_file, loss.format('"7%"')) == wanted
-    assert changed(tcpsf, small_file, loss.format("0.5"), "link.there.loss.probability=7%") == wanted
+    assert (
+        changed(tcpsf, small_file, loss.format("0.5"), "link.there.loss.probability=7%") == wanted
+    )
     link = Link(name="there", from_="a", to="b", loss=PacketLoss(probability="7%"))  # type: ignore[arg-type]
-    assert Scenario.from_toml_text(SMALL).with_value("link.there.loss", {"kind": "packet", "probability": "7%"})
+    assert Scenario.from_toml_text(SMALL).with_value(
+        "link.there.loss", {"kind": "packet", "probability": "7%"}
+    )
     data = Scenario(name="x", duration="1s", link=(link,), workload=()).to_dict()
     assert data["link"][0]["loss"]["probability"] == 0.07
     refused = changed(tcpsf, small_file, "workload.web.load=often")
@@ -121,10 +145,17 @@ class TestSeeds:
     )
     @pytest.mark.parametrize("seed", [2**64, 10**30, -1])
     def test_others_are_refused(
-        self, tcpsf: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], seed: int
+        self,
+        tcpsf: Command,
+        small_file: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        words: list[str],
+        seed: int,
     ) -> None:
         monkeypatch.chdir(small_file.parent)
-        answer = tcpsf(*(str(small_file) if word == "FILE" else word for word in words), "--seed", str(seed))
+        answer = tcpsf(
+            *(str(small_file) if word == "FILE" else word for word in words), "--seed", str(seed)
+        )
         assert first_line(answer) == (
             f"error: invalid value for '--seed': {seed} is not in the range 0<=x<={MOST_SEED}"
         )
@@ -136,7 +167,11 @@ class TestSeeds:
         monkeypatch.chdir(small_file.parent)
         problem = f"cannot simulate with seed {2**64}: it is not in the range 0 to {MOST_SEED}"
         assert tcpsf("sim", small_file, "--seed", MOST_SEED, "--json").status == 0
-        for words in (["sim", str(small_file), "--runs", "2"], ["demo"], ["reproduce", "santa-cruz"]):
+        for words in (
+            ["sim", str(small_file), "--runs", "2"],
+            ["demo"],
+            ["reproduce", "santa-cruz"],
+        ):
             answer = tcpsf(*words, "--seed", str(MOST_SEED))
             assert first_line(answer) == f"error: {problem}"
         assert list(small_file.parent.iterdir()) == [small_file]
@@ -146,9 +181,13 @@ class TestSeeds:
         assert run(small, seed=np.int64(7)).provenance.seed == 7
         assert [found.provenance.seed for found in replicate(small, seeds=np.arange(2))] == [0, 1]
         for seed in (-1, 2**64):
-            with pytest.raises(TcpsfError, match=f"cannot simulate with seed {seed}: it is not in the range 0 to"):
+            with pytest.raises(
+                TcpsfError, match=f"cannot simulate with seed {seed}: it is not in the range 0 to"
+            ):
                 run(small, seed=seed)
-        with pytest.raises(TcpsfError, match=r"cannot simulate with seed `1\.5`: it is not a whole number"):
+        with pytest.raises(
+            TcpsfError, match=r"cannot simulate with seed `1\.5`: it is not a whole number"
+        ):
             run(small, seed=1.5)  # type: ignore[arg-type]
 
 
@@ -156,7 +195,9 @@ def transfers(sizes: Any, **more: Any) -> Scenario:
     """One link each way, and transfers of these sizes."""
     there = Link(name="there", from_="a", to="b", rate="10Mb/s", delay="10ms")
     back = Link(name="back", from_="b", to="a", rate="10Mb/s", delay="10ms")
-    page = Transfers(name="page", from_="a", to="b", sizes=sizes, sender="reno / full / iw=1", **more)
+    page = Transfers(
+        name="page", from_="a", to="b", sizes=sizes, sender="reno / full / iw=1", **more
+    )
     return Scenario(name="x", duration="10s", link=(there, back), workload=(page,))
 
 
@@ -177,12 +218,20 @@ def test_numpys_arrays_and_numbers_are_lists_and_numbers() -> None:
     loss = PacketLoss(probability=np.float64(0.25))
     link = Link(name="x", from_="a", to="b", loss=loss)
     assert (
-        Scenario(name="x", duration="1s", link=(link,), workload=()).to_dict()["link"][0]["loss"]["probability"] == 0.25
+        Scenario(name="x", duration="1s", link=(link,), workload=()).to_dict()["link"][0]["loss"][
+            "probability"
+        ]
+        == 0.25
     )
     assert Sizes(classes=np.array([1, 2])).classes is not None  # type: ignore[arg-type]
-    with pytest.raises(ScenarioError, match=r"workload\[0\].sizes\[1\]: `nan` is not a finite number"):
+    with pytest.raises(
+        ScenarioError, match=r"workload\[0\].sizes\[1\]: `nan` is not a finite number"
+    ):
         run(transfers((1000, float("nan"))))
-    with pytest.raises(ScenarioError, match=r"workload\[0\].sizes\[0\]: `.*` is not text, a number, a list or a table"):
+    with pytest.raises(
+        ScenarioError,
+        match=r"workload\[0\].sizes\[0\]: `.*` is not text, a number, a list or a table",
+    ):
         run(transfers([Path("a")]))
 
 
@@ -216,10 +265,10 @@ class TestManyRuns:
 
     def test_a_billion_runs_need_no_memory(self, small_file: Path) -> None:
         """The address space is limited to some times of what one run needs."""
-        script = (
-            f"ulimit -v 6000000; exec {sys.executable} -m tcpsf sim {small_file} --runs 1000000000 --set duration=1s"
-        )
-        with subprocess.Popen(["/bin/sh", "-c", script], stderr=subprocess.PIPE, text=True) as process:
+        script = f"ulimit -v 6000000; exec {sys.executable} -m tcpsf sim {small_file} --runs 1000000000 --set duration=1s"
+        with subprocess.Popen(
+            ["/bin/sh", "-c", script], stderr=subprocess.PIPE, text=True
+        ) as process:
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(5)
             process.terminate()
@@ -228,7 +277,10 @@ class TestManyRuns:
 
     def test_workers_have_a_limit(self, tcpsf: Command, small_file: Path, small: Scenario) -> None:
         answer = tcpsf("sim", small_file, "--workers", "100000")
-        assert first_line(answer) == "error: invalid value for '--workers': 100000 is not in the range 1<=x<=1024"
+        assert (
+            first_line(answer)
+            == "error: invalid value for '--workers': 100000 is not in the range 1<=x<=1024"
+        )
         with pytest.raises(TcpsfError, match="cannot run with 100000 workers"):
             replicate(small, seeds=[1], workers=100_000)
 
@@ -239,17 +291,23 @@ class TestStandardStreams:
     def test_a_scenario_from_standard_input(self, tcpsf: Command, small_file: Path) -> None:
         wanted = tcpsf("sim", small_file)
         for text in (SMALL.encode(), codecs.BOM_UTF8 + SMALL.encode()):
-            answer = subprocess.run([*TCPSF, "sim", "-"], input=text, capture_output=True, check=False)
+            answer = subprocess.run(
+                [*TCPSF, "sim", "-"], input=text, capture_output=True, check=False
+            )
             assert (answer.returncode, answer.stdout.decode()) == (0, wanted.out)
         for text in (b"name = ", b"\xff"):
-            answer = subprocess.run([*TCPSF, "sim", "-"], input=text, capture_output=True, check=False)
+            answer = subprocess.run(
+                [*TCPSF, "sim", "-"], input=text, capture_output=True, check=False
+            )
             assert (answer.returncode, answer.stdout) == (2, b"")
             assert answer.stderr.startswith(b"error: cannot read scenario `-`: ")
 
     def test_a_capture_to_standard_output(self, tcpsf: Command, small_file: Path) -> None:
         file = small_file.parent / "run.pcapng"
         wanted = tcpsf("sim", small_file, "--pcap", file)
-        answer = subprocess.run([*TCPSF, "sim", str(small_file), "--pcap", "-"], capture_output=True, check=False)
+        answer = subprocess.run(
+            [*TCPSF, "sim", str(small_file), "--pcap", "-"], capture_output=True, check=False
+        )
         assert (answer.returncode, answer.stdout) == (0, file.read_bytes())
         assert answer.stderr.decode() == wanted.out
 
@@ -257,22 +315,34 @@ class TestStandardStreams:
         reading, writing = os.pipe()
         os.close(reading)
         words = [*TCPSF, "sim", str(small_file), "--pcap", "-"]
-        answer = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+        answer = subprocess.run(
+            words, stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+        )
         os.close(writing)
         assert answer.returncode == 2
         assert answer.stderr.startswith("error: cannot write capture `/dev/stdout`: broken pipe\n")
 
-    def test_captures_that_cannot_go_there(self, tcpsf: Command, small_file: Path, tmp_path: Path) -> None:
+    def test_captures_that_cannot_go_there(
+        self, tcpsf: Command, small_file: Path, tmp_path: Path
+    ) -> None:
         with (tmp_path / "out").open("wb") as out:
             words = [*TCPSF, "sim", str(small_file), "--pcap", "-"]
-            answer = subprocess.run(words, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+            answer = subprocess.run(
+                words, stdout=out, stderr=subprocess.PIPE, text=True, check=False
+            )
         assert (answer.returncode, (tmp_path / "out").read_bytes()) == (2, b"")
-        assert answer.stderr.startswith("error: cannot write capture `-`: standard output is not a pipe\nhint: ")
+        assert answer.stderr.startswith(
+            "error: cannot write capture `-`: standard output is not a pipe\nhint: "
+        )
         words = [*TCPSF, "sim", str(small_file), "--pcap", "-", "--json"]
         answer = subprocess.run(words, capture_output=True, text=True, check=False)
         assert (answer.returncode, answer.stdout) == (2, "")
-        assert answer.stderr.startswith("error: cannot write `--json` and `--pcap -` both to standard output\nhint: ")
-        assert first_line(tcpsf("serve", ".", "--pcap", "-")).startswith("error: cannot write `--pcap -`")
+        assert answer.stderr.startswith(
+            "error: cannot write `--json` and `--pcap -` both to standard output\nhint: "
+        )
+        assert first_line(tcpsf("serve", ".", "--pcap", "-")).startswith(
+            "error: cannot write `--pcap -`"
+        )
 
 
 class TestModel:
@@ -293,14 +363,18 @@ class TestModel:
         assert one == other
         assert one.status == 0
 
-    @pytest.mark.parametrize("window", ["0", "1", "-1", "5:1", "", ",", "65", "4:1000000000", "1e3", "x"])
+    @pytest.mark.parametrize(
+        "window", ["0", "1", "-1", "5:1", "", ",", "65", "4:1000000000", "1e3", "x"]
+    )
     def test_windows_that_make_no_sense(self, tcpsf: Command, window: str) -> None:
         assert first_line(tcpsf("model", "packet-discard", "--window", window)).startswith(
             f"error: invalid value for '--window': `{window}`"
         )
 
     def test_bytes_per_second_with_a_unit_are_not_bits(self, tcpsf: Command) -> None:
-        assert "did you mean `8Mb/s` or `1Mb/s`?" in first_line(tcpsf("model", "best-framing", "--rate", "1MB/s"))
+        assert "did you mean `8Mb/s` or `1Mb/s`?" in first_line(
+            tcpsf("model", "best-framing", "--rate", "1MB/s")
+        )
 
 
 def test_one_scale(tcpsf: Command) -> None:
@@ -314,7 +388,11 @@ def test_one_scale(tcpsf: Command) -> None:
 
 
 def test_completion(monkeypatch: pytest.MonkeyPatch, tcpsf: Command) -> None:
-    for shell, word in (("bash", "complete -o nosort"), ("zsh", "#compdef tcpsf"), ("fish", "complete --no-files")):
+    for shell, word in (
+        ("bash", "complete -o nosort"),
+        ("zsh", "#compdef tcpsf"),
+        ("fish", "complete --no-files"),
+    ):
         monkeypatch.setenv("_TCPSF_COMPLETE", f"{shell}_source")
         answer = subprocess.run(TCPSF, capture_output=True, text=True, check=False)
         assert answer.returncode == 0, answer.stderr

@@ -35,7 +35,16 @@ def texts(element: ET.Element) -> list[str]:
 
 
 def sent(at: float, *, seq: int = 1) -> Packet:
-    return Packet(sent_s=at, ended_s=at + 0.05, lost=False, from_sender=True, seq=seq, payload=100, ack=1, again=False)
+    return Packet(
+        sent_s=at,
+        ended_s=at + 0.05,
+        lost=False,
+        from_sender=True,
+        seq=seq,
+        payload=100,
+        ack=1,
+        again=False,
+    )
 
 
 def test_packets_pair_a_sending_with_its_end() -> None:
@@ -69,10 +78,17 @@ def test_the_three_senders_side_by_side() -> None:
 
 
 def test_a_moment_has_one_height_in_every_part() -> None:
-    flows = [Flow(name=name, packets=(sent(0.0), sent(at))) for name, at in (("a", 0.1), ("b", 0.13), ("c", 0.1))]
+    flows = [
+        Flow(name=name, packets=(sent(0.0), sent(at)))
+        for name, at in (("a", 0.1), ("b", 0.13), ("c", 0.1))
+    ]
     drawing = parsed(side_by_side(flows, title="x", flight_s=0.05))
     tops = [
-        [float(line.get("y1", "nan")) for line in panel.iter(f"{SVG}line") if line.get("class") == "data"]
+        [
+            float(line.get("y1", "nan"))
+            for line in panel.iter(f"{SVG}line")
+            if line.get("class") == "data"
+        ]
         for panel in drawing.findall(f"{SVG}g")
     ]
     assert tops[0] == tops[2]
@@ -84,15 +100,27 @@ def test_only_a_silence_of_all_is_cut_short() -> None:
     early, late = (Flow(name="x", packets=(sent(0.0), sent(at))) for at in (0.05, 2.0))
     between = Flow(name="y", packets=tuple(sent(0.1 * n) for n in range(20)))
     gaps = [
-        [text for text in texts(parsed(side_by_side(flows, title="x", flight_s=0.05))) if "without" in text]
+        [
+            text
+            for text in texts(parsed(side_by_side(flows, title="x", flight_s=0.05)))
+            if "without" in text
+        ]
         for flows in ((early, late), (late, between))
     ]
     assert gaps == [["1.90 s without a packet"], []]
 
 
 def test_labels_keep_their_distance() -> None:
-    drawing = parsed(ladder(Flow(name="burst", packets=tuple(sent(0.0, seq=n) for n in range(1, 9))), flight_s=0.05))
-    places = [float(text.get("y", "nan")) for text in drawing.iter(f"{SVG}text") if "(100)" in (text.text or "")]
+    drawing = parsed(
+        ladder(
+            Flow(name="burst", packets=tuple(sent(0.0, seq=n) for n in range(1, 9))), flight_s=0.05
+        )
+    )
+    places = [
+        float(text.get("y", "nan"))
+        for text in drawing.iter(f"{SVG}text")
+        if "(100)" in (text.text or "")
+    ]
     assert len(places) == 8
     assert all(b - a >= 12 for a, b in itertools.pairwise(places))
 
@@ -106,6 +134,9 @@ def test_names_are_text_and_nothing_is_drawn_of_nothing() -> None:
 def test_limited_transmit_resends_later_than_framing() -> None:
     """Journal, section III-A: at least one more round trip before fast retransmit."""
     classic, limited, *framed = limited_transmits()
-    found = [next(at for at, cause in flow.repairs if cause == "fast-retransmit") for flow in (limited, *framed)]
+    found = [
+        next(at for at, cause in flow.repairs if cause == "fast-retransmit")
+        for flow in (limited, *framed)
+    ]
     assert all(found[0] - at > 2 * mechanisms.DELAY_S for at in found[1:])
     assert [cause for _, cause in classic.repairs] == ["timeout"]

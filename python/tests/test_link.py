@@ -28,7 +28,11 @@ REFUSED = {
         "`--up-delay fast`: `fast` is not a duration such as `20ms` or `1.5s`",
         "write it with a unit, such as `20ms`",
     ),
-    "probability": (["--loss", "two"], "`--loss two`: `two` is not a probability", "write it as `0.01` or `1%`"),
+    "probability": (
+        ["--loss", "two"],
+        "`--loss two`: `two` is not a probability",
+        "write it as `0.01` or `1%`",
+    ),
     "two losses": (
         ["--loss", "1%", "--loss-mask", "1"],
         "`--loss 1%`: there is `--loss-mask` as well",
@@ -39,7 +43,11 @@ REFUSED = {
         "`--queue 150kB`: packets never wait where there is no rate",
         "add `--rate`, for example `--rate 10mbit`",
     ),
-    "outside": (["--outside", "'"], "cannot read `--outside '`: no closing quotation", "quote it as for a shell"),
+    "outside": (
+        ["--outside", "'"],
+        "cannot read `--outside '`: no closing quotation",
+        "quote it as for a shell",
+    ),
     "empty outside": (
         ["--outside", ""],
         "cannot run `--outside`: it is empty",
@@ -118,12 +126,26 @@ def test_no_command(tcpsf: Command) -> None:
 @pytest.mark.parametrize("offload", [True, False])
 def test_json_keeps_to_its_schema(tcpsf: Command, tmp_path: Path, offload: bool) -> None:
     file = tmp_path / "link.json"
-    words = ["link", "--delay", "2ms", "--rate", "10mbit", "--up-queue", "9kB", "--seed", "7", "--json", str(file)]
+    words = [
+        "link",
+        "--delay",
+        "2ms",
+        "--rate",
+        "10mbit",
+        "--up-queue",
+        "9kB",
+        "--seed",
+        "7",
+        "--json",
+        str(file),
+    ]
     words += [] if offload else ["--no-offload"]
     answer = tcpsf(*words, "--", "sh", "-c", "printf said; exit 3")
     found = json.loads(file.read_text(encoding="utf-8"))
     assert list(tmp_path.iterdir()) == [file]
-    schema = resources.files("tcpsf.report").joinpath("schema", "link.json").read_text(encoding="utf-8")
+    schema = (
+        resources.files("tcpsf.report").joinpath("schema", "link.json").read_text(encoding="utf-8")
+    )
     jsonschema.Draft202012Validator.check_schema(json.loads(schema))
     jsonschema.validate(found, json.loads(schema))
     assert answer.out == "said"
@@ -139,7 +161,9 @@ def test_text_is_talk(tcpsf: Command) -> None:
         "import os, socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
         "[s.sendto(bytes(100), (os.environ['TCPSF_LINK_OUTSIDE'], 9)) for _ in range(5)]"
     )
-    answer = tcpsf("link", "--up-rate", "8kbit", "--up-queue", "2packets", "--", sys.executable, "-c", ping)
+    answer = tcpsf(
+        "link", "--up-rate", "8kbit", "--up-queue", "2packets", "--", sys.executable, "-c", ping
+    )
     assert (answer.status, answer.out) == (0, "")
     lines = answer.err.splitlines()
     assert lines[0].startswith("Outside: 100.64.")
@@ -176,7 +200,9 @@ def test_a_full_disk_is_told(tcpsf: Command) -> None:
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_signals_go_to_the_command(number: signal.Signals, status: int) -> None:
     words = [sys.executable, "-m", "tcpsf", "link", "--", "sh", "-c", "echo ready; exec sleep 60"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         os.kill(process.pid, number)
@@ -186,7 +212,9 @@ def test_signals_go_to_the_command(number: signal.Signals, status: int) -> None:
     assert "Traceback" not in errors
 
 
-def test_a_command_that_cannot_be_run_has_the_status_that_shells_give(tcpsf: Command, tmp_path: Path) -> None:
+def test_a_command_that_cannot_be_run_has_the_status_that_shells_give(
+    tcpsf: Command, tmp_path: Path
+) -> None:
     file = tmp_path / "data"
     file.write_text("no program", encoding="utf-8")
     answer = tcpsf("link", "--", file)
@@ -194,7 +222,9 @@ def test_a_command_that_cannot_be_run_has_the_status_that_shells_give(tcpsf: Com
     assert f"error: cannot start `{file}`: Permission denied\n" in answer.err
 
 
-def test_an_earlier_file_of_statistics_is_replaced_only_by_force(tcpsf: Command, tmp_path: Path) -> None:
+def test_an_earlier_file_of_statistics_is_replaced_only_by_force(
+    tcpsf: Command, tmp_path: Path
+) -> None:
     file = tmp_path / "link.json"
     file.write_text("mine\n", encoding="utf-8")
     refused = tcpsf("link", "--json", file, "--", "true")
@@ -212,7 +242,9 @@ def test_statistics_go_to_another_descriptor(tmp_path: Path) -> None:
 
 def test_an_outside_program_that_dies_is_told(tcpsf: Command, tmp_path: Path) -> None:
     file = tmp_path / "link.json"
-    warning = "warning: the program of `--outside` ended with exit status 7 before the command did\n"
+    warning = (
+        "warning: the program of `--outside` ended with exit status 7 before the command did\n"
+    )
     for more in ([], ["--json", file]):
         answer = tcpsf("link", "--outside", "sh -c 'exit 7'", *more, "--", "sleep", "0.5")
         assert answer.status == 0

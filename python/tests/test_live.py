@@ -21,6 +21,7 @@ from tcpsf import TcpsfError
 from tcpsf.live.cell import check, measure
 from tcpsf.live.experiment import Experiment, Kernel
 from tcpsf.live.result import DOCUMENTED, Live
+from tcpsf.live.sessions import Browsing
 from tcpsf.papers import smart_framing as paper
 from tcpsf.scenario import LinearLoss, PacketLoss
 
@@ -50,6 +51,16 @@ KERNEL = replace(
     receive_buffer=32_768,
     sizes=range(1, 64_001),
     rate=100.0,
+)
+
+
+PROXY = replace(
+    LOSSY,
+    name="proxy",
+    through="proxy",
+    browsing=Browsing(linger_s=0.3),
+    sizes=(119, 8015, 26_641),
+    rate=50.0,
 )
 
 
@@ -99,7 +110,10 @@ def test_the_path_delays_and_loses(lossy: Live) -> None:
 
 def test_framing_cuts_finer(lossy: Live) -> None:
     mean = dict(
-        lossy.flows.filter(pl.col("size_bytes") == 8015).group_by("variant").agg(pl.col("segments").mean()).rows()
+        lossy.flows.filter(pl.col("size_bytes") == 8015)
+        .group_by("variant")
+        .agg(pl.col("segments").mean())
+        .rows()
     )
     classic, variable, fixed = (mean[sender] for sender in SENDERS)
     assert 6 <= classic < variable < fixed
@@ -126,6 +140,43 @@ def test_a_clean_path_has_nothing_to_recover() -> None:
     assert live.link["down"]["dropped_loss_packets"] == 0
 
 
+def test_the_server_has_a_time_of_its_own(lossy: Live) -> None:
+    """From the SYN until both ends have closed: the handshake's first packet less, and the closing more."""
+    flows = lossy.flows
+    assert flows["server_s"].null_count() == 0
+    assert (flows["server_s"] >= flows["completion_s"] - flows["connect_s"]).all()
+    assert set(flows["objects"]) == {1}
+    assert set(flows["idle_s"]) == {0.0}
+
+
+def test_a_proxy_stands_between_browsers_and_the_kernel() -> None:
+    """Fig. 8: browsers, the emulated path, a proxy with the senders, a server of the kernel's TCP."""
+    live = measure(PROXY, progress=lambda _share: None)
+    wanted, flows = PROXY.connections(), live.flows
+    assert flows.columns == list(DOCUMENTED)
+    assert flows.height == len(wanted.sizes) > 50
+    assert flows["failure"].to_list() == [""] * flows.height
+    assert flows["received_bytes"].to_list() == [sum(each) for each in wanted.sizes]
+    assert flows["objects"].to_list() == [len(each) for each in wanted.sizes]
+    assert max(flows["objects"]) > 1
+    assert set(flows["variant"]) == set(SENDERS)
+    assert set(flows["ending"]) == {"finished"}
+    assert live.link["down"]["dropped_loss_packets"] > 0
+    assert sum(flows["fast_retransmits"]) + sum(flows["timeouts"]) > 10
+    # The proxy has passed on what the clients were given, and has dialled once for each and for the
+    # first look.
+    assert live.server["task"] == "proxy"
+    assert live.server["upstream_connected"] == flows.height + 1
+    assert live.server["upstream_failed"] == 0
+    assert live.server["down_bytes"] == sum(flows["received_bytes"]) + sum(flows["head_bytes"])
+    # Its time of a connection has the browser's idle times in it. Lower bounds only: the machine
+    # may be busy.
+    assert (flows["server_s"] >= flows["completion_s"] - flows["connect_s"] + 0.3).all()
+    several = flows.filter((pl.col("objects") > 1) & (pl.col("idle_s") > 0))
+    assert several.height > 5
+    assert (several["idle_s"] < several["completion_s"]).all()
+
+
 def test_the_kernel_sends_as_it_is_told() -> None:
     """An initial window of two, nothing kept of earlier connections, loss and delay both ways, a bounded window."""
     live = measure(KERNEL, progress=lambda _share: None)
@@ -147,7 +198,8 @@ def test_the_kernel_sends_as_it_is_told() -> None:
     assert flows["segment_bytes"].max() == 1448
     assert max(flows["window_bytes"].drop_nulls(), default=0) < 2 * 32_768
     assert min(flows["srtt_s"]) >= 0.03
-    # Two segments at first: what is longer takes three round trips at the least, the handshake's included.
+    # Two segments at first: what is longer takes three round trips at the least, the handshake's
+    # included.
     quiet = flows.filter((resent == 0) & (pl.col("size_bytes") > 3 * 1448))
     assert quiet.height > 10
     assert min(quiet["completion_s"]) >= 3 * 0.03
@@ -185,12 +237,18 @@ def test_what_the_server_refuses_is_told() -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_what_the_proxy_refuses_is_told() -> None:
+    with pytest.raises(TcpsfError, match=r"`tcpsf proxy` failed: .*vegan") as caught:
+        measure(replace(PROXY, senders=("vegan / full / iw=1",)), progress=lambda _share: None)
+    assert "\n" not in str(caught.value)
+
+
 def test_what_the_link_refuses_is_told() -> None:
     with pytest.raises(TcpsfError, match=r"behind `tcpsf link` failed: .*--down-loss 1\.5"):
         measure(replace(LOSSY, loss=PacketLoss(probability=1.5)), progress=lambda _share: None)
 
 
-@pytest.mark.parametrize("experiment", ["LOSSY", "KERNEL"])
+@pytest.mark.parametrize("experiment", ["LOSSY", "KERNEL", "PROXY"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_behind(number: signal.Signals, experiment: str, tmp_path: Path) -> None:
     """Interrupted or killed in the middle: no process, no device."""
@@ -203,7 +261,11 @@ def test_nothing_is_left_behind(number: signal.Signals, experiment: str, tmp_pat
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parent)}
     with subprocess.Popen(
-        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", program],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as caller:
         assert caller.stdout is not None
         for line in caller.stdout:

@@ -35,7 +35,10 @@ def serving(answer: Answerer) -> Iterator[int]:
             while not last:
                 request = b""
                 while b"\r\n\r\n" not in request:
-                    request += self.request.recv(4096)
+                    more = self.request.recv(4096)
+                    if not more:
+                        return
+                    request += more
                 last = b"Connection: close" in request
                 name = request.split(b" ")[1].decode()
                 answer(self.request, int(name.removeprefix("/").removesuffix(".bin")))
@@ -66,7 +69,12 @@ def good(connection: socket.socket, size: int) -> None:
 
 
 def fetch(
-    port: int, sizes: list[list[int]], tmp_path: Path, *, patience_s: float = 20.0, apart_s: float = 0.0
+    port: int,
+    sizes: list[list[int]],
+    tmp_path: Path,
+    *,
+    patience_s: float = 20.0,
+    apart_s: float = 0.0,
 ) -> list[Fetch]:
     plan = Plan(
         address="127.0.0.1",
@@ -87,7 +95,9 @@ def test_every_byte_is_fetched_and_compared(tmp_path: Path) -> None:
     with serving(good) as port:
         ended = fetch(port, sizes, tmp_path, apart_s=0.001)
     assert [[each.received_bytes] for each in ended] == sizes
-    assert all(each.failure == "" and each.head_bytes == len(head(each.size_bytes)) for each in ended)
+    assert all(
+        each.failure == "" and each.head_bytes == len(head(each.size_bytes)) for each in ended
+    )
     assert len({each.client_port for each in ended}) == len(ended)
     for each in ended:
         assert each.connect_s is not None
@@ -197,7 +207,13 @@ def test_the_program_reads_a_plan_and_writes_lines(tmp_path: Path) -> None:
             progress=str(tmp_path / "progress"),
         )
         (tmp_path / "plan").write_text(plan.to_json())
-        words = [sys.executable, "-m", "tcpsf.live.clients", str(tmp_path / "plan"), str(tmp_path / "out")]
+        words = [
+            sys.executable,
+            "-m",
+            "tcpsf.live.clients",
+            str(tmp_path / "plan"),
+            str(tmp_path / "out"),
+        ]
         subprocess.run(words, check=True)
     lines = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
     assert [line["received_bytes"] for line in lines] == [10, 2000]
@@ -219,7 +235,9 @@ def wait_for_fins(port: int) -> None:
     waiting = f":{port:04X}"
     while time.monotonic() < until:
         sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
-        if not any(local.endswith(waiting) and state in FIN_WAIT for _, local, _, state, *_ in sockets):
+        if not any(
+            local.endswith(waiting) and state in FIN_WAIT for _, local, _, state, *_ in sockets
+        ):
             return
         time.sleep(0.01)
     pytest.fail("a client's FIN has not come within 10 s")
@@ -233,7 +251,13 @@ def kernel_serving(folder: Path) -> Iterator[tuple[int, list[Record]]]:
         port = free.getsockname()[1]
     nowhere = dict.fromkeys(("records", "told", "ready"), "")
     serving = Serving(
-        folder=str(folder), port=port, most=100, variant="kernel", congestion="reno", initial_window=2, **nowhere
+        folder=str(folder),
+        port=port,
+        most=100,
+        variant="kernel",
+        congestion="reno",
+        initial_window=2,
+        **nowhere,
     )
     server = Server(serving)
     records: list[Record] = []
@@ -256,8 +280,85 @@ def test_the_kernel_serves_and_tells(tmp_path: Path) -> None:
     assert [each.received_bytes for each in ended] == [sum(each) for each in sizes]
     assert {each.client_port for each in ended} == {each.client_port for each in records}
     assert {each.ending for each in records} == {"finished"}
-    assert all(each.segments > 0 and each.srtt_s > 0 and each.rto_s >= each.srtt_s for each in records)
+    assert all(
+        each.segments > 0 and each.srtt_s > 0 and each.rto_s >= each.srtt_s for each in records
+    )
     assert all(each.segment_bytes for each in ended)
+
+
+def test_a_browser_opens_connections_and_closes_them(tmp_path: Path) -> None:
+    """The page is parsed before what it embeds is asked for, on its own connection and on the one that it opens."""
+    sizes = [[8015, 119, 1], [300_000, 5]]
+    write_files([size for each in sizes for size in each], tmp_path)
+    with kernel_serving(tmp_path) as (port, records):
+        plan = Plan(
+            address="127.0.0.1",
+            port=port,
+            starts_s=[0.1, None],
+            sizes=sizes,
+            parsing_s=[0.2, 0.0],
+            opens=[[1], []],
+            linger_s=0.15,
+            patience_s=20.0,
+            delayed_acks=False,
+            progress=str(tmp_path / "progress"),
+        )
+        began = time.monotonic()
+        page, other = sorted(Clients(plan).run(), key=lambda each: each.fetch)
+        took = time.monotonic() - began
+    assert [each.failure for each in (page, other)] == ["", ""]
+    assert [each.received_bytes for each in (page, other)] == [sum(each) for each in sizes]
+    assert [each.objects for each in (page, other)] == [3, 2]
+    assert page.completion_s is not None
+    assert other.completion_s is not None
+    assert 0.2 <= page.idle_s <= page.completion_s
+    assert other.idle_s == 0.0
+    assert other.start_s >= page.start_s + 0.2
+    assert took >= other.start_s + other.completion_s + 0.15
+    # The client's FIN comes first.
+    assert [each.ending for each in records] == ["closed early", "closed early"]
+
+
+def test_what_a_missing_page_would_open_is_not_begun(tmp_path: Path) -> None:
+    with serving(missing) as port:
+        plan = Plan(
+            address="127.0.0.1",
+            port=port,
+            starts_s=[0.0, None, None],
+            sizes=[[10, 1], [2], [3]],
+            parsing_s=[0.1, 0.0, 0.0],
+            opens=[[1, 2], [], []],
+            linger_s=0.1,
+            patience_s=5.0,
+            delayed_acks=False,
+            progress=str(tmp_path / "progress"),
+        )
+        ended = sorted(Clients(plan).run(), key=lambda each: each.fetch)
+    never = "not begun: its page did not come"
+    assert [each.failure for each in ended] == ["answered `HTTP/1.1 404 Not Found`", never, never]
+    assert [each.client_port for each in ended][1:] == [0, 0]
+
+
+def test_a_server_may_close_before_the_browser_does(tmp_path: Path) -> None:
+    def once(connection: socket.socket, size: int) -> None:
+        good(connection, size)
+        connection.shutdown(socket.SHUT_WR)
+
+    with serving(once) as port:
+        plan = Plan(
+            address="127.0.0.1",
+            port=port,
+            starts_s=[0.0, 0.0],
+            sizes=[[10], [10, 20]],
+            parsing_s=[0.1, 0.1],
+            linger_s=0.5,
+            patience_s=5.0,
+            delayed_acks=False,
+            progress=str(tmp_path / "progress"),
+        )
+        whole, cut = sorted(Clients(plan).run(), key=lambda each: each.fetch)
+    assert (whole.failure, whole.received_bytes) == ("", 10)
+    assert (cut.failure, cut.received_bytes) == ("closed before all was there", 10)
 
 
 def test_the_kernel_answers_what_is_not_there(tmp_path: Path) -> None:
@@ -278,7 +379,10 @@ def test_a_congestion_control_must_be_there() -> None:
 
 
 def test_a_socket_tells_of_its_tcp() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as one:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as one,
+    ):
         other, _ = server.accept()
         with other:
             other.sendall(bytes(3000))
@@ -307,7 +411,13 @@ def test_clients_wait_for_the_server(tmp_path: Path) -> None:
             ready=str(tmp_path / "ready"),
         )
         (tmp_path / "plan").write_text(plan.to_json())
-        words = [sys.executable, "-m", "tcpsf.live.clients", str(tmp_path / "plan"), str(tmp_path / "out")]
+        words = [
+            sys.executable,
+            "-m",
+            "tcpsf.live.clients",
+            str(tmp_path / "plan"),
+            str(tmp_path / "out"),
+        ]
         with subprocess.Popen(words) as clients:
             with pytest.raises(subprocess.TimeoutExpired):
                 clients.wait(1.0)

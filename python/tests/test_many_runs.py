@@ -59,25 +59,36 @@ def peak_kb(file: Path, *, runs: int, json: bool) -> float:
     nothing: dict[str, Any] = {"out": None, "pcap": None, "pcap_at": None, "pcap_bytes": None}
     tracemalloc.start()
     try:
-        command(file=file, seed=1, runs=runs, workers=2, settings=(), json=json, force=False, **nothing)
+        command(
+            file=file, seed=1, runs=runs, workers=2, settings=(), json=json, force=False, **nothing
+        )
         return tracemalloc.get_traced_memory()[1] * 1e-3
     finally:
         tracemalloc.stop()
 
 
 @pytest.mark.parametrize("as_json", [False, True], ids=["text", "JSON"])
-def test_memory_does_not_grow_with_the_runs(tiny_file: Path, monkeypatch: pytest.MonkeyPatch, as_json: bool) -> None:
+def test_memory_does_not_grow_with_the_runs(
+    tiny_file: Path, monkeypatch: pytest.MonkeyPatch, as_json: bool
+) -> None:
     """A run may add its time to those that exact percentiles need, 16 bytes and the room to grow; it was 6 to 15 kB."""
     monkeypatch.setattr(runs, "AHEAD", 8)
     monkeypatch.setattr(spool, "IN_MEMORY", 10_000)
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+    with (
+        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+    ):
         peak_kb(tiny_file, runs=50, json=as_json)  # imports, caches
         few, many = (peak_kb(tiny_file, runs=number, json=as_json) for number in (200, 1400))
     assert many - few < 1200 * 0.05
 
 
-def test_the_json_of_several_runs_is_laid_out_as_ever(tcpsf: Command, tiny_file: Path, tmp_path: Path) -> None:
-    answer = tcpsf("sim", tiny_file, "--json", "--runs", "3", "--seed", "7", "--out", tmp_path / "out")
+def test_the_json_of_several_runs_is_laid_out_as_ever(
+    tcpsf: Command, tiny_file: Path, tmp_path: Path
+) -> None:
+    answer = tcpsf(
+        "sim", tiny_file, "--json", "--runs", "3", "--seed", "7", "--out", tmp_path / "out"
+    )
     found = json.loads(answer.out)
     assert answer.out == json.dumps(found, indent=2) + "\n"
     assert list(found) == ["schema", "version", "seeds", "flows", "links", "scenario"]
@@ -86,7 +97,11 @@ def test_the_json_of_several_runs_is_laid_out_as_ever(tcpsf: Command, tiny_file:
     ]
     assert (tmp_path / "out" / "summary.json").read_text(encoding="utf-8") == answer.out
     kept = (tmp_path / "out" / "provenance.json").read_text(encoding="utf-8")
-    assert kept == json.dumps({name: found[name] for name in ("version", "seeds", "scenario")}, indent=2) + "\n"
+    assert (
+        kept
+        == json.dumps({name: found[name] for name in ("version", "seeds", "scenario")}, indent=2)
+        + "\n"
+    )
 
 
 def test_empty_arrays_are_laid_out_as_ever() -> None:
@@ -121,7 +136,10 @@ def test_summed_runs_are_those_of_the_list(small: Scenario) -> None:
     for number, link in enumerate(together.links):
         rows = [run.links[number] for run in found]
         used = stats.mean([row["utilisation"] for row in rows], possible=stats.SHARE)
-        dropped = stats.share([row["dropped_buffer_packets"] for row in rows], [row["offered_packets"] for row in rows])
+        dropped = stats.share(
+            [row["dropped_buffer_packets"] for row in rows],
+            [row["offered_packets"] for row in rows],
+        )
         for ours, theirs in ((link.used_percent(5), used), (link.dropped_percent(5), dropped)):
             assert ours is not None
             assert theirs is not None
@@ -149,6 +167,9 @@ def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         def close(self) -> None: ...
 
     monkeypatch.setattr("tempfile.SpooledTemporaryFile", Full)
-    with spool.Spool() as kept, pytest.raises(OutputError, match="temporary file: no space left") as refused:
+    with (
+        spool.Spool() as kept,
+        pytest.raises(OutputError, match="temporary file: no space left") as refused,
+    ):
         kept.add({})
     assert "TMPDIR" in (refused.value.hint or "")

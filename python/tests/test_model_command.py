@@ -52,16 +52,24 @@ def test_no_title_stands_twice(tcpsf: Command, tmp_path: Path, model: str) -> No
 def test_a_claim_says_by_which_rule_a_number_is_the_published_one() -> None:
     """11.0 is not 10 and 1.55 is 2, so the claims say to which digit they are compared."""
     claims = {
-        finding.key: finding.claim for section in model_report(command="").sections for finding in section.findings
+        finding.key: finding.claim
+        for section in model_report(command="").sections
+        for finding in section.findings
     }
-    for key, rule in (("fs-waste", "nearest percent"), ("fs-waste-over-vs", "nearest integer"), ("modem", "half a kB")):
+    for key, rule in (
+        ("fs-waste", "nearest percent"),
+        ("fs-waste-over-vs", "nearest integer"),
+        ("modem", "half a kB"),
+    ):
         assert rule in claims[key]
     assert not any(claim.startswith("that ") for claim in claims.values())
 
 
 def test_equal_curves_are_drawn_once() -> None:
     for figure in best_framing_figures():
-        curves = [tuple(point.y.value for point in series.points if point.y) for series in figure.series]
+        curves = [
+            tuple(point.y.value for point in series.points if point.y) for series in figure.series
+        ]
         assert all(curves)
         for number, curve in enumerate(curves):
             for other in curves[number + 1 :]:
@@ -71,7 +79,17 @@ def test_equal_curves_are_drawn_once() -> None:
 
 def test_values_are_those_of_the_functions(tcpsf: Command) -> None:
     answer = tcpsf(
-        "model", "smart-framing", "--loss", "0.05", "--law", "0.5", "--rtt", "100ms", "--rto", "3s", "--json"
+        "model",
+        "smart-framing",
+        "--loss",
+        "0.05",
+        "--law",
+        "0.5",
+        "--rtt",
+        "100ms",
+        "--rto",
+        "3s",
+        "--json",
     )
     found = json.loads(answer.out)
     row = dict(zip(found["columns"], found["rows"][0], strict=True))
@@ -85,7 +103,9 @@ def test_the_page_tells_how_to_repeat_it(tcpsf: Command, tmp_path: Path) -> None
     given = ["--loss", "0.01,0.05", "--rtt", "100ms", "--law", "0.5", "--net"]
     assert tcpsf("model", "smart-framing", *given, "--json", "--out", tmp_path / "x").status == 0
     page = (tmp_path / "x" / "model.html").read_text(encoding="utf-8")
-    assert "<code>tcpsf model smart-framing --loss 0.01,0.05 --law 0.5 --rtt 0.1s --net</code>" in page
+    assert (
+        "<code>tcpsf model smart-framing --loss 0.01,0.05 --law 0.5 --rtt 0.1s --net</code>" in page
+    )
 
 
 def test_one_pattern(tcpsf: Command) -> None:
@@ -136,7 +156,18 @@ def test_bad_input(tcpsf: Command, arguments: list[str], told: str) -> None:
 def test_chains_of_the_small_window(tcpsf: Command, tmp_path: Path) -> None:
     """The matrix that is printed is the model's: every row but the exit's adds up to one, and sums up to the model."""
     out = tmp_path / "page"
-    answer = tcpsf("model", "smart-framing", "--chain", "--loss", "0.1", "--rtt", "100ms", "--json", "--out", out)
+    answer = tcpsf(
+        "model",
+        "smart-framing",
+        "--chain",
+        "--loss",
+        "0.1",
+        "--rtt",
+        "100ms",
+        "--json",
+        "--out",
+        out,
+    )
     assert answer.status == 0, answer.err
     found = json.loads(answer.out)
     jsonschema.validate(found, schema("chain"))
@@ -145,9 +176,15 @@ def test_chains_of_the_small_window(tcpsf: Command, tmp_path: Path) -> None:
         ("fs", "Fig. 10"),
         ("vs", "Fig. 11"),
     ]
-    passages = (small.classic(0.1, rtt=0.1), small.fixed_size(0.1, rtt=0.1), small.variable_size(0.1, rtt=0.1))
+    passages = (
+        small.classic(0.1, rtt=0.1),
+        small.fixed_size(0.1, rtt=0.1),
+        small.variable_size(0.1, rtt=0.1),
+    )
     for each, passage in zip(found["chains"], passages, strict=True):
-        assert [sum(row) for row in each["transition"]] == pytest.approx([1.0] * (len(each["states"]) - 1) + [0.0])
+        assert [sum(row) for row in each["transition"]] == pytest.approx(
+            [1.0] * (len(each["states"]) - 1) + [0.0]
+        )
         duration = sum(state["visits"] * state["time_s"] for state in each["states"])
         assert duration == pytest.approx(float(passage.duration_s))
     page = (out / "model.html").read_text(encoding="utf-8")

@@ -32,13 +32,17 @@ def test_padhye_has_its_limits() -> None:
         assert (np.diff(rates) <= 1e-9).all()
     small = sf.padhye(1e-5, rtt=0.1, rto=0.4, window_limit=1e9)
     assert float(small) == pytest.approx(float(sf.mathis(1e-5, rtt=0.1, ack_every=2)), rel=0.03)
-    forms = [sf.padhye(0.01, rtt=0.1, window_limit=1e9, form=form) for form in ("approximate", "full")]
+    forms = [
+        sf.padhye(0.01, rtt=0.1, window_limit=1e9, form=form) for form in ("approximate", "full")
+    ]
     assert float(forms[0]) == pytest.approx(float(forms[1]), rel=0.15)
 
 
 def test_short_flow_without_loss_is_the_lossless_one() -> None:
     sizes = np.array([500.0, 10_000.0, 512_000.0])
-    np.testing.assert_allclose(sf.short_flow(sizes, 0.0, rtt=0.07), sf.lossless(sizes, rtt=0.07), rtol=1e-14)
+    np.testing.assert_allclose(
+        sf.short_flow(sizes, 0.0, rtt=0.07), sf.lossless(sizes, rtt=0.07), rtol=1e-14
+    )
     losses = np.array([0.0, 0.001, 0.01, 0.1])
     assert (np.diff(sf.short_flow(10_000, losses, rtt=0.07)) > 0.0).all()
 
@@ -53,7 +57,9 @@ def test_latency_of_2000() -> None:
     assert float(lossy.handshake_s) > 0.1
     assert min(float(lossy.first_loss_s), float(lossy.rest_s)) > 0.0
     almost = sf.latency(146_000, 1e-12, rtt=0.1)
-    assert float(almost.total_s) == pytest.approx(float(sf.latency(146_000, 0.0, rtt=0.1).total_s), rel=1e-6)
+    assert float(almost.total_s) == pytest.approx(
+        float(sf.latency(146_000, 0.0, rtt=0.1).total_s), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("rule", ["cwnd", "flight"])
@@ -86,7 +92,11 @@ def test_the_conditions_are_those_of_the_sender() -> None:
         for third in range(first + second + 1, 28):
             three = (first, first + second, third)
             assert pd.reno_recovers(28, three) == bool(pd.third_repaired(28, apart=second)), three
-    assert all(pd.reno_recovers(w, [n]) == bool(pd.first_repaired(w, 1)) for w in range(1, 30) for n in range(w))
+    assert all(
+        pd.reno_recovers(w, [n]) == bool(pd.first_repaired(w, 1))
+        for w in range(1, 30)
+        for n in range(w)
+    )
     windows = np.arange(4, 200)
     assert not pd.fourth_repaired(windows, apart_second=windows - 3, apart_third=windows - 2).any()
 
@@ -127,7 +137,11 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (pd.cells, {"datagram": -1}, "`datagram` is -1"),
     (sc.relative_delay, {"sent_s": [1, 2], "received_s": [1]}, "shape (2,), `received_s` (1,)"),
     (sc.packet_service_time, {"received_s": [1.0]}, "1 packet"),
-    (sc.queue_estimate, {"sent_s": [1, 2], "received_s": [2, 3], "windows": [3]}, "`windows` is [3]"),
+    (
+        sc.queue_estimate,
+        {"sent_s": [1, 2], "received_s": [2, 3], "windows": [3]},
+        "`windows` is [3]",
+    ),
 ]
 
 

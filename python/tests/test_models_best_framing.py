@@ -12,7 +12,16 @@ import pytest
 
 from tcpsf import Link, MaskLoss, Scenario, Tcp, Transfers, run
 from tcpsf.errors import ModelError
-from tcpsf.models.best_framing import Case, Framing, best, compare, duplicates, linux, outcome, policies
+from tcpsf.models.best_framing import (
+    Case,
+    Framing,
+    best,
+    compare,
+    duplicates,
+    linux,
+    outcome,
+    policies,
+)
 from tcpsf.models.sender import Detection, Train, acknowledged
 
 CASE = Case(size=1200, rtt=0.05, loss=0.01, law="linear", sender=linux(rtt=0.05))
@@ -44,7 +53,9 @@ def test_the_cells_of_a_linux_sender(rtt: float, segments: int, lost: int, measu
 def test_three_duplicates_or_the_timer() -> None:
     train = Train(costs=(1.0,) * 5, window=10.0, full=1.0, rtt=0.1)
     sender = Detection(rack=False, rto=1.0)
-    extra = [acknowledged(train, sender, [i == lost for i in range(5)])[-1] - 0.1 for lost in range(5)]
+    extra = [
+        acknowledged(train, sender, [i == lost for i in range(5)])[-1] - 0.1 for lost in range(5)
+    ]
     assert extra == pytest.approx([0.1, 0.1, 1.0, 1.0, 1.0], abs=0.11)
     assert acknowledged(train, sender, [False] * 5) == pytest.approx([0.1] * 5)
     narrow = replace(train, window=1.0)
@@ -58,16 +69,24 @@ def test_without_rack_it_is_our_tcp(pattern: tuple[bool, ...]) -> None:
     there = Link(name="there", from_="a", to="b", delay="50ms", loss=MaskLoss(drops=drops))
     back = Link(name="back", from_="b", to="a", delay="50ms")
     sizes = (5 * 1460,)
-    train = Transfers(name="train", from_="a", to="b", sender="reno+sack / full / iw=10", sizes=sizes)
+    train = Transfers(
+        name="train", from_="a", to="b", sender="reno+sack / full / iw=10", sizes=sizes
+    )
     tcp = Tcp(rto_initial="1s", rto_min="1s", ack_every=1, growth="ack", timestamps=False)
-    flows = run(Scenario(name="x", duration="99s", link=(there, back), workload=(train,), tcp=tcp), seed=1).flows
-    ours = acknowledged(Train(costs=(1.0,) * 5, window=10.0, full=1.0, rtt=0.1), duplicates(), pattern)
+    flows = run(
+        Scenario(name="x", duration="99s", link=(there, back), workload=(train,), tcp=tcp), seed=1
+    ).flows
+    ours = acknowledged(
+        Train(costs=(1.0,) * 5, window=10.0, full=1.0, rtt=0.1), duplicates(), pattern
+    )
     assert ours[-1] == pytest.approx(flows["sender_s"][0], abs=0.002)
 
 
 @pytest.mark.parametrize("rack", [True, False])
 def test_every_pattern_ends(rack: bool) -> None:
-    for window, pattern in itertools.product((1.0, 3.0, 10.0), itertools.product([False, True], repeat=6)):
+    for window, pattern in itertools.product(
+        (1.0, 3.0, 10.0), itertools.product([False, True], repeat=6)
+    ):
         train = Train(costs=(1.0,) * 6, window=window, full=1.0, rtt=0.05)
         times = acknowledged(train, Detection(rack=rack, rto=0.25), pattern)
         assert times == sorted(times)
@@ -82,14 +101,18 @@ def test_the_mean_is_the_sum_over_patterns() -> None:
     losses = [0.2 * ((cut + 40) / 1500) ** 0.5 for cut in cuts]
     total, odds_of_all = 0.0, 0.0
     for pattern in itertools.product([False, True], repeat=3):
-        odds = float(np.prod([p if lost else 1 - p for p, lost in zip(losses, pattern, strict=True)]))
+        odds = float(
+            np.prod([p if lost else 1 - p for p, lost in zip(losses, pattern, strict=True)])
+        )
         train = Train(costs=(1.0,) * 3, window=3.0, full=3.0, rtt=0.05)
         total += odds * acknowledged(train, case.sender, pattern)[-1]
         odds_of_all += odds
     assert odds_of_all == pytest.approx(1.0)
     assert found.mean_s == pytest.approx(total)
     assert found.lossless_s == pytest.approx(0.05)
-    assert outcome(replace(case, loss=0.0), Framing(name="x", cuts=cuts)).mean_s == pytest.approx(0.05)
+    assert outcome(replace(case, loss=0.0), Framing(name="x", cuts=cuts)).mean_s == pytest.approx(
+        0.05
+    )
 
 
 @pytest.mark.parametrize("law", ["constant", 0.5, "linear"])
@@ -106,20 +129,27 @@ def test_nothing_unguarded_beats_the_best(law: Any, sender: Detection, objective
     for _ in range(50):
         ends = np.sort(rng.choice(np.arange(1, 1200), size=4, replace=False))
         cuts = tuple(int(cut) for cut in np.diff(ends, prepend=0, append=1200))
-        assert found.of(objective) <= outcome(case, Framing(name="x", cuts=cuts)).of(objective) + 1e-9
+        assert (
+            found.of(objective) <= outcome(case, Framing(name="x", cuts=cuts)).of(objective) + 1e-9
+        )
 
 
 def test_a_body_beyond_the_window_is_cut_too() -> None:
     case = replace(CASE, size=4200, cwnd=1460.0, sender=duplicates())
     found = {each.framing.name: each for each in compare(case, most_segments=4)}
-    assert found["best"].mean_s <= min(found[name].mean_s for name in ("full-sized", "FS", "VS", "tiny tail"))
+    assert found["best"].mean_s <= min(
+        found[name].mean_s for name in ("full-sized", "FS", "VS", "tiny tail")
+    )
     packets = compare(replace(case, window_counts="packets"), most_segments=4)
     spent = next(each for each in packets if each.framing.name == "FS")
     assert spent.lossless_s > found["FS"].lossless_s, "a window in packets is spent by small ones"
 
 
 def test_header_and_line_cost() -> None:
-    free, slow = (outcome(replace(CASE, rate=rate), Framing(name="x", cuts=(600, 600))) for rate in (None, 12_800.0))
+    free, slow = (
+        outcome(replace(CASE, rate=rate), Framing(name="x", cuts=(600, 600)))
+        for rate in (None, 12_800.0)
+    )
     assert slow.mean_s - free.mean_s == pytest.approx(0.1)
     assert free.wire_bytes == 1280
 

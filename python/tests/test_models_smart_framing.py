@@ -32,9 +32,13 @@ PASSAGES: dict[str, Callable[..., sf.Passage]] = {
     "variable all": partial(sf.variable_size, counted="all"),
 }
 for count, threshold in itertools.product((1, 2, 3, 5, 8), (2, 3, 8, 16)):
-    PASSAGES[f"fixed {count} to {threshold}"] = partial(sf.fixed_size, segments=count, threshold=threshold)
+    PASSAGES[f"fixed {count} to {threshold}"] = partial(
+        sf.fixed_size, segments=count, threshold=threshold
+    )
 for count, alpha in itertools.product((2, 3, 4, 6), (1.1, 1.5, 4.0)):
-    PASSAGES[f"variable {count} by {alpha}"] = partial(sf.variable_size, segments=count, alpha=alpha)
+    PASSAGES[f"variable {count} by {alpha}"] = partial(
+        sf.variable_size, segments=count, alpha=alpha
+    )
 
 
 @pytest.mark.parametrize("name", PASSAGES)
@@ -100,9 +104,20 @@ def test_the_states_of_the_paper() -> None:
     assert fixed.states == ("S4", "FR1", "FR2", "FR3", "FR4", "S8", "TO", "S16")
     np.testing.assert_allclose(fixed.transition[0, 1], 0.025 * 0.975**3)
     variable = sf.variable_size(0.1).chain
-    assert [name for name in variable.states if name.startswith("S")] == ["S1", "S2", "S3", "S4", "S5", "S6"]
-    assert [name for name in variable.states if name.startswith("2FR")] == [f"2FR{i}" for i in range(2, 7)]
-    leads = dict(zip(variable.states, variable.transition[variable.states.index("1FR2")], strict=True))
+    assert [name for name in variable.states if name.startswith("S")] == [
+        "S1",
+        "S2",
+        "S3",
+        "S4",
+        "S5",
+        "S6",
+    ]
+    assert [name for name in variable.states if name.startswith("2FR")] == [
+        f"2FR{i}" for i in range(2, 7)
+    ]
+    leads = dict(
+        zip(variable.states, variable.transition[variable.states.index("1FR2")], strict=True)
+    )
     assert leads["S3"] == 1.0
 
 
@@ -116,12 +131,22 @@ def test_gains_begin_at_zero_gross_and_below_it_net() -> None:
 
 def test_section_vii_by_counting() -> None:
     regime = 50 * 1460
-    full = {each: sf.lossless_segments(regime, framing=each) for each in ("classic", "fixed-size", "variable-size")}
+    full = {
+        each: sf.lossless_segments(regime, framing=each)
+        for each in ("classic", "fixed-size", "variable-size")
+    }
     assert float(full["fixed-size"]) == 26 + np.ceil((regime - 26 * 365) / 1460)
     both = sf.lossless_segments(regime, framing="fixed-size", at_threshold="small")
     assert float(both) == 28 + np.ceil((regime - 28 * 365) / 1460)
     found = [
-        round(float(sf.overhead_percent(CLASS_BYTES, framing=framing, header=header, at_threshold="small")), 2)
+        round(
+            float(
+                sf.overhead_percent(
+                    CLASS_BYTES, framing=framing, header=header, at_threshold="small"
+                )
+            ),
+            2,
+        )
         for header in (40, 80)
         for framing in ("classic", "fixed-size", "variable-size")
     ]
@@ -150,7 +175,9 @@ def test_points_are_the_same_in_a_large_grid() -> None:
         whole = make(losses[:, None], rtt=[0.1, 0.2])
         assert whole.duration_s.shape == (BLOCK + 17, 2)
         np.testing.assert_allclose(whole.duration_s[-3, 1], make(losses[-3], rtt=0.2).duration_s)
-        np.testing.assert_allclose(whole.waste_fraction[-3, 1], make(losses[-3], rtt=0.2).waste_fraction)
+        np.testing.assert_allclose(
+            whole.waste_fraction[-3, 1], make(losses[-3], rtt=0.2).waste_fraction
+        )
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,9 @@ def test_every_public_name_is_documented(name: str) -> None:
 
 def test_the_reference_page_is_up_to_date() -> None:
     committed = (REPOSITORY / "docs" / "reference" / "scenario.md").read_text(encoding="utf-8")
-    assert committed == scenario_reference.page(), "write it again: python -m tcpsf.report.scenario_reference"
+    assert committed == scenario_reference.page(), (
+        "write it again: python -m tcpsf.report.scenario_reference"
+    )
 
 
 def test_the_stub_names_what_the_extension_has() -> None:
@@ -53,7 +55,9 @@ def test_the_stub_names_what_the_extension_has() -> None:
     stubbed: dict[str, set[str]] = {}
     for node in stub.body:
         if isinstance(node, ast.ClassDef):
-            stubbed[node.name] = {part.name for part in node.body if isinstance(part, ast.FunctionDef)} - {"__new__"}
+            stubbed[node.name] = {
+                part.name for part in node.body if isinstance(part, ast.FunctionDef)
+            } - {"__new__"}
         elif isinstance(node, ast.FunctionDef):
             stubbed[node.name] = set()
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -62,13 +66,17 @@ def test_the_stub_names_what_the_extension_has() -> None:
     assert set(stubbed) == public
     for name, members in stubbed.items():
         if members:
-            actual = {member for member in vars(getattr(_core, name)) if not member.startswith("__")}
+            actual = {
+                member for member in vars(getattr(_core, name)) if not member.startswith("__")
+            }
             assert members - {"__arrow_c_stream__"} == actual, name
 
 
 def test_the_extension_says_what_is_wrong_and_what_to_do(small: tcpsf.Scenario) -> None:
     with pytest.raises(ValueError, match="route") as caught:
-        _core.Simulation(small.with_value("route", [{"from": "a", "to": "b", "via": ["thre"]}]).to_json(), seed=1)
+        _core.Simulation(
+            small.with_value("route", [{"from": "a", "to": "b", "via": ["thre"]}]).to_json(), seed=1
+        )
     message, hint = caught.value.args
     assert message == "route[0].via[0]: there is no link `thre`"
     assert hint == "did you mean `there`?"
@@ -96,7 +104,9 @@ def test_a_table_can_be_read_twice_and_taken_once(small: tcpsf.Scenario) -> None
 
 
 def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> None:
-    recorded = small.with_value("samples", {"every": "1s", "workloads": ["greedy"]}).with_value("trace", ["web"])
+    recorded = small.with_value("samples", {"every": "1s", "workloads": ["greedy"]}).with_value(
+        "trace", ["web"]
+    )
     result = tcpsf.run(recorded, seed=1)
     flows = "flow workload variant class size_bytes start_s sender_s receiver_s segments sent_bytes"
     flows += " retransmitted_segments retransmitted_bytes fast_retransmits timeouts syn_timeouts"
@@ -117,7 +127,9 @@ def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> No
     links += " max_queue_packets max_queue_bytes offered_cells delivered_cells dropped_cells held_cells wasted_cells"
     assert result.links.columns == links.split()
     greedy = result.flows.filter(result.flows["workload"].cast(str) == "greedy")
-    assert greedy["size_bytes"].null_count() == greedy["sender_s"].null_count() == greedy.height == 2
+    assert (
+        greedy["size_bytes"].null_count() == greedy["sender_s"].null_count() == greedy.height == 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,7 +146,13 @@ def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> No
         ("link[0].buffer.discard", [scenario.Discard]),
         (
             "link[0].loss",
-            [scenario.PacketLoss, scenario.ByteLoss, scenario.LinearLoss, scenario.BurstLoss, scenario.MaskLoss],
+            [
+                scenario.PacketLoss,
+                scenario.ByteLoss,
+                scenario.LinearLoss,
+                scenario.BurstLoss,
+                scenario.MaskLoss,
+            ],
         ),
         ("route[0]", [scenario.Route]),
         ("workload[0]", [scenario.Greedy, scenario.Poisson, scenario.Transfers]),
@@ -146,7 +164,9 @@ def test_columns_are_those_of_the_documented_tables(small: tcpsf.Scenario) -> No
         ("samples", [scenario.Samples]),
     ],
 )
-def test_python_and_the_simulator_have_the_same_keys(small: tcpsf.Scenario, path: str, classes: list[type]) -> None:
+def test_python_and_the_simulator_have_the_same_keys(
+    small: tcpsf.Scenario, path: str, classes: list[type]
+) -> None:
     """An unknown key makes the simulator list those it knows."""
     data = small.to_dict()
     target: Any = data

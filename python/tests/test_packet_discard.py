@@ -96,9 +96,15 @@ def test_the_timer_of_figure_17() -> None:
 
 @pytest.mark.parametrize(
     ("topology", "connections", "incoming", "cells"),
-    [(networks.A, 10, "75Mb/s", 1200), (networks.B, 5, "30Mb/s", 1200), (networks.MIXED, 2, "45Mb/s", 400)],
+    [
+        (networks.A, 10, "75Mb/s", 1200),
+        (networks.B, 5, "30Mb/s", 1200),
+        (networks.MIXED, 2, "45Mb/s", 400),
+    ],
 )
-def test_topologies(topology: networks.Topology, connections: int, incoming: str, cells: int) -> None:
+def test_topologies(
+    topology: networks.Topology, connections: int, incoming: str, cells: int
+) -> None:
     scenario = networks.network(topology, networks.bpd(0.4, gap=25))
     switch = scenario.link[0]
     assert (switch.rate, switch.delay) == ("75Mb/s", "0.3ms")
@@ -127,7 +133,9 @@ def test_the_example_file_is_topology_b() -> None:
 # What is read from a run
 
 
-def row(*, received: int = 0, start: float = 0.0, waited: float = 0.0, timeouts: int = 0) -> dict[str, object]:
+def row(
+    *, received: int = 0, start: float = 0.0, waited: float = 0.0, timeouts: int = 0
+) -> dict[str, object]:
     return {
         "received_bytes": received,
         "start_s": start,
@@ -140,20 +148,28 @@ def row(*, received: int = 0, start: float = 0.0, waited: float = 0.0, timeouts:
 
 def summary(*rows: dict[str, object]) -> RunSummary:
     scenario = networks.network(networks.MIXED, networks.PPD)
-    named = [{"workload": networks.connection(number), **each} for number, each in enumerate(rows, start=1)]
+    named = [
+        {"workload": networks.connection(number), **each}
+        for number, each in enumerate(rows, start=1)
+    ]
     return RunSummary(
         provenance=Provenance(version="0", seed=1, scenario=scenario),
         groups={},
         links=[{"link": networks.SWITCH, "duration_s": 10.0}],
         watched={
-            measures.CONNECTIONS.name: {name: [row.get(name) for row in named] for name in measures.CONNECTIONS.columns}
+            measures.CONNECTIONS.name: {
+                name: [row.get(name) for row in named] for name in measures.CONNECTIONS.columns
+            }
         },
     )
 
 
 def test_measures() -> None:
     full = round(paper.capacity(75.0) * 1e6 / 8 * 10)
-    run = summary(row(received=full // 2, start=0.0, waited=5.0, timeouts=3), row(received=full // 2, start=5.0))
+    run = summary(
+        row(received=full // 2, start=0.0, waited=5.0, timeouts=3),
+        row(received=full // 2, start=5.0),
+    )
     assert measures.goodput(networks.MIXED)(run) == pytest.approx(1.0, abs=1e-6)
     assert measures.active(run) == pytest.approx(1 - 5 / 15)
     assert measures.fairness(run) == pytest.approx(1.0)
@@ -164,8 +180,14 @@ def test_measures() -> None:
 
 
 def test_shares_are_cut_off_and_counts_are_not() -> None:
-    runs = [summary(row(waited=waited, timeouts=number), row()) for waited, number in ((0.0, 0), (1.0, 3))]
-    share, count = measures.mean_share(runs, measures.active), measures.mean(runs, measures.timeouts)
+    runs = [
+        summary(row(waited=waited, timeouts=number), row())
+        for waited, number in ((0.0, 0), (1.0, 3))
+    ]
+    share, count = (
+        measures.mean_share(runs, measures.active),
+        measures.mean(runs, measures.timeouts),
+    )
     assert share is not None
     assert count is not None
     assert share.high == 1.0
@@ -181,7 +203,11 @@ def test_some_above_takes_the_widened_interval() -> None:
 
 def test_watches_are_kept_and_found_again(tmp_path: Path) -> None:
     scenario = networks.network(
-        networks.B, networks.PPD, duration="500ms", sampled=("connection-1", networks.SWITCH), every=EVERY
+        networks.B,
+        networks.PPD,
+        duration="500ms",
+        sampled=("connection-1", networks.SWITCH),
+        every=EVERY,
     )
     case = Case(scenario=scenario, watches=(measures.CONNECTIONS, CURVES))
     store = Store(tmp_path)
@@ -190,7 +216,9 @@ def test_watches_are_kept_and_found_again(tmp_path: Path) -> None:
     (again,) = make(wanted, store=store).of(case)
     assert again.watched == json.loads(json.dumps(made.watched))
     rows = measures.connections(made)
-    assert [each["workload"] for each in rows] == [networks.connection(number) for number in range(1, 6)]
+    assert [each["workload"] for each in rows] == [
+        networks.connection(number) for number in range(1, 6)
+    ]
     assert 0.0 < measures.goodput(networks.B)(made) < 1.0
     times = [at for at, _ in CURVES.curve(made, object="connection-1/0", quantity="cwnd_bytes")]
     assert len(times) > 70
@@ -212,7 +240,9 @@ def test_what_is_watched_is_part_of_a_run_s_name() -> None:
 @pytest.mark.parametrize("window", range(4, 11))
 def test_the_simulator_repairs_what_the_equations_say(window: int) -> None:
     """Section 2.2: a flow of the simulator times out for exactly those patterns for which the played sender does."""
-    patterns = [lost for count in (1, 2, 3) for lost in itertools.combinations(range(window), count)]
+    patterns = [
+        lost for count in (1, 2, 3) for lost in itertools.combinations(range(window), count)
+    ]
     for lost in patterns:
         (timeouts,) = run(networks.window_scenario(window, lost), seed=1).flows["timeouts"]
         assert (timeouts == 0) == model.reno_recovers(window, lost), lost
@@ -270,10 +300,14 @@ def report() -> Report:
 def test_every_figure_and_table_is_there(report: Report) -> None:
     figures = [figure for section in report.sections for figure in section.figures]
     tables = [table for section in report.sections for table in section.tables]
-    made = [key for each in report.exhibits for key in (*each.drawings, *each.figures, *each.tables)]
+    made = [
+        key for each in report.exhibits for key in (*each.drawings, *each.figures, *each.tables)
+    ]
     assert Counter(made) == Counter({*FIGURES, *TABLES, *DRAWINGS})
     judged = [key for each in report.exhibits for key in each.findings]
-    assert Counter(judged) == Counter(each.key for section in report.sections for each in section.findings)
+    assert Counter(judged) == Counter(
+        each.key for section in report.sections for each in section.findings
+    )
     assert Counter(each.key for each in figures) == Counter(FIGURES)
     assert Counter(each.key for each in tables) == Counter(TABLES)
     drawings = [drawing for section in report.sections for drawing in section.drawings]
@@ -305,12 +339,18 @@ def test_no_band_of_a_share_leaves_the_range_of_shares(report: Report) -> None:
         for table in tables
         for row in table.rows
         for column, cell in zip(table.columns[1:], row.cells, strict=True)
-        if not isinstance(cell, str) and any(word in column for word in ("throughput", "active", "fairness"))
+        if not isinstance(cell, str)
+        and any(word in column for word in ("throughput", "active", "fairness"))
     ]
-    bands += [findings[key].estimate for key in ("bpd-best", "bpd-active", "b-epd-active", "epd-keeps-below")]
+    bands += [
+        findings[key].estimate
+        for key in ("bpd-best", "bpd-active", "b-epd-active", "epd-keeps-below")
+    ]
     ranges = [band.interval for band in bands if band is not None and band.interval is not None]
     assert len(ranges) > 200
-    assert sum(high == 1.0 for _, high in ranges) > 0, "none was cut off: the test has shown nothing"
+    assert sum(high == 1.0 for _, high in ranges) > 0, (
+        "none was cut off: the test has shown nothing"
+    )
     assert all(0.0 <= low <= high <= 1.0 for low, high in ranges)
 
 
@@ -323,7 +363,10 @@ def test_claims_are_distinct_and_judged(report: Report) -> None:
 def test_a_part_of_it() -> None:
     wanted = prepare(scale=TINY, seed=4, readings="closest", only=["fig-20"])
     assert len(wanted.plan.runs) == 4 * TINY.runs
-    assert wanted.command == "tcpsf reproduce packet-discard --quick --seed 4 --readings closest --only fig-20"
+    assert (
+        wanted.command
+        == "tcpsf reproduce packet-discard --quick --seed 4 --readings closest --only fig-20"
+    )
     with pytest.raises(TcpsfError, match="no figure or table is called `fig-21`"):
         prepare(scale=TINY, only=["fig-21"])
 
@@ -333,9 +376,14 @@ def test_command(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     words = ["reproduce", "packet-discard", "--only", "fig-20", "--out", tmp_path / "out"]
     answer = tcpsf(*words)
     assert answer.status == 0
-    assert answer.out.startswith("Balanced packet discard: evaluation reproduced\n2 runs of 1s a point")
+    assert answer.out.startswith(
+        "Balanced packet discard: evaluation reproduced\n2 runs of 1s a point"
+    )
     assert "16 runs\n" in answer.err
     assert (tmp_path / "out" / "packet-discard.html").is_file()
     data = json.loads(tcpsf(*words, "--json", "--force").out)
     jsonschema.validate(data, schema("evaluation"))
-    assert tcpsf("reproduce", "packet-discard", "--only", "fig-5", "--out", tmp_path / "no").status == 2
+    assert (
+        tcpsf("reproduce", "packet-discard", "--only", "fig-5", "--out", tmp_path / "no").status
+        == 2
+    )

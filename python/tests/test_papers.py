@@ -14,11 +14,14 @@ def test_table_1_is_complete() -> None:
         assert len(variant.published) == 15
         times = [cell.completion_s for cell in variant.published]
         assert times == sorted(times), "longer flows take longer in every column"
-        assert all(cell.fast_percent is None or 0 < cell.fast_percent < 100 for cell in variant.published)
+        assert all(
+            cell.fast_percent is None or 0 < cell.fast_percent < 100 for cell in variant.published
+        )
 
 
 @pytest.mark.parametrize(
-    ("variant", "size"), [(paper.CLASSIC, 13681), (paper.VARIABLE_SIZE, 1650), (paper.FIXED_SIZE, 1650)]
+    ("variant", "size"),
+    [(paper.CLASSIC, 13681), (paper.VARIABLE_SIZE, 1650), (paper.FIXED_SIZE, 1650)],
 )
 def test_fast_retransmit_begins_where_the_text_says(variant: paper.Variant, size: int) -> None:
     seen = [cell.fast_percent is not None for cell in variant.published]

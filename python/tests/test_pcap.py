@@ -75,7 +75,9 @@ def test_the_command(tcpsf: Command, small_file: Path, tmp_path: Path) -> None:
         "hint: name another file, or let `--force` replace it\n",
     )
     assert path.read_bytes() == before
-    changed = tcpsf("sim", small_file, "--pcap", path, "--pcap-at", "both", "--pcap-bytes", "80", "--force")
+    changed = tcpsf(
+        "sim", small_file, "--pcap", path, "--pcap-at", "both", "--pcap-bytes", "80", "--force"
+    )
     assert (changed.status, changed.err) == (0, "")
     packets = [body for kind, body in blocks(path) if kind == 6]
     assert max(struct.unpack_from("<I", body, 12)[0] for body in packets) == 80
@@ -85,15 +87,51 @@ def test_the_command(tcpsf: Command, small_file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        (["--pcap", "x", "--runs", "3"], "cannot write capture `x`: one file, but `--runs 3`", "leave `--runs` out"),
-        (["--pcap-at", "both"], "cannot capture: `--pcap-at both` without `--pcap`", "add `--pcap FILE`"),
-        (["--pcap-bytes", "99"], "cannot capture: `--pcap-bytes 99` without `--pcap`", "add `--pcap FILE`"),
-        (["--pcap", "x", "--pcap-bytes", "79"], "invalid value for '--pcap-bytes'", "`tcpsf sim --help` lists"),
-        (["--pcap", "x", "--pcap-at", "here"], "invalid value for '--pcap-at'", "`tcpsf sim --help` lists"),
-        (["--pcap", "none/x"], "cannot write capture `none/x`: `none` is not a folder", "name another file"),
-        (["--pcap", "/proc/self/x"], "cannot write capture `/proc/self/x`: ", "nothing was kept; name another"),
-        (["--pcap", "/dev/null"], "cannot write capture `/dev/null`: it exists and is something else", "name another"),
-        (["--pcap", ".", "--force"], "cannot write capture `.`: it exists and is something else", "name another"),
+        (
+            ["--pcap", "x", "--runs", "3"],
+            "cannot write capture `x`: one file, but `--runs 3`",
+            "leave `--runs` out",
+        ),
+        (
+            ["--pcap-at", "both"],
+            "cannot capture: `--pcap-at both` without `--pcap`",
+            "add `--pcap FILE`",
+        ),
+        (
+            ["--pcap-bytes", "99"],
+            "cannot capture: `--pcap-bytes 99` without `--pcap`",
+            "add `--pcap FILE`",
+        ),
+        (
+            ["--pcap", "x", "--pcap-bytes", "79"],
+            "invalid value for '--pcap-bytes'",
+            "`tcpsf sim --help` lists",
+        ),
+        (
+            ["--pcap", "x", "--pcap-at", "here"],
+            "invalid value for '--pcap-at'",
+            "`tcpsf sim --help` lists",
+        ),
+        (
+            ["--pcap", "none/x"],
+            "cannot write capture `none/x`: `none` is not a folder",
+            "name another file",
+        ),
+        (
+            ["--pcap", "/proc/self/x"],
+            "cannot write capture `/proc/self/x`: ",
+            "nothing was kept; name another",
+        ),
+        (
+            ["--pcap", "/dev/null"],
+            "cannot write capture `/dev/null`: it exists and is something else",
+            "name another",
+        ),
+        (
+            ["--pcap", ".", "--force"],
+            "cannot write capture `.`: it exists and is something else",
+            "name another",
+        ),
         (
             ["--pcap", "x", "--set", "tcp.mss=65456", "--set", "link.there.buffer="],
             "cannot write capture `x`: workload `web` has segments of 65456 bytes: with their headers they exceed",
@@ -123,7 +161,10 @@ def test_bad_input(
 def test_a_file_that_is_no_capture_is_left_alone(tcpsf: Command, small_file: Path) -> None:
     before = small_file.read_bytes()
     answer = tcpsf("sim", small_file, "--pcap", small_file, "--force")
-    assert answer.err.splitlines()[0] == f"error: cannot write capture `{small_file}`: it exists and is something else"
+    assert (
+        answer.err.splitlines()[0]
+        == f"error: cannot write capture `{small_file}`: it exists and is something else"
+    )
     assert small_file.read_bytes() == before
 
 

@@ -25,5 +25,9 @@ def test_a_plate_is_whole_and_as_committed() -> None:
         assert figure.title in texts
         for series in figure.series:
             assert texts.count(series.label) == 1, "one legend for all"
-    committed = (REPOSITORY / "docs" / "concepts" / "img" / "best-framing.svg").read_text(encoding="utf-8")
-    assert committed == plate(figures, title="What loss costs a reply of 1200 bytes, by framing"), "run `make docs`"
+    committed = (REPOSITORY / "docs" / "concepts" / "img" / "best-framing.svg").read_text(
+        encoding="utf-8"
+    )
+    assert committed == plate(figures, title="What loss costs a reply of 1200 bytes, by framing"), (
+        "run `make docs`"
+    )

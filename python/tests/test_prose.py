@@ -11,7 +11,23 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-RUST = ("crates/policy", "crates/tcp", "crates/testkit", "crates/units", "crates/wire")
+RUST = (
+    "benches/peers/src",
+    "crates/capture",
+    "crates/emulator",
+    "crates/host",
+    "crates/interop",
+    "crates/link",
+    "crates/policy",
+    "crates/py/src",
+    "crates/sim",
+    "crates/tcp",
+    "crates/testkit",
+    "crates/tun",
+    "crates/units",
+    "crates/wire",
+    "fuzz/fuzz_targets",
+)
 """Rust sources whose comments have been rewritten. The others are still to follow."""
 
 PYTHON = ("python/tcpsf/errors.py",)
@@ -21,7 +37,9 @@ LONGEST_LINE = 100
 LONGEST_SENTENCE = 40
 """Words. The rule is about 25; a program that counts words of a list or a formula has to be more lenient."""
 
-OPENINGS = re.compile(r"(What|Which|Whose|Who|As there|So many|The same\b|That one|Those\b|Not one)\b")
+OPENINGS = re.compile(
+    r"(What|Which|Whose|Who|As there|So many|The same\b|That one|Those\b|Not one)\b"
+)
 """A comment that begins so does not name its subject."""
 
 WORDS = re.compile(
@@ -49,7 +67,9 @@ def rust_comments(path: Path) -> Iterator[tuple[int, str, bool]]:
 def python_comments(path: Path) -> Iterator[tuple[int, str, bool]]:
     """The same for Python: docstrings of modules, classes, functions and attributes."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        for statement in getattr(node, "body", ()) if not isinstance(node, ast.Lambda | ast.IfExp) else ():
+        for statement in (
+            getattr(node, "body", ()) if not isinstance(node, ast.Lambda | ast.IfExp) else ()
+        ):
             match statement:
                 case ast.Expr(value=ast.Constant(value=str(text))):
                     yield statement.lineno, text, True
@@ -82,7 +102,11 @@ def faults(path: Path, comments: Iterator[tuple[int, str, bool]]) -> Iterator[st
 def files(folders: tuple[str, ...], suffix: str) -> list[Path]:
     """The sources below folders, which may be files themselves."""
     paths = [REPOSITORY / folder for folder in folders]
-    return [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob(f"*{suffix}")))]
+    return [
+        file
+        for path in paths
+        for file in ([path] if path.is_file() else sorted(path.rglob(f"*{suffix}")))
+    ]
 
 
 def test_rust_comments_follow_the_rules() -> None:

@@ -36,7 +36,9 @@ def test_every_cell_is_filled_from_every_run(result: Table1) -> None:
             assert cell.completion_s.runs == RUNS
             # Out over 50 ms and back over 50 ms, at the least.
             assert cell.completion_s.value > 0.1
-    assert result.overall["fs"].fast_retransmits == sum(row["fs"].fast_retransmits for row in result.classes)
+    assert result.overall["fs"].fast_retransmits == sum(
+        row["fs"].fast_retransmits for row in result.classes
+    )
 
 
 def test_the_senders_meet_the_same_flows(result: Table1) -> None:
@@ -52,11 +54,20 @@ def test_the_same_table_on_one_worker(result: Table1) -> None:
 def test_a_cell_is_what_replicate_gives(result: Table1) -> None:
     scenario = result.provenance["vs"].scenario
     summaries = replicate(scenario, seeds=result.seeds, reduce=SummaryFold)
-    groups = [totals for run in summaries for group, totals in run.groups.items() if group.size_class == 12]
+    groups = [
+        totals
+        for run in summaries
+        for group, totals in run.groups.items()
+        if group.size_class == 12
+    ]
     cell = result.classes[11]["vs"]
     assert cell.flows == sum(totals.flows for totals in groups)
     assert cell.completion_s is not None
-    mean = sum(totals.sender_ns for totals in groups) / sum(totals.completed for totals in groups) * 1e-9
+    mean = (
+        sum(totals.sender_ns for totals in groups)
+        / sum(totals.completed for totals in groups)
+        * 1e-9
+    )
     assert cell.completion_s.value == pytest.approx(mean, rel=1e-12)
 
 
@@ -69,9 +80,16 @@ def test_scales(result: Table1) -> None:
 
 @pytest.mark.parametrize(
     ("value", "half_width", "expected"),
-    [(35.0, 2.0, "holds"), (31.0, 2.0, "undecided"), (27.0, 2.0, "does not hold"), (35.0, None, "undecided")],
+    [
+        (35.0, 2.0, "holds"),
+        (31.0, 2.0, "undecided"),
+        (27.0, 2.0, "does not hold"),
+        (35.0, None, "undecided"),
+    ],
 )
-def test_a_verdict_takes_the_whole_interval(value: float, half_width: float | None, expected: str) -> None:
+def test_a_verdict_takes_the_whole_interval(
+    value: float, half_width: float | None, expected: str
+) -> None:
     assert above(plus_minus(value, half_width, 8), 30.0) == expected
     opposite = {"holds": "does not hold", "does not hold": "holds", "undecided": "undecided"}
     assert below(plus_minus(value, half_width, 8), 30.0) == opposite[expected]
@@ -106,7 +124,10 @@ def test_the_paper_agrees_with_itself() -> None:
         assert finding.claim
         assert finding.source.startswith("section IV-A")
     assert verdicts["middle-gain-vs"].ours == "31.4 %"
-    assert verdicts["first-fast-retransmit-classic"].ours == "13\u202f681 bytes (780 of 4000 recoveries)"
+    assert (
+        verdicts["first-fast-retransmit-classic"].ours
+        == "13\u202f681 bytes (780 of 4000 recoveries)"
+    )
 
 
 def test_fast_retransmit_in_the_wrong_class_does_not_hold() -> None:
@@ -115,7 +136,9 @@ def test_fast_retransmit_in_the_wrong_class_does_not_hold() -> None:
     for key, timeouts in (("vs", 10), ("fs", 1000)):
         for run in totals[key][8]:
             run.fast_retransmits, run.timeouts = 0, timeouts
-    verdicts = {finding.key: finding.verdict for finding in findings(totals) if "first" in finding.key}
+    verdicts = {
+        finding.key: finding.verdict for finding in findings(totals) if "first" in finding.key
+    }
     assert verdicts == {
         "first-fast-retransmit-classic": "does not hold",
         "first-fast-retransmit-vs": "undecided",  # none in 40 where 1.3 % are due is no wonder
@@ -143,8 +166,12 @@ def test_the_page_has_every_number(result: Table1) -> None:
     assert [series.key for series in figure.series] == [variant.key for variant in paper.VARIANTS]
     for series, variant in zip(figure.series, paper.VARIANTS, strict=True):
         assert [point.x for point in series.points] == [str(size) for size in paper.CLASS_BYTES]
-        assert [point.y for point in series.points] == [row[variant.key].completion_s for row in result.classes]
-        assert [point.y for point in series.published] == [cell.completion_s for cell in variant.published]
+        assert [point.y for point in series.points] == [
+            row[variant.key].completion_s for row in result.classes
+        ]
+        assert [point.y for point in series.published] == [
+            cell.completion_s for cell in variant.published
+        ]
     times, shares, bottleneck = [each for section in report.sections for each in section.tables]
     assert [len(times.rows), len(shares.rows), len(bottleneck.rows)] == [16, 16, 3]
     html = table_1_page.as_html(result)

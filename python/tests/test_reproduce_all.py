@@ -14,7 +14,7 @@ from conftest import Answer
 from test_cli import schema
 
 from tcpsf import TcpsfError
-from tcpsf.cli import testbed
+from tcpsf.cli import everything, testbed
 from tcpsf.cli.evaluation import write
 from tcpsf.reproduce import Scale, catalogue, santa_cruz
 from tcpsf.reproduce.models import model_section
@@ -48,7 +48,11 @@ def test_every_folder_of_a_paper_is_a_paper() -> None:
 
 def test_keys_are_those_of_the_exhibits() -> None:
     assert catalogue.keys("santa-cruz") == tuple(each.key for each in santa_cruz.prepare().exhibits)
-    assert all(catalogue.keys(paper.key) for paper in catalogue.papers() if catalogue.has_simulations(paper.key))
+    assert all(
+        catalogue.keys(paper.key)
+        for paper in catalogue.papers()
+        if catalogue.has_simulations(paper.key)
+    )
 
 
 def test_a_new_exhibit_appears_by_itself(tcpsf: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +62,9 @@ def test_a_new_exhibit_appears_by_itself(tcpsf: Command, monkeypatch: pytest.Mon
     assert "brand-new" in re.sub(r"\s+", "", tcpsf("reproduce", "santa-cruz", "--help").out)
 
 
-@pytest.mark.parametrize("paper", [paper.key for paper in catalogue.papers() if catalogue.has_simulations(paper.key)])
+@pytest.mark.parametrize(
+    "paper", [paper.key for paper in catalogue.papers() if catalogue.has_simulations(paper.key)]
+)
 def test_help_lists_every_key(tcpsf: Command, paper: str) -> None:
     told = re.sub(r"\s+", "", tcpsf("reproduce", paper, "--help").out)
     (listed,) = re.findall(r"Thesefiguresandtablesalone:([^.]*)\.", told)
@@ -115,7 +121,9 @@ def test_earlier_results_are_not_replaced_unless_asked(tcpsf: Command, tmp_path:
 
 
 @pytest.mark.usefixtures("cruz_alone")
-def test_it_goes_on_after_an_interruption(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_goes_on_after_an_interruption(
+    tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(*_words: object, **_more: object) -> None:
         raise KeyboardInterrupt
 
@@ -128,7 +136,9 @@ def test_it_goes_on_after_an_interruption(tcpsf: Command, tmp_path: Path, monkey
     assert not (tmp_path / "all" / "index.html").exists()
     again = tcpsf(*words)
     assert again.status == 0, again.err
-    runs, there = re.findall(r"^(\d+) runs, (\d+) of them there already$", again.err, re.MULTILINE)[0]
+    runs, there = re.findall(r"^(\d+) runs, (\d+) of them there already$", again.err, re.MULTILINE)[
+        0
+    ]
     assert runs == there
     assert (tmp_path / "all" / "index.html").is_file()
 
@@ -141,17 +151,23 @@ def test_what_cannot_be_measured_is_listed_with_the_reason(
         raise TcpsfError("cannot make a network namespace: operation not permitted")
 
     monkeypatch.setattr(testbed, "check", no_privilege)
-    answer = tcpsf("reproduce", "all", "--live", "--only", "short-flows", "--json", "--out", tmp_path / "all")
+    answer = tcpsf(
+        "reproduce", "all", "--live", "--only", "short-flows", "--json", "--out", tmp_path / "all"
+    )
     assert answer.status == 0
     (paper,) = json.loads(answer.out)["papers"]
     (part,) = (each for each in paper["parts"] if each["kind"] == "live")
     assert (part["status"], part["page"], part["entries"]) == ("not run", "", [])
     assert part["reason"] == "cannot make a network namespace: operation not permitted"
-    assert "operation not permitted" in (tmp_path / "all" / "index.html").read_text(encoding="utf-8")
+    assert "operation not permitted" in (tmp_path / "all" / "index.html").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.usefixtures("cruz_alone")
-def test_what_was_measured_is_linked(tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_measured_is_linked(
+    tcpsf: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The measuring command writes its report as it does alone; here another report stands for it."""
 
     def measured(*, out: Path, full: bool, show: bool, **_options: object) -> None:
@@ -160,12 +176,32 @@ def test_what_was_measured_is_linked(tcpsf: Command, tmp_path: Path, monkeypatch
         write(model_section("packet-discard", command=""), out, "measured.html")
 
     monkeypatch.setattr(testbed, "short_flows", measured)
-    answer = tcpsf("reproduce", "all", "--live", "--only", "short-flows", "--json", "--out", tmp_path / "all")
+    answer = tcpsf(
+        "reproduce", "all", "--live", "--only", "short-flows", "--json", "--out", tmp_path / "all"
+    )
     assert answer.status == 0, answer.err
     (paper,) = json.loads(answer.out)["papers"]
     (part,) = (each for each in paper["parts"] if each["kind"] == "live")
     assert (part["status"], part["page"]) == ("made", "short-flows-live/measured.html")
     assert sum(part["verdicts"].values()) == 4
+
+
+def test_each_table_is_measured_as_its_command_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = {}
+
+    def measured(which: str, *, through: str, out: Path, **_options: object) -> None:
+        made[out.name] = f"reproduce smart-framing {which}" + (
+            f" --through {through}" if through != "server" else ""
+        )
+
+    monkeypatch.setattr(testbed, "tables", measured)
+    parts = [part for part in catalogue.parts(["smart-framing"]) if part.kind == "live"]
+    for part in parts:
+        assert everything._measured(part, tmp_path / part.key, full=False, seed=1) == ""
+    assert made == {part.key: part.words for part in parts}
+    assert set(made) == {"table-2", "table-3", "table-3-proxy"}
 
 
 def test_an_unknown_paper(tcpsf: Command, tmp_path: Path) -> None:

@@ -16,7 +16,17 @@ import pytest
 from conftest import Answer
 from polars.testing import assert_frame_equal
 
-from tcpsf import Batch, Progress, Provenance, Scenario, ScenarioError, TcpsfError, replicate, run, runs
+from tcpsf import (
+    Batch,
+    Progress,
+    Provenance,
+    Scenario,
+    ScenarioError,
+    TcpsfError,
+    replicate,
+    run,
+    runs,
+)
 from tcpsf.summary import SummaryFold, Totals
 
 
@@ -27,7 +37,9 @@ def test_a_result_says_how_to_make_it_again(small: Scenario) -> None:
     for table in ("flows", "recoveries", "samples", "packets", "links"):
         assert_frame_equal(getattr(result, table), getattr(again, table), check_exact=True)
     assert result.provenance.to_dict()["scenario"] == small.to_dict()
-    assert Scenario.from_dict(json.loads(json.dumps(result.provenance.to_dict()["scenario"]))) == small
+    assert (
+        Scenario.from_dict(json.loads(json.dumps(result.provenance.to_dict()["scenario"]))) == small
+    )
 
 
 def test_seeds_differ(small: Scenario) -> None:
@@ -40,7 +52,9 @@ def test_the_number_of_workers_changes_nothing(small: Scenario, workers: int) ->
     results = replicate(small, seeds=seeds, workers=workers)
     assert [result.provenance.seed for result in results] == seeds
     for result in results:
-        assert_frame_equal(result.flows, run(small, seed=result.provenance.seed).flows, check_exact=True)
+        assert_frame_equal(
+            result.flows, run(small, seed=result.provenance.seed).flows, check_exact=True
+        )
 
 
 def test_batches_lose_nothing(small: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +96,9 @@ def test_sums_are_those_of_the_tables(small: Scenario, monkeypatch: pytest.Monke
     assert [group.size_class for group in summary.groups] == [1, 2, 3, None]
     total = Totals()
     for group, totals in summary.groups.items():
-        rows = flows.filter(pl.col("workload") == group.workload, pl.col("class").eq_missing(group.size_class))
+        rows = flows.filter(
+            pl.col("workload") == group.workload, pl.col("class").eq_missing(group.size_class)
+        )
         times = rows["sender_s"].drop_nulls()
         assert totals.flows == rows.height
         assert totals.completed == times.len() == len(totals.times)
@@ -96,7 +112,9 @@ def test_sums_are_those_of_the_tables(small: Scenario, monkeypatch: pytest.Monke
 def test_a_run_completes_what_began_before_its_end(small: Scenario) -> None:
     """The rows of flows that ended before `duration` are the same, and the others have a time."""
     cut = run(small, seed=1).flows.filter(pl.col("size_bytes").is_not_null())
-    drained = run(small.with_value("drain", "1000s"), seed=1).flows.filter(pl.col("size_bytes").is_not_null())
+    drained = run(small.with_value("drain", "1000s"), seed=1).flows.filter(
+        pl.col("size_bytes").is_not_null()
+    )
     ended = cut.filter(pl.col("sender_s").is_not_null())
     assert 0 < ended.height < cut.height == drained.height
     assert drained.head(ended.height).equals(ended)
@@ -134,9 +152,23 @@ def test_a_failing_fold_stops_the_rest(small: Scenario) -> None:
     assert time.monotonic() - began < 20
 
 
-def test_ctrl_c_ends_the_command_with_130_and_leaves_nothing(small_file: Path, tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_command_with_130_and_leaves_nothing(
+    small_file: Path, tmp_path: Path
+) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tcpsf", "sim", small_file, "--set", "duration=1000h", "--runs", "4", "--out", "out"],
+        [
+            sys.executable,
+            "-m",
+            "tcpsf",
+            "sim",
+            small_file,
+            "--set",
+            "duration=1000h",
+            "--runs",
+            "4",
+            "--out",
+            "out",
+        ],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -161,10 +193,25 @@ def test_tables_on_disk_are_those_in_memory(
 ) -> None:
     monkeypatch.setattr(runs, "EVENTS_BETWEEN_CHECKS", 500)
     monkeypatch.setattr(runs, "ROWS_BETWEEN_FOLDS", 100)
-    changes = ["--set", "samples.every=1s", "--set", 'samples.links=["there"]', "--set", 'trace=["web"]']
+    changes = [
+        "--set",
+        "samples.every=1s",
+        "--set",
+        'samples.links=["there"]',
+        "--set",
+        'trace=["web"]',
+    ]
     for workers in (1, 2):
         answer = tcpsf(
-            "sim", small_file, "--runs", "3", "--workers", str(workers), "--out", tmp_path / f"{workers}", *changes
+            "sim",
+            small_file,
+            "--runs",
+            "3",
+            "--workers",
+            str(workers),
+            "--out",
+            tmp_path / f"{workers}",
+            *changes,
         )
         assert answer.status == 0
     tables = ["flows", "links", "packets", "recoveries", "samples"]

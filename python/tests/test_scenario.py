@@ -27,7 +27,9 @@ def values_of(declared: Any) -> st.SearchStrategy[Any]:
     if get_origin(declared) is Literal:
         return st.sampled_from(arguments)
     if get_origin(declared) in (Union, types.UnionType):
-        return st.one_of(*(st.none() if part is type(None) else values_of(part) for part in arguments))
+        return st.one_of(
+            *(st.none() if part is type(None) else values_of(part) for part in arguments)
+        )
     if get_origin(declared) is tuple:
         if arguments[1] is Ellipsis:
             return st.lists(values_of(arguments[0]), max_size=2).map(tuple)
@@ -91,13 +93,19 @@ class TestWithValue:
             ("link.ther.rate", "`link` has no entry `ther`", "did you mean `there`?"),
             ("link.9.rate", "`link` has no entry `9`", "entries: `there`, `back`"),
             ("link.there.rat", "unknown key `link[0].rat`", "did you mean `rate`?"),
-            ("link.there", "`link.there` is not a key", "`link` is a list; go on with an entry's name"),
+            (
+                "link.there",
+                "`link.there` is not a key",
+                "`link` is a list; go on with an entry's name",
+            ),
             ("name.first", "`name.first` is not a key", "`name` is no table"),
             ("name.first.letter", "`name` has no key `first`: it is the value `small`", None),
             ("tpc.mss", "unknown key `tpc`", "did you mean `tcp`?"),
         ],
     )
-    def test_a_wrong_path_says_where(self, small: Scenario, path: str, message: str, hint: str | None) -> None:
+    def test_a_wrong_path_says_where(
+        self, small: Scenario, path: str, message: str, hint: str | None
+    ) -> None:
         with pytest.raises(ScenarioError) as caught:
             small.with_value(path, "1Mb/s")
         assert (str(caught.value), caught.value.hint) == (message, hint)
@@ -106,16 +114,26 @@ class TestWithValue:
 class TestSizeFiles:
     def load(self, folder: Path, content: str) -> Any:
         (folder / "sizes.txt").write_text(content, encoding="utf-8")
-        data = {"name": "x", "kind": "poisson", "from": "a", "to": "b", "sizes": {"file": "sizes.txt"}}
+        data = {
+            "name": "x",
+            "kind": "poisson",
+            "from": "a",
+            "to": "b",
+            "sizes": {"file": "sizes.txt"},
+        }
         base = {"name": "x", "duration": "1s", "link": [], "workload": [data]}
         workload: Any = Scenario.from_dict(base, base=folder).workload[0]
         return workload.sizes
 
     def test_one_column_gives_classes(self, tmp_path: Path) -> None:
-        assert self.load(tmp_path, "# bytes\n119\n\n179 # small\n") == scenario.Sizes(classes=(119, 179))
+        assert self.load(tmp_path, "# bytes\n119\n\n179 # small\n") == scenario.Sizes(
+            classes=(119, 179)
+        )
 
     def test_two_columns_give_a_cdf(self, tmp_path: Path) -> None:
-        assert self.load(tmp_path, "100 0\n200, 1.0\n") == scenario.Sizes(cdf=((100, 0.0), (200, 1.0)))
+        assert self.load(tmp_path, "100 0\n200, 1.0\n") == scenario.Sizes(
+            cdf=((100, 0.0), (200, 1.0))
+        )
 
     @pytest.mark.parametrize(
         ("content", "message"),
@@ -127,7 +145,9 @@ class TestSizeFiles:
             ("# nothing\n", "`sizes.txt` has no sizes in it"),
         ],
     )
-    def test_a_line_that_does_not_parse_is_named(self, tmp_path: Path, content: str, message: str) -> None:
+    def test_a_line_that_does_not_parse_is_named(
+        self, tmp_path: Path, content: str, message: str
+    ) -> None:
         with pytest.raises(ScenarioError) as caught:
             self.load(tmp_path, content)
         assert str(caught.value) == f"workload[0].sizes.file: {message}"
@@ -137,7 +157,8 @@ class TestSizeFiles:
 def test_errors_of_the_simulator_are_explained() -> None:
     assert explain("workload[1].load") is not None
     assert (
-        explain("workload[0].sizes.pareto.shape") == "`shape`: Tail exponent, above 1; below 2 the variance is infinite"
+        explain("workload[0].sizes.pareto.shape")
+        == "`shape`: Tail exponent, above 1; below 2 the variance is infinite"
     )
     assert explain("link[0].loss.at") == (
         "`at`: The packet size, headers included, that is lost with `probability`; such as `150kB`"

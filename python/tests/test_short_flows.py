@@ -51,11 +51,15 @@ TINY = Scale("quick", 1, f"{simulated.duration_s(SMALL)}s")
 def trials(seconds: list[float], **columns: list[float]) -> Trials:
     named = {"receiver_s": seconds} | columns
     zeros = [0.0] * len(seconds)
-    every = {name: np.asarray(named.get(name, zeros), dtype=np.float64) for name in read.KEPT.columns}
+    every = {
+        name: np.asarray(named.get(name, zeros), dtype=np.float64) for name in read.KEPT.columns
+    }
     return Trials(every, name="made up")
 
 
-def one(seconds: list[float], point: Point | None = None, assumed: simulated.Assumptions = TEXT) -> Seen:
+def one(
+    seconds: list[float], point: Point | None = None, assumed: simulated.Assumptions = TEXT
+) -> Seen:
     return Seen(point=point or Point(), assumed=assumed, trials=trials(seconds))
 
 
@@ -69,7 +73,11 @@ def test_the_paper_s_network() -> None:
     (transfers,) = scenario.workload
     assert isinstance(transfers, Transfers)
     assert transfers.sizes == (10_000,) * 4000
-    for assumed in (TEXT, CLOSEST, replace(TEXT, receive_buffer=16_384, nagle=False, timed_ack=True, burst=2.0)):
+    for assumed in (
+        TEXT,
+        CLOSEST,
+        replace(TEXT, receive_buffer=16_384, nagle=False, timed_ack=True, burst=2.0),
+    ):
         _core.Simulation(network(Point(loss_back=0.02), assumed, trials=2).to_json(), seed=1)
 
 
@@ -101,7 +109,9 @@ def test_without_loss_the_time_is_the_least_and_exact(tmp_path: Path) -> None:
 
 def test_classes_are_part_of_a_run_s_name() -> None:
     scenario = network(Point(), trials=2)
-    assert key_of(scenario, 1, histogram=False) != key_of(scenario, 1, histogram=False, classes=False)
+    assert key_of(scenario, 1, histogram=False) != key_of(
+        scenario, 1, histogram=False, classes=False
+    )
 
 
 # Trials
@@ -189,7 +199,9 @@ def test_models_are_told_what_was_assumed() -> None:
     assert read.closed(point, 14, TEXT, rto=0.2) == read.closed(point, 14, CLOSEST)
     assert read.closed(point, 4, TEXT) == float(sf.steady_state(10_000, 0.05, rtt=0.07))
     each = replace(TEXT, ack_every=1)
-    assert read.closed(point, 1, each) == float(sf.lossless(10_000, rtt=0.07, ack_every=1.0, delayed_ack=0.0))
+    assert read.closed(point, 1, each) == float(
+        sf.lossless(10_000, rtt=0.07, ack_every=1.0, delayed_ack=0.0)
+    )
 
 
 def test_a_straight_line() -> None:
@@ -205,7 +217,9 @@ def test_total_variation_of_the_binomial_law() -> None:
     chance = np.random.default_rng(3)
     point = Point()
     drawn = chance.binomial(7, 0.05, 4000).astype(float).tolist()
-    near = events.variation(Seen(point=point, assumed=TEXT, trials=trials([1.0] * 4000, timeouts=drawn)))
+    near = events.variation(
+        Seen(point=point, assumed=TEXT, trials=trials([1.0] * 4000, timeouts=drawn))
+    )
     assert near.high < 0.04
     none = events.variation(one([1.0] * 100))
     assert none.value == pytest.approx(1.0 - 0.95**7)
@@ -216,7 +230,11 @@ def test_what_each_reduction_costs() -> None:
     chance = np.random.default_rng(2)
     counts = np.repeat([0.0, 1.0, 2.0, 3.0], 50)
     seconds = np.asarray([1.0, 2.0, 3.0, 6.0])[counts.astype(int)] + chance.normal(0.0, 0.01, 200)
-    found = trials([*seconds.tolist(), 90.0], timeouts=[*counts.tolist(), 0.0], syn_timeouts=[0.0] * 200 + [1.0])
+    found = trials(
+        [*seconds.tolist(), 90.0],
+        timeouts=[*counts.tolist(), 0.0],
+        syn_timeouts=[0.0] * 200 + [1.0],
+    )
     columns = events.by_events(found)
     assert [len(each) for each in columns.values()] == [50] * 4
     grows, costlier = events._findings_16(columns)
@@ -235,7 +253,9 @@ def test_each_variation_changes_one_thing() -> None:
     for base in (TEXT, CLOSEST):
         for variation in sensitivity.variations(base):
             changed = variation.of(base)
-            differ = [each for each in base.__slots__ if getattr(base, each) != getattr(changed, each)]
+            differ = [
+                each for each in base.__slots__ if getattr(base, each) != getattr(changed, each)
+            ]
             assert set(differ) <= set(variation.changed)
             assert len(differ) + variation.own_timer + variation.at_sender <= 2
     ticks = {each.changed.get("tick_s") for each in sensitivity.variations(CLOSEST)}
@@ -254,7 +274,11 @@ def test_figure_1_packet_by_packet() -> None:
     made = evaluate(prepare(scale=TINY, only=["fig-1"]))
     (section,) = made.sections
     (table,) = section.tables
-    counts = [int(cell.ours.value) for row in table.rows if isinstance(cell := row.cells[0], TableCell) and cell.ours]
+    counts = [
+        int(cell.ours.value)
+        for row in table.rows
+        if isinstance(cell := row.cells[0], TableCell) and cell.ours
+    ]
     assert counts[:3] == [1, 2, 3]
     assert sum(counts) == transaction.SEGMENTS
     (drawing,) = section.drawings
@@ -280,7 +304,11 @@ def test_ways_to_send() -> None:
 
 def test_waiting_is_a_share_of_the_time_after_the_handshake() -> None:
     found = trials(
-        [1.07, 2.07, 9.0], waited_s=[0.5, 1.0, 0.0], syn_timeouts=[0, 0, 1], segments=[7, 9, 8], timeouts=[0, 2, 1]
+        [1.07, 2.07, 9.0],
+        waited_s=[0.5, 1.0, 0.0],
+        syn_timeouts=[0, 0, 1],
+        segments=[7, 9, 8],
+        timeouts=[0, 2, 1],
     )
     seen = Seen(point=Point(), assumed=TEXT, trials=found)
     share, segments = explanations.waiting(seen), explanations.between(seen)
@@ -333,7 +361,9 @@ def test_a_report_of_some_figures(report: Report) -> None:
 
 def test_every_headline_is_a_claim() -> None:
     """At the smallest scale of all: every figure is made, and every claim judged."""
-    made = evaluate(prepare(scale=Scale("quick", 1, f"{simulated.duration_s(40)}s"), readings="closest"))
+    made = evaluate(
+        prepare(scale=Scale("quick", 1, f"{simulated.duration_s(40)}s"), readings="closest")
+    )
     keys = {finding.key for section in made.sections for finding in section.findings}
     assert set(module.HEADLINE) <= keys
     shown = [figure.key for section in made.sections for figure in section.figures]
@@ -345,7 +375,10 @@ def test_every_headline_is_a_claim() -> None:
 
 
 def test_keys() -> None:
-    assert prepare(only=["fig-7"]).command == "tcpsf reproduce short-flows --quick --seed 1 --only fig-7"
+    assert (
+        prepare(only=["fig-7"]).command
+        == "tcpsf reproduce short-flows --quick --seed 1 --only fig-7"
+    )
     assert "--readings closest" in prepare(readings="closest").command
     with pytest.raises(TcpsfError, match="`fig-17` is measured, not simulated"):
         prepare(only=["fig-17"])
@@ -386,7 +419,9 @@ def test_the_command_goes_on_from_finished_runs(tcpsf: Command, tmp_path: Path) 
 
 
 def test_live_figures_are_named(tcpsf: Command, tmp_path: Path) -> None:
-    answer = tcpsf("reproduce", "short-flows", "--only", "fig-18", "--out", str(tmp_path / "report"))
+    answer = tcpsf(
+        "reproduce", "short-flows", "--only", "fig-18", "--out", str(tmp_path / "report")
+    )
     assert answer.status == 2
     assert "tcpsf reproduce short-flows live" in answer.err
     refused = tcpsf("reproduce", "short-flows", "--only", "fig-7", "live")

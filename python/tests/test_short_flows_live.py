@@ -27,7 +27,15 @@ from tcpsf.report.evaluation_page import page
 from tcpsf.report.evaluation_text import as_text
 from tcpsf.reproduce.short_flows import fits
 from tcpsf.reproduce.short_flows.sections import ENOUGH
-from tcpsf.reproduce.short_flows.transfers import ADAPTIVE, CELLS, LOSSY, OURS, PATHS, evaluate, prepare
+from tcpsf.reproduce.short_flows.transfers import (
+    ADAPTIVE,
+    CELLS,
+    LOSSY,
+    OURS,
+    PATHS,
+    evaluate,
+    prepare,
+)
 
 HEAD = 100
 TIMER_S = 0.3
@@ -41,15 +49,26 @@ def made_up(experiment: Experiment, *, progress: Callable[[float], None]) -> Liv
     b = 2.0 if experiment.acks == "delayed" else 1.0
     loss = experiment.loss.probability
     bytes_ = np.asarray([float(size + HEAD) for (size,) in sizes])
-    taken = sf.lossless(bytes_, rtt=rtt, mss=1448.0, initial_window=2.0, ack_every=b, delayed_ack=0.0).tolist()
+    taken = sf.lossless(
+        bytes_, rtt=rtt, mss=1448.0, initial_window=2.0, ack_every=b, delayed_ack=0.0
+    ).tolist()
     rows = []
     for number, (size,) in enumerate(sizes):
         segments = math.ceil((size + HEAD) / 1448)
         lost = sum(chance.random() < loss for _ in range(segments))
-        rows.append((number, size, taken[number] + 2.0 * lost * TIMER_S, 2 * rtt, segments + lost, lost))
+        rows.append(
+            (number, size, taken[number] + 2.0 * lost * TIMER_S, 2 * rtt, segments + lost, lost)
+        )
     flows = pl.DataFrame(
         rows,
-        schema=("flow", "size_bytes", "completion_s", "first_byte_s", "segments", "retransmitted_segments"),
+        schema=(
+            "flow",
+            "size_bytes",
+            "completion_s",
+            "first_byte_s",
+            "segments",
+            "retransmitted_segments",
+        ),
         orient="row",
     ).with_columns(
         variant=pl.lit(experiment.variants[0]),
@@ -72,7 +91,9 @@ def made_up(experiment: Experiment, *, progress: Callable[[float], None]) -> Liv
     }
     up = {"offered_packets": offered // 2, "dropped_loss_packets": 3, "missed_packets": 0}
     progress(1.0)
-    server = {"kernel": "6.1", "settings": {"tcp_sack": "1"}} if experiment.kernel is not None else {}
+    server = (
+        {"kernel": "6.1", "settings": {"tcp_sack": "1"}} if experiment.kernel is not None else {}
+    )
     return Live(experiment=experiment, flows=flows, link={"down": down, "up": up}, server=server)
 
 
@@ -97,7 +118,9 @@ def test_a_cell_for_each_sender_on_each_path() -> None:
         assert experiment.loss == experiment.loss_up
         assert experiment.loss.probability == cell.host.loss
         assert experiment.receive_buffer == cell.host.window_kb * 1024
-        assert experiment.variants == (("kernel reno / iw=2",) if cell.sender == "kernel" else (OURS,))
+        assert experiment.variants == (
+            ("kernel reno / iw=2",) if cell.sender == "kernel" else (OURS,)
+        )
     assert len({each.name for each in wanted.experiments}) == len(CELLS)
     # Who sends on one path meets the same transfers.
     assert wanted.experiments[0].fetches() == wanted.experiments[1].fetches()
@@ -120,7 +143,10 @@ def test_a_path_is_what_its_transfers_tell() -> None:
     assert (told.mss, told.window) == (1448.0, 30_000.0)
     assert told.rtt_s == pytest.approx(0.119)
     assert told.rto_s == pytest.approx(TIMER_S)
-    assert told.loss == live.link["down"]["dropped_loss_packets"] / live.link["down"]["offered_packets"]
+    assert (
+        told.loss
+        == live.link["down"]["dropped_loss_packets"] / live.link["down"]["offered_packets"]
+    )
     assert 0.0 < told.loss_back < told.loss * 100
     silent = replace(live, flows=live.flows.with_columns(window_bytes=pl.lit(None, pl.Int64)))
     assert fits.path(silent).window == 64 * 1024
@@ -128,13 +154,17 @@ def test_a_path_is_what_its_transfers_tell() -> None:
 
 def test_a_model_that_made_the_transfers_fits_them() -> None:
     found = fits.seen(one())
-    exact, slow = (fits.off(found, model, where=found.clean) for model in (fits.LOSSLESS_2, fits.LOSSLESS))
+    exact, slow = (
+        fits.off(found, model, where=found.clean) for model in (fits.LOSSLESS_2, fits.LOSSLESS)
+    )
     assert exact is not None
     assert slow is not None
     assert exact.value == pytest.approx(0.0, abs=1e-12)
     # Then the other is off by the ratio of the two.
     sizes = np.asarray(found.bytes)
-    ratio = np.log(fits.LOSSLESS.seconds(sizes, found.path) / fits.LOSSLESS_2.seconds(sizes, found.path))
+    ratio = np.log(
+        fits.LOSSLESS.seconds(sizes, found.path) / fits.LOSSLESS_2.seconds(sizes, found.path)
+    )
     assert slow.value == pytest.approx(float(np.mean(np.abs(ratio[found.clean > 0]))))
     delayed = fits.seen(one(-1))
     again = fits.off(delayed, fits.LOSSLESS, where=delayed.clean)
@@ -144,7 +174,9 @@ def test_a_model_that_made_the_transfers_fits_them() -> None:
 
 def test_a_bias_is_a_ratio() -> None:
     live = one()
-    twice = fits.seen(replace(live, flows=live.flows.with_columns(completion_s=2.0 * pl.col("completion_s"))))
+    twice = fits.seen(
+        replace(live, flows=live.flows.with_columns(completion_s=2.0 * pl.col("completion_s")))
+    )
     once = fits.seen(live)
     for model in fits.MODELS:
         one_time, two_times = fits.longer(once, model), fits.longer(twice, model)
@@ -171,7 +203,11 @@ def test_what_lost_something_is_told_from_what_did_not() -> None:
     assert found.lossy.sum() == (resent > 0).sum() > ENOUGH
     assert found.clean.sum() + found.lossy.sum() == live.flows.height
     # A handshake that took a second is neither.
-    slow = pl.when(pl.col("flow") == int(np.argmin(resent))).then(1.3).otherwise(pl.col("first_byte_s"))
+    slow = (
+        pl.when(pl.col("flow") == int(np.argmin(resent)))
+        .then(1.3)
+        .otherwise(pl.col("first_byte_s"))
+    )
     late = fits.seen(replace(live, flows=live.flows.with_columns(first_byte_s=slow)))
     assert late.clean.sum() == found.clean.sum() - 1
     assert late.lossy.sum() == found.lossy.sum()
@@ -205,8 +241,12 @@ def test_medians_are_nearer_than_transfers_where_much_is_lost() -> None:
 
 def test_a_path_that_carries_nothing_is_told() -> None:
     live = one()
-    none = live.flows.with_columns(completion_s=pl.lit(None, pl.Float64), failure=pl.lit("out of patience"))
-    with pytest.raises(TcpsfError, match=r"cannot fit `Fig. 17, kernel`: none of \d+ .*: out of patience") as caught:
+    none = live.flows.with_columns(
+        completion_s=pl.lit(None, pl.Float64), failure=pl.lit("out of patience")
+    )
+    with pytest.raises(
+        TcpsfError, match=r"cannot fit `Fig. 17, kernel`: none of \d+ .*: out of patience"
+    ) as caught:
         fits.seen(replace(live, flows=none))
     assert "--rate" in str(caught.value.hint)
 
@@ -230,10 +270,20 @@ def test_a_report_is_data_text_and_page(made: tuple[Report, Mapping[str, Live]])
     for name in lives:
         assert name in told
         assert name in shown
-    assert [figure.key for figure in report.sections[0].figures] == ["fig-17", "fig-18", "fig-19", "fig-20", "lossy"]
+    assert [figure.key for figure in report.sections[0].figures] == [
+        "fig-17",
+        "fig-18",
+        "fig-19",
+        "fig-20",
+        "lossy",
+    ]
     assert "Linux 6.1" in report.sections[0].text[0]
     assert "`tcp_sack` 1" in report.sections[0].text[0]
-    assert [section.key for section in report.sections] == ["short-flows", "short-flows-fits", "conditions"]
+    assert [section.key for section in report.sections] == [
+        "short-flows",
+        "short-flows-fits",
+        "conditions",
+    ]
     assert report.provenance.seeds == (1, 2, 3, 4, 5)
 
 
@@ -248,7 +298,9 @@ def test_published_parameters_stand_beside_ours(made: tuple[Report, Mapping[str,
 def test_verdicts_follow_the_transfers(made: tuple[Report, Mapping[str, Live]]) -> None:
     """A window that doubles, or with delayed acknowledgments grows by half."""
     report, _ = made
-    verdicts = {finding.key: finding.verdict for section in report.sections for finding in section.findings}
+    verdicts = {
+        finding.key: finding.verdict for section in report.sections for finding in section.findings
+    }
     for sender in ("kernel", "ours"):
         assert verdicts[f"short-flows-lossless-{sender}"] == "holds"
         assert verdicts[f"short-flows-steady-{sender}"] == "holds"
@@ -272,7 +324,9 @@ def test_transfers_that_do_not_complete_are_counted_and_left_out() -> None:
         return replace(live, flows=flows)
 
     report, lives = evaluate(prepare(), measure=broken)
-    failed = next(finding for finding in report.sections[-1].findings if finding.key == "no-failure")
+    failed = next(
+        finding for finding in report.sections[-1].findings if finding.key == "no-failure"
+    )
     assert failed.verdict == "does not hold"
     live = next(iter(lives.values()))
     assert len(fits.seen(live).seconds) == live.flows["completion_s"].count() < live.flows.height
@@ -296,11 +350,17 @@ def test_finished_paths_are_kept(tmp_path: Path) -> None:
     assert len(calls) == 4 + len(CELLS) - 3
     second, _ = evaluate(prepare(), measure=counted, store=store)
     assert len(calls) == 4 + len(CELLS) - 3
-    assert [section.to_dict() for section in first.sections] == [section.to_dict() for section in second.sections]
+    assert [section.to_dict() for section in first.sections] == [
+        section.to_dict() for section in second.sections
+    ]
 
 
-@pytest.mark.parametrize("words", [("--rate", "0"), ("--rate", "1e6"), ("--seed", "-1"), ("--scale", "x")])
-def test_bad_options_are_refused(tcpsf: Callable[..., Answer], tmp_path: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "words", [("--rate", "0"), ("--rate", "1e6"), ("--seed", "-1"), ("--scale", "x")]
+)
+def test_bad_options_are_refused(
+    tcpsf: Callable[..., Answer], tmp_path: Path, words: tuple[str, ...]
+) -> None:
     answer = tcpsf("reproduce", "short-flows", *words, "--out", tmp_path / "out")
     assert answer.status == 2
     assert answer.err.startswith("error: ")
@@ -308,7 +368,9 @@ def test_bad_options_are_refused(tcpsf: Callable[..., Answer], tmp_path: Path, w
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_of_something_else_is_left_alone(tcpsf: Callable[..., Answer], tmp_path: Path) -> None:
+def test_a_folder_of_something_else_is_left_alone(
+    tcpsf: Callable[..., Answer], tmp_path: Path
+) -> None:
     (tmp_path / "mine").write_text("mine")
     answer = tcpsf("reproduce", "short-flows", "live", "--out", tmp_path)
     assert answer.status == 2

@@ -43,7 +43,9 @@ def test_quantiles_are_those_of_the_table(degrees: int) -> None:
 def test_quantiles_with_one_and_two_degrees_have_closed_forms() -> None:
     for p in (0.6, 0.9, 0.975, 0.9995):
         assert t_quantile(p, 1) == pytest.approx(math.tan(math.pi * (p - 0.5)), rel=1e-12)
-        assert t_quantile(p, 2) == pytest.approx((2 * p - 1) / math.sqrt(2 * p * (1 - p)), rel=1e-12)
+        assert t_quantile(p, 2) == pytest.approx(
+            (2 * p - 1) / math.sqrt(2 * p * (1 - p)), rel=1e-12
+        )
 
 
 @given(st.floats(0.501, 0.9999), st.integers(1, 200))
@@ -76,7 +78,9 @@ def test_one_run_has_no_interval_and_none_no_value() -> None:
 
 def test_pairs_cancel_what_they_share() -> None:
     theirs = [10.0, 50.0, 90.0, 20.0]
-    ours = [value - 2.0 + wobble for value, wobble in zip(theirs, (0.1, -0.1, 0.1, -0.1), strict=True)]
+    ours = [
+        value - 2.0 + wobble for value, wobble in zip(theirs, (0.1, -0.1, 0.1, -0.1), strict=True)
+    ]
     found = stats.difference(ours, theirs)
     assert found is not None
     assert found.value == pytest.approx(-2.0)
@@ -143,7 +147,12 @@ def test_clusters_widen_a_proportion() -> None:
 def test_equal_values_have_no_interval() -> None:
     found = stats.mean([0.1, 0.1, 0.1])
     assert found is not None
-    assert (found.spread, found.interval, found.low, found.high) == (Same(), None, found.value, found.value)
+    assert (found.spread, found.interval, found.low, found.high) == (
+        Same(),
+        None,
+        found.value,
+        found.value,
+    )
     assert found.to_dict()["interval"] is None
     assert not found.random
     assert stats.mean([4.0, 4.0]) == stats.Estimate(4.0, Same(), 2)
@@ -205,7 +214,9 @@ def test_the_ratio_to_what_may_be_zero_has_no_upper_end() -> None:
 def test_quantiles_are_values_and_have_intervals() -> None:
     alone = stats.quantile([Distribution([3_330_240_000])], 0.5)
     assert alone == stats.Estimate(3.33024, None, 1)
-    runs = [Distribution(range(start, start + 100 * 10**9, 10**9)) for start in (0, 10**8, 2 * 10**8)]
+    runs = [
+        Distribution(range(start, start + 100 * 10**9, 10**9)) for start in (0, 10**8, 2 * 10**8)
+    ]
     found = stats.quantile(runs, 0.5)
     assert found is not None
     assert found.low < found.value < found.high
@@ -238,7 +249,10 @@ def summed(pairs: Sequence[tuple[float, float]]) -> Sums:
 
 @given(st.lists(st.tuples(st.integers(0, 10**15), st.integers(0, 10**4)), min_size=2, max_size=20))
 def test_a_ratio_of_sums_is_that_of_the_runs(pairs: list[tuple[int, int]]) -> None:
-    listed, folded = stats.ratio(*zip(*pairs, strict=True)), stats.ratio_of(summed(pairs), len(pairs))
+    listed, folded = (
+        stats.ratio(*zip(*pairs, strict=True)),
+        stats.ratio_of(summed(pairs), len(pairs)),
+    )
     if listed is None or folded is None:
         assert listed is folded
         return
@@ -250,7 +264,10 @@ def test_a_ratio_of_sums_is_that_of_the_runs(pairs: list[tuple[int, int]]) -> No
 
 def test_sums_know_equal_values_and_no_order() -> None:
     values = [0.1 + 1e-3 * number for number in range(50)]
-    forth, back = summed([(value, 1) for value in values]), summed([(value, 1) for value in reversed(values)])
+    forth, back = (
+        summed([(value, 1) for value in values]),
+        summed([(value, 1) for value in reversed(values)]),
+    )
     assert forth.error(50) == back.error(50) > 0.0
     for value in (0.1, 0.1 + 0.2, 7):
         found = stats.ratio_of(summed([(value, 1)] * 3), 3)
@@ -284,7 +301,9 @@ def test_times_of_runs_are_counted_run_by_run(monkeypatch: pytest.MonkeyPatch, m
     """Whether each time is kept, none, or each up to some run."""
     monkeypatch.setattr(distribution, "EXACT", most)
     chance = random.Random(6)  # noqa: S311
-    runs = [[chance.randrange(10**6, 10**10) for _ in range(chance.randrange(30))] for _ in range(12)]
+    runs = [
+        [chance.randrange(10**6, 10**10) for _ in range(chance.randrange(30))] for _ in range(12)
+    ]
     times = RunTimes()
     for run in runs:
         times.add(Distribution(run))

@@ -38,7 +38,10 @@ def flows(sender: str, rows: list[tuple[float | None, int, int, float]]) -> pl.D
     """Made-up flows: completion time, fast retransmits, timeouts, timer."""
     columns = ("completion_s", "fast_retransmits", "timeouts", "rto_s")
     frame = pl.DataFrame(rows, schema=columns, orient="row")
-    return frame.with_columns(variant=pl.lit(sender), size_bytes=pl.lit(1650))
+    server_s = pl.col("completion_s") + 1.0
+    return frame.with_columns(
+        variant=pl.lit(sender), size_bytes=pl.lit(1650), idle_s=pl.lit(0.0), server_s=server_s
+    )
 
 
 def test_table_2_is_whole() -> None:
@@ -56,7 +59,9 @@ def test_table_3_and_the_draft_are_the_same_measurement() -> None:
     assert list(testbed.TABLE_3) == list(testbed.DRAFT_TABLE) == settings
     odd = []
     for setting, row in testbed.TABLE_3.items():
-        for ours, theirs in zip((row.classic, row.framed), testbed.DRAFT_TABLE[setting], strict=True):
+        for ours, theirs in zip(
+            (row.classic, row.framed), testbed.DRAFT_TABLE[setting], strict=True
+        ):
             assert ours.timer_ms == theirs.timer_ms
             together = round(ours.timeout_percent + theirs.fast_percent, 1)
             if together != 100.0:
@@ -70,7 +75,9 @@ def test_objects_are_those_of_table_1_below_10_kb() -> None:
 
 @pytest.mark.parametrize("law", testbed.LAWS)
 @pytest.mark.parametrize("drop", testbed.DROPS)
-def test_both_laws_lose_a_full_size_packet_with_the_same_probability(law: testbed.Law, drop: float) -> None:
+def test_both_laws_lose_a_full_size_packet_with_the_same_probability(
+    law: testbed.Law, drop: float
+) -> None:
     """Simulated: how many of full-size packets, and of small ones, are lost."""
     experiment = prepare("table-3", law=law).experiments[0]
     loss = testbed.loss(drop, law)
@@ -79,10 +86,15 @@ def test_both_laws_lose_a_full_size_packet_with_the_same_probability(law: testbe
         scenario = experiment.simulated(CLASSIC, head_bytes=0, flows=10)
         scenario = scenario.with_value("link.0.loss", {"kind": loss.kind, **_plain(loss)})
         scenario = scenario.with_value("workload.web.sizes", {"classes": [payload]})
-        scenario = scenario.with_value("workload.web.handshake", False).with_value("duration", "300s")
+        scenario = scenario.with_value("workload.web.handshake", False).with_value(
+            "duration", "300s"
+        )
         scenario = scenario.with_value("tcp.timestamps", False).with_value("tcp.mss", 1460)
         link = run(scenario, seed=3).links.row(0, named=True)
-        share, tries = link["dropped_loss_packets"] / link["offered_packets"], link["offered_packets"]
+        share, tries = (
+            link["dropped_loss_packets"] / link["offered_packets"],
+            link["offered_packets"],
+        )
         assert abs(share - expected) < 4 * (expected / tries) ** 0.5, payload
 
 
@@ -118,7 +130,8 @@ def test_saved_time_is_over_flows_with_a_loss() -> None:
     assert saved.value == pytest.approx(0.3)
     one = measure.completion_s(measure.with_a_loss(classic))
     assert one is not None
-    # Both intervals are cut off at zero, so the difference reaches as far down as one goes up and down together.
+    # Both intervals are cut off at zero, so the difference reaches as far down as one goes up and
+    # down together.
     half = one.high - one.value
     assert saved.high - saved.value == pytest.approx(math.hypot(half, 0.3))
 
@@ -201,6 +214,8 @@ def simulated_as_live(experiment: Experiment, *, progress: Callable[[float], Non
                 variant=pl.lit(sender),
                 size_bytes="size_bytes",
                 completion_s="receiver_s",
+                idle_s=pl.lit(0.0),
+                server_s=pl.col("receiver_s") + 0.1,
                 fast_retransmits=pl.col("fast_retransmits").cast(pl.Int64),
                 timeouts=pl.col("timeouts").cast(pl.Int64),
                 rto_s=pl.lit(0.2),
@@ -226,7 +241,10 @@ LINK = {"down": DOWN, "up": {"offered_packets": 700, "missed_packets": 0}}
 
 @pytest.fixture(scope="module")
 def made() -> Mapping[str, tuple[Report, Mapping[str, Cell]]]:
-    return {which: evaluate(prepare(which, scale=TINY), measure=simulated_as_live) for which in ("table-2", "table-3")}
+    return {
+        which: evaluate(prepare(which, scale=TINY), measure=simulated_as_live)
+        for which in ("table-2", "table-3")
+    }
 
 
 @pytest.mark.parametrize("which", ["table-2", "table-3"])
@@ -240,15 +258,20 @@ def test_a_report_is_data_text_and_page(made: Any, which: str) -> None:
         assert name in shown
     assert "live" in told
     assert report.provenance.seeds == tuple(cell.live.experiment.seed for cell in cells.values())
-    assert report.provenance.command.startswith(f"tcpsf reproduce smart-framing {which} --quick --seed 1")
+    assert report.provenance.command.startswith(
+        f"tcpsf reproduce smart-framing {which} --quick --seed 1"
+    )
 
 
 def test_published_values_stand_beside_ours(made: Any) -> None:
     report, _ = made["table-3"]
-    (table,) = report.sections[0].tables
-    assert len(table.rows) == 27
+    table, drafts = report.sections[0].tables
+    assert len(table.rows) == len(drafts.rows) == 27
     row = next(row for row in table.rows if row.label == "0.05, 100 ms, FS")
-    assert [cell.published for cell in row.cells] == [8227.0, 652, 16.0, 3.48]
+    assert [cell.published for cell in row.cells] == [8227.0, 652, 16.0, 3.48, None]
+    assert all(cell.ours is not None for cell in row.cells)
+    row = next(row for row in drafts.rows if row.label == "0.05, 100 ms, FS")
+    assert [cell.published for cell in row.cells] == [652, 84.0]
     assert all(cell.ours is not None for cell in row.cells)
     report, _ = made["table-2"]
     (table,) = report.sections[0].tables
@@ -259,7 +282,9 @@ def test_published_values_stand_beside_ours(made: Any) -> None:
 def test_claims_hold_where_the_simulator_is_the_network(made: Any) -> None:
     """The simulator's flows as live ones: framing has fewer timeouts, and the two agree or more flows are needed."""
     report, _ = made["table-3"]
-    verdicts = {finding.key: finding.verdict for section in report.sections for finding in section.findings}
+    verdicts = {
+        finding.key: finding.verdict for section in report.sections for finding in section.findings
+    }
     assert verdicts["table-3-fewer-timeouts-fs"] == "holds"
     assert verdicts["table-3-simulated-fast"] != "does not hold"
     assert verdicts["table-3-simulated-time"] != "does not hold"
@@ -278,15 +303,140 @@ def test_several_objects_a_connection_are_not_simulated() -> None:
     assert [section.key for section in report.sections] == ["table-3", "conditions"]
 
 
+def proxied_flows(experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
+    """Made-up flows of 4 and 40 kB, half of them with a loss: Classic has a timeout, framed senders one of five."""
+    chance = random.Random(experiment.seed)  # noqa: S311  not for secrets
+    rows = []
+    for number in range(1200):
+        sender = experiment.senders[number % len(experiment.senders)]
+        lost = chance.random() < 0.5
+        late = lost and (sender == CLASSIC or chance.random() < 0.2)
+        busy_s = 0.1 + 0.5 * late + 0.05 * chance.random()
+        rows.append(
+            {
+                "variant": sender,
+                "size_bytes": chance.choice((4_000, 9_999, 10_000, 40_000)),
+                "completion_s": busy_s + 0.2,
+                "idle_s": 0.2,
+                "server_s": busy_s + 1.3,
+                "fast_retransmits": int(lost and not late),
+                "timeouts": int(late),
+                "rto_s": 0.2 + 0.1 * late,
+                "failure": "",
+                "received_bytes": 1,
+                "head_bytes": 220,
+                "segments": 4,
+            }
+        )
+    progress(1.0)
+    return Live(experiment=experiment, flows=pl.DataFrame(rows), link=LINK, server={})
+
+
+def test_through_the_proxy_flows_are_divided_at_10_kb() -> None:
+    wanted = prepare("table-3", scale=TINY, through="proxy")
+    assert (
+        wanted.command == "tcpsf reproduce smart-framing table-3 --quick --seed 1 --through proxy"
+    )
+    assert {each.sizes for each in wanted.experiments} == {paper.CLASS_BYTES}
+    assert all(each.through == "proxy" and each.browsing is not None for each in wanted.experiments)
+    report, cells = evaluate(wanted, measure=proxied_flows)
+    jsonschema.validate(report.to_dict(), schema("evaluation"))
+    assert [section.key for section in report.sections] == ["table-3", "conditions"]
+    assert report.title.endswith(", through a proxy")
+    short, drafts, long = report.sections[0].tables
+    assert [table.key for table in (short, drafts, long)] == [
+        "table-3",
+        "draft-paths",
+        "table-3-long",
+    ]
+    for row in range(27):
+        name = short.rows[row].label
+        live = cells[name.rpartition(", ")[0]].live
+        sender = (CLASSIC, VS, FS)[row % 3]
+        counts = [value(table.rows[row].cells[0]) for table in (short, long)]
+        assert sum(counts) == measure.of(live.flows, sender).height
+        below = live.flows.filter((pl.col("variant") == sender) & (pl.col("size_bytes") < 10_000))
+        assert counts[0] == below.height
+        late, fast = value(short.rows[row].cells[2]), value(drafts.rows[row].cells[1])
+        assert late + fast == pytest.approx(100.0)
+    # Idle times are the same for all here, so both differences are what a timeout costs.
+    saved = short.rows[2].cells
+    assert value(saved[3]) == pytest.approx(value(saved[4]))
+    assert value(saved[4]) == pytest.approx(0.4, abs=0.08)
+    assert [cell.published for cell in long.rows[2].cells if not isinstance(cell, str)] == [
+        None
+    ] * 5
+    verdicts = {finding.key: finding.verdict for finding in report.sections[0].findings}
+    for key in (
+        "table-3-fewer-timeouts-fs",
+        "draft-paths-more-fast-fs",
+        "table-3-long-fewer-timeouts-fs",
+    ):
+        assert verdicts[key] == "holds"
+    told = " ".join(report.sections[0].items)
+    assert "3GPP2 C.R1002-0" in told
+    assert "Fig. 8" in told
+    assert "flows of 10 kB and more" in page(report)
+
+
+def value(cell: Any) -> float:
+    """Of a table's cell, ours."""
+    assert cell.ours is not None
+    return float(cell.ours.value)
+
+
+def test_objects_take_the_place_of_sessions() -> None:
+    wanted = prepare("table-3", scale=TINY, through="proxy", objects=2, rate=50.0)
+    assert wanted.command.endswith("--through proxy --objects 2 --rate 50")
+    assert all(each.browsing is None and each.objects == 2 for each in wanted.experiments)
+    report, _ = evaluate(wanted, measure=proxied_flows)
+    assert "3GPP2" not in " ".join(report.sections[0].items)
+    assert "Fig. 8" in " ".join(report.sections[0].items)
+
+
+def test_every_sender_is_asked_for_the_same() -> None:
+    """What is drawn depends on the seed alone, and through proxy and server connections begin at the same moments."""
+    through = prepare("table-3", scale=TINY, through="proxy", objects=1, rate=600.0).experiments[0]
+    serving = prepare("table-3", scale=TINY).experiments[0]
+    assert through.fetches()[0] == serving.fetches()[0]
+    assert replace(through, senders=(FS,)).connections() == through.connections()
+
+
+def test_table_2_has_no_proxy() -> None:
+    with pytest.raises(TcpsfError, match="cannot measure Table II through a proxy") as caught:
+        prepare("table-2", through="proxy")
+    assert caught.value.hint
+
+
+def test_time_at_the_client_leaves_idle_times_out() -> None:
+    found = flows(FS, [(0.5, 0, 0, 0.2), (0.7, 1, 0, 0.2), (None, 0, 1, 0.2)]).with_columns(
+        idle_s=pl.Series([0.1, 0.3, 0.0]), size_bytes=pl.Series([9_999, 10_000, 10_001])
+    )
+    busy, server = measure.busy_s(found), measure.server_s(found)
+    assert busy is not None
+    assert busy.value == pytest.approx(0.4)
+    assert server is not None
+    assert server.value == pytest.approx(1.6)
+    assert measure.shorter_than(found, 10_000)["size_bytes"].to_list() == [9_999]
+    assert measure.from_size(found, 10_000)["size_bytes"].to_list() == [10_000, 10_001]
+    assert measure.server_s(found.with_columns(server_s=pl.lit(None, pl.Float64))) is None
+
+
 def test_failures_are_told() -> None:
     def broken(experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
         live = simulated_as_live(experiment, progress=progress)
         bad = pl.when(pl.int_range(pl.len()) == 7).then(pl.lit("wrong bytes")).otherwise(pl.lit(""))
-        return Live(experiment=experiment, flows=live.flows.with_columns(failure=bad), link=LINK, server={})
+        return Live(
+            experiment=experiment, flows=live.flows.with_columns(failure=bad), link=LINK, server={}
+        )
 
     report, _ = evaluate(prepare("table-2", scale=TINY), measure=broken)
     verdicts = {finding.key: finding.verdict for finding in report.sections[-1].findings}
-    assert verdicts == {"every-byte": "does not hold", "no-failure": "does not hold", "no-packet-missed": "holds"}
+    assert verdicts == {
+        "every-byte": "does not hold",
+        "no-failure": "does not hold",
+        "no-packet-missed": "holds",
+    }
     assert "1 × wrong bytes" in as_text(report, tables=True)
 
 
@@ -309,7 +459,9 @@ def test_finished_paths_are_kept(tmp_path: Path) -> None:
     assert len(calls) == 3 + 2
     second, _ = evaluate(wanted, measure=counted, store=store)
     assert len(calls) == 3 + 2
-    assert [section.to_dict() for section in first.sections] == [section.to_dict() for section in second.sections]
+    assert [section.to_dict() for section in first.sections] == [
+        section.to_dict() for section in second.sections
+    ]
 
 
 def test_a_damaged_file_counts_as_not_there(tmp_path: Path) -> None:
@@ -332,7 +484,9 @@ def test_a_damaged_file_counts_as_not_there(tmp_path: Path) -> None:
 
 def test_every_loss_of_a_path_can_be_told_as_data() -> None:
     for loss in (PacketLoss(probability=0.1), BurstLoss(probability=0.1, run=2.0)):
-        experiment = Experiment(name="x", latency_ms=1, loss=loss, senders=(FS,), sizes=(1,), rate=1.0, duration_s=1.0)
+        experiment = Experiment(
+            name="x", latency_ms=1, loss=loss, senders=(FS,), sizes=(1,), rate=1.0, duration_s=1.0
+        )
         assert json.loads(json.dumps(experiment.to_dict()))["loss"]["kind"] == loss.kind
 
 
@@ -342,15 +496,52 @@ def test_every_loss_of_a_path_can_be_told_as_data() -> None:
         ("table-3", "--rate", "0"),
         ("table-3", "--rate", "1e9"),
         ("table-3", "--loss", "some"),
+        ("table-3", "--through", "server proxy"),
+        ("table-3", "--through", "proxy", "--objects", "0"),
+        ("table-3", "--through", "proxy", "--full", "--rate", "2000"),
+        ("table-2", "--through", "proxy"),
         ("table-2", "--acks", "no"),
         ("table-2", "--loss", "per-byte"),
     ],
 )
-def test_bad_options_are_refused(tcpsf: Callable[..., Answer], tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_bad_options_are_refused(
+    tcpsf: Callable[..., Answer], tmp_path: Path, words: tuple[str, ...]
+) -> None:
     answer = tcpsf("reproduce", "smart-framing", *words, "--out", tmp_path / "out")
     assert answer.status == 2
-    assert answer.err.startswith("error: ")
+    error, hint = answer.err.splitlines()
+    assert error.startswith("error: ")
+    assert hint.startswith("hint: ")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "rate"),
+    [((), "table-3", 600.0), (("--through", "proxy"), "table-3-proxy", 200.0)],
+)
+def test_what_is_not_said_depends_on_who_has_the_senders(
+    tcpsf: Callable[..., Answer],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    name: str,
+    rate: float,
+) -> None:
+    told: dict[str, Any] = {}
+
+    def prepared(which: Any, **options: Any) -> object:
+        told["wanted"] = prepare(which, **options)
+        return prepare(which, **options)
+
+    def made(_make: object, **options: Any) -> None:
+        told.update(options)
+
+    monkeypatch.setattr("tcpsf.cli.testbed.prepare", prepared)
+    monkeypatch.setattr("tcpsf.cli.testbed._make", made)
+    answer = tcpsf("reproduce", "smart-framing", "table-3", *words)
+    assert answer.status == 0, answer.err
+    assert (told["name"], told["out"], told["paths"]) == (name, Path(f"tcpsf-{name}"), 9)
+    assert told["wanted"].rate == rate
+    assert (told["wanted"].experiments[0].browsing is None) == (not words)
 
 
 def test_columns_are_documented() -> None:

@@ -1,7 +1,8 @@
 """Runs ns-2 on the Smart Framing paper's network and returns what it counted.
 
-``run_ns2`` is one run; ``python verification/ns2/run_ns2.py table`` prints how near Classic TCP in ns-2 comes to the
-paper's Table I under several timer settings.  The facts about ns-2 behind both are in README.md beside this file.
+``run_ns2`` is one run; ``python verification/ns2/run_ns2.py table`` prints how near Classic TCP in
+ns-2 comes to the paper's Table I under several timer settings.  The facts about ns-2 behind both
+are in README.md beside this file.
 """
 
 # ruff: noqa: S603, T201 (it is a program that runs ns-2 and prints what it finds)
@@ -24,8 +25,8 @@ from typing import Any
 SCRIPT = Path(__file__).with_name("web.tcl")
 MASKS_SCRIPT = Path(__file__).with_name("masks.tcl")
 
-# Table I of the journal paper (Mellia, Meo, Casetti, IEEE/ACM ToN 2005): bytes, completion time in seconds, % of
-# recoveries by fast retransmit, all for Classic TCP at 80 % load.
+# Table I of the journal paper (Mellia, Meo, Casetti, IEEE/ACM ToN 2005): bytes, completion time in
+# seconds, % of recoveries by fast retransmit, all for Classic TCP at 80 % load.
 TABLE_1_CLASSIC: tuple[tuple[int, float, float | None], ...] = (
     (119, 0.27, None),
     (179, 0.31, None),
@@ -78,9 +79,10 @@ def run_ns2(
 ) -> dict[str, Any]:
     """Simulate the paper's network once and return web.tcl's JSON object.
 
-    ``load`` is the short flows' mean payload rate over the bottleneck's rate, ``duration_s`` the simulated seconds, and
-    ``starts_s`` when each greedy flow begins (drawn from the first second if absent).  ``options`` are web.tcl's own
-    keys, for example ``tick=0.1``, ``rto_min=1``, ``reverse_rate=1e15``, ``warm_up=100``, ``monitor=0``.
+    ``load`` is the short flows' mean payload rate over the bottleneck's rate, ``duration_s`` the
+    simulated seconds, and ``starts_s`` when each greedy flow begins (drawn from the first second if
+    absent).  ``options`` are web.tcl's own keys, for example ``tick=0.1``, ``rto_min=1``,
+    ``reverse_rate=1e15``, ``warm_up=100``, ``monitor=0``.
     """
     arguments = command(load=load, duration_s=duration_s, seed=seed, starts_s=starts_s, **options)
     return _parse(subprocess.run(arguments, capture_output=True, text=True, check=False))
@@ -97,7 +99,10 @@ def command(
     """The command line that ``run_ns2`` runs."""
     arguments: dict[str, object] = {"load": load, "duration": duration_s, "seed": seed, **options}
     if starts_s is not None:
-        arguments |= {"starts": ",".join(repr(start) for start in starts_s), "greedy": len(starts_s)}
+        arguments |= {
+            "starts": ",".join(repr(start) for start in starts_s),
+            "greedy": len(starts_s),
+        }
     return [_program(), str(SCRIPT), *(f"{key}={value}" for key, value in arguments.items())]
 
 
@@ -106,19 +111,25 @@ def run_masks(
 ) -> list[Transfer]:
     """Flows, each alone on its line: how many packets, and which of those that the line carries are lost.
 
-    ``sender`` is ``sack1``, ``tahoe`` or ``vegas``, whose fast retransmits ns-2 does not count.  ``at_once`` flows
-    share a process: ns-2 works out all routes first, in time that grows with its square.
+    ``sender`` is ``sack1``, ``tahoe`` or ``vegas``, whose fast retransmits ns-2 does not count.
+    ``at_once`` flows share a process: ns-2 works out all routes first, in time that grows with its
+    square.
     """
     transfers: list[Transfer] = []
     for first in range(0, len(flows), at_once):
         part = flows[first : first + at_once]
         words = [f"{packets}:{','.join(map(str, lost))}" for packets, lost in part]
         done = subprocess.run(
-            [_program(), str(MASKS_SCRIPT), sender, *words], capture_output=True, text=True, check=False
+            [_program(), str(MASKS_SCRIPT), sender, *words],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         rows = {int(row[0]): row[1:] for row in map(str.split, done.stdout.splitlines())}
         if done.returncode != 0 or len(rows) != len(part):
-            raise Ns2Error(f"run ns-2: {len(rows)} of {len(part)} flows ended, exit status {done.returncode}")
+            raise Ns2Error(
+                f"run ns-2: {len(rows)} of {len(part)} flows ended, exit status {done.returncode}"
+            )
         transfers += [
             Transfer(
                 completion_s=float(rows[i][0]),
@@ -131,7 +142,9 @@ def run_masks(
     return transfers
 
 
-def run_many(requests: Sequence[Mapping[str, Any]], *, workers: int | None = None) -> list[dict[str, Any]]:
+def run_many(
+    requests: Sequence[Mapping[str, Any]], *, workers: int | None = None
+) -> list[dict[str, Any]]:
     """Several runs, each a mapping of ``run_ns2``'s arguments, as many at a time as there are cores; in order."""
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
         return list(pool.map(lambda request: run_ns2(**request), requests))
@@ -154,7 +167,9 @@ def _program() -> str:
 def _parse(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     if done.returncode != 0 or not done.stdout.startswith("{"):
         said = (done.stderr or done.stdout).strip().splitlines()
-        raise Ns2Error(f"run ns-2: exit status {done.returncode}: {said[0] if said else 'nothing said'}")
+        raise Ns2Error(
+            f"run ns-2: exit status {done.returncode}: {said[0] if said else 'nothing said'}"
+        )
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
@@ -169,7 +184,9 @@ def _table(loads: Sequence[float], runs: int, duration_s: float) -> None:
     results = run_many(requests)
     of = {column: results[i * runs : (i + 1) * runs] for i, column in enumerate(columns)}
 
-    print(f"Classic TCP in ns-2: {runs} runs of {duration_s:g} s each; ± is the standard error over the runs.")
+    print(
+        f"Classic TCP in ns-2: {runs} runs of {duration_s:g} s each; ± is the standard error over the runs."
+    )
     for load in loads:
         _table_at(load, {name: of[load, name] for name in SETTINGS})
 
@@ -182,15 +199,27 @@ def _table_at(load: float, of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Non
         print(f"| {size} B, s | {paper} | " + " | ".join(cells) + " |")
     for row, (size, _, percent) in enumerate(TABLE_1_CLASSIC):
         if percent is not None:
-            cells = [_cell([fast_retransmit_percent([run["classes"][row]]) for run in of[name]], 1) for name in of]
+            cells = [
+                _cell([fast_retransmit_percent([run["classes"][row]]) for run in of[name]], 1)
+                for name in of
+            ]
             print(f"| {size} B, %FR | {percent} | " + " | ".join(cells) + " |")
     for label, flows in (("web", ("classes",)), ("web and greedy", ("classes", "greedy"))):
         cells = [
-            _cell([fast_retransmit_percent([f for part in flows for f in run[part]]) for run in of[name]], 1)
+            _cell(
+                [
+                    fast_retransmit_percent([f for part in flows for f in run[part]])
+                    for run in of[name]
+                ],
+                1,
+            )
             for name in of
         ]
         print(f"| overall %FR, {label} | < 25 | " + " | ".join(cells) + " |")
-    cells = [_cell([100 * run["dropped_packets"] / run["offered_packets"] for run in of[name]], 2) for name in of]
+    cells = [
+        _cell([100 * run["dropped_packets"] / run["offered_packets"] for run in of[name]], 2)
+        for name in of
+    ]
     print("| packets dropped, % | | " + " | ".join(cells) + " |")
     ratios = [
         [
@@ -199,7 +228,11 @@ def _table_at(load: float, of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Non
         ]
         for name in of
     ]
-    print("| time, ns-2 ÷ paper | | " + " | ".join(f"{min(r):.2f}–{max(r):.2f}" for r in ratios) + " |")
+    print(
+        "| time, ns-2 ÷ paper | | "
+        + " | ".join(f"{min(r):.2f}–{max(r):.2f}" for r in ratios)
+        + " |"
+    )
 
 
 def _cell(values: Sequence[float | None], digits: int) -> str:
@@ -229,7 +262,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _table(given.loads, given.runs, given.duration)
         else:
             options = dict(option.split("=", 1) for option in given.option)
-            print(json.dumps(run_ns2(load=given.load, duration_s=given.duration, seed=given.seed, **options)))
+            print(
+                json.dumps(
+                    run_ns2(load=given.load, duration_s=given.duration, seed=given.seed, **options)
+                )
+            )
     except Ns2Error as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -11,8 +11,8 @@ use wire::{Mss, Segment, SeqNum};
 
 use self::incoming::{Front, Incoming};
 use crate::connection::Connection;
+use crate::connection::IcmpError;
 use crate::event::{Accepted, CallError, Event};
-use crate::icmp::IcmpError;
 
 /// A [`Connection`] with the bytes of both directions, for programs on a real wire.
 ///

@@ -13,11 +13,17 @@ use wire::{
 
 use crate::config::{Config, Negotiated};
 use crate::event::{CallError, CloseReason, Event, Events};
-use crate::host_timers::HostTimers;
-use crate::opening::Opening;
 use crate::receive::Receiver;
 use crate::send::{SendState, SendStatistics, Sender};
 use crate::state::State;
+
+mod host_timers;
+mod icmp;
+mod opening;
+
+use host_timers::HostTimers;
+pub use icmp::IcmpError;
+pub(crate) use opening::Opening;
 
 /// One TCP connection as a state machine over sequence numbers. It performs no I/O and reads no
 /// clock.

@@ -16,8 +16,8 @@ use units::Instant;
 use wire::{Control, Flags, Segment, UnscaledWindow, WindowScale};
 
 use crate::connection::Connection;
+use crate::connection::Opening;
 use crate::event::Accepted;
-use crate::opening::Opening;
 use crate::state::State;
 
 /// Next step for a segment.

@@ -10,17 +10,7 @@ use crate::header::Header;
 use crate::segment::Ecn;
 use crate::{ipv4, ipv6};
 
-/// Protocol number of ICMP over IPv4 (IANA).
-pub const ICMPV4: u8 = 1;
-
-/// Protocol number of TCP.
-pub const TCP: u8 = 6;
-
-/// Protocol number of ICMP over IPv6.
-pub const ICMPV6: u8 = 58;
-
-/// Default hop limit, as IANA recommends (RFC 1122 §3.2.1.7, RFC 8200 §3).
-pub(crate) const DEFAULT_HOPS: u8 = 64;
+pub use crate::protocol::{ICMPV4, ICMPV6, TCP};
 
 /// IP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 use thiserror::Error;
 
 use crate::checksum::Checksum;
-use crate::ip::DEFAULT_HOPS;
-pub use crate::ip::TCP;
+use crate::protocol::DEFAULT_HOPS;
+pub use crate::protocol::TCP;
 use crate::segment::Ecn;
 
 /// Length of a header without options, in bytes.

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 pub use self::extension::{Extension, Extensions};
 use crate::checksum::Checksum;
-use crate::ip::DEFAULT_HOPS;
+use crate::protocol::DEFAULT_HOPS;
 use crate::segment::Ecn;
 
 /// Length of a header without extensions, in bytes.
@@ -217,7 +217,7 @@ impl<'a> View<'a> {
         Extensions::new(self.next_header(), self.rest)
     }
 
-    /// Protocol of the payload, e.g. [`TCP`](crate::ip::TCP), after the extension headers.
+    /// Protocol of the payload, e.g. [`TCP`](crate::protocol::TCP), after the extension headers.
     ///
     /// It is the number of an extension header if the iteration ends there: the extension is
     /// incomplete, misplaced, or must not be skipped by a host that does not support it (RFC 8200

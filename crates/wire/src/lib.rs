@@ -24,6 +24,7 @@ pub mod icmp;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
+mod protocol;
 mod sack;
 mod santa_cruz;
 mod segment;

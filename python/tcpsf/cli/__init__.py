@@ -1,7 +1,7 @@
 """The command line: data on standard output, talk on standard error, errors in one line with a hint.
 
-Exit status 0: done. 2: bad input or a result that could not be written. 128 and the number of a signal: Ctrl-C (130),
-SIGTERM (143) or SIGHUP (129) has ended the program.
+Exit status 0: done. 2: bad input or a result that could not be written. 128 and the number of a
+signal: Ctrl-C (130), SIGTERM (143) or SIGHUP (129) has ended the program.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
                 with plain_output():
                     return shell_complete(app, {}, "tcpsf", COMPLETION, os.environ[COMPLETION])
-            with app.make_context("tcpsf", list(sys.argv[1:] if arguments is None else arguments)) as context:
+            with app.make_context(
+                "tcpsf", list(sys.argv[1:] if arguments is None else arguments)
+            ) as context:
                 app.invoke(context)
     except click.exceptions.Exit as answered:  # --help and --version
         return answered.exit_code
@@ -62,4 +64,6 @@ def _misused(error: click.ClickException) -> int:
     message = error.format_message()
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "tcpsf"
-    return _complain(f"{message[0].lower()}{message[1:].rstrip('.')}", f"`{command} --help` lists what there is")
+    return _complain(
+        f"{message[0].lower()}{message[1:].rstrip('.')}", f"`{command} --help` lists what there is"
+    )

@@ -24,6 +24,20 @@ from tcpsf.cli.options import (
 from tcpsf.cli.quantities import Seconds
 from tcpsf.cli.reproduce_commands import reproduce
 
+SCHEMAS = (
+    "scenario",
+    "sim",
+    "link",
+    "fetch",
+    "evaluation",
+    "index",
+    "table-1",
+    "model",
+    "model-report",
+    "chain",
+)
+"""The schemas that `tcpsf schema` prints: of scenario files, and of JSON outputs."""
+
 
 def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
@@ -36,7 +50,12 @@ def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> 
 
 @click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version and exit."
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Print the version and exit.",
 )
 def app() -> None:
     """Simulate, emulate and serve TCP over lossy links.
@@ -49,7 +68,12 @@ def app() -> None:
 @click.argument("file", type=FOLDER, metavar="FILE.toml")
 @seed
 @click.option(
-    "--runs", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Number of independent runs."
+    "--runs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Number of independent runs.",
 )
 @workers
 @settings
@@ -76,9 +100,18 @@ def sim(**arguments: Any) -> None:
 LINE_OPTIONS = {
     "rate": ("RATE", "How fast the line sends, e.g. 10mbit.  [default: infinitely fast]"),
     "delay": ("TIME", "How long each packet travels, one way, e.g. 20ms."),
-    "queue": ("SIZE", "What may wait for the line: 150kB, 100packets, or 150kB/256B in chunks.  [default: everything]"),
-    "red": ("MIN,MAX[,P]", "Random early detection: 30kB,90kB,0.1 or 5packets,15packets. Marks what is ECN-capable."),
-    "codel": ("TARGET,TIME", "Controlled delay (RFC 8289), e.g. 5ms,100ms. Marks what is ECN-capable."),
+    "queue": (
+        "SIZE",
+        "What may wait for the line: 150kB, 100packets, or 150kB/256B in chunks.  [default: everything]",
+    ),
+    "red": (
+        "MIN,MAX[,P]",
+        "Random early detection: 30kB,90kB,0.1 or 5packets,15packets. Marks what is ECN-capable.",
+    ),
+    "codel": (
+        "TARGET,TIME",
+        "Controlled delay (RFC 8289), e.g. 5ms,100ms. Marks what is ECN-capable.",
+    ),
     "balanced": (
         "LT,UT,GAP",
         "Drop what finds more than LT of --queue taken, or UT for GAP packets after a connection's loss: 0.4,0.9,25.",
@@ -87,14 +120,20 @@ LINE_OPTIONS = {
     "loss-per-byte": ("P", "Lose a packet if one of its bytes is hit: 1-(1-P)^bytes."),
     "loss-linear": ("P@SIZE", "Lose packets in proportion to their size, e.g. 0.01@1500B."),
     "loss-burst": ("P,RUN", "Lose this share of packets, in runs of RUN on average."),
-    "loss-mask": ("1,0,...", "Lose just these of the TCP segments that carry data: 1 is lost, none after the last."),
+    "loss-mask": (
+        "1,0,...",
+        "Lose just these of the TCP segments that carry data: 1 is lost, none after the last.",
+    ),
     "duplicate": ("P", "Send a packet twice with this probability."),
     "corrupt": ("P", "Flip one bit of a packet with this probability."),
     "path-mtu": (
         "BYTES",
         'Drop larger packets and send ICMP "too big"; packets without DF pass.',
     ),
-    "reorder": ("P,TIME", "Delay a packet by TIME with this probability while others pass it, e.g. 0.01,5ms."),
+    "reorder": (
+        "P,TIME",
+        "Delay a packet by TIME with this probability while others pass it, e.g. 0.01,5ms.",
+    ),
 }
 """What a direction of a link does: how its value is written, and what it means."""
 
@@ -103,7 +142,10 @@ def _line_options(name: str, metavar: str, text: str) -> Option:
     """Make it three times: for both directions, and hidden for one."""
     return together(
         click.option(f"--{name}", metavar=metavar, help=text),
-        *(click.option(f"--{direction}-{name}", metavar=metavar, hidden=True) for direction in ("down", "up")),
+        *(
+            click.option(f"--{direction}-{name}", metavar=metavar, hidden=True)
+            for direction in ("down", "up")
+        ),
     )
 
 
@@ -111,7 +153,12 @@ def _line_options(name: str, metavar: str, text: str) -> Option:
 @click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
 @together(*(_line_options(name, *told) for name, told in LINE_OPTIONS.items()))
 @click.option(
-    "--mtu", type=click.IntRange(1280, 65_535), metavar="BYTES", default=1500, show_default=True, help="Largest packet."
+    "--mtu",
+    type=click.IntRange(1280, 65_535),
+    metavar="BYTES",
+    default=1500,
+    show_default=True,
+    help="Largest packet.",
 )
 @click.option("--seed", type=SEED, metavar="N", default=1, show_default=True, help="Random seed.")
 @click.option(
@@ -137,18 +184,22 @@ def _line_options(name: str, metavar: str, text: str) -> Option:
     where="Capture inside (at COMMAND's end), outside or both.  [default: inside]",
     kept="all",
 )
-@click.option("--json", type=FOLDER, metavar="FILE", help="Write the statistics there as one line of JSON.")
+@click.option(
+    "--json", type=FOLDER, metavar="FILE", help="Write the statistics there as one line of JSON."
+)
 @force("--pcap and --json")
 def link(**arguments: Any) -> None:
     """Run a command behind an emulated link, in real time.
 
-    COMMAND runs in a network namespace of its own whose only way out leads through the link. It reaches what listens
-    here at the address in TCPSF_LINK_OUTSIDE, 100.64.0.1 if that is free. Links may run inside each other.
+    COMMAND runs in a network namespace of its own whose only way out leads through the link. It
+    reaches what listens here at the address in TCPSF_LINK_OUTSIDE, 100.64.0.1 if that is free.
+    Links may run inside each other.
 
-    The exit status is that of COMMAND; 127 if there is no such command, 126 if it cannot be run, 2 for bad options.
+    The exit status is that of COMMAND; 127 if there is no such command, 126 if it cannot be run, 2
+    for bad options.
 
-    Every option about the line up to --reorder also exists as --up-... (from COMMAND outwards) and --down-... for one
-    direction, where `none` removes what is given for both.
+    Every option about the line up to --reorder also exists as --up-... (from COMMAND outwards) and
+    --down-... for one direction, where `none` removes what is given for both.
 
     For example: tcpsf link --delay 20ms --rate 10mbit -- curl http://100.64.0.1:8000/
     """
@@ -160,12 +211,20 @@ def link(**arguments: Any) -> None:
 @app.command()
 @seed
 @workers
-@click.option("--out", type=FOLDER, metavar="DIR", default="tcpsf-demo", show_default=True, help="Where the page goes.")
+@click.option(
+    "--out",
+    type=FOLDER,
+    metavar="DIR",
+    default="tcpsf-demo",
+    show_default=True,
+    help="Where the page goes.",
+)
 def demo(**arguments: Any) -> None:
     """Show one lost segment and Table I, simulated and published.
 
-    A small simulation, under a minute on two cores. Prints the first loss with three senders and the table, simulated
-    with two sets of assumptions and as published, and writes a page with plots.
+    A small simulation, under a minute on two cores. Prints the first loss with three senders and
+    the table, simulated with two sets of assumptions and as published, and writes a page with
+    plots.
     """
     from tcpsf.cli.reproduce import demo
 
@@ -186,7 +245,13 @@ _stack = together(
         show_default=True,
         help="Retransmission timeout before the first round-trip measurement.",
     ),
-    click.option("--rto-min", metavar="TIME", default="1s", show_default=True, help="Minimum retransmission timeout."),
+    click.option(
+        "--rto-min",
+        metavar="TIME",
+        default="1s",
+        show_default=True,
+        help="Minimum retransmission timeout.",
+    ),
     click.option(
         "--mtu",
         type=click.IntRange(min=1280, max=65_535),
@@ -195,7 +260,9 @@ _stack = together(
         show_default=True,
         help="Largest packet.",
     ),
-    click.option("--pcap", type=FOLDER, metavar="FILE", help="Write every packet's headers there, as pcapng."),
+    click.option(
+        "--pcap", type=FOLDER, metavar="FILE", help="Write every packet's headers there, as pcapng."
+    ),
     click.option(
         "--offload/--no-offload",
         default=True,
@@ -236,10 +303,17 @@ _host = together(
         help="Time for open connections to finish after Ctrl-C.",
     ),
     click.option(
-        "--lifetime", metavar="TIME", default="24h", show_default=True, help="Longest duration of a connection."
+        "--lifetime",
+        metavar="TIME",
+        default="24h",
+        show_default=True,
+        help="Longest duration of a connection.",
     ),
     click.option(
-        "--records", type=FOLDER, metavar="FILE", help="Write a row for each connection there: .parquet or .jsonl."
+        "--records",
+        type=FOLDER,
+        metavar="FILE",
+        help="Write a row for each connection there: .parquet or .jsonl.",
     ),
     _stack,
     as_json,
@@ -263,8 +337,9 @@ _host = together(
 def serve(**arguments: Any) -> None:
     """Serve a folder's files over HTTP with tcpsf's own TCP.
 
-    The server is reached through a TUN device: this machine, and those that it forwards packets for, can fetch from it.
-    It needs root, or a network namespace of your own. Ctrl-C, SIGTERM and SIGHUP end it in an orderly way.
+    The server is reached through a TUN device: this machine, and those that it forwards packets
+    for, can fetch from it. It needs root, or a network namespace of your own. Ctrl-C, SIGTERM and
+    SIGHUP end it in an orderly way.
     """
     from tcpsf.cli.host import serve
 
@@ -279,16 +354,26 @@ def serve(**arguments: Any) -> None:
     help="Address that clients connect to, which nobody else has; may be given several times, with one port.  "
     "[default: a free address, port 80]",
 )
-@click.option("--upstream", metavar="HOST:PORT", required=True, help="Server to connect to, over the kernel's TCP.")
 @click.option(
-    "--connect-timeout", metavar="TIME", default="10s", show_default=True, help="Time for the upstream to answer."
+    "--upstream",
+    metavar="HOST:PORT",
+    required=True,
+    help="Server to connect to, over the kernel's TCP.",
+)
+@click.option(
+    "--connect-timeout",
+    metavar="TIME",
+    default="10s",
+    show_default=True,
+    help="Time for the upstream to answer.",
 )
 @_host
 def proxy(**arguments: Any) -> None:
     """TCP proxy whose client side uses tcpsf's own TCP.
 
-    A performance-enhancing proxy: it ends a client's connection and passes the bytes on, both ways and unchanged, over
-    a connection to the upstream. Ctrl-C, SIGTERM and SIGHUP end it in an orderly way.
+    A performance-enhancing proxy: it ends a client's connection and passes the bytes on, both ways
+    and unchanged, over a connection to the upstream. Ctrl-C, SIGTERM and SIGHUP end it in an
+    orderly way.
     """
     from tcpsf.cli.host import proxy
 
@@ -297,7 +382,9 @@ def proxy(**arguments: Any) -> None:
 
 @app.command()
 @click.argument("url", metavar="URL")
-@click.option("--requests", type=click.IntRange(1, 10_000_000), metavar="N", default=1, show_default=True)
+@click.option(
+    "--requests", type=click.IntRange(1, 10_000_000), metavar="N", default=1, show_default=True
+)
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 10_000),
@@ -315,7 +402,11 @@ def proxy(**arguments: Any) -> None:
     "[default: reno+sack / full / iw=rfc6928]",
 )
 @click.option(
-    "--timeout", metavar="TIME", default="60s", show_default=True, help="Longest time for a request, from the SYN."
+    "--timeout",
+    metavar="TIME",
+    default="60s",
+    show_default=True,
+    help="Longest time for a request, from the SYN.",
 )
 @click.option(
     "--address",
@@ -323,19 +414,43 @@ def proxy(**arguments: Any) -> None:
     help="IPv4 or IPv6 address of this client, which nobody else has.  [default: a free one]",
 )
 @click.option("--out", type=FOLDER, metavar="FILE", help="Write the response's body there.")
-@click.option("--records", type=FOLDER, metavar="FILE", help="Write a row for each request there: .parquet or .jsonl.")
+@click.option(
+    "--records",
+    type=FOLDER,
+    metavar="FILE",
+    help="Write a row for each request there: .parquet or .jsonl.",
+)
 @_stack
 @as_json
 @force("--out, --records and --pcap")
 def fetch(**arguments: Any) -> None:
     """Fetch a URL over HTTP with tcpsf's own TCP, and measure how long it takes.
 
-    Each request has a connection of its own. With `tcpsf serve` at the other end, both ends have a TCP of ours: TCP
-    Santa Cruz needs that. It needs root, or a network namespace of your own; the server must have a route back.
+    Each request has a connection of its own. With `tcpsf serve` at the other end, both ends have a
+    TCP of ours: TCP Santa Cruz needs that. It needs root, or a network namespace of your own; the
+    server must have a route back.
     """
     from tcpsf.cli.fetch import fetch
 
     fetch(**arguments)
+
+
+@app.command()
+@click.argument("name", type=click.Choice(SCHEMAS), metavar="[NAME]", default="scenario")
+def schema(name: str) -> None:
+    """Print the JSON Schema of scenario files, or of a command's JSON output.
+
+    Editors check and complete a scenario with it: save it beside the file, and begin the file with
+    `#:schema scenario.schema.json` (Taplo, Even Better TOML).
+
+    NAME is scenario, or the output's: sim, link, fetch, evaluation (reproduce), index (reproduce
+    all), table-1, model, model-report or chain (model smart-framing --chain).
+
+    For example: tcpsf schema > scenario.schema.json
+    """
+    from tcpsf.cli.schema import schema
+
+    schema(name=name)
 
 
 app.add_command(reproduce)

@@ -26,24 +26,38 @@ DATA = "data"
 """The folder of the Parquet files."""
 
 
-def smart_framing(*, full: bool, only: Sequence[str], readings: Readings, seed: int, **where: Any) -> None:
+def smart_framing(
+    *, full: bool, only: Sequence[str], readings: Readings, seed: int, **where: Any
+) -> None:
     """Make the Smart Framing papers' report."""
-    wanted = smart_framing_papers.prepare(scale=_scale(full), readings=readings, seed=seed, only=only)
+    wanted = smart_framing_papers.prepare(
+        scale=_scale(full), readings=readings, seed=seed, only=only
+    )
     _command(wanted, "smart-framing.html", **where)
 
 
 def santa_cruz(*, full: bool, only: Sequence[str], seed: int, **where: Any) -> None:
     """Make the Santa Cruz paper's report."""
-    _command(santa_cruz_paper.prepare(scale=_scale(full), seed=seed, only=only), "santa-cruz.html", **where)
+    _command(
+        santa_cruz_paper.prepare(scale=_scale(full), seed=seed, only=only),
+        "santa-cruz.html",
+        **where,
+    )
 
 
-def packet_discard(*, full: bool, only: Sequence[str], readings: Readings, seed: int, **where: Any) -> None:
+def packet_discard(
+    *, full: bool, only: Sequence[str], readings: Readings, seed: int, **where: Any
+) -> None:
     """Make the Balanced Packet Discard paper's report."""
-    wanted = packet_discard_paper.prepare(scale=_scale(full), readings=readings, seed=seed, only=only)
+    wanted = packet_discard_paper.prepare(
+        scale=_scale(full), readings=readings, seed=seed, only=only
+    )
     _command(wanted, "packet-discard.html", **where)
 
 
-def short_flows(*, full: bool, only: Sequence[str], readings: Readings, seed: int, **where: Any) -> None:
+def short_flows(
+    *, full: bool, only: Sequence[str], readings: Readings, seed: int, **where: Any
+) -> None:
     """Make the short-flow paper's report on its simulations."""
     wanted = short_flows_paper.prepare(scale=_scale(full), readings=readings, seed=seed, only=only)
     _command(wanted, "short-flows.html", **where)
@@ -53,7 +67,9 @@ def _scale(full: bool) -> Literal["quick", "full"]:
     return "full" if full else "quick"
 
 
-def _command(wanted: Evaluation, name: str, *, workers: int | None, json: bool, out: Path, force: bool) -> None:
+def _command(
+    wanted: Evaluation, name: str, *, workers: int | None, json: bool, out: Path, force: bool
+) -> None:
     """Make the report, print what it finds and write it; ``name`` is the page's."""
     report = made(wanted, name, workers=workers, out=out, force=force)
     say(json_format.dumps(report.to_dict(), indent=2) if json else as_text(report))
@@ -66,7 +82,9 @@ def made(wanted: Evaluation, name: str, *, workers: int | None, out: Path, force
         checked_seed(seed)
     workshop = Workshop(out, replace=force)
     with workshop.work("runs", len(wanted.plan.runs)) as found, bar("simulating") as progress:
-        report = evaluate(wanted, store=Store(workshop.kept), workers=workers, progress=progress, found=found)
+        report = evaluate(
+            wanted, store=Store(workshop.kept), workers=workers, progress=progress, found=found
+        )
     with workshop.results() as folder:
         write(report, folder, name)
     return report

@@ -18,6 +18,8 @@ from tcpsf.reproduce import catalogue
 from tcpsf.reproduce.catalogue import Part
 
 PAGE = "index.html"
+PROXIED = "-proxy"
+"""The end of the key of a report that is measured through a proxy."""
 NOT_ASKED = "it is measured on live kernels, which `--live` asks for"
 
 Make = Callable[[Path], None]
@@ -92,8 +94,14 @@ def _listed(part: Part, out: Path, *, live: bool, **how: Any) -> Listed:
         page = "" if reason else next(folder.glob("*.html")).name  # the command chooses it
     else:
         (_simulated if part.kind == "simulated" else _closed)(part, folder, page, **how)
-    words = f"tcpsf {part.words}" + ("" if part.kind == "closed" else f" --{'full' if how['full'] else 'quick'}")
-    found = () if reason else entries(json_format.loads((folder / "report.json").read_bytes()), f"{part.key}/{page}")
+    words = f"tcpsf {part.words}" + (
+        "" if part.kind == "closed" else f" --{'full' if how['full'] else 'quick'}"
+    )
+    found = (
+        ()
+        if reason
+        else entries(json_format.loads((folder / "report.json").read_bytes()), f"{part.key}/{page}")
+    )
     return Listed(
         key=part.key,
         paper=part.paper,
@@ -109,7 +117,9 @@ def _listed(part: Part, out: Path, *, live: bool, **how: Any) -> Listed:
     )
 
 
-def _simulated(part: Part, folder: Path, page: str, *, full: bool, seed: int, workers: int | None) -> None:
+def _simulated(
+    part: Part, folder: Path, page: str, *, full: bool, seed: int, workers: int | None
+) -> None:
     wanted = catalogue.prepare(part.paper, scale="full" if full else "quick", seed=seed)
     made(wanted, page, workers=workers, out=folder, force=True)
 
@@ -126,7 +136,6 @@ def _measured(part: Part, folder: Path, *, full: bool, seed: int, **_how: Any) -
     """Measure on live kernels; return why that was not possible, or nothing."""
     from tcpsf.cli import testbed
     from tcpsf.reproduce.short_flows.transfers import RATE as TRANSFER_RATE
-    from tcpsf.reproduce.smart_framing.testbed import RATE
 
     common: dict[str, Any] = {
         "full": full, "seed": seed, "json": False, "out": folder, "force": True, "show": False,
@@ -135,8 +144,9 @@ def _measured(part: Part, folder: Path, *, full: bool, seed: int, **_how: Any) -
         if part.key == "short-flows-live":
             testbed.short_flows(rate=TRANSFER_RATE, **common)
         else:
-            which: Any = part.key
-            testbed.tables(which, loss="proportional", acks="kernel", objects=1, rate=RATE, **common)
+            which: Any = part.key.removesuffix(PROXIED)
+            through: Any = "proxy" if part.key.endswith(PROXIED) else "server"
+            testbed.tables(which, through=through, acks="kernel", rate=None, **common)
     except TcpsfError as error:
         return str(error)
     return ""

@@ -34,7 +34,11 @@ SLICE_MS = 100
 CLOSING_S = 2.0
 """How long the last connections may take to close when their responses are complete."""
 
-QUANTITIES = {"handshake_s": "handshake, ms", "first_byte_s": "first byte, ms", "completion_s": "complete, ms"}
+QUANTITIES = {
+    "handshake_s": "handshake, ms",
+    "first_byte_s": "first byte, ms",
+    "completion_s": "complete, ms",
+}
 """Times from the first SYN, by column, and their headings."""
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
@@ -52,10 +56,13 @@ def fetch(
     **settings: Any,
 ) -> None:
     """Fetch a resource as often as asked, and print how long it took with each sender."""
-    check_files({"--records": records, "--pcap": pcap, "--out": out}, printed="the summary", replace=force)
+    check_files(
+        {"--records": records, "--pcap": pcap, "--out": out}, printed="the summary", replace=force
+    )
     if out is not None and requests != 1:
         raise TcpsfError(
-            f"cannot write `--out {out}`: {requests} responses do not fit one file", hint="leave `--requests` out"
+            f"cannot write `--out {out}`: {requests} responses do not fit one file",
+            hint="leave `--requests` out",
         )
     authority, remote, target = _parts(url)
     names = sender_names(senders, settings["alternate"])
@@ -74,7 +81,11 @@ def fetch(
         if pcap is not None:
             with writing(pcap):
                 client.capture(str(pcap))
-        writer = None if records is None or writer_of is None else stack.enter_context(writer_of(records))
+        writer = (
+            None
+            if records is None or writer_of is None
+            else stack.enter_context(writer_of(records))
+        )
         rows, stopped = _rows(client, requests, writer, pcap, out)
         stack.close()
         found = _summary(rows, url=url, address=client.address, requests=requests)
@@ -98,15 +109,28 @@ def _parts(url: str) -> tuple[str, str, str]:
         parts = urlsplit(url)
         port = parts.port or 80
     except ValueError as error:
-        raise TcpsfError(f"cannot fetch `{url}`: {str(error).lower()}", hint="e.g. http://100.127.0.2/file") from None
+        raise TcpsfError(
+            f"cannot fetch `{url}`: {str(error).lower()}", hint="e.g. http://100.127.0.2/file"
+        ) from None
     if parts.scheme != "http" or not parts.hostname:
-        problem = f"`{parts.scheme}` is not supported" if parts.scheme and parts.hostname else "it is no http:// URL"
-        raise TcpsfError(f"cannot fetch `{url}`: {problem}", hint="e.g. http://100.127.0.2/file; there is no TLS")
+        problem = (
+            f"`{parts.scheme}` is not supported"
+            if parts.scheme and parts.hostname
+            else "it is no http:// URL"
+        )
+        raise TcpsfError(
+            f"cannot fetch `{url}`: {problem}", hint="e.g. http://100.127.0.2/file; there is no TLS"
+        )
     if parts.username is not None:
-        raise TcpsfError(f"cannot fetch `{url}`: names and passwords are not supported", hint="leave them out")
+        raise TcpsfError(
+            f"cannot fetch `{url}`: names and passwords are not supported", hint="leave them out"
+        )
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if re.search(r"[^!-~]", target + parts.netloc):
-        raise TcpsfError(f"cannot fetch `{url}`: it has characters that a URL must encode", hint="e.g. %20 for a space")
+        raise TcpsfError(
+            f"cannot fetch `{url}`: it has characters that a URL must encode",
+            hint="e.g. %20 for a space",
+        )
     return parts.netloc, addresses_of(parts.hostname, port, operation=f"fetch `{url}`")[0], target
 
 
@@ -144,7 +168,9 @@ def _writing_body(path: Path | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(f"cannot write `{path}`: {reason(error)}", hint="name a file on a disk with room") from None
+        raise OutputError(
+            f"cannot write `{path}`: {reason(error)}", hint="name a file on a disk with room"
+        ) from None
 
 
 class _Status:
@@ -213,9 +239,15 @@ def _summary(rows: pl.DataFrame, *, url: str, address: str, requests: int) -> di
         "requests": requests,
         "complete": complete.height,
         "failed": dict(Counter(failed["outcome"].to_list())),
-        "statuses": {str(key): count for key, count in sorted(Counter(complete["status"].to_list()).items())},
+        "statuses": {
+            str(key): count for key, count in sorted(Counter(complete["status"].to_list()).items())
+        },
         "senders": [
-            _of_sender(sender, complete.filter(pl.col("sender") == sender), failed.filter(pl.col("sender") == sender))
+            _of_sender(
+                sender,
+                complete.filter(pl.col("sender") == sender),
+                failed.filter(pl.col("sender") == sender),
+            )
             for sender in rows.sort("connection")["sender"].unique(maintain_order=True)
         ],
     }
@@ -228,7 +260,9 @@ def _of_sender(sender: str, complete: pl.DataFrame, failed: pl.DataFrame) -> dic
         times = Distribution(round(1e9 * value) for value in values)
         estimates = {"mean": stats.mean(values, possible=stats.POSITIVE)}
         estimates |= {key: stats.quantile_of_one(times, part) for key, part in PERCENTILES.items()}
-        quantities[name] = {key: None if found is None else found.to_dict() for key, found in estimates.items()}
+        quantities[name] = {
+            key: None if found is None else found.to_dict() for key, found in estimates.items()
+        }
     return {
         "sender": sender,
         "complete": complete.height,
@@ -241,8 +275,12 @@ def _of_sender(sender: str, complete: pl.DataFrame, failed: pl.DataFrame) -> dic
 def as_text(found: dict[str, Any]) -> str:
     """Lay out the summary: a row for each sender and time."""
     complete = f"{found['complete']:,} of {text.count(found['requests'], 'request')} complete"
-    statuses = ", ".join(f"status {status}: {count:,}" for status, count in found["statuses"].items())
-    head = f"{found['url']} from {found['address']}: {complete}" + (f" ({statuses})" if statuses else "")
+    statuses = ", ".join(
+        f"status {status}: {count:,}" for status, count in found["statuses"].items()
+    )
+    head = f"{found['url']} from {found['address']}: {complete}" + (
+        f" ({statuses})" if statuses else ""
+    )
     rows = [["sender", "", "mean", *PERCENTILES]]
     for each in found["senders"]:
         if each["complete"]:
@@ -251,7 +289,12 @@ def as_text(found: dict[str, Any]) -> str:
                 rows.append(["" if number else each["sender"], heading, *cells])
     lines = [head]
     if len(rows) > 1:
-        lines += ["", text.table(rows, left=[0, 1]), "", "Times from the first SYN; 95 % intervals in brackets."]
+        lines += [
+            "",
+            text.table(rows, left=[0, 1]),
+            "",
+            "Times from the first SYN; 95 % intervals in brackets.",
+        ]
     return "\n".join(lines)
 
 

@@ -14,7 +14,9 @@ def refuse_if_taken(option: str, path: Path, *, replace: bool) -> None:
     """Refuse a file that cannot be written, or that is there already. An empty one is nobody's work."""
     with writing(path):
         if not path.parent.is_dir():
-            raise OutputError(f"cannot write `{path}`: `{path.parent}` is not a folder", hint="name another file")
+            raise OutputError(
+                f"cannot write `{path}`: `{path.parent}` is not a folder", hint="name another file"
+            )
         if not path.exists():
             return
         is_file = path.is_file()
@@ -31,4 +33,6 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(f"cannot write `{path}`: {reason(error)}", hint="name another file") from None
+        raise OutputError(
+            f"cannot write `{path}`: {reason(error)}", hint="name another file"
+        ) from None

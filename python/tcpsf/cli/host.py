@@ -26,13 +26,22 @@ SLICE_MS = 200
 """How long the host works between two looks at the terminal."""
 
 
-def serve(*, folder: Path, addresses: Sequence[str], port: int, idle_timeout: str | None, **options: Any) -> None:
+def serve(
+    *, folder: Path, addresses: Sequence[str], port: int, idle_timeout: str | None, **options: Any
+) -> None:
     """Serve files until Ctrl-C."""
-    options["settings"] = {"addresses": list(addresses), "port": port, "folder": str(folder), "upstream": None}
+    options["settings"] = {
+        "addresses": list(addresses),
+        "port": port,
+        "folder": str(folder),
+        "upstream": None,
+    }
     _run("serve", connect_timeout="10s", idle_timeout=idle_timeout or "60s", **options)
 
 
-def proxy(*, listen: Sequence[str], upstream: str, idle_timeout: str | None, **options: Any) -> None:
+def proxy(
+    *, listen: Sequence[str], upstream: str, idle_timeout: str | None, **options: Any
+) -> None:
     """Relay until Ctrl-C."""
     addresses, port = _listening(listen)
     options["settings"] = {
@@ -61,7 +70,9 @@ def _run(
     check_files({"--records": records, "--pcap": pcap}, printed="the addresses", replace=force)
     writer_of = None if records is None else format_of(records)
     with plainly(task):
-        host = _core.Host(**settings, senders=names, alternate=alternate, records=writer_of is not None, **limits)
+        host = _core.Host(
+            **settings, senders=names, alternate=alternate, records=writer_of is not None, **limits
+        )
         if pcap is not None:
             with writing(pcap):
                 host.capture(str(pcap))
@@ -69,7 +80,11 @@ def _run(
     # A signal that comes from here on ends the host in an orderly way, and nothing is lost.
     asked = _Asked()
     with handling(asked.hear), contextlib.ExitStack() as stack:
-        writer = None if records is None or writer_of is None else stack.enter_context(writer_of(records))
+        writer = (
+            None
+            if records is None or writer_of is None
+            else stack.enter_context(writer_of(records))
+        )
         _announce(host, task, settings["port"], json=json)
         with plainly(task):
             _until_stopped(host, asked, grace, writer, line, pcap)
@@ -88,7 +103,10 @@ def sender_names(senders: Sequence[str], alternate: str | None) -> list[str]:
     """Return the senders that were asked for, or the default. Refuse ``--alternate`` with a single one."""
     names = list(senders) or [SENDER]
     if alternate is not None and len(names) < 2:
-        raise TcpsfError(f"cannot alternate: `--alternate {alternate}` with one sender", hint="name several `--sender`")
+        raise TcpsfError(
+            f"cannot alternate: `--alternate {alternate}` with one sender",
+            hint="name several `--sender`",
+        )
     return names
 
 
@@ -97,7 +115,9 @@ def check_files(files: Mapping[str, Path | None], *, printed: str, replace: bool
     for option, path in files.items():
         if path is not None:
             if str(path) == "-":
-                raise TcpsfError(f"cannot write `{option} -`: standard output has {printed}", hint="name a file")
+                raise TcpsfError(
+                    f"cannot write `{option} -`: standard output has {printed}", hint="name a file"
+                )
             refuse_if_taken(option, path, replace=replace)
 
 
@@ -114,7 +134,12 @@ class _Asked:
 
 
 def _until_stopped(
-    host: _core.Host, asked: _Asked, grace: float, writer: Writer | None, line: _StatusLine, pcap: Path | None
+    host: _core.Host,
+    asked: _Asked,
+    grace: float,
+    writer: Writer | None,
+    line: _StatusLine,
+    pcap: Path | None,
 ) -> None:
     """Run the host, and on a signal let it finish; on another one, or when that takes too long, reset."""
 
@@ -142,9 +167,18 @@ def _until_stopped(
 
 
 def _announce(host: _core.Host, task: str, port: int, *, json: bool) -> None:
-    urls = [_url(address, port, scheme="http" if task == "serve" else "tcp") for address in host.addresses]
+    urls = [
+        _url(address, port, scheme="http" if task == "serve" else "tcp")
+        for address in host.addresses
+    ]
     if json:
-        begun = {"event": "listening", "urls": urls, "addresses": host.addresses, "port": port, "device": host.device}
+        begun = {
+            "event": "listening",
+            "urls": urls,
+            "addresses": host.addresses,
+            "port": port,
+            "device": host.device,
+        }
         say(json_format.dumps(begun))
     else:
         say("\n".join(urls))
@@ -154,17 +188,27 @@ def _announce(host: _core.Host, task: str, port: int, *, json: bool) -> None:
 def _url(address: str, port: int, *, scheme: str) -> str:
     host = f"[{address}]" if ":" in address else address
     default = scheme == "http" and port == 80
-    return f"{scheme}://{host}" + ("" if default else f":{port}") + ("/" if scheme == "http" else "")
+    return (
+        f"{scheme}://{host}" + ("" if default else f":{port}") + ("/" if scheme == "http" else "")
+    )
 
 
 def _sum_up(host: _core.Host, task: str, *, json: bool) -> None:
     counters = dict(host.counters())
     if json:
-        say(json_format.dumps({"event": "summary", "task": task, "duration_s": round(host.now_s, 3), **counters}))
+        say(
+            json_format.dumps(
+                {"event": "summary", "task": task, "duration_s": round(host.now_s, 3), **counters}
+            )
+        )
         return
     width = max(len(name) for name in counters)
     shown = {name: count for name, count in counters.items() if count}
-    say("\n".join(f"{name.replace('_', ' '):<{width}} {count:>14,}" for name, count in shown.items()))
+    say(
+        "\n".join(
+            f"{name.replace('_', ' '):<{width}} {count:>14,}" for name, count in shown.items()
+        )
+    )
 
 
 class _StatusLine:
@@ -178,7 +222,13 @@ class _StatusLine:
         if not self._watched:
             return
         counters = dict(host.counters())
-        names = ("open_connections", "closed_connections", "sent_packets", "fast_retransmits", "timeouts")
+        names = (
+            "open_connections",
+            "closed_connections",
+            "sent_packets",
+            "fast_retransmits",
+            "timeouts",
+        )
         text = "  ".join(f"{name.replace('_', ' ')} {counters[name]:,}" for name in names)
         with contextlib.suppress(OSError):  # the terminal may be gone
             sys.stderr.write(f"\r\x1b[K{text}")
@@ -202,12 +252,14 @@ def _listening(texts: Sequence[str]) -> tuple[list[str], int]:
                 addresses.append(str(ipaddress.ip_address(address)))
             except ValueError:
                 raise TcpsfError(
-                    f"cannot listen at `{text}`: `{address}` is not an IP address", hint="e.g. `--listen 100.64.1.2:80`"
+                    f"cannot listen at `{text}`: `{address}` is not an IP address",
+                    hint="e.g. `--listen 100.64.1.2:80`",
                 ) from None
         ports.add(80 if port is None else port)
     if len(ports) > 1:
         raise TcpsfError(
-            f"cannot listen at several ports: {', '.join(map(str, sorted(ports)))}", hint="run a proxy for each"
+            f"cannot listen at several ports: {', '.join(map(str, sorted(ports)))}",
+            hint="run a proxy for each",
         )
     return addresses, ports.pop() if ports else 80
 
@@ -223,7 +275,10 @@ def _split(text: str) -> tuple[str, int | None]:
     if not port:
         return address, None
     if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
-        raise TcpsfError(f"cannot make sense of `{text}`: port {port} is out of range", hint="ports are 1 to 65535")
+        raise TcpsfError(
+            f"cannot make sense of `{text}`: port {port} is out of range",
+            hint="ports are 1 to 65535",
+        )
     return address, int(port)
 
 

@@ -41,7 +41,13 @@ def command(
 ) -> None:
     """Make the link, run, tell what happened, and end with the command's exit status."""
     _check_files(pcap, json, (("--pcap-at", pcap_at), ("--pcap-bytes", pcap_bytes)), force=force)
-    settings: dict[str, Any] = {**_directions(line), "mtu": mtu, "seed": seed, "spin": spin, "offload": offload}
+    settings: dict[str, Any] = {
+        **_directions(line),
+        "mtu": mtu,
+        "seed": seed,
+        "spin": spin,
+        "offload": offload,
+    }
     other_end = None if outside is None else _words(outside)
     with contextlib.ExitStack() as stack:
         statistics = None if json is None else stack.enter_context(_statistics(json, replace=force))
@@ -53,10 +59,14 @@ def command(
         with _plain_errors():
             emulation = _core.Emulation(json_format.dumps(settings), own=other_end is not None)
             talk(report.ends(emulation.ends))
-            found = json_format.loads(emulation.run(list(command), outside=other_end, capture=capture))
+            found = json_format.loads(
+                emulation.run(list(command), outside=other_end, capture=capture)
+            )
         if json is not None and statistics is not None:
             with writing(json):
-                statistics.write_text(json_format.dumps(report.as_dict(found, settings)) + "\n", encoding="utf-8")
+                statistics.write_text(
+                    json_format.dumps(report.as_dict(found, settings)) + "\n", encoding="utf-8"
+                )
     if statistics is None:
         talk(report.as_text(found))
     elif (ended := report.outside_ended(found)) is not None:
@@ -71,14 +81,21 @@ def _check_files(
     if pcap is None:
         for option, value in about_pcap:
             if value is not None:
-                raise TcpsfError(f"cannot capture: `{option} {value}` without `--pcap`", hint="add `--pcap FILE`")
+                raise TcpsfError(
+                    f"cannot capture: `{option} {value}` without `--pcap`", hint="add `--pcap FILE`"
+                )
         if force and json is None:
-            raise TcpsfError("cannot replace files: `--force` without `--pcap` or `--json`", hint="leave it out")
+            raise TcpsfError(
+                "cannot replace files: `--force` without `--pcap` or `--json`", hint="leave it out"
+            )
     for option, path in (("--pcap", pcap), ("--json", json)):
         if path is None or not str(path).startswith("-"):
             continue
         if str(path) != "-":  # click takes the next word for the file, even if it is an option
-            raise TcpsfError(f"cannot write `{option} {path}`: `{path}` is not a file", hint=f"e.g. `{option} FILE`")
+            raise TcpsfError(
+                f"cannot write `{option} {path}`: `{path}` is not a file",
+                hint=f"e.g. `{option} FILE`",
+            )
         raise TcpsfError(
             f"cannot write `{option} {path}`: standard output is COMMAND's",
             hint=f"name a file, or another descriptor: `{option} /dev/fd/3 3>&1 1>&2`",
@@ -120,7 +137,10 @@ def _words(text: str) -> list[str]:
             f"cannot read `--outside {text}`: {str(error).lower()}", hint="quote it as for a shell"
         ) from None
     if not words:
-        raise TcpsfError("cannot run `--outside`: it is empty", hint="for example `--outside 'python3 -m http.server'`")
+        raise TcpsfError(
+            "cannot run `--outside`: it is empty",
+            hint="for example `--outside 'python3 -m http.server'`",
+        )
     return words
 
 

@@ -21,11 +21,21 @@ from tcpsf.report.model import report as make_report
 PAGE = "model.html"
 
 
-def show(make: Callable[..., Sheet], *, json: bool, out: Path | None, force: bool, line: str, **arguments: Any) -> None:
+def show(
+    make: Callable[..., Sheet],
+    *,
+    json: bool,
+    out: Path | None,
+    force: bool,
+    line: str,
+    **arguments: Any,
+) -> None:
     """Compute, print and, if asked, write the page."""
     sheet = make(**arguments)
     if out is not None:
-        report = make_report([sheet.section()], title=sheet.title, subtitle=sheet.source, command=line)
+        report = make_report(
+            [sheet.section()], title=sheet.title, subtitle=sheet.source, command=line
+        )
         _write(report, out, sheet.to_dict(), force=force)
     say(json_format.dumps(sheet.to_dict(), indent=2) if json else as_text(sheet))
     _told(out)
@@ -52,16 +62,20 @@ def chains(
     """
     if chosen and len(loss) != 1:
         raise TcpsfError(
-            f"cannot show the chains for {len(loss)} loss probabilities", hint="with `--chain`, give one: `--loss 0.05`"
+            f"cannot show the chains for {len(loss)} loss probabilities",
+            hint="with `--chain`, give one: `--loss 0.05`",
         )
     if net:
         raise TcpsfError(
-            "cannot use `--net` with `--chain`", hint="a chain has the same states with and without headers"
+            "cannot use `--net` with `--chain`",
+            hint="a chain has the same states with and without headers",
         )
     found = model_sheets.small_window_chains(loss=loss[0] if chosen else CHAIN_LOSS, **arguments)
     if out is not None:
         section = found.section()
-        report = make_report([section], title="TCP Smart Framing: chains", subtitle=SOURCE, command=line)
+        report = make_report(
+            [section], title="TCP Smart Framing: chains", subtitle=SOURCE, command=line
+        )
         _write(report, out, found.to_dict(), force=force)
     say(json_format.dumps(found.to_dict(), indent=2) if json else chains_as_text(found))
     _told(out)
@@ -87,7 +101,9 @@ def report(*, json: bool, out: Path, force: bool, line: str) -> None:
     data = {
         "schema": "tcpsf.model-report/2",
         "conclusion": found.conclusion.to_dict(),
-        "findings": [finding.to_dict() for section in found.sections for finding in section.findings],
+        "findings": [
+            finding.to_dict() for section in found.sections for finding in section.findings
+        ],
         "figures": [figure.to_dict() for section in found.sections for figure in section.figures],
     }
     _write(found, out, data, force=force)

@@ -24,19 +24,27 @@ class Law(click.ParamType[str | float]):
         try:
             return float(value)
         except ValueError:
-            self.fail(f"`{value}` is neither linear, constant nor an exponent such as 0.5", param, ctx)
+            self.fail(
+                f"`{value}` is neither linear, constant nor an exponent such as 0.5", param, ctx
+            )
 
 
 def _seconds(name: str, default: str, told: str) -> Callable[..., Any]:
-    return click.option(name, type=Seconds(), metavar="TIME", default=default, show_default=True, help=told)
+    return click.option(
+        name, type=Seconds(), metavar="TIME", default=default, show_default=True, help=told
+    )
 
 
 def _number(name: str, default: float, told: str) -> Callable[..., Any]:
-    return click.option(name, type=float, metavar="X", default=default, show_default=f"{default:g}", help=told)
+    return click.option(
+        name, type=float, metavar="X", default=default, show_default=f"{default:g}", help=told
+    )
 
 
 def _bytes(name: str, default: int, told: str, *more: str) -> Callable[..., Any]:
-    return click.option(name, *more, type=Bytes(), metavar="SIZE", default=default, show_default=True, help=told)
+    return click.option(
+        name, *more, type=Bytes(), metavar="SIZE", default=default, show_default=True, help=told
+    )
 
 
 def _count(name: str, default: int, told: str) -> Callable[..., Any]:
@@ -45,7 +53,12 @@ def _count(name: str, default: int, told: str) -> Callable[..., Any]:
 
 def _losses(default: str) -> Callable[..., Any]:
     return click.option(
-        "--loss", type=Probabilities(), metavar="P,...", default=default, show_default=True, help="Loss probabilities."
+        "--loss",
+        type=Probabilities(),
+        metavar="P,...",
+        default=default,
+        show_default=True,
+        help="Loss probabilities.",
     )
 
 
@@ -90,14 +103,24 @@ def _line() -> str:
         given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
         if given and name not in ("json", "out", "force"):
             value = context.params[name]
-            words += [option.opts[0]] if value is True else [option.opts[0], _written(value, option.type)]
+            words += (
+                [option.opts[0]]
+                if value is True
+                else [option.opts[0], _written(value, option.type)]
+            )
     return shlex.join(words)
 
 
 def _written(value: Any, kind: click.ParamType[Any]) -> str:
     if isinstance(value, tuple):
         return ",".join(f"{each:.15g}" for each in value)
-    return f"{value:g}s" if isinstance(kind, Seconds) else f"{value:g}" if isinstance(value, float) else str(value)
+    return (
+        f"{value:g}s"
+        if isinstance(kind, Seconds)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
 @model.command("smart-framing")
@@ -132,7 +155,11 @@ def _written(value: Any, kind: click.ParamType[Any]) -> str:
     help="Rewards as printed, or with the new segments before a loss.",
 )
 @click.option("--net", is_flag=True, help="Throughput without headers.")
-@click.option("--chain", is_flag=True, help="States and transitions of Figs. 9 to 11 for one loss (default 0.05).")
+@click.option(
+    "--chain",
+    is_flag=True,
+    help="States and transitions of Figs. 9 to 11 for one loss (default 0.05).",
+)
 @as_json
 @page
 @force()
@@ -140,7 +167,8 @@ def _written(value: Any, kind: click.ParamType[Any]) -> str:
 def smart_framing(context: click.Context, /, *, chain: bool, **arguments: Any) -> None:
     """The small-window region of Smart Framing.
 
-    Throughput, gain and waste of Classic TCP, VS-TCP-SF and FS-TCP-SF (Mellia, Meo, Casetti 2005, section V).
+    Throughput, gain and waste of Classic TCP, VS-TCP-SF and FS-TCP-SF (Mellia, Meo, Casetti 2005,
+    section V).
     """
     if not chain:
         _show("smart_framing", arguments)
@@ -174,8 +202,8 @@ def smart_framing(context: click.Context, /, *, chain: bool, **arguments: Any) -
 def short_flow(**arguments: Any) -> None:
     """Time of a short transfer.
 
-    Without loss (1), at the steady rate (4), by the short-flow model (14) and by its refinement of 2000 (Cardwell,
-    Savage, Anderson 1998, 2000).
+    Without loss (1), at the steady rate (4), by the short-flow model (14) and by its refinement of
+    2000 (Cardwell, Savage, Anderson 1998, 2000).
     """
     _show("short_flow", arguments)
 
@@ -288,7 +316,8 @@ def packet_discard(**arguments: Any) -> None:
 def best_framing(**arguments: Any) -> None:
     """The cut of a body that loss delays least.
 
-    Every pattern of losses is played through, for Smart Framing, for guards of the tail and for the best cut.
+    Every pattern of losses is played through, for Smart Framing, for guards of the tail and for the
+    best cut.
     """
     _show("best_framing", arguments)
 
@@ -296,7 +325,12 @@ def best_framing(**arguments: Any) -> None:
 @model.command()
 @as_json
 @click.option(
-    "--out", type=FOLDER, metavar="DIR", default="tcpsf-models", show_default=True, help="Where the page goes."
+    "--out",
+    type=FOLDER,
+    metavar="DIR",
+    default="tcpsf-models",
+    show_default=True,
+    help="Where the page goes.",
 )
 @force()
 def report(**arguments: Any) -> None:

@@ -60,7 +60,13 @@ def scale(full: str, quick: str) -> Option:
     """Make the options that choose between the paper's own scale and a smaller one."""
     return together(
         click.option("--full", is_flag=True, callback=_one_scale, help=full),
-        click.option("--quick", is_flag=True, callback=_one_scale, expose_value=False, help=f"{quick}  [default]"),
+        click.option(
+            "--quick",
+            is_flag=True,
+            callback=_one_scale,
+            expose_value=False,
+            help=f"{quick}  [default]",
+        ),
     )
 
 
@@ -73,7 +79,11 @@ def _one_scale(context: click.Context, option: click.Parameter, wanted: bool) ->
 def readings(text: str) -> Option:
     """Make the option that says how a paper is read."""
     return click.option(
-        "--readings", type=click.Choice(["text", "closest"]), default="text", show_default=True, help=text
+        "--readings",
+        type=click.Choice(["text", "closest"]),
+        default="text",
+        show_default=True,
+        help=text,
     )
 
 

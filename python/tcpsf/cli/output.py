@@ -1,7 +1,7 @@
 """Results on disk: whole or not at all.
 
-Files are written to a folder beside the one asked for, which gets its name when everything is there (`tcpsf.staging`).
-Whatever goes wrong before, a full disk or Ctrl-C, takes that folder away again.
+Files are written to a folder beside the one asked for, which gets its name when everything is there
+(`tcpsf.staging`). Whatever goes wrong before, a full disk or Ctrl-C, takes that folder away again.
 """
 
 from __future__ import annotations
@@ -30,14 +30,17 @@ BREAKS = {"Cc", "Zl", "Zp"}
 def fill_standard_streams() -> None:
     """Give the program the standard streams that its caller has closed.
 
-    A file that is opened later would take their numbers, and what is printed would go there. Writing to a standard
-    output that was closed fails, as it does for other programs; what goes to a closed standard error is lost.
+    A file that is opened later would take their numbers, and what is printed would go there.
+    Writing to a standard output that was closed fails, as it does for other programs; what goes to
+    a closed standard error is lost.
     """
     for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, flags), True)  # the lowest number that is free: this one
+            os.set_inheritable(
+                os.open(os.devnull, flags), True
+            )  # the lowest number that is free: this one
     if sys.stdin is None:
         sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     if sys.stdout is None:
@@ -68,7 +71,8 @@ def plain_output() -> Iterator[None]:
         _abandon(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             raise OutputError(
-                f"cannot write to standard output: {reason(error)}", hint="redirect it to a file, or leave it open"
+                f"cannot write to standard output: {reason(error)}",
+                hint="redirect it to a file, or leave it open",
             ) from None
 
 
@@ -95,7 +99,9 @@ def one_line(text: str) -> str:
     >>> one_line("a\nb\u2028c")
     'a\\nb\\u2028c'
     """
-    return "".join(repr(each)[1:-1] if unicodedata.category(each) in BREAKS else each for each in text)
+    return "".join(
+        repr(each)[1:-1] if unicodedata.category(each) in BREAKS else each for each in text
+    )
 
 
 def put_json(path: Path, data: Any) -> None:
@@ -115,7 +121,9 @@ def results_folder(target: Path, *, replace: bool) -> Iterator[Path]:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with partial_folder(target) as staging:
-                _refuse_if_taken(target, replace=replace)  # another process may have finished meanwhile
+                _refuse_if_taken(
+                    target, replace=replace
+                )  # another process may have finished meanwhile
                 yield staging
                 _publish(staging, target)
             made.clear()
@@ -163,7 +171,9 @@ class Workshop:
                 with shared_folder(self.kept):
                     yield found
         except KeyboardInterrupt:
-            talk(f"finished {kind} are kept in `{self._target}`; the same command goes on from them")
+            talk(
+                f"finished {kind} are kept in `{self._target}`; the same command goes on from them"
+            )
             raise
 
     @contextlib.contextmanager
@@ -189,14 +199,16 @@ class Workshop:
 def _refuse_if_taken(target: Path, *, replace: bool) -> None:
     if target.parent.exists() and not target.parent.is_dir():
         raise OutputError(
-            f"cannot write results to `{target}`: `{target.parent}` is not a folder", hint="name another folder"
+            f"cannot write results to `{target}`: `{target.parent}` is not a folder",
+            hint="name another folder",
         )
     taken = target.exists() and (not target.is_dir() or any(target.iterdir()))
     if not taken:
         return
     if not (target / MARK).is_file():
         raise OutputError(
-            f"cannot write results to `{target}`: it exists and holds something else", hint="name another folder"
+            f"cannot write results to `{target}`: it exists and holds something else",
+            hint="name another folder",
         )
     if not replace:
         raise OutputError(
@@ -225,7 +237,9 @@ def _plain_errors(target: Path, hint: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(f"cannot write results to `{target}`: {reason(error)}", hint=hint) from None
+        raise OutputError(
+            f"cannot write results to `{target}`: {reason(error)}", hint=hint
+        ) from None
 
 
 def reason(error: OSError) -> str:

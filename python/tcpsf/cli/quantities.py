@@ -132,7 +132,11 @@ class Counts(_List):
         found = super().convert(value, param, ctx)
         for number in found:
             if not self._least <= number <= self._most:
-                self.fail(f"`{value}`: {number} is not in the range {self._least} to {self._most}", param, ctx)
+                self.fail(
+                    f"`{value}`: {number} is not in the range {self._least} to {self._most}",
+                    param,
+                    ctx,
+                )
         return found
 
     def _several(self, word: str) -> tuple[Any, ...]:

@@ -161,7 +161,10 @@ def format_of(path: Path) -> Callable[[Path], Writer]:
         return _Parquet
     if path.suffix == ".jsonl":
         return _Lines
-    raise TcpsfError(f"cannot write records `{path}`: no format ends in `{path.suffix}`", hint="`.parquet` or `.jsonl`")
+    raise TcpsfError(
+        f"cannot write records `{path}`: no format ends in `{path.suffix}`",
+        hint="`.parquet` or `.jsonl`",
+    )
 
 
 def taken(source: Source) -> pl.DataFrame:
@@ -169,7 +172,9 @@ def taken(source: Source) -> pl.DataFrame:
     import polars as pl
 
     # Each batch has categories of its own.
-    return pl.DataFrame(source.take_records()).with_columns(pl.selectors.categorical().cast(pl.String))
+    return pl.DataFrame(source.take_records()).with_columns(
+        pl.selectors.categorical().cast(pl.String)
+    )
 
 
 @contextlib.contextmanager
@@ -179,7 +184,9 @@ def capturing(path: Path, line: Line) -> Iterator[None]:
         yield
     except OSError as error:
         line.end()
-        talk(f"warning: cannot write `{path}`: {reason(error)}. The capture has stopped; its file is incomplete.")
+        talk(
+            f"warning: cannot write `{path}`: {reason(error)}. The capture has stopped; its file is incomplete."
+        )
 
 
 @contextlib.contextmanager

@@ -31,7 +31,9 @@ def demo(*, seed: int, workers: int | None, out: Path) -> None:
     with results_folder(out, replace=True) as folder:
         with bar("simulating") as progress:
             text, closest = (
-                make_table_1(scale="demo", seed=seed, changes=changes, workers=workers, progress=progress)
+                make_table_1(
+                    scale="demo", seed=seed, changes=changes, workers=workers, progress=progress
+                )
                 for changes in ({}, paper.CLOSEST)
             )
         made = Demo(flows=ladder.first_losses(), text=text, closest=closest)
@@ -58,7 +60,9 @@ def table_1(
 
     def make() -> Table1:
         with bar("simulating") as progress:
-            return make_table_1(scale=scale, seed=seed, changes=changes, workers=workers, progress=progress)
+            return make_table_1(
+                scale=scale, seed=seed, changes=changes, workers=workers, progress=progress
+            )
 
     if out is None:
         result = make()

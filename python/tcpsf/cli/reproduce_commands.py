@@ -27,7 +27,9 @@ def reproduce() -> None:
     """Reproduce a paper's tables and figures and compare them with the published values."""
 
 
-def _words(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+def _words(
+    _context: click.Context, _option: click.Parameter, texts: tuple[str, ...]
+) -> tuple[str, ...]:
     words = tuple(word.strip() for text in texts for word in text.split(","))
     if not all(words):
         raise click.BadParameter("a key is empty")
@@ -83,8 +85,8 @@ _smart_framing_readings = readings(
 def smart_framing(context: click.Context, /, **arguments: Any) -> None:
     """TCP Smart Framing (Mellia, Meo, Casetti, 2005).
 
-    Without a command: every simulated figure and table of the paper and of its draft, each point with its 95 %
-    interval, and what the papers claim of them with a verdict each.
+    Without a command: every simulated figure and table of the paper and of its draft, each point
+    with its 95 % interval, and what the papers claim of them with a verdict each.
     """
     if context.invoked_subcommand is None:
         from tcpsf.cli.evaluation import smart_framing
@@ -99,7 +101,8 @@ def _refuse_own(context: click.Context, options: Iterable[str]) -> None:
     for name in options:
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             raise click.UsageError(
-                f"`--{name}` belongs to the whole evaluation, not to `{context.invoked_subcommand}`", context
+                f"`--{name}` belongs to the whole evaluation, not to `{context.invoked_subcommand}`",
+                context,
             )
 
 
@@ -115,7 +118,8 @@ def _refuse_own(context: click.Context, options: Iterable[str]) -> None:
 def table_1(**arguments: Any) -> None:
     """Completion times and fast retransmits by flow size.
 
-    For Classic TCP, VS-TCP-SF and FS-TCP-SF, each cell with its 95 % interval and the published value.
+    For Classic TCP, VS-TCP-SF and FS-TCP-SF, each cell with its 95 % interval and the published
+    value.
     """
     from tcpsf.cli.reproduce import table_1
 
@@ -132,7 +136,9 @@ def table_1(**arguments: Any) -> None:
     help="These papers alone: smart-framing, santa-cruz, packet-discard, short-flows.",
 )
 @click.option(
-    "--live", is_flag=True, help="Also what is measured on live kernels, which needs root or namespaces of your own."
+    "--live",
+    is_flag=True,
+    help="Also what is measured on live kernels, which needs root or namespaces of your own.",
 )
 @seed
 @workers
@@ -142,8 +148,9 @@ def table_1(**arguments: Any) -> None:
 def everything(**arguments: Any) -> None:
     """Every figure and table of every paper, and an index of them.
 
-    Each paper's reports, one after the other, each in a folder of its own. The index lists every figure and table with
-    its link and the verdicts on the claims that rest on it, and what was not run with the reason.
+    Each paper's reports, one after the other, each in a folder of its own. The index lists every
+    figure and table with its link and the verdicts on the claims that rest on it, and what was not
+    run with the reason.
     """
     from tcpsf.cli.everything import command
 
@@ -153,7 +160,9 @@ def everything(**arguments: Any) -> None:
 @reproduce.command("packet-discard")
 @scale("48 runs of 10 s per point.", "6 runs of 10 s per point.")
 @_only("packet-discard")
-@readings("TCP's timer as the paper's text has it (tick 500 ms), or as its Fig. 17 shows it (100 ms).")
+@readings(
+    "TCP's timer as the paper's text has it (tick 500 ms), or as its Fig. 17 shows it (100 ms)."
+)
 @seed
 @workers
 @as_json
@@ -162,8 +171,9 @@ def everything(**arguments: Any) -> None:
 def packet_discard(**arguments: Any) -> None:
     """Balanced packet discard (Cohen, Hamo, 2001).
 
-    Every simulated figure and table of the paper, each point with its 95 % interval over start times, what the paper
-    claims of them with a verdict each, and what hangs on choices that it does not state.
+    Every simulated figure and table of the paper, each point with its 95 % interval over start
+    times, what the paper claims of them with a verdict each, and what hangs on choices that it does
+    not state.
     """
     from tcpsf.cli.evaluation import packet_discard
 
@@ -181,8 +191,8 @@ def packet_discard(**arguments: Any) -> None:
 def santa_cruz(**arguments: Any) -> None:
     """TCP Santa Cruz (Parsa, Garcia-Luna-Aceves, 1999), with Vegas and Reno.
 
-    Tables 2 to 4 with the published numbers beside, congestion windows and queues against time, what the paper claims
-    with a verdict each; and what it left for later.
+    Tables 2 to 4 with the published numbers beside, congestion windows and queues against time,
+    what the paper claims with a verdict each; and what it left for later.
     """
     from tcpsf.cli.evaluation import santa_cruz
 
@@ -198,29 +208,29 @@ acks = click.option(
 )
 
 
-def rate(default: float) -> Option:
-    """Make the option that says how many transfers are begun per second."""
+def rate(default: float, *, proxied: float | None = None) -> Option:
+    """Make the option that says how many transfers, or through a proxy sessions, are begun per second."""
     return click.option(
         "--rate",
         type=click.FloatRange(min=1, max=2000),
         metavar="N",
-        default=default,
-        show_default=f"{default:g}",
-        help="Transfers begun per second; fewer where the machine is busy.",
+        default=default if proxied is None else None,
+        show_default=f"{default:g}" + ("" if proxied is None else f"; sessions: {proxied:g}"),
+        help=f"Transfers {'' if proxied is None else 'or sessions '}begun per second; fewer where the machine is busy.",
     )
 
 
 live_scale = scale("15 s to over a minute for each path.", "A few seconds for each path.")
 
 
-def live_out(name: str) -> Option:
+def live_out(name: str, *, proxied: bool = False) -> Option:
     """Make the option that names a folder for what is measured."""
     return click.option(
         "--out",
         type=FOLDER,
         metavar="DIR",
-        default=f"tcpsf-{name}",
-        show_default=True,
+        default=None if proxied else f"tcpsf-{name}",
+        show_default=f"tcpsf-{name}; through the proxy tcpsf-{name}-proxy" if proxied else True,
         help="Where report and records go. Finished paths are kept there; an interrupted command goes on from them.",
     )
 
@@ -236,16 +246,24 @@ def live_out(name: str) -> Option:
 def table_2(**arguments: Any) -> None:
     """Fast recoveries and timeouts of files, on live kernels.
 
-    Files of 10 Kbytes, our server with Classic, VS-TCP-SF and FS-TCP-SF by turns, this machine's kernel as clients,
-    emulated paths between them. Needs root, or namespaces of your own.
+    Files of 10 Kbytes, our server with Classic, VS-TCP-SF and FS-TCP-SF by turns, this machine's
+    kernel as clients, emulated paths between them. Needs root, or namespaces of your own.
     """
     from tcpsf.cli.testbed import tables
 
-    tables("table-2", loss="proportional", objects=1, **arguments)
+    tables("table-2", **arguments)
 
 
 @smart_framing.command("table-3")
-@live_scale
+@scale("15 s to two minutes of transfers for each path.", "4 to 20 s of them.")
+@click.option(
+    "--through",
+    type=click.Choice(["server", "proxy"]),
+    default="server",
+    show_default=True,
+    help="Who has the senders: our file server; or, as in Fig. 8, our proxy between browsers and a server of the "
+    "kernel's TCP, with sessions of several objects, and objects of more than 10 kB.",
+)
 @click.option(
     "--loss",
     type=click.Choice(["proportional", "per-byte"]),
@@ -257,21 +275,21 @@ def table_2(**arguments: Any) -> None:
     "--objects",
     type=click.IntRange(min=1, max=100),
     metavar="N",
-    default=1,
-    show_default=True,
+    show_default="1; through the proxy sessions of browsers",
     help="Objects that a connection carries, one after the other.",
 )
 @acks
-@rate(600.0)
+@rate(600.0, proxied=200.0)
 @seed
 @as_json
-@live_out("table-3")
+@live_out("table-3", proxied=True)
 @force()
 def table_3(**arguments: Any) -> None:
     """Timer, timeouts and times of Web objects, on live kernels.
 
-    Objects below 10 kB through nine settings of an emulated link, with Classic, VS-TCP-SF and FS-TCP-SF by turns. Needs
-    root, or namespaces of your own.
+    Objects below 10 kB through nine settings of an emulated link, with Classic, VS-TCP-SF and
+    FS-TCP-SF by turns, and the draft's table of fast recoveries beside. Needs root, or namespaces
+    of your own.
     """
     from tcpsf.cli.testbed import tables
 
@@ -279,7 +297,10 @@ def table_3(**arguments: Any) -> None:
 
 
 @reproduce.group("short-flows", cls=InOrder, invoke_without_command=True)
-@scale("5 runs of the paper's 4000 transfers per point.", "The paper's own scale: 4000 transfers per point.")
+@scale(
+    "5 runs of the paper's 4000 transfers per point.",
+    "The paper's own scale: 4000 transfers per point.",
+)
 @_only("short-flows")
 @readings(
     "With a timeout of 1 s and fits over all transfers, or as brings the paper's fits nearest: 200 ms, and fits over "
@@ -294,8 +315,9 @@ def table_3(**arguments: Any) -> None:
 def short_flows(context: click.Context, /, **arguments: Any) -> None:
     """Short TCP transfers (Cardwell, Savage, Anderson, 1998).
 
-    Without a command: every simulated figure of the paper, each point with its 95 % interval, the closed models beside
-    them, and what the paper claims with a verdict each. Figs. 17 to 20 are measured: `live`.
+    Without a command: every simulated figure of the paper, each point with its 95 % interval, the
+    closed models beside them, and what the paper claims with a verdict each. Figs. 17 to 20 are
+    measured: `live`.
     """
     if context.invoked_subcommand is None:
         from tcpsf.cli.evaluation import short_flows
@@ -315,8 +337,9 @@ def short_flows(context: click.Context, /, **arguments: Any) -> None:
 def short_flows_live(**arguments: Any) -> None:
     """Short transfers over emulated paths, on live kernels.
 
-    Figs. 17 to 20: sizes of 1 to 128 000 bytes, the four published round trips and loss rates, this machine's kernel
-    and our server as senders. The closed models are held against the times. Needs root, or namespaces of your own.
+    Figs. 17 to 20: sizes of 1 to 128 000 bytes, the four published round trips and loss rates, this
+    machine's kernel and our server as senders. The closed models are held against the times. Needs
+    root, or namespaces of your own.
     """
     from tcpsf.cli.testbed import short_flows
 

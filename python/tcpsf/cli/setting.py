@@ -23,7 +23,8 @@ def parsed(settings: Iterable[str]) -> dict[str, Any]:
         path, equals, text = setting.partition("=")
         if not equals or not path.strip():
             raise TcpsfError(
-                f"cannot read `--set {setting}`: expected KEY=VALUE", hint="for example `--set workload.web.load=0.5`"
+                f"cannot read `--set {setting}`: expected KEY=VALUE",
+                hint="for example `--set workload.web.load=0.5`",
             )
         changes[path.strip()] = _value(text.strip())
     return changes

@@ -24,16 +24,19 @@ class Stopped(KeyboardInterrupt):
 def ending() -> Iterator[None]:
     """Raise `Stopped` on the first signal. After it only Ctrl-C interrupts: otherwise cleaning up goes on.
 
-    The exception can be raised between any two instructions, also inside the standard library, where cleaning up may
-    then fail with an error of its own (`threading.Condition` releases a lock that it does not hold). So every error
-    that leaves the block after a signal is raised as `Stopped`.
+    The exception can be raised between any two instructions, also inside the standard library,
+    where cleaning up may then fail with an error of its own (`threading.Condition` releases a lock
+    that it does not hold). So every error that leaves the block after a signal is raised as
+    `Stopped`.
     """
     received: list[int] = []
 
     def stop(number: int, _frame: FrameType | None) -> None:
         received.append(number)
         for each in handled:
-            signal.signal(each, signal.default_int_handler if each == signal.SIGINT else signal.SIG_IGN)
+            signal.signal(
+                each, signal.default_int_handler if each == signal.SIGINT else signal.SIG_IGN
+            )
         raise Stopped(number)
 
     with handling(stop) as handled:
@@ -53,7 +56,11 @@ def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[list[
 
     A signal that the caller ignores, as `nohup` does, stays ignored.
     """
-    before = {number: found for number in WORDS if (found := signal.getsignal(number)) is not signal.SIG_IGN}
+    before = {
+        number: found
+        for number in WORDS
+        if (found := signal.getsignal(number)) is not signal.SIG_IGN
+    }
     if threading.current_thread() is not threading.main_thread():
         before = {}  # signals are the main thread's
     try:

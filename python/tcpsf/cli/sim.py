@@ -44,7 +44,8 @@ def command(
     to_stdout = pcap == STANDARD
     if to_stdout and json:
         raise TcpsfError(
-            "cannot write `--json` and `--pcap -` both to standard output", hint="name a file for `--pcap`"
+            "cannot write `--json` and `--pcap -` both to standard output",
+            hint="name a file for `--pcap`",
         )
     checked_seed(seed + runs - 1)
     scenario = _scenario(file)
@@ -54,7 +55,9 @@ def command(
     with Spool() as links:
         found = _Found(links, with_rows=json or out is not None)
         with contextlib.ExitStack() as stack:
-            folder = None if out is None else stack.enter_context(results_folder(out, replace=force))
+            folder = (
+                None if out is None else stack.enter_context(results_folder(out, replace=force))
+            )
             with bar("simulating") as progress:
                 _simulate(file, scenario, seeds, workers, folder, capture, progress, found.add)
             if folder is not None:
@@ -110,7 +113,9 @@ def _capture(
     if path is None:
         for option, value in (("--pcap-at", place), ("--pcap-bytes", snap_len)):
             if value is not None:
-                raise TcpsfError(f"cannot capture: `{option} {value}` without `--pcap`", hint="add `--pcap FILE`")
+                raise TcpsfError(
+                    f"cannot capture: `{option} {value}` without `--pcap`", hint="add `--pcap FILE`"
+                )
         return None
     if runs > 1:
         raise TcpsfError(
@@ -143,7 +148,9 @@ def _simulate(
 
     jobs = (job(seed) for seed in seeds)
     try:
-        with contextlib.closing(results_of(jobs, runs=len(seeds), workers=workers, progress=progress)) as results:
+        with contextlib.closing(
+            results_of(jobs, runs=len(seeds), workers=workers, progress=progress)
+        ) as results:
             for summary in results:
                 take(summary)
     except ScenarioError as error:
@@ -154,7 +161,9 @@ def _simulate(
 
 def _write(folder: Path, found: _Found, seeds: Sequence[int]) -> None:
     source = found.summed.source
-    provenance = report.members(version=source.version, seeds=iter(seeds), scenario=source.scenario.to_dict())
+    provenance = report.members(
+        version=source.version, seeds=iter(seeds), scenario=source.scenario.to_dict()
+    )
     for name, pieces in ((MARK, provenance), ("summary.json", found.as_json(seeds))):
         with (folder / name).open("w", encoding="utf-8") as file:
             file.writelines(pieces)

@@ -18,8 +18,8 @@ IN_MEMORY = 1 << 20
 class Spool:
     """Rows of plain data, in the order in which they came.
 
-    The file has no name, so that it vanishes with the block or with the process. Methods raise `OutputError` where the
-    file cannot be written.
+    The file has no name, so that it vanishes with the block or with the process. Methods raise
+    `OutputError` where the file cannot be written.
     """
 
     def __init__(self) -> None:

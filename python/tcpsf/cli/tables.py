@@ -58,7 +58,9 @@ class TableWriter:
         for table in (*self.by_batch, "links"):
             parts = list(self._in_order(table, seeds))
             with _plain_errors(self._folder, needed=sum(part.stat().st_size for part in parts)):
-                pl.scan_parquet(parts).sink_parquet(self._folder / f"{table}.parquet", maintain_order=True)
+                pl.scan_parquet(parts).sink_parquet(
+                    self._folder / f"{table}.parquet", maintain_order=True
+                )
         shutil.rmtree(self._parts)
 
     def _in_order(self, table: str, seeds: Sequence[int]) -> Iterator[Path]:
@@ -93,8 +95,8 @@ class _WritingFold(Generic[R]):
 def _plain_errors(folder: Path, *, needed: int) -> Iterator[None]:
     """Turn what Polars says of a failed write back into the operating system's error.
 
-    The footer's writer does not pass the error on. If the file system has less room than `needed` bytes, it
-    is full.
+    The footer's writer does not pass the error on. If the file system has less room than `needed`
+    bytes, it is full.
     """
     import polars as pl
 

@@ -11,7 +11,7 @@ from tcpsf.cli.evaluation import DATA, write
 from tcpsf.cli.output import Workshop, say, talk
 from tcpsf.cli.progress import bar
 from tcpsf.live.cell import check, measure
-from tcpsf.live.experiment import Acks
+from tcpsf.live.experiment import Acks, Through
 from tcpsf.live.result import Live, LiveStore
 from tcpsf.papers import smart_framing_testbed as published
 from tcpsf.report.evaluation import Report
@@ -33,34 +33,64 @@ def tables(
     which: Which,
     *,
     full: bool,
-    loss: published.Law,
     acks: Acks,
-    objects: int,
-    rate: float,
+    rate: float | None,
     seed: int,
     json: bool,
-    out: Path,
+    out: Path | None,
     force: bool,
+    loss: published.Law = "proportional",
+    through: Through = "server",
+    objects: int | None = None,
     show: bool = True,
 ) -> None:
-    """Measure a table of the Smart Framing paper, print what was found, and write it."""
-    wanted = prepare(which, scale=_scale(full=full), law=loss, acks=acks, objects=objects, rate=rate, seed=seed)
+    """Measure a table of the Smart Framing paper, print what was found, and write it.
+
+    ``None`` for ``rate``, ``objects`` and ``out`` is what belongs to ``through``; see `prepare` for
+    the former two.
+    """
+    wanted = prepare(
+        which,
+        scale=_scale(full=full),
+        law=loss,
+        acks=acks,
+        through=through,
+        objects=objects,
+        rate=rate,
+        seed=seed,
+    )
+    name = which if through == "server" else f"{which}-{through}"
+    out = Path(f"tcpsf-{name}") if out is None else out
 
     def make(store: LiveStore, progress: Told | None, found: Found) -> Made:
-        report, cells = evaluate(wanted, measure=measure, store=store, progress=progress, found=found)
+        report, cells = evaluate(
+            wanted, measure=measure, store=store, progress=progress, found=found
+        )
         return report, {name: cell.live for name, cell in cells.items()}
 
-    _make(make, paths=len(wanted.experiments), name=which, json=json, out=out, force=force, show=show)
+    _make(
+        make, paths=len(wanted.experiments), name=name, json=json, out=out, force=force, show=show
+    )
 
 
-def short_flows(*, full: bool, rate: float, seed: int, json: bool, out: Path, force: bool, show: bool = True) -> None:
+def short_flows(
+    *, full: bool, rate: float, seed: int, json: bool, out: Path, force: bool, show: bool = True
+) -> None:
     """Measure the short-flow paper's transfers, print what was found, and write it."""
     wanted = short.prepare(scale=_scale(full=full), rate=rate, seed=seed)
 
     def make(store: LiveStore, progress: Told | None, found: Found) -> Made:
         return short.evaluate(wanted, measure=measure, store=store, progress=progress, found=found)
 
-    _make(make, paths=len(wanted.experiments), name="short-flows", json=json, out=out, force=force, show=show)
+    _make(
+        make,
+        paths=len(wanted.experiments),
+        name="short-flows",
+        json=json,
+        out=out,
+        force=force,
+        show=show,
+    )
 
 
 def _scale(*, full: bool) -> Literal["full", "quick"]:

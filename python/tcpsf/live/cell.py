@@ -1,7 +1,8 @@
 """Makes an experiment: a network of its own with server, emulated path and clients, and their records brought together.
 
-The server, which is `tcpsf serve` or `live.kernel`, and one end of `tcpsf link` are in a network namespace made for
-both; the clients, `live.clients`, are behind the link in another. All are processes that end with their parent:
+The server, which is `tcpsf serve`, `live.kernel`, or `tcpsf proxy` with `live.kernel` as its
+upstream, and one end of `tcpsf link` are in a network namespace made for them; the clients,
+`live.clients`, are behind the link in another. All are processes that end with their parent:
 whatever happens, nothing is left behind.
 """
 
@@ -23,6 +24,7 @@ from tcpsf.live.experiment import Experiment, PathLoss
 from tcpsf.live.inside import COMMANDS, end
 from tcpsf.live.kernel import Serving
 from tcpsf.live.result import DOCUMENTED, Live
+from tcpsf.live.sessions import Connections
 from tcpsf.scenario import BurstLoss, ByteLoss, LinearLoss, PacketLoss
 from tcpsf.staging import temporary_folder
 
@@ -32,8 +34,11 @@ if TYPE_CHECKING:
 LOOKED_EVERY_S = 0.1
 
 ADDRESS = "198.18.0.2"
-"""Of `tcpsf serve`: RFC 2544 keeps these for tests of networks. The kernel serves at the link's own."""
+"""Of `tcpsf serve` and `tcpsf proxy`: RFC 2544 keeps these for tests. The kernel serves at the link's own."""
 PORT = 80
+UPSTREAM = "127.0.0.1"
+"""Where the proxy's upstream serves, in the same namespace."""
+UPSTREAM_PORT = 8080
 
 PLAN = "plan.json"
 PROGRESS = "progress"
@@ -45,6 +50,8 @@ SERVING = "serving.json"
 KERNEL_RECORDS = "records.jsonl"
 KERNEL_TOLD = "kernel.json"
 READY = "ready"
+SERVER = "server"
+"""The name of the log of who has the senders."""
 
 RENAMED = {"peer_port": "client_port", "sender": "variant", "rto_last_s": "rto_s"}
 """Columns of the server's records that are called otherwise here."""
@@ -63,23 +70,27 @@ def check() -> None:
 
 def measure(experiment: Experiment, *, progress: Callable[[float], None]) -> Live:
     """Make an experiment; ``progress`` hears the share of the fetches that have ended."""
-    starts, sizes = experiment.fetches()
-    if not starts:
+    connections = experiment.connections()
+    if not connections.sizes:
         raise TcpsfError(
             f"cannot measure `{experiment.name}`: at {experiment.rate:g} per second no transfer begins within "
             f"{experiment.duration_s:g} s",
             hint="begin more of them, or take another seed",
         )
     with temporary_folder("tcpsf-live-") as folder:
-        _prepare(experiment, starts, sizes, folder)
+        _prepare(experiment, connections, folder)
         with (folder / "inside.err").open("wb") as err:
             inside = subprocess.Popen(  # noqa: S603  our own module
-                _inside(str(folder)), stdin=subprocess.DEVNULL, stdout=err, stderr=err, start_new_session=True
+                _inside(str(folder)),
+                stdin=subprocess.DEVNULL,
+                stdout=err,
+                stderr=err,
+                start_new_session=True,
             )
             try:
                 while inside.poll() is None:
                     time.sleep(LOOKED_EVERY_S)
-                    progress(min(_ended(folder) / max(len(sizes), 1), 0.999))
+                    progress(min(_ended(folder) / len(connections.sizes), 0.999))
             finally:
                 end(inside)
         if inside.returncode:
@@ -111,16 +122,19 @@ def _ended(folder: Path) -> int:
         return 0
 
 
-def _prepare(experiment: Experiment, starts: list[float], sizes: list[list[int]], folder: Path) -> None:
+def _prepare(experiment: Experiment, connections: Connections, folder: Path) -> None:
     files = folder / FILES
     files.mkdir()
-    write_files([size for each in sizes for size in each], files)
-    kernel = experiment.kernel
+    write_files([size for each in connections.sizes for size in each], files)
+    kernel, browsing = experiment.kernel, experiment.browsing
     plan = Plan(
         address=ADDRESS if kernel is None else "",
         port=PORT,
-        starts_s=starts,
-        sizes=sizes,
+        starts_s=connections.starts_s,
+        sizes=connections.sizes,
+        parsing_s=connections.parsing_s,
+        opens=connections.opens,
+        linger_s=None if browsing is None else browsing.linger_s,
         patience_s=experiment.patience_s,
         delayed_acks=experiment.acks == "delayed",
         progress=str(folder / PROGRESS),
@@ -128,31 +142,68 @@ def _prepare(experiment: Experiment, starts: list[float], sizes: list[list[int]]
         ready=None if kernel is None else str(folder / READY),
     )
     (folder / PLAN).write_text(plan.to_json(), encoding="utf-8")
-    if kernel is not None:
-        serving = Serving(
-            folder=str(files),
-            port=PORT,
-            most=len(sizes),
-            variant=kernel.name,
-            congestion=kernel.congestion,
-            initial_window=kernel.initial_window,
-            records=str(folder / KERNEL_RECORDS),
-            told=str(folder / KERNEL_TOLD),
-            ready=str(folder / READY),
-        )
+    proxied = experiment.through == "proxy"
+    if kernel is not None or proxied:
+        serving = _serving(experiment, len(connections.sizes), folder)
         (folder / SERVING).write_text(json.dumps(asdict(serving)), encoding="utf-8")
     commands = {
-        "address": ADDRESS,
-        "port": PORT,
-        "serve": _serve(experiment, folder) if kernel is None else None,
+        "upstream": _upstream(folder) if proxied else None,
+        "server": _server(experiment, folder) if kernel is None else None,
         "link": _link(experiment, folder),
     }
     (folder / COMMANDS).write_text(json.dumps(commands), encoding="utf-8")
 
 
-def _serve(experiment: Experiment, folder: Path) -> list[str]:
-    words = [sys.executable, "-m", "tcpsf", "serve", str(folder / FILES)]
-    words += ["--address", ADDRESS, "--port", str(PORT), "--records", str(folder / RECORDS)]
+def _serving(experiment: Experiment, most: int, folder: Path) -> Serving:
+    """What the kernel serves: to the clients, or to the proxy."""
+    kernel = experiment.kernel
+    return Serving(
+        folder=str(folder / FILES),
+        port=UPSTREAM_PORT if kernel is None else PORT,
+        address=UPSTREAM if kernel is None else "",
+        most=most,
+        variant="upstream" if kernel is None else kernel.name,
+        congestion="reno" if kernel is None else kernel.congestion,
+        initial_window=None if kernel is None else kernel.initial_window,
+        records=str(folder / KERNEL_RECORDS),
+        told=str(folder / KERNEL_TOLD),
+        ready=str(folder / READY),
+    )
+
+
+def _kernel(folder: Path) -> list[str]:
+    return [sys.executable, "-m", "tcpsf.live.kernel", str(folder / SERVING)]
+
+
+def _upstream(folder: Path) -> dict[str, Any]:
+    return {
+        "what": "the proxy's upstream",
+        "log": "upstream",
+        "command": _kernel(folder),
+        "address": UPSTREAM,
+        "port": UPSTREAM_PORT,
+    }
+
+
+def _server(experiment: Experiment, folder: Path) -> dict[str, Any]:
+    """How to start who has the senders."""
+    task = "serve" if experiment.through == "server" else "proxy"
+    return {
+        "what": f"`tcpsf {task}`",
+        "log": SERVER,
+        "command": _host(experiment, task, folder),
+        "address": ADDRESS,
+        "port": PORT,
+    }
+
+
+def _host(experiment: Experiment, task: str, folder: Path) -> list[str]:
+    words = [sys.executable, "-m", "tcpsf", task]
+    if task == "serve":
+        words += [str(folder / FILES), "--address", ADDRESS, "--port", str(PORT)]
+    else:
+        words += ["--listen", f"{ADDRESS}:{PORT}", "--upstream", f"{UPSTREAM}:{UPSTREAM_PORT}"]
+    words += ["--records", str(folder / RECORDS)]
     for sender in experiment.senders:
         words += ["--sender", sender]
     words += ["--max-connections", str(MOST), "--rto-min", experiment.rto_min]
@@ -166,10 +217,24 @@ def _link(experiment: Experiment, folder: Path) -> list[str]:
     if experiment.loss_up is not None:
         words += _loss("up", experiment.loss_up)
     if experiment.kernel is not None:
-        words += ["--outside", shlex.join([sys.executable, "-m", "tcpsf.live.kernel", str(folder / SERVING)])]
+        words += ["--outside", shlex.join(_kernel(folder))]
     # What a server sends in one go arrives as packets, each of which is answered.
-    words += ["--no-offload", "--seed", str(experiment.seed), "--json", str(folder / STATISTICS), "--"]
-    return [*words, sys.executable, "-m", "tcpsf.live.clients", str(folder / PLAN), str(folder / FETCHED)]
+    words += [
+        "--no-offload",
+        "--seed",
+        str(experiment.seed),
+        "--json",
+        str(folder / STATISTICS),
+        "--",
+    ]
+    return [
+        *words,
+        sys.executable,
+        "-m",
+        "tcpsf.live.clients",
+        str(folder / PLAN),
+        str(folder / FETCHED),
+    ]
 
 
 def _loss(direction: str, loss: PathLoss) -> list[str]:
@@ -190,25 +255,30 @@ def _read(experiment: Experiment, folder: Path) -> Live:
     import polars as pl
 
     # None may have come to an end.
-    times = dict.fromkeys(("connect_s", "first_byte_s", "completion_s"), pl.Float64)
+    times = dict.fromkeys(("connect_s", "first_byte_s", "completion_s", "idle_s"), pl.Float64)
     seen = dict.fromkeys(("window_bytes", "segment_bytes"), pl.Int64)
     fetched = pl.read_ndjson(folder / FETCHED, schema_overrides={**times, **seen})
     ours = experiment.kernel is None
     records = _records(folder) if ours else _kernel_records(folder)
-    flows = fetched.rename({"fetch": "flow"}).join(records, on="client_port", how="left", maintain_order="left")
+    flows = fetched.rename({"fetch": "flow"}).join(
+        records, on="client_port", how="left", maintain_order="left"
+    )
     return Live(
         experiment=experiment,
         flows=flows.select(list(DOCUMENTED)),
         link=_last_line(folder / STATISTICS),
-        server=_last_line(folder / ("serve.out" if ours else KERNEL_TOLD)),
+        server=_last_line(folder / (f"{SERVER}.out" if ours else KERNEL_TOLD)),
     )
 
 
 def _records(folder: Path) -> pl.DataFrame:
-    """What `tcpsf serve` tells of each connection."""
+    """What `tcpsf serve` or `tcpsf proxy` tells of each connection."""
     import polars as pl
 
-    records = pl.read_parquet(folder / RECORDS).rename(RENAMED).drop(OF_BOTH)
+    records = pl.read_parquet(folder / RECORDS).with_columns(
+        server_s=pl.col("end_s") - pl.col("start_s")
+    )
+    records = records.rename(RENAMED).drop(OF_BOTH)
     # Ports are used once, but for the connection that only looked whether the server was there.
     records = records.filter(pl.col("sent_bytes") > 0).cast({pl.selectors.integer(): pl.Int64})
     return records.unique("client_port", keep="last")
@@ -218,10 +288,19 @@ def _kernel_records(folder: Path) -> pl.DataFrame:
     """What `live.kernel` tells of each connection."""
     import polars as pl
 
-    counts = ("client_port", "segments", "retransmitted_segments", "fast_retransmits", "timeouts", "syn_timeouts")
+    counts = (
+        "client_port",
+        "segments",
+        "retransmitted_segments",
+        "fast_retransmits",
+        "timeouts",
+        "syn_timeouts",
+    )
     texts = dict.fromkeys(("variant", "ending"), pl.String)
-    times = dict.fromkeys(("srtt_s", "rto_first_s", "rto_s"), pl.Float64)
-    return pl.read_ndjson(folder / KERNEL_RECORDS, schema={**dict.fromkeys(counts, pl.Int64), **texts, **times})
+    times = dict.fromkeys(("srtt_s", "rto_first_s", "rto_s", "server_s"), pl.Float64)
+    return pl.read_ndjson(
+        folder / KERNEL_RECORDS, schema={**dict.fromkeys(counts, pl.Int64), **texts, **times}
+    )
 
 
 def _last_line(file: Path) -> dict[str, Any]:

@@ -1,13 +1,17 @@
 """Clients of the machine's own TCP: many HTTP fetches at once, every byte compared.
 
-``python -m tcpsf.live.clients PLAN OUT`` reads a plan (`Plan` as JSON), makes its fetches and writes a line of JSON
-for each to OUT. Each fetch binds a port of its own, by which the server's record is found again.
+``python -m tcpsf.live.clients PLAN OUT`` reads a plan (`Plan` as JSON), makes its fetches and
+writes a line of JSON for each to OUT. Each fetch binds a port of its own, by which the server's
+record is found again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
+import heapq
+import itertools
 import json
 import os
 import random
@@ -17,7 +21,7 @@ import socket
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -48,8 +52,8 @@ class Plan:
     address: str
     """Empty: that of the link's other end."""
     port: int
-    starts_s: Sequence[float]
-    """When each connection begins, from the beginning of the run; in order."""
+    starts_s: Sequence[float | None]
+    """When each connection begins, from the beginning of the run; in order. ``None``: another connection opens it."""
     sizes: Sequence[Sequence[int]]
     """The sizes in bytes, which are the names too, of the files that each connection fetches one after the other."""
     patience_s: float
@@ -58,6 +62,12 @@ class Plan:
     """Whether the kernel is asked to delay acknowledgments from the start (``TCP_QUICKACK`` off)."""
     progress: str
     """A file that always tells how many connections have ended."""
+    parsing_s: Sequence[float] = ()
+    """For how many seconds each connection's first file is parsed before what follows from it; empty: for none."""
+    opens: Sequence[Sequence[int]] = ()
+    """Numbers of the connections that each one opens when its first file has been parsed; empty: none."""
+    linger_s: float | None = None
+    """After so many idle seconds a client closes its connection; ``None``: the last request asks the server to."""
     receive_buffer: int | None = None
     """``SO_RCVBUF``, which bounds the window that is offered; ``None``: as the kernel tunes it."""
     ready: str | None = None
@@ -81,12 +91,16 @@ class Fetch:
     client_port: int
     size_bytes: int
     """Of all its files."""
+    objects: int
+    """How many files that is."""
     start_s: float
     connect_s: float | None = None
     """Until the connection was established."""
     first_byte_s: float | None = None
     completion_s: float | None = None
     """Until all was there, and equal to the files."""
+    idle_s: float = 0.0
+    """Of this, the time in which no request was under way."""
     received_bytes: int = 0
     """Of the files, compared and found equal."""
     head_bytes: int = 0
@@ -123,9 +137,11 @@ def write_files(sizes: Sequence[int], folder: Path) -> None:
 class _Connection:
     """A fetch on its way."""
 
-    __slots__ = ("begun", "deadline", "files", "head", "place", "socket", "told")
+    __slots__ = ("begun", "deadline", "files", "head", "idle_from", "place", "socket", "told")
 
-    def __init__(self, told: Fetch, begun: float, deadline: float, one: socket.socket, files: Sequence[int]) -> None:
+    def __init__(
+        self, told: Fetch, begun: float, deadline: float, one: socket.socket, files: Sequence[int]
+    ) -> None:
         self.told = told
         self.begun = begun
         self.deadline = deadline
@@ -136,6 +152,8 @@ class _Connection:
         """What came of the head; ``None`` once it is complete."""
         self.place = 0
         """How much of the file is there."""
+        self.idle_from = 0.0
+        """Since when no request is under way, where one will follow."""
 
 
 class Clients:
@@ -151,25 +169,37 @@ class Clients:
         self._ended: list[Fetch] = []
         self._buffer = bytearray(65_536)
         self._ports = iter(range(FIRST_PORT, FIRST_PORT + MOST))
+        self._began = 0.0
+        self._later: list[tuple[float, int, Callable[[], None]]] = []
+        """A heap: what is to be done when, in the order of being noted where the time is the same."""
+        self._noted = itertools.count()
 
     def run(self) -> list[Fetch]:
         """Make them all, and return them in the order of their ends."""
         plan = self._plan
         progress = os.open(plan.progress, os.O_WRONLY | os.O_CREAT, 0o600)
-        began = time.monotonic()
-        told, number = 0.0, 0
+        self._began = time.monotonic()
+        starts = deque(
+            (self._began + start_s, number)
+            for number, start_s in enumerate(plan.starts_s)
+            if start_s is not None
+        )
+        told = 0.0
         try:
-            while number < len(plan.sizes) or self._open:
+            while starts or self._open or self._later:
                 now = time.monotonic()
-                while number < len(plan.sizes) and began + plan.starts_s[number] <= now:
-                    self._start(number, began)
-                    number += 1
+                while starts and starts[0][0] <= now:
+                    self._start(starts.popleft()[1])
+                while self._later and self._later[0][0] <= now:
+                    heapq.heappop(self._later)[2]()
                 self._give_up(now)
                 if now - told > TOLD_EVERY_S:
                     told = now
                     os.pwrite(progress, b"%-20d" % len(self._ended), 0)
-                next_start = began + plan.starts_s[number] if number < len(plan.sizes) else now + TOLD_EVERY_S
-                for handle, events in self._poll.poll(max(0.0, min(next_start - now, TOLD_EVERY_S))):
+                due = [each[0][0] for each in (starts, self._later) if each]
+                for handle, events in self._poll.poll(
+                    max(0.0, min([TOLD_EVERY_S, *(at - now for at in due)]))
+                ):
                     self._serve(self._open[handle], events)
             os.pwrite(progress, b"%-20d" % len(self._ended), 0)
         finally:
@@ -179,22 +209,39 @@ class Clients:
                 each.socket.close()
         return self._ended
 
-    def _start(self, number: int, began: float) -> None:
+    def _do_later(self, pause_s: float, do: Callable[[], None]) -> None:
+        heapq.heappush(self._later, (time.monotonic() + pause_s, next(self._noted), do))
+
+    def _fetch(self, number: int, now: float) -> Fetch:
+        sizes = self._plan.sizes[number]
+        return Fetch(
+            fetch=number,
+            client_port=0,
+            size_bytes=sum(sizes),
+            objects=len(sizes),
+            start_s=now - self._began,
+        )
+
+    def _start(self, number: int) -> None:
         plan = self._plan
         now = time.monotonic()
-        told = Fetch(fetch=number, client_port=0, size_bytes=sum(plan.sizes[number]), start_s=now - began)
-        one = socket.socket(socket.AF_INET6 if ":" in self._address else socket.AF_INET, socket.SOCK_STREAM)
+        told = self._fetch(number, now)
+        one = socket.socket(
+            socket.AF_INET6 if ":" in self._address else socket.AF_INET, socket.SOCK_STREAM
+        )
         one.setblocking(False)
         try:
             told.client_port = self._bind(one)
         except OSError as error:
             one.close()
             told.failure = f"bind: {error.strerror}"
-            self._ended.append(told)
+            self._note_end(told, opened=False)
             return
         if plan.receive_buffer is not None:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, plan.receive_buffer)
-        one.connect_ex((self._address, plan.port))  # what comes of it is seen when the socket is writable
+        one.connect_ex(
+            (self._address, plan.port)
+        )  # what comes of it is seen when the socket is writable
         connection = _Connection(told, now, now + plan.patience_s, one, plan.sizes[number])
         self._open[one.fileno()] = connection
         self._by_start.append(connection)
@@ -229,10 +276,14 @@ class Clients:
         except BlockingIOError:
             return
         except OSError as error:
-            self._end(connection, "" if told.completion_s is not None else f"receive: {error.strerror}")
+            self._end(
+                connection, "" if told.completion_s is not None else f"receive: {error.strerror}"
+            )
             return
         if count == 0:
-            self._end(connection, "" if told.completion_s is not None else "closed before all was there")
+            self._end(
+                connection, "" if told.completion_s is not None else "closed before all was there"
+            )
             return
         failure = self._take(connection, memoryview(self._buffer)[:count])
         if failure:
@@ -252,10 +303,12 @@ class Clients:
     def _request(self, connection: _Connection) -> str:
         """Ask for the next file; return what is wrong with that, if anything."""
         lines = [f"GET /{file_name(connection.files[0])} HTTP/1.1", f"Host: {self._address}"]
-        if len(connection.files) == 1:
+        if len(connection.files) == 1 and self._plan.linger_s is None:
             lines.append("Connection: close")
         try:
-            connection.socket.send("\r\n".join([*lines, "", ""]).encode())  # an empty send buffer takes it whole
+            connection.socket.send(
+                "\r\n".join([*lines, "", ""]).encode()
+            )  # an empty send buffer takes it whole
         except OSError as error:
             return f"send: {error.strerror}"
         return ""
@@ -287,18 +340,50 @@ class Clients:
             return ""
         connection.files.popleft()
         connection.head, connection.place = bytearray(), 0
+        parsing_s = 0.0
+        if len(connection.files) + 1 == told.objects:
+            parsing_s = self._plan.parsing_s[told.fetch] if self._plan.parsing_s else 0.0
+            for other in self._opens(told.fetch):
+                self._do_later(parsing_s, functools.partial(self._start, other))
         if connection.files:
-            return self._request(connection)
+            if parsing_s == 0.0:
+                return self._request(connection)
+            connection.idle_from = time.monotonic()
+            self._do_later(parsing_s, functools.partial(self._go_on, connection))
+            return ""
         told.completion_s = time.monotonic() - connection.begun
         seen = tcp_info.read(connection.socket)
         told.window_bytes, told.segment_bytes = seen.window_bytes, seen.received_segment_bytes
+        if self._plan.linger_s is not None:
+            self._do_later(self._plan.linger_s, functools.partial(self._close, connection))
         return ""
+
+    def _opens(self, number: int) -> Sequence[int]:
+        return self._plan.opens[number] if self._plan.opens else ()
+
+    def _go_on(self, connection: _Connection) -> None:
+        """Make the request that follows an idle time."""
+        if connection.socket.fileno() < 0:
+            return  # it has ended in the meantime
+        connection.told.idle_s += time.monotonic() - connection.idle_from
+        failure = self._request(connection)
+        if failure:
+            self._end(connection, failure)
+
+    def _close(self, connection: _Connection) -> None:
+        """Send a FIN; the connection ends when the server's has come."""
+        if connection.socket.fileno() >= 0:
+            with contextlib.suppress(OSError):  # the server may have reset it just now
+                connection.socket.shutdown(socket.SHUT_WR)
 
     def _give_up(self, now: float) -> None:
         while self._by_start and self._by_start[0].deadline <= now:
             connection = self._by_start.popleft()
             if connection.socket.fileno() >= 0:
-                self._end(connection, "" if connection.told.completion_s is not None else "out of patience")
+                self._end(
+                    connection,
+                    "" if connection.told.completion_s is not None else "out of patience",
+                )
         while self._by_start and self._by_start[0].socket.fileno() < 0:
             self._by_start.popleft()
 
@@ -307,7 +392,16 @@ class Clients:
         self._poll.unregister(connection.socket.fileno())
         del self._open[connection.socket.fileno()]
         connection.socket.close()
-        self._ended.append(connection.told)
+        self._note_end(connection.told, opened=len(connection.files) < connection.told.objects)
+
+    def _note_end(self, told: Fetch, *, opened: bool) -> None:
+        """Keep what was fetched. Connections that its first file was to open are not made if that is missing."""
+        self._ended.append(told)
+        if not opened:
+            for other in self._opens(told.fetch):
+                never = self._fetch(other, time.monotonic())
+                never.failure = "not begun: its page did not come"
+                self._note_end(never, opened=False)
 
 
 def _wrong_head(head: bytes, size: int) -> str:
@@ -326,7 +420,8 @@ def raise_file_limit(sockets: int) -> None:
     wanted = sockets + 64
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(
-            resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+            resource.RLIMIT_NOFILE,
+            (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard),
         )
 
 
@@ -349,7 +444,9 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     ended = Clients(plan).run()
     with Path(arguments[1]).open("w", encoding="utf-8") as out:
-        out.writelines(json.dumps(asdict(each)) + "\n" for each in sorted(ended, key=lambda each: each.fetch))
+        out.writelines(
+            json.dumps(asdict(each)) + "\n" for each in sorted(ended, key=lambda each: each.fetch)
+        )
     return 0
 
 

@@ -1,7 +1,7 @@
-"""The first process of an experiment's network: starts the server, then the clients behind the emulated path.
+"""The first process of an experiment's network: starts the servers, then the clients behind the emulated path.
 
-``python -m tcpsf.live.inside FOLDER`` finds in FOLDER what `live.cell` put there and leaves the records there;
-``--check`` in place of FOLDER only looks whether there can be such a network.
+``python -m tcpsf.live.inside FOLDER`` finds in FOLDER what `live.cell` put there and leaves the
+records there; ``--check`` in place of FOLDER only looks whether there can be such a network.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from tcpsf.errors import TcpsfError
-from tcpsf.live.network import die_with_parent, enter
+from tcpsf.live.network import die_with_parent, enter, turn_loopback_on
 
 READY_S = 20.0
 """How long the server may take to answer."""
@@ -53,18 +53,30 @@ def _leave(_number: int, _frame: object) -> NoReturn:
 
 def _run(folder: Path) -> None:
     told = json.loads((folder / COMMANDS).read_text(encoding="utf-8"))
-    if told["serve"] is None:  # the link runs the server
-        _fetch(told["link"], folder)
-        return
-    with _process(told["serve"], folder / "serve") as server:
-        _wait_for(told["address"], told["port"], server, folder)
-        _fetch(told["link"], folder)
-        server.send_signal(signal.SIGINT)
+    with contextlib.ExitStack() as upstream:
+        if told["upstream"] is not None:
+            turn_loopback_on()
+            upstream.enter_context(_server(told["upstream"], folder, signal.SIGTERM))
+        if told["server"] is None:  # the link runs it
+            _fetch(told["link"], folder)
+            return
+        with _server(told["server"], folder, signal.SIGINT):
+            _fetch(told["link"], folder)
+
+
+@contextlib.contextmanager
+def _server(told: Mapping[str, Any], folder: Path, farewell: signal.Signals) -> Iterator[None]:
+    """Run a server that takes connections in the block, and end it by a signal; it must end well."""
+    what, log = told["what"], folder / told["log"]
+    with _process(told["command"], log) as server:
+        _wait_for(told["address"], told["port"], server, what, log)
+        yield
+        server.send_signal(farewell)
         try:
             if server.wait(GRACE_S) != 0:
-                raise _failure("`tcpsf serve`", folder / "serve")
+                raise _failure(what, log)
         except subprocess.TimeoutExpired:
-            raise TcpsfError(f"`tcpsf serve` did not end within {GRACE_S:g} s") from None
+            raise TcpsfError(f"{what} did not end within {GRACE_S:g} s") from None
 
 
 def _fetch(command: Sequence[str], folder: Path) -> None:
@@ -104,25 +116,30 @@ def end(process: subprocess.Popen[Any]) -> None:
             process.wait()
 
 
-def _wait_for(address: str, port: int, server: subprocess.Popen[bytes], folder: Path) -> None:
-    """Wait until the server takes connections."""
+def _wait_for(
+    address: str, port: int, server: subprocess.Popen[bytes], what: str, log: Path
+) -> None:
+    """Wait until a server takes connections."""
     until = time.monotonic() + READY_S
     while time.monotonic() < until:
         if server.poll() is not None:
-            raise _failure("`tcpsf serve`", folder / "serve")
+            raise _failure(what, log)
         try:
             socket.create_connection((address, port), timeout=1.0).close()
         except OSError:
             time.sleep(0.05)
         else:
             return
-    raise TcpsfError(f"`tcpsf serve` does not answer at {address} within {READY_S:g} s")
+    raise TcpsfError(f"{what} does not answer at {address} within {READY_S:g} s")
 
 
 def _failure(what: str, log: Path) -> TcpsfError:
-    lines = log.with_suffix(".err").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    lines = (
+        log.with_suffix(".err").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    )
     said = next(
-        (line.removeprefix("error: ") for line in lines if line.startswith("error: ")), (lines or ["nothing"])[-1]
+        (line.removeprefix("error: ") for line in lines if line.startswith("error: ")),
+        (lines or ["nothing"])[-1],
     )
     hint = next((line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")), None)
     return TcpsfError(f"{what} failed: {said}", hint=hint)

@@ -1,8 +1,12 @@
-"""A file server on the machine's own TCP, at the outer end of a link. It keeps what the kernel tells of connections.
+"""A file server on the machine's own TCP, at the outer end of a link, or behind a proxy.
 
-``tcpsf link --outside "python -m tcpsf.live.kernel SERVING"`` with a file of `Serving` as JSON. It sets the initial
-window of the route to the clients, has the kernel forget what it learnt of earlier connections
-(``tcp_no_metrics_save``), and then serves files over HTTP/1.1 until it is asked to end, many connections at once.
+It keeps what the kernel tells of connections.
+
+``tcpsf link --outside "python -m tcpsf.live.kernel SERVING"`` with a file of `Serving` as JSON. It
+sets the initial window of the route to the clients, has the kernel forget what it learnt of earlier
+connections (``tcp_no_metrics_save``), and then serves files over HTTP/1.1 until it is asked to end,
+many connections at once. Without an initial window it needs no link: the upstream of `tcpsf proxy`
+is one that serves at 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -57,13 +61,16 @@ class Serving:
     variant: str
     """How its records call the sender."""
     congestion: str
-    initial_window: int
+    initial_window: int | None
+    """Segments, on the route to the clients of a link; ``None``: the kernel's own, wherever clients are."""
     records: str
     """A file for what the kernel tells: a line of JSON for each connection."""
     told: str
     """A file for the kernel's version and settings."""
     ready: str
     """A file to make once connections are taken."""
+    address: str = ""
+    """Where connections are taken; empty: at every address."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -117,7 +124,9 @@ class Server:
         self._open: dict[int, _Connection] = {}
         self._records: list[Record] = []
         self._ending = False
-        self._socket = listening(serving.port, congestion=serving.congestion)
+        self._socket = listening(
+            serving.port, congestion=serving.congestion, address=serving.address
+        )
         self._poll.register(self._socket.fileno(), select.EPOLLIN)
 
     def end(self, *_signal: object) -> None:
@@ -214,8 +223,8 @@ class Server:
         connection.socket.close()
 
 
-def listening(port: int, *, congestion: str) -> socket.socket:
-    """Make the socket that takes connections, with a congestion control by the kernel's name."""
+def listening(port: int, *, congestion: str, address: str = "") -> socket.socket:
+    """Make the socket that takes connections, with a congestion control by the kernel's name; empty: every address."""
     one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
@@ -228,7 +237,7 @@ def listening(port: int, *, congestion: str) -> socket.socket:
     one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     one.setblocking(False)
-    one.bind(("", port))
+    one.bind((address, port))
     one.listen(4096)
     return one
 
@@ -236,16 +245,21 @@ def listening(port: int, *, congestion: str) -> socket.socket:
 def settings() -> dict[str, Any]:
     """The kernel's version, and how it is set here."""
     folder = Path("/proc/sys/net/ipv4")
-    found = {name: (folder / name).read_text(encoding="ascii").strip() for name in SYSCTLS if (folder / name).exists()}
+    found = {
+        name: (folder / name).read_text(encoding="ascii").strip()
+        for name in SYSCTLS
+        if (folder / name).exists()
+    }
     return {"kernel": platform.release(), "settings": found}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve, at the outer end of a link."""
+    """Serve until asked to end."""
     serving = Serving(**json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
     try:
         Path("/proc/sys/net/ipv4/tcp_no_metrics_save").write_text("1", encoding="ascii")
-        set_initial_window(os.environ[OUTSIDE], os.environ[INSIDE], serving.initial_window)
+        if serving.initial_window is not None:
+            set_initial_window(os.environ[OUTSIDE], os.environ[INSIDE], serving.initial_window)
         raise_file_limit(serving.most)
         server = Server(serving)
     except TcpsfError as error:

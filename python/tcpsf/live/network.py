@@ -18,7 +18,8 @@ CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
 PR_SET_PDEATHSIG = 1
 
-_SIOCGIFADDR = 0x8915
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCGIFADDR = 0x8913, 0x8914, 0x8915
+_IFF_UP = 1
 _NLM_F_REQUEST, _NLM_F_ACK, _NLM_F_REPLACE, _NLM_F_CREATE = 0x1, 0x4, 0x100, 0x400
 _RTM_NEWROUTE, _RTA_DST, _RTA_OIF, _RTA_METRICS, _RTAX_INITCWND = 24, 1, 4, 8, 11
 _RT_TABLE_MAIN, _RTPROT_STATIC, _RT_SCOPE_LINK = 254, 4, 253
@@ -36,7 +37,9 @@ def enter() -> None:
     except PermissionError:
         _enter_as_user()
     except OSError as error:
-        raise TcpsfError(f"cannot make a network namespace: {_reason(error)}", hint=_limit(error)) from None
+        raise TcpsfError(
+            f"cannot make a network namespace: {_reason(error)}", hint=_limit(error)
+        ) from None
     try:
         os.close(os.open(TUN, os.O_RDWR))
     except PermissionError as error:
@@ -51,7 +54,11 @@ def enter() -> None:
         ) from None
     for family in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
         with contextlib.suppress(FileNotFoundError):  # a kernel without IPv6
-            _write(Path("/proc/sys/net") / family, "1", "let packets through from one device to the other")
+            _write(
+                Path("/proc/sys/net") / family,
+                "1",
+                "let packets through from one device to the other",
+            )
 
 
 def _limit(error: OSError) -> str:
@@ -83,6 +90,22 @@ def die_with_parent() -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
+def turn_loopback_on() -> None:
+    """Have 127.0.0.1 answer in this network namespace, with ports for as many connections to it as there are."""
+    what = "turn the loopback device on"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            (flags,) = struct.unpack_from(
+                "16xH", fcntl.ioctl(one, _SIOCGIFFLAGS, struct.pack("16sH14x", b"lo", 0))
+            )
+            fcntl.ioctl(one, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | _IFF_UP))
+        except OSError as error:
+            raise TcpsfError(
+                f"cannot {what}: {_reason(error)}", hint="it needs a network namespace of its own"
+            ) from None
+    _write(Path("/proc/sys/net/ipv4/ip_local_port_range"), "1024 65535", what)
+
+
 def set_initial_window(outside: str, inside: str, segments: int) -> None:
     """Have the kernel begin its connections to ``inside`` with so many segments, by way of the device at ``outside``.
 
@@ -90,7 +113,9 @@ def set_initial_window(outside: str, inside: str, segments: int) -> None:
     """
     address = socket.inet_aton(inside)
     metric = _attribute(_RTAX_INITCWND, struct.pack("=I", segments))
-    body = struct.pack("=BBBBBBBBI", socket.AF_INET, 32, 0, 0, _RT_TABLE_MAIN, _RTPROT_STATIC, _RT_SCOPE_LINK, 1, 0)
+    body = struct.pack(
+        "=BBBBBBBBI", socket.AF_INET, 32, 0, 0, _RT_TABLE_MAIN, _RTPROT_STATIC, _RT_SCOPE_LINK, 1, 0
+    )
     body += _attribute(_RTA_DST, address)
     body += _attribute(_RTA_OIF, struct.pack("=I", _device_at(outside)))
     body += _attribute(_RTA_METRICS, metric)
@@ -140,7 +165,8 @@ def _write(file: Path, text: str, what: str) -> None:
         raise
     except OSError as error:
         raise TcpsfError(
-            f"cannot {what}: `{file}`: {_reason(error)}", hint="run it as root, outside of a container that forbids it"
+            f"cannot {what}: `{file}`: {_reason(error)}",
+            hint="run it as root, outside of a container that forbids it",
         ) from None
 
 

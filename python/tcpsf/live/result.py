@@ -16,17 +16,19 @@ from tcpsf.live.experiment import Experiment
 if TYPE_CHECKING:
     import polars as pl
 
-FORMAT = "tcpsf.live/2"
+FORMAT = "tcpsf.live/3"
 """What the files hold; counts up when experiments are made otherwise."""
 
 DOCUMENTED = {
     "flow": "number of the fetch, in order of starting",
     "variant": "the server's sender; empty if the server has no record of the connection",
-    "size_bytes": "size of the file",
+    "size_bytes": "size of the file, or of all files that the connection carries",
+    "objects": "how many files that is",
     "start_s": "when it began, from the beginning of the experiment",
     "connect_s": "until the client's connection was established; this and the next two from its start",
     "first_byte_s": "until the first byte of the answer was there",
     "completion_s": "until all of the file was there and compared; empty if that did not happen",
+    "idle_s": "of this, the time in which no request was under way",
     "received_bytes": "bytes of the file that came and were right",
     "head_bytes": "bytes of the answer's head",
     "failure": "why it did not complete; empty if it did",
@@ -41,6 +43,7 @@ DOCUMENTED = {
     "srtt_s": "its smoothed round-trip time at the end",
     "rto_first_s": "its retransmission timeout when the connection was open",
     "rto_s": "its retransmission timeout at the end",
+    "server_s": "time at the server, from the client's SYN until both ends had closed; empty for the kernel",
     "ending": "how the connection ended at the server",
 }
 """The columns of a fetch."""
@@ -82,7 +85,9 @@ class LiveStore:
             if told["flows"] != hashlib.sha256(content).hexdigest():
                 return None
             flows = pl.read_parquet(io.BytesIO(content))
-            return Live(experiment=experiment, flows=flows, link=told["link"], server=told["server"])
+            return Live(
+                experiment=experiment, flows=flows, link=told["link"], server=told["server"]
+            )
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             return None
 
@@ -102,4 +107,6 @@ class LiveStore:
 
 
 def _key(experiment: Experiment) -> str:
-    return digest({"format": FORMAT, "made by": [_core.version, build()], "experiment": experiment.to_dict()})
+    return digest(
+        {"format": FORMAT, "made by": [_core.version, build()], "experiment": experiment.to_dict()}
+    )

@@ -44,7 +44,11 @@ def read(one: socket.socket) -> TcpInfo:
         return int(struct.unpack_from("=I", told, at)[0])
 
     def later(at: int, form: str) -> int | None:
-        return int(struct.unpack_from(form, told, at)[0]) if len(told) >= at + struct.calcsize(form) else None
+        return (
+            int(struct.unpack_from(form, told, at)[0])
+            if len(told) >= at + struct.calcsize(form)
+            else None
+        )
 
     return TcpInfo(
         srtt_s=u32(_RTT) * MICRO,

@@ -41,11 +41,21 @@ class Taking:
             found = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
             raise ModelError(
-                f"cannot compute {self.operation}: `{name}` is {_short(value)}", hint="give a number, or an array"
+                f"cannot compute {self.operation}: `{name}` is {_short(value)}",
+                hint="give a number, or an array",
             ) from None
         if found.size == 0:
-            raise ModelError(f"cannot compute {self.operation}: `{name}` is empty", hint="give one value at the least")
-        good = np.isfinite(found) & (found > above) & (found >= least) & (found < below) & (found <= most)
+            raise ModelError(
+                f"cannot compute {self.operation}: `{name}` is empty",
+                hint="give one value at the least",
+            )
+        good = (
+            np.isfinite(found)
+            & (found > above)
+            & (found >= least)
+            & (found < below)
+            & (found <= most)
+        )
         if not good.all():
             wrong = found[~good].flat[0]
             raise ModelError(
@@ -68,7 +78,11 @@ class Taking:
 
     def whole(self, name: str, value: int, *, least: int, most: int) -> int:
         """Read one whole number."""
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, np.integer))
+            or not least <= value <= most
+        ):
             raise ModelError(
                 f"cannot compute {self.operation}: `{name}` is {_short(value)}",
                 hint=f"`{name}` is a whole number, {least} to {most}",
@@ -91,7 +105,9 @@ class Taking:
         try:
             np.broadcast_shapes(*(array.shape for array in arrays.values()))
         except ValueError:
-            shapes = ", ".join(f"`{name}` has {array.shape}" for name, array in arrays.items() if array.ndim)
+            shapes = ", ".join(
+                f"`{name}` has {array.shape}" for name, array in arrays.items() if array.ndim
+            )
             raise ModelError(
                 f"cannot compute {self.operation}: shapes do not go together: {shapes}",
                 hint="give arrays of one shape, or such as NumPy broadcasts",
@@ -99,8 +115,20 @@ class Taking:
 
 
 def _allowed(name: str, *, above: float, least: float, below: float, most: float) -> str:
-    low = f"above {above:g}" if np.isfinite(above) else f"{least:g} or more" if np.isfinite(least) else "finite"
-    high = f", below {below:g}" if np.isfinite(below) else f", {most:g} at most" if np.isfinite(most) else ""
+    low = (
+        f"above {above:g}"
+        if np.isfinite(above)
+        else f"{least:g} or more"
+        if np.isfinite(least)
+        else "finite"
+    )
+    high = (
+        f", below {below:g}"
+        if np.isfinite(below)
+        else f", {most:g} at most"
+        if np.isfinite(most)
+        else ""
+    )
     return f"`{name}` must be {low}{high}"
 
 

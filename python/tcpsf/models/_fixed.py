@@ -1,7 +1,8 @@
 """Segments of one size in the small-window region: Classic TCP and FS-TCP-SF (Smart Framing paper, V-A and V-B).
 
-The chain climbs from level to level, a window a level, and falls back by losses. Flows through the cut between two
-levels balance, which gives the mean number of visits in closed form, without a matrix.
+The chain climbs from level to level, a window a level, and falls back by losses. Flows through the
+cut between two levels balance, which gives the mean number of visits in closed form, without a
+matrix.
 """
 
 from __future__ import annotations
@@ -57,15 +58,19 @@ def solve(
 ) -> tuple[Sums, Callable[[], list[State]]]:
     """Sums over a passage, and a function that makes the chain's states.
 
-    ``returns``: TO sends a window of ``segments``, and may lead to itself. Otherwise it resends until it succeeds, and
-    leads to the second window.
+    ``returns``: TO sends a window of ``segments``, and may lead to itself. Otherwise it resends
+    until it succeeds, and leads to the second window.
     """
     arrives = 1.0 - loss
     levels = [
-        _level(arrives, segments * window, first=window == 1, everything=everything) for window in _windows(threshold)
+        _level(arrives, segments * window, first=window == 1, everything=everything)
+        for window in _windows(threshold)
     ]
     visits = _visits(levels)
-    fallen = sum((level.timeout * times for level, times in zip(levels[1:], visits[1:], strict=True)), np.zeros(()))
+    fallen = sum(
+        (level.timeout * times for level, times in zip(levels[1:], visits[1:], strict=True)),
+        np.zeros(()),
+    )
     first = levels[0]
     if returns:
         starts = (1.0 + fallen) / (1.0 - first.timeout)
@@ -117,11 +122,16 @@ def solve(
 def first_lost(arrives: Array, segments: int) -> list[Array]:
     """For each segment of a window: it is the first lost, and three of those sent after it arrive (V-B).
 
-    After the i-th of N come N − i of its window and the 2 (i − 1) that the acknowledgements before it let out.
+    After the i-th of N come N − i of its window and the 2 (i − 1) that the acknowledgements before
+    it let out.
     """
-    powers = list(itertools.accumulate([arrives] * (3 * segments), np.multiply, initial=np.ones_like(arrives)))
+    powers = list(
+        itertools.accumulate([arrives] * (3 * segments), np.multiply, initial=np.ones_like(arrives))
+    )
     lost = 1.0 - arrives
-    losses = list(itertools.accumulate([lost] * (2 * segments), np.multiply, initial=np.ones_like(arrives)))
+    losses = list(
+        itertools.accumulate([lost] * (2 * segments), np.multiply, initial=np.ones_like(arrives))
+    )
     found = []
     for i in range(1, segments + 1):
         after = segments + i - 2
@@ -152,7 +162,9 @@ def _level(arrives: Array, segments: int, *, first: bool, everything: bool) -> _
         )
     fast = first_lost(arrives, segments)
     lost_first = [(1.0 - arrives) * arrives**before for before in range(segments)]
-    extra = sum((before * each for before, each in enumerate(lost_first)), none) if everything else none
+    extra = (
+        sum((before * each for before, each in enumerate(lost_first)), none) if everything else none
+    )
     return _Level(
         name=f"S{segments}",
         segments=segments,

@@ -30,7 +30,9 @@ def in_blocks(compute: Callable[..., Sums], *arrays: Array) -> Sums:
     points = int(np.prod(shape))
     if points <= BLOCK:
         return _shaped(compute(*arrays), shape)
-    flat = [array if array.ndim == 0 else np.broadcast_to(array, shape).reshape(-1) for array in arrays]
+    flat = [
+        array if array.ndim == 0 else np.broadcast_to(array, shape).reshape(-1) for array in arrays
+    ]
     names = [field.name for field in fields(Sums)]
     whole = {name: np.empty(points) for name in names}
     for start in range(0, points, BLOCK):
@@ -45,5 +47,7 @@ def _shaped(sums: Sums, shape: tuple[int, ...]) -> Sums:
     found = {}
     for field in fields(Sums):
         value = np.asarray(getattr(sums, field.name))
-        found[field.name] = value.reshape(shape) if value.size == np.prod(shape) else np.broadcast_to(value, shape)
+        found[field.name] = (
+            value.reshape(shape) if value.size == np.prod(shape) else np.broadcast_to(value, shape)
+        )
     return Sums(**found)

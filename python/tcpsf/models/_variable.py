@@ -1,8 +1,9 @@
 """Segments that grow with each acknowledgement: VS-TCP-SF in the small-window region (Smart Framing paper, V-C).
 
-A state S_j is a window whose first segment has the j-th size. The chain never goes back, so that one pass through it in
-order gives every mean number of visits. The paper's 2FRi and 2TOi are named by the size of the lost segment; as that
-leaves open whether it was the first of its window, the round trip that this costs more is spent in S_j.
+A state S_j is a window whose first segment has the j-th size. The chain never goes back, so that
+one pass through it in order gives every mean number of visits. The paper's 2FRi and 2TOi are named
+by the size of the lost segment; as that leaves open whether it was the first of its window, the
+round trip that this costs more is spent in S_j.
 """
 
 from __future__ import annotations

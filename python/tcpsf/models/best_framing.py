@@ -1,9 +1,10 @@
 """Which cut of the bytes completes soonest? Exact over every pattern of losses, for a few segments.
 
-Ours, not a paper's; docs/concepts/best-framing.md tells what comes out. A path has a loss law and a round trip, a
-sender a window and timers. Every one of the 2ⁿ patterns of losses among n first transmissions is played through,
-weighted by its probability. What is sent again arrives: what a second loss would add is left out.
-Times are from the first sending until the body is acknowledged, in seconds; sizes in bytes.
+Ours, not a paper's; docs/concepts/best-framing.md tells what comes out. A path has a loss law and a
+round trip, a sender a window and timers. Every one of the 2ⁿ patterns of losses among n first
+transmissions is played through, weighted by its probability. What is sent again arrives: what a
+second loss would add is left out. Times are from the first sending until the body is acknowledged,
+in seconds; sizes in bytes.
 """
 
 from __future__ import annotations
@@ -88,8 +89,14 @@ class Case:
 
     def losses(self, cuts: Array) -> Array:
         """Probability that each segment is lost."""
-        power = {"linear": 1.0, "constant": 0.0}.get(self.law, self.law) if isinstance(self.law, str) else self.law
-        return np.asarray(self.loss * ((cuts + self.header) / (self.mss + self.header)) ** float(power))
+        power = (
+            {"linear": 1.0, "constant": 0.0}.get(self.law, self.law)
+            if isinstance(self.law, str)
+            else self.law
+        )
+        return np.asarray(
+            self.loss * ((cuts + self.header) / (self.mss + self.header)) ** float(power)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +142,9 @@ def outcome(case: Case, framing: Framing) -> Outcome:
             f"cannot compute best_framing.outcome: `cuts` is {framing.cuts}",
             hint=f"segments of 1 to {case.mss} bytes that sum to the {case.size} bytes of the body",
         )
-    sizes = np.array([*framing.cuts, *([] if framing.guard is None else [framing.guard])], dtype=np.float64)
+    sizes = np.array(
+        [*framing.cuts, *([] if framing.guard is None else [framing.guard])], dtype=np.float64
+    )
     times = _times(case, sizes, guarded=framing.guard is not None)
     mean, p99 = _judge(times, case.losses(sizes)[None, :])
     wire = int(sizes.sum()) + case.header * len(sizes)
@@ -150,7 +159,9 @@ def outcome(case: Case, framing: Framing) -> Outcome:
     )
 
 
-def policies(case: Case, *, segments: int = 4, alpha: float = 1.32, marker: int = 5) -> list[Framing]:
+def policies(
+    case: Case, *, segments: int = 4, alpha: float = 1.32, marker: int = 5
+) -> list[Framing]:
     """What senders do: full-sized segments, FS and VS Smart Framing, and what guards a tail.
 
     A *tiny tail* is the last byte in a packet of its own; a *tail guard* is a marker of ``marker`` bytes that a
@@ -167,7 +178,10 @@ def policies(case: Case, *, segments: int = 4, alpha: float = 1.32, marker: int 
     full = _filled(case.size, itertools.repeat(case.mss))
     growing = [max(int(case.mss * share), 1) for share in _variable.shares(segments, alpha)]
     fixed = _filled(case.size, itertools.repeat(max(case.mss // segments, 1)))
-    variable = _filled(case.size, itertools.chain([growing[0]] * (segments - 1), growing, itertools.repeat(case.mss)))
+    variable = _filled(
+        case.size,
+        itertools.chain([growing[0]] * (segments - 1), growing, itertools.repeat(case.mss)),
+    )
     found = [
         Framing(name="full-sized", cuts=full),
         Framing(name="FS", cuts=fixed),
@@ -204,10 +218,15 @@ def best(case: Case, *, objective: Objective = "mean", most_segments: int = 8) -
             f"cannot compute best_framing.best: `size` is {case.size}",
             hint=f"{fewest} segments of {case.mss} bytes are more than the {most} that are enumerated",
         )
-    pieces = [_filled(case.size, itertools.repeat(max(case.mss // count, 1))) for count in range(1, most + 1)]
+    pieces = [
+        _filled(case.size, itertools.repeat(max(case.mss // count, 1)))
+        for count in range(1, most + 1)
+    ]
     candidates = [*pieces, *(each.cuts for each in policies(case) if each.guard is None)]
     full = pieces[0]
-    candidates += [(*full[:-1], full[-1] - tails, *[1] * tails) for tails in (1, 2, 3) if full[-1] > tails]
+    candidates += [
+        (*full[:-1], full[-1] - tails, *[1] * tails) for tails in (1, 2, 3) if full[-1] > tails
+    ]
     aims: tuple[Objective, ...] = ("mean",) if objective == "mean" else ("mean", objective)
     # By the mean too: of cuts with one 99th percentile, it finds the one with the least mean.
     for count, what in itertools.product(range(fewest, min(most, case.size) + 1), aims):
@@ -271,7 +290,12 @@ def _times(case: Case, sizes: Array, *, guarded: bool) -> Array:
 
 @functools.lru_cache(maxsize=4096)
 def _enumerated(
-    costs: tuple[float, ...], window: float, full: float, rtt: float, sender: Detection, guarded: bool
+    costs: tuple[float, ...],
+    window: float,
+    full: float,
+    rtt: float,
+    sender: Detection,
+    guarded: bool,
 ) -> Array:
     train = Train(costs=costs, window=window, full=full, rtt=rtt)
     body = len(costs) - guarded
@@ -302,7 +326,9 @@ def _best_of(case: Case, count: int, objective: Objective) -> tuple[int, ...] | 
         if rows.max() > case.mss:
             return None
     if not alike:
-        outcomes = [outcome(case, Framing(name="", cuts=tuple(int(cut) for cut in row))) for row in rows]
+        outcomes = [
+            outcome(case, Framing(name="", cuts=tuple(int(cut) for cut in row))) for row in rows
+        ]
         return min(outcomes, key=lambda each: _key(each, objective)).framing.cuts
     times = _times(case, rows[0], guarded=False)
     values = _values(case, times, rows, objective)

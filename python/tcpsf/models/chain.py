@@ -1,7 +1,7 @@
 """Absorbing Markov chains with rewards: the matrix form of section V of the Smart Framing paper.
 
-Equations (5), (6), (8), (10) and (12): a reward r is collected π(0) (I − P)⁻¹ r times r before the exit. The exit's
-own row is left zero, as the inverse needs.
+Equations (5), (6), (8), (10) and (12): a reward r is collected π(0) (I − P)⁻¹ r times r before the
+exit. The exit's own row is left zero, as the inverse needs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,11 @@ def chain(states: list[State], *, exit_name: str) -> Chain:
     """Lay states and the exit out as arrays."""
     names = (*(state.name for state in states), exit_name)
     shape = np.broadcast_shapes(
-        *(np.shape(part) for state in states for part in (state.time_s, state.offered, *state.to.values()))
+        *(
+            np.shape(part)
+            for state in states
+            for part in (state.time_s, state.offered, *state.to.values())
+        )
     )
     transition = np.zeros((*shape, len(names), len(names)))
     for row, state in enumerate(states):

@@ -1,9 +1,10 @@
 """Which losses from one window Reno repairs without its timer, and what that asks of a switch.
 
-R. Cohen, Y. Hamo, *Balanced packet discard for improving TCP performance in ATM networks*, Computer Communications 24,
-2001, section 2.2: a window of W segments, numbered from 0, of which N are lost at n₁ < n₂ < …; nothing that is sent
-later is lost. Reno (RFC 2581) needs three duplicate acknowledgements for each loss, halves its window at each, and
-sends new segments only where the inflated window allows. `recovers` follows its sums; `reno_recovers` plays the sender,
+R. Cohen, Y. Hamo, *Balanced packet discard for improving TCP performance in ATM networks*, Computer
+Communications 24, 2001, section 2.2: a window of W segments, numbered from 0, of which N are lost
+at n₁ < n₂ < …; nothing that is sent later is lost. Reno (RFC 2581) needs three duplicate
+acknowledgements for each loss, halves its window at each, and sends new segments only where the
+inflated window allows. `recovers` follows its sums; `reno_recovers` plays the sender,
 acknowledgement by acknowledgement, and proves them.
 """
 
@@ -72,7 +73,9 @@ def third_repaired(window: Values, *, apart: Values, losses: Values = 3.0) -> Tr
     return np.asarray(second_repaired(w, n, apart=gap) & enough)
 
 
-def fourth_repaired(window: Values, *, apart_second: Values, apart_third: Values, losses: Values = 4.0) -> Truth:
+def fourth_repaired(
+    window: Values, *, apart_second: Values, apart_third: Values, losses: Values = 4.0
+) -> Truth:
     """n₃ − n₁ ≥ 11W/8 − N + 3 and the conditions before: never; (4). Offsets are from n₁.
 
     >>> bool(fourth_repaired(1000, apart_second=800, apart_third=998))
@@ -83,7 +86,9 @@ def fourth_repaired(window: Values, *, apart_second: Values, apart_third: Values
     second = take.number("apart_second", apart_second, least=1.0)
     third = take.number("apart_third", apart_third, least=2.0)
     take.together(window=w, losses=n, apart_second=second, apart_third=third)
-    return np.asarray(third_repaired(w, apart=second, losses=n) & (third >= 11.0 * w / 8.0 - n + DUPLICATES))
+    return np.asarray(
+        third_repaired(w, apart=second, losses=n) & (third >= 11.0 * w / 8.0 - n + DUPLICATES)
+    )
 
 
 def recovers(window: Values, lost: Values, *, ssthresh_rule: Rule = "cwnd") -> Truth:
@@ -98,7 +103,10 @@ def recovers(window: Values, lost: Values, *, ssthresh_rule: Rule = "cwnd") -> T
     """
     take = Taking("packet_discard.recovers")
     take.choice("ssthresh_rule", ssthresh_rule, ("cwnd", "flight"))
-    w, places = take.number("window", window, least=1.0), np.atleast_1d(take.number("lost", lost, least=0.0))
+    w, places = (
+        take.number("window", window, least=1.0),
+        np.atleast_1d(take.number("lost", lost, least=0.0)),
+    )
     take.together(window=w, lost=places[..., 0])
     _check(w, places)
     count = places.shape[-1]
@@ -197,4 +205,6 @@ def _check(window: Array, lost: Array) -> None:
     elif lost.size == 0 or (lost[..., -1] >= window).any():
         wrong = "give one place or more, each below the window"
     if wrong is not None:
-        raise ModelError(f"cannot compute packet_discard: `lost` is {lost.tolist()}"[:160], hint=wrong)
+        raise ModelError(
+            f"cannot compute packet_discard: `lost` is {lost.tolist()}"[:160], hint=wrong
+        )

@@ -1,8 +1,9 @@
 """How much of a flow waits at its bottleneck, from the times at which packets were sent and arrived.
 
-C. Parsa, J. J. Garcia-Luna-Aceves, *Improving TCP Congestion Control over Internets with Heterogeneous Transmission
-Media*, ICNP 1999, section 3.1. Times are in seconds, by each end's own clock: only differences count, so that the
-clocks need not agree, but must run at one speed. Packets are along the last axis, in order of sending.
+C. Parsa, J. J. Garcia-Luna-Aceves, *Improving TCP Congestion Control over Internets with
+Heterogeneous Transmission Media*, ICNP 1999, section 3.1. Times are in seconds, by each end's own
+clock: only differences count, so that the clocks need not agree, but must run at one speed. Packets
+are along the last axis, in order of sending.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ class Queue:
     """Mean packet service time of the window: (3)."""
 
 
-def queue_estimate(sent_s: Values, received_s: Values, *, windows: Values, start_packets: float = 0.0) -> Queue:
+def queue_estimate(
+    sent_s: Values, received_s: Values, *, windows: Values, start_packets: float = 0.0
+) -> Queue:
     """Packets of a flow that wait at its bottleneck, window by window; (2) to (4).
 
     ``windows`` are the numbers of packets of each window; the pair that joins two windows belongs to the later one.
@@ -86,7 +89,8 @@ def queue_estimate(sent_s: Values, received_s: Values, *, windows: Values, start
     sent, received = _times("queue_estimate", sent_s, received_s)
     if sent.ndim != 1:
         raise ModelError(
-            f"cannot compute santa_cruz.queue_estimate: `sent_s` has {sent.ndim} axes", hint="give one flow's packets"
+            f"cannot compute santa_cruz.queue_estimate: `sent_s` has {sent.ndim} axes",
+            hint="give one flow's packets",
         )
     sizes = np.atleast_1d(take.number("windows", windows, least=1.0))
     if sizes.sum() != sent.size or sizes[0] < 2 or (sizes != np.round(sizes)).any():
@@ -108,11 +112,17 @@ def queue_estimate(sent_s: Values, received_s: Values, *, windows: Values, start
             )
         service.append(mean)
         change.append(delay.sum() / mean)
-    return Queue(packets=start + np.cumsum(change), change=np.array(change), service_s=np.array(service))
+    return Queue(
+        packets=start + np.cumsum(change), change=np.array(change), service_s=np.array(service)
+    )
 
 
 def _times(
-    function: str, first_s: Values, second_s: Values, *, names: tuple[str, str] = ("sent_s", "received_s")
+    function: str,
+    first_s: Values,
+    second_s: Values,
+    *,
+    names: tuple[str, str] = ("sent_s", "received_s"),
 ) -> tuple[Array, Array]:
     take = Taking(f"santa_cruz.{function}")
     first, second = take.number(names[0], first_s), take.number(names[1], second_s)

@@ -1,8 +1,8 @@
 """A sender and its receiver, for one train of segments of which chosen ones are lost once.
 
-Enough of TCP to know when the last segment is acknowledged: the window in slow start and after a loss, the timer (RFC
-6298), and either duplicate SACKs (RFC 6675: three above a hole) or RACK-TLP (RFC 8985). What is sent again arrives, and
-every segment is acknowledged at once.
+Enough of TCP to know when the last segment is acknowledged: the window in slow start and after a
+loss, the timer (RFC 6298), and either duplicate SACKs (RFC 6675: three above a hole) or RACK-TLP
+(RFC 8985). What is sent again arrives, and every segment is acknowledged at once.
 """
 
 from __future__ import annotations
@@ -82,7 +82,13 @@ class _Play:
 
 def acknowledged(train: Train, detection: Detection, lost: Sequence[bool]) -> list[float]:
     """When each segment is acknowledged, in seconds from the first sending, itself and all before it."""
-    play = _Play(train=train, detection=detection, lost=lost, window=train.window, times=[NEVER] * len(train.costs))
+    play = _Play(
+        train=train,
+        detection=detection,
+        lost=lost,
+        window=train.window,
+        times=[NEVER] * len(train.costs),
+    )
     _send(play)
     while play.una < len(train.costs):
         _step(play)
@@ -130,9 +136,13 @@ def _pipe(play: _Play) -> float:
     RFC 6675 §4, SetPipe (): a segment sent again that is not marked lost counts twice.
     """
     if not play.detection.rack and play.recover <= play.una:
-        return sum(play.train.costs[each] for each in range(play.una, play.next) if each not in play.marked)
+        return sum(
+            play.train.costs[each] for each in range(play.una, play.next) if each not in play.marked
+        )
     return sum(
-        play.train.costs[each] * (2 if each in play.twice else 1) for each in _out(play) if each not in play.marked
+        play.train.costs[each] * (2 if each in play.twice else 1)
+        for each in _out(play)
+        if each not in play.marked
     )
 
 
@@ -235,7 +245,11 @@ def _rack(play: _Play) -> None:
     """RFC 8985 §6.2: what was sent before something delivered, a round trip and the reordering window ago."""
     if play.newest[1] < 0:
         return
-    window = 0.0 if len(play.sacked) >= DUPLICATES or play.recover > play.una else REORDER_SHARE * play.train.rtt
+    window = (
+        0.0
+        if len(play.sacked) >= DUPLICATES or play.recover > play.una
+        else REORDER_SHARE * play.train.rtt
+    )
     found = []
     play.reorder = NEVER
     for each in _out(play):

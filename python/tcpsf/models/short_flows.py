@@ -1,13 +1,13 @@
 """How long a short TCP transfer takes: closed models with and without loss.
 
-N. Cardwell, S. Savage, T. Anderson, *Modeling the Performance of Short TCP Connections*, University of Washington,
-1998: equations (1) to (14), referred to by their numbers alone. Refined by the same authors in *Modeling TCP Latency*,
-INFOCOM 2000: `latency`. J. Padhye, V. Firoiu, D. Towsley, J. Kurose, *Modeling TCP Throughput*, SIGCOMM 1998: `padhye`.
-M. Mathis, J. Semke, J. Mahdavi, T. Ott, *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, CCR
-27(3), 1997: `mathis`.
+N. Cardwell, S. Savage, T. Anderson, *Modeling the Performance of Short TCP Connections*, University
+of Washington, 1998: equations (1) to (14), referred to by their numbers alone. Refined by the same
+authors in *Modeling TCP Latency*, INFOCOM 2000: `latency`. J. Padhye, V. Firoiu, D. Towsley, J.
+Kurose, *Modeling TCP Throughput*, SIGCOMM 1998: `padhye`. M. Mathis, J. Semke, J. Mahdavi, T. Ott,
+*The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, CCR 27(3), 1997: `mathis`.
 
-Sizes and windows of a path are in bytes, ``initial_window`` in segments, times in seconds, rates in bytes per second.
-``ack_every`` is b: segments that an acknowledgement covers.
+Sizes and windows of a path are in bytes, ``initial_window`` in segments, times in seconds, rates in
+bytes per second. ``ack_every`` is b: segments that an acknowledgement covers.
 """
 
 from __future__ import annotations
@@ -46,14 +46,22 @@ def lossless(
     """
     take = Taking("short_flows.lossless")
     d, r, m = take.positive("size", size), take.positive("rtt", rtt), take.positive("mss", mss)
-    w, b = take.positive("initial_window", initial_window), take.number("ack_every", ack_every, least=1.0)
+    w, b = (
+        take.positive("initial_window", initial_window),
+        take.number("ack_every", ack_every, least=1.0),
+    )
     k, delay = take.number("flows", flows, least=1.0), take.not_negative("delayed_ack", delayed_ack)
     take.together(size=d, rtt=r, mss=m, initial_window=w, ack_every=b, flows=k, delayed_ack=delay)
     return np.asarray(_rounds(d / (m * k), w, b) * r + r + delay)
 
 
 def data_until_full_pipe(
-    *, rate: Values, rtt: Values, mss: Values = 1460.0, initial_window: Values = 1.0, ack_every: Values = 2.0
+    *,
+    rate: Values,
+    rtt: Values,
+    mss: Values = 1460.0,
+    initial_window: Values = 1.0,
+    ack_every: Values = 2.0,
 ) -> Array:
     """Bytes sent in slow start when it reaches the bottleneck's ``rate``, in bytes per second; (2).
 
@@ -64,7 +72,10 @@ def data_until_full_pipe(
     """
     take = Taking("short_flows.data_until_full_pipe")
     rate, r, m = take.positive("rate", rate), take.positive("rtt", rtt), take.positive("mss", mss)
-    w, b = take.positive("initial_window", initial_window), take.number("ack_every", ack_every, least=1.0)
+    w, b = (
+        take.positive("initial_window", initial_window),
+        take.number("ack_every", ack_every, least=1.0),
+    )
     take.together(rate=rate, rtt=r, mss=m, initial_window=w, ack_every=b)
     growth = 1.0 + 1.0 / b
     return np.asarray((rate * r * growth - w * m) / (growth - 1.0))
@@ -89,13 +100,19 @@ def padhye(
     """
     take = Taking("short_flows.padhye")
     take.choice("form", form, ("approximate", "full"))
-    p, r, timer = take.probability("loss", loss), take.positive("rtt", rtt), take.positive("rto", rto)
+    p, r, timer = (
+        take.probability("loss", loss),
+        take.positive("rtt", rtt),
+        take.positive("rto", rto),
+    )
     m, most = take.positive("mss", mss), take.positive("window_limit", window_limit)
     b = take.number("ack_every", ack_every, least=1.0)
     take.together(loss=p, rtt=r, rto=timer, mss=m, window_limit=most, ack_every=b)
     limit = most / r
     if form == "approximate":
-        spent = r * np.sqrt(2.0 * b * p / 3.0) + timer * _timeout_share(p, b) * p * (1.0 + 32.0 * p * p)
+        spent = r * np.sqrt(2.0 * b * p / 3.0) + timer * _timeout_share(p, b) * p * (
+            1.0 + 32.0 * p * p
+        )
         with np.errstate(divide="ignore"):
             return np.minimum(limit, m / spent)
     sent = _full(np.maximum(p, LEAST), r, timer, most / m, b, send_rate=True) * m
@@ -135,7 +152,9 @@ def steady_state(
     """
     take = Taking("short_flows.steady_state")
     d, delay = take.positive("size", size), take.not_negative("delayed_ack", delayed_ack)
-    rate = padhye(loss, rtt=rtt, rto=rto, mss=mss, window_limit=window_limit, ack_every=ack_every, form=form)
+    rate = padhye(
+        loss, rtt=rtt, rto=rto, mss=mss, window_limit=window_limit, ack_every=ack_every, form=form
+    )
     take.together(size=d, delayed_ack=delay, rate=rate)
     return np.asarray(np.asarray(rtt, dtype=np.float64) + delay + d / rate)
 
@@ -199,9 +218,14 @@ def short_flow(
     take = Taking("short_flows.short_flow")
     d, p = take.positive("size", size), take.probability("loss", loss)
     r, timer, m = take.positive("rtt", rtt), take.positive("rto", rto), take.positive("mss", mss)
-    w, b = take.positive("initial_window", initial_window), take.number("ack_every", ack_every, least=1.0)
+    w, b = (
+        take.positive("initial_window", initial_window),
+        take.number("ack_every", ack_every, least=1.0),
+    )
     delay = take.not_negative("delayed_ack", delayed_ack)
-    take.together(size=d, loss=p, rtt=r, rto=timer, mss=m, initial_window=w, ack_every=b, delayed_ack=delay)
+    take.together(
+        size=d, loss=p, rtt=r, rto=timer, mss=m, initial_window=w, ack_every=b, delayed_ack=delay
+    )
     data = d / m
     losses = data * p / (1.0 - p)
     runs = losses * _timeout_share(p, b) * (1.0 - p)
@@ -228,7 +252,13 @@ class Latency:
     @property
     def total_s(self) -> Array:
         """Their sum."""
-        parts = self.handshake_s + self.slow_start_s + self.first_loss_s + self.rest_s + self.delayed_ack_s
+        parts = (
+            self.handshake_s
+            + self.slow_start_s
+            + self.first_loss_s
+            + self.rest_s
+            + self.delayed_ack_s
+        )
         return np.asarray(parts)
 
 
@@ -258,9 +288,18 @@ def latency(
     take = Taking("short_flows.latency")
     size_, p = take.positive("size", size), take.probability("loss", loss, below=0.5)
     r, timer, m = take.positive("rtt", rtt), take.positive("rto", rto), take.positive("mss", mss)
-    w, b = take.positive("initial_window", initial_window), take.number("ack_every", ack_every, least=1.0)
-    most, delay = take.positive("window_limit", window_limit), take.not_negative("delayed_ack", delayed_ack)
-    back, syn = take.probability("loss_back", loss_back, below=0.5), take.positive("syn_timeout", syn_timeout)
+    w, b = (
+        take.positive("initial_window", initial_window),
+        take.number("ack_every", ack_every, least=1.0),
+    )
+    most, delay = (
+        take.positive("window_limit", window_limit),
+        take.not_negative("delayed_ack", delayed_ack),
+    )
+    back, syn = (
+        take.probability("loss_back", loss_back, below=0.5),
+        take.positive("syn_timeout", syn_timeout),
+    )
     take.together(
         size=size_, loss=p, rtt=r, rto=timer, mss=m, initial_window=w, ack_every=b, window_limit=most,
         delayed_ack=delay, loss_back=back, syn_timeout=syn,
@@ -274,7 +313,11 @@ def latency(
     window = first * (growth - 1.0) / growth + w / growth
     log_growth = np.log(growth)
     free = np.log(first * (growth - 1.0) / w + 1.0) / log_growth
-    capped = np.log(limit / w) / log_growth + 1.0 + (first - (growth * limit - w) / (growth - 1.0)) / limit
+    capped = (
+        np.log(limit / w) / log_growth
+        + 1.0
+        + (first - (growth * limit - w) / (growth - 1.0)) / limit
+    )
     slow_start = r * np.where(window > limit, capped, free)
     reached = np.minimum(window, limit)
     timeout = _timeout_at(safe, reached)
@@ -303,7 +346,11 @@ def _timeout_share(loss: Array, ack_every: Array) -> Array:
 
 def _backoff(p: Array) -> Array:
     """1 + p + 2p² + 4p³ + 8p⁴ + 16p⁵ + 32p⁶ of (9)."""
-    return np.asarray(1.0 + p * (1.0 + 2.0 * p * (1.0 + 2.0 * p * (1.0 + 2.0 * p * (1.0 + 2.0 * p * (1.0 + 2.0 * p))))))
+    return np.asarray(
+        1.0
+        + p
+        * (1.0 + 2.0 * p * (1.0 + 2.0 * p * (1.0 + 2.0 * p * (1.0 + 2.0 * p * (1.0 + 2.0 * p)))))
+    )
 
 
 def _timeout_at(p: Array, window: Array) -> Array:
@@ -312,7 +359,9 @@ def _timeout_at(p: Array, window: Array) -> Array:
     over = np.maximum(window - 3.0, 0.0)
     beyond = -np.expm1(over * np.log1p(-p))
     among = np.maximum(-np.expm1(np.maximum(window, 1.0) * np.log1p(-p)), LEAST)
-    return np.where(window <= 3.0, 1.0, np.minimum(1.0, gone * (1.0 + (1.0 - gone) * beyond) / among))
+    return np.where(
+        window <= 3.0, 1.0, np.minimum(1.0, gone * (1.0 + (1.0 - gone) * beyond) / among)
+    )
 
 
 def _full(p: Array, rtt: Array, rto: Array, limit: Array, b: Array, *, send_rate: bool) -> Array:

@@ -222,7 +222,8 @@ def gain_percent(framed: Passage, classic_tcp: Passage, *, net: bool = False) ->
     -8.5
     """
     ours, theirs = (
-        (passage.net_throughput_Bps if net else passage.throughput_Bps) for passage in (framed, classic_tcp)
+        (passage.net_throughput_Bps if net else passage.throughput_Bps)
+        for passage in (framed, classic_tcp)
     )
     return np.asarray(100.0 * (ours / theirs - 1.0))
 
@@ -287,7 +288,9 @@ def overhead_percent(
     """
     take = Taking("smart_framing.overhead_percent")
     data, bytes_each = take.positive("sizes", sizes), take.not_negative("header", header)
-    count = lossless_segments(data, framing=framing, mss=mss, segments=segments, at_threshold=at_threshold)
+    count = lossless_segments(
+        data, framing=framing, mss=mss, segments=segments, at_threshold=at_threshold
+    )
     return np.asarray(100.0 * bytes_each * count.sum() / data.sum())
 
 
@@ -331,7 +334,9 @@ def _common(
     return p, r, timer, size, header
 
 
-def _passage(solve: Callable[..., Solved], arguments: tuple[Array, ...], overhead: Array, exit_name: str) -> Passage:
+def _passage(
+    solve: Callable[..., Solved], arguments: tuple[Array, ...], overhead: Array, exit_name: str
+) -> Passage:
     sums = in_blocks(lambda *block: solve(*block)[0], *arguments)
     return Passage(
         duration_s=sums.time_s,

@@ -1,16 +1,15 @@
 """R. Cohen, Y. Hamo: Balanced packet discard for improving TCP performance in ATM networks. Computer Communications 24.
 
-What the text and its one table give: the curves of the figures are drawn and not printed. Where the text leaves
-freedom, `READINGS` says what was taken. The networks are in ``packet_discard_networks``.
+What the text and its one table give: the curves of the figures are drawn and not printed. Where the
+text leaves freedom, `READINGS` says what was taken. The networks are in
+``packet_discard_networks``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-CITATION = (
-    "Cohen, Hamo: Balanced packet discard for improving TCP performance in ATM networks, Comput. Commun. 24, 2001"
-)
+CITATION = "Cohen, Hamo: Balanced packet discard for improving TCP performance in ATM networks, Comput. Commun. 24, 2001"
 SHORT = "Cohen and Hamo 2001"
 
 SEGMENT, HEADER = 536, 40

@@ -1,7 +1,7 @@
 """The networks of Cohen and Hamo's paper: topologies A and B (Fig. 5), two connections of two kinds (Fig. 21), Fig. 3.
 
-Every connection has a host and an incoming link of its own and sends to the one node behind the gray switch's outgoing
-link, the ``switch`` link here, whose buffer is counted in cells.
+Every connection has a host and an incoming link of its own and sends to the one node behind the
+gray switch's outgoing link, the ``switch`` link here, whose buffer is counted in cells.
 """
 
 from __future__ import annotations
@@ -11,7 +11,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tcpsf.papers import packet_discard as paper
-from tcpsf.scenario import Buffer, Discard, Greedy, Link, MaskLoss, Samples, Scenario, Tcp, Transfers
+from tcpsf.scenario import (
+    Buffer,
+    Discard,
+    Greedy,
+    Link,
+    MaskLoss,
+    Samples,
+    Scenario,
+    Tcp,
+    Transfers,
+)
 
 SWITCH = "switch"
 """The link that has the buffer."""
@@ -27,8 +37,8 @@ TICK, LEAST_TIMEOUT = "500ms", "1s"
 CLOSEST: dict[str, Any] = {"tcp.tick": "100ms", "tcp.rto_min": "200ms"}
 """The timer that Fig. 17 shows, as values for `Scenario.with_value`.
 
-18 timeouts in 10 s leave each less than 0.56 s, and 0.28 s where half of the time is waited: two ticks of 100 ms, the
-default of the simulator that the paper used, and not two of 500 ms.
+18 timeouts in 10 s leave each less than 0.56 s, and 0.28 s where half of the time is waited: two
+ticks of 100 ms, the default of the simulator that the paper used, and not two of 500 ms.
 """
 
 
@@ -49,7 +59,9 @@ class Topology:
 A = Topology(key="a", label="topology A", connections=10, incoming_mbps=75.0)
 B = Topology(key="b", label="topology B", connections=5, incoming_mbps=30.0)
 """Fig. 5."""
-MIXED = Topology(key="mixed", label="Fig. 21", connections=2, incoming_mbps=45.0, cells=paper.MIXED_CELLS)
+MIXED = Topology(
+    key="mixed", label="Fig. 21", connections=2, incoming_mbps=45.0, cells=paper.MIXED_CELLS
+)
 """Fig. 21; its delays are not given, so Fig. 5's."""
 
 
@@ -129,8 +141,17 @@ def network(
     for number in range(1, topology.connections + 1):
         host, incoming = f"host-{number}", f"{topology.incoming_mbps:g}Mb/s"
         links += [
-            Link(name=f"in-{number}", from_=host, to=SWITCH, rate=incoming, delay=delay, cells="aal5"),
-            Link(name=f"back-{number}", from_=SWITCH, to=host, rate=incoming, delay=delay, cells="aal5"),
+            Link(
+                name=f"in-{number}", from_=host, to=SWITCH, rate=incoming, delay=delay, cells="aal5"
+            ),
+            Link(
+                name=f"back-{number}",
+                from_=SWITCH,
+                to=host,
+                rate=incoming,
+                delay=delay,
+                cells="aal5",
+            ),
         ]
         workloads.append(
             Greedy(
@@ -194,19 +215,42 @@ def timer_scenario(*, tick: str, least: str, duration: str = "60s") -> Scenario:
     links: list[Link] = []
     workloads = []
     for trip in ROUND_TRIPS_MS:
-        here, there, delay, rate = f"from-{trip}", f"to-{trip}", f"{trip / 2:g}ms", f"{LINE_MBPS:g}Mb/s"
+        here, there, delay, rate = (
+            f"from-{trip}",
+            f"to-{trip}",
+            f"{trip / 2:g}ms",
+            f"{LINE_MBPS:g}Mb/s",
+        )
         links += [
-            Link(name=f"line-{trip}", from_=here, to=there, rate=rate, delay=delay, buffer=Buffer(packets=200)),
+            Link(
+                name=f"line-{trip}",
+                from_=here,
+                to=there,
+                rate=rate,
+                delay=delay,
+                buffer=Buffer(packets=200),
+            ),
             Link(name=f"back-{trip}", from_=there, to=here, rate=rate, delay=delay),
         ]
-        workloads.append(Greedy(name=f"rtt-{trip}", from_=here, to=there, flows=SHARING, spread="10s", sender=RENO))
+        workloads.append(
+            Greedy(
+                name=f"rtt-{trip}", from_=here, to=there, flows=SHARING, spread="10s", sender=RENO
+            )
+        )
     return Scenario(
         name="packet-discard-timers",
         duration=duration,
         warm_up="20s",
         link=tuple(links),
         workload=tuple(workloads),
-        tcp=Tcp(profile="ns2", mss=paper.SEGMENT, header=f"{paper.HEADER}B", ack_every=1, tick=tick, rto_min=least),
+        tcp=Tcp(
+            profile="ns2",
+            mss=paper.SEGMENT,
+            header=f"{paper.HEADER}B",
+            ack_every=1,
+            tick=tick,
+            rto_min=least,
+        ),
     )
 
 
@@ -240,7 +284,11 @@ def window_scenario(window: int, lost: Sequence[int], *, sender: str = RENO) -> 
             Link(name="there", from_="a", to="b", rate=LINE_RATE, delay=delay, loss=loss),
             Link(name="back", from_="b", to="a", rate=LINE_RATE, delay=delay),
         ),
-        workload=(Transfers(name=WINDOW, from_="a", to="b", sizes=(paper.SEGMENT * 6 * window,), sender=sender),),
+        workload=(
+            Transfers(
+                name=WINDOW, from_="a", to="b", sizes=(paper.SEGMENT * 6 * window,), sender=sender
+            ),
+        ),
         tcp=_reno_tcp(ssthresh_initial=f"{paper.SEGMENT * window}B"),
     )
 
@@ -257,11 +305,15 @@ def spacing_scenario(masks: Sequence[Sequence[bool]], *, sender: str = RENO) -> 
         here, there = f"from-{number}", f"to-{number}"
         loss = MaskLoss(drops=",".join("1" if lost else "0" for lost in mask))
         links += [
-            Link(name=f"line-{number}", from_=here, to=there, rate="10Mb/s", delay="30ms", loss=loss),
+            Link(
+                name=f"line-{number}", from_=here, to=there, rate="10Mb/s", delay="30ms", loss=loss
+            ),
             Link(name=f"back-{number}", from_=there, to=here, rate="10Mb/s", delay="30ms"),
         ]
         size = paper.SEGMENT * len(mask)
-        flows.append(Transfers(name=f"{WINDOW}-{number}", from_=here, to=there, sizes=(size,), sender=sender))
+        flows.append(
+            Transfers(name=f"{WINDOW}-{number}", from_=here, to=there, sizes=(size,), sender=sender)
+        )
     return Scenario(
         name="losses at distances",
         duration="2000s",

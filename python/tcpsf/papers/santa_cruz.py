@@ -1,7 +1,8 @@
 """C. Parsa, J. J. Garcia-Luna-Aceves: Improving TCP Congestion Control over Internets with Heterogeneous Media.
 
-("Heterogeneous Transmission Media" in full.) ICNP 1999. Tables 2, 3 and 4 and the networks of section 4 that they were
-simulated on. Where the text leaves freedom, `READINGS` says what was taken.
+("Heterogeneous Transmission Media" in full.) ICNP 1999. Tables 2, 3 and 4 and the networks of
+section 4 that they were simulated on. Where the text leaves freedom, `READINGS` says what was
+taken.
 """
 
 from __future__ import annotations
@@ -204,7 +205,12 @@ def _pair(
 
 
 def basic(
-    *, sender: str, flows: int = 1, spread: str = "0s", access_ms: int = SPLITS_MS[0], duration: str = DURATION
+    *,
+    sender: str,
+    flows: int = 1,
+    spread: str = "0s",
+    access_ms: int = SPLITS_MS[0],
+    duration: str = DURATION,
 ) -> Scenario:
     """Return Fig. 7's network: an access line, the bottleneck, another line; each the same both ways.
 
@@ -232,7 +238,13 @@ def basic(
         ),
         workload=(
             Greedy(
-                name=SOURCE, from_="a", to="receiver", flows=flows, spread=spread, sender=sender, tcp=own_tcp(sender)
+                name=SOURCE,
+                from_="a",
+                to="receiver",
+                flows=flows,
+                spread=spread,
+                sender=sender,
+                tcp=own_tcp(sender),
             ),
         ),
         tcp=_TCP,
@@ -244,7 +256,9 @@ def basic(
 def reverse(*, sender: str, access_ms: int = SPLITS_MS[0], duration: str = DURATION) -> Scenario:
     """Return Fig. 10's network: the basic one, with a Reno source behind router 2 that sends to router 1."""
     network = basic(sender=sender, access_ms=access_ms, duration=duration)
-    line = _pair("b-access", "b-access-back", "b", "router-2", rate="10Mb/s", delay=f"{access_ms}ms")
+    line = _pair(
+        "b-access", "b-access-back", "b", "router-2", rate="10Mb/s", delay=f"{access_ms}ms"
+    )
     cross = Greedy(name=CROSS, from_="b", to="router-1", flows=1, spread="1s", sender=RENO.sender)
     return replace(
         network,
@@ -254,16 +268,34 @@ def reverse(*, sender: str, access_ms: int = SPLITS_MS[0], duration: str = DURAT
     )
 
 
-def asymmetric(*, sender: str, reverse_buffer: int = REVERSE_BUFFERS[-1], duration: str = DURATION) -> Scenario:
+def asymmetric(
+    *, sender: str, reverse_buffer: int = REVERSE_BUFFERS[-1], duration: str = DURATION
+) -> Scenario:
     """Return Fig. 12's network as Table 4 lets one read it: one line there, a thin one back."""
     return Scenario(
         name="santa-cruz-asymmetric",
         duration=duration,
         link=(
-            Link(name=FORWARD, from_="a", to="receiver", rate="2.4Mb/s", buffer=Buffer(packets=ASYMMETRIC_BUFFER)),
-            Link(name=BACK, from_="receiver", to="a", rate="32kb/s", buffer=Buffer(packets=reverse_buffer)),
+            Link(
+                name=FORWARD,
+                from_="a",
+                to="receiver",
+                rate="2.4Mb/s",
+                buffer=Buffer(packets=ASYMMETRIC_BUFFER),
+            ),
+            Link(
+                name=BACK,
+                from_="receiver",
+                to="a",
+                rate="32kb/s",
+                buffer=Buffer(packets=reverse_buffer),
+            ),
         ),
-        workload=(Greedy(name=SOURCE, from_="a", to="receiver", flows=1, sender=sender, tcp=own_tcp(sender)),),
+        workload=(
+            Greedy(
+                name=SOURCE, from_="a", to="receiver", flows=1, sender=sender, tcp=own_tcp(sender)
+            ),
+        ),
         tcp=replace(_TCP, send_jitter="1ms"),
         samples=_SAMPLES,
         trace=(SOURCE,),

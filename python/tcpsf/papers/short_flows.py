@@ -1,7 +1,8 @@
 """N. Cardwell, S. Savage, T. Anderson: Modeling the Performance of Short TCP Connections, 1998.
 
-Section 6: transfers from a Linux 2.0 host to four others over the Internet, Figs. 17 to 20. The closed models are in
-`models.short_flows`, the simulations of its section 5 in `short_flows_simulated`.
+Section 6: transfers from a Linux 2.0 host to four others over the Internet, Figs. 17 to 20. The
+closed models are in `models.short_flows`, the simulations of its section 5 in
+`short_flows_simulated`.
 
 `READINGS` says what was taken where the text leaves freedom.
 """
@@ -53,11 +54,41 @@ class Host:
 
 HOSTS = (
     Host(
-        figure="Fig. 17", name="www.cs.princeton.edu", transfers=354, rtt_ms=119, rto_ms=206, loss=0.0006, window_kb=64
+        figure="Fig. 17",
+        name="www.cs.princeton.edu",
+        transfers=354,
+        rtt_ms=119,
+        rto_ms=206,
+        loss=0.0006,
+        window_kb=64,
     ),
-    Host(figure="Fig. 18", name="www.ucdavis.edu", transfers=403, rtt_ms=55, rto_ms=203, loss=0.0002, window_kb=32),
-    Host(figure="Fig. 19", name="www.utexas.edu", transfers=394, rtt_ms=64, rto_ms=150, loss=0.0004, window_kb=33),
-    Host(figure="Fig. 20", name="www.vt.edu", transfers=347, rtt_ms=152, rto_ms=390, loss=0.003, window_kb=30),
+    Host(
+        figure="Fig. 18",
+        name="www.ucdavis.edu",
+        transfers=403,
+        rtt_ms=55,
+        rto_ms=203,
+        loss=0.0002,
+        window_kb=32,
+    ),
+    Host(
+        figure="Fig. 19",
+        name="www.utexas.edu",
+        transfers=394,
+        rtt_ms=64,
+        rto_ms=150,
+        loss=0.0004,
+        window_kb=33,
+    ),
+    Host(
+        figure="Fig. 20",
+        name="www.vt.edu",
+        transfers=347,
+        rtt_ms=152,
+        rto_ms=390,
+        loss=0.003,
+        window_kb=30,
+    ),
 )
 
 

@@ -1,7 +1,8 @@
 """The network of Cardwell, Savage and Anderson's simulations (1998, section 5), and how their text is read.
 
-One sender, one router and one receiver; two hops each way, each with a quarter of the round trip. The router loses
-packets independently in both directions (Fig. 4). Transfers follow each other and do not meet, so each is a trial.
+One sender, one router and one receiver; two hops each way, each with a quarter of the round trip.
+The router loses packets independently in both directions (Fig. 4). Transfers follow each other and
+do not meet, so each is a trial.
 """
 
 from __future__ import annotations
@@ -109,7 +110,9 @@ def network(point: Point, assumed: Assumptions = TEXT, *, trials: int = TRIALS) 
     back = point.loss if point.loss_back is None else point.loss_back
     hop: dict[str, Any] = {"rate": assumed.rate, "delay": f"{point.rtt / 4}s"}
     line = hop if assumed.line is None else {**hop, "rate": assumed.line}
-    others: dict[str, Any] = {} if assumed.receive_buffer is None else {"receive_buffer": f"{assumed.receive_buffer}B"}
+    others: dict[str, Any] = (
+        {} if assumed.receive_buffer is None else {"receive_buffer": f"{assumed.receive_buffer}B"}
+    )
     if assumed.timed_ack:
         others["rtt_sample"] = "ack"
     if assumed.halves_flight:

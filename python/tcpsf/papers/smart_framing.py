@@ -39,9 +39,9 @@ READINGS = (
 CLOSEST: dict[str, Any] = {"tcp.rto_initial": "6s", "workload.web.load": 0.75}
 """The readings that bring Table I nearest, as values for `Scenario.with_value`.
 
-6 s was the first timeout of the simulator that the paper used (ns-2: ``rtxcur_init_`` until January 2006), though the
-text speaks of 3 s. 0.75 of payload is a load of 0.8 that counts 40 bytes of headers for each data segment and for its
-acknowledgement, as the overheads of section VII do.
+6 s was the first timeout of the simulator that the paper used (ns-2: ``rtxcur_init_`` until January
+2006), though the text speaks of 3 s. 0.75 of payload is a load of 0.8 that counts 40 bytes of
+headers for each data segment and for its acknowledgement, as the overheads of section VII do.
 """
 
 DIFFERENCES = (
@@ -87,7 +87,9 @@ class Variant:
 
 def _cells(times: tuple[float, ...], percents: tuple[float, ...]) -> tuple[Cell, ...]:
     dashes: tuple[float | None, ...] = (None,) * (len(times) - len(percents))
-    return tuple(Cell(time, percent) for time, percent in zip(times, dashes + percents, strict=True))
+    return tuple(
+        Cell(time, percent) for time, percent in zip(times, dashes + percents, strict=True)
+    )
 
 
 CLASSIC = Variant(
@@ -127,10 +129,11 @@ FULL_DURATION = "4000s"
 WARM_UP = "200s"
 """How long the network needs until its statistics are stationary. The paper says nothing of it.
 
-Found from 250 runs of 400 s for each sender, flows followed to their end. Flows of 284 454 bytes that begin in the
-first 5 s take 8.6 s (Classic), 8.6 s (FS) and 8.5 s (VS), half of what later ones take or less. From 80 s on the mean
-is that of the last 100 s within its error for Classic (17.2 and 17.3 s) and FS (18.3 and 18.2 s), from 200 s on for VS
-(20.9 and 21.1 s). The mean queue is within 1 % of its later value after 60 s.
+Found from 250 runs of 400 s for each sender, flows followed to their end. Flows of 284 454 bytes
+that begin in the first 5 s take 8.6 s (Classic), 8.6 s (FS) and 8.5 s (VS), half of what later ones
+take or less. From 80 s on the mean is that of the last 100 s within its error for Classic (17.2 and
+17.3 s) and FS (18.3 and 18.2 s), from 200 s on for VS (20.9 and 21.1 s). The mean queue is within 1
+% of its later value after 60 s.
 """
 
 GREEDY = "greedy"
@@ -157,11 +160,32 @@ def web_scenario(
         name="smart-framing-web",
         duration=duration,
         link=(
-            Link(name=BOTTLENECK, from_="servers", to="clients", rate="10Mb/s", delay="50ms", buffer=buffer),
-            Link(name="return", from_="clients", to="servers", rate="10Mb/s", delay="50ms", buffer=buffer),
+            Link(
+                name=BOTTLENECK,
+                from_="servers",
+                to="clients",
+                rate="10Mb/s",
+                delay="50ms",
+                buffer=buffer,
+            ),
+            Link(
+                name="return",
+                from_="clients",
+                to="servers",
+                rate="10Mb/s",
+                delay="50ms",
+                buffer=buffer,
+            ),
         ),
         workload=(
-            Greedy(name=GREEDY, from_="servers", to="clients", flows=10, spread="1s", sender=greedy_sender),
+            Greedy(
+                name=GREEDY,
+                from_="servers",
+                to="clients",
+                flows=10,
+                spread="1s",
+                sender=greedy_sender,
+            ),
             Poisson(
                 name=WEB,
                 from_="servers",

@@ -1,7 +1,8 @@
 """What the Smart Framing texts list as advantages and costs, as settings of their own.
 
-The texts give no settings for them: the journal lists them in sections I, III, VI and VIII, the draft in sections 7, 8
-and 10. The settings here are ours, each as simple as shows what the text says.
+The texts give no settings for them: the journal lists them in sections I, III, VI and VIII, the
+draft in sections 7, 8 and 10. The settings here are ours, each as simple as shows what the text
+says.
 """
 
 from __future__ import annotations
@@ -57,7 +58,11 @@ def _path(rate: str) -> tuple[Link, ...]:
 
 def _flows(sizes: tuple[int, ...], *, sender: str, spacing_s: int = 20) -> tuple[Transfers, ...]:
     """Flows one after the other."""
-    return (Transfers(name=FLOWS, from_="a", to="b", sizes=sizes, spacing=f"{spacing_s}s", sender=sender),)
+    return (
+        Transfers(
+            name=FLOWS, from_="a", to="b", sizes=sizes, spacing=f"{spacing_s}s", sender=sender
+        ),
+    )
 
 
 def start_scenario(*, sender: str) -> Scenario:
@@ -82,12 +87,19 @@ def hops_scenario(*, sender: str, hops: int) -> Scenario:
         Link(name=f"there-{number}", from_=a, to=b, rate=HOP_RATE, delay=HOP_DELAY)
         for number, (a, b) in enumerate(itertools.pairwise(nodes), start=1)
     )
-    back = tuple(replace(link, name=f"back-{n}", from_=link.to, to=link.from_) for n, link in enumerate(there, start=1))
+    back = tuple(
+        replace(link, name=f"back-{n}", from_=link.to, to=link.from_)
+        for n, link in enumerate(there, start=1)
+    )
     return Scenario(
         name="slow-hops",
         duration="60s",
         link=(*there, *back),
-        workload=(Transfers(name=FLOWS, from_=nodes[0], to=nodes[-1], sizes=(PIPELINED_BYTES,), sender=sender),),
+        workload=(
+            Transfers(
+                name=FLOWS, from_=nodes[0], to=nodes[-1], sizes=(PIPELINED_BYTES,), sender=sender
+            ),
+        ),
         tcp=Tcp(profile="ns2", mss=MSS, ack_every=1),
     )
 

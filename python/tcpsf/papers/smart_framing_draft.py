@@ -1,6 +1,7 @@
 """M. Mellia, M. Meo, C. Casetti: TCP Smart-Framing. Internet draft draft-mellia-tsvwg-tcp-smartframing-00, 2001.
 
-The table of section 9, simulated on the journal's network with the flow lengths of an earlier measurement.
+The table of section 9, simulated on the journal's network with the flow lengths of an earlier
+measurement.
 """
 
 from __future__ import annotations

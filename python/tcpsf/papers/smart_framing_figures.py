@@ -1,6 +1,7 @@
 """What the Smart Framing paper simulates beside Table I: the settings of Figs. 2 to 7 and 14, and of section VII.
 
-The figures' curves are drawn and not printed, so the only published numbers here are those that the text gives.
+The figures' curves are drawn and not printed, so the only published numbers here are those that the
+text gives.
 """
 
 from __future__ import annotations
@@ -50,8 +51,12 @@ PROPOSALS = (
 
 RELATED = (
     Proposal(key="lt-w2", label="LT + W2", sender="reno+sack+lt / full / iw=2", framing=None),
-    Proposal(key="lt-w2-vs", label="LT + W2 + VS", sender="reno+sack+lt / vs(n=4) / iw=2", framing="vs"),
-    Proposal(key="lt-w2-fs", label="LT + W2 + FS", sender="reno+sack+lt / fs(n=4) / iw=2", framing="fs"),
+    Proposal(
+        key="lt-w2-vs", label="LT + W2 + VS", sender="reno+sack+lt / vs(n=4) / iw=2", framing="vs"
+    ),
+    Proposal(
+        key="lt-w2-fs", label="LT + W2 + FS", sender="reno+sack+lt / fs(n=4) / iw=2", framing="fs"
+    ),
     Proposal(key="lt-w3", label="LT + W3", sender="reno+sack+lt / full / iw=3", framing=None),
     Proposal(key="er", label="ER", sender="reno+sack+er / full / iw=1", framing=None),
     Proposal(key="abc", label="ABC, L = 2", sender="reno+sack+abc / full / iw=1", framing=None),
@@ -92,7 +97,9 @@ READINGS = (
 """How this project reads what the text leaves open."""
 
 
-def friendliness_scenario(*, framed: str, share: float, duration: str = paper.FULL_DURATION) -> Scenario:
+def friendliness_scenario(
+    *, framed: str, share: float, duration: str = paper.FULL_DURATION
+) -> Scenario:
     """Return Fig. 7's network: ``share`` of the short flows, 0 to 1, use the sender ``framed``; all else is Reno."""
     classic = reno(paper.CLASSIC.sender)
     scenario = paper.web_scenario(sender=classic, greedy_sender=classic, duration=duration)
@@ -102,7 +109,8 @@ def friendliness_scenario(*, framed: str, share: float, duration: str = paper.FU
         return scenario.with_value("workload.web.sender", framed)
     mix = (SenderShare(sender=classic, share=1.0 - share), SenderShare(sender=framed, share=share))
     workload = tuple(
-        replace(each, sender=None, senders=mix) if isinstance(each, Poisson) else each for each in scenario.workload
+        replace(each, sender=None, senders=mix) if isinstance(each, Poisson) else each
+        for each in scenario.workload
     )
     return replace(scenario, workload=workload)
 
@@ -138,11 +146,28 @@ def access_scenario(*, sender: str, chunk: int, duration: str = paper.FULL_DURAT
     for number in range(1, ACCESS_NODES + 1):
         node = f"servers-{number}"
         links += [
-            Link(name=f"access-{number}", from_=node, to="router", rate=ACCESS_RATE, delay=ACCESS_DELAY),
-            Link(name=f"access-back-{number}", from_="router", to=node, rate=ACCESS_RATE, delay=ACCESS_DELAY),
+            Link(
+                name=f"access-{number}",
+                from_=node,
+                to="router",
+                rate=ACCESS_RATE,
+                delay=ACCESS_DELAY,
+            ),
+            Link(
+                name=f"access-back-{number}",
+                from_="router",
+                to=node,
+                rate=ACCESS_RATE,
+                delay=ACCESS_DELAY,
+            ),
         ]
         workloads += [
-            replace(greedy, name=f"{paper.GREEDY}-{number}", from_=node, flows=GREEDY_FLOWS // ACCESS_NODES),
+            replace(
+                greedy,
+                name=f"{paper.GREEDY}-{number}",
+                from_=node,
+                flows=GREEDY_FLOWS // ACCESS_NODES,
+            ),
             replace(web, name=f"{paper.WEB}-{number}", from_=node, load=web.load / ACCESS_NODES),
         ]
     spread = replace(one, name="smart-framing-access", link=tuple(links), workload=tuple(workloads))
@@ -170,7 +195,9 @@ def closest(scenario: Scenario) -> Scenario:
     """
     share = paper.CLOSEST["workload.web.load"] / paper.LOAD
     workload = tuple(
-        replace(each, load=round(each.load * share, 9)) if isinstance(each, Poisson) and each.load is not None else each
+        replace(each, load=round(each.load * share, 9))
+        if isinstance(each, Poisson) and each.load is not None
+        else each
         for each in scenario.workload
     )
     tcp = replace(scenario.tcp, rto_initial=paper.CLOSEST["tcp.rto_initial"])
@@ -187,6 +214,13 @@ def lossless_scenario(*, sender: str, sizes: tuple[int, ...] = paper.CLASS_BYTES
         duration=f"{spacing * (len(sizes) + 1)}s",
         link=tuple(replace(link, buffer=None) for link in scenario.link),
         workload=(
-            Transfers(name=paper.WEB, from_="servers", to="clients", sizes=sizes, spacing=f"{spacing}s", sender=sender),
+            Transfers(
+                name=paper.WEB,
+                from_="servers",
+                to="clients",
+                sizes=sizes,
+                spacing=f"{spacing}s",
+                sender=sender,
+            ),
         ),
     )

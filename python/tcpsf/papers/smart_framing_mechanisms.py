@@ -68,9 +68,18 @@ def scenario(loss: Loss, sender: str) -> Scenario:
         duration="30s",
         trace=(FLOW,),
         link=(
-            Link(name="there", from_="a", to="b", rate=RATE, delay=f"{DELAY_S:g}s", loss=MaskLoss(drops=mask)),
+            Link(
+                name="there",
+                from_="a",
+                to="b",
+                rate=RATE,
+                delay=f"{DELAY_S:g}s",
+                loss=MaskLoss(drops=mask),
+            ),
             Link(name="back", from_="b", to="a", rate=RATE, delay=f"{DELAY_S:g}s"),
         ),
-        workload=(Transfers(name=FLOW, from_="a", to="b", sizes=(loss.segments * MSS,), sender=sender),),
+        workload=(
+            Transfers(name=FLOW, from_="a", to="b", sizes=(loss.segments * MSS,), sender=sender),
+        ),
         tcp=Tcp(profile="ns2", mss=MSS),
     )

@@ -1,6 +1,7 @@
 """Axes of a chart: from values to places on them, and where their ticks stand.
 
-A place is a share of the axis, 0 at its start and 1 at its end, so that a drawing may have any width.
+A place is a share of the axis, 0 at its start and 1 at its end, so that a drawing may have any
+width.
 """
 
 from __future__ import annotations
@@ -54,7 +55,11 @@ class Scale:
     def clamped(self, value: float, *, beyond: float = 0.0) -> float:
         """Where a number stands, or would if the axis were longer, by so many of its lengths at most."""
         if self.axis.scale == "log":
-            share = math.log(value / self.low) / math.log(self.high / self.low) if value > 0 else -math.inf
+            share = (
+                math.log(value / self.low) / math.log(self.high / self.low)
+                if value > 0
+                else -math.inf
+            )
         else:
             share = (value - self.low) / (self.high - self.low)
         return min(max(share, -beyond), 1.0 + beyond)
@@ -65,7 +70,11 @@ class Scale:
             for each in self.names:
                 yield Tick(place=self.place(each) or 0.0, label=text.label(each))
             return
-        steps = _decades(self.low, self.high) if self.axis.scale == "log" else _even(self.low, self.high, self.step)
+        steps = (
+            _decades(self.low, self.high)
+            if self.axis.scale == "log"
+            else _even(self.low, self.high, self.step)
+        )
         for step in steps:
             found = self.place(step)
             if found is not None:
@@ -78,7 +87,9 @@ def category(axis: Axis, values: Iterable[float | str]) -> Scale:
     return Scale(axis=axis, names=tuple(dict.fromkeys(name(value) for value in values)) or ("",))
 
 
-def numeric(axis: Axis, values: Iterable[float], *, ticks: int, rounded: bool = False, zero: bool = False) -> Scale:
+def numeric(
+    axis: Axis, values: Iterable[float], *, ticks: int, rounded: bool = False, zero: bool = False
+) -> Scale:
     """An axis that reaches all ``values``, or from ``low`` to ``high`` where the axis says so, with ``ticks`` or about.
 
     ``rounded`` widens it to round numbers, ``zero`` to the origin.
@@ -141,13 +152,16 @@ def labelled(ticks: Sequence[Tick], room: float) -> Sequence[Tick]:
     decades = [tick for tick in ticks if tick.decade]
     if crowded(ticks, room) and len(decades) > 2:
         ticks = decades
-    return next(kept for every in range(1, len(ticks) + 2) if not crowded(kept := ticks[::every], room))
+    return next(
+        kept for every in range(1, len(ticks) + 2) if not crowded(kept := ticks[::every], room)
+    )
 
 
 def crowded(ticks: Sequence[Tick], room: float) -> bool:
     """Whether two neighbours' labels would touch on an axis of so many pixels."""
     return any(
-        (b.place - a.place) * room < (width(a.label) + width(b.label)) / 2 + CLEAR for a, b in itertools.pairwise(ticks)
+        (b.place - a.place) * room < (width(a.label) + width(b.label)) / 2 + CLEAR
+        for a, b in itertools.pairwise(ticks)
     )
 
 
@@ -156,7 +170,9 @@ def width(told: str) -> float:
     return len(told) * PIXELS_PER_LETTER
 
 
-def _linear_ends(low: float, high: float, *, ticks: int, rounded: bool, zero: bool) -> tuple[float, float]:
+def _linear_ends(
+    low: float, high: float, *, ticks: int, rounded: bool, zero: bool
+) -> tuple[float, float]:
     if zero or (rounded and 0 <= low < 0.5 * high):
         low, high = min(low, 0.0), max(high, 0.0)
     if low == high:

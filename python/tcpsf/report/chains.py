@@ -82,7 +82,10 @@ class Chains:
                     "states": [
                         {
                             "name": name,
-                            **{key: float(values[number]) for key, values in _rewards(each.chain).items()},
+                            **{
+                                key: float(values[number])
+                                for key, values in _rewards(each.chain).items()
+                            },
                         }
                         for number, name in enumerate(each.chain.states)
                     ],
@@ -126,12 +129,16 @@ HEADS = ("state", "visits", "time, s", "sent", "arrive", "next states")
 def as_text(found: Chains) -> str:
     """Lay out each chain: a line a state, with the transition matrix's entries above zero."""
     given = " ".join(f"{name}={value}" for name, value in found.arguments.items())
-    blocks = [f"Markov chains of the small-window region\n{textwrap.fill(f'{SOURCE}; {given}', width=WIDTH)}"]
+    blocks = [
+        f"Markov chains of the small-window region\n{textwrap.fill(f'{SOURCE}; {given}', width=WIDTH)}"
+    ]
     for each in found.chains:
         rows = [[name, *(f"{value:.4g}" for value in values)] for _, name, values in _states(each)]
         heads = list(HEADS[:-1])
         arrows = [f"{name} → {_next(each, state)}" for state, name, _ in _states(each)]
-        wrapped = "\n".join(textwrap.fill(line, width=WIDTH, subsequent_indent="    ") for line in arrows)
+        wrapped = "\n".join(
+            textwrap.fill(line, width=WIDTH, subsequent_indent="    ") for line in arrows
+        )
         blocks += [f"{each.label} ({each.figure})", text.table([heads, *rows], left=[0]), wrapped]
     return "\n\n".join(blocks)
 
@@ -145,7 +152,11 @@ def _states(each: Named) -> Iterator[tuple[int, str, tuple[float, ...]]]:
 
 
 def _next(each: Named, state: int) -> str:
-    to = [f"{each.chain.states[end]} {chance:.4g}" for start, end, chance in each.transitions() if start == state]
+    to = [
+        f"{each.chain.states[end]} {chance:.4g}"
+        for start, end, chance in each.transitions()
+        if start == state
+    ]
     return ", ".join(to) or "exit"
 
 
@@ -159,7 +170,10 @@ def _table(each: Named) -> Table:
         rows=tuple(
             Row(
                 label=name,
-                cells=(*(TableCell(ours=exact(value), published=None) for value in values), _next(each, state)),
+                cells=(
+                    *(TableCell(ours=exact(value), published=None) for value in values),
+                    _next(each, state),
+                ),
             )
             for state, name, values in _states(each)
         ),
@@ -250,18 +264,26 @@ def _depths(each: Named) -> dict[int, int]:
     return depths
 
 
-def _arrow(start: tuple[float, float], end: tuple[float, float], chance: float, *, labelled: bool) -> Iterator[str]:
+def _arrow(
+    start: tuple[float, float], end: tuple[float, float], chance: float, *, labelled: bool
+) -> Iterator[str]:
     (x0, y0), (x1, y1) = start, end
     thick = 0.6 + 2.4 * chance
     if start == end:  # a loop above the box
         x, y = x0 + WIDE / 2.0, y0
-        path = f"M{x - 14:g} {y:g} C{x - 30:g} {y - 34:g} {x + 30:g} {y - 34:g} {x + 14:g} {y - 4:g}"
+        path = (
+            f"M{x - 14:g} {y:g} C{x - 30:g} {y - 34:g} {x + 30:g} {y - 34:g} {x + 14:g} {y - 4:g}"
+        )
         tip, label = (x + 14.0, y, 0.0, 1.0), (x, y - 28.0)
     elif x1 > x0:
         a, b, c, d = x0 + WIDE, y0 + HIGH / 2.0, x1 - 5.0, y1 + HIGH / 2.0
         bend = (c - a) / 2.0
         # Over a column in between: around it.
-        over = -0.9 * DOWN * (len(range(int(ACROSS), int(x1 - x0), int(ACROSS)))) if abs(d - b) < DOWN else 0.0
+        over = (
+            -0.9 * DOWN * (len(range(int(ACROSS), int(x1 - x0), int(ACROSS))))
+            if abs(d - b) < DOWN
+            else 0.0
+        )
         path = f"M{a:g} {b:g} C{a + bend:g} {b + over:g} {c - bend:g} {d + over:g} {c:g} {d:g}"
         tip, label = (x1, d, 1.0, 0.0), (a + 0.5 * (c - a), (b + d) / 2.0 + 0.75 * over - 3.0)
     else:  # back, below both

@@ -1,7 +1,8 @@
 """Figures as inline SVG: no library, no outside address, colours from the page's own style (light, dark, paper).
 
-A chart is as wide as its column and always as high, with type of one size: across, places are percentages; lines and
-bands are in a drawing of their own that is stretched. So one chart serves desk, phone and paper, with no script.
+A chart is as wide as its column and always as high, with type of one size: across, places are
+percentages; lines and bands are in a drawing of their own that is stretched. So one chart serves
+desk, phone and paper, with no script.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def draw(figure: Figure, known: Mapping[str, int]) -> Chart:
     drawing = _Drawing(figure=figure, x=across, y=up, styles=styles)
     x_ticks, y_ticks = list(across.ticks()), list(up.ticks())
     longest = max((axes.width(tick.label) for tick in x_ticks), default=0.0)
-    turned, turned_narrow = (bool(across.names) and axes.crowded(x_ticks, room) for room in (WIDE, NARROW))
+    turned, turned_narrow = (
+        bool(across.names) and axes.crowded(x_ticks, room) for room in (WIDE, NARROW)
+    )
     parts = "".join(drawing.parts())
     return Chart(
         svg="".join(
@@ -99,13 +102,17 @@ def summary(figure: Figure) -> str:
 
 def _scales(figure: Figure) -> tuple[axes.Scale, axes.Scale]:
     xs = [x for series in figure.series for x in _places(series)]
-    ys = [value for series in figure.series for value in _extent(series, log=figure.y.scale == "log")]
+    ys = [
+        value for series in figure.series for value in _extent(series, log=figure.y.scale == "log")
+    ]
     bars = any(series.style == "bar" for series in figure.series)
     if figure.x.scale == "category":
         across = axes.category(figure.x, xs)
     else:
         numbers = [axes.number(x, figure.x) for x in xs]
-        across = axes.numeric(figure.x, [*numbers, *(_beside(numbers, figure.x) if bars else ())], ticks=8)
+        across = axes.numeric(
+            figure.x, [*numbers, *(_beside(numbers, figure.x) if bars else ())], ticks=8
+        )
     return across, axes.numeric(figure.y, ys, ticks=6, rounded=True, zero=bars)
 
 
@@ -156,7 +163,9 @@ def _vertical(ticks: Sequence[axes.Tick]) -> Iterator[str]:
         yield f'<text class="tick" x="-8" y="{y + 4:g}" text-anchor="end">{escape(tick.label)}</text>'
 
 
-def _horizontal(ticks: Sequence[axes.Tick], scale: axes.Scale, *, turned: bool, turned_narrow: bool) -> Iterator[str]:
+def _horizontal(
+    ticks: Sequence[axes.Tick], scale: axes.Scale, *, turned: bool, turned_narrow: bool
+) -> Iterator[str]:
     yield f'<line class="axis" x2="100%" y1="{HEIGHT:g}" y2="{HEIGHT:g}"/>'
     how = " turned" if turned else " turned-narrow" if turned_narrow else ""
     wide, narrow = (ticks if scale.names else axes.labelled(ticks, room) for room in (WIDE, NARROW))
@@ -178,15 +187,29 @@ class _Drawing:
 
     def parts(self) -> Iterator[str]:
         """Bands, bars, lines, intervals, points: each over those before it, so that no series hides another's."""
-        for layer in (self._band, self._bars, self._line, self._whiskers, self._points, self._published):
-            for number, (series, style) in enumerate(zip(self.figure.series, self.styles, strict=True)):
+        for layer in (
+            self._band,
+            self._bars,
+            self._line,
+            self._whiskers,
+            self._points,
+            self._published,
+        ):
+            for number, (series, style) in enumerate(
+                zip(self.figure.series, self.styles, strict=True)
+            ):
                 inside = "".join(layer(number, series, style))
                 if inside:
                     yield f'<g class="{style.classes}" data-series="{number}">{inside}</g>'
 
     def missing(self) -> int:
         """How many values stand in no place of the drawing."""
-        ours = [(point.x, point.y.value) for each in self.figure.series for point in each.points if point.y is not None]
+        ours = [
+            (point.x, point.y.value)
+            for each in self.figure.series
+            for point in each.points
+            if point.y is not None
+        ]
         theirs = [(point.x, point.y) for each in self.figure.series for point in each.published]
         return sum(self.x.place(x) is None or self.y.place(y) is None for x, y in (*ours, *theirs))
 
@@ -197,7 +220,9 @@ class _Drawing:
         """Unbroken rows of points, from left to right; a point that saw nothing breaks the line."""
         placed = [(self.x.place(point.x), point) for point in series.points]
         row: list[tuple[float, Point]] = []
-        for place, point in sorted(((p, point) for p, point in placed if p is not None), key=lambda pair: pair[0]):
+        for place, point in sorted(
+            ((p, point) for p, point in placed if p is not None), key=lambda pair: pair[0]
+        ):
             if point.y is None:
                 yield row
                 row = []
@@ -212,8 +237,12 @@ class _Drawing:
         for row in self._runs(series):
             for part in _with_interval(row):
                 step = series.style == "step"
-                highs = _polyline([(x, self._y(point, +1, beyond=CUT)) for x, point in part], step=step)
-                lows = _polyline([(x, self._y(point, -1, beyond=CUT)) for x, point in part], step=step)
+                highs = _polyline(
+                    [(x, self._y(point, +1, beyond=CUT)) for x, point in part], step=step
+                )
+                lows = _polyline(
+                    [(x, self._y(point, -1, beyond=CUT)) for x, point in part], step=step
+                )
                 paths.append(f"M{' L'.join((*highs, *reversed(lows)))}Z")
         if paths:
             yield _stretched(f'<path class="band" d="{"".join(paths)}"/>')
@@ -224,7 +253,10 @@ class _Drawing:
         paths = [
             "M"
             + " L".join(
-                _polyline([(x, self._y(point, 0, beyond=CUT)) for x, point in row], step=series.style == "step")
+                _polyline(
+                    [(x, self._y(point, 0, beyond=CUT)) for x, point in row],
+                    step=series.style == "step",
+                )
             )
             for row in self._runs(series)
             if len(row) > 1
@@ -251,7 +283,12 @@ class _Drawing:
         """Intervals of points that no band covers."""
         banded = set()
         if self._joined(series):
-            banded = {id(point) for row in self._runs(series) for part in _with_interval(row) for _, point in part}
+            banded = {
+                id(point)
+                for row in self._runs(series)
+                for part in _with_interval(row)
+                for _, point in part
+            }
         for point in series.points:
             place = self._place(number, point.x)
             if place is None or point.y is None or point.y.interval is None or id(point) in banded:
@@ -266,7 +303,12 @@ class _Drawing:
         every = math.ceil(len(series.points) / MARKERS) if self._joined(series) else 1
         for index, point in enumerate(series.points):
             place = self._place(number, point.x)
-            if (index + number) % every or place is None or point.y is None or self.y.place(point.y.value) is None:
+            if (
+                (index + number) % every
+                or place is None
+                or point.y is None
+                or self.y.place(point.y.value) is None
+            ):
                 continue
             yield marks.use(marks.Kind.OURS, style, _percent(place), self._y(point, 0))
 
@@ -287,7 +329,8 @@ class _Drawing:
         """The share of the axis that belongs to one place."""
         if self.x.names:
             return 1.0 / len(self.x.names)
-        # Those that the axis was laid out for: a bar must not be wider than the room that it was given.
+        # Those that the axis was laid out for: a bar must not be wider than the room that it was
+        # given.
         places = [self.x.place(x) for series in self.figure.series for x in _places(series)]
         return min(_gap([place for place in places if place is not None]), 0.5)
 

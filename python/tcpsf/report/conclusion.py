@@ -1,7 +1,7 @@
 """The conclusion of a report: what was found, what was not reproduced, and why, as far as known.
 
-Each is one sentence, computed from the findings. Papers contribute the keys of their main claims, and the sections say
-in a clause (`Section.why`) what explains their differences.
+Each is one sentence, computed from the findings. Papers contribute the keys of their main claims,
+and the sections say in a clause (`Section.why`) what explains their differences.
 """
 
 from __future__ import annotations
@@ -73,7 +73,11 @@ def _found(findings: Sequence[Finding], headline: Sequence[str]) -> str:
     return told[0].upper() + told[1:]
 
 
-_OWN_WORDS: dict[Verdict, str] = {"holds": "hold", "does not hold": "fail", "undecided": "undecided"}
+_OWN_WORDS: dict[Verdict, str] = {
+    "holds": "hold",
+    "does not hold": "fail",
+    "undecided": "undecided",
+}
 
 
 def _not_reproduced(sections: Sequence[Section], headline: Sequence[str]) -> str:
@@ -81,7 +85,11 @@ def _not_reproduced(sections: Sequence[Section], headline: Sequence[str]) -> str
     failed, open_ = counted(published, "does not hold"), counted(published, "undecided")
     left = f"{open_} {'is' if open_ == 1 else 'are'} undecided" if open_ else ""
     if not failed:
-        return f"No published claim fails, but {left}." if left else "No published claim fails, and none is undecided."
+        return (
+            f"No published claim fails, but {left}."
+            if left
+            else "No published claim fails, and none is undecided."
+        )
     told = f"{text.count(failed, 'published claim')} {'does' if failed == 1 else 'do'} not hold"
     counts = [(section, _failures(section)) for section in sections if _published(section)]
     if len(counts) > 1 and failed > 1:
@@ -99,14 +107,26 @@ def _failures(section: Section) -> int:
     return counted(_published(section), "does not hold")
 
 
-def _with_examples(told: str, findings: Sequence[Finding], verdict: Verdict, headline: Sequence[str]) -> str:
-    chosen = [finding for key in headline for finding in findings if (finding.key, finding.verdict) == (key, verdict)]
-    quoted = [f"“{finding.claim}” (paper: {finding.published}; tcpsf: {finding.ours})" for finding in chosen[:QUOTED]]
+def _with_examples(
+    told: str, findings: Sequence[Finding], verdict: Verdict, headline: Sequence[str]
+) -> str:
+    chosen = [
+        finding
+        for key in headline
+        for finding in findings
+        if (finding.key, finding.verdict) == (key, verdict)
+    ]
+    quoted = [
+        f"“{finding.claim}” (paper: {finding.published}; tcpsf: {finding.ours})"
+        for finding in chosen[:QUOTED]
+    ]
     return f"{told}, among them {' and '.join(quoted)}" if quoted else told
 
 
 def _why(sections: Sequence[Section]) -> str:
-    failing = sorted((section for section in sections if _failures(section)), key=_failures, reverse=True)
+    failing = sorted(
+        (section for section in sections if _failures(section)), key=_failures, reverse=True
+    )
     if not failing:
         return "There is no difference to explain."
     causes: dict[str, list[str]] = {}

@@ -1,8 +1,9 @@
 """What of the papers is covered, and where: ``python -m tcpsf.report.coverage`` writes ``docs/reference/coverage.md``.
 
-Figures, tables and claims come from the exhibits themselves, which are made of very short runs: their titles, sources
-and claims do not depend on how long a run is. What is in the papers beside them is listed in ``coverage.toml``; whether
-what it names exists is looked up. Paths of files are relative to the source tree.
+Figures, tables and claims come from the exhibits themselves, which are made of very short runs:
+their titles, sources and claims do not depend on how long a run is. What is in the papers beside
+them is listed in ``coverage.toml``; whether what it names exists is looked up. Paths of files are
+relative to the source tree.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ from tcpsf.reproduce.models import model_section
 TREE = Path(__file__).resolve().parents[3]
 """The source tree, where the package is installed from one to be edited."""
 
-SHORTEST = {"smart-framing": ("12s", "2s"), "santa-cruz": ("1s", "0s"), "packet-discard": ("1s", "0s")}
+SHORTEST = {
+    "smart-framing": ("12s", "2s"),
+    "santa-cruz": ("1s", "0s"),
+    "packet-discard": ("1s", "0s"),
+}
 """Simulated time and warm-up of a run; of another paper those of its quick scale."""
 
 INTRODUCTION = """\
@@ -77,7 +82,10 @@ def listed() -> dict[str, tuple[Listed, ...]]:
     """Read the list, by paper."""
     content = resources.files("tcpsf.report").joinpath("coverage.toml").read_text(encoding="utf-8")
     return {
-        paper: tuple(Listed(what, place, tuple(_names(names)), why) for what, place, names, why in found["items"])
+        paper: tuple(
+            Listed(what, place, tuple(_names(names)), why)
+            for what, place, names, why in found["items"]
+        )
         for paper, found in tomllib.loads(content).items()
     }
 
@@ -113,7 +121,11 @@ def exists(name: str) -> bool:
         return key in {exhibit.section for exhibit in catalogue.exhibits(paper)}
     if kind == "claim":
         paper, _, key = told.partition("/")
-        return any(key == finding.key for report in reports(paper).values() for finding in _findings(report))
+        return any(
+            key == finding.key
+            for report in reports(paper).values()
+            for finding in _findings(report)
+        )
     if kind == "part":
         return told in {part.key for part in catalogue.parts()}
     if kind == "py":
@@ -197,7 +209,10 @@ def items(paper: str) -> tuple[Item, ...]:
                     rows.append(Item(what=each.title, place=_place(each.source), here=here))
             claims += [_claim(findings[key], here) for key in exhibit.findings]
         if not report.exhibits:
-            rows += [Item(what=each.title, place=_place(each.source), here=f"`{part}`") for each in shown.values()]
+            rows += [
+                Item(what=each.title, place=_place(each.source), here=f"`{part}`")
+                for each in shown.values()
+            ]
             claims += [_claim(finding, f"`{part}`") for finding in findings.values()]
     return (*rows, *claims)
 
@@ -213,11 +228,18 @@ def _place(source: str) -> str:
 def _row(each: Listed) -> Item:
     missing = [name for name in each.names if not exists(name)]
     if missing and not each.why:
-        raise ValueError(f"coverage.toml: `{each.what}` names what is not there: {', '.join(missing)}")
+        raise ValueError(
+            f"coverage.toml: `{each.what}` names what is not there: {', '.join(missing)}"
+        )
     if not each.names and not each.why:
         raise ValueError(f"coverage.toml: `{each.what}` names nothing and tells no reason")
     here = ", ".join(_here(name) for name in each.names if name not in missing)
-    return Item(what=each.what, place=each.place, here=here, why="" if each.names and not missing else each.why)
+    return Item(
+        what=each.what,
+        place=each.place,
+        here=here,
+        why="" if each.names and not missing else each.why,
+    )
 
 
 def _here(name: str) -> str:
@@ -244,18 +266,25 @@ def page() -> str:
             f"| {_cell(item.what)} | {_cell(item.place)} | {_cell(item.here)} | {_cell(item.why) or 'yes'} |"
             for item in items(paper.key)
         ]
-        blocks.append(f"## {paper.title}\n\n{'; '.join(paper.citations)}.\n\n" + "\n".join(rows) + "\n")
+        blocks.append(
+            f"## {paper.title}\n\n{'; '.join(paper.citations)}.\n\n" + "\n".join(rows) + "\n"
+        )
     return "\n".join(blocks)
 
 
 def _summary() -> str:
-    rows = ["| paper | items | of them claims | covered | not covered |", "| --- | --- | --- | --- | --- |"]
+    rows = [
+        "| paper | items | of them claims | covered | not covered |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     for paper in catalogue.papers():
         found = items(paper.key)
         claims = sum(item.what.startswith("Claim: ") for item in found)
         missing = sum(bool(item.why) for item in found)
         numbers = (len(found), claims, len(found) - missing, missing)
-        rows.append(f"| [{paper.title}](#{_anchor(paper.title)}) | {' | '.join(map(str, numbers))} |")
+        rows.append(
+            f"| [{paper.title}](#{_anchor(paper.title)}) | {' | '.join(map(str, numbers))} |"
+        )
     return "\n".join(rows) + "\n"
 
 

@@ -48,7 +48,9 @@ class Demo:
 def conclude(demo: Demo) -> Conclusion:
     """Say what the two tables have shown."""
     gains = {name: _gains(made) for name, made in (("text", demo.text), ("closest", demo.closest))}
-    published = " and ".join(f"{finding.published} with {_sender(finding)}" for finding in _middle(demo.text))
+    published = " and ".join(
+        f"{finding.published} with {_sender(finding)}" for finding in _middle(demo.text)
+    )
     fails = [
         {finding.key for finding in made.findings if finding.verdict == "does not hold"}
         for made in (demo.text, demo.closest)
@@ -68,7 +70,9 @@ def conclude(demo: Demo) -> Conclusion:
 
 
 def _middle(made: Table1) -> list[Finding]:
-    return [finding for finding in made.findings if finding.key in ("middle-gain-fs", "middle-gain-vs")]
+    return [
+        finding for finding in made.findings if finding.key in ("middle-gain-fs", "middle-gain-vs")
+    ]
 
 
 def _sender(finding: Finding) -> str:
@@ -118,7 +122,9 @@ def _times(demo: Demo) -> str:
         above += ["", variant.label, ""]
         below += ["text", "closest", "paper"]
     rows = [above, below]
-    for size, plain, closest in zip(paper.CLASS_BYTES, demo.text.classes, demo.closest.classes, strict=True):
+    for size, plain, closest in zip(
+        paper.CLASS_BYTES, demo.text.classes, demo.closest.classes, strict=True
+    ):
         cells = [text.plain(size, 0)]
         for variant in paper.VARIANTS:
             for made in (plain, closest):
@@ -151,7 +157,9 @@ def as_report(demo: Demo, *, command: str) -> Report:
                 tables=(_time_table(demo),),
             ),
             *(
-                replace(made.claims, key=f"claims-{name}", title=f"Claims, simulated {ASSUMED[name]}")
+                replace(
+                    made.claims, key=f"claims-{name}", title=f"Claims, simulated {ASSUMED[name]}"
+                )
                 for name, made in (("text", demo.text), ("closest", demo.closest))
             ),
         ),
@@ -193,12 +201,16 @@ def _time_table(demo: Demo) -> Table:
     for variant in paper.VARIANTS:
         columns += [f"{variant.label}, text", f"{variant.label}, closest"]
     rows = []
-    for size, plain, closest in zip(paper.CLASS_BYTES, demo.text.classes, demo.closest.classes, strict=True):
+    for size, plain, closest in zip(
+        paper.CLASS_BYTES, demo.text.classes, demo.closest.classes, strict=True
+    ):
         cells = []
         for variant in paper.VARIANTS:
             published = variant.published[paper.CLASS_BYTES.index(size)].completion_s
             cells.append(TableCell(ours=plain[variant.key].completion_s, published=None, unit="s"))
-            cells.append(TableCell(ours=closest[variant.key].completion_s, published=published, unit="s"))
+            cells.append(
+                TableCell(ours=closest[variant.key].completion_s, published=published, unit="s")
+            )
         rows.append(Row(label=str(size), cells=tuple(cells)))
     return Table(
         key="table-1",

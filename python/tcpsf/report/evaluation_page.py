@@ -51,7 +51,9 @@ def page(report: Report) -> str:
     _refuse_twins("figure", [figure.key for figure in figures])
     _refuse_twins("table", [table.key for table in tables])
     known = marks.known_styles(figures)
-    counts = [(verdict, sum(finding.verdict == verdict for finding in findings)) for verdict in VERDICTS]
+    counts = [
+        (verdict, sum(finding.verdict == verdict for finding in findings)) for verdict in VERDICTS
+    ]
     return (
         environment()
         .get_template("evaluation.html")
@@ -143,7 +145,11 @@ def _draw(figure: Figure, known: Mapping[str, int]) -> _Drawn:
     if drawn.missing:
         notes.append(f"Outside the axes, but in the table: {text.count(drawn.missing, 'value')}.")
     columns = tuple(
-        _Column(series=number, label=f"{series.label}, paper" if published else series.label, published=published)
+        _Column(
+            series=number,
+            label=f"{series.label}, paper" if published else series.label,
+            published=published,
+        )
         for number, series in enumerate(figure.series)
         for published in ((False, True) if series.published else (False,))
     )
@@ -167,7 +173,10 @@ def _draw(figure: Figure, known: Mapping[str, int]) -> _Drawn:
 def _lines(figure: Figure, columns: Sequence[_Column], drawn: chart.Chart) -> Iterable[_Line]:
     scale = drawn.x
     by_column = [
-        {_at(x, scale): told for x, told in _values(figure.series[column.series], published=column.published)}
+        {
+            _at(x, scale): told
+            for x, told in _values(figure.series[column.series], published=column.published)
+        }
         for column in columns
     ]
     places: list[float | str] = [*scale.names] or list({x for values in by_column for x in values})
@@ -190,12 +199,16 @@ def _at(x: float | str, scale: axes.Scale) -> float | str:
 
 def _values(series: Series, *, published: bool) -> Iterable[tuple[float | str, _Cell]]:
     if published:
-        return ((point.x, _Cell(told=text.short(point.y), value=point.y)) for point in series.published)
+        return (
+            (point.x, _Cell(told=text.short(point.y), value=point.y)) for point in series.published
+        )
     told = text.column([point.y for point in series.points])
     return (
         (
             point.x,
-            _Cell(told=shown) if point.y is None else _Cell(told=shown, value=point.y.value, interval=point.y.interval),
+            _Cell(told=shown)
+            if point.y is None
+            else _Cell(told=shown, value=point.y.value, interval=point.y.interval),
         )
         for point, shown in zip(series.points, told, strict=True)
     )
@@ -231,7 +244,11 @@ def _lay(table: Table) -> _Laid:
             )
     heads, units = [], []
     for number, label in enumerate(table.columns[1:]):
-        cells = [cell for cell in (row.cells[number] for row in table.rows) if isinstance(cell, TableCell)]
+        cells = [
+            cell
+            for cell in (row.cells[number] for row in table.rows)
+            if isinstance(cell, TableCell)
+        ]
         common = {cell.unit for cell in cells}
         unit = common.pop() if len(common) == 1 else None
         units.append(unit)
@@ -270,7 +287,9 @@ def _decimals(value: float | None) -> int:
     return 0 if value is None else len(f"{value:.6f}".rstrip("0").partition(".")[2])
 
 
-def _column(cells: Sequence[TableCell | str], head: _Head, unit: str | None) -> Iterable[tuple[tuple[str, str], ...]]:
+def _column(
+    cells: Sequence[TableCell | str], head: _Head, unit: str | None
+) -> Iterable[tuple[tuple[str, str], ...]]:
     """The parts of each cell of a column: ours, and the published value if there are any."""
     ours = iter(text.column([cell.ours for cell in cells if isinstance(cell, TableCell)]))
     for cell in cells:
@@ -280,7 +299,11 @@ def _column(cells: Sequence[TableCell | str], head: _Head, unit: str | None) -> 
             continue
         behind = f" {cell.unit}" if unit is None and cell.unit else ""
         first = (next(ours) + (behind if cell.ours else ""), "")
-        yield (first, (_published(cell.published, head.decimals, behind), "paper")) if head.published else (first,)
+        yield (
+            (first, (_published(cell.published, head.decimals, behind), "paper"))
+            if head.published
+            else (first,)
+        )
 
 
 def _published(value: float | None, decimals: int, behind: str) -> str:

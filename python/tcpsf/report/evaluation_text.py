@@ -36,7 +36,9 @@ def _laid_out(report: Report, head: str, *, tables: bool) -> str:
     for section in report.sections:
         if tables:
             blocks += [_laid(table) for table in section.tables]
-        keys = [drawing.key for drawing in section.drawings] + [figure.key for figure in section.figures]
+        keys = [drawing.key for drawing in section.drawings] + [
+            figure.key for figure in section.figures
+        ]
         keys += [table.key for table in section.tables]
         shown = ", ".join(keys)
         findings = [claim(finding) for finding in section.findings]
@@ -46,20 +48,33 @@ def _laid_out(report: Report, head: str, *, tables: bool) -> str:
 
 
 def _summary(report: Report) -> str:
-    verdicts = Counter(finding.verdict for section in report.sections for finding in section.findings)
+    verdicts = Counter(
+        finding.verdict for section in report.sections for finding in section.findings
+    )
     counted = ", ".join(f"{verdicts[verdict]} {told}" for verdict, told in _TOLD.items())
     return f"Of {text.count(verdicts.total(), 'claim')}: {counted}."
 
 
-_TOLD: dict[Verdict, str] = {"holds": "hold", "does not hold": "do not hold", "undecided": "undecided"}
+_TOLD: dict[Verdict, str] = {
+    "holds": "hold",
+    "does not hold": "do not hold",
+    "undecided": "undecided",
+}
 
 
 def _laid(table: Table) -> str:
     """A table with the paper's values beside ours, its caption above and its notes below."""
-    paired = [any(_published(row.cells[at]) is not None for row in table.rows) for at in range(len(table.columns) - 1)]
+    paired = [
+        any(_published(row.cells[at]) is not None for row in table.rows)
+        for at in range(len(table.columns) - 1)
+    ]
     heads = [table.columns[0]]
     for at, (name, both) in enumerate(zip(table.columns[1:], paired, strict=True)):
-        units = {cell.unit for cell in (row.cells[at] for row in table.rows) if isinstance(cell, TableCell)}
+        units = {
+            cell.unit
+            for cell in (row.cells[at] for row in table.rows)
+            if isinstance(cell, TableCell)
+        }
         unit = units.pop() if len(units) == 1 else ""
         heads += [text.titled(name, unit)] + ["paper"] * both
     columns = [[text.label(row.label) for row in table.rows]]
@@ -68,7 +83,12 @@ def _laid(table: Table) -> str:
         ours = iter(text.column([cell.ours for cell in cells if isinstance(cell, TableCell)]))
         columns.append([cell if isinstance(cell, str) else next(ours) for cell in cells])
         if both:
-            columns.append([text.NOTHING if value is None else text.short(value) for value in map(_published, cells)])
+            columns.append(
+                [
+                    text.NOTHING if value is None else text.short(value)
+                    for value in map(_published, cells)
+                ]
+            )
     rows = [heads, *map(list, zip(*columns, strict=True))]
     parts = [_wrapped(f"{table.title}. {table.caption}"), text.folded(rows, width=WIDEST, left=[0])]
     parts += [_wrapped(f"- {note}", "  ") for note in table.notes]

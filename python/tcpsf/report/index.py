@@ -105,7 +105,11 @@ def entries(report: Mapping[str, Any], page: str) -> tuple[Entry, ...]:
     ``report`` is its ``report.json``, and ``page`` its page's place relative to the index.
     """
     links = dict(_links(report, page))
-    found = {each["key"]: each["verdict"] for section in report["sections"] for each in section["findings"]}
+    found = {
+        each["key"]: each["verdict"]
+        for section in report["sections"]
+        for each in section["findings"]
+    }
     return tuple(
         Entry(
             key=each["key"],
@@ -127,7 +131,10 @@ def _links(report: Mapping[str, Any], page: str) -> Iterator[tuple[tuple[str, st
         for kind in KINDS:
             for each in section[f"{kind}s"]:
                 place = f"{page}#{kind}-{each['key']}"
-                yield (kind, each["key"]), Link(title=each["title"], source=each["source"], place=place)
+                yield (
+                    (kind, each["key"]),
+                    Link(title=each["title"], source=each["source"], place=place),
+                )
 
 
 def _by_section(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -142,7 +149,11 @@ def _by_section(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def page(index: Index) -> str:
     """Render the page."""
-    return environment().get_template("index.html").render(index=index, names=NAMES, told=told, verdict_names=VERDICTS)
+    return (
+        environment()
+        .get_template("index.html")
+        .render(index=index, names=NAMES, told=told, verdict_names=VERDICTS)
+    )
 
 
 NAMES = {"simulated": "simulated", "closed": "closed models", "live": "measured on live kernels"}
@@ -175,8 +186,13 @@ def as_text(index: Index) -> str:
                 continue
             rows = [["key", "hold", "do not", "undecided", "what"]]
             for entry in part.entries:
-                counts = [str(entry.verdicts[verdict]) if any(entry.verdicts.values()) else "" for verdict in VERDICTS]
-                rows.append([entry.key, *counts, _clipped("; ".join(link.title for link in entry.links))])
+                counts = [
+                    str(entry.verdicts[verdict]) if any(entry.verdicts.values()) else ""
+                    for verdict in VERDICTS
+                ]
+                rows.append(
+                    [entry.key, *counts, _clipped("; ".join(link.title for link in entry.links))]
+                )
             blocks.append(f"{head}\n\n{text.table(rows, left=[0, 4])}")
     return "\n\n".join(blocks)
 

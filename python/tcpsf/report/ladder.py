@@ -1,7 +1,7 @@
 """Time-sequence diagrams: the segments and acknowledgements of flows between their senders and receivers.
 
-Flows stand side by side on one time axis, as textbooks draw them. ``python -m tcpsf.report.ladder FOLDER`` draws that
-of the concept page from simulated runs.
+Flows stand side by side on one time axis, as textbooks draw them. ``python -m tcpsf.report.ladder
+FOLDER`` draws that of the concept page from simulated runs.
 """
 
 from __future__ import annotations
@@ -129,7 +129,11 @@ def paired(rows: Sequence[Mapping[str, Any]]) -> tuple[Packet, ...]:
 def flow_of(result: RunResult, *, name: str, flow: int = 0) -> Flow:
     """Take a flow out of a run that traced its packets."""
     found = [row for row in result.recoveries.iter_rows(named=True) if row["flow"] == flow]
-    ends = [row for row in result.flows.iter_rows(named=True) if row["flow"] == flow and row["sender_s"] is not None]
+    ends = [
+        row
+        for row in result.flows.iter_rows(named=True)
+        if row["flow"] == flow and row["sender_s"] is not None
+    ]
     return Flow(
         name=name,
         packets=packets_of(result.packets, flow=flow),
@@ -146,8 +150,8 @@ def ladder(flow: Flow, *, flight_s: float) -> str:
 def side_by_side(flows: Sequence[Flow], *, title: str, flight_s: float) -> str:
     """Draw flows beside each other on one time axis, as an SVG for light and dark pages.
 
-    ``flight_s`` is how long a packet that is lost would have been on its way, in seconds. A silence of all flows that
-    is longer than `LONGEST_GAP_S` is cut short.
+    ``flight_s`` is how long a packet that is lost would have been on its way, in seconds. A silence
+    of all flows that is longer than `LONGEST_GAP_S` is cut short.
     """
     axis = _Axis([time for flow in flows for time in _moments(flow)])
     width, height = AXIS + PANEL * len(flows), axis.bottom + BOTTOM
@@ -178,7 +182,11 @@ def _moments(flow: Flow) -> Iterator[float]:
 
 
 def _outcome(flow: Flow, first_s: float) -> str:
-    return flow.name if flow.complete_s is None else f"{flow.name} {flow.done} after {flow.complete_s - first_s:.2f} s"
+    return (
+        flow.name
+        if flow.complete_s is None
+        else f"{flow.name} {flow.done} after {flow.complete_s - first_s:.2f} s"
+    )
 
 
 class _Labels:
@@ -211,7 +219,10 @@ class _Axis:
     def y(self, time: float) -> float:
         """Place a moment; one within a break, in proportion."""
         after = bisect.bisect_right(self._times, time)
-        if 0 < after < len(self._times) and self._places[after] - self._places[after - 1] == BREAK_PIXELS:
+        if (
+            0 < after < len(self._times)
+            and self._places[after] - self._places[after - 1] == BREAK_PIXELS
+        ):
             start, end = self._times[after - 1], self._times[after]
             return self._places[after - 1] + (time - start) / (end - start) * BREAK_PIXELS
         known = max(after - 1, 0)
@@ -220,7 +231,9 @@ class _Axis:
     def drawn(self, width: float) -> Iterator[str]:
         """Yield the ticks and what stands for the silences."""
         hidden = [(top, top + BREAK_PIXELS) for top, _ in self.breaks]
-        for number in range(math.ceil(self.first / TICK_S - 1e-9), math.floor(self.last / TICK_S + 1e-9) + 1):
+        for number in range(
+            math.ceil(self.first / TICK_S - 1e-9), math.floor(self.last / TICK_S + 1e-9) + 1
+        ):
             y = self.y(number * TICK_S)
             if not any(top < y < bottom for top, bottom in hidden):
                 yield f'<line class="grid" x1="{AXIS - 6:g}" x2="{width - 8:g}" y1="{y:.1f}" y2="{y:.1f}"/>'
@@ -327,13 +340,17 @@ def first_losses() -> tuple[Flow, ...]:
     """Simulate the same loss with the paper's three senders."""
     return tuple(
         flow_of(run(first_loss_scenario(variant.sender), seed=1), name=variant.label)
-        for variant in sorted(VARIANTS, key=lambda variant: ("classic", "fs", "vs").index(variant.key))
+        for variant in sorted(
+            VARIANTS, key=lambda variant: ("classic", "fs", "vs").index(variant.key)
+        )
     )
 
 
 def drawn(flows: Sequence[Flow]) -> str:
     """Draw the flows of `first_losses`."""
-    return side_by_side(flows, title="4380 bytes, of which the first segment is lost", flight_s=DELAY_S)
+    return side_by_side(
+        flows, title="4380 bytes, of which the first segment is lost", flight_s=DELAY_S
+    )
 
 
 def limited_transmits() -> tuple[Flow, ...]:
@@ -353,7 +370,9 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "first-loss.svg").write_text(drawn(first_losses()), encoding="utf-8")
     second = side_by_side(
-        limited_transmits(), title="The second window's first segment is lost", flight_s=mechanisms.DELAY_S
+        limited_transmits(),
+        title="The second window's first segment is lost",
+        flight_s=mechanisms.DELAY_S,
     )
     (folder / "limited-transmit.svg").write_text(second, encoding="utf-8")
 

@@ -56,14 +56,29 @@ def as_text(found: Mapping[str, Any]) -> str:
         values = [way[column] for way in ways]
         if number < ALWAYS or any(values):
             in_bytes = column.endswith("_bytes")
-            rows.append([name, *(text.number(value * 1e-3, 1) if in_bytes else str(value) for value in values)])
+            rows.append(
+                [
+                    name,
+                    *(text.number(value * 1e-3, 1) if in_bytes else str(value) for value in values),
+                ]
+            )
     if any(way["utilisation"] for way in ways):
         rows.append(["used, %", *(text.number(100 * way["utilisation"], 1) for way in ways)])
-        rows.append(["queue, kB", *(text.number(way["mean_queue_bytes"] * 1e-3, 1) for way in ways)])
-        rows.append(["queue max, kB", *(text.number(way["max_queue_bytes"] * 1e-3, 1) for way in ways)])
-    for name, column in (("lateness p50, µs", "median"), ("lateness p99, µs", "p99"), ("lateness max, µs", "max")):
+        rows.append(
+            ["queue, kB", *(text.number(way["mean_queue_bytes"] * 1e-3, 1) for way in ways)]
+        )
+        rows.append(
+            ["queue max, kB", *(text.number(way["max_queue_bytes"] * 1e-3, 1) for way in ways)]
+        )
+    for name, column in (
+        ("lateness p50, µs", "median"),
+        ("lateness p99, µs", "p99"),
+        ("lateness max, µs", "max"),
+    ):
         errors = [way[f"timing_error_{column}_s"] for way in ways]
-        rows.append([name, *(text.number(None if error is None else error * 1e6, 0) for error in errors)])
+        rows.append(
+            [name, *(text.number(None if error is None else error * 1e6, 0) for error in errors)]
+        )
     ended = outside_ended(found)
     tail = "" if ended is None else f"\n\n{ended}"
     head = f"Exit status {found['exit_status']} after {text.seconds(found['duration_s'])} s, seed {found['seed']}."

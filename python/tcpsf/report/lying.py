@@ -1,6 +1,7 @@
 """Bars that lie: categories below each other in groups, values from left to right.
 
-For many categories with long names. Bars that reach beyond the axis end there with a mark and their value.
+For many categories with long names. Bars that reach beyond the axis end there with a mark and their
+value.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ LABEL_LEFT = 12.0
 
 def draw(figure: Figure, known: Mapping[str, int]) -> chart.Chart:
     """Draw a figure of bars that has groups; ``known`` is as for `chart.draw`."""
-    names = axes.category(figure.x, [point.x for series in figure.series for point in series.points]).names
+    names = axes.category(
+        figure.x, [point.x for series in figure.series for point in series.points]
+    ).names
     if sum(count for _, count in figure.groups) != len(names):
         raise TcpsfError(
             f"cannot draw the figure `{figure.key}`: its groups have not as many categories as its series",
@@ -126,7 +129,9 @@ class _Layout:
     def parts(self) -> Iterator[str]:
         """Bars, and over them their intervals."""
         for number, (series, style) in enumerate(zip(self.figure.series, self.styles, strict=True)):
-            inside = "".join(self._bar(number, point) for point in series.points if point.y is not None)
+            inside = "".join(
+                self._bar(number, point) for point in series.points if point.y is not None
+            )
             if inside:
                 yield f'<g class="{style.classes}" data-series="{number}">{inside}</g>'
 
@@ -136,13 +141,17 @@ class _Layout:
         top = self.middle(axes.name(point.x)) + (number - len(self.figure.series) / 2) * BAR
         ground, end = self.across.clamped(0.0), self.across.clamped(found.value)
         left, wide = 100 * min(ground, end), 100 * abs(end - ground)
-        parts = [f'<rect class="bar" x="{left:.2f}%" width="{wide:.2f}%" y="{top:.1f}" height="{BAR:g}"/>']
+        parts = [
+            f'<rect class="bar" x="{left:.2f}%" width="{wide:.2f}%" y="{top:.1f}" height="{BAR:g}"/>'
+        ]
         middle = top + BAR / 2
         if self.across.place(found.value) is None:
             below = found.value < self.across.low
             told = f"◂ {text.significant(found)}" if below else f"{text.significant(found)} ▸"
             x, anchor = ("0%", "start") if below else ("100%", "end")
-            parts.append(f'<text class="cut" x="{x}" y="{middle + 3.5:.1f}" text-anchor="{anchor}">{told}</text>')
+            parts.append(
+                f'<text class="cut" x="{x}" y="{middle + 3.5:.1f}" text-anchor="{anchor}">{told}</text>'
+            )
         elif found.interval is not None:
             low, high = (100 * self.across.clamped(end) for end in found.interval)
             parts.append(

@@ -1,7 +1,7 @@
 """The looks of a series, the same on every page; markers and the legend's signs, as SVG.
 
-`STYLES` gives the senders, policies and models that several pages show a colour and a shape of their own. Other series
-take the remaining colours, in the order in which a page shows them.
+`STYLES` gives the senders, policies and models that several pages show a colour and a shape of
+their own. Other series take the remaining colours, in the order in which a page shows them.
 """
 
 from __future__ import annotations
@@ -121,7 +121,9 @@ class Kind(StrEnum):
 
 def known_styles(figures: Sequence[Figure]) -> dict[str, int]:
     """Number the keys that `STYLES` does not name, in the order in which the figures show them."""
-    keys = dict.fromkeys(series.key for figure in figures for series in figure.series if series.key not in STYLES)
+    keys = dict.fromkeys(
+        series.key for figure in figures for series in figure.series if series.key not in STYLES
+    )
     return {key: number for number, key in enumerate(keys)}
 
 
@@ -129,7 +131,8 @@ def styles(series: Sequence[Series], known: Mapping[str, int]) -> tuple[Style, .
     """The style of each series: that of its key, or the next free one if that is taken."""
     taken: dict[Style, int] = {}
     order = sorted(
-        range(len(series)), key=lambda number: (series[number].key not in STYLES, known.get(series[number].key, 0))
+        range(len(series)),
+        key=lambda number: (series[number].key not in STYLES, known.get(series[number].key, 0)),
     )
     for number in order:
         key = series[number].key

@@ -71,10 +71,13 @@ class Sheet:
             caption=", ".join(f"{name} = {value}" for name, value in self.arguments.items()) + ".",
             columns=tuple(column.label for column in self.columns),
             rows=tuple(
-                Row(label=_label(first), cells=tuple(map(_cell, rest, self.columns[1:]))) for first, *rest in self.rows
+                Row(label=_label(first), cells=tuple(map(_cell, rest, self.columns[1:])))
+                for first, *rest in self.rows
             ),
         )
-        return Section(key=self.model, title=title, text=self.notes, figures=self.figures, tables=(table,))
+        return Section(
+            key=self.model, title=title, text=self.notes, figures=self.figures, tables=(table,)
+        )
 
 
 def as_text(sheet: Sheet) -> str:
@@ -91,22 +94,42 @@ def as_text(sheet: Sheet) -> str:
     ----
     0.1
     """
-    heads = [f"{column.label}, {column.unit}" if column.unit else column.label for column in sheet.columns]
+    heads = [
+        f"{column.label}, {column.unit}" if column.unit else column.label
+        for column in sheet.columns
+    ]
     rows = [[_text(value) for value in row] for row in sheet.rows]
     words = [number for number, value in enumerate(sheet.rows[0]) if isinstance(value, str)]
     given = " ".join(f"{name}={value}" for name, value in sheet.arguments.items())
-    lines = [sheet.title, f"{sheet.source}; {given}", "", text.table([heads, *rows], left=[0, *words])]
+    lines = [
+        sheet.title,
+        f"{sheet.source}; {given}",
+        "",
+        text.table([heads, *rows], left=[0, *words]),
+    ]
     return "\n".join([*lines, *(["", *sheet.notes] if sheet.notes else [])])
 
 
 def report(
-    sections: Sequence[Section], *, title: str, subtitle: str, command: str, headline: Sequence[str] = ()
+    sections: Sequence[Section],
+    *,
+    title: str,
+    subtitle: str,
+    command: str,
+    headline: Sequence[str] = (),
 ) -> Report:
     """A report that rests on no run."""
     from tcpsf import __version__
 
     provenance = ReportProvenance(
-        version=__version__, command=command, scale="closed forms", runs=0, duration="", seeds=(), scenarios={}, jobs=0
+        version=__version__,
+        command=command,
+        scale="closed forms",
+        runs=0,
+        duration="",
+        seeds=(),
+        scenarios={},
+        jobs=0,
     )
     return Report(
         title=title,
@@ -129,7 +152,8 @@ def bar(key: str, label: str, x: Sequence[Value], y: Sequence[float]) -> Series:
 
 def _points(x: Sequence[Value], y: Sequence[float]) -> tuple[Point, ...]:
     return tuple(
-        Point(x=at if isinstance(at, str) else float(at), y=exact(float(value))) for at, value in zip(x, y, strict=True)
+        Point(x=at if isinstance(at, str) else float(at), y=exact(float(value)))
+        for at, value in zip(x, y, strict=True)
     )
 
 
@@ -141,7 +165,11 @@ def _text(value: Value) -> str:
     """
     if isinstance(value, str):
         return value
-    return f"{value:.0f}" if abs(value) < 1e9 and (value == round(value) or abs(value) >= 1000) else f"{value:.4g}"
+    return (
+        f"{value:.0f}"
+        if abs(value) < 1e9 and (value == round(value) or abs(value) >= 1000)
+        else f"{value:.4g}"
+    )
 
 
 def _label(value: Value) -> str:

@@ -45,18 +45,29 @@ def smart_framing(
     path = {"rtt": rtt, "rto": rto, "mss": mss, "overhead": overhead}
     p = np.asarray(loss, dtype=np.float64)
     classic = small.classic(p, threshold=threshold, reading=reading, wait=wait, **path)
-    fixed = small.fixed_size(p, law=law, segments=segments, threshold=threshold, wait=wait, counted=counted, **path)
-    variable = small.variable_size(p, law=law, alpha=alpha, segments=segments, wait=wait, counted=counted, **path)
+    fixed = small.fixed_size(
+        p, law=law, segments=segments, threshold=threshold, wait=wait, counted=counted, **path
+    )
+    variable = small.variable_size(
+        p, law=law, alpha=alpha, segments=segments, wait=wait, counted=counted, **path
+    )
     columns = [Column(key="loss", label="loss")]
     values = [p]
-    for key, label, passage in (("classic", "Classic", classic), ("vs", "VS", variable), ("fs", "FS", fixed)):
+    for key, label, passage in (
+        ("classic", "Classic", classic),
+        ("vs", "VS", variable),
+        ("fs", "FS", fixed),
+    ):
         rate = passage.net_throughput_Bps if net else passage.throughput_Bps
         columns += [
             Column(key=f"{key}_throughput_Bps", label=f"{label}", unit="B/s"),
             Column(key=f"{key}_waste_percent", label=f"{label} waste", unit="%"),
         ]
         values += [rate, 100.0 * passage.waste_fraction]
-    gains = {"vs": small.gain_percent(variable, classic, net=net), "fs": small.gain_percent(fixed, classic, net=net)}
+    gains = {
+        "vs": small.gain_percent(variable, classic, net=net),
+        "fs": small.gain_percent(fixed, classic, net=net),
+    }
     for key, gain in gains.items():
         columns.append(Column(key=f"{key}_gain_percent", label=f"{key.upper()} gain", unit="%"))
         values.append(gain)
@@ -72,7 +83,9 @@ def smart_framing(
             for key, label, passage in (
                 ("classic", "Classic", classic), ("vs", "VS-TCP-SF", variable), ("fs", "FS-TCP-SF", fixed))}),
     )  # fmt: skip
-    return _sheet("smart-framing", "The small-window region", MELLIA, arguments, columns, values, figures)
+    return _sheet(
+        "smart-framing", "The small-window region", MELLIA, arguments, columns, values, figures
+    )
 
 
 def small_window_chains(
@@ -93,8 +106,12 @@ def small_window_chains(
     """The chains of Figs. 9 to 11 for one loss probability."""
     path = {"rtt": rtt, "rto": rto, "mss": mss, "overhead": overhead}
     classic = small.classic(loss, threshold=threshold, reading=reading, wait=wait, **path)
-    fixed = small.fixed_size(loss, law=law, segments=segments, threshold=threshold, wait=wait, counted=counted, **path)
-    variable = small.variable_size(loss, law=law, alpha=alpha, segments=segments, wait=wait, counted=counted, **path)
+    fixed = small.fixed_size(
+        loss, law=law, segments=segments, threshold=threshold, wait=wait, counted=counted, **path
+    )
+    variable = small.variable_size(
+        loss, law=law, alpha=alpha, segments=segments, wait=wait, counted=counted, **path
+    )
     return Chains(
         arguments={
             "loss": loss, "law": law, "segments": segments, "threshold": threshold, "alpha": alpha, "rtt_s": rtt,
@@ -124,18 +141,29 @@ def short_flow(
     """Time of a transfer by each model, for every size and loss."""
     pairs = np.array(list(itertools.product(size, loss)), dtype=np.float64)
     s, p = pairs[:, 0], pairs[:, 1]
-    common: dict[str, Any] = {"rtt": rtt, "mss": mss, "ack_every": ack_every, "delayed_ack": delayed_ack}
+    common: dict[str, Any] = {
+        "rtt": rtt,
+        "mss": mss,
+        "ack_every": ack_every,
+        "delayed_ack": delayed_ack,
+    }
     start = {"initial_window": initial_window}
     times = {
         "lossless_s": ("no loss (1)", sf.lossless(s, **common, **start)),
-        "steady_state_s": ("steady state (4)", sf.steady_state(s, p, rto=rto, window_limit=window_limit, **common)),
+        "steady_state_s": (
+            "steady state (4)",
+            sf.steady_state(s, p, rto=rto, window_limit=window_limit, **common),
+        ),
         "short_flow_s": ("short flow (14)", sf.short_flow(s, p, rto=rto, **common, **start)),
         "latency_s": (
             "latency, 2000",
             sf.latency(s, p, rto=rto, window_limit=window_limit, **common, **start).total_s,
         ),
     }
-    columns = [Column(key="size_bytes", label="size", unit="bytes"), Column(key="loss", label="loss")]
+    columns = [
+        Column(key="size_bytes", label="size", unit="bytes"),
+        Column(key="loss", label="loss"),
+    ]
     columns += [Column(key=key, label=label, unit="s") for key, (label, _) in times.items()]
     by_size = len(size) >= len(loss)
     axis = Axis(label="size", unit="bytes", scale="log") if by_size else LOSS
@@ -149,22 +177,38 @@ def short_flow(
         caption=f"At {fixed}.",
         x=axis,
         y=Axis(label="time", unit="s", scale="linear", low=0.0),
-        series=tuple(line(key, label, list(x), list(y[shown])) for key, (label, y) in times.items()),
+        series=tuple(
+            line(key, label, list(x), list(y[shown])) for key, (label, y) in times.items()
+        ),
     )
     arguments = {
         "rtt_s": rtt, "rto_s": rto, "mss_bytes": mss, "initial_window": initial_window, "ack_every": ack_every,
         "delayed_ack_s": delayed_ack, "window_limit_bytes": window_limit,
     }  # fmt: skip
     values = [s, p, *(y for _, y in times.values())]
-    return _sheet("short-flow", "Time of a short transfer", CARDWELL, arguments, columns, values, (figure,))
+    return _sheet(
+        "short-flow", "Time of a short transfer", CARDWELL, arguments, columns, values, (figure,)
+    )
 
 
 def padhye(
-    *, loss: Sequence[float], rtt: float, rto: float, mss: float, window_limit: float, ack_every: float
+    *,
+    loss: Sequence[float],
+    rtt: float,
+    rto: float,
+    mss: float,
+    window_limit: float,
+    ack_every: float,
 ) -> Sheet:
     """Rate of a flow that never ends."""
     p = np.asarray(loss, dtype=np.float64)
-    path: dict[str, Any] = {"rtt": rtt, "rto": rto, "mss": mss, "window_limit": window_limit, "ack_every": ack_every}
+    path: dict[str, Any] = {
+        "rtt": rtt,
+        "rto": rto,
+        "mss": mss,
+        "window_limit": window_limit,
+        "ack_every": ack_every,
+    }
     rates = {
         "approximate_Bps": ("approximate", sf.padhye(p, **path)),
         "full_Bps": ("full", sf.padhye(p, form="full", **path)),
@@ -172,21 +216,29 @@ def padhye(
     arguments = {
         "rtt_s": rtt, "rto_s": rto, "mss_bytes": mss, "window_limit_bytes": window_limit, "ack_every": ack_every,
     }  # fmt: skip
-    return _rates("padhye", "Steady rate, with timeouts", f"{PADHYE}, (32) and (33)", arguments, loss, rates)
+    return _rates(
+        "padhye", "Steady rate, with timeouts", f"{PADHYE}, (32) and (33)", arguments, loss, rates
+    )
 
 
 def mathis(*, loss: Sequence[float], rtt: float, mss: float, ack_every: float) -> Sheet:
     """Rate of congestion avoidance without timeouts."""
     rates = {"rate_Bps": ("rate", sf.mathis(loss, rtt=rtt, mss=mss, ack_every=ack_every))}
     arguments = {"rtt_s": rtt, "mss_bytes": mss, "ack_every": ack_every}
-    return _rates("mathis", "Steady rate, without timeouts", "Mathis et al. 1997", arguments, loss, rates)
+    return _rates(
+        "mathis", "Steady rate, without timeouts", "Mathis et al. 1997", arguments, loss, rates
+    )
 
 
 def packet_discard(*, window: Sequence[int], lost: Sequence[int], most_losses: int) -> Sheet:
     """Which losses Reno repairs without its timer: one pattern, or the share of all patterns."""
     if lost:
         rows: list[tuple[float | str, ...]] = [
-            (float(w), ", ".join(map(str, lost)), *(_said(pd.recovers(w, lost, ssthresh_rule=r)) for r in _RULES))
+            (
+                float(w),
+                ", ".join(map(str, lost)),
+                *(_said(pd.recovers(w, lost, ssthresh_rule=r)) for r in _RULES),
+            )
             for w in window
         ]
         columns = [
@@ -211,7 +263,8 @@ def packet_discard(*, window: Sequence[int], lost: Sequence[int], most_losses: i
             if count <= w:
                 patterns = _patterns(w, count)
                 good = [int(pd.recovers(w, patterns, ssthresh_rule=rule).sum()) for rule in _RULES]
-                shares[count].append((w, len(patterns), *(100.0 * each / len(patterns) for each in good)))  # type: ignore[arg-type]
+                by_cwnd, by_flight = (100.0 * each / len(patterns) for each in good)
+                shares[count].append((w, len(patterns), by_cwnd, by_flight))
     columns = [
         Column(key="window", label="window", unit="segments"),
         Column(key="losses", label="losses"),
@@ -227,7 +280,12 @@ def packet_discard(*, window: Sequence[int], lost: Sequence[int], most_losses: i
         x=Axis(label="window", unit="segments", scale="linear"),
         y=Axis(label="share of the patterns", unit="%", scale="linear", low=0.0, high=100.0),
         series=tuple(
-            line(f"n{count}", f"{count} lost", [float(row[0]) for row in rows], [row[2] for row in rows])
+            line(
+                f"n{count}",
+                f"{count} lost",
+                [float(row[0]) for row in rows],
+                [row[2] for row in rows],
+            )
             for count, rows in shares.items()
             if rows
         ),
@@ -295,7 +353,14 @@ def best_framing(case: bf.Case, *, objective: bf.Objective, most_segments: int) 
         caption="Mean time beyond that without loss.",
         x=Axis(label="framing", unit="", scale="category"),
         y=Axis(label="mean cost of loss", unit="ms", scale="linear"),
-        series=(bar("cost", "cost", [row[0] for row in rows], [1000.0 * (o.mean_s - o.lossless_s) for o in found]),),
+        series=(
+            bar(
+                "cost",
+                "cost",
+                [row[0] for row in rows],
+                [1000.0 * (o.mean_s - o.lossless_s) for o in found],
+            ),
+        ),
     )
     sender = case.sender
     arguments: dict[str, Any] = {
@@ -311,14 +376,18 @@ def best_framing(case: bf.Case, *, objective: bf.Objective, most_segments: int) 
         columns=columns,
         rows=rows,
         figures=(figure,),
-        notes=("What is sent again arrives. A guard is a packet behind the body whose own loss delays nobody.",),
+        notes=(
+            "What is sent again arrives. A guard is a packet behind the body whose own loss delays nobody.",
+        ),
     )
 
 
 def _cuts(framing: bf.Framing) -> str:
     parts = [
         f"{size}×{count}" if count > 1 else str(size)
-        for size, count in ((size, len(list(same))) for size, same in itertools.groupby(framing.cuts))
+        for size, count in (
+            (size, len(list(same))) for size, same in itertools.groupby(framing.cuts)
+        )
     ]
     return "+".join(parts) + ("" if framing.guard is None else f" (+{framing.guard or 'FIN'})")
 
@@ -347,7 +416,12 @@ def _rates(
 
 
 def _over_loss(
-    key: str, title: str, what: str, unit: str, loss: Sequence[float], curves: Mapping[str, tuple[str, Any]]
+    key: str,
+    title: str,
+    what: str,
+    unit: str,
+    loss: Sequence[float],
+    curves: Mapping[str, tuple[str, Any]],
 ) -> Figure:
     return Figure(
         key=key,

@@ -103,7 +103,9 @@ def main() -> None:
         sys.exit("usage: python -m tcpsf.report.plate FOLDER")
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    drawing = plate(best_framing_figures(), title="What loss costs a reply of 1200 bytes, by framing")
+    drawing = plate(
+        best_framing_figures(), title="What loss costs a reply of 1200 bytes, by framing"
+    )
     (folder / "best-framing.svg").write_text(drawing, encoding="utf-8")
 
 

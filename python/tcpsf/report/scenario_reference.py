@@ -23,6 +23,10 @@ INTRODUCTION = """\
 A scenario is a network, what is sent through it, and for how long. It is written as a TOML file or built from the
 Python classes of the same names; both have the same keys (`from` is `from_` in Python). Unknown keys are refused.
 
+`tcpsf schema` prints the JSON Schema of these files. An editor with a TOML language server (Taplo, Even Better TOML)
+completes and checks a file that begins with `#:schema scenario.schema.json`, after
+`tcpsf schema > scenario.schema.json`.
+
 How values are written:
 
 | kind | written | examples |
@@ -104,7 +108,9 @@ def _profiles() -> str:
     for key in keys_of(s.Tcp):
         if key != "profile":
             values = (values.get(key) for values in profiles.values())
-            cells = " | ".join("as the options need" if value is None else f"`{value}`" for value in values)
+            cells = " | ".join(
+                "as the options need" if value is None else f"`{value}`" for value in values
+            )
             lines.append(f"| `{key}` | {cells} |")
     return "\n".join(lines) + "\n"
 
@@ -122,7 +128,9 @@ def _rows(cls: type) -> Iterator[str]:
         yield f'| `kind` | `"{kind}"` | required | |'
     for key in keys_of(cls).values():
         meaning = key.doc.text.replace("|", "\\|")
-        default = "[profile](#profiles)" if cls is s.Tcp and key.name != "profile" else _default(key)
+        default = (
+            "[profile](#profiles)" if cls is s.Tcp and key.name != "profile" else _default(key)
+        )
         yield f"| `{key.name}` | {_kind(key)} | {default} | {meaning} |"
 
 
@@ -132,17 +140,28 @@ def _kind(key: Key) -> str:
 
 def _type(declared: Any) -> str:
     """Name a type in the words of the file."""
-    origin, arguments = get_origin(declared), [part for part in get_args(declared) if part is not type(None)]
+    origin, arguments = (
+        get_origin(declared),
+        [part for part in get_args(declared) if part is not type(None)],
+    )
     if origin is Literal:
         return " or ".join(f'`"{choice}"`' for choice in arguments)
     if origin in (Union, types.UnionType):
         return " or ".join(_type(part) for part in arguments)
     if origin is tuple:
-        return "list of pairs" if get_origin(arguments[0]) is tuple else f"list of {_plural(_type(arguments[0]))}"
+        return (
+            "list of pairs"
+            if get_origin(arguments[0]) is tuple
+            else f"list of {_plural(_type(arguments[0]))}"
+        )
     if origin is not None:  # an annotated quantity
         return _type(arguments[0])
     plain = {str: "text", int: "integer", float: "number", bool: "boolean"}
-    return plain[declared] if declared in plain else f"[{declared.__name__}](#{declared.__name__.lower()})"
+    return (
+        plain[declared]
+        if declared in plain
+        else f"[{declared.__name__}](#{declared.__name__.lower()})"
+    )
 
 
 def _plural(word: str) -> str:
@@ -156,7 +175,11 @@ def _default(key: Key) -> str:
         return key.doc.absent
     if key.default is None or key.default == () or key.name == "tcp":
         return "–"
-    shown = str(key.default).lower() if isinstance(key.default, bool | int | float) else f'"{key.default}"'
+    shown = (
+        str(key.default).lower()
+        if isinstance(key.default, bool | int | float)
+        else f'"{key.default}"'
+    )
     return f"`{shown}`"
 
 

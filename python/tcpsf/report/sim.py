@@ -15,10 +15,13 @@ from tcpsf.summed import GroupReport, SummedRuns
 SCHEMA = "tcpsf.sim/2"
 
 
-def as_json(found: SummedRuns, *, seeds: Sequence[int], links: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def as_json(
+    found: SummedRuns, *, seeds: Sequence[int], links: Iterable[Mapping[str, Any]]
+) -> Iterator[str]:
     """Return, piece by piece, JSON as ``report/schema/sim.json`` describes it, with indents of two spaces.
 
-    ``links`` are the rows of the ``links`` table of all runs, with the seed; neither they nor the seeds need be kept.
+    ``links`` are the rows of the ``links`` table of all runs, with the seed; neither they nor the
+    seeds need be kept.
     """
     return members(
         schema=SCHEMA,
@@ -70,7 +73,18 @@ def as_text(found: SummedRuns, *, seeds: Sequence[int]) -> str:
 
 
 def _flows(groups: Sequence[GroupReport]) -> str:
-    heads = ["class", "bytes", "flows", "done", "mean, s", "p50, s", "p95, s", "%FR", "timeouts", "resent, %"]
+    heads = [
+        "class",
+        "bytes",
+        "flows",
+        "done",
+        "mean, s",
+        "p50, s",
+        "p95, s",
+        "%FR",
+        "timeouts",
+        "resent, %",
+    ]
     rows = [
         [
             text.NOTHING if each.group.size_class is None else str(each.group.size_class),
@@ -126,7 +140,18 @@ def _greedy(groups: Sequence[GroupReport], found: SummedRuns) -> str:
 def _links(found: SummedRuns) -> str:
     marking = any(link.marked_packets for link in found.links)
     marked_head = ["marked, %"] if marking else []
-    rows = [["link", "used, %", "packets", "dropped, %", *marked_head, "lost, %", "queue, kB", "max, kB"]]
+    rows = [
+        [
+            "link",
+            "used, %",
+            "packets",
+            "dropped, %",
+            *marked_head,
+            "lost, %",
+            "queue, kB",
+            "max, kB",
+        ]
+    ]
     for link in found.links:
         queue = link.queue_bytes(found.runs)
         rows.append(

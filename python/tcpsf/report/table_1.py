@@ -21,8 +21,10 @@ def as_text(result: Table1) -> str:
                 textwrap.fill(sentence.replace("`", ""), width=80, break_on_hyphens=False)
                 for sentence in result.conclusion.sentences
             ),
-            "Completion time, seconds (mean ± 95 % interval; `paper` as published)\n\n" + _times(result),
-            "%FR: losses noticed by fast retransmit, as a percentage of all (–: none was)\n\n" + _shares(result),
+            "Completion time, seconds (mean ± 95 % interval; `paper` as published)\n\n"
+            + _times(result),
+            "%FR: losses noticed by fast retransmit, as a percentage of all (–: none was)\n\n"
+            + _shares(result),
             "The bottleneck\n\n" + _bottleneck(result),
             "Claims of the paper\n\n" + _claims(result),
             "Causes of the differences\n\n" + _differences(),
@@ -31,14 +33,23 @@ def as_text(result: Table1) -> str:
 
 
 def _differences() -> str:
-    lines = [textwrap.fill(told, width=78, initial_indent="- ", subsequent_indent="  ") for told in paper.DIFFERENCES]
-    return "\n".join([*lines, "- `--readings closest` sets the first two; `--set` changes any other."])
+    lines = [
+        textwrap.fill(told, width=78, initial_indent="- ", subsequent_indent="  ")
+        for told in paper.DIFFERENCES
+    ]
+    return "\n".join(
+        [*lines, "- `--readings closest` sets the first two; `--set` changes any other."]
+    )
 
 
 def heading(result: Table1) -> str:
     """Say what was simulated: a title, then the rest in sentences."""
     scale = result.scale
-    size = "the paper's own scale" if scale.name == "full" else "less than the paper's scale, which is 8 runs of 4000s"
+    size = (
+        "the paper's own scale"
+        if scale.name == "full"
+        else "less than the paper's scale, which is 8 runs of 4000s"
+    )
     seeds = f"{result.seeds[0]} to {result.seeds[-1]}"
     lines = [
         "TCP Smart Framing, Table I",
@@ -62,7 +73,10 @@ def _times(result: Table1) -> str:
     def cells(cell: Cell) -> list[str]:
         published = None if cell.published is None else cell.published.completion_s
         found = cell.completion_s
-        return [text.compact(found, 2 if found is None or found.value < 10 else 1), text.number(published)]
+        return [
+            text.compact(found, 2 if found is None or found.value < 10 else 1),
+            text.number(published),
+        ]
 
     return _by_class(result, cells)
 
@@ -80,9 +94,19 @@ def _by_class(result: Table1, cells: Callable[[Cell], list[str]]) -> str:
     for variant in paper.VARIANTS:
         heads += [variant.label, "paper"]
     rows = [heads]
-    for number, (size, row) in enumerate(zip(paper.CLASS_BYTES, result.classes, strict=True), start=1):
-        rows.append([str(number), text.plain(size, 0), *(part for v in paper.VARIANTS for part in cells(row[v.key]))])
-    rows.append(["all", "", *(part for v in paper.VARIANTS for part in cells(result.overall[v.key]))])
+    for number, (size, row) in enumerate(
+        zip(paper.CLASS_BYTES, result.classes, strict=True), start=1
+    ):
+        rows.append(
+            [
+                str(number),
+                text.plain(size, 0),
+                *(part for v in paper.VARIANTS for part in cells(row[v.key])),
+            ]
+        )
+    rows.append(
+        ["all", "", *(part for v in paper.VARIANTS for part in cells(result.overall[v.key]))]
+    )
     return text.table(rows)
 
 

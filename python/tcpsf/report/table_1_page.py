@@ -91,7 +91,11 @@ def _sections(result: Table1) -> tuple[Section, ...]:
         ),
         result.claims,
         Section(key="bottleneck", title="The bottleneck", tables=(_bottleneck(result),)),
-        Section(key="readings", title="Assumptions where the paper leaves a choice", items=paper.READINGS),
+        Section(
+            key="readings",
+            title="Assumptions where the paper leaves a choice",
+            items=paper.READINGS,
+        ),
         Section(
             key="differences",
             title="Causes of the differences",
@@ -168,7 +172,11 @@ def _by_class(
         columns=("bytes", *(variant.label for variant in paper.VARIANTS)),
         rows=tuple(
             Row(label=label, cells=tuple(cell(row[variant.key]) for variant in paper.VARIANTS))
-            for label, row in zip((*map(str, paper.CLASS_BYTES), "all"), (*result.classes, result.overall), strict=True)
+            for label, row in zip(
+                (*map(str, paper.CLASS_BYTES), "all"),
+                (*result.classes, result.overall),
+                strict=True,
+            )
         ),
     )
 

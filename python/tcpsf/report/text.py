@@ -1,7 +1,7 @@
 """Numbers as people read them, and tables as aligned text, the same bytes everywhere.
 
-A minus sign is a minus sign and not a hyphen, thousands are set apart from 10 000 on, and a value without an interval,
-or one in which nothing is random, stands without one.
+A minus sign is a minus sign and not a hyphen, thousands are set apart from 10 000 on, and a value
+without an interval, or one in which nothing is random, stands without one.
 """
 
 from __future__ import annotations
@@ -110,7 +110,10 @@ def folded(rows: Sequence[Sequence[str]], *, width: int, left: Sequence[int] = (
             blocks.append([0])
         blocks[-1].append(at)
     return "\n\n".join(
-        table([[row[at] for at in block] for row in rows], left=[place for place, at in enumerate(block) if at in left])
+        table(
+            [[row[at] for at in block] for row in rows],
+            left=[place for place, at in enumerate(block) if at in left],
+        )
         for block in blocks
     )
 
@@ -179,7 +182,11 @@ def estimate(found: Estimate | None, digits: int = 2) -> str:
     if abs(above - below) > unit:
         return f"{value} [{plain(low, digits)},{plain(high, digits)}]"
     half = max(below, above)
-    return f"{value} ±{plain(half, digits)}" if half >= unit / 2.0 else f"{value} ±<{plain(unit, digits)}"
+    return (
+        f"{value} ±{plain(half, digits)}"
+        if half >= unit / 2.0
+        else f"{value} ±<{plain(unit, digits)}"
+    )
 
 
 ROOM = 13

@@ -1,8 +1,8 @@
 """A report's numbers as Parquet: a file for each figure and table, a row a point, and one for the findings.
 
-The columns are ``figure``, ``series``, ``x``, ``value``, ``low`` and ``high`` of the 95 % interval, ``runs``,
-``published`` and ``unit``. ``x`` is a number or, where the axis has categories, text; in tables it is the row's
-label and ``series`` the column's head.
+The columns are ``figure``, ``series``, ``x``, ``value``, ``low`` and ``high`` of the 95 % interval,
+``runs``, ``published`` and ``unit``. ``x`` is a number or, where the axis has categories, text; in
+tables it is the row's label and ``series`` the column's head.
 """
 
 from __future__ import annotations
@@ -36,10 +36,19 @@ def figure_frame(figure: Figure) -> pl.DataFrame:
     for series in figure.series:
         published = {point.x: point.y for point in series.published}
         rows += [
-            _row(figure.key, series.label, point.x, point.y, published.pop(point.x, None), figure.y.unit)
+            _row(
+                figure.key,
+                series.label,
+                point.x,
+                point.y,
+                published.pop(point.x, None),
+                figure.y.unit,
+            )
             for point in series.points
         ]
-        rows += [_row(figure.key, series.label, x, None, y, figure.y.unit) for x, y in published.items()]
+        rows += [
+            _row(figure.key, series.label, x, None, y, figure.y.unit) for x, y in published.items()
+        ]
     return _frame(rows, category=figure.x.scale == "category")
 
 
@@ -61,7 +70,9 @@ def findings_frame(report: Report) -> pl.DataFrame:
     import polars as pl
 
     rows = [
-        {"section": section.key, **finding.to_dict()} for section in report.sections for finding in section.findings
+        {"section": section.key, **finding.to_dict()}
+        for section in report.sections
+        for finding in section.findings
     ]
     text = ("section", "key", "claim", "source", "published", "ours")
     schema = {name: pl.String() for name in text} | {
@@ -81,11 +92,20 @@ def findings_frame(report: Report) -> pl.DataFrame:
 def _ends(row: dict[str, Any]) -> dict[str, Any]:
     """The row with its interval as two numbers."""
     low, high = row["interval"] or (None, None)
-    return {**{name: value for name, value in row.items() if name != "interval"}, "low": low, "high": high}
+    return {
+        **{name: value for name, value in row.items() if name != "interval"},
+        "low": low,
+        "high": high,
+    }
 
 
 def _row(
-    figure: str, series: str, x: float | str, y: stats.Estimate | None, published: float | None, unit: str
+    figure: str,
+    series: str,
+    x: float | str,
+    y: stats.Estimate | None,
+    published: float | None,
+    unit: str,
 ) -> dict[str, Any]:
     interval = (None if y is None else y.interval) or (None, None)
     return {

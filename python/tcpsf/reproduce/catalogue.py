@@ -1,8 +1,9 @@
 """What there is to reproduce: the papers, their reports, and the keys of the exhibits that the reports are made of.
 
-A paper is a folder of `tcpsf.reproduce`. If the folder has a module ``evaluation``, the paper's simulated report
-consists of the exhibits that ``prepare`` returns there, so an exhibit that is added there is listed here. Reports of
-what is measured on live kernels and of closed models are named in `PARTS`.
+A paper is a folder of `tcpsf.reproduce`. If the folder has a module ``evaluation``, the paper's
+simulated report consists of the exhibits that ``prepare`` returns there, so an exhibit that is
+added there is listed here. Reports of what is measured on live kernels and of closed models are
+named in `PARTS`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Paper:
     @property
     def citations(self) -> tuple[str, ...]:
         """How it is cited."""
-        return tuple(importlib.import_module(f"tcpsf.papers.{source}").CITATION for source in self.sources)
+        return tuple(
+            importlib.import_module(f"tcpsf.papers.{source}").CITATION for source in self.sources
+        )
 
 
 PAPERS = (
@@ -68,7 +71,11 @@ def papers(only: Sequence[str] = ()) -> tuple[Paper, ...]:
     for word in only:
         if word not in keys:
             near = nearest(word, keys)
-            hint = f"did you mean `{near}`?" if near else f"there are: {', '.join(f'`{key}`' for key in keys)}"
+            hint = (
+                f"did you mean `{near}`?"
+                if near
+                else f"there are: {', '.join(f'`{key}`' for key in keys)}"
+            )
             raise TcpsfError(f"no paper is called `{word}`", hint=hint)
     return tuple(paper for paper in PAPERS if not only or paper.key in only)
 
@@ -84,19 +91,47 @@ def parts(only: Sequence[str] = ()) -> tuple[Part, ...]:
         if has_simulations(paper.key):
             what = "simulated figures and tables"
             words = f"reproduce {paper.key}"
-            found.append(Part(key=paper.key, paper=paper.key, kind="simulated", what=what, words=words))
+            found.append(
+                Part(key=paper.key, paper=paper.key, kind="simulated", what=what, words=words)
+            )
         found += [part for part in OTHERS if part.paper == paper.key]
     return tuple(found)
 
 
 def _closed(paper: str, section: str, what: str) -> Part:
-    return Part(key=f"{paper}-models", paper=paper, kind="closed", what=what, words="model report", section=section)
+    return Part(
+        key=f"{paper}-models",
+        paper=paper,
+        kind="closed",
+        what=what,
+        words="model report",
+        section=section,
+    )
 
 
 OTHERS = (
     _closed("smart-framing", "small-window", "Figs. 9 to 13 and 15"),
-    Part(key="table-2", paper="smart-framing", kind="live", what="Table II", words="reproduce smart-framing table-2"),
-    Part(key="table-3", paper="smart-framing", kind="live", what="Table III", words="reproduce smart-framing table-3"),
+    Part(
+        key="table-2",
+        paper="smart-framing",
+        kind="live",
+        what="Table II",
+        words="reproduce smart-framing table-2",
+    ),
+    Part(
+        key="table-3",
+        paper="smart-framing",
+        kind="live",
+        what="Table III",
+        words="reproduce smart-framing table-3",
+    ),
+    Part(
+        key="table-3-proxy",
+        paper="smart-framing",
+        kind="live",
+        what="Table III through a proxy, as in Fig. 8",
+        words="reproduce smart-framing table-3 --through proxy",
+    ),
     _closed("packet-discard", "packet-discard", "equations (1) to (4)"),
     _closed("short-flows", "short-flows", "Fig. 2, equations (1) and (2)"),
     Part(
@@ -119,7 +154,9 @@ def has_simulations(paper: str) -> bool:
 
 def prepare(paper: str, *, scale: Any = "quick", seed: int = 1) -> Evaluation:
     """Return what the paper's simulated report needs; see ``prepare`` of its package."""
-    wanted: Evaluation = importlib.import_module(f"{_package(paper)}.evaluation").prepare(scale=scale, seed=seed)
+    wanted: Evaluation = importlib.import_module(f"{_package(paper)}.evaluation").prepare(
+        scale=scale, seed=seed
+    )
     return wanted
 
 

@@ -1,6 +1,7 @@
 """What the Smart Framing paper concludes from Table I, each put to the test on our runs.
 
-Every threshold is the paper's own, or follows from what its table can show; none was chosen after seeing a result.
+Every threshold is the paper's own, or follows from what its table can show; none was chosen after
+seeing a result.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ VISIBLE_GAIN = 100 * 0.01 / 0.27
 
 def findings(totals: ByClass) -> Iterator[Finding]:
     """Judge every claim."""
-    for variant, size in ((paper.VARIABLE_SIZE, 1650), (paper.FIXED_SIZE, 1650), (paper.CLASSIC, 13681)):
+    for variant, size in (
+        (paper.VARIABLE_SIZE, 1650),
+        (paper.FIXED_SIZE, 1650),
+        (paper.CLASSIC, 13681),
+    ):
         yield _first_fast(variant, size, totals)
     for variant in (paper.VARIABLE_SIZE, paper.FIXED_SIZE):
         yield _middle_gain(variant, totals)
@@ -50,18 +55,25 @@ def _first_fast(variant: paper.Variant, size: int, totals: ByClass) -> Finding:
         claim=f"{variant.label}: fast retransmit from {text.count(size, 'byte')} on",
         source="section IV-A.1, Table I",
         published=f"{text.count(size, 'byte')}",
-        judged=_first_judged(first, size, variant.published[expected].fast_percent or 0.0, recoveries[expected], ours),
+        judged=_first_judged(
+            first, size, variant.published[expected].fast_percent or 0.0, recoveries[expected], ours
+        ),
     )
 
 
-def _first_judged(first: int | None, size: int, percent: float, recoveries: int, ours: str) -> Judged:
+def _first_judged(
+    first: int | None, size: int, percent: float, recoveries: int, ours: str
+) -> Judged:
     """Seen in the right class, or too early, or not where it was due: the last may be chance."""
     expected = paper.CLASS_BYTES.index(size)
     by_chance = (1.0 - percent / 100.0) ** recoveries
     missing = f"No fast retransmit was seen in {recoveries} recoveries of flows of {text.count(size, 'byte')}."
     verdict: Verdict
     if first == expected:
-        verdict, wording = "holds", f"The first class with a fast retransmit is that of {text.count(size, 'byte')}."
+        verdict, wording = (
+            "holds",
+            f"The first class with a fast retransmit is that of {text.count(size, 'byte')}.",
+        )
     elif first is not None and first < expected:
         verdict, wording = (
             "does not hold",
@@ -111,7 +123,9 @@ def _classic_share(totals: ByClass) -> Finding:
 def _gain(variant: paper.Variant, classes: range, totals: ByClass) -> stats.Estimate | None:
     """Gain over Classic in the mean of the classes' completion times, each class counted alike, runs in pairs."""
     pair = (totals[variant.key], totals[paper.CLASSIC.key])
-    ours, theirs = (measure.mean_times([by_class[number - 1] for number in classes]) for by_class in pair)
+    ours, theirs = (
+        measure.mean_times([by_class[number - 1] for number in classes]) for by_class in pair
+    )
     return None if ours is None or theirs is None else stats.gain(ours, theirs)
 
 

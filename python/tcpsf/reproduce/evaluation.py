@@ -51,7 +51,10 @@ def scale_of(scale: Scale | str, scales: Mapping[str, Scale]) -> Scale:
     if not isinstance(scale, str):
         return scale
     if scale not in scales:
-        raise TcpsfError(f"no scale is called `{scale}`", hint=f"scales: {', '.join(f'`{name}`' for name in scales)}")
+        raise TcpsfError(
+            f"no scale is called `{scale}`",
+            hint=f"scales: {', '.join(f'`{name}`' for name in scales)}",
+        )
     return scales[scale]
 
 
@@ -65,7 +68,9 @@ def plan_of(exhibits: Sequence[Exhibit], *, seeds: Sequence[int]) -> Plan:
     return plan([case for exhibit in exhibits for case in exhibit.cases], seeds=seeds)
 
 
-def command_of(name: str, *, scale: Scale, seed: int, words: Sequence[str] = (), only: Sequence[str] = ()) -> str:
+def command_of(
+    name: str, *, scale: Scale, seed: int, words: Sequence[str] = (), only: Sequence[str] = ()
+) -> str:
     """Return the command line that makes ``tcpsf reproduce name`` again; ``words`` are options of its own."""
     some = (f"--only {','.join(only)}",) if only else ()
     return " ".join((f"tcpsf reproduce {name}", f"--{scale.name}", f"--seed {seed}", *words, *some))
@@ -77,9 +82,15 @@ def chosen(exhibits: tuple[Exhibit, ...], only: Sequence[str]) -> tuple[Exhibit,
     for word in only:
         if not any(_is(word, key) for key in keys):
             near = nearest(word, keys)
-            hint = f"did you mean `{near}`?" if near else f"there are: {', '.join(f'`{key}`' for key in keys)}"
+            hint = (
+                f"did you mean `{near}`?"
+                if near
+                else f"there are: {', '.join(f'`{key}`' for key in keys)}"
+            )
             raise TcpsfError(f"no figure or table is called `{word}`", hint=hint)
-    return tuple(exhibit for exhibit in exhibits if not only or any(_is(word, exhibit.key) for word in only))
+    return tuple(
+        exhibit for exhibit in exhibits if not only or any(_is(word, exhibit.key) for word in only)
+    )
 
 
 def evaluate(
@@ -92,8 +103,8 @@ def evaluate(
 ) -> Report:
     """Make the runs that ``store`` does not have, and the report of all.
 
-    The same evaluation gives the same report but for its date and the time it took, on any number of ``workers`` and
-    after any interruption. ``found`` hears how many runs the store had.
+    The same evaluation gives the same report but for its date and the time it took, on any number
+    of ``workers`` and after any interruption. ``found`` hears how many runs the store had.
     """
     started, began = datetime.now(UTC), time.monotonic()
     runs = make(evaluation.plan, store=store, workers=workers, progress=progress, found=found)
@@ -113,7 +124,9 @@ def evaluate(
             duration=scale.duration,
             seeds=evaluation.plan.seeds,
             scenarios={
-                what: scenario.to_dict() for exhibit in evaluation.exhibits for what, scenario in exhibit.shown.items()
+                what: scenario.to_dict()
+                for exhibit in evaluation.exhibits
+                for what, scenario in exhibit.shown.items()
             },
             started=started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - began, 1),
@@ -126,7 +139,9 @@ def evaluate(
 def _sections(evaluation: Evaluation, parts: Mapping[str, Part]) -> tuple[Section, ...]:
     sections = []
     for heading in evaluation.headings:
-        here = [parts[exhibit.key] for exhibit in evaluation.exhibits if exhibit.section == heading.key]
+        here = [
+            parts[exhibit.key] for exhibit in evaluation.exhibits if exhibit.section == heading.key
+        ]
         if here:
             sections.append(
                 Section(

@@ -1,9 +1,10 @@
 """From an estimate and a threshold to a finding.
 
-A verdict takes the whole 95 % interval. A claim about several points holds if it holds at each by its own interval: all
-tests must agree, so none needs a correction. That it fails at one of them, or that one of them shows something, takes
-intervals widened for their number (Bonferroni): among many points some stray by chance. A `Test` says which interval
-decided and what was compared, so that a report shows the interval that the verdict rests on.
+A verdict takes the whole 95 % interval. A claim about several points holds if it holds at each by
+its own interval: all tests must agree, so none needs a correction. That it fails at one of them, or
+that one of them shows something, takes intervals widened for their number (Bonferroni): among many
+points some stray by chance. A `Test` says which interval decided and what was compared, so that a
+report shows the interval that the verdict rests on.
 """
 
 from __future__ import annotations
@@ -117,7 +118,9 @@ class Range:
     closed: bool = False
     """Whether the ends themselves are allowed."""
 
-    def verdict(self, found: stats.Estimate | None, confidence: float = stats.CONFIDENCE) -> Verdict:
+    def verdict(
+        self, found: stats.Estimate | None, confidence: float = stats.CONFIDENCE
+    ) -> Verdict:
         """Judge by the whole interval, or by the value where it has no spread."""
         if found is None or found.spread is None:
             return "undecided"
@@ -197,14 +200,21 @@ def is_within(estimate: stats.Estimate | None, low: float, high: float, unit: st
 def _one(found: stats.Estimate | None, allowed: Range, unit: str) -> Judged:
     verdict, ours = allowed.verdict(found), shown(found, unit)
     if found is None:
-        return Judged(found, verdict, ours, Test(kind="interval", wording="Nothing was observed to judge this by."))
+        return Judged(
+            found,
+            verdict,
+            ours,
+            Test(kind="interval", wording="Nothing was observed to judge this by."),
+        )
     if not found.random:
         place = f"is {'' if verdict == 'holds' else 'not '}{allowed.place(unit)}"
         wording = f"The value, {shown(found, unit)}, {place}. {_no_spread(found)}"
         return Judged(found, verdict, ours, Test(kind="value", wording=wording, random=False))
     interval = found.interval
     if interval is None:
-        wording = f"{_runs(found)} no interval, so the value decides nothing; more runs would give one."
+        wording = (
+            f"{_runs(found)} no interval, so the value decides nothing; more runs would give one."
+        )
         return Judged(found, verdict, ours, Test(kind="interval", wording=wording))
     wording = f"The 95 % interval, {allowed.ends(interval, unit)}, {allowed.told(verdict, unit)}."
     if verdict == "undecided":
@@ -221,7 +231,11 @@ MORE = "More or longer runs would make it narrower."
 
 
 def _no_spread(found: stats.Estimate) -> str:
-    return "Nothing in it is random." if found.runs == 1 else f"All {found.runs} runs gave the same value."
+    return (
+        "Nothing in it is random."
+        if found.runs == 1
+        else f"All {found.runs} runs gave the same value."
+    )
 
 
 def _runs(found: stats.Estimate) -> str:
@@ -252,7 +266,13 @@ def all_within(points: Points, low: float, high: float, unit: str) -> Judged:
     'farthest 3.0 % (b)'
     """
     middle = (low + high) / 2.0
-    return _all(points, Range(low, high, closed=True), lambda found: -abs(found.value - middle), "farthest", unit)
+    return _all(
+        points,
+        Range(low, high, closed=True),
+        lambda found: -abs(found.value - middle),
+        "farthest",
+        unit,
+    )
 
 
 def family(comparisons: int) -> float:
@@ -264,14 +284,29 @@ def family(comparisons: int) -> float:
     return 1.0 - (1.0 - stats.CONFIDENCE) / comparisons
 
 
-def _all(points: Points, allowed: Range, margin: Callable[[stats.Estimate], float], extreme: str, unit: str) -> Judged:
+def _all(
+    points: Points,
+    allowed: Range,
+    margin: Callable[[stats.Estimate], float],
+    extreme: str,
+    unit: str,
+) -> Judged:
     count, wider = len(points), family(max(1, len(points)))
     verdicts = {where: _verdict(found, allowed, wider) for where, found in points.items()}
     verdict = together(list(verdicts.values()))
-    deciding = {where: found for where, found in points.items() if found is not None and verdicts[where] == verdict}
+    deciding = {
+        where: found
+        for where, found in points.items()
+        if found is not None and verdicts[where] == verdict
+    }
     if not deciding:
         wording = f"{_unseen(points)}, so nothing is decided."
-        return Judged(None, "undecided", "no data", Test(kind="every point", wording=wording, comparisons=count))
+        return Judged(
+            None,
+            "undecided",
+            "no data",
+            Test(kind="every point", wording=wording, comparisons=count),
+        )
     where, worst = min(deciding.items(), key=lambda item: margin(item[1]))
     confidence = stats.CONFIDENCE if verdict == "holds" else wider
     interval = worst.interval_at(confidence)
@@ -281,10 +316,18 @@ def _all(points: Points, allowed: Range, margin: Callable[[stats.Estimate], floa
         interval=interval,
         confidence=None if interval is None else confidence,
         comparisons=count,
-        random=worst.random if verdict == "does not hold" else any(f is None or f.random for f in points.values()),
+        random=worst.random
+        if verdict == "does not hold"
+        else any(f is None or f.random for f in points.values()),
     )
-    widened = f"; widened for {count} comparisons" if interval is not None and confidence > stats.CONFIDENCE else ""
-    return Judged(worst, verdict, f"{extreme} {shown(worst, unit, confidence)} ({where}{widened})", test)
+    widened = (
+        f"; widened for {count} comparisons"
+        if interval is not None and confidence > stats.CONFIDENCE
+        else ""
+    )
+    return Judged(
+        worst, verdict, f"{extreme} {shown(worst, unit, confidence)} ({where}{widened})", test
+    )
 
 
 def _verdict(found: stats.Estimate | None, allowed: Range, wider: float) -> Verdict:
@@ -296,7 +339,11 @@ def _verdict(found: stats.Estimate | None, allowed: Range, wider: float) -> Verd
 
 
 def _all_wording(
-    points: Points, allowed: Range, verdict: Verdict, named: tuple[str, str, stats.Estimate], unit: str
+    points: Points,
+    allowed: Range,
+    verdict: Verdict,
+    named: tuple[str, str, stats.Estimate],
+    unit: str,
 ) -> str:
     extreme, where, worst = named
     count = len(points)
@@ -304,7 +351,11 @@ def _all_wording(
         if all(found is not None and not found.random for found in points.values()):
             return f"{_each(count, 'value')} is {allowed.place(unit)}. No value has any spread."
         alone = f"{_each(count, '95 % interval')} is {allowed.place(unit)}"
-        return f"{alone}." if count == 1 else f"{alone}. All must be, so none is widened for their number."
+        return (
+            f"{alone}."
+            if count == 1
+            else f"{alone}. All must be, so none is widened for their number."
+        )
     if not worst.random:
         return f"The {extreme} value, {shown(worst, unit)} ({where}), is not {allowed.place(unit)}. {_no_spread(worst)}"
     interval = worst.interval_at(family(count))
@@ -377,7 +428,9 @@ def _some(points: Points, allowed: Range, rank: Callable[[stats.Estimate], float
     count = len(points)
     wider = family(max(1, count))
     seen = {where: found for where, found in points.items() if found is not None}
-    sure = {where: found for where, found in seen.items() if allowed.verdict(found, wider) == "holds"}
+    sure = {
+        where: found for where, found in seen.items() if allowed.verdict(found, wider) == "holds"
+    }
     random = any(found is None or found.random for found in points.values())
     if sure:
         where, best = min(sure.items(), key=lambda item: rank(item[1]))
@@ -396,7 +449,11 @@ def _some(points: Points, allowed: Range, rank: Callable[[stats.Estimate], float
             random=best.random,
         )
         return Judged(None, "holds", f"at {', '.join(sure)}", test)
-    nowhere = bool(seen) and len(seen) == count and all(allowed.verdict(f) == "does not hold" for f in seen.values())
+    nowhere = (
+        bool(seen)
+        and len(seen) == count
+        and all(allowed.verdict(f) == "does not hold" for f in seen.values())
+    )
     if nowhere:
         wording = f"{_each(count, '95 % interval')} {allowed.told('does not hold', '')}."
     elif not seen:
@@ -431,7 +488,11 @@ def expected_none(expected: float, by_chance: float) -> str:
 
 def counted(count: int, of: int, verdict: Verdict, more: str = "") -> Judged:
     """Judge by a count of events among so many cases."""
-    seen = f"It was seen in {count} of {of} cases." if of else "There was no case in which it could have been seen."
+    seen = (
+        f"It was seen in {count} of {of} cases."
+        if of
+        else "There was no case in which it could have been seen."
+    )
     return Judged(None, verdict, f"{count} of {of}", Test(kind="count", wording=seen + more))
 
 
@@ -496,7 +557,9 @@ def ends(interval: Ends, unit: str, digits: int | None = None) -> str:
 
 
 def _decimals(unit: str) -> int:
-    return next((digits for word, digits in DIGITS if unit == word or unit.startswith(f"{word} ")), 2)
+    return next(
+        (digits for word, digits in DIGITS if unit == word or unit.startswith(f"{word} ")), 2
+    )
 
 
 def _number(value: float, unit: str) -> str:

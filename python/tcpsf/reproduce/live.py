@@ -35,7 +35,9 @@ class Started:
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock_s: float = field(default_factory=time.monotonic)
 
-    def provenance(self, experiments: Sequence[Experiment], *, command: str, scale: str) -> ReportProvenance:
+    def provenance(
+        self, experiments: Sequence[Experiment], *, command: str, scale: str
+    ) -> ReportProvenance:
         """Say how the experiments were made, now that they are."""
         return ReportProvenance(
             version=_core.version,
@@ -77,7 +79,9 @@ def measured(
     return {each.name: lives[each.name] for each in experiments}
 
 
-def _told(progress: Told | None, missing: Sequence[Experiment], number: int) -> Callable[[float], None]:
+def _told(
+    progress: Told | None, missing: Sequence[Experiment], number: int
+) -> Callable[[float], None]:
     """Turn the share of one experiment into that of all."""
     total = sum(each.duration_s for each in missing)
     before = sum(each.duration_s for each in missing[:number])
@@ -141,16 +145,29 @@ def conditions(lives: Mapping[str, Live]) -> Section:
             "Lost: packets from the server that the emulator dropped, of those offered. Lateness: how late the "
             "emulator delivered packets, median and 99th percentile. Missed: packets that it never saw."
         ),
-        columns=("path", "fetches", "segments", "lost", "lateness, p50", "lateness, p99", "missed", "failed fetches"),
+        columns=(
+            "path",
+            "fetches",
+            "segments",
+            "lost",
+            "lateness, p50",
+            "lateness, p99",
+            "missed",
+            "failed fetches",
+        ),
         rows=tuple(rows),
     )
     return Section(
         key="conditions",
         title="Conditions of the measurement",
-        text=(f"{text.count(compared, 'byte')} of {text.count(fetches, 'fetch', 'fetches')} compared with the files.",),
+        text=(
+            f"{text.count(compared, 'byte')} of {text.count(fetches, 'fetch', 'fetches')} compared with the files.",
+        ),
         tables=(table,),
         findings=tuple(
-            judge.finding(key=key, claim=claim, source=OWN, published="", judged=judge.is_none(bad, of))
+            judge.finding(
+                key=key, claim=claim, source=OWN, published="", judged=judge.is_none(bad, of)
+            )
             for key, claim, bad, of in (
                 ("every-byte", "Every byte that a client was given is the file's", wrong, fetches),
                 ("no-failure", "Every fetch completed", failed, fetches),

@@ -1,7 +1,8 @@
 """What is read from a scenario's runs: completion times, gains, shares, each with its interval.
 
-Short flows are those of the workloads whose names begin with ``web``. A gain is the relative difference in mean
-completion time to Classic TCP on the same seeds, in per cent, as the Smart Framing paper defines it for Fig. 3.
+Short flows are those of the workloads whose names begin with ``web``. A gain is the relative
+difference in mean completion time to Classic TCP on the same seeds, in per cent, as the Smart
+Framing paper defines it for Fig. 3.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ ALL: tuple[int, ...] | None = None
 """For ``classes``: all short flows together, whatever their class."""
 
 
-def short_flows(run: RunSummary, *, classes: Iterable[int] | None = ALL, sender: str | None = None) -> Totals:
+def short_flows(
+    run: RunSummary, *, classes: Iterable[int] | None = ALL, sender: str | None = None
+) -> Totals:
     """Sum up a run's short flows, of some classes (from 1) or of a sender where asked for."""
     wanted = None if classes is None else set(classes)
     return total(
@@ -30,7 +33,9 @@ def short_flows(run: RunSummary, *, classes: Iterable[int] | None = ALL, sender:
     )
 
 
-def each(runs: Sequence[RunSummary], *, classes: Iterable[int] | None = ALL, sender: str | None = None) -> list[Totals]:
+def each(
+    runs: Sequence[RunSummary], *, classes: Iterable[int] | None = ALL, sender: str | None = None
+) -> list[Totals]:
     """`short_flows` of every run."""
     wanted = None if classes is None else tuple(classes)
     return [short_flows(run, classes=wanted, sender=sender) for run in runs]
@@ -44,7 +49,9 @@ def times(
     ``None`` where a run saw nothing of it complete.
     """
     parts = (
-        [each(runs, sender=sender)] if classes is None else [each(runs, classes=(k,), sender=sender) for k in classes]
+        [each(runs, sender=sender)]
+        if classes is None
+        else [each(runs, classes=(k,), sender=sender) for k in classes]
     )
     return mean_times(parts)
 
@@ -65,7 +72,11 @@ def gains(
     """Gain of ``ours`` over ``theirs`` in each run, in per cent."""
     wanted = None if classes is None else tuple(classes)
     a, b = times(ours, classes=wanted), times(theirs, classes=wanted)
-    return None if a is None or b is None else [100.0 * (1.0 - x / y) for x, y in zip(a, b, strict=True)]
+    return (
+        None
+        if a is None or b is None
+        else [100.0 * (1.0 - x / y) for x, y in zip(a, b, strict=True)]
+    )
 
 
 def gain(
@@ -124,18 +135,23 @@ def timeouts_a_flow(runs: Sequence[RunSummary]) -> list[float] | None:
 
 def utilisation_percent(runs: Sequence[RunSummary]) -> stats.Estimate | None:
     """How long the bottleneck was sending, in per cent of the time."""
-    return stats.mean([100.0 * _bottleneck(run)["utilisation"] for run in runs], possible=stats.PERCENT)
+    return stats.mean(
+        [100.0 * _bottleneck(run)["utilisation"] for run in runs], possible=stats.PERCENT
+    )
 
 
 def queue_bytes(runs: Sequence[RunSummary]) -> stats.Estimate | None:
     """Mean queue before the bottleneck."""
-    return stats.mean([_bottleneck(run)["mean_queue_bytes"] for run in runs], possible=stats.POSITIVE)
+    return stats.mean(
+        [_bottleneck(run)["mean_queue_bytes"] for run in runs], possible=stats.POSITIVE
+    )
 
 
 def lost_percent(runs: Sequence[RunSummary]) -> stats.Estimate | None:
     """Packets that the bottleneck dropped, in per cent of those offered."""
     found = stats.share(
-        [_dropped(_bottleneck(run)) for run in runs], [_bottleneck(run)["offered_packets"] for run in runs]
+        [_dropped(_bottleneck(run)) for run in runs],
+        [_bottleneck(run)["offered_packets"] for run in runs],
     )
     return None if found is None else found.scaled(100.0)
 
@@ -181,7 +197,9 @@ def shares_below(runs: Sequence[RunSummary], seconds: float) -> list[float] | No
     return [100.0 * of_run.times.below(seconds) / of_run.completed for of_run in totals]
 
 
-def mean(observations: Sequence[float] | None, *, possible: Ends = EVERYTHING) -> stats.Estimate | None:
+def mean(
+    observations: Sequence[float] | None, *, possible: Ends = EVERYTHING
+) -> stats.Estimate | None:
     """Mean over runs, of nothing where there is nothing; the interval is cut off at the ``possible`` range."""
     return None if observations is None else stats.mean(observations, possible=possible)
 

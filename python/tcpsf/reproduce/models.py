@@ -33,7 +33,14 @@ from tcpsf.reproduce.judge import (
 
 JOURNAL = "Mellia et al. 2005"
 DOCUMENTED = "The project's documentation lists the corrections on the page “The closed models”."
-HEADLINE = ("gain-constant-FS", "gain-falls-with-rtt", "fs-waste", "negative-gain-gross", "modem", "two-losses")
+HEADLINE = (
+    "gain-constant-FS",
+    "gain-falls-with-rtt",
+    "fs-waste",
+    "negative-gain-gross",
+    "modem",
+    "two-losses",
+)
 """Keys of the papers' main claims."""
 LOSSES = (0.0005, 0.001, 0.002, 0.005, *(round(0.01 * n, 2) for n in range(1, 16)))
 RTTS = tuple(round(0.02 * n, 2) for n in range(1, 26))
@@ -77,7 +84,12 @@ def _small_window() -> Section:
 
     def gains(*, net: bool) -> tuple[Series, ...]:
         return tuple(
-            line(f"{key}-{law}", f"{label[key]}, {law}", LOSSES, list(small.gain_percent(each, classic, net=net)))
+            line(
+                f"{key}-{law}",
+                f"{label[key]}, {law}",
+                LOSSES,
+                list(small.gain_percent(each, classic, net=net)),
+            )
             for (key, law), each in framed.items()
         )
 
@@ -124,7 +136,12 @@ def _small_window() -> Section:
         for (key, law), each in framed.items()
     ]
     wastes = [
-        Series(key=each.key, label=each.label, points=each.points, published=(PublishedPoint(x=LOSSES[0], y=10.0),))
+        Series(
+            key=each.key,
+            label=each.label,
+            points=each.points,
+            published=(PublishedPoint(x=LOSSES[0], y=10.0),),
+        )
         if each.key == "fs-linear"
         else each
         for each in wastes
@@ -142,7 +159,9 @@ def _small_window() -> Section:
         key="small-window",
         title="The small-window region",
         text=(f"The Markov chains of section V, with misprints corrected. {DOCUMENTED}",),
-        drawings=tuple(map(chains.drawing, model_sheets.small_window_chains(loss=FIG_13_LOSS).chains)),
+        drawings=tuple(
+            map(chains.drawing, model_sheets.small_window_chains(loss=FIG_13_LOSS).chains)
+        ),
         figures=(fig_12, net, fig_13, fig_15),
         findings=tuple(_small_window_claims()),
         why=(
@@ -181,13 +200,17 @@ def _small_window_claims() -> Iterator[Finding]:
             "above 0",
             is_above(exact(float(both[1] - both[0])), 0.0, "percentage points"),
         )
-    over_rtt = small.gain_percent(small.fixed_size(FIG_13_LOSS, rtt=RTTS), small.classic(FIG_13_LOSS, rtt=RTTS))
+    over_rtt = small.gain_percent(
+        small.fixed_size(FIG_13_LOSS, rtt=RTTS), small.classic(FIG_13_LOSS, rtt=RTTS)
+    )
     yield _claim(
         "gain-falls-with-rtt",
         "The gain of FS-TCP-SF falls as the round trip grows",
         "section V-D, Fig. 13",
         "always",
-        is_below(exact(float(np.diff(over_rtt).max())), 0.0, "percentage points a step, the largest"),
+        is_below(
+            exact(float(np.diff(over_rtt).max())), 0.0, "percentage points a step, the largest"
+        ),
     )
     yield _claim(
         "gain-at-half-a-second",
@@ -196,7 +219,10 @@ def _small_window_claims() -> Iterator[Finding]:
         "above 0",
         is_above(exact(float(over_rtt[-1])), 0.0, "%"),
     )
-    at_zero = [100.0 * float(passage.waste_fraction) for passage in (small.classic(0.0), *(m(0.0) for m in _FRAMED))]
+    at_zero = [
+        100.0 * float(passage.waste_fraction)
+        for passage in (small.classic(0.0), *(m(0.0) for m in _FRAMED))
+    ]
     yield _claim(
         "fs-waste",
         "FS-TCP-SF wastes 10 % of the bandwidth at small loss (to the nearest percent)",
@@ -230,7 +256,10 @@ def _crossing(make: Callable[..., small.Passage]) -> float:
 
 
 _FRAMED = (small.variable_size, small.fixed_size)
-_LAW: dict[small.Law, str] = {"linear": "loss linear in size", "constant": "loss independent of size"}
+_LAW: dict[small.Law, str] = {
+    "linear": "loss linear in size",
+    "constant": "loss independent of size",
+}
 
 SIZES = tuple(float(each) for each in np.geomspace(1000, 256_000, 25).round())
 
@@ -239,7 +268,10 @@ def _short_flows() -> Section:
     rtt = 0.07
 
     def trips(size: float | Sequence[float], **changed: float) -> list[float]:
-        return [float(each) for each in np.atleast_1d(sf.lossless(size, **{"rtt": rtt, **changed}) / rtt)]
+        return [
+            float(each)
+            for each in np.atleast_1d(sf.lossless(size, **{"rtt": rtt, **changed}) / rtt)
+        ]
 
     ways: dict[str, tuple[str, dict[str, float]]] = {
         "standard": ("standard", {}),
@@ -256,7 +288,10 @@ def _short_flows() -> Section:
         x=Axis(label="size", unit="bytes", scale="log"),
         y=Axis(label="time", unit="round trips", scale="linear", low=0.0),
         series=(
-            *(line(key, label, SIZES, trips(SIZES, **changed)) for key, (label, changed) in ways.items()),
+            *(
+                line(key, label, SIZES, trips(SIZES, **changed))
+                for key, (label, changed) in ways.items()
+            ),
             line("ideal", "ideal", SIZES, [1.0] * len(SIZES)),
         ),
     )
@@ -264,7 +299,9 @@ def _short_flows() -> Section:
     alike = [largest[key] for key in ("window", "flows", "mss")]
     pipes = {name: float(sf.data_until_full_pipe(rate=r, rtt=t)) / 1000 for name, r, t in _PIPES}
     long = np.geomspace(1000.0, 1e8, 500)
-    others = np.min([sf.lossless(long, rtt=rtt, **ways[key][1]) for key in ("window", "flows", "mss")], axis=0)
+    others = np.min(
+        [sf.lossless(long, rtt=rtt, **ways[key][1]) for key in ("window", "flows", "mss")], axis=0
+    )
     ahead = sf.lossless(long, rtt=rtt, **ways["growth"][1]) < others
     findings = (
         _claim(
@@ -361,7 +398,12 @@ def _smallest_window() -> int:
 
 def _counted(count: int, told: str) -> Judged:
     verdict: Verdict = "does not hold" if count else "holds"
-    return by_value(count, verdict, told, f"The count is {count}; the claim needs none. Nothing in it is random.")
+    return by_value(
+        count,
+        verdict,
+        told,
+        f"The count is {count}; the claim needs none. Nothing in it is random.",
+    )
 
 
 def _best_framing() -> Section:
@@ -409,8 +451,14 @@ def _costs(sender: Detection, key: str, title: str) -> Figure:
             high=1.0,
         ),
         y=Axis(label="mean cost of loss", unit="ms", scale="log"),
-        series=tuple(line(_key(names[0]), names[0], EXPONENTS, costs[names[0]]) for names in groups),
-        notes=tuple(f"Equal to the curve of {first}: {', '.join(others)}." for first, *others in groups if others),
+        series=tuple(
+            line(_key(names[0]), names[0], EXPONENTS, costs[names[0]]) for names in groups
+        ),
+        notes=tuple(
+            f"Equal to the curve of {first}: {', '.join(others)}."
+            for first, *others in groups
+            if others
+        ),
     )
 
 
@@ -420,7 +468,10 @@ def _alike(costs: Mapping[str, Sequence[float]]) -> list[list[str]]:
     for name in _ORDER:
         if name not in costs:
             continue
-        same = next((group for group in groups if np.allclose(costs[group[0]], costs[name], rtol=1e-3)), None)
+        same = next(
+            (group for group in groups if np.allclose(costs[group[0]], costs[name], rtol=1e-3)),
+            None,
+        )
         if same is None:
             groups.append([name])
         else:

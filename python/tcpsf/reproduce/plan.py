@@ -1,6 +1,7 @@
 """Which runs an evaluation needs: figures that show the same scenario share its runs.
 
-Every scenario is run on the same seeds, so variants meet the same arrivals and sizes and are compared in pairs.
+Every scenario is run on the same seeds, so variants meet the same arrivals and sizes and are
+compared in pairs.
 """
 
 from __future__ import annotations
@@ -77,7 +78,13 @@ def plan(cases: Iterable[Case], *, seeds: Sequence[int]) -> Plan:
     runs = {}
     for case in dict.fromkeys(cases):
         by_seed = {
-            key_of(case.scenario, seed, histogram=case.histogram, watches=case.watches, classes=case.classes): (
+            key_of(
+                case.scenario,
+                seed,
+                histogram=case.histogram,
+                watches=case.watches,
+                classes=case.classes,
+            ): (
                 case,
                 seed,
             )
@@ -103,13 +110,21 @@ def make(
     runs = {} if store is None else _stored(wanted, store)
     if found is not None:
         found(len(runs))
-    # In the order of the digests, so that long and short runs are mixed and the time left is well guessed.
+    # In the order of the digests, so that long and short runs are mixed and the time left is well
+    # guessed.
     missing = {key: wanted.runs[key] for key in sorted(wanted.runs) if key not in runs}
     jobs = [
         Job(
             scenario=case.scenario,
             seed=seed,
-            fold=partial(StoringFold, store, key, histogram=case.histogram, watches=case.watches, classes=case.classes),
+            fold=partial(
+                StoringFold,
+                store,
+                key,
+                histogram=case.histogram,
+                watches=case.watches,
+                classes=case.classes,
+            ),
         )
         for key, (case, seed) in missing.items()
     ]

@@ -1,7 +1,7 @@
 """Finished runs on disk, so that an interrupted evaluation goes on where it stopped.
 
-A run is filed under what it depends on: the scenario, the seed, what is kept of it, and the simulator. A file that is
-cut short, altered, or filed under another key counts as not there.
+A run is filed under what it depends on: the scenario, the seed, what is kept of it, and the
+simulator. A file that is cut short, altered, or filed under another key counts as not there.
 """
 
 from __future__ import annotations
@@ -77,7 +77,13 @@ class StoringFold:
     """Sums up a run and files it."""
 
     def __init__(
-        self, store: Store | None, key: str, *, histogram: bool, watches: Sequence[Watch] = (), classes: bool = True
+        self,
+        store: Store | None,
+        key: str,
+        *,
+        histogram: bool,
+        watches: Sequence[Watch] = (),
+        classes: bool = True,
     ) -> None:
         self._inner = SummaryFold(percentiles=histogram, classes=classes)
         self._watches = {watch.name: watch.fold() for watch in watches}
@@ -92,7 +98,10 @@ class StoringFold:
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> RunSummary:
         """Return the sums once they are filed."""
-        watched = {name: watch.finish(links=links, provenance=provenance) for name, watch in self._watches.items()}
+        watched = {
+            name: watch.finish(links=links, provenance=provenance)
+            for name, watch in self._watches.items()
+        }
         summary = replace(self._inner.finish(links=links, provenance=provenance), watched=watched)
         if self._store is not None:
             self._store.save(self._key, summary)
@@ -100,7 +109,12 @@ class StoringFold:
 
 
 def key_of(
-    scenario: Scenario, seed: int, *, histogram: bool, watches: Sequence[Watch] = (), classes: bool = True
+    scenario: Scenario,
+    seed: int,
+    *,
+    histogram: bool,
+    watches: Sequence[Watch] = (),
+    classes: bool = True,
 ) -> str:
     """Digest everything that a run's sums depend on."""
     return digest(

@@ -1,6 +1,7 @@
 """Table I of the Smart Framing paper: completion time and fast retransmits by flow size, for three senders.
 
-The three senders meet the same arrivals and sizes (common random numbers), so their runs are compared in pairs.
+The three senders meet the same arrivals and sizes (common random numbers), so their runs are
+compared in pairs.
 """
 
 from __future__ import annotations
@@ -107,14 +108,18 @@ class Table1:
             "warm_up": self.scale.warm_up,
             "changes": self.changes,
             "seeds": list(self.seeds),
-            "variants": [{"key": v.key, "label": v.label, "sender": v.sender} for v in paper.VARIANTS],
+            "variants": [
+                {"key": v.key, "label": v.label, "sender": v.sender} for v in paper.VARIANTS
+            ],
             "classes": [
                 {
                     "class": number,
                     "bytes": size,
                     "variants": {key: _cell_dict(cell) for key, cell in cells.items()},
                 }
-                for number, (size, cells) in enumerate(zip(paper.CLASS_BYTES, self.classes, strict=True), start=1)
+                for number, (size, cells) in enumerate(
+                    zip(paper.CLASS_BYTES, self.classes, strict=True), start=1
+                )
             ],
             "overall": {key: _cell_dict(cell) for key, cell in self.overall.items()},
             "bottleneck": {
@@ -128,7 +133,9 @@ class Table1:
             "claims": [finding.to_dict() for finding in self.findings],
             "readings": list(paper.READINGS),
             "differences": list(paper.DIFFERENCES),
-            "scenarios": {key: source.scenario.to_dict() for key, source in self.provenance.items()},
+            "scenarios": {
+                key: source.scenario.to_dict() for key, source in self.provenance.items()
+            },
         }
 
 
@@ -142,20 +149,25 @@ def table_1(
 ) -> Table1:
     """Simulate the paper's network with its three senders and set the results beside Table I.
 
-    Runs use the seeds ``seed``, ``seed + 1``, … The same arguments give the same table, on any number of ``workers``.
-    ``changes`` are values for `Scenario.with_value`, to try another reading of the paper:
-    ``{"workload.web.handshake": True}``.
+    Runs use the seeds ``seed``, ``seed + 1``, … The same arguments give the same table, on any
+    number of ``workers``. ``changes`` are values for `Scenario.with_value`, to try another reading
+    of the paper: ``{"workload.web.handshake": True}``.
     """
     if isinstance(scale, str):
         if scale not in SCALES:
             raise TcpsfError(
-                f"no scale is called `{scale}`", hint=f"scales: {', '.join(f'`{name}`' for name in SCALES)}"
+                f"no scale is called `{scale}`",
+                hint=f"scales: {', '.join(f'`{name}`' for name in SCALES)}",
             )
         scale = SCALES[scale]
     seeds = tuple(range(seed, seed + scale.runs))
     changes = dict(changes or {})
     jobs = [
-        Job(scenario=_scenario(variant, scale, changes), seed=each, fold=partial(SummaryFold, percentiles=False))
+        Job(
+            scenario=_scenario(variant, scale, changes),
+            seed=each,
+            fold=partial(SummaryFold, percentiles=False),
+        )
         for variant in paper.VARIANTS
         for each in seeds
     ]
@@ -165,7 +177,9 @@ def table_1(
 
 
 def _scenario(variant: paper.Variant, scale: Scale, changes: Mapping[str, Any]) -> Scenario:
-    scenario = replace(paper.web_scenario(sender=variant.sender, duration=scale.duration), warm_up=scale.warm_up)
+    scenario = replace(
+        paper.web_scenario(sender=variant.sender, duration=scale.duration), warm_up=scale.warm_up
+    )
     for path, value in changes.items():
         scenario = scenario.with_value(path, value)
     return scenario
@@ -176,7 +190,10 @@ def _tabulate(
 ) -> Table1:
     totals = {variant.key: _by_class(variant, runs[variant.key]) for variant in paper.VARIANTS}
     classes = tuple(
-        {variant.key: _cell(totals[variant.key][index], variant.published[index]) for variant in paper.VARIANTS}
+        {
+            variant.key: _cell(totals[variant.key][index], variant.published[index])
+            for variant in paper.VARIANTS
+        }
         for index in range(len(paper.CLASS_BYTES))
     )
     return Table1(

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Delays:
     """One-way delays of the data of a workload that the scenario traces.
 
-    From when a packet's data first left until the receiver could hand them over, in order: what a program at the other
-    end waits. Without loss that is the packet's way through the network.
+    From when a packet's data first left until the receiver could hand them over, in order: what a
+    program at the other end waits. Without loss that is the packet's way through the network.
     """
 
     workload: str
@@ -111,7 +111,9 @@ class _DelayFold:
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, Any]:  # noqa: ARG002 (a fold's)
         count = len(self._delays)
         mean = math.fsum(self._delays) / count if count else math.nan
-        variance = math.fsum((delay - mean) ** 2 for delay in self._delays) / count if count else math.nan
+        variance = (
+            math.fsum((delay - mean) ** 2 for delay in self._delays) / count if count else math.nan
+        )
         return {
             "arrived_packets": self._packets,
             "arrived_bytes": self._bytes,
@@ -155,10 +157,18 @@ class Rows:
             for row in zip(*(kept[name] for name in self.columns), strict=True)
         ]
 
-    def curve(self, run: RunSummary, *, object: str, quantity: str) -> Iterator[tuple[float, float]]:  # noqa: A002
+    def curve(
+        self,
+        run: RunSummary,
+        *,
+        object: str,  # noqa: A002 (the column's name)
+        quantity: str,
+    ) -> Iterator[tuple[float, float]]:
         """Yield times and values of one quantity of one object; of ``samples``."""
         kept = run.watched[self.name]
-        for at, what, which, value in zip(kept["time_s"], kept["object"], kept["quantity"], kept["value"], strict=True):
+        for at, what, which, value in zip(
+            kept["time_s"], kept["object"], kept["quantity"], kept["value"], strict=True
+        ):
             if what == object and which == quantity:
                 yield at, value
 

@@ -1,7 +1,8 @@
 """Plain data ↔ the scenario's classes, with errors that name the key.
 
-The classes' own annotations drive both directions, so a field added there needs nothing here. Only names and shapes
-are checked; what a value may be (a rate above zero, a route that exists) is the simulator's to say.
+The classes' own annotations drive both directions, so a field added there needs nothing here. Only
+names and shapes are checked; what a value may be (a rate above zero, a route that exists) is the
+simulator's to say.
 """
 
 from __future__ import annotations
@@ -42,8 +43,14 @@ def keys_of(cls: type) -> dict[str, Key]:
     keys = {}
     for field in dataclasses.fields(cls):
         declared, doc, quantity = _unwrap(hints[field.name])
-        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        default = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+        required = (
+            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        )
+        default = (
+            field.default_factory()
+            if field.default_factory is not dataclasses.MISSING
+            else field.default
+        )
         name = field.name.rstrip("_")
         keys[name] = Key(
             name=name,
@@ -118,7 +125,9 @@ def _from_percent(value: object) -> object:
     >>> _from_percent("0.07%"), _from_percent("1e-3 %"), _from_percent(0.5), _from_percent("many")
     (0.0007, 1e-05, 0.5, 'many')
     """
-    if isinstance(value, str) and (found := re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*%\s*", value)):
+    if isinstance(value, str) and (
+        found := re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*%\s*", value)
+    ):
         with contextlib.suppress(decimal.DecimalException):
             return float(decimal.Decimal(found[1]) / 100)
     return value
@@ -128,7 +137,9 @@ def _is_share(declared: Any) -> bool:
     """Whether a value is a share of 1, which may be written in per cent."""
     if get_origin(declared) is Annotated and SHARE in declared.__metadata__:
         return True
-    return get_origin(declared) in (Annotated, Union, types.UnionType) and any(map(_is_share, get_args(declared)))
+    return get_origin(declared) in (Annotated, Union, types.UnionType) and any(
+        map(_is_share, get_args(declared))
+    )
 
 
 def walk(root: type, path: str) -> Key | None:
@@ -141,7 +152,10 @@ def walk(root: type, path: str) -> Key | None:
         if found is None:
             return None
         candidates = [
-            cls for known in candidates if name in keys_of(known) for cls in _tables_in(keys_of(known)[name].type)
+            cls
+            for known in candidates
+            if name in keys_of(known)
+            for cls in _tables_in(keys_of(known)[name].type)
         ]
     return found
 
@@ -179,7 +193,9 @@ def _decode_union(declared: Any, value: object, path: str) -> Any:
         raise ScenarioError(f"{path}: no `kind` given", hint=f"kinds: {_listed(kinds)}")
     kind = table["kind"]
     if kind not in kinds:
-        raise ScenarioError(f"{path}.kind: unknown kind `{kind}`", hint=_suggestion(str(kind), list(kinds), "kinds"))
+        raise ScenarioError(
+            f"{path}.kind: unknown kind `{kind}`", hint=_suggestion(str(kind), list(kinds), "kinds")
+        )
     rest = {name: content for name, content in table.items() if name != "kind"}
     return _decode_table(kinds[kind], rest, path)
 
@@ -190,7 +206,9 @@ def _decode_table(cls: type, value: object, path: str) -> Any:
     for name in table:
         if name not in keys:
             where = f"{path}.{name}" if path else name
-            raise ScenarioError(f"unknown key `{where}`", hint=_suggestion(name, list(keys), "known keys"))
+            raise ScenarioError(
+                f"unknown key `{where}`", hint=_suggestion(name, list(keys), "known keys")
+            )
     fields = {}
     for key in keys.values():
         where = f"{path}.{key.name}" if path else key.name
@@ -204,12 +222,17 @@ def _decode_table(cls: type, value: object, path: str) -> Any:
 
 def _decode_list(items: tuple[Any, ...], value: object, path: str) -> tuple[Any, ...]:
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise ScenarioError(f"{path}: `{_shown(value)}` is not a list", hint="lists are written `[a, b]`")
+        raise ScenarioError(
+            f"{path}: `{_shown(value)}` is not a list", hint="lists are written `[a, b]`"
+        )
     if len(items) == 2 and items[1] is Ellipsis:
         return tuple(decode(items[0], item, f"{path}[{i}]") for i, item in enumerate(value))
     if len(items) != len(value):
         raise ScenarioError(f"{path}: has {len(value)} entries instead of {len(items)}")
-    return tuple(decode(item, part, f"{path}[{i}]") for i, (item, part) in enumerate(zip(items, value, strict=True)))
+    return tuple(
+        decode(item, part, f"{path}[{i}]")
+        for i, (item, part) in enumerate(zip(items, value, strict=True))
+    )
 
 
 def _decode_choice(choices: tuple[Any, ...], value: object, path: str) -> Any:
@@ -226,7 +249,9 @@ def _decode_scalar(declared: Any, value: object, path: str, quantity: Quantity |
         return float(value)
     if type(value) is declared:
         return value
-    wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[declared]
+    wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[
+        declared
+    ]
     hint = None
     if declared is float and isinstance(value, str):
         hint = 'numbers have no quotes; a probability may also be written as `"1%"`'

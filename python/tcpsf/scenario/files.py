@@ -12,7 +12,9 @@ from tcpsf.errors import ScenarioError
 def read_text(path: Path) -> str:
     """Read a text file, or say why not in one line."""
     try:
-        return path.read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
+        return path.read_text(
+            encoding="utf-8-sig"
+        )  # some editors begin a file with a byte order mark
     except FileNotFoundError:
         raise ScenarioError(
             "no such file", hint="name a TOML file with a scenario, or `-` for standard input"
@@ -42,7 +44,9 @@ def inline_size_files(data: dict[str, Any], base: Path) -> dict[str, Any]:
     workloads = data.get("workload")
     if not isinstance(workloads, list):
         return data
-    inlined = [_inlined(entry, f"workload[{i}].sizes.file", base) for i, entry in enumerate(workloads)]
+    inlined = [
+        _inlined(entry, f"workload[{i}].sizes.file", base) for i, entry in enumerate(workloads)
+    ]
     return {**data, "workload": inlined}
 
 
@@ -62,7 +66,8 @@ def _read_sizes(path: Path, where: str, name: str) -> dict[str, Any]:
         text = read_text(path)
     except ScenarioError as error:
         raise ScenarioError(
-            f"{where}: cannot read `{name}`: {error}", hint="the path is relative to the scenario's file"
+            f"{where}: cannot read `{name}`: {error}",
+            hint="the path is relative to the scenario's file",
         ) from None
     rows: list[list[str]] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -80,7 +85,8 @@ def _read_sizes(path: Path, where: str, name: str) -> dict[str, Any]:
         except ValueError:
             shown = " ".join(columns)
             raise ScenarioError(
-                f"{where}: `{name}`, line {line_number}: `{shown}` is not {_wanted(width)}", hint=hint
+                f"{where}: `{name}`, line {line_number}: `{shown}` is not {_wanted(width)}",
+                hint=hint,
             ) from None
     return {"classes": points} if width == 1 else {"cdf": points}
 

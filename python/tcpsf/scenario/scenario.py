@@ -35,7 +35,9 @@ class Scenario:
     duration: Annotated[Duration, Doc("Simulated time.")]
     warm_up: Annotated[
         Duration,
-        Doc("Flows that start before this are simulated but not recorded; link statistics start here."),
+        Doc(
+            "Flows that start before this are simulated but not recorded; link statistics start here."
+        ),
     ] = "0s"
     drain: Annotated[
         Duration | None,
@@ -47,12 +49,15 @@ class Scenario:
     ] = None
     link: Annotated[tuple[Link, ...], Doc("The lines. Nodes exist by being named at their ends.")]
     route: Annotated[
-        tuple[Route, ...], Doc("Fixed paths.", absent="the fewest hops; ties go to the links listed first")
+        tuple[Route, ...],
+        Doc("Fixed paths.", absent="the fewest hops; ties go to the links listed first"),
     ] = ()
     workload: Annotated[tuple[Workload, ...], Doc("What is sent.")]
     tcp: Annotated[Tcp, Doc("TCP's parameters for all workloads.")] = field(default_factory=Tcp)
     samples: Annotated[Samples | None, Doc("What to record over time.", absent="nothing")] = None
-    trace: Annotated[tuple[str, ...], Doc("Workloads whose packets are recorded one by one.", absent="none")] = ()
+    trace: Annotated[
+        tuple[str, ...], Doc("Workloads whose packets are recorded one by one.", absent="none")
+    ] = ()
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
@@ -61,7 +66,9 @@ class Scenario:
         try:
             return cls.from_toml_text(files.read_text(path), base=path.parent)
         except ScenarioError as error:
-            raise ScenarioError(f"cannot read scenario `{path}`: {error}", hint=error.hint) from None
+            raise ScenarioError(
+                f"cannot read scenario `{path}`: {error}", hint=error.hint
+            ) from None
 
     @classmethod
     def from_toml_text(cls, text: str, *, base: str | Path = ".") -> Self:
@@ -97,8 +104,8 @@ class Scenario:
     def with_value(self, path: str, value: object) -> Self:
         """Return a copy with one value changed; ``None`` takes the key away.
 
-        ``path`` is the keys joined by dots. Entries of lists go by their name or by their number from 0:
-        ``workload.web.load``, ``link.0.rate``, ``tcp.mss``.
+        ``path`` is the keys joined by dots. Entries of lists go by their name or by their number
+        from 0: ``workload.web.load``, ``link.0.rate``, ``tcp.mss``.
         """
         data = self.to_dict()
         *parents, last = path.split(".")
@@ -130,7 +137,8 @@ def _child(target: Any, part: str, where: str) -> Any:
     near = nearest(part, names)
     listed = ", ".join(f"`{name}`" for name in names) or f"numbers 0 to {len(target) - 1}"
     raise ScenarioError(
-        f"`{where}` has no entry `{part}`", hint=f"did you mean `{near}`?" if near else f"entries: {listed}"
+        f"`{where}` has no entry `{part}`",
+        hint=f"did you mean `{near}`?" if near else f"entries: {listed}",
     )
 
 

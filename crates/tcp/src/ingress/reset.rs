@@ -5,8 +5,8 @@ use wire::{Control, Segment};
 
 use super::Step;
 use crate::connection::Connection;
+use crate::connection::Opening;
 use crate::event::CloseReason;
-use crate::opening::Opening;
 use crate::state::State;
 
 impl Connection {

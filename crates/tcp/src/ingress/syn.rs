@@ -5,7 +5,7 @@ use wire::{Control, Segment};
 
 use super::Step;
 use crate::connection::Connection;
-use crate::opening::Opening;
+use crate::connection::Opening;
 use crate::state::State;
 
 impl Connection {

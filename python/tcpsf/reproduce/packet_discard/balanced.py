@@ -65,7 +65,9 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
             key="fig-13",
             section="bpd",
             cases=(*b[paper.GAP].values(), *epd_b.all),
-            build=lambda runs: _figure_13(of(runs, {paper.GAP: b[paper.GAP]})[paper.GAP], epd_b.of(runs)),
+            build=lambda runs: _figure_13(
+                of(runs, {paper.GAP: b[paper.GAP]})[paper.GAP], epd_b.of(runs)
+            ),
         ),
         Exhibit(
             key="fig-14",
@@ -84,26 +86,44 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
                 }
             ),
         ),
-        Exhibit(key="recovery-bound", section="bpd", cases=(), build=lambda _: Part(tables=(_bound(),))),
+        Exhibit(
+            key="recovery-bound", section="bpd", cases=(), build=lambda _: Part(tables=(_bound(),))
+        ),
     )
 
 
 def _cases(setting: Setting, topology: Topology) -> dict[int, dict[float, Case]]:
-    return {gap: {at: setting.case(topology, networks.bpd(at, gap=gap)) for at in LOWER} for gap in paper.GAPS}
+    return {
+        gap: {at: setting.case(topology, networks.bpd(at, gap=gap)) for at in LOWER}
+        for gap in paper.GAPS
+    }
 
 
 def _figures(
-    number: int, topology: Topology, seen: ByGap, epd: Seen, *, published: Mapping[int, PublishedPoint]
+    number: int,
+    topology: Topology,
+    seen: ByGap,
+    epd: Seen,
+    *,
+    published: Mapping[int, PublishedPoint],
 ) -> tuple[Figure, ...]:
     """Throughput by threshold, in two panels: the shorter recovery periods, and the longer ones."""
     gaps = sorted(seen)
     half = len(gaps) // 2
     parts = ((f"fig-{number}", gaps[:half]), (f"fig-{number}-long", gaps[half:]))
-    return tuple(_panel(number, key, topology, {gap: seen[gap] for gap in some}, epd, published) for key, some in parts)
+    return tuple(
+        _panel(number, key, topology, {gap: seen[gap] for gap in some}, epd, published)
+        for key, some in parts
+    )
 
 
 def _panel(
-    number: int, key: str, topology: Topology, seen: ByGap, epd: Seen, published: Mapping[int, PublishedPoint]
+    number: int,
+    key: str,
+    topology: Topology,
+    seen: ByGap,
+    epd: Seen,
+    published: Mapping[int, PublishedPoint],
 ) -> Figure:
     measure = goodput(topology)
     named = f"Gap {min(seen)} to {max(seen)}"
@@ -127,7 +147,9 @@ def _panel(
                 for gap, row in seen.items()
             ),
         ),
-        notes=("The published point is the maximum, printed without Gap and threshold: drawn where tcpsf has it.",)
+        notes=(
+            "The published point is the maximum, printed without Gap and threshold: drawn where tcpsf has it.",
+        )
         if any(gap in published for gap in seen)
         else (),
     )
@@ -136,7 +158,9 @@ def _panel(
 def _top(seen: ByGap, topology: Topology) -> tuple[int, float]:
     """Return the recovery period and threshold with the highest throughput."""
     measure = goodput(topology)
-    found = {(gap, at): sum(each(runs, measure)) for gap, row in seen.items() for at, runs in row.items()}
+    found = {
+        (gap, at): sum(each(runs, measure)) for gap, row in seen.items() for at, runs in row.items()
+    }
     return max(found, key=lambda key: found[key])
 
 
@@ -156,7 +180,9 @@ def _claims_12(seen: ByGap, epd: Seen, top: Sequence[RunSummary]) -> Iterator[Fi
         claim="Topology B: BPD's highest effective throughput is 0.932 (within 0.05)",
         source=where,
         published=f"{paper.BPD_BEST}",
-        judged=judge.is_within(mean_share(top, measure), paper.BPD_BEST - ABOUT, paper.BPD_BEST + ABOUT, ""),
+        judged=judge.is_within(
+            mean_share(top, measure), paper.BPD_BEST - ABOUT, paper.BPD_BEST + ABOUT, ""
+        ),
     )
     ours, theirs = each(top, measure), each(epd_top, measure)
     more = stats.ratio([100.0 * (a - b) for a, b in zip(ours, theirs, strict=True)], theirs)
@@ -227,7 +253,9 @@ def _figure_13(seen: Mapping[float, Sequence[RunSummary]], epd: Seen) -> Part:
                 published=(PublishedPoint(x=top, y=paper.BPD_ACTIVE),),
             ),
         ),
-        notes=("The published point is printed without its threshold: drawn at the highest simulated throughput.",),
+        notes=(
+            "The published point is printed without its threshold: drawn at the highest simulated throughput.",
+        ),
     )
     where = "section 5, Fig. 13"
     finding = judge.finding(
@@ -235,7 +263,9 @@ def _figure_13(seen: Mapping[float, Sequence[RunSummary]], epd: Seen) -> Part:
         claim="Topology B: with BPD (Gap 25, at its best threshold) connections are active 92 % of the time (within 5)",
         source=where,
         published=f"{paper.BPD_ACTIVE:g}",
-        judged=judge.is_within(mean_share(seen[top], active), paper.BPD_ACTIVE - ABOUT, paper.BPD_ACTIVE + ABOUT, ""),
+        judged=judge.is_within(
+            mean_share(seen[top], active), paper.BPD_ACTIVE - ABOUT, paper.BPD_ACTIVE + ABOUT, ""
+        ),
     )
     more = {f"{at:g}": over(runs, epd.epd[at], active) for at, runs in seen.items()}
     also = judge.finding(
@@ -298,12 +328,20 @@ def _bound() -> Table:
     for at in LOWER:
         space = round((paper.UPPER - at) * paper.BUFFER_CELLS)
         longest = {
-            topology.key: float(model.longest_recovery(space=space, connections=topology.connections))
+            topology.key: float(
+                model.longest_recovery(space=space, connections=topology.connections)
+            )
             for topology in (A, B)
         }
-        cells = [TableCell(ours=judge.exact(longest[key]), published=None, unit="packets") for key in ("a", "b")]
+        cells = [
+            TableCell(ours=judge.exact(longest[key]), published=None, unit="packets")
+            for key in ("a", "b")
+        ]
         rows.append(
-            Row(label=f"{at:g}", cells=(TableCell(ours=judge.exact(space), published=None, unit="cells"), *cells))
+            Row(
+                label=f"{at:g}",
+                cells=(TableCell(ours=judge.exact(space), published=None, unit="cells"), *cells),
+            )
         )
     return Table(
         key="recovery-bound",

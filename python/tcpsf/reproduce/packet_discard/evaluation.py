@@ -7,7 +7,15 @@ from typing import Literal
 
 from tcpsf.papers import packet_discard as paper
 from tcpsf.papers import packet_discard_networks as networks
-from tcpsf.reproduce.evaluation import Evaluation, Heading, chosen, command_of, plan_of, scale_of, seeds_of
+from tcpsf.reproduce.evaluation import (
+    Evaluation,
+    Heading,
+    chosen,
+    command_of,
+    plan_of,
+    scale_of,
+    seeds_of,
+)
 from tcpsf.reproduce.exhibit import Exhibit
 from tcpsf.reproduce.packet_discard import (
     balanced,
@@ -39,7 +47,15 @@ READ: dict[Readings, str] = {
     "closest": "With the timer that Fig. 17 shows: tick 100 ms, timeout from 200 ms.",
 }
 
-HEADLINE = ("bpd-over-epd", "b-epd-best", "bpd-best", "bpd-improvement", "epd-timeouts", "b-epd-active", "bpd-twice")
+HEADLINE = (
+    "bpd-over-epd",
+    "b-epd-best",
+    "bpd-best",
+    "bpd-improvement",
+    "epd-timeouts",
+    "b-epd-active",
+    "bpd-twice",
+)
 """Keys of the paper's main claims."""
 
 TIMER = (
@@ -70,13 +86,17 @@ SECTIONS = (
     Heading(
         "b",
         "Plain ATM, PPD and EPD: topology B",
-        ("Five links of 30 Mb/s lead to one of 75 Mb/s: with three connections idle at most 0.8 of it can be used.",),
+        (
+            "Five links of 30 Mb/s lead to one of 75 Mb/s: with three connections idle at most 0.8 of it can be used.",
+        ),
         why=TIMER,
     ),
     Heading(
         "bpd",
         "Balanced packet discard",
-        ("A connection that has just lost a packet is spared for the next Gap packets, up to a higher threshold.",),
+        (
+            "A connection that has just lost a packet is spared for the next Gap packets, up to a higher threshold.",
+        ),
         why=TIMER,
     ),
     Heading(
@@ -91,12 +111,16 @@ SECTIONS = (
     Heading(
         "kin",
         "The same rule for packets",
-        ("Not in the paper: does spacing losses help on an ordinary line, which drops whole packets?",),
+        (
+            "Not in the paper: does spacing losses help on an ordinary line, which drops whole packets?",
+        ),
     ),
     Heading(
         "padding",
         "Framing over ATM",
-        ("Not in the paper: TCP Smart Framing divides segments into quarters, while cells keep their size.",),
+        (
+            "Not in the paper: TCP Smart Framing divides segments into quarters, while cells keep their size.",
+        ),
     ),
 )
 
@@ -110,8 +134,8 @@ def prepare(
 ) -> Evaluation:
     """Find out which runs are needed.
 
-    Runs use the seeds ``seed``, ``seed + 1``, … ``readings`` says which timer TCP has. ``only`` names figures and
-    tables by their keys, such as ``fig-12``.
+    Runs use the seeds ``seed``, ``seed + 1``, … ``readings`` says which timer TCP has. ``only``
+    names figures and tables by their keys, such as ``fig-12``.
     """
     scale = scale_of(scale, SCALES)
     exhibits = chosen(_exhibits(Setting(duration=scale.duration, readings=readings), scale), only)

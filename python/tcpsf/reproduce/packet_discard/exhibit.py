@@ -40,7 +40,9 @@ CONNECTIONS = Rows(
 SHARE = Axis(label="effective throughput", unit="", scale="linear", low=0.0, high=1.0)
 NEAR_ONE = Axis(label="effective throughput", unit="", scale="linear")
 """Of topology A, where all is close together."""
-ACTIVE = Axis(label="time in which connections are active", unit="", scale="linear", low=0.0, high=1.0)
+ACTIVE = Axis(
+    label="time in which connections are active", unit="", scale="linear", low=0.0, high=1.0
+)
 THRESHOLD = Axis(label="threshold, share of the buffer", unit="", scale="linear")
 SECONDS = Axis(label="time", unit="s", scale="linear")
 
@@ -90,7 +92,9 @@ def active(run: RunSummary) -> float:
     """Share of the connections' time in which they did not wait for a timer."""
     seconds = run.links[0]["duration_s"]
     rows = connections(run)
-    return 1.0 - math.fsum(row["waited_s"] for row in rows) / math.fsum(seconds - row["start_s"] for row in rows)
+    return 1.0 - math.fsum(row["waited_s"] for row in rows) / math.fsum(
+        seconds - row["start_s"] for row in rows
+    )
 
 
 def fairness(run: RunSummary) -> float:
@@ -107,7 +111,10 @@ def timeouts(run: RunSummary) -> float:
 def spacing(run: RunSummary) -> float:
     """Segments sent for each that was sent again after a fast retransmit or a timeout."""
     rows = connections(run)
-    return float(sum(row["segments"] for row in rows) / max(1, sum(row["retransmitted_segments"] for row in rows)))
+    return float(
+        sum(row["segments"] for row in rows)
+        / max(1, sum(row["retransmitted_segments"] for row in rows))
+    )
 
 
 def each(runs: Sequence[RunSummary], measure: Measure) -> list[float]:
@@ -125,7 +132,9 @@ def mean_share(runs: Sequence[RunSummary], measure: Measure) -> stats.Estimate |
     return stats.mean(each(runs, measure), possible=stats.SHARE)
 
 
-def over(ours: Sequence[RunSummary], theirs: Sequence[RunSummary], measure: Measure) -> stats.Estimate | None:
+def over(
+    ours: Sequence[RunSummary], theirs: Sequence[RunSummary], measure: Measure
+) -> stats.Estimate | None:
     """How much ``ours`` is above ``theirs``, runs in pairs."""
     return stats.difference(each(ours, measure), each(theirs, measure))
 

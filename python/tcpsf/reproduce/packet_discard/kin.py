@@ -49,12 +49,24 @@ def _kept(**options: object) -> Buffer:
 DISCIPLINES = (
     Discipline(key="tail", label="drop-tail", buffer=_kept()),
     Discipline(key="short", label="drop-tail at 40 %", buffer=Buffer(bytes="60kB")),
-    Discipline(key="balanced", label="balanced", buffer=_kept(balanced=Balanced(lower=0.4, upper=0.9, gap=25))),
     Discipline(
-        key="balanced-10", label="balanced, Gap 10", buffer=_kept(balanced=Balanced(lower=0.4, upper=0.9, gap=10))
+        key="balanced",
+        label="balanced",
+        buffer=_kept(balanced=Balanced(lower=0.4, upper=0.9, gap=25)),
     ),
-    Discipline(key="red", label="RED", buffer=_kept(red=Red(min_bytes="30kB", max_bytes="90kB", gentle=True))),
-    Discipline(key="codel", label="CoDel", buffer=_kept(codel=CoDel(target="5ms", interval="100ms"))),
+    Discipline(
+        key="balanced-10",
+        label="balanced, Gap 10",
+        buffer=_kept(balanced=Balanced(lower=0.4, upper=0.9, gap=10)),
+    ),
+    Discipline(
+        key="red",
+        label="RED",
+        buffer=_kept(red=Red(min_bytes="30kB", max_bytes="90kB", gentle=True)),
+    ),
+    Discipline(
+        key="codel", label="CoDel", buffer=_kept(codel=CoDel(target="5ms", interval="100ms"))
+    ),
 )
 """The second tells what of balanced discard is its lower threshold alone."""
 
@@ -66,14 +78,22 @@ SMALL = (
         Discipline(
             key=f"balanced{mark}",
             label=f"balanced, Gap {gap}",
-            buffer=Buffer(packets=PACKETS, balanced=Balanced(lower=paper.LOWER, upper=paper.UPPER, gap=gap)),
+            buffer=Buffer(
+                packets=PACKETS, balanced=Balanced(lower=paper.LOWER, upper=paper.UPPER, gap=gap)
+            ),
         )
         for mark, gap in (("", paper.GAP), ("-10", 10))
     ),
     Discipline(
-        key="red", label="RED", buffer=Buffer(packets=PACKETS, red=Red(min_packets=18, max_packets=55, gentle=True))
+        key="red",
+        label="RED",
+        buffer=Buffer(packets=PACKETS, red=Red(min_packets=18, max_packets=55, gentle=True)),
     ),
-    Discipline(key="codel", label="CoDel", buffer=Buffer(packets=PACKETS, codel=CoDel(target="1ms", interval="20ms"))),
+    Discipline(
+        key="codel",
+        label="CoDel",
+        buffer=Buffer(packets=PACKETS, codel=CoDel(target="1ms", interval="20ms")),
+    ),
 )
 """The same for topology B, with the packets that its cells could hold."""
 
@@ -106,16 +126,22 @@ def _greedy(key: str, label: str, sender: str, setting: Setting) -> Exhibit:
         key=f"packets-{key}",
         section="kin",
         cases=tuple(cases.values()),
-        build=lambda runs: _greedy_part(key, label, {name: runs.of(case) for name, case in cases.items()}),
+        build=lambda runs: _greedy_part(
+            key, label, {name: runs.of(case) for name, case in cases.items()}
+        ),
         shown={f"topology B of packets, balanced, {label}": cases["balanced"].scenario},
     )
 
 
 def _topology_b(discipline: Discipline, sender: str, setting: Setting) -> Scenario:
     """Topology B with lines of packets."""
-    scenario = networks.network(B, networks.PLAIN, senders=[sender] * B.connections, duration=setting.duration)
+    scenario = networks.network(
+        B, networks.PLAIN, senders=[sender] * B.connections, duration=setting.duration
+    )
     links = tuple(
-        replace(link, cells=None, buffer=discipline.buffer if link.name == networks.SWITCH else None)
+        replace(
+            link, cells=None, buffer=discipline.buffer if link.name == networks.SWITCH else None
+        )
         for link in scenario.link
     )
     return replace(scenario, name=f"packets-{discipline.key}", link=links)
@@ -131,7 +157,12 @@ def _greedy_part(key: str, label: str, seen: ByDiscipline) -> Part:
             mean(runs, timeouts),
             mean_share(runs, fairness),
         )
-        rows.append(Row(label=each.label, cells=tuple(TableCell(ours=value, published=None) for value in found)))
+        rows.append(
+            Row(
+                label=each.label,
+                cells=tuple(TableCell(ours=value, published=None) for value in found),
+            )
+        )
     table = Table(
         key=f"packets-{key}",
         title=f"Topology B as lines of packets: {label}",
@@ -140,14 +171,22 @@ def _greedy_part(key: str, label: str, seen: ByDiscipline) -> Part:
             "Five greedy connections and a buffer of 92 packets, with the timer of topology B. Balanced discard with "
             "0.4 and 0.9; RED from 18 to 55 packets, gentle; CoDel with 1 and 20 ms."
         ),
-        columns=("discipline", "effective throughput", "active", "timeouts a connection", "fairness"),
+        columns=(
+            "discipline",
+            "effective throughput",
+            "active",
+            "timeouts a connection",
+            "fairness",
+        ),
         rows=tuple(rows),
     )
     return Part(tables=(table,), findings=tuple(_greedy_claims(key, label, seen)))
 
 
 def _greedy_claims(key: str, label: str, seen: ByDiscipline) -> Iterator[Finding]:
-    for other, name in ((each.key, each.label) for each in SMALL if not each.key.startswith("balanced")):
+    for other, name in (
+        (each.key, each.label) for each in SMALL if not each.key.startswith("balanced")
+    ):
         yield judge.finding(
             key=f"packets-beats-{other}-{key}",
             claim=f"{label}: greedy flows get more with balanced discard (Gap 25) than with {name}",
@@ -164,7 +203,9 @@ def _of_packets(run: RunSummary) -> float:
 
 def _exhibit(key: str, label: str, sender: str, duration: str) -> Exhibit:
     cases = {
-        each.key: Case(scenario=_scenario(each, sender, greedy=key, duration=duration), histogram=True)
+        each.key: Case(
+            scenario=_scenario(each, sender, greedy=key, duration=duration), histogram=True
+        )
         for each in DISCIPLINES
     }
     return Exhibit(
@@ -179,9 +220,12 @@ def _exhibit(key: str, label: str, sender: str, duration: str) -> Exhibit:
 def _scenario(discipline: Discipline, sender: str, *, greedy: str, duration: str) -> Scenario:
     classic = framing.CLASSIC.sender
     other = reno(classic) if greedy == "reno" else classic
-    scenario = framing.web_scenario(sender=sender, greedy_sender=other, load=LOAD, duration=duration)
+    scenario = framing.web_scenario(
+        sender=sender, greedy_sender=other, load=LOAD, duration=duration
+    )
     links = tuple(
-        replace(link, buffer=discipline.buffer) if link.name == framing.BOTTLENECK else link for link in scenario.link
+        replace(link, buffer=discipline.buffer) if link.name == framing.BOTTLENECK else link
+        for link in scenario.link
     )
     return replace(scenario, name=f"queue-{discipline.key}", link=links)
 
@@ -230,7 +274,12 @@ def _kilobytes(runs: Sequence[RunSummary]) -> stats.Estimate | None:
 
 def _claims(key: str, label: str, seen: ByDiscipline) -> Iterator[Finding]:
     """Ask whether spacing losses helps; the paper does not speak of such queues."""
-    for other, name in (("tail", "drop-tail"), ("short", "drop-tail at 40 %"), ("red", "RED"), ("codel", "CoDel")):
+    for other, name in (
+        ("tail", "drop-tail"),
+        ("short", "drop-tail at 40 %"),
+        ("red", "RED"),
+        ("codel", "CoDel"),
+    ):
         yield judge.finding(
             key=f"balanced-beats-{other}-{key}",
             claim=f"{label}: short flows complete sooner with balanced discard than with {name}",

@@ -133,7 +133,9 @@ def flow(name: str, window: int, run: RunSummary) -> ladder.Flow:
     first = 1 + (window - 1) * paper.SEGMENT
     past = first + window * paper.SEGMENT
     packets = [each for each in ladder.paired(PACKETS.of(run)) if _within(each, first)]
-    arrivals = [each.ended_s for each in packets if not each.from_sender and (each.ack or 0) >= past]
+    arrivals = [
+        each.ended_s for each in packets if not each.from_sender and (each.ack or 0) >= past
+    ]
     end = min(arrivals)
     return ladder.Flow(
         name=name,
@@ -152,7 +154,9 @@ def _within(packet: ladder.Packet, first: int) -> bool:
 
 def _claim(drawn: Ladder, runs: Mapping[str, RunSummary]) -> Finding:
     found = {name: tuple(row["cause"] for row in REPAIRS.of(run)) for name, run in runs.items()}
-    told = "; ".join(f"{name}: {', '.join(causes).replace('-', ' ')}" for name, causes in found.items())
+    told = "; ".join(
+        f"{name}: {', '.join(causes).replace('-', ' ')}" for name, causes in found.items()
+    )
     verdict: judge.Verdict = "holds" if found == dict(drawn.expected) else "does not hold"
     needs = bool(model.recovers(drawn.window, list(drawn.lost)))
     wording = (

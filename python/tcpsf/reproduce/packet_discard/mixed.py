@@ -42,7 +42,9 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     text = _exhibit("fig-20", "", setting)
     if setting.readings == "closest":
         return (text,)
-    return text, _exhibit("fig-20-fine", ", with a timeout from 200 ms", replace(setting, readings="closest"))
+    return text, _exhibit(
+        "fig-20-fine", ", with a timeout from 200 ms", replace(setting, readings="closest")
+    )
 
 
 def _exhibit(key: str, how: str, setting: Setting) -> Exhibit:
@@ -51,13 +53,16 @@ def _exhibit(key: str, how: str, setting: Setting) -> Exhibit:
         key=key,
         section="mixed",
         cases=tuple(cases.values()),
-        build=lambda runs: _figure_20(key, how, {name: runs.of(case) for name, case in cases.items()}),
+        build=lambda runs: _figure_20(
+            key, how, {name: runs.of(case) for name, case in cases.items()}
+        ),
         shown={f"Fig. 21, SACK and Reno, BPD{how}": cases["sack-bpd"].scenario},
     )
 
 
 def _case(setting: Setting, pair: Mixed) -> Case:
-    # Without BPD: what of EPD or PPD the switch has is not said; PPD is what is left of BPD without its thresholds.
+    # Without BPD: what of EPD or PPD the switch has is not said; PPD is what is left of BPD without
+    # its thresholds.
     policy = networks.bpd(paper.LOWER, gap=paper.MIXED_GAP) if pair.balanced else networks.PPD
     return setting.case(MIXED, policy, senders=[SENDERS[each.version] for each in pair.connections])
 
@@ -67,15 +72,25 @@ def _figure_20(key: str, how: str, runs: ByPair) -> Part:
     for pair in FIGURE_20:
         for number, published in enumerate(pair.connections):
             cells: list[TableCell | str] = [
-                TableCell(ours=_timeouts(runs[pair.key], number), published=published.timeouts, unit=""),
-                TableCell(ours=_share(runs[pair.key], number), published=published.throughput, unit=""),
+                TableCell(
+                    ours=_timeouts(runs[pair.key], number), published=published.timeouts, unit=""
+                ),
+                TableCell(
+                    ours=_share(runs[pair.key], number), published=published.throughput, unit=""
+                ),
                 "",
                 "",
             ]
             if number == 0:
-                cells[2] = TableCell(ours=mean_share(runs[pair.key], fairness), published=pair.fairness, unit="")
-                cells[3] = TableCell(ours=mean_share(runs[pair.key], goodput(MIXED)), published=pair.overall, unit="")
-            rows.append(Row(label=f"{pair.label}: {number + 1}, {published.version}", cells=tuple(cells)))
+                cells[2] = TableCell(
+                    ours=mean_share(runs[pair.key], fairness), published=pair.fairness, unit=""
+                )
+                cells[3] = TableCell(
+                    ours=mean_share(runs[pair.key], goodput(MIXED)), published=pair.overall, unit=""
+                )
+            rows.append(
+                Row(label=f"{pair.label}: {number + 1}, {published.version}", cells=tuple(cells))
+            )
     table = Table(
         key=key,
         title=f"Two connections of one or of two kinds{how}",
@@ -84,9 +99,17 @@ def _figure_20(key: str, how: str, runs: ByPair) -> Part:
             "Two links of 45 Mb/s lead to one of 75 Mb/s with 400 cells. Above, the switch discards the rest of a "
             "damaged packet (PPD); below, it has BPD with thresholds of 0.4 and 0.9 and a Gap of 20."
         ),
-        columns=("connection", "timeouts", "throughput, of 45 Mb/s", "fairness", "overall throughput, of 75 Mb/s"),
+        columns=(
+            "connection",
+            "timeouts",
+            "throughput, of 45 Mb/s",
+            "fairness",
+            "overall throughput, of 75 Mb/s",
+        ),
         rows=tuple(rows),
-        notes=("The paper does not say how long its runs are, nor what the switch does without BPD.",),
+        notes=(
+            "The paper does not say how long its runs are, nor what the switch does without BPD.",
+        ),
     )
     return Part(tables=(table,), findings=tuple(_claims(key, how, runs)))
 
@@ -128,7 +151,9 @@ def _of_sharing(runs: ByPair) -> Iterator[Finding]:
         claim="Without BPD the fairness of SACK and Reno is about 0.702 (within 0.05)",
         source=WHERE,
         published=f"{sack.fairness}",
-        judged=judge.is_within(mean_share(runs["sack"], fairness), sack.fairness - ABOUT, sack.fairness + ABOUT, ""),
+        judged=judge.is_within(
+            mean_share(runs["sack"], fairness), sack.fairness - ABOUT, sack.fairness + ABOUT, ""
+        ),
     )
 
 

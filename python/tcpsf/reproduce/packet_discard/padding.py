@@ -39,13 +39,18 @@ def exhibits(duration: str) -> tuple[Exhibit, ...]:
         for line in LINES
     }
     return (
-        Exhibit(key="padding", section="padding", cases=(), build=lambda _: Part(tables=(_padding(),))),
+        Exhibit(
+            key="padding", section="padding", cases=(), build=lambda _: Part(tables=(_padding(),))
+        ),
         Exhibit(
             key="framing-atm",
             section="padding",
             cases=tuple(case for each in cases.values() for case in each.values()),
             build=lambda runs: _gains(
-                {line: {key: runs.of(case) for key, case in each.items()} for line, each in cases.items()}
+                {
+                    line: {key: runs.of(case) for key, case in each.items()}
+                    for line, each in cases.items()
+                }
             ),
             shown={"FS-TCP-SF over cells": cases["cells"]["fs"].scenario},
         ),
@@ -70,7 +75,10 @@ def _padding() -> Table:
             rows.append(
                 Row(
                     label=f"{full} / {parts} = {size} bytes",
-                    cells=tuple(TableCell(ours=judge.exact(value), published=None, unit=unit) for value, unit in found),
+                    cells=tuple(
+                        TableCell(ours=judge.exact(value), published=None, unit=unit)
+                        for value, unit in found
+                    ),
                 )
             )
     return Table(
@@ -163,5 +171,7 @@ def _claims(seen: Mapping[str, BySender]) -> Iterator[Finding]:
             claim=f"{label} gains less over cells than over packets",
             source=OWN,
             published="",
-            judged=judge.is_below(measure.paired(gains["cells"], gains["packets"]), 0.0, "percentage points"),
+            judged=judge.is_below(
+                measure.paired(gains["cells"], gains["packets"]), 0.0, "percentage points"
+            ),
         )

@@ -13,7 +13,16 @@ from tcpsf.report.evaluation import Row, Table, TableCell
 from tcpsf.reproduce import judge
 from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.judge import Finding
-from tcpsf.reproduce.packet_discard.exhibit import ABOUT, Setting, each, goodput, mean, mean_share, over, timeouts
+from tcpsf.reproduce.packet_discard.exhibit import (
+    ABOUT,
+    Setting,
+    each,
+    goodput,
+    mean,
+    mean_share,
+    over,
+    timeouts,
+)
 from tcpsf.reproduce.plan import Case
 from tcpsf.scenario import Buffer
 from tcpsf.summary import RunSummary
@@ -44,8 +53,18 @@ NETWORKS = (
         for topology in (A, B, MIXED)
         for name, policy in (("plain ATM", networks.PLAIN), ("PPD", networks.PPD), ("EPD", EPD))
     ),
-    Network(label="topology B, drop-tail queue of packets", topology=B, policy=networks.PLAIN, queue=PACKETS),
-    Network(label="Fig. 21, drop-tail queue of packets", topology=MIXED, policy=networks.PLAIN, queue=PACKETS),
+    Network(
+        label="topology B, drop-tail queue of packets",
+        topology=B,
+        policy=networks.PLAIN,
+        queue=PACKETS,
+    ),
+    Network(
+        label="Fig. 21, drop-tail queue of packets",
+        topology=MIXED,
+        policy=networks.PLAIN,
+        queue=PACKETS,
+    ),
 )
 
 
@@ -70,7 +89,10 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
             section="mixed",
             cases=(*(case for pair in cases.values() for case in pair.values()), balanced),
             build=lambda runs: _part(
-                {label: Pair(reno=runs.of(pair["Reno"]), sack=runs.of(pair["SACK"])) for label, pair in cases.items()},
+                {
+                    label: Pair(reno=runs.of(pair["Reno"]), sack=runs.of(pair["SACK"]))
+                    for label, pair in cases.items()
+                },
                 runs.of(balanced),
             ),
         ),
@@ -83,7 +105,9 @@ def _case(setting: Setting, network: Network, sender: str) -> Case:
     if network.queue is None:
         return case
     first, *others = case.scenario.link
-    queued = replace(case.scenario, link=(replace(first, buffer=network.queue, cells="aal5"), *others))
+    queued = replace(
+        case.scenario, link=(replace(first, buffer=network.queue, cells="aal5"), *others)
+    )
     return replace(case, scenario=queued)
 
 
@@ -118,7 +142,9 @@ def _row(network: Network, pair: Pair) -> Row:
         mean_share(pair.reno, share),
         mean_share(pair.sack, share),
     )
-    return Row(label=network.label, cells=tuple(TableCell(ours=each, published=None) for each in found))
+    return Row(
+        label=network.label, cells=tuple(TableCell(ours=each, published=None) for each in found)
+    )
 
 
 def _ratio(pair: Pair) -> stats.Estimate | None:

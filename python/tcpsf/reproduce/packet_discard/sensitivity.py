@@ -50,7 +50,10 @@ def _variation(
 
 
 VARIATIONS = (
-    *(_variation(f"starts within {spread}", options={"spread": spread}) for spread in ("0s", "10ms", "100ms", "1s")),
+    *(
+        _variation(f"starts within {spread}", options={"spread": spread})
+        for spread in ("0s", "10ms", "100ms", "1s")
+    ),
     _variation("tick 500 ms, timeout from 1 s", tick="500ms", rto_min="1s"),
     _variation("tick 100 ms, timeout from 1 s", tick="100ms", rto_min="1s"),
     *(
@@ -58,9 +61,15 @@ VARIATIONS = (
         for least in ("500ms", "300ms", "200ms")
     ),
     *(_variation(f"window of {kilo} KiB", receive_buffer=f"{kilo}KiB") for kilo in (16, 32, 128)),
-    *(_variation(f"delay of {delay} a link", options={"delay": delay}) for delay in ("0.03ms", "3ms")),
+    *(
+        _variation(f"delay of {delay} a link", options={"delay": delay})
+        for delay in ("0.03ms", "3ms")
+    ),
     *(_variation(f"upper threshold {upper:g}", upper=upper) for upper in (0.8, 1.0)),
-    *(_variation(f"runs of {duration}", options={"duration": duration}) for duration in ("30s", "60s")),
+    *(
+        _variation(f"runs of {duration}", options={"duration": duration})
+        for duration in ("30s", "60s")
+    ),
     _variation("delayed acknowledgments", ack_every=2),
     _variation("a loss halves what is in flight", halving="flight"),
     _variation("each packet leaves up to 0.1 ms late", send_jitter="100us"),
@@ -93,7 +102,11 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 def _cases(setting: Setting, variation: Variation) -> Cases:
     changed = _changing(setting, variation)
     bpd = networks.bpd(paper.LOWER, gap=paper.GAP, upper=variation.upper)
-    return Cases(epd=changed(B, EPD), bpd=changed(B, bpd), unlike=changed(MIXED, networks.PPD, senders=UNLIKE))
+    return Cases(
+        epd=changed(B, EPD),
+        bpd=changed(B, bpd),
+        unlike=changed(MIXED, networks.PPD, senders=UNLIKE),
+    )
 
 
 def _changing(setting: Setting, variation: Variation) -> Callable[..., Case]:

@@ -55,7 +55,9 @@ def exhibits() -> tuple[Exhibit, ...]:
     """Return the section's exhibit. Its losses are listed one by one, so nothing in its runs is random."""
     cases = {
         distance: Case(
-            scenario=networks.spacing_scenario([mask(law, distance, n) for law in LAWS for n in range(FLOWS)]),
+            scenario=networks.spacing_scenario(
+                [mask(law, distance, n) for law in LAWS for n in range(FLOWS)]
+            ),
             watches=(RESPONSES,),
             once=True,
         )
@@ -66,7 +68,9 @@ def exhibits() -> tuple[Exhibit, ...]:
             key="loss-spacing",
             section="spacing",
             cases=tuple(cases.values()),
-            build=lambda runs: _part({distance: runs.of(case)[0] for distance, case in cases.items()}),
+            build=lambda runs: _part(
+                {distance: runs.of(case)[0] for distance, case in cases.items()}
+            ),
         ),
     )
 
@@ -110,7 +114,8 @@ def _part(runs: Mapping[int, RunSummary]) -> Part:
         x=AWAY,
         y=EXPIRED,
         series=tuple(
-            series(law, label, list(runs), [_expired(run, law) for run in runs.values()]) for law, label in LAWS.items()
+            series(law, label, list(runs), [_expired(run, law) for run in runs.values()])
+            for law, label in LAWS.items()
         ),
         notes=(NOTE,),
     )
@@ -197,7 +202,9 @@ def _claims(runs: Mapping[int, RunSummary]) -> Iterator[Finding]:
     ):
         bad, count = timed_out(windows, rule)
         shown = f"{len(bad)} of {count} patterns need it"
-        wording = f"All patterns are enumerated: {shown}{f', the first is {bad[0]}' if bad else ''}."
+        wording = (
+            f"All patterns are enumerated: {shown}{f', the first is {bad[0]}' if bad else ''}."
+        )
         verdict: judge.Verdict = "does not hold" if bad else "holds"
         judged = judge.by_value(len(bad), verdict, shown, wording)
         yield judge.finding(key=key, claim=claim, source=WHERE, published="none", judged=judged)
@@ -223,7 +230,9 @@ def _claims(runs: Mapping[int, RunSummary]) -> Iterator[Finding]:
         published="difference above 0",
         judged=judge.all_above(
             {
-                f"{distance} segments": stats.apart(_expired(run, "random"), _expired(run, "spaced"))
+                f"{distance} segments": stats.apart(
+                    _expired(run, "random"), _expired(run, "spaced")
+                )
                 for distance, run in runs.items()
             },
             0.0,

@@ -70,7 +70,10 @@ def cases(setting: Setting, topology: Topology) -> Cases:
     return Cases(
         plain=setting.case(topology, networks.PLAIN),
         ppd=setting.case(topology, networks.PPD),
-        epd={threshold: setting.case(topology, networks.epd(threshold)) for threshold in paper.THRESHOLDS},
+        epd={
+            threshold: setting.case(topology, networks.epd(threshold))
+            for threshold in paper.THRESHOLDS
+        },
     )
 
 
@@ -80,7 +83,13 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     shown = {"topology A, EPD 0.5": a.epd[0.5].scenario}
     also = {"topology B, EPD 0.5": b.epd[0.5].scenario}
     return (
-        Exhibit(key="fig-6", section="a", cases=a.all, build=lambda runs: _figure_6(a.of(runs)), shown=shown),
+        Exhibit(
+            key="fig-6",
+            section="a",
+            cases=a.all,
+            build=lambda runs: _figure_6(a.of(runs)),
+            shown=shown,
+        ),
         Exhibit(key="fig-7", section="a", cases=a.all, build=lambda runs: _figure_7(a.of(runs))),
         Exhibit(
             key="fig-8",
@@ -118,7 +127,13 @@ def _figure(
                 series(key, label, [at[0], at[-1]], [mean_share(flat[key], measure)] * 2)
                 for key, (label, _) in FLAT.items()
             ),
-            series("epd", "EPD", at, [mean_share(runs, measure) for runs in seen.epd.values()], published=published),
+            series(
+                "epd",
+                "EPD",
+                at,
+                [mean_share(runs, measure) for runs in seen.epd.values()],
+                published=published,
+            ),
         ),
         notes=notes,
     )
@@ -139,7 +154,11 @@ def _claims_6(seen: Seen, measure: Measure) -> Iterator[Finding]:
         published="difference above 0",
         judged=judge.is_above(over(seen.ppd, seen.plain, measure), 0.0, ""),
     )
-    usual = {f"{at:g}": over(runs, seen.ppd, measure) for at, runs in seen.epd.items() if at <= paper.BEST_THRESHOLD}
+    usual = {
+        f"{at:g}": over(runs, seen.ppd, measure)
+        for at, runs in seen.epd.items()
+        if at <= paper.BEST_THRESHOLD
+    }
     yield judge.finding(
         key="a-epd-slightly",
         claim="Topology A: EPD improves on PPD only slightly, up to a threshold of 0.7 (by less than 0.05)",
@@ -147,7 +166,9 @@ def _claims_6(seen: Seen, measure: Measure) -> Iterator[Finding]:
         published="small",
         judged=judge.all_below(usual, ABOUT, ""),
     )
-    top = seen.epd[best({at: runs for at, runs in seen.epd.items() if at <= paper.BEST_THRESHOLD}, measure)]
+    top = seen.epd[
+        best({at: runs for at, runs in seen.epd.items() if at <= paper.BEST_THRESHOLD}, measure)
+    ]
     yield judge.finding(
         key="a-epd-over-ppd",
         claim="Topology A: EPD, at its best threshold up to 0.7, improves on PPD",
@@ -160,7 +181,9 @@ def _claims_6(seen: Seen, measure: Measure) -> Iterator[Finding]:
         claim="Topology A: an EPD-threshold above 0.7 lowers the throughput (0.9 against 0.7)",
         source=where,
         published="difference below 0",
-        judged=judge.is_below(over(seen.epd[0.9], seen.epd[paper.BEST_THRESHOLD], measure), 0.0, ""),
+        judged=judge.is_below(
+            over(seen.epd[0.9], seen.epd[paper.BEST_THRESHOLD], measure), 0.0, ""
+        ),
     )
 
 
@@ -188,7 +211,9 @@ def _figure_8(seen: Seen, in_a: Seen) -> Part:
         seen,
         measure,
         published=(PublishedPoint(x=top, y=paper.EPD_BEST),),
-        notes=("The published point is EPD's maximum, printed without its threshold: drawn where tcpsf has it.",),
+        notes=(
+            "The published point is EPD's maximum, printed without its threshold: drawn where tcpsf has it.",
+        ),
     )
     return Part(figures=(figure,), findings=tuple(_claims_8(seen, in_a, top)))
 
@@ -201,7 +226,9 @@ def _claims_8(seen: Seen, in_a: Seen, top: float) -> Iterator[Finding]:
         claim="Topology B: EPD's highest effective throughput is 0.741 (within 0.05)",
         source="section 5",
         published=f"{paper.EPD_BEST}",
-        judged=judge.is_within(mean_share(seen.epd[top], measure), paper.EPD_BEST - ABOUT, paper.EPD_BEST + ABOUT, ""),
+        judged=judge.is_within(
+            mean_share(seen.epd[top], measure), paper.EPD_BEST - ABOUT, paper.EPD_BEST + ABOUT, ""
+        ),
     )
     for key, runs in (("plain", seen.plain), ("ppd", seen.ppd)):
         yield judge.finding(
@@ -212,7 +239,10 @@ def _claims_8(seen: Seen, in_a: Seen, top: float) -> Iterator[Finding]:
             judged=judge.is_above(over(seen.epd[top], runs, measure), 0.0, ""),
         )
     lower = {f"EPD {at:g}": over(runs, in_a.epd[at], measure) for at, runs in seen.epd.items()}
-    lower |= {"PPD": over(seen.ppd, in_a.ppd, measure), "plain ATM": over(seen.plain, in_a.plain, measure)}
+    lower |= {
+        "PPD": over(seen.ppd, in_a.ppd, measure),
+        "plain ATM": over(seen.plain, in_a.plain, measure),
+    }
     yield judge.finding(
         key="b-lower-than-a",
         claim="Every policy and threshold gives less in topology B than in topology A",
@@ -243,7 +273,10 @@ def _figure_9(seen: Seen) -> Part:
         source="sections 3 and 5, Fig. 9",
         published=f"{paper.EPD_ACTIVE:g} or {1 - paper.EPD_IDLE:g}",
         judged=judge.is_within(
-            mean_share(seen.epd[top], active), paper.EPD_ACTIVE - ABOUT, 1.0 - paper.EPD_IDLE + ABOUT, ""
+            mean_share(seen.epd[top], active),
+            paper.EPD_ACTIVE - ABOUT,
+            1.0 - paper.EPD_IDLE + ABOUT,
+            "",
         ),
     )
     return Part(figures=(figure,), findings=(finding,))

@@ -52,7 +52,11 @@ def _figure_3(runs: Mapping[str, Sequence[RunSummary]]) -> Part:
     lines = []
     for key, (label, _, _) in CLOCKS.items():
         trips = [_trip(runs[key], milliseconds) for milliseconds in networks.ROUND_TRIPS_MS]
-        lines.append(series(key, label, trips, [_timeout(runs[key], each) for each in networks.ROUND_TRIPS_MS]))
+        lines.append(
+            series(
+                key, label, trips, [_timeout(runs[key], each) for each in networks.ROUND_TRIPS_MS]
+            )
+        )
     figure = Figure(
         key="fig-3",
         title="Retransmission timeout against round-trip time",
@@ -87,7 +91,12 @@ def _claims(runs: Sequence[RunSummary]) -> Iterator[Finding]:
 
 def _trip(runs: Sequence[RunSummary], milliseconds: int) -> float:
     """Seconds of propagation and of the mean queue on a line."""
-    queues = [link["mean_queue_bytes"] for run in runs for link in run.links if link["link"] == f"line-{milliseconds}"]
+    queues = [
+        link["mean_queue_bytes"]
+        for run in runs
+        for link in run.links
+        if link["link"] == f"line-{milliseconds}"
+    ]
     return milliseconds / 1000.0 + 8e-6 * math.fsum(queues) / len(queues) / networks.LINE_MBPS
 
 

@@ -70,7 +70,10 @@ class Pair:
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     """Return the section's exhibits, for runs of ``setting``."""
-    window = _case(setting, networks.bpd(paper.LOWER, gap=paper.GAP)), _case(setting, networks.epd(paper.TRACE_EPD))
+    window = (
+        _case(setting, networks.bpd(paper.LOWER, gap=paper.GAP)),
+        _case(setting, networks.epd(paper.TRACE_EPD)),
+    )
     half = paper.TRACE_BUFFER
     buffer = _case(setting, networks.bpd(half, gap=paper.GAP)), _case(setting, networks.epd(half))
 
@@ -78,9 +81,24 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
         return Pair(bpd=runs.of(cases[0]), epd=runs.of(cases[1]))
 
     return (
-        Exhibit(key="fig-15", section="traces", cases=window, build=lambda runs: _figure_15(of(runs, window))),
-        Exhibit(key="fig-16", section="traces", cases=window, build=lambda runs: _figure_16(of(runs, window))),
-        Exhibit(key="fig-17", section="traces", cases=window, build=lambda runs: _figure_17(of(runs, window))),
+        Exhibit(
+            key="fig-15",
+            section="traces",
+            cases=window,
+            build=lambda runs: _figure_15(of(runs, window)),
+        ),
+        Exhibit(
+            key="fig-16",
+            section="traces",
+            cases=window,
+            build=lambda runs: _figure_16(of(runs, window)),
+        ),
+        Exhibit(
+            key="fig-17",
+            section="traces",
+            cases=window,
+            build=lambda runs: _figure_17(of(runs, window)),
+        ),
         Exhibit(
             key="fig-18",
             section="traces",
@@ -108,7 +126,9 @@ def _occupied(run: RunSummary) -> Curve:
     return [(at, value / paper.CELL / paper.BUFFER_CELLS) for at, value in curve]
 
 
-def _line(key: str, label: str, curve: Curve, *, begin: float = 0.0, end: float = math.inf) -> Series:
+def _line(
+    key: str, label: str, curve: Curve, *, begin: float = 0.0, end: float = math.inf
+) -> Series:
     """Draw a piece of a curve; of a long one, points at equal distances."""
     inside = [(at, value) for at, value in curve if begin <= at < end]
     shown = inside[:: max(1, math.ceil(len(inside) / POINTS))]
@@ -168,14 +188,23 @@ def _claims_15(pair: Pair) -> Iterator[Finding]:
         source="section 5, Figs. 15 and 16",
         published="25 to 26",
         judged=judge.is_within(
-            mean(pair.bpd, spacing), paper.SPACING[0] - 1.0, paper.SPACING[1] + 1.0, "segments for each loss"
+            mean(pair.bpd, spacing),
+            paper.SPACING[0] - 1.0,
+            paper.SPACING[1] + 1.0,
+            "segments for each loss",
         ),
     )
 
 
 def _figure_16(pair: Pair) -> Part:
     line = _line("bpd", "BPD", _windows(pair.bpd[0]), begin=SETTLED_S, end=SETTLED_S + SHORT_S)
-    figure = _figure(16, "Congestion window with BPD (one second, enlarged)", "One second of Fig. 15.", CWND, (line,))
+    figure = _figure(
+        16,
+        "Congestion window with BPD (one second, enlarged)",
+        "One second of Fig. 15.",
+        CWND,
+        (line,),
+    )
     return Part(figures=(replace(figure, notes=(SAWTOOTH,)),))
 
 
@@ -231,7 +260,10 @@ def _peak(run: RunSummary) -> float:
 
 def _figure_18(pair: Pair) -> Part:
     figures = tuple(
-        replace(_figure(18, f"The switch's buffer with {label}", caption, OCCUPIED, (line,)), key=f"fig-18-{key}")
+        replace(
+            _figure(18, f"The switch's buffer with {label}", caption, OCCUPIED, (line,)),
+            key=f"fig-18-{key}",
+        )
         for key, label, caption, line in (
             (
                 "epd",
@@ -266,7 +298,9 @@ def _claims_18(pair: Pair) -> Iterator[Finding]:
         claim="BPD uses the space above the lower threshold more of the time than EPD",
         source=where,
         published="difference above 0",
-        judged=judge.is_above(stats.difference(each(pair.bpd, _above), each(pair.epd, _above)), 0.0, "of the time"),
+        judged=judge.is_above(
+            stats.difference(each(pair.bpd, _above), each(pair.epd, _above)), 0.0, "of the time"
+        ),
     )
 
 

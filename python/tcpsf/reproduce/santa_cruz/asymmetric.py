@@ -39,13 +39,40 @@ BWDP = 31
 def exhibits() -> tuple[Exhibit, ...]:
     """Return the section's exhibits: ensembles over small delays before packets are sent, with each reverse buffer."""
     least, most = paper.REVERSE_BUFFERS
-    cases = {each.key: case(paper.asymmetric(sender=each.sender, reverse_buffer=most)) for each in paper.SENDERS}
-    others = {each.key: case(paper.asymmetric(sender=each.sender, reverse_buffer=least)) for each in paper.SENDERS}
+    cases = {
+        each.key: case(paper.asymmetric(sender=each.sender, reverse_buffer=most))
+        for each in paper.SENDERS
+    }
+    others = {
+        each.key: case(paper.asymmetric(sender=each.sender, reverse_buffer=least))
+        for each in paper.SENDERS
+    }
     what = "slow return line, {} acknowledgements of buffer"
     return (
-        exhibit("table-4", SECTION, cases, _table_4, rate_bps=paper.ASYMMETRIC_BPS, what=what.format(most)),
-        exhibit("table-4-9", SECTION, others, _other_buffer, rate_bps=paper.ASYMMETRIC_BPS, what=what.format(least)),
-        exhibit("fig-13", SECTION, cases, _figure_13, rate_bps=paper.ASYMMETRIC_BPS, what=what.format(most)),
+        exhibit(
+            "table-4",
+            SECTION,
+            cases,
+            _table_4,
+            rate_bps=paper.ASYMMETRIC_BPS,
+            what=what.format(most),
+        ),
+        exhibit(
+            "table-4-9",
+            SECTION,
+            others,
+            _other_buffer,
+            rate_bps=paper.ASYMMETRIC_BPS,
+            what=what.format(least),
+        ),
+        exhibit(
+            "fig-13",
+            SECTION,
+            cases,
+            _figure_13,
+            rate_bps=paper.ASYMMETRIC_BPS,
+            what=what.format(most),
+        ),
     )
 
 
@@ -59,9 +86,13 @@ def _table_4(runs: BySender) -> Part:
         published=lambda sender: sender.asymmetric,
         micro=True,
         ranges=True,
-        notes=("The two throughputs printed as 23.72 and 23.73 Mb/s are taken for 2.372 and 2.373.",),
+        notes=(
+            "The two throughputs printed as 23.72 and 23.73 Mb/s are taken for 2.372 and 2.373.",
+        ),
     )
-    rows = table_findings(key="table-4", source=WHERE, runs=runs, published=lambda sender: sender.asymmetric)
+    rows = table_findings(
+        key="table-4", source=WHERE, runs=runs, published=lambda sender: sender.asymmetric
+    )
     return Part(tables=(table,), findings=(*rows, *_claims(runs)))
 
 
@@ -86,7 +117,9 @@ def _claims(runs: BySender) -> Iterator[Finding]:
             claim=f"{each.label}: a link utilisation of {limit:g} % at most (to the percent)",
             source=WHERE,
             published=f"{100.0 * each.asymmetric.utilisation:.0f} %",
-            judged=judge.is_below(mean(runs[each.key], utilisation_percent, possible=stats.PERCENT), limit + 0.5, "%"),
+            judged=judge.is_below(
+                mean(runs[each.key], utilisation_percent, possible=stats.PERCENT), limit + 0.5, "%"
+            ),
         )
     for each in paper.SANTA_CRUZ:
         published = 100.0 * each.asymmetric.utilisation
@@ -97,7 +130,9 @@ def _claims(runs: BySender) -> Iterator[Finding]:
             claim=f"{each.label}: {'99 % utilisation (to the percent)' if reaches else 'utilisation below 60 %'}",
             source=WHERE,
             published=f"{published:.0f} %",
-            judged=judge.is_above(found, 98.5, "%") if reaches else judge.is_below(found, 60.0, "%"),
+            judged=judge.is_above(found, 98.5, "%")
+            if reaches
+            else judge.is_below(found, 60.0, "%"),
         )
         told = 100.0 * (1.0 - each.asymmetric.delay_ms / paper.RENO.asymmetric.delay_ms)
         yield judge.finding(
@@ -105,7 +140,9 @@ def _claims(runs: BySender) -> Iterator[Finding]:
             claim=f"{each.label}: at least 42 % less delay than Reno",
             source="section 5",
             published=f"{told:.0f} %",
-            judged=judge.is_above(less_percent(runs[each.key], runs["reno"], delay), 42.0, "% less"),
+            judged=judge.is_above(
+                less_percent(runs[each.key], runs["reno"], delay), 42.0, "% less"
+            ),
         )
         yield judge.finding(
             key=f"asymmetric-{each.key}-variance",
@@ -139,7 +176,9 @@ def _figure_13(runs: BySender) -> Part:
                 None,
                 "holds" if timeouts > 0.9 * cycles else "does not hold",
                 f"{timeouts} timeouts in {cycles} cycles",
-                judge.Test(kind="count", wording=f"There were {timeouts} timeouts in {cycles} cycles."),
+                judge.Test(
+                    kind="count", wording=f"There were {timeouts} timeouts in {cycles} cycles."
+                ),
             ),
         ),
         judge.finding(

@@ -45,7 +45,9 @@ def exhibits() -> tuple[Exhibit, ...]:
     cases = {each.key: case(paper.basic(sender=each.sender), once=True) for each in paper.SENDERS}
     parts = [("table-2", cases, _table_2), ("fig-8", cases, _figure_8), ("fig-9", cases, _figure_9)]
     deltas = {
-        f"{each.key}, {delta}": case(_with(each, delta), once=True) for each in paper.SANTA_CRUZ for delta in DELTAS
+        f"{each.key}, {delta}": case(_with(each, delta), once=True)
+        for each in paper.SANTA_CRUZ
+        for delta in DELTAS
     }
     return tuple(
         exhibit(key, SECTION, made, build, rate_bps=paper.BOTTLENECK_BPS, what="basic bottleneck")
@@ -93,13 +95,18 @@ def _table_2(runs: BySender) -> Part:
         ranges=False,
         notes=paper.DIFFERENCES,
     )
-    rows = table_findings(key="table-2", source=WHERE, runs=runs, published=lambda sender: sender.basic)
+    rows = table_findings(
+        key="table-2", source=WHERE, runs=runs, published=lambda sender: sender.basic
+    )
     return Part(tables=(table,), findings=(*rows, *_claims(runs)))
 
 
 def _claims(runs: BySender) -> Iterator[Finding]:
     most = max(throughput(run) for each in runs.values() for run in each)
-    lowest = {each.label: judge.exact(100.0 * throughput(runs[each.key][0]) / most) for each in paper.SENDERS}
+    lowest = {
+        each.label: judge.exact(100.0 * throughput(runs[each.key][0]) / most)
+        for each in paper.SENDERS
+    }
     yield judge.finding(
         key="basic-similar-throughput",
         claim="All protocols achieve similar throughput (above 90 % of the best)",
@@ -115,7 +122,12 @@ def _claims(runs: BySender) -> Iterator[Finding]:
             source=WHERE,
             published="99.4 ms" if quantity is delay else "2.06·10⁻³ s²",
             judged=judge.all_above(
-                {each.label: less_percent(runs[each.key], runs["reno"], quantity) for each in others}, 0.0, "% less"
+                {
+                    each.label: less_percent(runs[each.key], runs["reno"], quantity)
+                    for each in others
+                },
+                0.0,
+                "% less",
             ),
         )
     for each in paper.SANTA_CRUZ:
@@ -224,7 +236,9 @@ def _figure_9(runs: BySender) -> Part:
             claim="SC n=1.5: the window comes to 18 packets and stays (its largest after 5 s, to the packet)",
             source="section 4.1, Fig. 9",
             published="18 packets",
-            judged=judge.is_within(judge.exact(max(run.cwnd[index] for index in steady)), 17.5, 18.5, "packets"),
+            judged=judge.is_within(
+                judge.exact(max(run.cwnd[index] for index in steady)), 17.5, 18.5, "packets"
+            ),
         ),
     )
     return Part(figures=figures, findings=findings)

@@ -49,17 +49,23 @@ HEADINGS = (
     Heading(
         "fairness",
         "Beyond the paper: flows of one kind share the line",
-        ("Not in the paper: some flows of one sender, started within a second, share the basic bottleneck for 60 s.",),
+        (
+            "Not in the paper: some flows of one sender, started within a second, share the basic bottleneck for 60 s.",
+        ),
     ),
     Heading(
         "coexistence",
         "Beyond the paper: beside other senders",
-        ("Not in the paper: one flow of the first sender and one of the second share the basic bottleneck for 60 s.",),
+        (
+            "Not in the paper: one flow of the first sender and one of the second share the basic bottleneck for 60 s.",
+        ),
     ),
     Heading(
         "wireless",
         "Beyond the paper: wireless loss",
-        ("Not in the paper: the last hop of the basic network loses packets at random, acknowledgements not.",),
+        (
+            "Not in the paper: the last hop of the basic network loses packets at random, acknowledgements not.",
+        ),
     ),
     Heading(
         "delayed-acks",
@@ -79,7 +85,8 @@ def exhibits() -> tuple[Exhibit, ...]:
     return (_fairness(), _coexistence(), _wireless(), _delayed_acks(), _small_window())
 
 
-# ---- fairness --------------------------------------------------------------------------------------------------------
+# ---- fairness
+# --------------------------------------------------------------------------------------------------------
 
 
 def _shared(sender: str, *, flows: int) -> Case:
@@ -89,12 +96,20 @@ def _shared(sender: str, *, flows: int) -> Case:
 
 def _received(run: RunSummary, workload: str) -> list[int]:
     """Payload bytes that each flow of a workload delivered in order, in the order of their starting."""
-    rows = sorted((row["flow"], row["received_bytes"]) for row in RECEIVED.of(run) if row["workload"] == workload)
+    rows = sorted(
+        (row["flow"], row["received_bytes"])
+        for row in RECEIVED.of(run)
+        if row["workload"] == workload
+    )
     return [received for _, received in rows]
 
 
 def _fairness() -> Exhibit:
-    cases = {(each.key, flows): _shared(each.sender, flows=flows) for each in paper.SENDERS for flows in FLOWS}
+    cases = {
+        (each.key, flows): _shared(each.sender, flows=flows)
+        for each in paper.SENDERS
+        for flows in FLOWS
+    }
 
     def build(runs: Runs) -> Part:
         table = means_table(
@@ -104,7 +119,11 @@ def _fairness() -> Exhibit:
             columns=[f"{flows} flows" for flows in FLOWS],
             possible=stats.SHARE,
             of=lambda each: [
-                [stats.jain(_received(run, paper.SOURCE)) for run in runs.of(cases[each.key, flows])] for flows in FLOWS
+                [
+                    stats.jain(_received(run, paper.SOURCE))
+                    for run in runs.of(cases[each.key, flows])
+                ]
+                for flows in FLOWS
             ],
         )
         return Part(tables=(table,))
@@ -112,12 +131,21 @@ def _fairness() -> Exhibit:
     return Exhibit(key="fairness", section="fairness", cases=tuple(cases.values()), build=build)
 
 
-# ---- coexistence -----------------------------------------------------------------------------------------------------
+# ---- coexistence
+# -----------------------------------------------------------------------------------------------------
 
 
 def _beside(ours: str, other: str) -> Case:
     scenario = paper.basic(sender=ours, spread="1s", duration=LONG)
-    beside = Greedy(name=OTHER, from_="a", to="receiver", flows=1, spread="1s", sender=other, tcp=paper.own_tcp(other))
+    beside = Greedy(
+        name=OTHER,
+        from_="a",
+        to="receiver",
+        flows=1,
+        spread="1s",
+        sender=other,
+        tcp=paper.own_tcp(other),
+    )
     return Case(
         scenario=unwatched(replace(scenario, workload=(*scenario.workload, beside))),
         watches=(RECEIVED,),
@@ -136,7 +164,9 @@ def _coexistence() -> Exhibit:
         ("SC n=3", SC_3.sender),
     )
     ours = (*paper.SANTA_CRUZ, paper.VEGAS)
-    cases = {(each.key, name): _beside(each.sender, sender) for each in ours for name, sender in others}
+    cases = {
+        (each.key, name): _beside(each.sender, sender) for each in ours for name, sender in others
+    }
 
     def build(runs: Runs) -> Part:
         table = means_table(
@@ -147,20 +177,29 @@ def _coexistence() -> Exhibit:
             possible=stats.PERCENT,
             unit="%",
             senders=ours,
-            of=lambda each: [[_share_percent(run) for run in runs.of(cases[each.key, name])] for name, _ in others],
+            of=lambda each: [
+                [_share_percent(run) for run in runs.of(cases[each.key, name])]
+                for name, _ in others
+            ],
         )
         return Part(tables=(table,))
 
-    return Exhibit(key="coexistence", section="coexistence", cases=tuple(cases.values()), build=build)
+    return Exhibit(
+        key="coexistence", section="coexistence", cases=tuple(cases.values()), build=build
+    )
 
 
-# ---- wireless loss ---------------------------------------------------------------------------------------------------
+# ---- wireless loss
+# ---------------------------------------------------------------------------------------------------
 
 
 def _lossy(scenario: Scenario, probability: float, *, link: str = "last") -> Scenario:
     loss = PacketLoss(probability=probability) if probability else None
     return replace(
-        scenario, link=tuple(replace(each, loss=loss) if each.name == link else each for each in scenario.link)
+        scenario,
+        link=tuple(
+            replace(each, loss=loss) if each.name == link else each for each in scenario.link
+        ),
     )
 
 
@@ -184,14 +223,17 @@ def _wireless() -> Exhibit:
             caption="One flow for 60 s; the line carries 1.44 Mb/s of payload.",
             columns=[f"{100 * loss:g} % lost" for loss in LOSSES],
             unit="Mb/s",
-            of=lambda each: [[rate(run) for run in runs.of(cases[each.key, loss])] for loss in LOSSES],
+            of=lambda each: [
+                [rate(run) for run in runs.of(cases[each.key, loss])] for loss in LOSSES
+            ],
         )
         return Part(tables=(table,))
 
     return Exhibit(key="wireless", section="wireless", cases=tuple(cases.values()), build=build)
 
 
-# ---- delayed acknowledgements ----------------------------------------------------------------------------------------
+# ---- delayed acknowledgements
+# ----------------------------------------------------------------------------------------
 
 
 def _delayed_acks() -> Exhibit:
@@ -201,7 +243,12 @@ def _delayed_acks() -> Exhibit:
         tcp = replace(scenario.tcp, ack_every=2, ack_delay="200ms")
         cases[each.key] = case(replace(scenario, tcp=tcp), once=True)
     return exhibit(
-        "delayed-acks", "delayed-acks", cases, _delayed_table, rate_bps=paper.BOTTLENECK_BPS, what="delayed ACKs"
+        "delayed-acks",
+        "delayed-acks",
+        cases,
+        _delayed_table,
+        rate_bps=paper.BOTTLENECK_BPS,
+        what="delayed ACKs",
     )
 
 
@@ -227,11 +274,14 @@ def _delayed_table(runs: BySender) -> Part:
     return Part(tables=(table,))
 
 
-# ---- the small window ------------------------------------------------------------------------------------------------
+# ---- the small window
+# ------------------------------------------------------------------------------------------------
 
 
 def _transfers(sender: str) -> Case:
-    network = _lossy(paper.basic(sender=sender, duration=f"{3 * TRANSFERS}s"), SMALL_LOSS, link=paper.FORWARD)
+    network = _lossy(
+        paper.basic(sender=sender, duration=f"{3 * TRANSFERS}s"), SMALL_LOSS, link=paper.FORWARD
+    )
     transfers = Transfers(
         name=paper.SOURCE,
         from_="a",
@@ -247,7 +297,9 @@ def _transfers(sender: str) -> Case:
 def _small_window() -> Exhibit:
     senders = (paper.RENO, SC_3, paper.VEGAS)
     cases = {
-        (each.key, framed): _transfers(each.sender.replace("/ full /", FRAMED) if framed else each.sender)
+        (each.key, framed): _transfers(
+            each.sender.replace("/ full /", FRAMED) if framed else each.sender
+        )
         for each in senders
         for framed in (False, True)
     }
@@ -256,10 +308,14 @@ def _small_window() -> Exhibit:
         rows = []
         for each in senders:
             by_framing = [
-                [total(run.groups.values()) for run in runs.of(cases[each.key, framed])] for framed in (False, True)
+                [total(run.groups.values()) for run in runs.of(cases[each.key, framed])]
+                for framed in (False, True)
             ]
             times = [completion_s(made) for made in by_framing]
-            plain, framed = ([1e-9 * made.sender_ns / max(made.completed, 1) for made in part] for part in by_framing)
+            plain, framed = (
+                [1e-9 * made.sender_ns / max(made.completed, 1) for made in part]
+                for part in by_framing
+            )
             cells = (
                 *(TableCell(ours=found, published=None, unit="s") for found in times),
                 TableCell(ours=stats.gain(framed, plain), published=None, unit="%"),
@@ -275,4 +331,6 @@ def _small_window() -> Exhibit:
         )
         return Part(tables=(table,))
 
-    return Exhibit(key="small-window", section="small-window", cases=tuple(cases.values()), build=build)
+    return Exhibit(
+        key="small-window", section="small-window", cases=tuple(cases.values()), build=build
+    )

@@ -82,8 +82,16 @@ class _WaysFold:
     def add(self, batch: Batch) -> None:
         import polars as pl
 
-        rows = batch.packets.filter((pl.col("from").cast(pl.String) == "receiver") | (pl.col("payload_bytes") > 0))
-        names = ("time_s", "flow", "packet", pl.col("event").cast(pl.String), pl.col("from").cast(pl.String))
+        rows = batch.packets.filter(
+            (pl.col("from").cast(pl.String) == "receiver") | (pl.col("payload_bytes") > 0)
+        )
+        names = (
+            "time_s",
+            "flow",
+            "packet",
+            pl.col("event").cast(pl.String),
+            pl.col("from").cast(pl.String),
+        )
         for time_s, flow, packet, event, end in rows.select(*names).rows():
             if event == "sent":
                 self._sent[end, flow, packet] = time_s
@@ -129,13 +137,17 @@ class Way:
 
 
 def _sampled(scenario: Scenario) -> Scenario:
-    return replace(scenario, samples=Samples(every="50ms", workloads=(paper.SOURCE,)), trace=(paper.SOURCE,))
+    return replace(
+        scenario, samples=Samples(every="50ms", workloads=(paper.SOURCE,)), trace=(paper.SOURCE,)
+    )
 
 
 def _beside() -> Scenario:
     """Return the basic network with a Reno flow on the way there."""
     network = paper.basic(sender=SENDER.sender)
-    other = Greedy(name=paper.CROSS, from_="a", to="receiver", flows=1, spread="1s", sender=paper.RENO.sender)
+    other = Greedy(
+        name=paper.CROSS, from_="a", to="receiver", flows=1, spread="1s", sender=paper.RENO.sender
+    )
     return replace(network, workload=(*network.workload, other))
 
 
@@ -143,7 +155,10 @@ def _late(link: str) -> Scenario:
     network = paper.basic(sender=SENDER.sender, spread="1s")
     late = Reorder(probability=LATE_SHARE, by=LATE)
     return replace(
-        network, link=tuple(replace(each, reorder=late) if each.name == link else each for each in network.link)
+        network,
+        link=tuple(
+            replace(each, reorder=late) if each.name == link else each for each in network.link
+        ),
     )
 
 
@@ -175,7 +190,9 @@ class Delays:
 
 
 def _later(run: RunSummary, what: str, quantity: str) -> list[float]:
-    return [value for at, value in SAMPLES.curve(run, object=what, quantity=quantity) if at > BEGINS_S]
+    return [
+        value for at, value in SAMPLES.curve(run, object=what, quantity=quantity) if at > BEGINS_S
+    ]
 
 
 def delays_of(run: RunSummary) -> Delays:
@@ -207,7 +224,11 @@ def _direction() -> Exhibit:
             Row(
                 label=each.label,
                 cells=tuple(
-                    TableCell(ours=stats.mean([of(run) for run in found[each.key]]), published=None, unit="ms")
+                    TableCell(
+                        ours=stats.mean([of(run) for run in found[each.key]]),
+                        published=None,
+                        unit="ms",
+                    )
                     for _, of in COLUMNS
                 ),
             )
@@ -246,7 +267,13 @@ def _figure_1() -> Table:
         source=f"{paper.SHORT}, Fig. 1",
         caption="Relative delays of the second packet against the first, from times of sending, arrival and "
         "acknowledgement, in the figure's units.",
-        columns=("packets", "first round trip", "second round trip", "relative delay there", "relative delay back"),
+        columns=(
+            "packets",
+            "first round trip",
+            "second round trip",
+            "relative delay there",
+            "relative delay back",
+        ),
         rows=(Row(label="two packets of Fig. 1", cells=cells),),
     )
 
@@ -278,7 +305,9 @@ def _claims(found: Mapping[str, Sequence[Delays]]) -> Iterator[Finding]:
         ("back", "on the way back", lambda run: run.back - run.true_back),
     )
     for key, label, error in ways:
-        apart = {each.label: stats.mean([error(run) for run in found[each.key]]) for each in CONGESTED}
+        apart = {
+            each.label: stats.mean([error(run) for run in found[each.key]]) for each in CONGESTED
+        }
         yield judge.finding(
             key=f"direction-{key}-is-waited",
             claim=f"Relative delays are what was waited {label}, within a packet ({PACKET_MS:.2f} ms), wherever the "
@@ -294,7 +323,12 @@ def _claims(found: Mapping[str, Sequence[Delays]]) -> Iterator[Finding]:
         source=f"{where}, Fig. 1",
         published="0 of 1",
         judged=judge.is_within(
-            stats.mean([run.there - alone.there for run, alone in zip(found["back"], found["alone"], strict=True)]),
+            stats.mean(
+                [
+                    run.there - alone.there
+                    for run, alone in zip(found["back"], found["alone"], strict=True)
+                ]
+            ),
             -PACKET_MS,
             PACKET_MS,
             "ms",
@@ -319,7 +353,8 @@ def _claims(found: Mapping[str, Sequence[Delays]]) -> Iterator[Finding]:
     )
 
 
-# ---- out of order ----------------------------------------------------------------------------------------------------
+# ---- out of order
+# ----------------------------------------------------------------------------------------------------
 
 
 def _last(run: RunSummary, quantity: str) -> float:
@@ -337,7 +372,10 @@ def _reordered() -> Exhibit:
             Row(
                 label=each.label,
                 cells=tuple(
-                    TableCell(ours=stats.mean(values(each.key, quantity), possible=stats.POSITIVE), published=None)
+                    TableCell(
+                        ours=stats.mean(values(each.key, quantity), possible=stats.POSITIVE),
+                        published=None,
+                    )
                     for quantity in ("forward_reordered", "return_reordered")
                 ),
             )
@@ -356,7 +394,9 @@ def _reordered() -> Exhibit:
             (bool(there), bool(back)) == (each.key == "late-there", each.key == "late-back")
             for each in REORDERED
             for there, back in zip(
-                values(each.key, "forward_reordered"), values(each.key, "return_reordered"), strict=True
+                values(each.key, "forward_reordered"),
+                values(each.key, "return_reordered"),
+                strict=True,
             )
         ]
         finding = judge.finding(
@@ -369,4 +409,6 @@ def _reordered() -> Exhibit:
         )
         return Part(tables=(table,), findings=(finding,))
 
-    return Exhibit(key="direction-reordered", section=SECTION, cases=tuple(cases.values()), build=build)
+    return Exhibit(
+        key="direction-reordered", section=SECTION, cases=tuple(cases.values()), build=build
+    )

@@ -6,10 +6,27 @@ from collections.abc import Sequence
 from typing import Literal
 
 from tcpsf.papers import santa_cruz as paper
-from tcpsf.reproduce.evaluation import Evaluation, Heading, chosen, command_of, plan_of, scale_of, seeds_of
+from tcpsf.reproduce.evaluation import (
+    Evaluation,
+    Heading,
+    chosen,
+    command_of,
+    plan_of,
+    scale_of,
+    seeds_of,
+)
 from tcpsf.reproduce.exhibit import Exhibit
 from tcpsf.reproduce.plan import Scale
-from tcpsf.reproduce.santa_cruz import asymmetric, basic, beyond, direction, paths, readings, recovery, reverse
+from tcpsf.reproduce.santa_cruz import (
+    asymmetric,
+    basic,
+    beyond,
+    direction,
+    paths,
+    readings,
+    recovery,
+    reverse,
+)
 
 SCALES = {
     "quick": Scale("quick", 8, paper.DURATION),
@@ -42,13 +59,17 @@ HEADINGS = (
     Heading(
         reverse.SECTION,
         "Traffic on the return path",
-        ("The same network with a Reno source on the far side, whose data share the acknowledgements' path.",),
+        (
+            "The same network with a Reno source on the far side, whose data share the acknowledgements' path.",
+        ),
         why=reverse.WHY,
     ),
     Heading(
         asymmetric.SECTION,
         "Asymmetric links",
-        ("2.4 Mb/s forward with 9 packets of buffer, and a return path that carries one ACK for three packets.",),
+        (
+            "2.4 Mb/s forward with 9 packets of buffer, and a return path that carries one ACK for three packets.",
+        ),
         why=asymmetric.WHY,
     ),
     *readings.HEADINGS,
@@ -64,7 +85,8 @@ def prepare(
 ) -> Evaluation:
     """Find out which runs are needed.
 
-    Runs use the seeds ``seed``, ``seed + 1``, … ``only`` names figures and tables by their keys, such as ``table-2``.
+    Runs use the seeds ``seed``, ``seed + 1``, … ``only`` names figures and tables by their keys,
+    such as ``table-2``.
     """
     scale = scale_of(scale, SCALES)
     exhibits = chosen(_exhibits(), only)

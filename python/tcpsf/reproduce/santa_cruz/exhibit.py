@@ -23,7 +23,10 @@ DELAYS = Delays(workload=paper.SOURCE)
 CURVES = Rows(
     table="samples",
     columns=("time_s", "object", "quantity", "value"),
-    where=(("object", (f"{paper.SOURCE}/0", paper.FORWARD)), ("quantity", ("cwnd_bytes", "queue_packets"))),
+    where=(
+        ("object", (f"{paper.SOURCE}/0", paper.FORWARD)),
+        ("quantity", ("cwnd_bytes", "queue_packets")),
+    ),
 )
 
 TIME = Axis(label="time", unit="s", scale="linear", low=0.0, high=10.0)
@@ -104,13 +107,21 @@ def exhibit(
         section=section,
         cases=tuple(cases.values()),
         build=lambda runs: build(
-            {name: [measured(run, rate_bps=rate_bps) for run in runs.of(each)] for name, each in cases.items()}
+            {
+                name: [measured(run, rate_bps=rate_bps) for run in runs.of(each)]
+                for name, each in cases.items()
+            }
         ),
-        shown={f"{each.label}, {what}": cases[each.key].scenario for each in paper.SENDERS if each.key in cases},
+        shown={
+            f"{each.label}, {what}": cases[each.key].scenario
+            for each in paper.SENDERS
+            if each.key in cases
+        },
     )
 
 
-# ---- estimates -------------------------------------------------------------------------------------------------------
+# ---- estimates
+# -------------------------------------------------------------------------------------------------------
 
 Quantity = Callable[[Measured], float]
 
@@ -141,18 +152,24 @@ def variance(run: Measured) -> float:
     return 1e3 * run.variance_s2
 
 
-def mean(runs: Sequence[Measured], of: Quantity, *, possible: Ends = EVERYTHING) -> stats.Estimate | None:
+def mean(
+    runs: Sequence[Measured], of: Quantity, *, possible: Ends = EVERYTHING
+) -> stats.Estimate | None:
     """Mean over the runs; of one run without chance in it, its value. Its interval ends at the ``possible`` range."""
     values = [of(run) for run in runs]
     return judge.exact(values[0]) if len(values) == 1 else stats.mean(values, possible=possible)
 
 
-def more_percent(ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity) -> stats.Estimate | None:
+def more_percent(
+    ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity
+) -> stats.Estimate | None:
     """By how many per cent ``ours`` is above ``theirs``, runs on the same seed in pairs."""
     return _flipped(less_percent(ours, theirs, of))
 
 
-def less_percent(ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity) -> stats.Estimate | None:
+def less_percent(
+    ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity
+) -> stats.Estimate | None:
     """By how many per cent ``ours`` is below ``theirs``, runs on the same seed in pairs."""
     a, b = [of(run) for run in ours], [of(run) for run in theirs]
     if len(a) == 1 and len(b) == 1 and b[0]:
@@ -160,7 +177,9 @@ def less_percent(ours: Sequence[Measured], theirs: Sequence[Measured], of: Quant
     return stats.gain(a, b)
 
 
-def times_less(ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity) -> stats.Estimate | None:
+def times_less(
+    ours: Sequence[Measured], theirs: Sequence[Measured], of: Quantity
+) -> stats.Estimate | None:
     """How many times ``theirs`` is as much as ``ours``, runs on the same seed in pairs."""
     a, b = [of(run) for run in ours], [of(run) for run in theirs]
     if len(a) == 1 and len(b) == 1 and a[0]:
@@ -172,7 +191,8 @@ def _flipped(found: stats.Estimate | None) -> stats.Estimate | None:
     return None if found is None else found.scaled(-1.0)
 
 
-# ---- tables and figures ----------------------------------------------------------------------------------------------
+# ---- tables and figures
+# ----------------------------------------------------------------------------------------------
 
 Column = tuple[str, str, Quantity, Callable[[paper.Published], float]]
 """Head, unit, ours, the paper's."""
@@ -185,7 +205,12 @@ def columns(*, micro: bool) -> tuple[Column, ...]:
         ("throughput", "Mb/s", throughput, lambda row: row.throughput_mbps),
         ("utilisation", "", lambda run: run.utilisation, lambda row: row.utilisation),
         ("delay", "ms", delay, lambda row: row.delay_ms),
-        ("delay variance", unit, lambda run: scale * run.variance_s2, lambda row: scale * row.variance_s2),
+        (
+            "delay variance",
+            unit,
+            lambda run: scale * run.variance_s2,
+            lambda row: scale * row.variance_s2,
+        ),
     )
 
 
@@ -213,7 +238,9 @@ def senders_table(
             if ranges:
                 cells.append(text.span(values[0], values[-1]))
         rows.append(Row(label=sender.label, cells=tuple(cells)))
-    heads = [head for name, *_ in shown for head in ((f"{name}, median", "range") if ranges else (name,))]
+    heads = [
+        head for name, *_ in shown for head in ((f"{name}, median", "range") if ranges else (name,))
+    ]
     return Table(
         key=key,
         title=title,
@@ -244,12 +271,15 @@ def means_table(
         Row(
             label=each.label,
             cells=tuple(
-                TableCell(ours=stats.mean(values, possible=possible), published=None, unit=unit) for values in of(each)
+                TableCell(ours=stats.mean(values, possible=possible), published=None, unit=unit)
+                for values in of(each)
             ),
         )
         for each in senders
     )
-    return Table(key=key, title=title, source=OWN, caption=caption, columns=("sender", *columns), rows=rows)
+    return Table(
+        key=key, title=title, source=OWN, caption=caption, columns=("sender", *columns), rows=rows
+    )
 
 
 def over_time(
@@ -269,9 +299,19 @@ def over_time(
         for sender in senders:
             run = runs[sender.key][0]
             points = [judge.exact(round(value, 4)) for value in of(run)]
-            lines.append(series(sender.key, sender.label, [round(at, 6) for at in run.times_s], points, style="step"))
+            lines.append(
+                series(
+                    sender.key,
+                    sender.label,
+                    [round(at, 6) for at in run.times_s],
+                    points,
+                    style="step",
+                )
+            )
         heading = f"{title}: {what}"
-        return Figure(key=key, title=heading, source=source, caption=caption, x=TIME, y=y, series=tuple(lines))
+        return Figure(
+            key=key, title=heading, source=source, caption=caption, x=TIME, y=y, series=tuple(lines)
+        )
 
     return (
         figure(key, "congestion window", PACKETS, lambda run: run.cwnd),
@@ -293,5 +333,7 @@ def table_findings(
                 claim=f"{sender.label}: the row's {what}, within {FEW_PERCENT:g} %",
                 source=source,
                 published=f"{value:g} {unit}",
-                judged=judge.is_within(mean(runs[sender.key], ours), value - margin, value + margin, unit),
+                judged=judge.is_within(
+                    mean(runs[sender.key], ours), value - margin, value + margin, unit
+                ),
             )

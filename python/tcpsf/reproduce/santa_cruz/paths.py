@@ -16,7 +16,9 @@ from tcpsf.reproduce.watch import Rows
 from tcpsf.scenario import DelayChange, Reorder, Scenario
 from tcpsf.summary import RunSummary
 
-FLOW = Rows(table="flows", columns=("received_bytes", "segments", "retransmitted_segments", "timeouts"))
+FLOW = Rows(
+    table="flows", columns=("received_bytes", "segments", "retransmitted_segments", "timeouts")
+)
 QUEUE = Rows(
     table="samples",
     columns=("time_s", "value"),
@@ -70,7 +72,8 @@ def _of_flow(run: RunSummary, column: str) -> int:
     return int(row[column])
 
 
-# ---- a path that changes ---------------------------------------------------------------------------------------------
+# ---- a path that changes
+# ---------------------------------------------------------------------------------------------
 
 
 def changing(*, sender: str, duration_s: int) -> Scenario:
@@ -83,12 +86,16 @@ def changing(*, sender: str, duration_s: int) -> Scenario:
 
     def longer(middle: str) -> tuple[DelayChange, ...]:
         return (
-            DelayChange(at=f"{ENDS_S[0]}s", delay=f"{int(middle.removesuffix('ms')) + paper.DELAY_MS}ms"),
+            DelayChange(
+                at=f"{ENDS_S[0]}s", delay=f"{int(middle.removesuffix('ms')) + paper.DELAY_MS}ms"
+            ),
             DelayChange(at=f"{ENDS_S[1]}s", delay=middle),
         )
 
     links = tuple(
-        replace(each, delay_changes=longer(each.delay)) if each.name in (paper.FORWARD, paper.BACK) else each
+        replace(each, delay_changes=longer(each.delay))
+        if each.name in (paper.FORWARD, paper.BACK)
+        else each
         for each in network.link
     )
     return replace(network, link=links, trace=())
@@ -107,7 +114,9 @@ def _path_change() -> Exhibit:
 
     def build(runs: Runs) -> Part:
         def in_periods(each: paper.Sender, column: str) -> list[list[float]]:
-            totals = [[_of_flow(run, column) for run in runs.of(cases[each.key, end])] for end in ENDS_S]
+            totals = [
+                [_of_flow(run, column) for run in runs.of(cases[each.key, end])] for end in ENDS_S
+            ]
             first = [0] * len(totals[0])
             return [
                 [float(now - then) for then, now in zip(before, after, strict=True)]
@@ -115,7 +124,10 @@ def _path_change() -> Exhibit:
             ]
 
         def throughput(each: paper.Sender) -> list[list[float]]:
-            return [[8e-6 * value / PERIOD_S for value in values] for values in in_periods(each, "received_bytes")]
+            return [
+                [8e-6 * value / PERIOD_S for value in values]
+                for values in in_periods(each, "received_bytes")
+            ]
 
         def queue(each: paper.Sender) -> list[list[float]]:
             whole = runs.of(cases[each.key, ENDS_S[-1]])
@@ -146,7 +158,9 @@ def _path_change() -> Exhibit:
         )
         return Part(tables=(throughputs, queues, timeouts))
 
-    return Exhibit(key="path-change", section="path-change", cases=tuple(cases.values()), build=build)
+    return Exhibit(
+        key="path-change", section="path-change", cases=tuple(cases.values()), build=build
+    )
 
 
 def _mean_queue(run: RunSummary, begin_s: float, end_s: float) -> float:
@@ -154,26 +168,39 @@ def _mean_queue(run: RunSummary, begin_s: float, end_s: float) -> float:
     return sum(seen) / len(seen)
 
 
-# ---- out of order ----------------------------------------------------------------------------------------------------
+# ---- out of order
+# ----------------------------------------------------------------------------------------------------
 
 
 def reordering(*, sender: str, share: float) -> Scenario:
     """Return the basic network with a last hop that delays this share of the data packets."""
     network = paper.basic(sender=sender, duration=f"{LONG_S}s")
     late = Reorder(probability=share, by=LATE)
-    links = tuple(replace(each, reorder=late) if each.name == "last" else each for each in network.link)
+    links = tuple(
+        replace(each, reorder=late) if each.name == "last" else each for each in network.link
+    )
     return unwatched(replace(network, link=links))
 
 
 def resent_in_vain_percent(run: RunSummary) -> float:
     """Of the segments sent, those sent again that had not been dropped."""
-    dropped = sum(int(link["dropped_buffer_packets"]) for link in run.links if not link["link"].endswith("back"))
-    return 100.0 * max(_of_flow(run, "retransmitted_segments") - dropped, 0) / _of_flow(run, "segments")
+    dropped = sum(
+        int(link["dropped_buffer_packets"])
+        for link in run.links
+        if not link["link"].endswith("back")
+    )
+    return (
+        100.0
+        * max(_of_flow(run, "retransmitted_segments") - dropped, 0)
+        / _of_flow(run, "segments")
+    )
 
 
 def _out_of_order() -> Exhibit:
     cases = {
-        (each.key, share): Case(scenario=reordering(sender=each.sender, share=share), watches=(FLOW,))
+        (each.key, share): Case(
+            scenario=reordering(sender=each.sender, share=share), watches=(FLOW,)
+        )
         for each in paper.SENDERS
         for share in SHARES
     }
@@ -205,4 +232,6 @@ def _out_of_order() -> Exhibit:
         )
         return Part(tables=(delivered, resent))
 
-    return Exhibit(key="out-of-order", section="out-of-order", cases=tuple(cases.values()), build=build)
+    return Exhibit(
+        key="out-of-order", section="out-of-order", cases=tuple(cases.values()), build=build
+    )

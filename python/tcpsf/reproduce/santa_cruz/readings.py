@@ -53,7 +53,9 @@ HEADINGS = (
     Heading(
         SECTION,
         "Readings of the window's rules",
-        ("Section 3.1.2 leaves choices. Santa Cruz's rows with one reading changed at a time. Adopted are:",),
+        (
+            "Section 3.1.2 leaves choices. Santa Cruz's rows with one reading changed at a time. Adopted are:",
+        ),
         ADOPTED,
     ),
 )
@@ -72,7 +74,9 @@ def exhibits() -> tuple[Exhibit, ...]:
         _exhibit(
             "readings-3",
             "Table 3",
-            lambda sender: tuple(case(paper.reverse(sender=sender, access_ms=split)) for split in paper.SPLITS_MS),
+            lambda sender: tuple(
+                case(paper.reverse(sender=sender, access_ms=split)) for split in paper.SPLITS_MS
+            ),
             lambda sender: sender.reverse,
             rate_bps=paper.BOTTLENECK_BPS,
         ),
@@ -117,12 +121,16 @@ def _exhibit(
         for sender in paper.SANTA_CRUZ:
             for reading in READINGS:
                 found = [
-                    measured(run, rate_bps=rate_bps) for each in cases[sender.key, reading.key] for run in runs.of(each)
+                    measured(run, rate_bps=rate_bps)
+                    for each in cases[sender.key, reading.key]
+                    for run in runs.of(each)
                 ]
                 cells = [
                     cell
                     for _, unit, ours, theirs in shown
-                    for cell in _cells([ours(run) for run in found], theirs(published(sender)), unit)
+                    for cell in _cells(
+                        [ours(run) for run in found], theirs(published(sender)), unit
+                    )
                 ]
                 rows.append(Row(label=f"{sender.label}, {reading.label}", cells=tuple(cells)))
         table = Table(
@@ -132,12 +140,20 @@ def _exhibit(
             caption="Nothing is random in it: one run each."
             if of == "Table 2"
             else f"Medians and ranges over the ensemble of {of}.",
-            columns=("protocol", *(head for name, *_ in shown for head in _heads(name, ranges=of != "Table 2"))),
+            columns=(
+                "protocol",
+                *(head for name, *_ in shown for head in _heads(name, ranges=of != "Table 2")),
+            ),
             rows=tuple(rows),
         )
         return Part(tables=(table,))
 
-    return Exhibit(key=key, section=SECTION, cases=tuple(each for some in cases.values() for each in some), build=build)
+    return Exhibit(
+        key=key,
+        section=SECTION,
+        cases=tuple(each for some in cases.values() for each in some),
+        build=build,
+    )
 
 
 def _heads(name: str, *, ranges: bool) -> tuple[str, ...]:

@@ -67,7 +67,14 @@ WHY = (
     "those of a whole window are lost the timer expires"
 )
 
-HEADINGS = (Heading(SECTION, "Recovery: the claims of section 3.2", (PATTERN_TEXT, ACKS_TEXT, TIMER_TEXT), why=WHY),)
+HEADINGS = (
+    Heading(
+        SECTION,
+        "Recovery: the claims of section 3.2",
+        (PATTERN_TEXT, ACKS_TEXT, TIMER_TEXT),
+        why=WHY,
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +96,9 @@ FIVE = (
     Compared("vegas", "Vegas (1,3)", paper.VEGAS.sender),
     SC,
 )
-NO_BACK_OFF = Compared("sc-3-no-back-off", "SC n=3, no back-off", SC.sender.replace(")", ", backoff=none)"))
+NO_BACK_OFF = Compared(
+    "sc-3-no-back-off", "SC n=3, no back-off", SC.sender.replace(")", ", backoff=none)")
+)
 TIMED = (*FIVE[:3], SC, NO_BACK_OFF)
 """The five senders where the timer decides."""
 
@@ -118,7 +127,9 @@ def _waited_s(run: RunSummary) -> float:
 
 def _needless(run: RunSummary) -> float:
     """Return how many segments were retransmitted beyond what was lost."""
-    return _value(run, "retransmitted_segments") - sum(int(link["dropped_loss_packets"]) for link in run.links)
+    return _value(run, "retransmitted_segments") - sum(
+        int(link["dropped_loss_packets"]) for link in run.links
+    )
 
 
 Quantity = Callable[[RunSummary], float]
@@ -147,7 +158,9 @@ class _Sweep:
         """Return a quantity of a sender at one value of the parameter, one number per run."""
         return [of(run) for run in self.runs_at(runs, each, value)]
 
-    def table(self, runs: Runs, of: Quantity, *, key: str, title: str, caption: str, unit: str) -> Table:
+    def table(
+        self, runs: Runs, of: Quantity, *, key: str, title: str, caption: str, unit: str
+    ) -> Table:
         """Return the means of a quantity: senders down, the parameter across."""
         rows = tuple(
             Row(
@@ -173,11 +186,15 @@ def _heads(shares: Sequence[float]) -> dict[float, str]:
 
 def _with_loss(scenario: Scenario, link: str, loss: MaskLoss | PacketLoss) -> Scenario:
     return replace(
-        scenario, link=tuple(replace(each, loss=loss) if each.name == link else each for each in scenario.link)
+        scenario,
+        link=tuple(
+            replace(each, loss=loss) if each.name == link else each for each in scenario.link
+        ),
     )
 
 
-# ---- several losses in one window ------------------------------------------------------------------------------------
+# ---- several losses in one window
+# ------------------------------------------------------------------------------------
 
 
 def pattern(lost: int, number: int) -> str:
@@ -188,13 +205,17 @@ def pattern(lost: int, number: int) -> str:
     (3, True, True)
     """
     drawn = random.Random(1000 * lost + number).sample(range(WINDOW), lost)  # noqa: S311 (a pattern, no secret)
-    return ",".join("1" if place - FIRST in drawn else "0" for place in range(FIRST + max(drawn) + 1))
+    return ",".join(
+        "1" if place - FIRST in drawn else "0" for place in range(FIRST + max(drawn) + 1)
+    )
 
 
 def burst(*, sender: str, mask: str) -> Scenario:
     """Return the basic network with a bounded window, whose last hop drops what the mask says."""
     network = _with_loss(paper.basic(sender=sender), "last", MaskLoss(drops=mask))
-    return unwatched(replace(network, tcp=replace(network.tcp, receive_buffer=f"{ALLOWED * paper.MSS}B")))
+    return unwatched(
+        replace(network, tcp=replace(network.tcp, receive_buffer=f"{ALLOWED * paper.MSS}B"))
+    )
 
 
 def _several_losses() -> Exhibit:
@@ -203,7 +224,11 @@ def _several_losses() -> Exhibit:
         heads={lost: f"{lost} lost" for lost in LOST},
         cases={
             (each.key, lost): [
-                Case(scenario=burst(sender=each.sender, mask=pattern(lost, number)), watches=(FLOW,), once=True)
+                Case(
+                    scenario=burst(sender=each.sender, mask=pattern(lost, number)),
+                    watches=(FLOW,),
+                    once=True,
+                )
                 for number in range(PATTERNS)
             ]
             for each in FIVE
@@ -249,7 +274,11 @@ def _burst_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
         published="none",
         judged=judge.is_none(sum(_needless(run) > 0 for run in ours), len(ours)),
     )
-    timeouts = {f"{lost} lost": stats.mean(sweep.at(runs, RENO, lost, _timeouts)) for lost in LOST if lost >= SEVERAL}
+    timeouts = {
+        f"{lost} lost": stats.mean(sweep.at(runs, RENO, lost, _timeouts))
+        for lost in LOST
+        if lost >= SEVERAL
+    }
     yield judge.finding(
         key="several-losses-reno",
         claim=f"Reno: several losses of a window ({SEVERAL} or more) lead to timeouts",
@@ -259,13 +288,16 @@ def _burst_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
     )
 
 
-# ---- lost acknowledgements -------------------------------------------------------------------------------------------
+# ---- lost acknowledgements
+# -------------------------------------------------------------------------------------------
 
 
 def without_acks(*, sender: str, share: float) -> Scenario:
     """Return the basic network whose line back loses this share of the acknowledgements."""
     network = paper.basic(sender=sender, spread="1s")
-    return unwatched(_with_loss(network, paper.BACK, PacketLoss(probability=share)) if share else network)
+    return unwatched(
+        _with_loss(network, paper.BACK, PacketLoss(probability=share)) if share else network
+    )
 
 
 def _lost_acks() -> Exhibit:
@@ -273,7 +305,9 @@ def _lost_acks() -> Exhibit:
         senders=FIVE,
         heads=_heads(ACK_LOSSES),
         cases={
-            (each.key, share): [Case(scenario=without_acks(sender=each.sender, share=share), watches=(FLOW,))]
+            (each.key, share): [
+                Case(scenario=without_acks(sender=each.sender, share=share), watches=(FLOW,))
+            ]
             for each in FIVE
             for share in ACK_LOSSES
         },
@@ -333,7 +367,8 @@ def _ack_loss_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
     )
 
 
-# ---- no back-off -----------------------------------------------------------------------------------------------------
+# ---- no back-off
+# -----------------------------------------------------------------------------------------------------
 
 
 def lossy(*, sender: str, share: float) -> Scenario:
@@ -347,7 +382,9 @@ def _no_back_off() -> Exhibit:
         senders=TIMED,
         heads=_heads(LOSSES),
         cases={
-            (each.key, share): [Case(scenario=lossy(sender=each.sender, share=share), watches=(FLOW,))]
+            (each.key, share): [
+                Case(scenario=lossy(sender=each.sender, share=share), watches=(FLOW,))
+            ]
             for each in TIMED
             for share in LOSSES
         },
@@ -372,7 +409,9 @@ def _no_back_off() -> Exhibit:
         )
         cost = sweep.table(
             runs,
-            lambda run: _value(run, "segments") / max(_value(run, "received_bytes") / paper.MSS, 1.0),
+            lambda run: (
+                _value(run, "segments") / max(_value(run, "received_bytes") / paper.MSS, 1.0)
+            ),
             key="no-back-off-cost",
             title="Segments sent for a segment delivered",
             caption="All transmissions over what the receiver had in order.",
@@ -386,7 +425,9 @@ def _no_back_off() -> Exhibit:
 def _idle_claims(sweep: _Sweep, runs: Runs) -> Iterator[Finding]:
     for ours in (SC, NO_BACK_OFF):
         gains = {
-            head: stats.gain(sweep.at(runs, ours, share, _waited_s), sweep.at(runs, SACK, share, _waited_s))
+            head: stats.gain(
+                sweep.at(runs, ours, share, _waited_s), sweep.at(runs, SACK, share, _waited_s)
+            )
             for share, head in sweep.heads.items()
         }
         yield judge.finding(

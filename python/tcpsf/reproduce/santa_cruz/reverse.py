@@ -64,7 +64,8 @@ def exhibits() -> tuple[Exhibit, ...]:
     def together(runs: Runs) -> BySender:
         by_split = split_runs(runs)
         ensemble = {
-            each.key: [run for split in paper.SPLITS_MS for run in by_split[each.key, split]] for each in paper.SENDERS
+            each.key: [run for split in paper.SPLITS_MS for run in by_split[each.key, split]]
+            for each in paper.SENDERS
         }
         # There is no chance in it, so each run of the ensemble has the same one beside it.
         return {**ensemble, ALONE: read(runs, alone) * len(ensemble["reno"])}
@@ -120,7 +121,9 @@ def _table_3(runs: BySender) -> Part:
         published=lambda sender: sender.reverse,
         ranges=True,
     )
-    rows = table_findings(key="table-3", source=WHERE, runs=runs, published=lambda sender: sender.reverse)
+    rows = table_findings(
+        key="table-3", source=WHERE, runs=runs, published=lambda sender: sender.reverse
+    )
     return Part(tables=(table,), findings=(*rows, *_claims(runs)))
 
 
@@ -134,7 +137,9 @@ def _claims(runs: BySender) -> Iterator[Finding]:
                 claim=f"{each.label}: at least 47 % more throughput than {other.label}",
                 source="section 5",
                 published=f"{told:.0f} %",
-                judged=judge.is_above(more_percent(ours, runs[other.key], throughput), 47.0, "% more"),
+                judged=judge.is_above(
+                    more_percent(ours, runs[other.key], throughput), 47.0, "% more"
+                ),
             )
         told = 100.0 * (1.0 - each.reverse.delay_ms / paper.RENO.reverse.delay_ms)
         yield judge.finding(
@@ -183,7 +188,9 @@ def _figure_11(runs: BySender, by_split: BySplit) -> Part:
             claim="Reno: less throughput than without traffic on the return path",
             source="section 4.2, Fig. 11",
             published="0.823 of 1.45 Mb/s",
-            judged=judge.is_above(less_percent(runs["reno"], runs[ALONE], throughput), 0.0, "% less"),
+            judged=judge.is_above(
+                less_percent(runs["reno"], runs[ALONE], throughput), 0.0, "% less"
+            ),
         ),
         judge.finding(
             key="fig-11-sc-window",

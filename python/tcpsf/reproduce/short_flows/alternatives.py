@@ -40,7 +40,9 @@ class Way:
     def assumed(self, setting: Setting) -> Assumptions:
         """Return what it assumes."""
         sender = f"reno / full / iw={self.window}"
-        return replace(setting.assumed, sender=sender, initial_window=self.window, ack_every=self.ack_every)
+        return replace(
+            setting.assumed, sender=sender, initial_window=self.window, ack_every=self.ack_every
+        )
 
     def point(self, size: int, loss: float) -> Point:
         """Return what each of its flows does."""
@@ -52,7 +54,9 @@ class Way:
 
     def trials(self, setting: Setting, runs: Runs, size: int, loss: float) -> Trials:
         """Return its transfers; several flows at once are one, which ends with the last of them."""
-        seen = _setting(setting, loss).seen(self.point(size, loss), runs, self.assumed(setting)).trials
+        seen = (
+            _setting(setting, loss).seen(self.point(size, loss), runs, self.assumed(setting)).trials
+        )
         return seen if self.flows == 1 else seen.together(self.flows)
 
 
@@ -65,7 +69,13 @@ STANDARD = Way(key="standard", label="standard")
 WINDOW = Way(key="window", label="initial window 3", window=3)
 PARALLEL = Way(key="flows", label=f"{FLOWS} flows", flows=FLOWS)
 LARGE = Way(key="mss", label="MSS 9000", mss=9000)
-WAYS = (STANDARD, Way(key="growth", label="an ACK for each segment", ack_every=1), WINDOW, PARALLEL, LARGE)
+WAYS = (
+    STANDARD,
+    Way(key="growth", label="an ACK for each segment", ack_every=1),
+    WINDOW,
+    PARALLEL,
+    LARGE,
+)
 ALIKE_WAYS = (WINDOW, PARALLEL, LARGE)
 """Those that are equal without loss, since w, k and MSS stand side by side in (1)."""
 
@@ -78,7 +88,10 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     places = [(way, size, loss) for way in WAYS for size in SIZES for loss in (0.0, LOSS)]
 
     def build(runs: Runs) -> Part:
-        found = {(way.key, size, loss): way.trials(setting, runs, size, loss) for way, size, loss in places}
+        found = {
+            (way.key, size, loss): way.trials(setting, runs, size, loss)
+            for way, size, loss in places
+        }
         return Part(
             figures=(_figure(found, mean=False), _figure(found, mean=True)),
             tables=(_table(found),),
@@ -134,7 +147,15 @@ def _table(found: Found) -> Table:
         source=f"{paper.SHORT}, section 3.2",
         caption="Reductions of the window for each transfer, the share of them by fast retransmit, and the share of "
         "transfers that lost a SYN.",
-        columns=("way", "without loss", "median", "mean", "reductions", "by fast retransmit", "lost a SYN"),
+        columns=(
+            "way",
+            "without loss",
+            "median",
+            "mean",
+            "reductions",
+            "by fast retransmit",
+            "lost a SYN",
+        ),
         rows=tuple(rows),
     )
 
@@ -167,14 +188,24 @@ def _findings(found: Found) -> Iterator[Finding]:
         "lossy",
         "With 5 % loss they do not (the medians of 32 kB differ by more round trips)",
         "not actually equivalent",
-        judge.is_above(_range([found[way.key, JUDGED, LOSS] for way in ALIKE_WAYS], rtt), apart.value, "round trips"),
+        judge.is_above(
+            _range([found[way.key, JUDGED, LOSS] for way in ALIKE_WAYS], rtt),
+            apart.value,
+            "round trips",
+        ),
     )
-    standard, large, window, parallel = (found[way.key, JUDGED, LOSS] for way in (STANDARD, LARGE, WINDOW, PARALLEL))
+    standard, large, window, parallel = (
+        found[way.key, JUDGED, LOSS] for way in (STANDARD, LARGE, WINDOW, PARALLEL)
+    )
     yield _claim(
         "segments",
         "Larger segments lose less (reductions of the window for 32 kB, less those with 1460 bytes)",
         "should decrease the loss rate",
-        judge.is_below(stats.apart(stats.mean(large.events.tolist()), stats.mean(standard.events.tolist())), 0.0, ""),
+        judge.is_below(
+            stats.apart(stats.mean(large.events.tolist()), stats.mean(standard.events.tolist())),
+            0.0,
+            "",
+        ),
     )
     yield _claim(
         "window",

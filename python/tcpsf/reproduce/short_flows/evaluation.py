@@ -8,7 +8,15 @@ from typing import Literal
 from tcpsf.errors import TcpsfError
 from tcpsf.papers import short_flows as paper
 from tcpsf.papers import short_flows_simulated as simulated
-from tcpsf.reproduce.evaluation import Evaluation, Heading, chosen, command_of, plan_of, scale_of, seeds_of
+from tcpsf.reproduce.evaluation import (
+    Evaluation,
+    Heading,
+    chosen,
+    command_of,
+    plan_of,
+    scale_of,
+    seeds_of,
+)
 from tcpsf.reproduce.exhibit import Exhibit
 from tcpsf.reproduce.plan import Scale
 from tcpsf.reproduce.short_flows import (
@@ -35,7 +43,14 @@ READ: dict[Readings, str] = {
     "closest": "T₀ and the least timeout are 200 ms; fits are taken over transfers of more than one segment.",
 }
 
-HEADLINE = ("fig-7-short", "fig-11-fits-14", "fig-7-lossless", "fig-7-steady", "fig-14-binomial", "fig-15-binomial")
+HEADLINE = (
+    "fig-7-short",
+    "fig-11-fits-14",
+    "fig-7-lossless",
+    "fig-7-steady",
+    "fig-14-binomial",
+    "fig-15-binomial",
+)
 """Keys of the paper's main claims."""
 
 MEASURED = tuple(host.key for host in paper.HOSTS)
@@ -108,10 +123,13 @@ def prepare(
     for word in only:
         if word in MEASURED:
             raise TcpsfError(
-                f"`{word}` is measured, not simulated", hint="`tcpsf reproduce short-flows live` measures it"
+                f"`{word}` is measured, not simulated",
+                hint="`tcpsf reproduce short-flows live` measures it",
             )
     scale = scale_of(scale, SCALES)
-    setting = Setting(readings=readings, trials=simulated.trials_in(int(scale.duration.removesuffix("s"))))
+    setting = Setting(
+        readings=readings, trials=simulated.trials_in(int(scale.duration.removesuffix("s")))
+    )
     exhibits = chosen(_exhibits(setting), only)
     words = () if readings == "text" else (f"--readings {readings}",)
     return Evaluation(

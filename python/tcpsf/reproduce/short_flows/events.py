@@ -75,7 +75,8 @@ def binomial(segments: int, chance: float, most: int) -> list[float]:
     [0.25, 0.5, 0.25]
     """
     return [
-        math.comb(segments, count) * chance**count * (1.0 - chance) ** (segments - count) for count in range(most + 1)
+        math.comb(segments, count) * chance**count * (1.0 - chance) ** (segments - count)
+        for count in range(most + 1)
     ]
 
 
@@ -96,7 +97,12 @@ def _figure(number: int, seen: Seen) -> Figure:
         x=Axis(label="reductions", unit="", scale="category"),
         y=Axis(label="share of the transfers", unit="", scale="linear"),
         series=(
-            bars("seen", "transfers", names, [stats.proportion(count, len(seen.trials)) for count in counts]),
+            bars(
+                "seen",
+                "transfers",
+                names,
+                [stats.proportion(count, len(seen.trials)) for count in counts],
+            ),
             bar("binomial", "binomial law", names, law),
         ),
     )
@@ -114,7 +120,9 @@ def variation(seen: Seen) -> stats.Estimate:
     shares = counts / counts.sum()
     law = binomial(seen.point.segments, seen.point.loss, len(counts) - 1)
     drawn = trials.generator("reductions").multinomial(len(trials), shares, RESAMPLES) / len(trials)
-    return stats.resampled(_apart(shares.tolist(), law), [_apart(row.tolist(), law) for row in drawn], len(trials))
+    return stats.resampled(
+        _apart(shares.tolist(), law), [_apart(row.tolist(), law) for row in drawn], len(trials)
+    )
 
 
 def _ratio(found: stats.Estimate | None, to: float) -> stats.Estimate | None:
@@ -165,8 +173,13 @@ def _findings(number: int, seen: Seen) -> Iterator[Finding]:
 def by_events(trials: Trials) -> dict[int, Trials]:
     """Return the trials without a lost SYN by their number of reductions, where there are `ENOUGH`."""
     quick = trials.syn_timeouts == 0
-    found = {count: trials.chosen(quick & (trials.events == count)) for count in range(int(trials.events.max()) + 1)}
-    return {count: each for count, each in found.items() if each is not None and len(each) >= ENOUGH}
+    found = {
+        count: trials.chosen(quick & (trials.events == count))
+        for count in range(int(trials.events.max()) + 1)
+    }
+    return {
+        count: each for count, each in found.items() if each is not None and len(each) >= ENOUGH
+    }
 
 
 def _costs(seen: Seen) -> Part:
@@ -177,7 +190,8 @@ def _costs(seen: Seen) -> Part:
 def _figure_16(trials: Trials, columns: Mapping[int, Trials]) -> Figure:
     quick = np.flatnonzero(trials.syn_timeouts == 0)
     drawn = quick[:SCATTER]
-    # Multiples of the golden ratio, without their whole part, are spread evenly however many there are.
+    # Multiples of the golden ratio, without their whole part, are spread evenly however many there
+    # are.
     beside = (2.0 * ((np.arange(len(drawn)) * GOLDEN) % 1.0) - 1.0) * ASIDE
     counts = list(columns)
     return Figure(
@@ -240,7 +254,10 @@ def _costlier(columns: Mapping[int, Trials]) -> stats.Estimate | None:
     }
     value = sum(weight * float(columns[at].seconds.mean()) for at, weight in weights.items())
     error = math.sqrt(
-        sum(weight**2 * float(columns[at].seconds.var(ddof=1)) / len(columns[at]) for at, weight in weights.items())
+        sum(
+            weight**2 * float(columns[at].seconds.var(ddof=1)) / len(columns[at])
+            for at, weight in weights.items()
+        )
     )
     least = min(len(columns[at]) for at in weights)
     return stats.Estimate(value, Student(error, least - 1), least)

@@ -67,7 +67,13 @@ def _limited(setting: Setting, kilo: int) -> Assumptions:
 
 
 def _claim(key: str, claim: str, published: str, judged: judge.Judged) -> Finding:
-    return judge.finding(key=key, claim=claim, source=f"{paper.SHORT}, section 5.4", published=published, judged=judged)
+    return judge.finding(
+        key=key,
+        claim=claim,
+        source=f"{paper.SHORT}, section 5.4",
+        published=published,
+        judged=judged,
+    )
 
 
 def waiting(seen: Seen) -> stats.Estimate | None:
@@ -79,7 +85,9 @@ def waiting(seen: Seen) -> stats.Estimate | None:
 
 def between(seen: Seen) -> stats.Estimate | None:
     """Segments sent for each timeout."""
-    return stats.ratio(seen.trials.segments.tolist(), seen.trials.timeouts.tolist(), possible=stats.POSITIVE)
+    return stats.ratio(
+        seen.trials.segments.tolist(), seen.trials.timeouts.tolist(), possible=stats.POSITIVE
+    )
 
 
 def _name(loss: float) -> str:
@@ -121,14 +129,18 @@ def _timeout_findings(seen: Sequence[Seen]) -> Iterator[Finding]:
         "models-agree",
         f"(4) and (14) agree at losses of 1 to 15 % (10 kB, |ln| up to {paper.FAIR})",
         "agree",
-        judge.all_below({_name(each.point.loss): _models_apart(each) for each in seen}, paper.FAIR, ""),
+        judge.all_below(
+            {_name(each.point.loss): _models_apart(each) for each in seen}, paper.FAIR, ""
+        ),
     )
     yield _claim(
         "timeouts-significant",
         f"Timeouts are a significant part of the time (from {_name(MODERATE)} on, a fifth of the time or more)",
         "significant fraction",
         judge.all_above(
-            {_name(each.point.loss): waiting(each) for each in seen if each.point.loss >= MODERATE}, SIGNIFICANT, ""
+            {_name(each.point.loss): waiting(each) for each in seen if each.point.loss >= MODERATE},
+            SIGNIFICANT,
+            "",
         ),
     )
     yield _claim(
@@ -136,13 +148,18 @@ def _timeout_findings(seen: Sequence[Seen]) -> Iterator[Finding]:
         f"At high loss the period between timeouts is short (from {_name(SEVERE)} on, fewer than {SHORT:g} segments)",
         "short",
         judge.all_below(
-            {_name(each.point.loss): between(each) for each in seen if each.point.loss >= SEVERE}, SHORT, "segments"
+            {_name(each.point.loss): between(each) for each in seen if each.point.loss >= SEVERE},
+            SHORT,
+            "segments",
         ),
     )
 
 
 def _handshakes(seen: Sequence[Seen]) -> Part:
-    shares = {f"{each.point.size // 1000} kB": of_medians([each], _share_of(each.point.rtt)) for each in seen}
+    shares = {
+        f"{each.point.size // 1000} kB": of_medians([each], _share_of(each.point.rtt))
+        for each in seen
+    }
     table = Table(
         key="handshake-share",
         title=f"The handshake's share of the median time, loss {_name(HANDSHAKE[0])}",
@@ -184,11 +201,21 @@ def _windows(setting: Setting, runs: Runs) -> Part:
     rows = []
     for kilo, each in seen.items():
         median = each.trials.median()
-        taken = None if median is None else median.shifted(-each.point.rtt - each.assumed.delayed_ack_s)
+        taken = (
+            None if median is None else median.shifted(-each.point.rtt - each.assumed.delayed_ack_s)
+        )
         cells = (
-            TableCell(ours=None if taken is None else taken.scaled(1.0 / each.point.rtt), published=None),
-            TableCell(ours=judge.exact(_rounds(each, each.model(4))), published=4.0 if kilo == LIMITED else None),
-            TableCell(ours=judge.exact(_rounds(each, each.model(14))), published=10.0 if kilo == LIMITED else None),
+            TableCell(
+                ours=None if taken is None else taken.scaled(1.0 / each.point.rtt), published=None
+            ),
+            TableCell(
+                ours=judge.exact(_rounds(each, each.model(4))),
+                published=4.0 if kilo == LIMITED else None,
+            ),
+            TableCell(
+                ours=judge.exact(_rounds(each, each.model(14))),
+                published=10.0 if kilo == LIMITED else None,
+            ),
         )
         rows.append(Row(label=f"{kilo} KB", cells=cells))
     table = Table(
@@ -206,13 +233,17 @@ def _windows(setting: Setting, runs: Runs) -> Part:
             "window-steady",
             "With a window of 32 KB, (4) takes no fewer than four round trips for 128 kB (3.5 to 4.5)",
             "4 RTT",
-            judge.is_within(judge.exact(_rounds(example, example.model(4))), 3.5, 4.5, "round trips"),
+            judge.is_within(
+                judge.exact(_rounds(example, example.model(4))), 3.5, 4.5, "round trips"
+            ),
         ),
         _claim(
             "window-short",
             "(14) takes something like ten round trips for it (9 to 11)",
             "10 RTT",
-            judge.is_within(judge.exact(_rounds(example, example.model(14))), 9.0, 11.0, "round trips"),
+            judge.is_within(
+                judge.exact(_rounds(example, example.model(14))), 9.0, 11.0, "round trips"
+            ),
         ),
         _claim(
             "window-factor",

@@ -85,7 +85,12 @@ class Model:
 
 def _lossless(ack_every: float) -> Curve:
     return lambda size, told: sf.lossless(
-        size, rtt=told.rtt_s, mss=told.mss, initial_window=paper.INITIAL_WINDOW, ack_every=ack_every, delayed_ack=0.0
+        size,
+        rtt=told.rtt_s,
+        mss=told.mss,
+        initial_window=paper.INITIAL_WINDOW,
+        ack_every=ack_every,
+        delayed_ack=0.0,
     )
 
 
@@ -182,7 +187,9 @@ def seen(live: Live) -> Seen:
         )
     told = path(live)
     resent = _floats(flows["retransmitted_segments"])
-    early = (_floats(flows["first_byte_s"]) < LATE * told.rtt_s) & (_floats(flows["syn_timeouts"]) == 0.0)
+    early = (_floats(flows["first_byte_s"]) < LATE * told.rtt_s) & (
+        _floats(flows["syn_timeouts"]) == 0.0
+    )
     return Seen(
         path=told,
         bytes=_floats(flows["size_bytes"]) + _floats(flows["head_bytes"]),
@@ -219,7 +226,9 @@ def spread(found: Seen, where: Array) -> stats.Estimate | None:
 
 
 def _over(values: Array, where: Array | None, possible: Ends = EVERYTHING) -> stats.Estimate | None:
-    return stats.mean((values if where is None else values[where > 0.0]).tolist(), possible=possible)
+    return stats.mean(
+        (values if where is None else values[where > 0.0]).tolist(), possible=possible
+    )
 
 
 def longer(found: Seen, model: Model) -> stats.Estimate | None:
@@ -230,7 +239,9 @@ def longer(found: Seen, model: Model) -> stats.Estimate | None:
     value = math.exp(told.value)
     if not isinstance(told.spread, Student):
         return stats.Estimate(value, told.spread, told.runs)
-    return stats.Estimate(value, Student(value * told.spread.error, told.spread.degrees, stats.POSITIVE), told.runs)
+    return stats.Estimate(
+        value, Student(value * told.spread.error, told.spread.degrees, stats.POSITIVE), told.runs
+    )
 
 
 BIN_BYTES = 8000

@@ -73,7 +73,9 @@ def _histogram(number: int, seen: Seen) -> Figure:
         caption=f"{len(trials)} transfers in bars of {WIDTH_S} s, each at its middle; {beyond} took longer.",
         x=Axis(label="time", unit="s", scale="linear", low=0.0),
         y=Axis(label="transfers", unit="%", scale="linear"),
-        series=(series("trials", "transfers", (edges[:-1] + WIDTH_S / 2).tolist(), shares, style="bar"),),
+        series=(
+            series("trials", "transfers", (edges[:-1] + WIDTH_S / 2).tolist(), shares, style="bar"),
+        ),
     )
 
 
@@ -152,7 +154,11 @@ def _findings_5(trials: Trials, setting: Setting) -> Iterator[Finding]:
         "cluster",
         "nearly all transfers just after 6 s lost a SYN (above 90 %, to 7 s)",
         "nearly all",
-        judge.is_above(stats.proportion(int((trials.syn_timeouts[chosen] > 0).sum()), int(chosen.sum())), 0.9, ""),
+        judge.is_above(
+            stats.proportion(int((trials.syn_timeouts[chosen] > 0).sum()), int(chosen.sum())),
+            0.9,
+            "",
+        ),
     )
 
 
@@ -161,7 +167,12 @@ def _findings_6(five: Trials, six: Trials, setting: Setting) -> Iterator[Finding
     ratios = {
         name: stats.resampled(ours / theirs, (after[:, at] / before[:, at]).tolist(), len(six))
         for at, (name, ours, theirs) in enumerate(
-            zip(("median", "mean", "deviation"), _summary(six.seconds), _summary(five.seconds), strict=True)
+            zip(
+                ("median", "mean", "deviation"),
+                _summary(six.seconds),
+                _summary(five.seconds),
+                strict=True,
+            )
         )
     }
     yield _claim(
@@ -178,5 +189,7 @@ def _findings_6(five: Trials, six: Trials, setting: Setting) -> Iterator[Finding
         "cluster",
         "most transfers from 6.5 to 18 s lost a SYN",
         "most",
-        judge.is_above(stats.proportion(int((six.syn_timeouts[chosen] > 0).sum()), int(chosen.sum())), 0.5, ""),
+        judge.is_above(
+            stats.proportion(int((six.syn_timeouts[chosen] > 0).sum()), int(chosen.sum())), 0.5, ""
+        ),
     )

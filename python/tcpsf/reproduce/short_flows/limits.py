@@ -60,7 +60,11 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
         Exhibit(
             key="other-senders",
             section="limits",
-            cases=tuple(setting.case(Point(size=size), _sending(setting, name)) for name in SENDERS for size in SIZES),
+            cases=tuple(
+                setting.case(Point(size=size), _sending(setting, name))
+                for name in SENDERS
+                for size in SIZES
+            ),
             build=lambda runs: _others(setting, runs),
         ),
         Exhibit(
@@ -76,7 +80,9 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     )
 
 
-def _claim(key: str, claim: str, published: str, judged: judge.Judged, *, source: str = "section 7") -> Finding:
+def _claim(
+    key: str, claim: str, published: str, judged: judge.Judged, *, source: str = "section 7"
+) -> Finding:
     told = source if source == OWN else f"{paper.SHORT}, {source}"
     return judge.finding(key=key, claim=claim, source=told, published=published, judged=judged)
 
@@ -93,13 +99,19 @@ def _modem(seen: Sequence[Seen]) -> Part:
         x=Axis(label="size", unit="bytes", scale="log"),
         y=Axis(label="time", unit="s", scale="linear", low=0.0),
         series=(
-            series("minimum", "simulated", list(MODEM_SIZES), [each.trials.minimum() for each in seen]),
+            series(
+                "minimum", "simulated", list(MODEM_SIZES), [each.trials.minimum() for each in seen]
+            ),
             line("model-1", "(1), no loss", MODEM_SIZES, [each.model(1) for each in seen]),
         ),
     )
     off = {f"{each.point.size} bytes": _off_least(each) for each in seen}
-    small = {name: off[name] for name, each in zip(off, seen, strict=True) if each.point.size <= PIPE}
-    large = {name: off[name] for name, each in zip(off, seen, strict=True) if each.point.size >= 2 * PIPE}
+    small = {
+        name: off[name] for name, each in zip(off, seen, strict=True) if each.point.size <= PIPE
+    }
+    large = {
+        name: off[name] for name, each in zip(off, seen, strict=True) if each.point.size >= 2 * PIPE
+    }
     packets, size, rate = DRAIN
     return Part(
         figures=(figure,),
@@ -122,7 +134,9 @@ def _modem(seen: Sequence[Seen]) -> Part:
                 "queue-drained",
                 "A queue of 50 packets of 1500 bytes is drained in 4 ms at 155 Mb/s (to half a millisecond)",
                 "4 ms",
-                judge.is_exactly(1000.0 * packets * size * 8 / rate, DRAIN_MS, within=0.5, unit="ms"),
+                judge.is_exactly(
+                    1000.0 * packets * size * 8 / rate, DRAIN_MS, within=0.5, unit="ms"
+                ),
             ),
         ),
     )
@@ -141,7 +155,8 @@ def _sending(setting: Setting, name: str) -> Assumptions:
 
 def _others(setting: Setting, runs: Runs) -> Part:
     found = {
-        name: [setting.seen(Point(size=size), runs, _sending(setting, name)) for size in SIZES] for name in SENDERS
+        name: [setting.seen(Point(size=size), runs, _sending(setting, name)) for size in SIZES]
+        for name in SENDERS
     }
     figure = Figure(
         key="other-senders",
@@ -155,7 +170,9 @@ def _others(setting: Setting, runs: Runs) -> Part:
                 series(name, SENDERS[name], list(SIZES), [each.trials.median() for each in seen])
                 for name, seen in found.items()
             ),
-            line("model-14", "(14), short flows", SIZES, [each.model(14) for each in found["reno"]]),
+            line(
+                "model-14", "(14), short flows", SIZES, [each.model(14) for each in found["reno"]]
+            ),
         ),
     )
     table = Table(
@@ -177,7 +194,9 @@ def _others(setting: Setting, runs: Runs) -> Part:
             for name, seen in found.items()
         ),
     )
-    alike = {SENDERS[name]: _apart(seen, found["reno"]) for name, seen in found.items() if name != "reno"}
+    alike = {
+        SENDERS[name]: _apart(seen, found["reno"]) for name, seen in found.items() if name != "reno"
+    }
     finding = _claim(
         "other-senders-slightly",
         f"Other senders perform slightly differently (mean |ln| of their medians over Reno's, 4 to 128 kB, up to "
@@ -196,7 +215,10 @@ def _over(ours: Seen, theirs: Seen) -> stats.Estimate:
 
 def _apart(ours: Sequence[Seen], theirs: Sequence[Seen]) -> stats.Estimate:
     half = len(ours)
-    return of_medians([*ours, *theirs], lambda rows: np.asarray(np.abs(np.log(rows[:half] / rows[half:])).mean(axis=0)))
+    return of_medians(
+        [*ours, *theirs],
+        lambda rows: np.asarray(np.abs(np.log(rows[:half] / rows[half:])).mean(axis=0)),
+    )
 
 
 # Correlated losses
@@ -212,7 +234,10 @@ def _label(run: float | None) -> str:
 
 def _correlated(setting: Setting, runs: Runs) -> Part:
     every = (None, *RUNS)
-    small = {run: [setting.seen(Point(size=size), runs, _bursts(setting, run)) for size in SMALL] for run in every}
+    small = {
+        run: [setting.seen(Point(size=size), runs, _bursts(setting, run)) for size in SMALL]
+        for run in every
+    }
     long = {run: setting.seen(LONG, runs, _bursts(setting, run)) for run in every}
     figure = Figure(
         key="correlated",
@@ -224,7 +249,12 @@ def _correlated(setting: Setting, runs: Runs) -> Part:
         y=Axis(label="time", unit="s", scale="log"),
         series=(
             *(
-                series(f"run-{run or 0:g}", _label(run), list(SMALL), [each.trials.median() for each in seen])
+                series(
+                    f"run-{run or 0:g}",
+                    _label(run),
+                    list(SMALL),
+                    [each.trials.median() for each in seen],
+                )
                 for run, seen in small.items()
             ),
             line("model-14", "(14), short flows", SMALL, [each.model(14) for each in small[None]]),
@@ -236,7 +266,13 @@ def _correlated(setting: Setting, runs: Runs) -> Part:
         source=f"{paper.SHORT}, section 7",
         caption="Fit of (14) in Fig. 7; reductions of the window of 128 kB, and their total variation from the "
         "binomial law of Fig. 15.",
-        columns=("losses", "(14), Fig. 7", "reductions, 128 kB", "from the binomial law", "mean, 8 kB"),
+        columns=(
+            "losses",
+            "(14), Fig. 7",
+            "reductions, 128 kB",
+            "from the binomial law",
+            "mean, 8 kB",
+        ),
         rows=tuple(
             Row(
                 label=_label(run),
@@ -244,13 +280,17 @@ def _correlated(setting: Setting, runs: Runs) -> Part:
                     TableCell(ours=fit(small[run], 14), published=None),
                     TableCell(ours=stats.mean(long[run].trials.events.tolist()), published=None),
                     TableCell(ours=variation(long[run]), published=None),
-                    TableCell(ours=small[run][SMALL.index(8000)].trials.mean(), published=None, unit="s"),
+                    TableCell(
+                        ours=small[run][SMALL.index(8000)].trials.mean(), published=None, unit="s"
+                    ),
                 ),
             )
             for run in every
         ),
     )
-    return Part(figures=(figure,), tables=(table,), findings=tuple(_correlated_findings(small, long)))
+    return Part(
+        figures=(figure,), tables=(table,), findings=tuple(_correlated_findings(small, long))
+    )
 
 
 def _correlated_findings(
@@ -264,7 +304,11 @@ def _correlated_findings(
         judge.all_above(bursty, APART, ""),
         source="section 5.3.1",
     )
-    worse = {_label(run): stats.apart(fit(small[run], 14), fit(small[None], 14)) for run in RUNS if run >= 2.0}
+    worse = {
+        _label(run): stats.apart(fit(small[run], 14), fit(small[None], 14))
+        for run in RUNS
+        if run >= 2.0
+    }
     yield _claim(
         "correlated-fit",
         "(14) needs independent losses (its fit in Fig. 7 with losses in runs, less that with independent ones)",

@@ -63,7 +63,9 @@ class Path:
         )
 
 
-PATHS = tuple(Path(sample=sample, host=host) for sample, host in zip(paper.TABLE_1, paper.HOSTS, strict=True))
+PATHS = tuple(
+    Path(sample=sample, host=host) for sample, host in zip(paper.TABLE_1, paper.HOSTS, strict=True)
+)
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
@@ -99,7 +101,8 @@ class Found:
     def sustained(self) -> tuple[stats.Estimate, stats.Estimate]:
         """KB/s of a megabyte, by the median time."""
         first, second = (
-            of_medians([seen], lambda rows: np.asarray(MEGABYTE / paper.KB / rows[0])) for seen in self.long
+            of_medians([seen], lambda rows: np.asarray(MEGABYTE / paper.KB / rows[0]))
+            for seen in self.long
         )
         return first, second
 
@@ -124,7 +127,10 @@ def _found(path: Path, setting: Setting, few: Setting, runs: Runs) -> Found:
     free, line = (path.assumed(setting, line=line) for line in (False, True))
     return Found(
         path=path,
-        long=(few.seen(path.point(MEGABYTE), runs, free), few.seen(path.point(MEGABYTE), runs, line)),
+        long=(
+            few.seen(path.point(MEGABYTE), runs, free),
+            few.seen(path.point(MEGABYTE), runs, line),
+        ),
         short=(
             [setting.seen(path.point(size), runs, free) for size in SIZES],
             [setting.seen(path.point(size), runs, line) for size in SIZES],
@@ -139,7 +145,15 @@ def _table(found: Sequence[Found]) -> Table:
         source=f"{paper.SHORT}, Table 1",
         caption="Round trip and line of the simulated paths; KB/s of 1 MB on a line of 100 Mb/s and on one of the "
         "published rate, with the loss and the window of Figs. 17 to 20; and what window and loss allow.",
-        columns=("path", "round trip", "line", "1 MB, 100 Mb/s", "1 MB", "the window allows", "the loss allows"),
+        columns=(
+            "path",
+            "round trip",
+            "line",
+            "1 MB, 100 Mb/s",
+            "1 MB",
+            "the window allows",
+            "the loss allows",
+        ),
         rows=tuple(
             Row(
                 label=each.path.name,
@@ -149,16 +163,24 @@ def _table(found: Sequence[Found]) -> Table:
                         published=float(each.path.sample.ping_ms),
                         unit="ms",
                     ),
-                    TableCell(ours=judge.exact(each.path.rate / paper.KB), published=None, unit="KB/s"),
+                    TableCell(
+                        ours=judge.exact(each.path.rate / paper.KB), published=None, unit="KB/s"
+                    ),
                     TableCell(ours=each.sustained[0], published=None, unit="KB/s"),
-                    TableCell(ours=each.sustained[1], published=float(each.path.sample.sustained_kb), unit="KB/s"),
+                    TableCell(
+                        ours=each.sustained[1],
+                        published=float(each.path.sample.sustained_kb),
+                        unit="KB/s",
+                    ),
                     TableCell(ours=judge.exact(each.limit_kb), published=None, unit="KB/s"),
                     TableCell(ours=judge.exact(each.mathis_kb), published=None, unit="KB/s"),
                 ),
             )
             for each in found
         ),
-        notes=("What is sampled here is a simulated path; its round trip and its line are the published ones.",),
+        notes=(
+            "What is sampled here is a simulated path; its round trip and its line are the published ones.",
+        ),
     )
 
 
@@ -168,12 +190,22 @@ def _fits(found: Sequence[Found]) -> Table:
         title="The models on these paths, without and with their rates",
         source=OWN,
         caption="Fits over 4 to 128 kB, w = 2 and r = 1.5: on lines of 100 Mb/s, and of the rates of Table 1.",
-        columns=("path", "(1)", "(1), with the rate", "(14)", "(14), with the rate", "(4)", "(4), with the rate"),
+        columns=(
+            "path",
+            "(1)",
+            "(1), with the rate",
+            "(14)",
+            "(14), with the rate",
+            "(4)",
+            "(4), with the rate",
+        ),
         rows=tuple(
             Row(
                 label=each.path.name,
                 cells=tuple(
-                    TableCell(ours=fit(seen, number), published=None) for number in (1, 14, 4) for seen in each.short
+                    TableCell(ours=fit(seen, number), published=None)
+                    for number in (1, 14, 4)
+                    for seen in each.short
                 ),
             )
             for each in found
@@ -189,7 +221,12 @@ def _findings(found: Sequence[Found]) -> Iterator[Finding]:
         source=source,
         published="large enough",
         judged=judge.all_above(
-            {each.path.name: judge.exact(each.limit_kb / each.path.sample.sustained_kb) for each in found}, 1.0, ""
+            {
+                each.path.name: judge.exact(each.limit_kb / each.path.sample.sustained_kb)
+                for each in found
+            },
+            1.0,
+            "",
         ),
     )
     yield judge.finding(
@@ -198,7 +235,10 @@ def _findings(found: Sequence[Found]) -> Iterator[Finding]:
         source=OWN,
         published="",
         judged=judge.all_above(
-            {each.path.name: each.sustained[1].scaled(1.0 / each.path.sample.sustained_kb) for each in found},
+            {
+                each.path.name: each.sustained[1].scaled(1.0 / each.path.sample.sustained_kb)
+                for each in found
+            },
             FULL,
             "",
         ),
@@ -209,7 +249,10 @@ def _findings(found: Sequence[Found]) -> Iterator[Finding]:
         source=OWN,
         published="",
         judged=judge.all_within(
-            {each.path.name: stats.apart(fit(each.short[1], 14), fit(each.short[0], 14)) for each in found},
+            {
+                each.path.name: stats.apart(fit(each.short[1], 14), fit(each.short[0], 14))
+                for each in found
+            },
             -paper.CLOSE,
             paper.CLOSE,
             "",

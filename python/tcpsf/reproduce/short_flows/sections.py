@@ -88,7 +88,9 @@ def _figure(host: paper.Host, found: AllSeen) -> Figure:
     ]
     return Figure(
         key=host.key,
-        title=f"{host.figure}: {host.name}" if host in paper.HOSTS else "A path with more loss, not in the paper",
+        title=f"{host.figure}: {host.name}"
+        if host in paper.HOSTS
+        else "A path with more loss, not in the paper",
         source=f"{paper.SHORT}, {host.figure}" if host in paper.HOSTS else OWN,
         caption=f"{len(kernel.seconds)} transfers from the kernel and {len(ours.seconds)} from tcpsf, grouped "
         f"by size in steps of {fits.BIN_BYTES // 1000} kB. The models use the path as measured with the kernel.",
@@ -102,7 +104,9 @@ def _median(times: Sequence[float]) -> stats.Estimate:
     return counted(float(np.median(times)))
 
 
-def _seen(key: str, label: str, found: Seen, read: Callable[[Sequence[float]], stats.Estimate | None]) -> Series:
+def _seen(
+    key: str, label: str, found: Seen, read: Callable[[Sequence[float]], stats.Estimate | None]
+) -> Series:
     points = tuple(Point(x=middle, y=read(times)) for middle, times in fits.by_size(found))
     return Series(key=key, label=label, points=points)
 
@@ -116,17 +120,33 @@ def _paths(cells: Cells, found: AllSeen) -> Table:
             Row(
                 label=cell.name,
                 cells=(
-                    TableCell(ours=counted(live.flows.height), published=host.transfers if there else None),
-                    TableCell(ours=counted(1e3 * told.rtt_s), published=host.rtt_ms if there else None, unit="ms"),
-                    TableCell(ours=counted(1e3 * told.rto_s), published=host.rto_ms if there else None, unit="ms"),
                     TableCell(
-                        ours=counted(100.0 * told.loss), published=100.0 * host.loss if there else None, unit="%"
+                        ours=counted(live.flows.height), published=host.transfers if there else None
+                    ),
+                    TableCell(
+                        ours=counted(1e3 * told.rtt_s),
+                        published=host.rtt_ms if there else None,
+                        unit="ms",
+                    ),
+                    TableCell(
+                        ours=counted(1e3 * told.rto_s),
+                        published=host.rto_ms if there else None,
+                        unit="ms",
+                    ),
+                    TableCell(
+                        ours=counted(100.0 * told.loss),
+                        published=100.0 * host.loss if there else None,
+                        unit="%",
                     ),
                     TableCell(ours=lost(live.link["up"]), published=None, unit="%"),
                     TableCell(
-                        ours=counted(told.window / paper.KB), published=host.window_kb if there else None, unit="KB"
+                        ours=counted(told.window / paper.KB),
+                        published=host.window_kb if there else None,
+                        unit="KB",
                     ),
-                    TableCell(ours=counted(told.mss), published=paper.MSS if there else None, unit="bytes"),
+                    TableCell(
+                        ours=counted(told.mss), published=paper.MSS if there else None, unit="bytes"
+                    ),
                 ),
             )
         )
@@ -185,7 +205,9 @@ def _longer(found: AllSeen) -> Table:
     )
 
 
-def _fits(found: AllSeen, *, key: str, title: str, caption: str, read: Read, notes: tuple[str, ...] = ()) -> Table:
+def _fits(
+    found: AllSeen, *, key: str, title: str, caption: str, read: Read, notes: tuple[str, ...] = ()
+) -> Table:
     return Table(
         key=key,
         title=title,
@@ -195,7 +217,9 @@ def _fits(found: AllSeen, *, key: str, title: str, caption: str, read: Read, not
         rows=tuple(
             Row(
                 label=cell.name,
-                cells=tuple(TableCell(ours=read(each, model), published=None) for model in fits.MODELS),
+                cells=tuple(
+                    TableCell(ours=read(each, model), published=None) for model in fits.MODELS
+                ),
             )
             for cell, each in found.items()
         ),
@@ -211,7 +235,10 @@ def _by_loss(found: AllSeen) -> Table:
             for where in (each.clean, each.lossy)
             for model in (fits.LOSSLESS, fits.LOSSLESS_2, fits.SHORT)
         ]
-        counts = [TableCell(ours=counted(float(where.sum())), published=None) for where in (each.clean, each.lossy)]
+        counts = [
+            TableCell(ours=counted(float(where.sum())), published=None)
+            for where in (each.clean, each.lossy)
+        ]
         rows.append(Row(label=cell.name, cells=(counts[0], *parts[:3], counts[1], *parts[3:])))
     return Table(
         key="short-flows-by-loss",
@@ -257,28 +284,35 @@ def _as_the_text_says(sender: Sender, found: AllSeen) -> Iterator[Finding]:
             claim=f"{told} with w = 2 and r = 1.5 is a reasonably close fit ({who})",
             source=paper.SHORT_SOURCE,
             published="reasonably close",
-            judged=judge.all_below({name: fits.off(each, model) for name, each in hosts.items()}, paper.FAIR, ""),
+            judged=judge.all_below(
+                {name: fits.off(each, model) for name, each in hosts.items()}, paper.FAIR, ""
+            ),
         )
     yield judge.finding(
         key=f"short-flows-steady-{sender}",
         claim=f"the fit of the steady-state model (4) is poor in each case ({who})",
         source=paper.SHORT_SOURCE,
         published="poor",
-        judged=judge.all_above({name: fits.off(each, fits.STEADY) for name, each in hosts.items()}, paper.FAIR, ""),
+        judged=judge.all_above(
+            {name: fits.off(each, fits.STEADY) for name, each in hosts.items()}, paper.FAIR, ""
+        ),
     )
     yield judge.finding(
         key=f"short-flows-steady-short-{sender}",
         claim=f"(4) predicts too short a time, ln(time/model) is above 0 ({who})",
         source=paper.SHORT_SOURCE,
         published="a short transfer time",
-        judged=judge.all_above({name: fits.bias(each, fits.STEADY) for name, each in hosts.items()}, 0.0, ""),
+        judged=judge.all_above(
+            {name: fits.bias(each, fits.STEADY) for name, each in hosts.items()}, 0.0, ""
+        ),
     )
 
 
 def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
     where = f"{paper.SHORT}, {ADAPTIVE.figure}"
     adaptive, delayed = (
-        {sender: Cell(host=ADAPTIVE, sender=sender, acks=acks) for sender in SENDERS} for acks in ("kernel", "delayed")
+        {sender: Cell(host=ADAPTIVE, sender=sender, acks=acks) for sender in SENDERS}
+        for acks in ("kernel", "delayed")
     )
     for sender in SENDERS:
         yield judge.finding(
@@ -297,7 +331,9 @@ def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
         published="suspected",
         judged=judge.is_above(stats.apart(*tighter), 0.0, ""),
     )
-    ratio = stats.quotient(*(measure.completion_s(cells[each["kernel"]].answered) for each in (delayed, adaptive)))
+    ratio = stats.quotient(
+        *(measure.completion_s(cells[each["kernel"]].answered) for each in (delayed, adaptive))
+    )
     yield judge.finding(
         key="fig-17-kernel-counts-segments",
         claim=f"for a kernel that counts the segments acknowledged it is the same: mean times within {ALIKE:.0%}",
@@ -312,7 +348,12 @@ def _acknowledgments(cells: Cells, found: AllSeen) -> Iterator[Finding]:
         source=OWN,
         published="",
         judged=judge.all_above(
-            {name: fits.nearer(each, fits.LOSSLESS_2, fits.LOSSLESS) for name, each in hosts.items()}, 0.0, ""
+            {
+                name: fits.nearer(each, fits.LOSSLESS_2, fits.LOSSLESS)
+                for name, each in hosts.items()
+            },
+            0.0,
+            "",
         ),
     )
 
@@ -337,7 +378,9 @@ def _losses(sender: Sender, found: AllSeen) -> Iterator[Finding]:
         source=f"{paper.SHORT}, section 8",
         published="very close",
         judged=judge.all_below(
-            {name: fits.off(each, fits.LOSSLESS, where=each.clean) for name, each in every.items()}, paper.CLOSE, ""
+            {name: fits.off(each, fits.LOSSLESS, where=each.clean) for name, each in every.items()},
+            paper.CLOSE,
+            "",
         ),
     )
     yield judge.finding(
@@ -361,6 +404,8 @@ def _losses(sender: Sender, found: AllSeen) -> Iterator[Finding]:
             key=f"short-flows-lossy-{model.key}-{sender}",
             claim=f"{told} at {100.0 * LOSSY.loss:g} % loss too (medians by size, {who} sending)",
             source=f"{paper.SHORT}, section 8",
-            published="0 to 15 % loss" if model is fits.SHORT else "simulated, moderate to high loss",
+            published="0 to 15 % loss"
+            if model is fits.SHORT
+            else "simulated, moderate to high loss",
             judged=judge.is_below(fits.off_medians(lossy, model), paper.FAIR, ""),
         )

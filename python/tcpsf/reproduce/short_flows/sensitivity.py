@@ -14,7 +14,15 @@ from tcpsf.report.evaluation import OWN, Row, Table, TableCell
 from tcpsf.reproduce.exhibit import Exhibit, Part
 from tcpsf.reproduce.plan import Runs
 from tcpsf.reproduce.short_flows.sweeps import BY_NUMBER
-from tcpsf.reproduce.short_flows.trials import Model, Seen, Setting, Trials, fitted, off, off_minimum
+from tcpsf.reproduce.short_flows.trials import (
+    Model,
+    Seen,
+    Setting,
+    Trials,
+    fitted,
+    off,
+    off_minimum,
+)
 
 FIGURES = (7, 10, 11)
 SETS = 1000
@@ -48,15 +56,27 @@ VARIATIONS = (
     Variation(label="fits over all sizes", changed={"lone_segments": True}),
     Variation(label="fits over transfers of several segments", changed={"lone_segments": False}),
     *(
-        Variation(label=f"a lone segment's ACK waits {1000 * delay:g} ms", changed={"delayed_ack_s": delay})
+        Variation(
+            label=f"a lone segment's ACK waits {1000 * delay:g} ms",
+            changed={"delayed_ack_s": delay},
+        )
         for delay in (0.05, 0.2)
     ),
     Variation(label="an ACK for each segment, b = 1", changed={"ack_every": 1}),
-    Variation(label="an initial window of 2 segments", changed={"initial_window": 2, "sender": "reno / full / iw=2"}),
+    Variation(
+        label="an initial window of 2 segments",
+        changed={"initial_window": 2, "sender": "reno / full / iw=2"},
+    ),
     Variation(label="a lost SYN costs 3 s", changed={"syn_timeout_s": 3.0}),
-    *(Variation(label=f"a clock of {1000 * tick:g} ms", changed={"tick_s": tick}) for tick in (0.1, 0.5)),
+    *(
+        Variation(label=f"a clock of {1000 * tick:g} ms", changed={"tick_s": tick})
+        for tick in (0.1, 0.5)
+    ),
     *(Variation(label=f"links of {rate}", changed={"rate": rate}) for rate in ("10Mb/s", "1Gb/s")),
-    *(Variation(label=f"a window of {kilo} KiB", changed={"receive_buffer": 1024 * kilo}) for kilo in (8, 32)),
+    *(
+        Variation(label=f"a window of {kilo} KiB", changed={"receive_buffer": 1024 * kilo})
+        for kilo in (8, 32)
+    ),
     Variation(label="each ACK times the round trip", changed={"timed_ack": True}),
     Variation(label="a loss halves what is in flight", changed={"halves_flight": True}),
     Variation(label="without Nagle's algorithm", changed={"nagle": False}),
@@ -112,7 +132,9 @@ def _table(setting: Setting, runs: Runs) -> Table:
 
 
 def _row(variation: Variation, setting: Setting, runs: Runs) -> Row:
-    seven, ten, eleven = ([_seen(variation, point, setting, runs) for point in _points(number)] for number in FIGURES)
+    seven, ten, eleven = (
+        [_seen(variation, point, setting, runs) for point in _points(number)] for number in FIGURES
+    )
     usual = next(seen for seen in eleven if seen.point == Point())
     chosen = fitted(seven)
     found = (
@@ -125,7 +147,9 @@ def _row(variation: Variation, setting: Setting, runs: Runs) -> Row:
         _fit(variation, eleven, 14),
         _fit(variation, eleven, 4),
     )
-    return Row(label=variation.label, cells=tuple(TableCell(ours=each, published=None) for each in found))
+    return Row(
+        label=variation.label, cells=tuple(TableCell(ours=each, published=None) for each in found)
+    )
 
 
 def _points(number: int) -> tuple[Point, ...]:
@@ -137,14 +161,20 @@ def _seen(variation: Variation, point: Point, setting: Setting, runs: Runs) -> S
 
 
 def _mean_over_median(trials: Trials) -> stats.Estimate:
-    rows = trials.bootstrap(lambda seconds: (float(seconds.mean() / np.median(seconds)),), sets=SETS)
-    return stats.resampled(float(trials.seconds.mean() / trials.medians[0]), rows[:, 0].tolist(), len(trials))
+    rows = trials.bootstrap(
+        lambda seconds: (float(seconds.mean() / np.median(seconds)),), sets=SETS
+    )
+    return stats.resampled(
+        float(trials.seconds.mean() / trials.medians[0]), rows[:, 0].tolist(), len(trials)
+    )
 
 
 def _fit(variation: Variation, points: Sequence[Seen], number: Model) -> stats.Estimate | None:
     chosen = fitted(points)
     timers = [_timer(seen.trials) if variation.own_timer else None for seen in chosen]
-    return off(chosen, [seen.model(number, rto=rto) for seen, rto in zip(chosen, timers, strict=True)])
+    return off(
+        chosen, [seen.model(number, rto=rto) for seen, rto in zip(chosen, timers, strict=True)]
+    )
 
 
 def _timer(trials: Trials) -> float:

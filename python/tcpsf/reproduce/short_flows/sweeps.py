@@ -161,7 +161,9 @@ def statistics(across: Sequence[float], seen: Sequence[Seen]) -> Iterator[Series
 def _curves(sweep: Sweep, seen: Seen) -> Iterator[Series]:
     ends = sweep.values[0], sweep.values[-1]
     between = np.geomspace(*ends, CURVE) if sweep.scale == "log" else np.linspace(*ends, CURVE)
-    across = sorted({*map(float, sweep.values), *(float(f"{value:.4g}") for value in between[1:-1])})
+    across = sorted(
+        {*map(float, sweep.values), *(float(f"{value:.4g}") for value in between[1:-1])}
+    )
     for number in MODELS:
         times = [closed(sweep.point(value), number, seen.assumed) for value in across]
         yield line(f"model-{number}", NAMED[number], across, times)
@@ -269,12 +271,16 @@ def _apart(large: Seen, small: Seen, number: Model) -> stats.Estimate:
 def nearer_than(one: Seen, other: Seen, number: Model) -> stats.Estimate:
     """By how much a model is less off the median of one point than off that of another."""
     a, b = one.model(number), other.model(number)
-    return of_medians([one, other], lambda rows: np.abs(np.log(rows[1] / b)) - np.abs(np.log(rows[0] / a)))
+    return of_medians(
+        [one, other], lambda rows: np.abs(np.log(rows[1] / b)) - np.abs(np.log(rows[0] / a))
+    )
 
 
 def _figure_9(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
     steps = {
-        f"{one.point.mss} to {two.point.mss}": of_medians([one, two], lambda rows: np.log(rows[0] / rows[1]))
+        f"{one.point.mss} to {two.point.mss}": of_medians(
+            [one, two], lambda rows: np.log(rows[0] / rows[1])
+        )
         for one, two in itertools.pairwise(seen)
     }
     yield _claim(
@@ -303,7 +309,9 @@ def _figure_10(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
             judge.is_below(fit(seen, number), paper.FAIR, ""),
         )
     by_trip = {each.point.rtt: each for each in seen}
-    farther = {f"{1000 * rtt:.0f} ms": nearer_than(by_trip[0.05], by_trip[rtt], 14) for rtt in (0.2, 0.4)}
+    farther = {
+        f"{1000 * rtt:.0f} ms": nearer_than(by_trip[0.05], by_trip[rtt], 14) for rtt in (0.2, 0.4)
+    }
     yield _claim(
         sweep,
         "diverges",
@@ -356,7 +364,10 @@ def _low(sweep: Sweep, seen: Sequence[Seen]) -> Iterator[Finding]:
 
 def _back(setting: Setting, runs: Runs) -> Part:
     seen = [setting.seen(point, runs) for point in (LESS_BACK, Point(), MORE_BACK)]
-    share = [100.0 * (each.point.loss if each.point.loss_back is None else each.point.loss_back) for each in seen]
+    share = [
+        100.0 * (each.point.loss if each.point.loss_back is None else each.point.loss_back)
+        for each in seen
+    ]
     change = stats.quotient(seen[2].trials.mean(), seen[0].trials.mean())
     figure = Figure(
         key="loss-back",

@@ -25,7 +25,10 @@ PACKETS = 21
 """That must arrive at the first try, section 3.3.2."""
 ABOUT = 2
 """Packets more or less that "about" allows."""
-TRACED = Rows(table="packets", columns=("time_s", "packet", "event", "flow", "from", "seq", "payload_bytes", "ack"))
+TRACED = Rows(
+    table="packets",
+    columns=("time_s", "packet", "event", "flow", "from", "seq", "payload_bytes", "ack"),
+)
 
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
@@ -67,11 +70,20 @@ def _packets(run: RunSummary) -> tuple[Packet, ...]:
 
 def rounds(packets: Sequence[Packet], rtt: float) -> list[Round]:
     """Group data by when they were sent: a gap of half a round trip begins a round."""
-    data = sorted((each for each in packets if each.from_sender and each.payload), key=lambda each: each.sent_s)
+    data = sorted(
+        (each for each in packets if each.from_sender and each.payload),
+        key=lambda each: each.sent_s,
+    )
     starts = [data[0].sent_s] if data else []
-    starts += [two.sent_s for one, two in itertools.pairwise(data) if two.sent_s - one.sent_s > rtt / 2]
+    starts += [
+        two.sent_s for one, two in itertools.pairwise(data) if two.sent_s - one.sent_s > rtt / 2
+    ]
     ends = [*starts[1:], float("inf")]
-    acks = [each for each in packets if not each.from_sender and each.ack is not None and each.sent_s > starts[0]]
+    acks = [
+        each
+        for each in packets
+        if not each.from_sender and each.ack is not None and each.sent_s > starts[0]
+    ]
     return [
         Round(
             number=number,

@@ -26,7 +26,9 @@ SHOWN: dict[Sender, str] = {"kernel": "kernel", "ours": "tcpsf"}
 RTO_MIN = "200ms"
 """Of Linux now; the paper has a mean timer of 150 ms in Fig. 19."""
 
-LOSSY = paper.Host(figure="lossy", name="this project", transfers=0, rtt_ms=100, rto_ms=0, loss=0.03, window_kb=32)
+LOSSY = paper.Host(
+    figure="lossy", name="this project", transfers=0, rtt_ms=100, rto_ms=0, loss=0.03, window_kb=32
+)
 """A path of ours, where transfers do lose something."""
 PATHS = (*paper.HOSTS, LOSSY)
 ADAPTIVE = paper.HOSTS[0]
@@ -66,7 +68,9 @@ class Cell:
         >>> Cell(host=paper.HOSTS[0], sender="ours", acks="delayed").name
         'Fig. 17, tcpsf, delayed ACKs'
         """
-        return f"{self.host.figure}, {SHOWN[self.sender]}" + (", delayed ACKs" if self.acks == "delayed" else "")
+        return f"{self.host.figure}, {SHOWN[self.sender]}" + (
+            ", delayed ACKs" if self.acks == "delayed" else ""
+        )
 
 
 CELLS = (
@@ -137,7 +141,9 @@ def evaluate(
     from tcpsf.reproduce.short_flows.sections import HEADLINE, sections
 
     started = Started()
-    lives = measured(wanted.experiments, measure=measure, store=store, progress=progress, found=found)
+    lives = measured(
+        wanted.experiments, measure=measure, store=store, progress=progress, found=found
+    )
     parts = (*sections({cell: lives[cell.name] for cell in CELLS}), conditions(lives))
     report = Report(
         title="Short TCP transfers, Figs. 17 to 20: measured on live kernels",
@@ -145,6 +151,8 @@ def evaluate(
         subtitle=f"{paper.CITATION}. Senders are this machine's kernel and `tcpsf serve`, clients this machine's "
         "kernel, with an emulated path between them.",
         sections=parts,
-        provenance=started.provenance(wanted.experiments, command=wanted.command, scale=wanted.scale.name),
+        provenance=started.provenance(
+            wanted.experiments, command=wanted.command, scale=wanted.scale.name
+        ),
     )
     return report, lives

@@ -78,7 +78,10 @@ class _OutcomesFold:
 
     def finish(self, *, links: pl.DataFrame, provenance: Provenance) -> dict[str, str]:  # noqa: ARG002 (a fold's)
         """Return the columns, packed."""
-        found = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in self._kept.items()}
+        found = {
+            name: np.concatenate(parts) if parts else np.empty(0)
+            for name, parts in self._kept.items()
+        }
         order = np.argsort(found.pop("flow"), kind="stable")
         return {name: _packed(column[order]) for name, column in found.items()}
 
@@ -92,15 +95,24 @@ def _unpacked(text: str) -> Array:
 
 
 KEPT = Outcomes(
-    columns=("receiver_s", "sender_s", "fast_retransmits", "timeouts", "syn_timeouts", "waited_s", "segments", "rto_s")
+    columns=(
+        "receiver_s",
+        "sender_s",
+        "fast_retransmits",
+        "timeouts",
+        "syn_timeouts",
+        "waited_s",
+        "segments",
+        "rto_s",
+    )
 )
 
 
 class Trials:
     """The trials of a point.
 
-    ``receiver_s`` are times from opening until the receiver has everything; ``events`` reductions of the window: fast
-    retransmits and timeouts, SYNs apart.
+    ``receiver_s`` are times from opening until the receiver has everything; ``events`` reductions
+    of the window: fast retransmits and timeouts, SYNs apart.
     """
 
     def __init__(self, columns: Mapping[str, Array], *, name: str) -> None:
@@ -124,7 +136,10 @@ class Trials:
     def of(cls, runs: Sequence[RunSummary], *, name: str, at_sender: bool = False) -> Trials:
         """Read the trials of all runs; with ``at_sender`` times are those until the sender knows that all arrived."""
         kept = [run.watched[KEPT.name] for run in runs]
-        columns = {column: np.concatenate([_unpacked(each[column]) for each in kept]) for column in KEPT.columns}
+        columns = {
+            column: np.concatenate([_unpacked(each[column]) for each in kept])
+            for column in KEPT.columns
+        }
         if at_sender:
             columns["receiver_s"] = columns["sender_s"]
         return cls(columns, name=name)
@@ -139,7 +154,9 @@ class Trials:
             "rto_s": self.rto_s,
         }  # fmt: skip
         kept = {name: column[which] for name, column in columns.items()}
-        return Trials(kept, name=f"{self._name}, {hashlib.sha256(which.tobytes()).hexdigest()[:12]}")
+        return Trials(
+            kept, name=f"{self._name}, {hashlib.sha256(which.tobytes()).hexdigest()[:12]}"
+        )
 
     def together(self, flows: int) -> Trials:
         """Take every so many transfers as one, which ends with the last of them."""
@@ -149,7 +166,9 @@ class Trials:
             return np.asarray(column[:count].reshape(-1, flows))
 
         summed = ("fast", "timeouts", "syn_timeouts", "waited_s", "segments")
-        columns: dict[str, Array] = {name: grouped(getattr(self, name)).sum(axis=1) for name in summed}
+        columns: dict[str, Array] = {
+            name: grouped(getattr(self, name)).sum(axis=1) for name in summed
+        }
         columns["fast_retransmits"] = columns.pop("fast")
         columns["receiver_s"] = grouped(self.seconds).max(axis=1)
         columns["rto_s"] = grouped(self.rto_s).max(axis=1)
@@ -210,12 +229,18 @@ class Trials:
         middle = math.ceil(0.5 * count)
         # Without resampling: the k-th of n uniform numbers has a beta distribution.
         places = count * self.generator("median").beta(middle, count - middle + 1, RESAMPLES)
-        return np.asarray(ordered[np.concatenate(([middle - 1], np.minimum(places.astype(np.int64), count - 1)))])
+        return np.asarray(
+            ordered[np.concatenate(([middle - 1], np.minimum(places.astype(np.int64), count - 1)))]
+        )
 
-    def bootstrap(self, statistic: Callable[[Array], Sequence[float]], *, sets: int = RESAMPLES) -> Array:
+    def bootstrap(
+        self, statistic: Callable[[Array], Sequence[float]], *, sets: int = RESAMPLES
+    ) -> Array:
         """Return values of a statistic, a row a resampled set of trials."""
         chance = self.generator("bootstrap")
-        rows = [statistic(self.seconds[chance.integers(0, len(self), len(self))]) for _ in range(sets)]
+        rows = [
+            statistic(self.seconds[chance.integers(0, len(self), len(self))]) for _ in range(sets)
+        ]
         return np.asarray(rows, dtype=np.float64)
 
     def generator(self, purpose: str) -> np.random.Generator:
@@ -242,10 +267,19 @@ class Setting:
         scenario = network(point, assumed or self.assumed, trials=self.trials)
         return Case(scenario=scenario, watches=(KEPT,), classes=False)
 
-    def seen(self, point: Point, runs: Runs, assumed: Assumptions | None = None, *, at_sender: bool = False) -> Seen:
+    def seen(
+        self,
+        point: Point,
+        runs: Runs,
+        assumed: Assumptions | None = None,
+        *,
+        at_sender: bool = False,
+    ) -> Seen:
         """Return a point's trials beside its models; ``at_sender`` as for `Trials.of`."""
         wanted = assumed or self.assumed
-        trials = Trials.of(runs.of(self.case(point, wanted)), name=f"{point} {wanted}", at_sender=at_sender)
+        trials = Trials.of(
+            runs.of(self.case(point, wanted)), name=f"{point} {wanted}", at_sender=at_sender
+        )
         return Seen(point=point, assumed=wanted, trials=trials)
 
 
@@ -288,15 +322,23 @@ def fitted(points: Sequence[Seen]) -> list[Seen]:
 def off(points: Sequence[Seen], models: Sequence[float]) -> stats.Estimate | None:
     """Mean over the points of |ln(model/median)|; ``None`` where there is no point."""
     told = np.log(np.asarray(models))[:, np.newaxis]
-    return of_medians(points, lambda rows: np.abs(told - np.log(rows)).mean(axis=0)) if points else None
+    return (
+        of_medians(points, lambda rows: np.abs(told - np.log(rows)).mean(axis=0))
+        if points
+        else None
+    )
 
 
-def nearer(points: Sequence[Seen], ours: Sequence[float], theirs: Sequence[float]) -> stats.Estimate | None:
+def nearer(
+    points: Sequence[Seen], ours: Sequence[float], theirs: Sequence[float]
+) -> stats.Estimate | None:
     """By how much the first model is less off the medians than the second."""
     a, b = (np.log(np.asarray(each))[:, np.newaxis] for each in (ours, theirs))
     if not points:
         return None
-    return of_medians(points, lambda rows: (np.abs(b - np.log(rows)) - np.abs(a - np.log(rows))).mean(axis=0))
+    return of_medians(
+        points, lambda rows: (np.abs(b - np.log(rows)) - np.abs(a - np.log(rows))).mean(axis=0)
+    )
 
 
 def off_minimum(points: Sequence[Seen], models: Sequence[float]) -> stats.Estimate | None:

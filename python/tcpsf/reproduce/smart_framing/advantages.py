@@ -77,7 +77,10 @@ def once(setting: Setting, scenario: Scenario) -> Case:
 def _start(setting: Setting) -> Exhibit:
     senders = {variant.key: (variant.label, variant.sender) for variant in paper.VARIANTS}
     senders["w2"] = ("Classic, initial window of 2", settings.W2)
-    cases = {key: once(setting, settings.start_scenario(sender=sender)) for key, (_, sender) in senders.items()}
+    cases = {
+        key: once(setting, settings.start_scenario(sender=sender))
+        for key, (_, sender) in senders.items()
+    }
 
     def build(runs: Runs) -> Part:
         times = {key: exact_rows(runs.of(case), "receiver_s") for key, case in cases.items()}
@@ -85,7 +88,8 @@ def _start(setting: Setting) -> Exhibit:
             Row(
                 label=text.count(segments, "segment"),
                 cells=tuple(
-                    TableCell(ours=judge.exact(times[key][place]), published=None, unit="s") for key in senders
+                    TableCell(ours=judge.exact(times[key][place]), published=None, unit="s")
+                    for key in senders
                 ),
             )
             for place, segments in enumerate(settings.START_SEGMENTS)
@@ -133,7 +137,8 @@ def _start(setting: Setting) -> Exhibit:
 def _pipelining(setting: Setting) -> Exhibit:
     cases = {
         variant.key: {
-            hops: once(setting, settings.hops_scenario(sender=variant.sender, hops=hops)) for hops in settings.HOPS
+            hops: once(setting, settings.hops_scenario(sender=variant.sender, hops=hops))
+            for hops in settings.HOPS
         }
         for variant in paper.VARIANTS
     }
@@ -164,7 +169,9 @@ def _pipelining(setting: Setting) -> Exhibit:
         findings = []
         for variant in FRAMED:
             saved = {
-                text.count(hops, "link"): judge.exact(times["classic"][hops] - times[variant.key][hops])
+                text.count(hops, "link"): judge.exact(
+                    times["classic"][hops] - times[variant.key][hops]
+                )
                 for hops in settings.HOPS
             }
             findings.append(
@@ -174,7 +181,9 @@ def _pipelining(setting: Setting) -> Exhibit:
                     "less time (2 to 5 slow links)",
                     source="section I; draft, section 7",
                     published="less",
-                    judged=judge.all_above({at: one for at, one in saved.items() if at != "1 link"}, 0.0, "s"),
+                    judged=judge.all_above(
+                        {at: one for at, one in saved.items() if at != "1 link"}, 0.0, "s"
+                    ),
                 )
             )
         return Part(figures=(figure,), findings=tuple(findings))
@@ -195,7 +204,9 @@ def _bit_errors(setting: Setting) -> Exhibit:
     cases = {
         variant.key: {
             rate: setting.case(
-                settings.bit_error_scenario(sender=variant.sender, rate=rate, duration=setting.duration_of_ours)
+                settings.bit_error_scenario(
+                    sender=variant.sender, rate=rate, duration=setting.duration_of_ours
+                )
             )
             for rate in settings.BIT_ERROR_RATES
         }
@@ -203,7 +214,9 @@ def _bit_errors(setting: Setting) -> Exhibit:
     }
 
     def build(runs: Runs) -> Part:
-        made = {key: {rate: runs.of(case) for rate, case in each.items()} for key, each in cases.items()}
+        made = {
+            key: {rate: runs.of(case) for rate, case in each.items()} for key, each in cases.items()
+        }
         figure = Figure(
             key="advantages-bit-errors",
             title="Bit errors on a wireless line",
@@ -256,19 +269,25 @@ def _bit_errors(setting: Setting) -> Exhibit:
 def _rto(setting: Setting) -> Exhibit:
     sampled = {"every ACK": True, "one a window": False}
     cases = {
-        how: {v.key: once(setting, settings.rto_scenario(sender=v.sender, every_ack=every)) for v in paper.VARIANTS}
+        how: {
+            v.key: once(setting, settings.rto_scenario(sender=v.sender, every_ack=every))
+            for v in paper.VARIANTS
+        }
         for how, every in sampled.items()
     }
 
     def build(runs: Runs) -> Part:
         timeouts = {
-            how: {key: exact_rows(runs.of(case), "rto_s") for key, case in each.items()} for how, each in cases.items()
+            how: {key: exact_rows(runs.of(case), "rto_s") for key, case in each.items()}
+            for how, each in cases.items()
         }
         rows = tuple(
             Row(
                 label=f"{text.count(segments, 'segment')}, {how}",
                 cells=tuple(
-                    TableCell(ours=judge.exact(timeouts[how][v.key][place]), published=None, unit="s")
+                    TableCell(
+                        ours=judge.exact(timeouts[how][v.key][place]), published=None, unit="s"
+                    )
                     for v in paper.VARIANTS
                 ),
             )
@@ -283,7 +302,9 @@ def _rto(setting: Setting) -> Exhibit:
             "With every ACK as a sample, or with one sample a window. Nothing is random.",
             columns=("flow and samples", *(variant.label for variant in paper.VARIANTS)),
             rows=rows,
-            notes=("With every ACK as a sample, the weights of those within one round trip are divided among them.",),
+            notes=(
+                "With every ACK as a sample, the weights of those within one round trip are divided among them.",
+            ),
         )
         findings = tuple(
             judge.finding(
@@ -363,19 +384,39 @@ def _costs_part(runs: BySender) -> Part:
                 label=variant.label,
                 cells=(
                     TableCell(
-                        ours=mean_of(totals, lambda t: t.retransmitted_bytes, _payload, 100.0), published=None, unit="%"
+                        ours=mean_of(totals, lambda t: t.retransmitted_bytes, _payload, 100.0),
+                        published=None,
+                        unit="%",
                     ),
                     TableCell(
-                        ours=mean_of(totals, lambda t: t.retransmitted_bytes, lambda t: t.retransmitted_segments),
+                        ours=mean_of(
+                            totals,
+                            lambda t: t.retransmitted_bytes,
+                            lambda t: t.retransmitted_segments,
+                        ),
                         published=None,
                         unit="bytes",
                     ),
                     TableCell(
-                        ours=stats.mean([_offered(one) for one in runs[variant.key]]), published=None, unit="packets/s"
+                        ours=stats.mean([_offered(one) for one in runs[variant.key]]),
+                        published=None,
+                        unit="packets/s",
                     ),
-                    TableCell(ours=mean_of(totals, _handled, _payload, 1e3), published=None, unit="segments/kB"),
-                    TableCell(ours=judge.exact(regime[variant.key]), published=DRAFT_OVERHEAD[variant.key], unit="%"),
-                    TableCell(ours=stats.mean(measure.greedy_mbps(runs[variant.key])), published=None, unit="Mb/s"),
+                    TableCell(
+                        ours=mean_of(totals, _handled, _payload, 1e3),
+                        published=None,
+                        unit="segments/kB",
+                    ),
+                    TableCell(
+                        ours=judge.exact(regime[variant.key]),
+                        published=DRAFT_OVERHEAD[variant.key],
+                        unit="%",
+                    ),
+                    TableCell(
+                        ours=stats.mean(measure.greedy_mbps(runs[variant.key])),
+                        published=None,
+                        unit="Mb/s",
+                    ),
                 ),
             )
         )
@@ -395,7 +436,9 @@ def _costs_part(runs: BySender) -> Part:
             "greedy Classic flows",
         ),
         rows=tuple(rows),
-        notes=("A sender handles its data segments and an ACK for each, because ACKs are not delayed here.",),
+        notes=(
+            "A sender handles its data segments and an ACK for each, because ACKs are not delayed here.",
+        ),
     )
     return Part(tables=(table,), findings=tuple(_cost_claims(runs, regime)))
 
@@ -419,7 +462,14 @@ def _cost_claims(runs: BySender, regime: Mapping[str, float]) -> Iterator[Findin
             "bytes",
             _copy_bytes,
         ),
-        ("more-packets", "gives routers more packets to handle", "section 8", True, "packets/s", _offered),
+        (
+            "more-packets",
+            "gives routers more packets to handle",
+            "section 8",
+            True,
+            "packets/s",
+            _offered,
+        ),
         (
             "more-work",
             "gives the sender more to compute, counted in segments handled for a kilobyte of payload",
@@ -475,7 +525,9 @@ def _regime_data(variant: paper.Variant) -> list[int]:
 
     packets = run(settings.one_long_flow(sender=variant.sender), seed=1).packets
     data = packets.filter((pl.col("event") == "sent") & (pl.col("payload_bytes") > 0))
-    small: list[int] = data.filter(pl.col("cwnd_bytes") < 4 * settings.MSS)["payload_bytes"].to_list()
+    small: list[int] = data.filter(pl.col("cwnd_bytes") < 4 * settings.MSS)[
+        "payload_bytes"
+    ].to_list()
     return small
 
 
@@ -489,12 +541,16 @@ def _regime_percent(variant: paper.Variant) -> float:
 
 def _packet_sizes(setting: Setting) -> Exhibit:
     def traced(variant: paper.Variant) -> Case:
-        return replace(setting.case(settings.traced_scenario(sender=variant.sender)), watches=(SIZES,))
+        return replace(
+            setting.case(settings.traced_scenario(sender=variant.sender)), watches=(SIZES,)
+        )
 
     cases = by_variant(traced)
 
     def build(runs: Runs) -> Part:
-        return _sizes_part({key: [SIZES.of(one) for one in runs.of(case)] for key, case in cases.items()})
+        return _sizes_part(
+            {key: [SIZES.of(one) for one in runs.of(case)] for key, case in cases.items()}
+        )
 
     return Exhibit(
         key="advantages-packet-sizes",
@@ -516,15 +572,23 @@ def _sizes_part(fates: Mapping[str, Sequence[Fate]]) -> Part:
             Row(
                 label=variant.label,
                 cells=(
-                    TableCell(ours=None if full is None else full.scaled(100.0), published=None, unit="%"),
-                    TableCell(ours=None if small is None else small.scaled(100.0), published=None, unit="%"),
+                    TableCell(
+                        ours=None if full is None else full.scaled(100.0), published=None, unit="%"
+                    ),
+                    TableCell(
+                        ours=None if small is None else small.scaled(100.0),
+                        published=None,
+                        unit="%",
+                    ),
                     TableCell(
                         ours=stats.ratio([one.packets for one in of], [one.bursts for one in of]),
                         published=None,
                         unit="packets",
                     ),
                     TableCell(
-                        ours=stats.ratio([one.burst_bytes for one in of], [one.bursts for one in of]),
+                        ours=stats.ratio(
+                            [one.burst_bytes for one in of], [one.bursts for one in of]
+                        ),
                         published=None,
                         unit="bytes",
                     ),
@@ -552,7 +616,9 @@ def _sizes_part(fates: Mapping[str, Sequence[Fate]]) -> Part:
     return Part(tables=(table,), findings=tuple(_size_claims(fates, memory)))
 
 
-def _size_claims(fates: Mapping[str, Sequence[Fate]], memory: Mapping[str, float]) -> Iterator[Finding]:
+def _size_claims(
+    fates: Mapping[str, Sequence[Fate]], memory: Mapping[str, float]
+) -> Iterator[Finding]:
     bursts = {key: [one.packets / one.bursts for one in of] for key, of in fates.items()}
     for variant in FRAMED:
         of = fates[variant.key]
@@ -573,7 +639,9 @@ def _size_claims(fates: Mapping[str, Sequence[Fate]], memory: Mapping[str, float
             claim=f"{variant.label} generates packets in larger bursts (packets at one instant, difference to Classic)",
             source="section VI",
             published="above 0",
-            judged=judge.is_above(measure.paired(bursts[variant.key], bursts["classic"]), 0.0, "packets"),
+            judged=judge.is_above(
+                measure.paired(bursts[variant.key], bursts["classic"]), 0.0, "packets"
+            ),
         )
     yield judge.finding(
         key="memory-quarter-fs",

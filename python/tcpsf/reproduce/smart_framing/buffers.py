@@ -23,17 +23,25 @@ ABOUT_175 = (162.5, 187.5)
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     """Return the section's exhibits, for runs of ``setting``."""
-    direct = {chunk: {v.key: _direct(v, chunk, setting) for v in paper.VARIANTS} for chunk in figures.CHUNKS}
+    direct = {
+        chunk: {v.key: _direct(v, chunk, setting) for v in paper.VARIANTS}
+        for chunk in figures.CHUNKS
+    }
     spread = {
         chunk: {
-            v.key: setting.case(figures.access_scenario(sender=v.sender, chunk=chunk, duration=setting.duration))
+            v.key: setting.case(
+                figures.access_scenario(sender=v.sender, chunk=chunk, duration=setting.duration)
+            )
             for v in paper.VARIANTS
         }
         for chunk in figures.CHUNKS
     }
 
     def of(runs: Runs, cases: Mapping[int, Mapping[str, Case]]) -> ByChunk:
-        return {chunk: {key: runs.of(case) for key, case in each.items()} for chunk, each in cases.items()}
+        return {
+            chunk: {key: runs.of(case) for key, case in each.items()}
+            for chunk, each in cases.items()
+        }
 
     top = tuple(case for each in direct.values() for case in each.values())
     bottom = tuple(case for each in spread.values() for case in each.values())
@@ -58,7 +66,9 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 def _direct(variant: paper.Variant, chunk: int, setting: Setting) -> Case:
     if chunk == 1:
         return setting.base(variant)
-    return setting.case(figures.chunk_scenario(sender=variant.sender, chunk=chunk, duration=setting.duration))
+    return setting.case(
+        figures.chunk_scenario(sender=variant.sender, chunk=chunk, duration=setting.duration)
+    )
 
 
 def _figure(key: str, title: str, caption: str, runs: ByChunk, notes: tuple[str, ...]) -> Figure:
@@ -94,7 +104,12 @@ def _gain_figure(figure: Figure, runs: ByChunk) -> Figure:
         x=figure.x,
         y=GAIN,
         series=tuple(
-            bars(variant.key, variant.label, [str(chunk) for chunk in runs], list(_gains(runs, variant).values()))
+            bars(
+                variant.key,
+                variant.label,
+                [str(chunk) for chunk in runs],
+                list(_gains(runs, variant).values()),
+            )
             for variant in FRAMED
         ),
     )
@@ -119,11 +134,16 @@ def _bottom(runs: ByChunk, direct: ByChunk) -> Part:
         runs,
         figures.READINGS[2:],
     )
-    return Part(figures=(figure, _gain_figure(figure, runs)), findings=tuple(_claims_bottom(runs, direct)))
+    return Part(
+        figures=(figure, _gain_figure(figure, runs)), findings=tuple(_claims_bottom(runs, direct))
+    )
 
 
 def _gains(runs: ByChunk, variant: paper.Variant) -> dict[str, stats.Estimate | None]:
-    return {f"{chunk} bytes": measure.gain(each[variant.key], each["classic"]) for chunk, each in runs.items()}
+    return {
+        f"{chunk} bytes": measure.gain(each[variant.key], each["classic"])
+        for chunk, each in runs.items()
+    }
 
 
 def _claims_top(runs: ByChunk) -> Iterator[Finding]:
@@ -159,12 +179,17 @@ def _claims_top(runs: ByChunk) -> Iterator[Finding]:
         claim="In a buffer of packets (1500 bytes) framing takes up to about 175 % longer (FS, to the nearest 25 %)",
         source=where,
         published="about 175 %",
-        judged=judge.is_within(None if increase is None else increase.scaled(-1.0), *ABOUT_175, "%"),
+        judged=judge.is_within(
+            None if increase is None else increase.scaled(-1.0), *ABOUT_175, "%"
+        ),
     )
 
 
 def _bytes_over_packets(runs: ByChunk, variant: paper.Variant) -> stats.Estimate | None:
-    least, most = (measure.gains(runs[chunk][variant.key], runs[chunk]["classic"]) for chunk in (min(runs), max(runs)))
+    least, most = (
+        measure.gains(runs[chunk][variant.key], runs[chunk]["classic"])
+        for chunk in (min(runs), max(runs))
+    )
     return measure.paired(least, most)
 
 
@@ -187,7 +212,8 @@ def _claims_bottom(runs: ByChunk, direct: ByChunk) -> Iterator[Finding]:
         )
     for variant in paper.VARIANTS:
         shorter = {
-            f"{chunk} bytes": measure.longer(runs[chunk][variant.key], direct[chunk][variant.key]) for chunk in runs
+            f"{chunk} bytes": measure.longer(runs[chunk][variant.key], direct[chunk][variant.key])
+            for chunk in runs
         }
         yield judge.finding(
             key=f"access-shorter-{variant.key}",

@@ -36,7 +36,9 @@ HALF = (45.0, 55.0)
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     """Return the section's exhibits, for runs of ``setting``."""
-    cases = by_variant(lambda v: setting.case(draft.web_scenario(sender=v.sender, duration=setting.duration)))
+    cases = by_variant(
+        lambda v: setting.case(draft.web_scenario(sender=v.sender, duration=setting.duration))
+    )
     return (
         Exhibit(
             key="draft-table",
@@ -64,7 +66,9 @@ def _table(runs: ByVariant) -> Part:
         source=f"{DRAFT}, section 9",
         caption="Gain in mean completion time over Classic, on the same arrivals.",
         sizes=draft.CLASS_BYTES,
-        gains={v.key: class_gains(runs[v.key], runs["classic"], len(draft.CLASS_BYTES)) for v in FRAMED},
+        gains={
+            v.key: class_gains(runs[v.key], runs["classic"], len(draft.CLASS_BYTES)) for v in FRAMED
+        },
         published=draft.PUBLISHED,
         notes=("The published points are computed from the draft's table.",),
     )
@@ -80,7 +84,12 @@ def _claims(runs: ByVariant) -> Iterator[Finding]:
             source=WHERE,
             published="gain above 0 at each",
             judged=judge.all_above(
-                {text.count(draft.CLASS_BYTES[number - 1], "byte"): gain for number, gain in gains.items()}, 0.0, "%"
+                {
+                    text.count(draft.CLASS_BYTES[number - 1], "byte"): gain
+                    for number, gain in gains.items()
+                },
+                0.0,
+                "%",
             ),
         )
     for variant in paper.VARIANTS:
@@ -91,10 +100,14 @@ def _claims(runs: ByVariant) -> Iterator[Finding]:
         claim=f"Classic at {text.count(10_910, 'byte')}: less than 6 % of the drops trigger fast retransmit",
         source=WHERE,
         published="5.54 %",
-        judged=judge.is_below(fast_percent(measure.each(runs["classic"], classes=(FIRST_CLASSIC,))), 6.0, "%"),
+        judged=judge.is_below(
+            fast_percent(measure.each(runs["classic"], classes=(FIRST_CLASSIC,))), 6.0, "%"
+        ),
     )
     for variant in FRAMED:
-        ours, theirs = (draft.PUBLISHED[key][FIRST_CLASSIC - 1].completion_s for key in (variant.key, "classic"))
+        ours, theirs = (
+            draft.PUBLISHED[key][FIRST_CLASSIC - 1].completion_s for key in (variant.key, "classic")
+        )
         yield judge.finding(
             key=f"draft-half-the-time-{variant.key}",
             claim=(
@@ -104,7 +117,9 @@ def _claims(runs: ByVariant) -> Iterator[Finding]:
             source=WHERE,
             published=f"{100.0 * (1.0 - ours / theirs):.1f} %",
             judged=judge.is_within(
-                measure.gain(runs[variant.key], runs["classic"], classes=(FIRST_CLASSIC,)), *HALF, "%"
+                measure.gain(runs[variant.key], runs["classic"], classes=(FIRST_CLASSIC,)),
+                *HALF,
+                "%",
             ),
         )
 
@@ -119,7 +134,11 @@ def _first(runs: Sequence[RunSummary], variant: paper.Variant, due: int) -> Iter
         claim=f"{variant.label}: fast retransmit at {text.count(size, 'byte')}",
         source=WHERE,
         published=f"{expected} %",
-        judged=judge.is_some(sum(t.fast_retransmits for t in here), sum(t.recoveries for t in here), expected=expected),
+        judged=judge.is_some(
+            sum(t.fast_retransmits for t in here),
+            sum(t.recoveries for t in here),
+            expected=expected,
+        ),
     )
     before = measure.each(runs, classes=range(1, due))
     yield judge.finding(
@@ -127,5 +146,7 @@ def _first(runs: Sequence[RunSummary], variant: paper.Variant, due: int) -> Iter
         claim=f"{variant.label}: no fast retransmit below {text.count(size, 'byte')}",
         source=WHERE,
         published="none",
-        judged=judge.is_none(sum(t.fast_retransmits for t in before), sum(t.recoveries for t in before)),
+        judged=judge.is_none(
+            sum(t.fast_retransmits for t in before), sum(t.recoveries for t in before)
+        ),
     )

@@ -8,7 +8,15 @@ from typing import Literal
 
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_draft as draft
-from tcpsf.reproduce.evaluation import Evaluation, Heading, chosen, command_of, plan_of, scale_of, seeds_of
+from tcpsf.reproduce.evaluation import (
+    Evaluation,
+    Heading,
+    chosen,
+    command_of,
+    plan_of,
+    scale_of,
+    seeds_of,
+)
 from tcpsf.reproduce.exhibit import Exhibit
 from tcpsf.reproduce.plan import Scale
 from tcpsf.reproduce.smart_framing import (
@@ -109,7 +117,9 @@ SECTIONS = (
     Heading(
         "proposals",
         "Limited Transmit and a larger initial window",
-        ("The same network at 80 % load; all short flows use the sender shown, the greedy ones are Classic.",),
+        (
+            "The same network at 80 % load; all short flows use the sender shown, the greedy ones are Classic.",
+        ),
     ),
     Heading(
         "friendliness",
@@ -121,14 +131,22 @@ SECTIONS = (
     Heading(
         "advantages",
         "Advantages and costs",
-        ("What the texts list as advantages and costs of framing, each by itself or in the network above.",),
+        (
+            "What the texts list as advantages and costs of framing, each by itself or in the network above.",
+        ),
     ),
     Heading(
         "security",
         "Security considerations",
-        ("The draft says that framing raises no new security issue. What a request draws from a sender is counted.",),
+        (
+            "The draft says that framing raises no new security issue. What a request draws from a sender is counted.",
+        ),
     ),
-    Heading("draft", "The draft's table", (f"{draft.CITATION}: the same network with ten other flow lengths.",)),
+    Heading(
+        "draft",
+        "The draft's table",
+        (f"{draft.CITATION}: the same network with ten other flow lengths.",),
+    ),
     Heading("matrix", "Framing with other senders, ACKs and queues", (MATRIX,)),
 )
 
@@ -142,8 +160,9 @@ def prepare(
 ) -> Evaluation:
     """Find out which runs are needed.
 
-    Runs use the seeds ``seed``, ``seed + 1``, … ``readings`` says how the papers are read where they leave freedom.
-    ``only`` names figures and tables by their keys, such as ``fig-2``; ``fig-14`` stands for both of its parts.
+    Runs use the seeds ``seed``, ``seed + 1``, … ``readings`` says how the papers are read where
+    they leave freedom. ``only`` names figures and tables by their keys, such as ``fig-2``;
+    ``fig-14`` stands for both of its parts.
     """
     scale = scale_of(scale, SCALES)
     setting = Setting(

@@ -78,7 +78,9 @@ def class_gains(
     ours: Sequence[RunSummary], theirs: Sequence[RunSummary], classes: int
 ) -> dict[int, stats.Estimate | None]:
     """Gain of every class, by its number."""
-    return {number: measure.gain(ours, theirs, classes=(number,)) for number in range(1, classes + 1)}
+    return {
+        number: measure.gain(ours, theirs, classes=(number,)) for number in range(1, classes + 1)
+    }
 
 
 def class_gain_figure(
@@ -110,7 +112,9 @@ def class_gain_figure(
                 list(gains[variant.key].values()),
                 published=tuple(
                     PublishedPoint(x=name, y=100.0 * (1.0 - framed / classic))
-                    for name, framed, classic in zip(names, theirs[variant.key], theirs["classic"], strict=True)
+                    for name, framed, classic in zip(
+                        names, theirs[variant.key], theirs["classic"], strict=True
+                    )
                 ),
             )
             for variant in FRAMED
@@ -140,12 +144,22 @@ def class_table(
             seen = any(of_run.fast_retransmits for of_run in totals)
             cells += [
                 TableCell(ours=completion_s(totals), published=theirs.completion_s, unit="s"),
-                TableCell(ours=fast_percent(totals) if seen else None, published=theirs.fast_percent, unit="%"),
+                TableCell(
+                    ours=fast_percent(totals) if seen else None,
+                    published=theirs.fast_percent,
+                    unit="%",
+                ),
             ]
         rows.append(Row(label=str(size), cells=tuple(cells)))
     columns = ["bytes"]
     for variant in paper.VARIANTS:
         columns += [f"{variant.label}, time", f"{variant.label}, %FR"]
     return Table(
-        key=key, title=title, source=source, caption=caption, columns=tuple(columns), rows=tuple(rows), notes=notes
+        key=key,
+        title=title,
+        source=source,
+        caption=caption,
+        columns=tuple(columns),
+        rows=tuple(rows),
+        notes=notes,
     )

@@ -14,7 +14,16 @@ from tcpsf.reproduce import judge, measure
 from tcpsf.reproduce.exhibit import Exhibit, Part, series
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Runs
-from tcpsf.reproduce.smart_framing.exhibit import FRAMED, GAIN, JOURNAL, LOAD, SECONDS, Setting, by_variant, unstable
+from tcpsf.reproduce.smart_framing.exhibit import (
+    FRAMED,
+    GAIN,
+    JOURNAL,
+    LOAD,
+    SECONDS,
+    Setting,
+    by_variant,
+    unstable,
+)
 from tcpsf.summary import RunSummary, fast_percent
 
 ABOUT = 5.0
@@ -29,12 +38,30 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     cases = tuple(case for of_load in at.values() for case in of_load.values())
 
     def sweep(runs: Runs) -> dict[float, ByVariant]:
-        return {load: {key: runs.of(case) for key, case in of_load.items()} for load, of_load in at.items()}
+        return {
+            load: {key: runs.of(case) for key, case in of_load.items()}
+            for load, of_load in at.items()
+        }
 
-    shown = {f"{variant.label}, load 0.8": at[paper.LOAD][variant.key].scenario for variant in paper.VARIANTS}
+    shown = {
+        f"{variant.label}, load 0.8": at[paper.LOAD][variant.key].scenario
+        for variant in paper.VARIANTS
+    }
     return (
-        Exhibit(key="fig-2", section="load", cases=cases, build=lambda runs: _figure_2(sweep(runs)), shown=shown),
-        Exhibit(key="fig-5", section="load", cases=cases, build=lambda runs: _figure_5(sweep(runs)), shown=shown),
+        Exhibit(
+            key="fig-2",
+            section="load",
+            cases=cases,
+            build=lambda runs: _figure_2(sweep(runs)),
+            shown=shown,
+        ),
+        Exhibit(
+            key="fig-5",
+            section="load",
+            cases=cases,
+            build=lambda runs: _figure_5(sweep(runs)),
+            shown=shown,
+        ),
     )
 
 
@@ -76,7 +103,8 @@ def _gain(runs: Mapping[float, ByVariant]) -> Figure:
         x=LOAD,
         y=GAIN,
         series=tuple(
-            series(variant.key, variant.label, list(runs), list(_gains(runs, variant).values())) for variant in FRAMED
+            series(variant.key, variant.label, list(runs), list(_gains(runs, variant).values()))
+            for variant in FRAMED
         ),
     )
 
@@ -108,17 +136,23 @@ def _claims_2(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
         claim="Below 80 % load FS-TCP-SF does better than VS-TCP-SF",
         source="section IV-A.1, Fig. 2",
         published="at every load below 0.8",
-        judged=judge.all_above(_fs_over_vs(runs, [load for load in loads if load < paper.LOAD]), 0.0, "%"),
+        judged=judge.all_above(
+            _fs_over_vs(runs, [load for load in loads if load < paper.LOAD]), 0.0, "%"
+        ),
     )
     yield judge.finding(
         key="vs-better-than-fs-above-80",
         claim="Above 80 % load VS-TCP-SF does better than FS-TCP-SF",
         source="section IV-A.1, Fig. 2",
         published="at every load above 0.8",
-        judged=judge.all_below(_fs_over_vs(runs, [load for load in loads if load > paper.LOAD]), 0.0, "%"),
+        judged=judge.all_below(
+            _fs_over_vs(runs, [load for load in loads if load > paper.LOAD]), 0.0, "%"
+        ),
     )
     for variant in FRAMED:
-        gains = [measure.gains(of_load[variant.key], of_load["classic"]) for of_load in runs.values()]
+        gains = [
+            measure.gains(of_load[variant.key], of_load["classic"]) for of_load in runs.values()
+        ]
         found = measure.slope(loads, gains)
         yield judge.finding(
             key=f"gain-grows-with-load-{variant.key}",
@@ -129,11 +163,18 @@ def _claims_2(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
         )
 
 
-def _gains(runs: Mapping[float, ByVariant], variant: paper.Variant) -> dict[str, stats.Estimate | None]:
-    return {f"{load:g}": measure.gain(of_load[variant.key], of_load["classic"]) for load, of_load in runs.items()}
+def _gains(
+    runs: Mapping[float, ByVariant], variant: paper.Variant
+) -> dict[str, stats.Estimate | None]:
+    return {
+        f"{load:g}": measure.gain(of_load[variant.key], of_load["classic"])
+        for load, of_load in runs.items()
+    }
 
 
-def _fs_over_vs(runs: Mapping[float, ByVariant], loads: Sequence[float]) -> dict[str, stats.Estimate | None]:
+def _fs_over_vs(
+    runs: Mapping[float, ByVariant], loads: Sequence[float]
+) -> dict[str, stats.Estimate | None]:
     return {f"{load:g}": measure.gain(runs[load]["fs"], runs[load]["vs"]) for load in loads}
 
 
@@ -155,7 +196,9 @@ def _figure_5(runs: Mapping[float, ByVariant]) -> Part:
         source=f"{JOURNAL}, Fig. 5",
         caption="Fast recoveries of short flows, as a percentage of fast recoveries and timeouts (%FR).",
         x=LOAD,
-        y=Axis(label="fast retransmits among recoveries", unit="%", scale="linear", low=0.0, high=100.0),
+        y=Axis(
+            label="fast retransmits among recoveries", unit="%", scale="linear", low=0.0, high=100.0
+        ),
         series=tuple(lines),
         notes=('The published point is the text\'s "about 50 % of the time under light load".',),
     )
@@ -172,7 +215,9 @@ def _claims_5(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
         claim="Classic: about 50 % fast retransmits under light load (0.1)",
         source=where,
         published="about 50 %",
-        judged=judge.is_within(fast_percent(measure.each(light["classic"])), 50.0 - ABOUT, 50.0 + ABOUT, "%"),
+        judged=judge.is_within(
+            fast_percent(measure.each(light["classic"])), 50.0 - ABOUT, 50.0 + ABOUT, "%"
+        ),
     )
     yield judge.finding(
         key="classic-fr-highest-load",
@@ -187,7 +232,9 @@ def _claims_5(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
         source=where,
         published="lower at 0.95 than at 0.1",
         judged=judge.is_below(
-            measure.paired(measure.fast_shares(heavy["vs"]), measure.fast_shares(light["vs"])), 0.0, "percentage points"
+            measure.paired(measure.fast_shares(heavy["vs"]), measure.fast_shares(light["vs"])),
+            0.0,
+            "percentage points",
         ),
     )
     yield judge.finding(
@@ -195,7 +242,9 @@ def _claims_5(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
         claim="VS-TCP-SF: fast retransmit for about 45 % of drops (at 0.8)",
         source=where,
         published="about 45 %",
-        judged=judge.is_within(fast_percent(measure.each(usual["vs"])), 45.0 - ABOUT, 45.0 + ABOUT, "%"),
+        judged=judge.is_within(
+            fast_percent(measure.each(usual["vs"])), 45.0 - ABOUT, 45.0 + ABOUT, "%"
+        ),
     )
     found = measure.slope(loads, [measure.fast_shares(of_load["fs"]) for of_load in runs.values()])
     yield judge.finding(
@@ -206,7 +255,9 @@ def _claims_5(runs: Mapping[float, ByVariant]) -> Iterator[Finding]:
         judged=judge.is_above(found, 0.0, "percentage points from load 0 to 1"),
     )
     lost = {
-        f"{load:g}": stats.difference(measure.losses(runs[load]["fs"]), measure.losses(runs[load]["classic"]))
+        f"{load:g}": stats.difference(
+            measure.losses(runs[load]["fs"]), measure.losses(runs[load]["classic"])
+        )
         for load in loads
         if load > paper.LOAD
     }

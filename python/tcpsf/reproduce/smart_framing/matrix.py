@@ -1,6 +1,7 @@
 """Framing with other congestion controls, acknowledgements, queues and initial windows.
 
-A network is a set of changes to section IV-A's; more of them, such as a queue that marks, are more rows.
+A network is a set of changes to section IV-A's; more of them, such as a queue that marks, are more
+rows.
 """
 
 from __future__ import annotations
@@ -60,8 +61,15 @@ NETWORKS = (
     Network(key="delayed", label="delayed ACKs", changes=(("tcp.ack_every", 2),)),
     Network(key="red-bytes", label="RED by bytes", changes=(_BY_BYTES,), stacks=("sack",)),
     Network(key="red-packets", label="RED by packets", changes=(_BY_PACKETS,), stacks=("sack",)),
-    Network(key="ecn-bytes", label="RED by bytes, ECN", changes=(_BY_BYTES, _ECN), stacks=("sack",)),
-    Network(key="ecn-packets", label="RED by packets, ECN", changes=(_BY_PACKETS, _ECN), stacks=("sack",)),
+    Network(
+        key="ecn-bytes", label="RED by bytes, ECN", changes=(_BY_BYTES, _ECN), stacks=("sack",)
+    ),
+    Network(
+        key="ecn-packets",
+        label="RED by packets, ECN",
+        changes=(_BY_PACKETS, _ECN),
+        stacks=("sack",),
+    ),
 )
 """A queue that chooses early, with and without marks, on top of the TCP that today's hosts are nearest to."""
 
@@ -103,7 +111,9 @@ def lines(setting: Setting) -> tuple[Line, ...]:
             network=network.key,
             window=window,
             label=", ".join(part for part in (name, network.label, f"IW {window}") if part),
-            cases={key: _case(prefix, framing, network, window, setting) for key, framing in FRAMINGS},
+            cases={
+                key: _case(prefix, framing, network, window, setting) for key, framing in FRAMINGS
+            },
         )
         for stack, name, prefix in STACKS
         for network in NETWORKS
@@ -181,16 +191,29 @@ def _matrix(rows: Sequence[Line], runs: Runs, duration: str) -> Part:
         title="Gain of framing by sender, acknowledgements, queue and initial window",
         source=OWN,
         caption="Gain in the mean completion time of all short flows over Classic segments with the same TCP.",
-        x=Axis(label="sender, acknowledgements, queue, initial window (IW, segments)", unit="", scale="category"),
+        x=Axis(
+            label="sender, acknowledgements, queue, initial window (IW, segments)",
+            unit="",
+            scale="category",
+        ),
         y=Axis(label="gain in completion time over Classic", unit="%", scale="linear", low=CUT),
-        groups=tuple((name, sum(line.stack == stack for line in rows)) for stack, name, _ in STACKS),
-        notes=(f"Bars beyond {CUT:.0f} % are cut; their values stand beside the mark.".replace("-", "−"),),
+        groups=tuple(
+            (name, sum(line.stack == stack for line in rows)) for stack, name, _ in STACKS
+        ),
+        notes=(
+            f"Bars beyond {CUT:.0f} % are cut; their values stand beside the mark.".replace(
+                "-", "−"
+            ),
+        ),
         series=tuple(
             bars(
                 variant.key,
                 variant.label,
                 labels,
-                [measure.gain(by_variant[variant.key], by_variant["classic"]) for _, by_variant in made],
+                [
+                    measure.gain(by_variant[variant.key], by_variant["classic"])
+                    for _, by_variant in made
+                ],
             )
             for variant in FRAMED
         ),
@@ -201,16 +224,27 @@ def _matrix(rows: Sequence[Line], runs: Runs, duration: str) -> Part:
 def _row(line: Line, runs: ByVariant) -> Row:
     gains = {v.key: measure.gain(runs[v.key], runs["classic"]) for v in FRAMED}
     helps = [v.label.split("-")[0] for v in FRAMED if above(gains[v.key], 0.0) == "holds"]
-    unsure = [f"perhaps {v.label.split('-')[0]}" for v in FRAMED if above(gains[v.key], 0.0) == "undecided"]
+    unsure = [
+        f"perhaps {v.label.split('-')[0]}"
+        for v in FRAMED
+        if above(gains[v.key], 0.0) == "undecided"
+    ]
     cells: list[TableCell | str] = [
         TableCell(ours=completion_s(measure.each(runs["classic"])), published=None, unit="s")
     ]
     cells += [TableCell(ours=gains[v.key], published=None, unit="%") for v in FRAMED]
     cells += [
-        TableCell(ours=measure.gain(runs[v.key], runs["classic"], classes=MIDDLE), published=None, unit="%")
+        TableCell(
+            ours=measure.gain(runs[v.key], runs["classic"], classes=MIDDLE),
+            published=None,
+            unit="%",
+        )
         for v in FRAMED
     ]
-    cells += [TableCell(ours=fast_percent(measure.each(runs[v.key])), published=None, unit="%") for v in paper.VARIANTS]
+    cells += [
+        TableCell(ours=fast_percent(measure.each(runs[v.key])), published=None, unit="%")
+        for v in paper.VARIANTS
+    ]
     return Row(label=line.label, cells=(*cells, ", ".join(helps + unsure) or "neither"))
 
 
@@ -228,14 +262,20 @@ def _claims(made: Sequence[tuple[Line, ByVariant]]) -> Iterator[Finding]:
             published="gain above 0 with each",
             judged=judge.all_above(gains, 0.0, "%"),
         )
-    delayed = next(runs for line, runs in made if (line.stack, line.network, line.window) == ("sack", "delayed", 1))
+    delayed = next(
+        runs
+        for line, runs in made
+        if (line.stack, line.network, line.window) == ("sack", "delayed", 1)
+    )
     totals = measure.each(delayed["classic"], classes=range(1, MIDDLE.stop))
     yield judge.finding(
         key="delayed-acks-classic",
         claim="With delayed ACKs, Classic flows of fewer than 10 segments have no chance of fast retransmit",
         source="section III",
         published="none",
-        judged=judge.is_none(sum(t.fast_retransmits for t in totals), sum(t.recoveries for t in totals)),
+        judged=judge.is_none(
+            sum(t.fast_retransmits for t in totals), sum(t.recoveries for t in totals)
+        ),
     )
     for variant in FRAMED:
         totals = measure.each(delayed[variant.key], classes=MIDDLE)
@@ -244,5 +284,7 @@ def _claims(made: Sequence[tuple[Line, ByVariant]]) -> Iterator[Finding]:
             claim=f"{variant.label} triggers fast retransmit even with delayed ACKs (1650 to 8015 bytes)",
             source="section III",
             published="some",
-            judged=judge.is_some(sum(t.fast_retransmits for t in totals), sum(t.recoveries for t in totals)),
+            judged=judge.is_some(
+                sum(t.fast_retransmits for t in totals), sum(t.recoveries for t in totals)
+            ),
         )

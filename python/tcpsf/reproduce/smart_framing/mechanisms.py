@@ -49,7 +49,10 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 
     def build(runs: Runs) -> Part:
         return _part(
-            {loss: {key: _outcome(runs.of(case)[0]) for key, case in each.items()} for loss, each in cases.items()}
+            {
+                loss: {key: _outcome(runs.of(case)[0]) for key, case in each.items()}
+                for loss, each in cases.items()
+            }
         )
 
     return (
@@ -73,7 +76,9 @@ def _outcome(run: RunSummary) -> Outcome:
     for row in NOTICED.of(run):
         first.setdefault(row["cause"], row["time_s"])
     (flow,) = DONE.of(run)
-    return Outcome(fast_s=first.get("fast-retransmit"), timeout_s=first.get("timeout"), done_s=flow["sender_s"])
+    return Outcome(
+        fast_s=first.get("fast-retransmit"), timeout_s=first.get("timeout"), done_s=flow["sender_s"]
+    )
 
 
 def _seconds(value: float | None) -> stats.Estimate | None:
@@ -86,7 +91,9 @@ def _part(outcomes: Mapping[str, Mapping[str, Outcome]]) -> Part:
             label=f"{label}: {loss.label}",
             cells=(
                 TableCell(ours=_seconds(outcomes[loss.key][key].fast_s), published=None, unit="s"),
-                TableCell(ours=_seconds(outcomes[loss.key][key].timeout_s), published=None, unit="s"),
+                TableCell(
+                    ours=_seconds(outcomes[loss.key][key].timeout_s), published=None, unit="s"
+                ),
                 TableCell(ours=_seconds(outcomes[loss.key][key].done_s), published=None, unit="s"),
             ),
         )
@@ -130,7 +137,8 @@ def _claims(outcomes: Mapping[str, Mapping[str, Outcome]]) -> Iterator[Finding]:
         judged=judge.by_value(
             float(short["lt"].fast_s is not None),
             "holds"
-            if short["lt"].fast_s is None and all(short[key].fast_s is not None for key in ("vs", "fs"))
+            if short["lt"].fast_s is None
+            and all(short[key].fast_s is not None for key in ("vs", "fs"))
             else "does not hold",
             ", ".join(
                 f"{label}: {'timeout' if short[key].fast_s is None else 'fast retransmit'}"

@@ -31,12 +31,15 @@ PRINTED = 0.1
 
 def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     """Return the section's exhibit; its losses at 80 % load are from runs of ``setting``."""
-    clean = by_variant(lambda v: setting.case(figures.lossless_scenario(sender=v.sender), once=True))
+    clean = by_variant(
+        lambda v: setting.case(figures.lossless_scenario(sender=v.sender), once=True)
+    )
     busy = by_variant(lambda v: setting.base(v))
 
     def build(runs: Runs) -> Part:
         return _overhead(
-            {key: runs.of(case) for key, case in clean.items()}, {key: runs.of(case) for key, case in busy.items()}
+            {key: runs.of(case) for key, case in clean.items()},
+            {key: runs.of(case) for key, case in busy.items()},
         )
 
     return (
@@ -61,17 +64,25 @@ class Cost(NamedTuple):
     """The same with that of the acknowledgement."""
 
 
-def _overhead(clean: Mapping[str, Sequence[RunSummary]], busy: Mapping[str, Sequence[RunSummary]]) -> Part:
+def _overhead(
+    clean: Mapping[str, Sequence[RunSummary]], busy: Mapping[str, Sequence[RunSummary]]
+) -> Part:
     costs = {variant.key: _cost(variant, clean[variant.key]) for variant in paper.VARIANTS}
     rows = []
     for variant in paper.VARIANTS:
         cost, published = costs[variant.key], figures.OVERHEAD[variant.key]
         totals = measure.each(busy[variant.key])
         cells = (
-            TableCell(ours=judge.exact(cost.segments), published=float(published.segments), unit="segments"),
+            TableCell(
+                ours=judge.exact(cost.segments),
+                published=float(published.segments),
+                unit="segments",
+            ),
             TableCell(ours=judge.exact(cost.one_header), published=published.percent, unit="%"),
             TableCell(ours=judge.exact(cost.both_headers), published=published.percent, unit="%"),
-            TableCell(ours=_headers_percent(totals, figures.HEADER_BYTES), published=None, unit="%"),
+            TableCell(
+                ours=_headers_percent(totals, figures.HEADER_BYTES), published=None, unit="%"
+            ),
             TableCell(ours=_resent_percent(totals), published=None, unit="%"),
         )
         rows.append(Row(label=variant.label, cells=cells))
@@ -125,7 +136,10 @@ def _claims(costs: Mapping[str, Cost]) -> Iterator[Finding]:
                 source="section VII",
                 published=f"{percent} %",
                 judged=judge.is_exactly(
-                    cost.one_header if key == "40" else cost.both_headers, percent, within=PRINTED, unit="%"
+                    cost.one_header if key == "40" else cost.both_headers,
+                    percent,
+                    within=PRINTED,
+                    unit="%",
                 ),
             )
     framed, classic = (costs[key].both_headers for key in ("vs", "classic"))
@@ -161,8 +175,12 @@ def _regime_segments(variant: paper.Variant) -> int:
 
 def _headers_percent(runs: Sequence[Totals], header: int) -> stats.Estimate | None:
     """Header bytes of data segments, in per cent of the payload sent for the first time."""
-    return mean_of(runs, lambda t: header * t.segments, lambda t: t.sent_bytes - t.retransmitted_bytes, 100.0)
+    return mean_of(
+        runs, lambda t: header * t.segments, lambda t: t.sent_bytes - t.retransmitted_bytes, 100.0
+    )
 
 
 def _resent_percent(runs: Sequence[Totals]) -> stats.Estimate | None:
-    return mean_of(runs, lambda t: t.retransmitted_bytes, lambda t: t.sent_bytes - t.retransmitted_bytes, 100.0)
+    return mean_of(
+        runs, lambda t: t.retransmitted_bytes, lambda t: t.sent_bytes - t.retransmitted_bytes, 100.0
+    )

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class PacketSizes:
     """Data packets of a workload that the scenario traces, apart by whether they carry a full segment.
 
-    All packets of the trace count: those of the warm-up, and of flows that arrive while the last ones are followed to
-    their end.
+    All packets of the trace count: those of the warm-up, and of flows that arrive while the last
+    ones are followed to their end.
     """
 
     workload: str

@@ -13,7 +13,15 @@ from tcpsf.reproduce import judge, measure
 from tcpsf.reproduce.exhibit import Exhibit, Part, bars, series
 from tcpsf.reproduce.judge import Finding
 from tcpsf.reproduce.plan import Runs
-from tcpsf.reproduce.smart_framing.exhibit import FRAMED, GAIN, JOURNAL, SECONDS, SIZE, Setting, class_gains
+from tcpsf.reproduce.smart_framing.exhibit import (
+    FRAMED,
+    GAIN,
+    JOURNAL,
+    SECONDS,
+    SIZE,
+    Setting,
+    class_gains,
+)
 from tcpsf.summary import RunSummary
 
 MSS = 1460
@@ -62,7 +70,12 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
         return _figure_6(runs.of(classic), {key: runs.of(case) for key, case in proposed.items()})
 
     def figure_7(runs: Runs) -> Part:
-        return _figure_7({key: {share: runs.of(case) for share, case in cases.items()} for key, cases in mixed.items()})
+        return _figure_7(
+            {
+                key: {share: runs.of(case) for share, case in cases.items()}
+                for key, cases in mixed.items()
+            }
+        )
 
     return (
         Exhibit(
@@ -70,7 +83,10 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
             section="proposals",
             cases=(classic, *proposed.values()),
             build=figure_6,
-            shown={"Limited Transmit": proposed["lt"].scenario, "initial window of 2": proposed["w2"].scenario},
+            shown={
+                "Limited Transmit": proposed["lt"].scenario,
+                "initial window of 2": proposed["w2"].scenario,
+            },
         ),
         Exhibit(
             key="fig-7",
@@ -113,7 +129,9 @@ def _claims_6(
         claim="Limited Transmit penalises flows shorter than 6 segments by 20 to 40 % (mean of these classes)",
         source=where,
         published="gain of −20 to −40 %",
-        judged=judge.is_within(measure.gain(proposed["lt"], classic, classes=_classes(1, 5)), -40.0, -20.0, "%"),
+        judged=judge.is_within(
+            measure.gain(proposed["lt"], classic, classes=_classes(1, 5)), -40.0, -20.0, "%"
+        ),
     )
     totals = measure.each(proposed["lt"], classes=_classes(1, 4))
     yield judge.finding(
@@ -121,7 +139,9 @@ def _claims_6(
         claim="Limited Transmit gives no fast retransmit to flows shorter than 5 segments",
         source="section III-A",
         published="none",
-        judged=judge.is_none(sum(t.fast_retransmits for t in totals), sum(t.recoveries for t in totals)),
+        judged=judge.is_none(
+            sum(t.fast_retransmits for t in totals), sum(t.recoveries for t in totals)
+        ),
     )
     for key, classes, claim, gains_here in (
         ("w2-one-segment", _classes(1, 1), "degrades flows of 1 segment", False),
@@ -134,11 +154,16 @@ def _claims_6(
             claim=f"An initial window of two {claim} (mean of these classes)",
             source=where,
             published="gain above 0" if gains_here else "gain below 0",
-            judged=judge.is_above(found, 0.0, "%") if gains_here else judge.is_below(found, 0.0, "%"),
+            judged=judge.is_above(found, 0.0, "%")
+            if gains_here
+            else judge.is_below(found, 0.0, "%"),
         )
     for each in figures.PROPOSALS:
         if each.framing is None:
-            named = {text.count(paper.CLASS_BYTES[n - 1], "byte"): found for n, found in gains[each.key].items()}
+            named = {
+                text.count(paper.CLASS_BYTES[n - 1], "byte"): found
+                for n, found in gains[each.key].items()
+            }
             yield judge.finding(
                 key=f"{each.key}-alone",
                 claim=f"{each.label} alone does not always gain",
@@ -164,7 +189,9 @@ def _claims_6(
             )
 
 
-def _claims_related(classic: Sequence[RunSummary], proposed: Mapping[str, Sequence[RunSummary]]) -> Iterator[Finding]:
+def _claims_related(
+    classic: Sequence[RunSummary], proposed: Mapping[str, Sequence[RunSummary]]
+) -> Iterator[Finding]:
     """What section III-A says of proposals that Fig. 6 does not show."""
     where = "section III-A"
     totals = measure.each(proposed["lt-w3"], classes=_classes(5, 9))
@@ -174,7 +201,9 @@ def _claims_related(classic: Sequence[RunSummary], proposed: Mapping[str, Sequen
         "4 MSS (those of 5 to 9 segments)",
         source=where,
         published="some",
-        judged=judge.is_some(sum(t.fast_retransmits for t in totals), sum(t.recoveries for t in totals)),
+        judged=judge.is_some(
+            sum(t.fast_retransmits for t in totals), sum(t.recoveries for t in totals)
+        ),
     )
     for key in ("lt-w2-vs", "lt-w2-fs"):
         label = next(each.label for each in figures.RELATED if each.key == key)
@@ -207,7 +236,9 @@ def _claims_related(classic: Sequence[RunSummary], proposed: Mapping[str, Sequen
         source=where,
         published="above 0",
         judged=judge.is_above(
-            measure.paired(measure.losses(proposed["abc"]), measure.losses(classic)), 0.0, "percentage points"
+            measure.paired(measure.losses(proposed["abc"]), measure.losses(classic)),
+            0.0,
+            "percentage points",
         ),
     )
 

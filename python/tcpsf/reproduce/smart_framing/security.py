@@ -35,7 +35,10 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
     cases = {
         variant.key: {
             mss: once(setting, settings.request_scenario(sender=variant.sender, mss=mss))
-            for mss in (*settings.PEER_MSS, *(mss // QUARTERS for mss in settings.PEER_MSS if variant is paper.CLASSIC))
+            for mss in (
+                *settings.PEER_MSS,
+                *(mss // QUARTERS for mss in settings.PEER_MSS if variant is paper.CLASSIC),
+            )
         }
         for variant in paper.VARIANTS
     }

@@ -1,12 +1,14 @@
-"""Tables II and III of the Smart Framing paper, measured: live clients, our server, an emulated path."""
+"""Tables II and III of the Smart Framing paper, measured: live clients, our server or proxy, an emulated path."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from tcpsf.live.experiment import Acks, Experiment, PathLoss
+from tcpsf.errors import TcpsfError
+from tcpsf.live.experiment import Acks, Experiment, PathLoss, Through
+from tcpsf.live.sessions import Browsing
 from tcpsf.papers import smart_framing as paper
 from tcpsf.papers import smart_framing_testbed as testbed
 from tcpsf.report.conclusion import conclude
@@ -35,12 +37,28 @@ class LiveScale:
 
 
 SCALES = {
-    "quick": LiveScale(name="quick", simulated=30_000, seconds={0.01: 12.0, 0.02: 12.0, 0.05: 6.0, 0.10: 4.0}),
-    "full": LiveScale(name="full", simulated=200_000, seconds={0.01: 75.0, 0.02: 75.0, 0.05: 25.0, 0.10: 15.0}),
+    "quick": LiveScale(
+        name="quick", simulated=30_000, seconds={0.01: 12.0, 0.02: 12.0, 0.05: 6.0, 0.10: 4.0}
+    ),
+    "full": LiveScale(
+        name="full", simulated=200_000, seconds={0.01: 75.0, 0.02: 75.0, 0.05: 25.0, 0.10: 15.0}
+    ),
 }
+
+PROXY_SCALES = {
+    "quick": LiveScale(name="quick", simulated=0, seconds={0.01: 20.0, 0.05: 10.0, 0.10: 6.0}),
+    "full": LiveScale(name="full", simulated=0, seconds={0.01: 120.0, 0.05: 60.0, 0.10: 40.0}),
+}
+"""Through the proxy: the full scale has thousands of flows below 10 kB, as the paper; nothing is simulated."""
 
 RATE = 600.0
 """Fetches begun per second: some hundreds at once, and half of two cores."""
+
+PROXY_RATE = 200.0
+"""Sessions begun per second; they carry 30 MB/s and take about one core of two."""
+
+PROXY_PATIENCE_S = 300.0
+"""Seconds: a connection of many large objects takes a minute where a tenth of the packets is lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +69,9 @@ class Testbed:
     scale: LiveScale
     law: testbed.Law
     acks: Acks
-    objects: int
+    through: Through
+    objects: int | None
+    """That a connection carries; ``None``: what the sessions of browsers say."""
     rate: float
     seed: int
     experiments: tuple[Experiment, ...]
@@ -59,16 +79,25 @@ class Testbed:
     @property
     def command(self) -> str:
         """The command line that repeats it."""
-        words = [f"tcpsf reproduce smart-framing {self.which} --{self.scale.name} --seed {self.seed}"]
+        words = [
+            f"tcpsf reproduce smart-framing {self.which} --{self.scale.name} --seed {self.seed}"
+        ]
+        if self.through != "server":
+            words.append(f"--through {self.through}")
         if self.which == "table-3" and self.law != testbed.LAWS[0]:
             words.append(f"--loss {self.law}")
         if self.acks != "kernel":
             words.append(f"--acks {self.acks}")
-        if self.objects != 1:
+        if self.objects != (1 if self.through == "server" else None):
             words.append(f"--objects {self.objects}")
-        if self.rate != RATE:
+        if self.rate != rates(self.through):
             words.append(f"--rate {self.rate:g}")
         return " ".join(words)
+
+
+def rates(through: Through) -> float:
+    """How many connections, or sessions, are begun per second if nobody says otherwise."""
+    return RATE if through == "server" else PROXY_RATE
 
 
 def prepare(
@@ -77,27 +106,50 @@ def prepare(
     scale: LiveScale | Literal["quick", "full"] = "quick",
     law: testbed.Law = "proportional",
     acks: Acks = "kernel",
-    objects: int = 1,
-    rate: float = RATE,
+    through: Through = "server",
+    objects: int | None = None,
+    rate: float | None = None,
     seed: int = 1,
 ) -> Testbed:
     """Find out what is to be measured.
 
     Paths use the seeds ``seed``, ``seed + 1``, … for when each file is fetched and which, and for what the link loses.
+    Without ``objects`` a connection to the server carries one, and clients of the proxy are browsers. Without ``rate``
+    it is that of `rates`, in connections or sessions per second. Raises `TcpsfError` for a proxy in Table II.
 
     >>> [each.name for each in prepare("table-3").experiments][:2]
     ['0.01, 20 ms', '0.01, 50 ms']
+    >>> prepare("table-3", through="proxy").experiments[0].browsing.connections
+    2
     """
-    scale = SCALES[scale] if isinstance(scale, str) else scale
+    proxied = through == "proxy"
+    if proxied and which == "table-2":
+        raise TcpsfError(
+            "cannot measure Table II through a proxy: its servers had the senders",
+            hint="take table-3",
+        )
+    if isinstance(scale, str):
+        scale = (PROXY_SCALES if proxied else SCALES)[scale]
+    if objects is None and not proxied:
+        objects = 1
+    rate = rates(through) if rate is None else rate
     paths: list[tuple[str, int, PathLoss, float]]
     if which == "table-2":
         sizes: tuple[int, ...] = (testbed.FILE_BYTES,)
-        paths = [(each.key, each.latency_ms, each.loss, each.loss.probability) for each in testbed.PATHS]
-    else:
-        sizes = testbed.OBJECT_BYTES
         paths = [
-            (setting_name(each), each.latency_ms, testbed.loss(each.drop, law), each.drop) for each in testbed.TABLE_3
+            (each.key, each.latency_ms, each.loss, each.loss.probability) for each in testbed.PATHS
         ]
+    else:
+        sizes = paper.CLASS_BYTES if proxied else testbed.OBJECT_BYTES
+        paths = [
+            (setting_name(each), each.latency_ms, testbed.loss(each.drop, law), each.drop)
+            for each in testbed.TABLE_3
+        ]
+    how: dict[str, Any] = {"through": through, "objects": 1 if objects is None else objects}
+    if objects is None:
+        how["browsing"] = Browsing()
+    if proxied:
+        how["patience_s"] = PROXY_PATIENCE_S
     experiments = tuple(
         Experiment(
             name=name,
@@ -108,9 +160,9 @@ def prepare(
             rate=rate,
             duration_s=scale.seconds[drop],
             acks=acks,
-            objects=objects,
             rto_min=testbed.RTO_MIN,
             seed=seed + number,
+            **how,
         )
         for number, (name, latency_ms, loss, drop) in enumerate(paths)
     )
@@ -119,11 +171,19 @@ def prepare(
         scale=scale,
         law=law,
         acks=acks,
+        through=through,
         objects=objects,
         rate=rate,
         seed=seed,
         experiments=experiments,
     )
+
+
+ROLES: Mapping[Through, str] = {
+    "server": "tcpsf serves, this machine's kernel is the client",
+    "proxy": "tcpsf is the proxy in front of a server, this machine's kernel is the client and the server",
+}
+"""Who does what, for the report's subtitle."""
 
 
 def setting_name(setting: testbed.Setting) -> str:
@@ -137,7 +197,10 @@ class Cell:
 
     live: Live
     simulated: Mapping[str, pl.DataFrame]
-    """Flows by the sender's name; nothing where a connection carries several objects, which the simulator has not."""
+    """Flows by the sender's name; nothing through a proxy, or where connections carry several objects.
+
+    The simulator has neither.
+    """
 
 
 def evaluate(
@@ -153,18 +216,29 @@ def evaluate(
     from tcpsf.reproduce.smart_framing.testbed_report import HEADLINE, section
 
     started = Started()
-    lives = measured(wanted.experiments, measure=measure, store=store, progress=progress, found=found)
-    cells = {name: Cell(live=live, simulated=_simulated(live, wanted.scale.simulated)) for name, live in lives.items()}
-    compared = (beside_simulator(wanted.which, cells),) if all(cell.simulated for cell in cells.values()) else ()
+    lives = measured(
+        wanted.experiments, measure=measure, store=store, progress=progress, found=found
+    )
+    cells = {
+        name: Cell(live=live, simulated=_simulated(live, wanted.scale.simulated))
+        for name, live in lives.items()
+    }
+    compared = (
+        (beside_simulator(wanted.which, cells),)
+        if all(cell.simulated for cell in cells.values())
+        else ()
+    )
     parts = (section(wanted.which, cells), *compared, conditions(lives))
     number = {"table-2": "II", "table-3": "III"}[wanted.which]
     report = Report(
-        title=f"TCP Smart Framing, Table {number}: measured on live kernels",
+        title=f"TCP Smart Framing, Table {number}: measured on live kernels"
+        + (", through a proxy" if wanted.through == "proxy" else ""),
         conclusion=conclude(parts, headline=HEADLINE[wanted.which]),
-        subtitle=f"{paper.CITATION}. tcpsf serves, this machine's kernel is the client, and `tcpsf link` emulates the "
-        "path between them.",
+        subtitle=f"{paper.CITATION}. {ROLES[wanted.through]}, and `tcpsf link` emulates the path between them.",
         sections=parts,
-        provenance=started.provenance(wanted.experiments, command=wanted.command, scale=wanted.scale.name),
+        provenance=started.provenance(
+            wanted.experiments, command=wanted.command, scale=wanted.scale.name
+        ),
     )
     return report, cells
 
@@ -173,7 +247,7 @@ def _simulated(live: Live, count: int) -> dict[str, pl.DataFrame]:
     """The same path in the simulator, for each sender, as the columns that `live.measure` reads."""
     import polars as pl
 
-    if live.experiment.objects > 1:
+    if live.experiment.objects > 1 or live.experiment.through == "proxy":
         return {}
 
     head = live.flows.filter(pl.col("head_bytes") > 0)["head_bytes"].median()
@@ -182,7 +256,8 @@ def _simulated(live: Live, count: int) -> dict[str, pl.DataFrame]:
     for sender in live.experiment.senders:
         scenario = live.experiment.simulated(sender, head_bytes=head_bytes, flows=count)
         flows = run(scenario, seed=live.experiment.seed).flows
-        # Those that the run's end cut off have no completion time, and an unknown number of recoveries before them.
+        # Those that the run's end cut off have no completion time, and an unknown number of
+        # recoveries before them.
         frames[sender] = flows.filter(pl.col("receiver_s").is_not_null()).select(
             variant=pl.col("variant").cast(pl.String),
             size_bytes=pl.col("size_bytes") - head_bytes,

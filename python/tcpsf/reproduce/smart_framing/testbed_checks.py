@@ -57,7 +57,14 @@ def beside_simulator(which: Which, cells: Cells) -> Section:
             "The same sizes, losses, delays and senders simulated. %FR: fast recoveries as a percentage of recoveries. "
             "Time: the client's mean completion time, all flows; the last column is live to simulated."
         ),
-        columns=("path, sender", "%FR live", "%FR simulated", "time live", "time simulated", "live is longer by"),
+        columns=(
+            "path, sender",
+            "%FR live",
+            "%FR simulated",
+            "time live",
+            "time simulated",
+            "live is longer by",
+        ),
         rows=tuple(rows),
         notes=DIFFERENCES_TO_SIMULATOR,
     )

@@ -47,7 +47,10 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
             section="load-80",
             cases=tuple(cases.values()),
             build=lambda runs: build({variant: runs.of(case) for variant, case in cases.items()}),
-            shown={f"{variant.label}, load 0.8": cases[variant.key].scenario for variant in paper.VARIANTS},
+            shown={
+                f"{variant.label}, load 0.8": cases[variant.key].scenario
+                for variant in paper.VARIANTS
+            },
         )
 
     return (
@@ -58,7 +61,9 @@ def exhibits(setting: Setting) -> tuple[Exhibit, ...]:
 
 
 def _figure_3(runs: ByVariant) -> Part:
-    gains = {v.key: class_gains(runs[v.key], runs["classic"], len(paper.CLASS_BYTES)) for v in FRAMED}
+    gains = {
+        v.key: class_gains(runs[v.key], runs["classic"], len(paper.CLASS_BYTES)) for v in FRAMED
+    }
     figure = class_gain_figure(
         key="fig-3",
         title="Gain by flow size at 80 % load",
@@ -75,7 +80,8 @@ def _figure_3(runs: ByVariant) -> Part:
 def _claims_3(gains: Mapping[str, Mapping[int, stats.Estimate | None]]) -> Iterator[Finding]:
     for variant in FRAMED:
         named = {
-            text.count(paper.CLASS_BYTES[number - 1], "byte"): found for number, found in gains[variant.key].items()
+            text.count(paper.CLASS_BYTES[number - 1], "byte"): found
+            for number, found in gains[variant.key].items()
         }
         yield judge.finding(
             key=f"most-classes-gain-{variant.key}",
@@ -92,7 +98,11 @@ def _claims_3(gains: Mapping[str, Mapping[int, stats.Estimate | None]]) -> Itera
             published=f"Table I: {text.plain(100.0 * (1.0 - ours / theirs), 1)} %",
             judged=judge.is_above(gains[variant.key][len(paper.CLASS_BYTES)], 0.0, "%"),
         )
-    largest = max((found for found in gains["vs"].values() if found is not None), key=lambda g: g.value, default=None)
+    largest = max(
+        (found for found in gains["vs"].values() if found is not None),
+        key=lambda g: g.value,
+        default=None,
+    )
     yield judge.finding(
         key="largest-gain-vs",
         claim="VS-TCP-SF: improvements up to 35 % (the class that gains most, to the nearest 5 %)",
@@ -106,7 +116,10 @@ def _figure_4(runs: ByVariant, step: tuple[float, float]) -> Part:
     lines = []
     for variant in paper.VARIANTS:
         points = tuple(
-            Point(x=round(at, 4), y=measure.mean(measure.shares_below(runs[variant.key], at), possible=stats.PERCENT))
+            Point(
+                x=round(at, 4),
+                y=measure.mean(measure.shares_below(runs[variant.key], at), possible=stats.PERCENT),
+            )
             for at in QUANTILES
         )
         lines.append(Series(key=variant.key, label=variant.label, points=points, style="step"))
@@ -115,17 +128,23 @@ def _figure_4(runs: ByVariant, step: tuple[float, float]) -> Part:
         title="Distribution of completion times at 80 % load",
         source=f"{JOURNAL}, Fig. 4",
         caption="Share of the short flows that took less than the time on the axis.",
-        x=Axis(label="completion time", unit="s", scale="log", low=QUANTILES[0], high=QUANTILES[-1]),
+        x=Axis(
+            label="completion time", unit="s", scale="log", low=QUANTILES[0], high=QUANTILES[-1]
+        ),
         y=Axis(label="flows", unit="%", scale="linear", low=0.0, high=100.0),
         series=tuple(lines),
-        notes=(f"The step behind {step[0]:g} s: flows whose first window was lost waited for the first timeout.",),
+        notes=(
+            f"The step behind {step[0]:g} s: flows whose first window was lost waited for the first timeout.",
+        ),
     )
     return Part(figures=(figure,), findings=tuple(_claims_4(runs, step)))
 
 
 def _claims_4(runs: ByVariant, step: tuple[float, float]) -> Iterator[Finding]:
     for variant in FRAMED:
-        within_1_s = measure.mean(measure.shares_below(runs[variant.key], 1.0), possible=stats.PERCENT)
+        within_1_s = measure.mean(
+            measure.shares_below(runs[variant.key], 1.0), possible=stats.PERCENT
+        )
         yield judge.finding(
             key=f"most-flows-are-fast-{variant.key}",
             claim=f"{variant.label}: small completion times predominate (more than half below 1 s)",
@@ -137,7 +156,9 @@ def _claims_4(runs: ByVariant, step: tuple[float, float]) -> Iterator[Finding]:
     for variant in FRAMED:
         found = measure.paired(steps[variant.key], steps["classic"])
         judged = judge.is_below(found, 0.0, "percentage points")
-        sizes = [measure.mean(steps[key], possible=stats.PERCENT) for key in ("classic", variant.key)]
+        sizes = [
+            measure.mean(steps[key], possible=stats.PERCENT) for key in ("classic", variant.key)
+        ]
         told = f"{judge.shown(sizes[0], '%')} of Classic flows, {judge.shown(sizes[1], '%')} here"
         yield judge.finding(
             key=f"step-{variant.key}",
@@ -150,7 +171,11 @@ def _claims_4(runs: ByVariant, step: tuple[float, float]) -> Iterator[Finding]:
 
 def _step(runs: Sequence[RunSummary], step: tuple[float, float]) -> list[float] | None:
     before, after = (measure.shares_below(runs, at) for at in step)
-    return None if before is None or after is None else [b - a for a, b in zip(before, after, strict=True)]
+    return (
+        None
+        if before is None or after is None
+        else [b - a for a, b in zip(before, after, strict=True)]
+    )
 
 
 def _table_1(runs: ByVariant) -> Part:
@@ -175,7 +200,9 @@ def _bottleneck(runs: ByVariant) -> Table:
         cells = (
             TableCell(ours=measure.utilisation_percent(made), published=None, unit="%"),
             TableCell(ours=measure.lost_percent(made), published=None, unit="%"),
-            TableCell(ours=None if queue is None else queue.scaled(1e-3), published=None, unit="kB"),
+            TableCell(
+                ours=None if queue is None else queue.scaled(1e-3), published=None, unit="kB"
+            ),
             TableCell(ours=stats.mean(measure.greedy_mbps(made)), published=None, unit="Mb/s"),
         )
         rows.append(Row(label=variant.label, cells=cells))
@@ -184,7 +211,13 @@ def _bottleneck(runs: ByVariant) -> Table:
         title="The bottleneck at 80 % load",
         source=OWN,
         caption="What the three senders make of the same arrivals, and what the greedy Classic flows get (payload).",
-        columns=("sender of the short flows", "utilisation", "packets lost", "mean queue", "ten greedy flows"),
+        columns=(
+            "sender of the short flows",
+            "utilisation",
+            "packets lost",
+            "mean queue",
+            "ten greedy flows",
+        ),
         rows=tuple(rows),
     )
 
@@ -192,11 +225,16 @@ def _bottleneck(runs: ByVariant) -> Table:
 def _claims_of_table(runs: ByVariant) -> Iterator[Finding]:
     classes = range(1, len(paper.CLASS_BYTES) + 1)
     yield from claims.findings(
-        {key: [measure.each(of_variant, classes=(number,)) for number in classes] for key, of_variant in runs.items()}
+        {
+            key: [measure.each(of_variant, classes=(number,)) for number in classes]
+            for key, of_variant in runs.items()
+        }
     )
     where = "section IV-A.1, Table I"
     for variant in FRAMED:
-        fast = measure.paired(measure.fast_shares(runs[variant.key]), measure.fast_shares(runs["classic"]))
+        fast = measure.paired(
+            measure.fast_shares(runs[variant.key]), measure.fast_shares(runs["classic"])
+        )
         yield judge.finding(
             key=f"more-fast-retransmits-{variant.key}",
             claim=f"{variant.label}: more of the losses are noticed by fast retransmit than with Classic",
@@ -205,7 +243,9 @@ def _claims_of_table(runs: ByVariant) -> Iterator[Finding]:
             judged=judge.is_above(fast, 0.0, "percentage points"),
         )
         timers = measure.paired(
-            measure.timeouts_a_flow(runs[variant.key]), measure.timeouts_a_flow(runs["classic"]), stats.gain
+            measure.timeouts_a_flow(runs[variant.key]),
+            measure.timeouts_a_flow(runs["classic"]),
+            stats.gain,
         )
         yield judge.finding(
             key=f"fewer-timeouts-{variant.key}",
@@ -223,7 +263,8 @@ def _claims_of_table(runs: ByVariant) -> Iterator[Finding]:
     )
     where_both = 13
     published = [
-        cells.published[where_both - 1].fast_percent or math.nan for cells in (paper.FIXED_SIZE, paper.CLASSIC)
+        cells.published[where_both - 1].fast_percent or math.nan
+        for cells in (paper.FIXED_SIZE, paper.CLASSIC)
     ]
     yield judge.finding(
         key="four-times-as-often-13681",

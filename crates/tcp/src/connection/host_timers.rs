@@ -10,9 +10,8 @@ use units::{Duration, Instant};
 use wire::{Control, Segment, SeqNum};
 
 use crate::config::{Challenges, Config, KeepAlive};
-use crate::connection::{Connection, timestamp_clock};
+use crate::connection::{Connection, IcmpError, timestamp_clock};
 use crate::event::CloseReason;
-use crate::icmp::IcmpError;
 use crate::state::State;
 
 /// Host timers, rate limits and ICMP state of a connection.
