@@ -22,6 +22,7 @@ RUST = (
     "crates/py/src",
     "crates/sim",
     "crates/tcp",
+    "crates/testkit",
     "crates/tun",
     "crates/units",
     "crates/wire",

@@ -156,7 +156,8 @@ pub enum AnyController {
     Other(Box<Boxed<dyn CongestionController>>),
 }
 
-/// A boxed controller with its window cached. Reading the window then costs no virtual call.
+/// A controller on the heap with a copy of its window, so that reading the window needs no virtual
+/// call.
 #[derive(Debug)]
 pub struct Boxed<C: ?Sized> {
     cwnd: u32,

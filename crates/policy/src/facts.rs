@@ -10,7 +10,7 @@ pub struct SendView {
     pub smss: u32,
     /// Congestion window in force, in bytes, with the inflation during fast recovery.
     pub cwnd: u32,
-    /// `FlightSize` (RFC 5681 §2): sequence numbers sent and not yet acknowledged.
+    /// `FlightSize` (RFC 5681 §2): number of sequence numbers in flight.
     pub flight: u32,
     /// Number of segments sent and not yet acknowledged.
     pub flight_segments: u32,

@@ -87,8 +87,8 @@ pub(crate) struct Timers {
     pub(crate) delayed_ack: Instant,
     /// RFC 9293 §3.8.6.1: probe of a window that is too small to send.
     pub(crate) persist: Instant,
-    /// State timer: 2 MSL in TIME-WAIT (RFC 9293 §3.10.8), otherwise the earliest deadline of
-    /// [`HostTimers`].
+    /// Expiry of the state: the end of TIME-WAIT after 2 MSL (RFC 9293 §3.10.8), or in other states
+    /// the first deadline of [`HostTimers`].
     pub(crate) state: Instant,
 }
 
@@ -114,8 +114,9 @@ enum OwedReset {
 pub enum Pending {
     /// Nothing to send.
     Nothing,
-    /// Segments that may wait until arrived segments have been processed: an acknowledgment without
-    /// reports, which later ones replace, or more data of a large window.
+    /// Segments that a driver may delay while it has arrived segments to process. This is an
+    /// acknowledgment without reports, which a later one can replace, or the next of many
+    /// full-sized segments.
     Deferrable,
     /// Segments that may exist and must not wait.
     Urgent,
@@ -306,9 +307,10 @@ impl Connection {
         self.rcv.ack_is_due()
     }
 
-    /// Returns true only if [`poll_transmit`](Self::poll_transmit) would return `None`. It is a
-    /// cheap test with false negatives: nothing is pending, and either no data is unsent or in
-    /// flight, or the congestion window is full.
+    /// Cheap test for a connection without anything to send. If it is true,
+    /// [`poll_transmit`](Self::poll_transmit) returns `None`; if it is false, the result is open.
+    /// It tests that no reset or acknowledgment is due, and that no data is in flight or unsent, or
+    /// that the congestion window is full.
     #[inline]
     pub fn has_nothing_to_send(&self) -> bool {
         !self.owes_reset()
@@ -344,14 +346,15 @@ impl Connection {
         if self.state.accepts_writes() { self.snd.free(self.config.send_buffer) } else { 0 }
     }
 
-    /// Heap addresses that the next acknowledgment will access, for prefetching. They may be
-    /// dangling.
+    /// Addresses in the heap that are read first when an acknowledgment is handled, for
+    /// prefetching. They may point outside an allocation.
     #[inline]
     pub fn sending_queue(&self) -> [*const u8; 2] {
         self.snd.board.addresses()
     }
 
-    /// Heap address that the next data segment will access, for prefetching. It may be dangling.
+    /// Address in the heap that is read first when data is handled, for prefetching. It may point
+    /// outside an allocation.
     #[inline]
     pub const fn receiving_queue(&self) -> *const u8 {
         self.rcv.out_of_order_address()
@@ -399,7 +402,7 @@ impl Connection {
         self.snd.path()
     }
 
-    /// `FlightSize` (RFC 5681 §2): sequence numbers sent and not yet acknowledged.
+    /// `FlightSize` (RFC 5681 §2): number of sequence numbers in flight.
     pub fn flight(&self) -> u32 {
         self.snd.flight()
     }

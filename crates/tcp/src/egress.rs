@@ -70,9 +70,9 @@ impl Connection {
         alone.then(|| self.pure_ack(now))
     }
 
-    /// Returns true if the last segment drained the send queue, and then records that the sender is
-    /// application-limited. Call it after [`poll_transmit`](Self::poll_transmit) returned a
-    /// segment; it replaces the call that would return `None`.
+    /// Tests whether the segment that [`poll_transmit`](Self::poll_transmit) has just returned
+    /// emptied the send queue. If so, it records an application-limited sender. A driver can then
+    /// omit the call that would return `None`.
     pub fn note_if_drained(&mut self) -> bool {
         let drained = self.state.can_send()
             && self.snd.nxt == self.snd.end()

@@ -30,7 +30,7 @@ pub(crate) struct Receiver {
     echoes_mark: bool,
     /// RFC 7323 §4.3, Last.ACK.sent.
     last_ack_sent: SeqNum,
-    /// Out-of-order data above RCV.NXT, the most recently updated range last.
+    /// Ranges received out of order, above RCV.NXT. The range that was extended last is at the end.
     out_of_order: Vec<SeqRange>,
     /// Sequence number of the peer's FIN, once it has arrived.
     pub(crate) fin: Option<SeqNum>,

@@ -470,7 +470,8 @@ impl Sender {
         self.una = ack;
         self.nxt = self.nxt.latest(ack);
         self.probing &= self.nxt != ack;
-        // Advance these with SND.UNA: left behind, they would compare as ahead after 2³¹ bytes.
+        // These sequence numbers must keep up with SND.UNA. After 2³¹ more bytes they would
+        // otherwise compare as later than it.
         self.small_end = self.small_end.latest(ack);
         self.app_limited_until = self.app_limited_until.latest(ack);
         self.repair.recover = self.repair.recover.latest(ack - 1);

@@ -1,5 +1,5 @@
-//! What the fuzzers under `fuzz/` run: a function a target, of any bytes, that panics when
-//! something is wrong. Tests replay the seeds of each target through the same function.
+//! Entry points of the fuzzers under `fuzz/`, one function per target. Each accepts any bytes and
+//! panics on an error. Tests replay the seeds of each target through the same function.
 
 pub mod connection;
 pub mod ip;

@@ -1,7 +1,7 @@
-//! Random settings, for property tests.
+//! Random settings for property tests.
 //!
-//! `TCPSF_CASES` says how many cases a property is tried with, else `PROPTEST_CASES`; without
-//! either, some thousands.
+//! The environment variable `TCPSF_CASES` sets the number of cases of a property, otherwise
+//! `PROPTEST_CASES`. Without both it is some thousands.
 
 use policy::SenderPolicy;
 use policy::congestion::{Counting, Halving, MAX_WINDOW, WindowRules};
@@ -15,13 +15,13 @@ use wire::{Mss, SeqNum};
 use crate::pair::{EndConfig, PairConfig, Plan};
 use crate::path::PathConfig;
 
-/// More segments than this in a direction make a case longer, not better.
-const MOST_SEGMENTS: u32 = 60;
+/// Maximum number of segments in a direction. More would only make a case longer.
+const MAX_SEGMENTS: u32 = 60;
 
-/// How many cases, if nothing is said: `default`.
+/// Configuration with the number of cases from the environment, or `default`.
 ///
 /// # Panics
-/// When what is said isn't a number.
+/// Panics if the variable is not a number.
 pub fn cases(default: u32) -> ProptestConfig {
     let said =
         ["TCPSF_CASES", "PROPTEST_CASES"].into_iter().find_map(|name| std::env::var(name).ok());
@@ -39,7 +39,7 @@ fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
 }
 
 prop_compose! {
-    /// Any sender.
+    /// Any sender policy.
     pub fn sender()(
         control in select(vec!["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1", "reno+ackwindow", "vegas", "vegas+newreno", "vegas+sack", "santa-cruz", "fixed(n=6)+sack"]),
         limited_transmit in any::<bool>(),
@@ -60,7 +60,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Any retransmission timer whose timeouts stay reasonable.
+    /// Any retransmission timer with moderate timeouts.
     pub fn timer()(
         tick in select(vec![0u64, 1, 10, 100]),
         min in 100..1000u64,
@@ -77,7 +77,7 @@ fn buffer() -> impl Strategy<Value = u32> {
 }
 
 prop_compose! {
-    /// Any TCP.
+    /// Any TCP configuration.
     pub fn tcp()(
         (sender, rto, mss) in (sender(), timer(), prop_oneof![1..30u16, 30..600u16, Just(1460u16)]),
         ssthresh in prop_oneof![Just(MAX_WINDOW), 1..100_000u32],
@@ -107,7 +107,8 @@ prop_compose! {
             nagle,
             restart_after_idle,
             msl: Duration::from_secs(30),
-            // With three losses in ten a segment may need many tries; none gives up.
+            // With a loss rate of 30 % a segment may need many transmissions; no connection may
+            // time out.
             max_timeouts: u8::MAX,
             max_syn_timeouts: u8::MAX,
             min_mss: Mss::new(min_mss).expect("at least one byte"),
@@ -130,7 +131,7 @@ prop_compose! {
 prop_compose! {
     fn end()(
         tcp in tcp(),
-        // Half of the streams cross the wrap.
+        // Half of the streams cross the wrap of sequence numbers.
         iss in prop_oneof![any::<u32>(), (0..2000u32).prop_map(|n| u32::MAX - n)],
         plan in any::<bool>().prop_flat_map(plan),
     ) -> EndConfig {
@@ -147,13 +148,13 @@ prop_compose! {
     }
 }
 
-/// Nothing in a third of the cases.
+/// A rate in per mille, which is zero in a third of the cases.
 fn rate(most: u16) -> impl Strategy<Value = u16> {
     prop_oneof![1 => Just(0), 2 => 0..=most]
 }
 
 prop_compose! {
-    /// Two ends that deserve each other, on any path.
+    /// Any pair of compatible ends, on any path.
     pub fn pair()(
         a in end(), b in end(),
         there in path(), back in path(),
@@ -165,14 +166,14 @@ prop_compose! {
         let largest = |config: &Config| u32::from(config.mss.get()).min(config.receive_buffer);
         let least = largest(&ends[0].tcp).min(largest(&ends[1].tcp));
         for end in &mut ends {
-            end.plan.bytes = end.plan.bytes.min(least * MOST_SEGMENTS);
-            // A user who reads a byte every 300 ms is as good as several who do.
+            end.plan.bytes = end.plan.bytes.min(least * MAX_SEGMENTS);
+            // An application that reads one byte every 300 ms represents other slow ones.
             end.plan.read = end.plan.read.max(end.plan.bytes / 100 + 1);
             end.plan.write = end.plan.write.max(end.plan.bytes / 100 + 1);
         }
         let mut paths = [there, back];
         for ((path, more), end) in paths.iter_mut().zip(mtus).zip(&ends) {
-            // An acknowledgment with all its blocks must fit, and what the sender takes for the least.
+            // An acknowledgment with all its blocks must fit, and the sender's minimum segment.
             path.mtu = more.map(|more| more + 100.max(40 + end.tcp.min_mss.get()));
         }
         PairConfig { ends, paths, both_connect, seed }

@@ -1,6 +1,6 @@
-//! One connection against a peer, or a stranger, who does anything: whatever arrives in whatever
-//! state, with whatever calls and however much time between, there is no panic, no endless answer,
-//! and nothing kept that the buffers have no room for.
+//! One connection against an arbitrary peer or attacker. For any segments in any state, with any
+//! calls and delays, there is no panic, no endless answer, and no memory beyond the limits of the
+//! buffers.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use wire::{
     Segment, SeqNum, SeqRange, Timestamps, UnscaledWindow, WindowScale,
 };
 
-/// A single feed is answered with no more segments than this.
-const MOST_AT_ONCE: u32 = 3_000;
+/// Maximum number of segments in response to one input.
+const MAX_AT_ONCE: u32 = 3_000;
 
-/// A number that is likely to matter: close to where the connection stands, or anything at all.
+/// A number near the state of the connection, or an arbitrary one.
 #[derive(Debug, Clone, Copy)]
 pub enum Number {
-    /// So far from where it stands.
+    /// Offset from the state of the connection.
     Near(i32),
-    /// This one.
+    /// Absolute value.
     Any(u32),
 }
 
@@ -32,51 +32,52 @@ impl Number {
     }
 }
 
-/// A segment that may make no sense.
+/// A segment that may be invalid.
 #[derive(Debug, Clone)]
 pub struct Garbage {
-    /// Counted from what the connection expects.
+    /// Sequence number, relative to the expected one.
     pub seq: Number,
-    /// Counted from what it has sent, acknowledged or not.
+    /// Acknowledgment number, relative to SND.UNA or to the highest number sent.
     pub ack: Option<Number>,
-    /// The exclusive bit.
+    /// SYN, FIN or RST.
     pub control: Control,
-    /// The window as it stands in the header.
+    /// Window field of the header.
     pub window: u16,
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub payload_len: u32,
-    /// Blocks: where each starts, counted from SND.UNA, and how long it is, at least 1.
+    /// SACK blocks: start relative to SND.UNA, and length of at least 1.
     pub sack: Vec<(Number, u32)>,
-    /// What stands in the place of blocks, if anything does.
+    /// Option of TCP Santa Cruz instead of SACK blocks.
     pub santa_cruz: Option<Claim>,
-    /// Clock and echo.
+    /// Timestamp and its echo.
     pub timestamps: Option<(u32, u32)>,
-    /// An option of a SYN, on anything.
+    /// MSS option, which may be on any segment.
     pub mss: Option<u16>,
-    /// As `mss`.
+    /// Window scale option, which may be on any segment.
     pub scale: Option<u8>,
-    /// As `mss`.
+    /// SACK-permitted option, which may be on any segment.
     pub sack_permitted: bool,
-    /// As `mss`.
+    /// Offer of TCP Santa Cruz, which may be on any segment.
     pub santa_cruz_permitted: bool,
-    /// The other bits.
+    /// Other control bits and ECN field.
     pub flags: Flags,
 }
 
-/// The option of TCP Santa Cruz, true or not. Copy numbers are taken modulo 16, where 0 is none.
+/// Option of TCP Santa Cruz, true or false. Transmission numbers are taken modulo 16, where 0 means
+/// none.
 #[derive(Debug, Clone)]
 pub struct Claim {
-    /// Of the data.
+    /// Transmission number of the data.
     pub data_copy: u8,
-    /// What arrived, counted from SND.UNA.
+    /// Sequence number of the arrival, relative to SND.UNA.
     pub seq: Number,
-    /// Which transmission of it.
+    /// Transmission number of the arrival.
     pub copy: u8,
-    /// When.
+    /// Arrival time in microseconds.
     pub at: u32,
-    /// So many units a bit, 0 for no window.
+    /// Granularity in units per bit, 0 for no window.
     pub granularity: u8,
-    /// The window, which is left out if it is too long.
+    /// ACK window, omitted if it is too long.
     pub window: Vec<u8>,
 }
 
@@ -90,7 +91,7 @@ impl Claim {
     }
 }
 
-/// What can happen to a connection.
+/// An input of a connection.
 #[derive(Debug, Clone)]
 pub enum Stimulus {
     /// A segment arrives.
@@ -99,43 +100,43 @@ pub enum Stimulus {
     Wait(Duration),
     /// The next timer expires on time.
     NextTimeout,
-    /// A router reports what fits, of the packet with this number.
+    /// An ICMP error reports the maximum segment size, and quotes this sequence number.
     TooBig(u16, Number),
-    /// A router reports an error of the packet with this number.
+    /// An ICMP error quotes this sequence number.
     Icmp(IcmpError, Number),
-    /// The user's call.
+    /// Active open by the application.
     Connect,
-    /// The user's call.
+    /// Passive open by the application.
     Listen,
-    /// The user writes so many bytes.
+    /// The application writes this number of bytes.
     Write(u16),
-    /// The user reads so many.
+    /// The application reads this number of bytes.
     Read(u16),
-    /// The user's call.
+    /// The application closes the connection.
     Close,
-    /// The user's call.
+    /// The application aborts the connection.
     Abort,
 }
 
-/// How a connection comes about.
+/// Origin of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// It is new.
+    /// New connection.
     Closed,
-    /// It listens.
+    /// Passive open.
     Listening,
-    /// It connects.
+    /// Active open.
     Connecting,
-    /// It was made from a SYN.
+    /// Created from a SYN.
     Accepted,
-    /// It was made from a cookie.
+    /// Created from a SYN cookie.
     Cookie,
-    /// Its handshake was skipped.
+    /// Created without a handshake.
     Established,
 }
 
 impl Start {
-    /// All of them.
+    /// All origins.
     pub const ALL: [Self; 6] = [
         Self::Closed,
         Self::Listening,
@@ -146,21 +147,21 @@ impl Start {
     ];
 }
 
-/// The connection that all this happens to.
+/// The connection under test.
 #[derive(Debug)]
 pub struct Victim {
     stream: ByteStream,
     config: Arc<Config>,
     now: Instant,
-    /// What the connection acknowledges.
+    /// Acknowledgment number of the connection.
     expects: SeqNum,
     payload: Vec<u8>,
-    /// The most that was in flight, in segments.
+    /// Maximum number of segments that were in flight.
     segments: usize,
 }
 
 impl Victim {
-    /// A connection on which nothing has happened.
+    /// Creates a connection of the given origin.
     pub fn new(config: Config, start: Start) -> Self {
         let config = Arc::new(config);
         let (iss, irs) = (SeqNum::new(u32::MAX - 100), SeqNum::new(77));
@@ -169,7 +170,7 @@ impl Victim {
             Start::Closed => new(),
             Start::Listening => {
                 let mut connection = new();
-                // It can't fail, nor can the next.
+                // A new connection can be opened in either way.
                 let _ = connection.listen();
                 connection
             }
@@ -205,12 +206,12 @@ impl Victim {
         }
     }
 
-    /// Lets one thing happen, and takes what comes of it.
+    /// Applies an input and drains the connection.
     ///
     /// # Errors
-    /// With what may not be.
+    /// Returns a description of the violated property.
     pub fn suffer(&mut self, stimulus: &Stimulus) -> Result<(), String> {
-        // What follows from how it came about.
+        // The origin itself may cause segments.
         self.drain()?;
         self.feed(stimulus)?;
         self.drain()?;
@@ -253,7 +254,7 @@ impl Victim {
             Stimulus::Icmp(error, seq) => {
                 self.stream.on_icmp_error(*error, seq.resolve(una), self.now);
             }
-            // A call may be refused; that is all it may be.
+            // A call may be refused, but have no other effect.
             Stimulus::Connect => drop(self.stream.connect()),
             Stimulus::Listen => drop(self.stream.listen()),
             Stimulus::Write(bytes) => drop(self.stream.write(&vec![9; (*bytes).into()])),
@@ -280,7 +281,8 @@ impl Victim {
         }
         Segment {
             seq: garbage.seq.resolve(self.expects),
-            // Mostly what acknowledges something or everything.
+            // Half of the acknowledgments are near SND.UNA, the others near the highest number
+            // sent.
             ack: garbage.ack.map(|ack| {
                 ack.resolve(if garbage.window.is_multiple_of(2) { snd.una } else { snd.max })
             }),
@@ -313,7 +315,11 @@ impl Victim {
             if silent || drained {
                 return Err(format!(
                     "sent {}: {segment:?}",
-                    if drained { "when it had run drained" } else { "what it did not have" }
+                    if drained {
+                        "after the send queue was drained"
+                    } else {
+                        "although `has_nothing_to_send` was true"
+                    }
                 ));
             }
             drained = self.stream.note_if_drained();
@@ -321,7 +327,7 @@ impl Victim {
                 self.expects = segment.ack.unwrap_or(self.expects);
             }
             sent += 1;
-            if sent == MOST_AT_ONCE {
+            if sent == MAX_AT_ONCE {
                 return Err("no end of segments".to_owned());
             }
             if segment.payload_len > 0 && self.payload.iter().any(|&byte| byte != 9) {
@@ -339,13 +345,13 @@ impl Victim {
         let (stream, config) = (&self.stream, &self.config);
         let snd = stream.send_state();
         self.segments = self.segments.max(snd.segments as usize);
-        // Rings double; a cut takes less than 64 bytes. There are 256 islands at most, 4 kB, and as
-        // many pieces of data out of order: 20 kB for their places, and 32 bytes at least
-        // for each.
+        // Ring buffers double. A sent segment takes less than 64 bytes. There are at most 256
+        // out-of-order ranges (4 kB), and as many pieces of out-of-order data: 20 kB for their
+        // descriptors, and at least 32 bytes for each.
         let buffers = 2 * (config.receive_buffer as usize + config.send_buffer as usize);
         let most = buffers + 2 * 64 * self.segments + 40_000;
-        // A buffer that was read keeps its memory, 32 bytes at least, until it is released. Data
-        // out of order then have their own.
+        // A buffer that was read keeps its memory, at least 32 bytes, until it is released.
+        // Out-of-order data then has its own.
         let spare = stream.spare();
         let claims = [
             (snd.una.at_or_before(snd.nxt) && snd.nxt.at_or_before(snd.max), "una <= nxt <= max"),
@@ -384,7 +390,7 @@ impl Victim {
     }
 }
 
-/// A segment with every option that a handshake may need.
+/// A segment with all options of a handshake.
 fn opening(control: Control, seq: SeqNum, ack: Option<SeqNum>) -> Segment {
     let syn = control == Control::Syn;
     Segment {

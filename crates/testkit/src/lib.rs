@@ -1,15 +1,15 @@
 //! Test helpers: one connection against a transcript, two against each other.
 //!
-//! | module | holds |
+//! | module | contents |
 //! | --- | --- |
-//! | [`script`] | transcripts: exact behaviour, a line an event |
-//! | [`pair`] | two endpoints in virtual time, with goals and a bound |
+//! | [`script`] | transcripts: exact behaviour, one line per event |
+//! | [`pair`] | two endpoints in virtual time, with goals and a time limit |
 //! | [`generate`] | random settings of all of these |
-//! | [`hostile`] | one connection against anything |
-//! | [`path`] | what lies between them: delay, loss, duplication, reordering |
+//! | [`hostile`] | one connection against arbitrary input |
+//! | [`path`] | paths between endpoints: delay, loss, duplication, reordering |
 //! | [`notation`] | segments as text |
-//! | [`random`] | what a seed stands for |
-//! | [`fuzz`] | what the fuzzers run |
+//! | [`random`] | random numbers from a seed |
+//! | [`fuzz`] | entry points of the fuzzers |
 
 pub mod fuzz;
 pub mod generate;

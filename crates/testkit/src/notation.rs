@@ -5,48 +5,48 @@
 //! .W 366:731(365) ack 1 win 65535 ect0
 //! ```
 //!
-//! Of TCP Santa Cruz `copy 2` says that the data are their second transmission, `by 366.1@5000`
-//! that the first transmission of 366 caused the acknowledgment and arrived at 5000 µs, `bits
-//! 50/0011` what has arrived beyond it, a bit for 50 bytes each, and `scOK` on a SYN that it is
-//! spoken.
+//! TCP Santa Cruz adds these fields. `copy 2` is the second transmission of the data. `by
+//! 366.1@5000` says that the first transmission of 366 caused the acknowledgment and arrived at
+//! 5000 µs. `bits 50/0011` is the ACK window, with 50 bytes per bit. `scOK` on a SYN offers the
+//! option.
 //!
-//! Sequence numbers count from the initial ones: a SYN is 0 and the first byte is 1. Windows are in
-//! bytes. The ECN field of the IP header stands last, unless it is Not-ECT.
+//! Sequence numbers are relative to the initial ones: a SYN is 0 and the first byte is 1. Windows
+//! are in bytes. The ECN field of the IP header comes last, unless it is Not-ECT.
 
 use std::fmt;
 
 use wire::{AckWindow, Arrival, Control, Ecn, Flags, Segment, SeqNum, WindowScale};
 
-/// What a direction's numbers are counted from.
+/// Origins of the relative numbers of a direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Origins {
-    /// The initial sequence number of whoever sends the segment.
+    /// Initial sequence number of the sender of the segment.
     pub seq: SeqNum,
-    /// The initial sequence number of whoever receives it: what acknowledgments and SACK blocks
-    /// count from.
+    /// Initial sequence number of its receiver. Acknowledgments and SACK blocks are relative to it.
     pub ack: SeqNum,
-    /// The scale of the sender's windows.
+    /// Scale of the sender's windows.
     pub scale: WindowScale,
 }
 
 impl Origins {
-    /// The distance from the sender's initial sequence number.
+    /// Distance from the sender's initial sequence number.
     pub const fn relative_seq(&self, seq: SeqNum) -> u32 {
         seq.value().wrapping_sub(self.seq.value())
     }
 
-    /// The distance from the receiver's initial sequence number.
+    /// Distance from the receiver's initial sequence number.
     pub const fn relative_ack(&self, ack: SeqNum) -> u32 {
         ack.value().wrapping_sub(self.ack.value())
     }
 
-    /// The window that a segment advertises. RFC 7323 §2.2: a SYN's is never scaled.
+    /// Window that a segment advertises, in bytes. RFC 7323 §2.2: the window of a SYN is not
+    /// scaled.
     pub fn window(&self, segment: &Segment) -> u32 {
         let scale = if segment.control == Control::Syn { WindowScale::NONE } else { self.scale };
         segment.window.bytes(scale)
     }
 
-    /// The segment as text.
+    /// Returns a segment that prints in the notation.
     pub const fn show<'a>(&'a self, segment: &'a Segment) -> Shown<'a> {
         Shown { segment, origins: self }
     }
@@ -111,7 +111,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// An ACK window: bytes a bit, and the bits.
+/// Formats an ACK window: bytes per bit, and the bits.
 pub fn bits(window: &AckWindow) -> String {
     let bytes = window.as_bytes().iter();
     let bits: String = bytes
@@ -120,7 +120,7 @@ pub fn bits(window: &AckWindow) -> String {
     format!("{}/{}", window.bytes_per_bit(), bits.trim_end_matches('0'))
 }
 
-/// What the ECN field is called: `not-ect`, `ect0`, `ect1` or `ce`.
+/// Name of the ECN field: `not-ect`, `ect0`, `ect1` or `ce`.
 pub const fn ecn_name(field: Ecn) -> &'static str {
     match field {
         Ecn::NotEct => "not-ect",
@@ -130,8 +130,8 @@ pub const fn ecn_name(field: Ecn) -> &'static str {
     }
 }
 
-/// The control bits: `S`, `F`, `R` and `P`, with a dot for an acknowledgment, `E` for ECE and `W`
-/// for CWR.
+/// Formats the control bits: `S`, `F`, `R` and `P`, a dot for an acknowledgment, `E` for ECE and
+/// `W` for CWR.
 pub fn flags(segment: &Segment) -> String {
     let mut flags = String::new();
     flags.push_str(match segment.control {

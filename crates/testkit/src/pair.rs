@@ -1,8 +1,8 @@
-//! Two endpoints in virtual time, with a path each way.
+//! Two endpoints in virtual time, with a path in each direction.
 //!
-//! Each end has a user who writes and reads by a plan. Everything an end does is held against what
-//! must always hold ([`watch`]), and a run that comes to rest before its goal is reached, or never
-//! comes to rest, is an error that shows the last segments.
+//! Each end has an application that writes and reads by a plan. Invariants are checked after every
+//! action of an end ([`watch`]). A run that stalls before its goal, or does not end, is an error
+//! that shows the last segments.
 
 mod trace;
 mod user;
@@ -26,9 +26,9 @@ use watch::Watch;
 /// An end of the pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The one that connects.
+    /// The end that connects.
     A,
-    /// The one that listens, or connects too.
+    /// The end that listens, or also connects.
     B,
 }
 
@@ -52,51 +52,51 @@ impl End {
     }
 }
 
-/// One end: its TCP, and what its user does.
+/// Configuration of one end: its TCP and its application.
 #[derive(Debug, Clone)]
 pub struct EndConfig {
-    /// The TCP.
+    /// TCP configuration.
     pub tcp: Config,
-    /// The initial sequence number.
+    /// Initial sequence number.
     pub iss: SeqNum,
-    /// The user.
+    /// Plan of the application.
     pub plan: Plan,
 }
 
-/// Two ends and the paths from each to the other.
+/// Configuration of two ends and the paths between them.
 #[derive(Debug, Clone)]
 pub struct PairConfig {
-    /// A and B.
+    /// Ends A and B.
     pub ends: [EndConfig; 2],
-    /// From A to B, and back.
+    /// Paths from A to B, and from B to A.
     pub paths: [PathConfig; 2],
-    /// Whether both connect, instead of B listening.
+    /// Whether both ends connect (simultaneous open). Otherwise B listens.
     pub both_connect: bool,
-    /// What the paths' misfortunes come from.
+    /// Random seed of the paths.
     pub seed: u64,
 }
 
-/// What a run is to reach.
+/// Goal of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// Both ends are ESTABLISHED or further.
+    /// Both ends are synchronized: ESTABLISHED or later.
     Connected,
-    /// Each user has read everything that the other wrote.
+    /// Each application has read everything that the other wrote.
     Delivered,
-    /// That, and both connections are over because both ends closed.
+    /// All data is delivered, and both connections have ended because both ends closed.
     Closed,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
-    /// When the goal was reached.
+    /// Time at which the goal was reached.
     pub at: Instant,
-    /// How many segments left, both ends together.
+    /// Number of segments sent by both ends.
     pub segments: u64,
 }
 
-/// Why a run failed, and the last segments before.
+/// Error of a run, with the last segments.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("at {at}: {problem}\n{history}")]
 pub struct Failure {
@@ -105,7 +105,7 @@ pub struct Failure {
     history: String,
 }
 
-/// Two endpoints.
+/// A pair of endpoints.
 #[derive(Debug)]
 pub struct Pair {
     now: Instant,
@@ -126,10 +126,10 @@ struct Side {
 }
 
 impl Pair {
-    /// A run takes no more steps than this; a good one takes a few thousand.
-    const MOST_STEPS: u64 = 300_000;
+    /// Maximum number of steps of a run. Successful runs have a few thousand.
+    const MAX_STEPS: u64 = 300_000;
 
-    /// Two closed endpoints.
+    /// Creates two endpoints and opens their connections.
     pub fn new(config: &PairConfig) -> Self {
         let side = |end: End| {
             let EndConfig { tcp, iss, plan } = &config.ends[end.index()];
@@ -168,12 +168,12 @@ impl Pair {
     /// Runs until the goal is reached.
     ///
     /// # Errors
-    /// When it can't be reached, or something happened that never may.
+    /// Returns an error if the goal is unreachable, or an invariant is violated.
     pub fn drive(&mut self, goal: Goal) -> Result<Outcome, Failure> {
         for end in End::BOTH {
             self.drain(end).map_err(|problem| self.failure(problem))?;
         }
-        for _ in 0..Self::MOST_STEPS {
+        for _ in 0..Self::MAX_STEPS {
             if self.has_reached(goal) {
                 return Ok(Outcome { at: self.now, segments: self.segments });
             }
@@ -181,25 +181,26 @@ impl Pair {
                 return Err(self.failure(format!("{problem}; the goal was {goal:?}")));
             }
         }
-        Err(self.failure(format!("no end after {} steps; the goal was {goal:?}", Self::MOST_STEPS)))
+        Err(self.failure(format!("no end after {} steps; the goal was {goal:?}", Self::MAX_STEPS)))
     }
 
-    /// The time.
+    /// Current virtual time.
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// The last segments, a line each when printed.
+    /// Last segments. They print as one line each.
     pub const fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// The connection of one end.
+    /// Connection of one end.
     pub fn connection(&self, end: End) -> &Connection {
         &self.sides[end.index()].stream
     }
 
-    /// Does what is next: a packet arrives, or else timers expire, or else a user acts.
+    /// Processes the next event: an arriving packet, then expired timers, then an action of the
+    /// application.
     fn step(&mut self) -> Result<(), String> {
         let arrival = |end: End| self.sides[end.index()].path.next_arrival();
         let timeout = |end: End| self.sides[end.index()].stream.next_timeout();
@@ -250,7 +251,7 @@ impl Pair {
         }
     }
 
-    /// Takes everything that an end has to send and to tell, and finds nothing when asked again.
+    /// Drains an end of segments and events. Checks that another drain returns nothing.
     fn drain(&mut self, end: End) -> Result<(), String> {
         let side = &mut self.sides[end.index()];
         loop {
@@ -283,7 +284,7 @@ impl Pair {
             if fate == Fate::TooBig
                 && let Some(mss) = side.path.fits()
             {
-                // What the router reports is there before the next segment leaves.
+                // The router's report arrives before the next segment is sent.
                 side.stream.on_packet_too_big(mss, segment.seq, self.now);
             }
             self.trace.note(self.now, end, segment, side.origins, fate);
@@ -325,7 +326,8 @@ impl Pair {
 }
 
 impl Side {
-    /// When the user acts next: now, if that was due while there was nothing to act on.
+    /// Time of the application's next action. It is the present if it was due while nothing could
+    /// be done.
     fn next_action(&self, now: Instant) -> Instant {
         self.user.next_action(&self.stream).max(now)
     }

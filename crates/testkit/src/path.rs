@@ -1,4 +1,4 @@
-//! The way from one endpoint to the other: late, lossy, and in no order, as a seed says.
+//! A path between endpoints with random delay, loss and reordering, determined by a seed.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +7,35 @@ use wire::{Ecn, Mss, Segment};
 
 use crate::random::Random;
 
-/// What happens to segments on their way. Rates are per mille, and independent of each other.
+/// Parameters of a path. Rates are per mille and independent of each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathConfig {
-    /// How long a segment takes.
+    /// Delay of a segment.
     pub delay: Duration,
-    /// How many vanish.
+    /// Loss rate, per mille.
     pub loss: u16,
-    /// How many arrive damaged, which the receiver's checksum makes a loss.
+    /// Corruption rate, per mille. The receiver's checksum turns corruption into loss.
     pub corruption: u16,
-    /// How many arrive twice.
+    /// Duplication rate, per mille.
     pub duplication: u16,
-    /// How many are held up.
+    /// Reordering rate, per mille: segments that are delayed further.
     pub reordering: u16,
-    /// The longest that they are held up.
+    /// Maximum additional delay of reordered segments.
     pub hold: Duration,
-    /// How many of the ECN-capable ones a router marks.
+    /// Marking rate of ECN-capable segments, per mille.
     pub marking: u16,
-    /// Packets longer than this are dropped, and their sender is told (RFC 1191).
+    /// Path MTU in bytes. Longer packets are dropped and reported to their sender (RFC 1191).
     pub mtu: Option<u16>,
 }
 
-/// What became of a segment.
+/// Fate of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It arrives.
     Arrives,
-    /// It vanished.
+    /// It is lost.
     Lost,
-    /// It arrives damaged and is thrown away.
+    /// It is corrupted, and so discarded by the receiver.
     Damaged,
     /// It arrives twice.
     Doubled,
@@ -43,12 +43,12 @@ pub enum Fate {
     TooBig,
 }
 
-/// A segment under way, with its bytes.
+/// A segment in flight, with its bytes.
 #[derive(Debug, Clone)]
 pub struct Packet {
-    /// The segment.
+    /// Segment.
     pub segment: Segment,
-    /// Its payload.
+    /// Payload.
     pub payload: Vec<u8>,
 }
 
@@ -57,18 +57,19 @@ pub struct Packet {
 pub struct Path {
     config: PathConfig,
     random: Random,
-    /// Those at the same moment arrive in the order in which they left.
+    /// Packets in flight by arrival time. Packets of equal time arrive in the order of
+    /// transmission.
     under_way: BTreeMap<(Instant, u64), Packet>,
     serial: u64,
 }
 
 impl Path {
-    /// An empty path.
+    /// Creates an empty path.
     pub const fn new(config: PathConfig, seed: u64) -> Self {
         Self { config, random: Random::new(seed), under_way: BTreeMap::new(), serial: 0 }
     }
 
-    /// Sends a packet on its way and says what becomes of it.
+    /// Sends a packet and returns its fate.
     pub fn send(&mut self, mut packet: Packet, now: Instant) -> Fate {
         let PathConfig { loss, corruption, duplication, .. } = self.config;
         if self.config.mtu.is_some_and(|mtu| packet.segment.ipv4_len() > mtu.into()) {
@@ -92,17 +93,17 @@ impl Path {
         fate
     }
 
-    /// What a router reports of a packet that is longer than the MTU: the segment size that fits.
+    /// Segment size that a router reports for a packet longer than the MTU.
     pub fn fits(&self) -> Option<Mss> {
         Mss::new(self.config.mtu?.saturating_sub(40))
     }
 
-    /// When the next packet arrives.
+    /// Arrival time of the next packet.
     pub fn next_arrival(&self) -> Instant {
         self.under_way.first_key_value().map_or(Instant::NEVER, |(&(at, _), _)| at)
     }
 
-    /// The next packet.
+    /// Removes the next packet.
     pub fn arrive(&mut self) -> Option<Packet> {
         self.under_way.pop_first().map(|(_, packet)| packet)
     }

@@ -1,26 +1,26 @@
-//! A tiny random generator, so that a seed says everything about a run.
+//! A small random number generator. A seed determines a run completely.
 
 use units::hash::{GOLDEN, mix};
 
-/// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): one word of state, good enough to shake a TCP
-/// with.
+/// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014). It has one word of state and is good enough for
+/// tests.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// The generator that this seed names.
+    /// Creates a generator with this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub const fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)
     }
 
-    /// A number below `bound`, zero when the bound is zero. The bias of the remainder is below
-    /// `bound / 2⁶⁴`.
+    /// Returns a number below `bound`, or zero if the bound is zero. The bias is less than `bound /
+    /// 2⁶⁴`.
     pub const fn below(&mut self, bound: u64) -> u64 {
         match self.bits().checked_rem(bound) {
             Some(number) => number,
@@ -28,7 +28,7 @@ impl Random {
         }
     }
 
-    /// True `per_mille` times in a thousand.
+    /// Returns true with a probability of `per_mille` / 1000.
     pub const fn chance(&mut self, per_mille: u16) -> bool {
         per_mille > 0 && self.below(1000) < per_mille as u64
     }
@@ -38,7 +38,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// The first outputs for the seed 0, as the reference implementation gives them.
+    /// The first outputs for the seed 0, as in the reference implementation.
     #[test]
     fn it_is_splitmix64() {
         let mut random = Random::new(0);

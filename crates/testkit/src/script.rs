@@ -1,7 +1,7 @@
-//! Transcripts: one connection against a script, in virtual time and so to the nanosecond.
+//! Transcripts: one connection against a script, in virtual time and exact to the nanosecond.
 //!
 //! ```text
-//! # What it shows, and which clause says so.
+//! # The behaviour, and the clause that requires it.
 //! use sender reno+sack / fs(n=4) / iw=1
 //! +0      write 1460
 //! +0      > 1:366(365) > 366:731(365) > 731:1096(365) > P. 1096:1461(365)
@@ -9,30 +9,33 @@
 //! +0      assert flight 1460, fast_retransmits 0
 //! ```
 //!
-//! A line begins with the time since the line before. Then comes what happens, or what must have
-//! happened:
+//! A line begins with the time since the previous line. An event or an expectation follows:
 //!
-//! | line | meaning |
-//! | --- | --- |
-//! | `> segment > segment …` | these leave at exactly this moment, in this order |
-//! | `< segment` | this arrives |
-//! | `connect`, `listen`, `close`, `abort` | the user's call; `close fails` when it must be refused (so the first three) |
-//! | `write 1000`, `write 1000 = 500` | the user writes, and this much fits (all of it if nothing is said) |
-//! | `read 1000`, `read 1000 = 500` | the user reads, and gets this much |
-//! | `icmp mss 536 for 1`, `icmp soft for 1`, `icmp hard for 1` | a router reports of the segment at 1 what fits, or an error; `… ignored` when that is to be dropped |
-//! | `assert cwnd 2920, ssthresh >= 2920` | what must hold (the names are in `script/claim.rs`) |
-//! | `event connected` | the next event of that kind has come |
-//! | `quiet` | time passes; as everywhere, what leaves and isn't expected is an error |
+//! - `> segment > segment …`: these segments are sent exactly at this time, in this order.
+//! - `< segment`: this segment arrives.
+//! - `connect`, `listen`, `close`, `abort`: a call of the application. `close fails` expects an
+//!   error; `connect` and `listen` have the same form.
+//! - `write 1000`, `write 1000 = 500`: the application writes, and the second number of bytes fits
+//!   (by default all).
+//! - `read 1000`, `read 1000 = 500`: the application reads, and receives the second number of
+//!   bytes.
+//! - `icmp mss 536 for 1`, `icmp soft for 1`, `icmp hard for 1`: an ICMP error about the segment at
+//!   1 arrives, with a segment size or a kind of error. With `ignored` at the end it must have no
+//!   effect.
+//! - `assert cwnd 2920, ssthresh >= 2920`: these conditions hold. The names are in
+//!   `script/claim.rs`.
+//! - `event connected`: the next event of that kind has occurred.
+//! - `quiet`: time passes. As on every line, an unexpected segment is an error.
 //!
-//! Before the first of them stand the settings, `use key value`, and for one key `for key value |
-//! value | …` (in several lines if they are many), which plays the script once with each value.
-//! Timers that are due fire before a line is played.
+//! The settings, `use key value`, precede the first event. One key may have several values, `for
+//! key value | value | …` (also in several lines). The script is then played once with each value.
+//! Due timers expire before a line is played.
 //!
-//! A segment is written as [`crate::notation`] prints it, and what isn't said isn't compared:
-//! without flags it is a plain segment with an acknowledgment, pushed or not. SACK blocks must be
-//! those given, or none; and a SYN that gives any option gives all. The ECN field is compared where
-//! one is given: `not-ect`, `ect0`, `ce`. What isn't said of an arriving segment is what the peer
-//! would say: the acknowledgment, window and place in the stream that it has come to.
+//! A segment is written as [`crate::notation`] prints it. Omitted fields are not compared. Without
+//! flags it is a plain segment with an acknowledgment, with or without PSH. SACK blocks must be
+//! equal, or absent. A SYN with any option must list all. The ECN field is compared if it is given:
+//! `not-ect`, `ect0`, `ce`. Omitted fields of an arriving segment follow from the state of the
+//! peer: acknowledgment, window and sequence number.
 
 mod claim;
 mod parse;
@@ -51,17 +54,17 @@ use claim::Claim;
 use pattern::Pattern;
 use setup::Setup;
 
-/// A script that has been read.
+/// A parsed script.
 #[derive(Debug, Clone)]
 pub struct Script {
     name: String,
     settings: Vec<Setting>,
-    /// The key and the values of `for`.
+    /// Key and values of `for`.
     variants: Vec<Setting>,
     steps: Vec<Step>,
 }
 
-/// Why a script can't be read, or what went otherwise than it says.
+/// Error of parsing or playing a script.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{script}:{line}: {problem}")]
 pub struct ScriptError {
@@ -70,7 +73,7 @@ pub struct ScriptError {
     problem: String,
 }
 
-/// `use key value`.
+/// Setting `use key value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Setting {
     line: u32,
@@ -101,7 +104,7 @@ enum Action {
     Quiet,
 }
 
-/// What a router reports.
+/// Content of an ICMP error.
 #[derive(Debug, Clone, Copy)]
 enum Report {
     TooBig(Mss),
@@ -109,18 +112,18 @@ enum Report {
 }
 
 impl Script {
-    /// Reads a script; `name` stands in messages.
+    /// Parses a script. Error messages contain `name`.
     ///
     /// # Errors
-    /// With the first line that can't be read.
+    /// Returns an error for the first line that cannot be parsed.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
         parse::script(name, text)
     }
 
-    /// Plays the script, once for each variant, and returns how often.
+    /// Plays the script once for each variant. Returns the number of variants.
     ///
     /// # Errors
-    /// With the first line that isn't as it says.
+    /// Returns an error for the first line whose expectation fails.
     pub fn play(&self) -> Result<u32, ScriptError> {
         let mut played = 0;
         let mut play = |variant: Option<&Setting>| -> Result<(), ScriptError> {

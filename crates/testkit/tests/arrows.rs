@@ -1,8 +1,8 @@
-//! Holds the workspace against the crate table of `ARCHITECTURE.md`: the same crates on both sides,
-//! no arrow that the table does not list, and every arrow from a higher level to a lower one.
+//! Compares the workspace with the crate table of `ARCHITECTURE.md`. Both have the same crates.
+//! Every dependency is in the table, and leads from a higher level to a lower one.
 //!
-//! What cargo would build is asked of cargo itself, so a dependency renamed, optional or bound to
-//! one target is seen too.
+//! The dependencies are those that cargo reports, so renamed, optional and target-specific ones are
+//! included.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The header of the one table that this test reads.
+/// Header of the table.
 const HEADER: [&str; 4] = ["crate", "level", "may depend on", "what"];
 
-/// The level of a crate that only tests may use: above all others, and nothing may be above it.
+/// Level of a crate that only tests may use. It is above all others.
 const DEV: &str = "dev";
 
-/// What stands in a cell that lists nothing.
+/// Content of an empty cell.
 const NOTHING: &str = "—";
 
-/// Crates from outside that the crates without a clock or a random generator (levels L0 to L2) may
-/// build with. A short list, because a longer one is how a clock gets in.
+/// External crates that the crates without a clock or a random generator (levels L0 to L2) may
+/// build with. The list is short, to keep clocks out.
 const OUTSIDE_CRATES_OF_THE_CORE: [&str; 1] = ["thiserror"];
 
-/// The crate of these levels that is all system calls. None of the others can build on it: it is on
-/// the highest of them.
+/// Crate of these levels that consists of system calls. It has the highest of these levels, so none
+/// of the others can depend on it.
 const SYSTEM: &str = "tun";
 
 /// A row of the table.
@@ -33,7 +33,7 @@ struct Row {
     may_depend_on: BTreeSet<String>,
 }
 
-/// A dependency as a manifest states it.
+/// A dependency in a manifest.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Dependency {
     name: String,
@@ -45,7 +45,7 @@ type Table = BTreeMap<String, Row>;
 type Workspace = BTreeMap<String, BTreeSet<Dependency>>;
 
 #[test]
-fn the_table_lists_the_crates_of_the_workspace() {
+fn table_lists_the_crates_of_the_workspace() {
     let (table, workspace) = (table(), workspace());
     let listed: BTreeSet<_> = table.keys().collect();
     let built: BTreeSet<_> = workspace.keys().collect();
@@ -58,7 +58,7 @@ fn the_table_lists_the_crates_of_the_workspace() {
 }
 
 #[test]
-fn crates_depend_only_as_the_table_says() {
+fn dependencies_are_in_the_table() {
     let table = table();
     let mut arrows = 0;
     let mut wrong = Vec::new();
@@ -80,7 +80,7 @@ fn crates_depend_only_as_the_table_says() {
 }
 
 #[test]
-fn the_table_points_downwards() {
+fn dependencies_lead_to_lower_levels() {
     let table = table();
     let mut arrows = 0;
     for (name, row) in &table {
@@ -101,7 +101,7 @@ fn the_table_points_downwards() {
 }
 
 #[test]
-fn the_core_builds_with_few_crates_from_outside() {
+fn core_has_few_external_dependencies() {
     let table = table();
     let mut checked = 0;
     for (name, dependencies) in workspace() {
@@ -129,7 +129,7 @@ impl Row {
         self.height() <= 2
     }
 
-    /// `L2` is 2.
+    /// Level as a number: `L2` is 2.
     fn height(&self) -> u32 {
         if self.is_dev() {
             return u32::MAX;
@@ -151,7 +151,7 @@ fn table() -> Table {
     table
 }
 
-/// The rows below the header line, up to the first line that is not a row.
+/// Parses the rows below the header line, up to the first line that is not a row.
 fn parse_table(text: &str) -> Table {
     let cells = |line: &str| -> Vec<String> {
         line.trim().trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()

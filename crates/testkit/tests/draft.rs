@@ -1,6 +1,6 @@
-//! What the draft demands of Smart Framing (`draft-mellia-tsvwg-tcp-smartframing-00`, section 6),
-//! clause by clause, on random senders and networks. `testkit::pair`'s watch looks at the same
-//! rules in every other random pair.
+//! Requirements of the draft for Smart Framing (`draft-mellia-tsvwg-tcp-smartframing-00`, section
+//! 6), clause by clause, on random senders and networks. The invariants of `testkit::pair` check
+//! the same rules for every other random pair.
 
 use policy::segment::{AnySegmenter, Regime, Segmenter};
 use policy::{Growth, SendView, SenderPolicy};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use testkit::generate::{cases, pair};
 use testkit::pair::{Goal, Pair, PairConfig};
 
-/// A sender's segmenter at the beginning of a slow start from `cwnd0` full-sized segments.
+/// Returns a sender's segmenter at the beginning of a slow start from `cwnd0` full-sized segments.
 fn started(framing: &str, smss: u32, cwnd0: u32) -> AnySegmenter {
     let policy: SenderPolicy = format!("reno+sack / {framing} / iw=1").parse().expect("a sender");
     let mut segmenter = policy.segmenter();
@@ -20,7 +20,7 @@ fn view(smss: u32, cwnd: u32, flight_segments: u32) -> SendView {
     SendView { smss, cwnd, flight: flight_segments * smss / 4, flight_segments }
 }
 
-/// `SMSS·cwnd0/4`.
+/// Reduced segment size `SMSS·cwnd0/4`.
 fn reduced(smss: u32, cwnd0: u32) -> u32 {
     (cwnd0 * smss / 4).clamp(1, smss)
 }
@@ -38,8 +38,8 @@ fn framed(mut config: PairConfig, framing: &str) -> PairConfig {
 proptest! {
     #![proptest_config(cases(2_000))]
 
-    /// Fixed size: "when cwnd < 4·SMSS, the sender MUST use reduced-size segments" of `SMSS·cwnd0/4`; "otherwise, it MUST
-    /// use full-size segments".
+    /// Fixed size: "when cwnd < 4·SMSS, the sender MUST use reduced-size segments" of
+    /// `SMSS·cwnd0/4`; "otherwise, it MUST use full-size segments".
     #[test]
     fn fixed_size_is_reduced_below_the_threshold_and_full_above(
         smss in 4..9000u32,
@@ -51,8 +51,9 @@ proptest! {
         prop_assert_eq!(segmenter.mss_c(&view(smss, cwnd, 0)), expected);
     }
 
-    /// Fixed size: "upon ACK reception during Slow Start", the window grows by the reduced size in the small-window regime and
-    /// by SMSS otherwise; "during Congestion Avoidance" by `MSS_c²/cwnd`.
+    /// Fixed size: "upon ACK reception during Slow Start", the window grows by the reduced size in
+    /// the small-window regime and by SMSS otherwise; "during Congestion Avoidance" by
+    /// `MSS_c²/cwnd`.
     #[test]
     fn fixed_size_grows_by_its_own_segment(smss in 4..9000u32, cwnd in 1..90_000u32) {
         let segmenter = started("fs(n=4)", smss, 1);
@@ -60,8 +61,9 @@ proptest! {
         prop_assert_eq!(segmenter.growth(&view(smss, cwnd, 0)), Growth::Standard { step, per_rtt: step });
     }
 
-    /// Variable size: "at the beginning the segments size MUST be set equal to SMSS·cwnd0/4; then, while cwnd < 4·SMSS, the
-    /// segment size MUST be increased by a factor k upon ACK receptions, until [it] is equal to or larger than SMSS".
+    /// Variable size: "at the beginning the segments size MUST be set equal to SMSS·cwnd0/4". Then,
+    /// "while cwnd < 4·SMSS, the segment size MUST be increased by a factor k upon ACK receptions,
+    /// until [it] is equal to or larger than SMSS".
     #[test]
     fn variable_size_begins_reduced_and_grows_by_k(smss in 40..9000u32, acks in 0..12u32) {
         let mut segmenter = started("vs(n=4)", smss, 1);
@@ -74,14 +76,15 @@ proptest! {
             let size = f64::from(segmenter.mss_c(&small));
             prop_assert!((exact - size).abs() <= 1.0, "{size} instead of {exact}");
         }
-        // Above the threshold it is full-sized, and no longer grows.
+        // Above the threshold it is full-sized and no longer grows.
         let wide = view(smss, 4 * smss, 3);
         segmenter.on_ack(&wide);
         prop_assert_eq!(segmenter.mss_c(&wide), smss);
     }
 
-    /// Variable size: "while cwnd < 4·SMSS, the sender MUST NOT have more than 4 in-flight segments"; and "we suggest that the
-    /// Congestion Avoidance growth rule be applied only when cwnd ≥ 4·SMSS".
+    /// Variable size: "while cwnd < 4·SMSS, the sender MUST NOT have more than 4 in-flight
+    /// segments". Further, "we suggest that the Congestion Avoidance growth rule be applied only
+    /// when cwnd ≥ 4·SMSS".
     #[test]
     fn variable_size_holds_four_segments_and_avoids_congestion_later(
         smss in 4..9000u32,
@@ -102,10 +105,10 @@ proptest! {
         }
     }
 
-    /// "Resegmentation can occur when the 4·SMSS threshold is crossed downwards … whenever cwnd < 4·SMSS, the sender MUST use
-    /// smaller segments (according to the rules outlined above)."
+    /// "Resegmentation can occur when the 4·SMSS threshold is crossed downwards … whenever cwnd <
+    /// 4·SMSS, the sender MUST use smaller segments (according to the rules outlined above)."
     #[test]
-    fn a_window_that_becomes_small_is_resegmented(smss in 40..9000u32, quarters in 8..16u32) {
+    fn window_that_becomes_small_is_resegmented(smss in 40..9000u32, quarters in 8..16u32) {
         for framing in ["fs(n=4)", "vs(n=4)"] {
             let mut segmenter = started(framing, smss, 1);
             segmenter.on_ack(&view(smss, 8 * smss, 8));
@@ -121,10 +124,11 @@ proptest! {
 proptest! {
     #![proptest_config(cases(600))]
 
-    /// All of section 6's rules on the wire: the watch of a pair refuses a segment longer than `MSS_c`, a reduced size
-    /// exceeded below the threshold, and a fifth segment in flight with variable size, around recovery too.
+    /// All rules of section 6 for sent segments. The invariants reject a segment longer than
+    /// `MSS_c`, a segment longer than the reduced size below the threshold, and a fifth segment in
+    /// flight with variable size, also during recovery.
     #[test]
-    fn the_rules_hold_on_the_wire(config in pair(), framing in prop_oneof![Just("fs(n=4)"), Just("vs(n=4)")]) {
+    fn rules_hold_for_sent_segments(config in pair(), framing in prop_oneof![Just("fs(n=4)"), Just("vs(n=4)")]) {
         let mut pair = Pair::new(&framed(config, framing));
         if let Err(failure) = pair.drive(Goal::Closed) {
             return Err(TestCaseError::fail(failure.to_string()));

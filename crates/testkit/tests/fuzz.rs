@@ -1,5 +1,5 @@
-//! Replays what the fuzzers begin with, and what they have found, through the functions that they
-//! run.
+//! Replays the initial inputs of the fuzzers, and the inputs that they found, through the same
+//! functions.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn replay(target: &str, run: fn(&[u8])) {
         fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
     {
         let path = entry.expect("reading the folder of seeds").path();
-        // Shown only when a panic follows.
+        // Visible only if a panic follows.
         eprintln!("{}", path.display());
         run(&fs::read(&path).expect("reading a seed"));
         replayed += 1;

@@ -1,4 +1,4 @@
-//! Whatever arrives in whatever state: [`testkit::hostile`] with cases that are likely to matter.
+//! Arbitrary input in any state: [`testkit::hostile`] with cases that are likely to reveal errors.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -90,7 +90,7 @@ proptest! {
     #![proptest_config(cases(6000))]
 
     #[test]
-    fn nothing_that_arrives_does_harm(
+    fn arbitrary_input_violates_no_property(
         config in tcp(),
         timeouts in timeouts(),
         start in select(Start::ALL.to_vec()),

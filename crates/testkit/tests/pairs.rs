@@ -1,5 +1,5 @@
-//! Two endpoints with random senders, options, buffers and users; and at every step what must
-//! always hold holds (`testkit::pair`'s watch).
+//! Two endpoints with random senders, options, buffers and applications. The invariants of
+//! `testkit::pair` are checked at every step.
 
 use proptest::prelude::*;
 use testkit::generate::{cases, pair};
@@ -7,7 +7,7 @@ use testkit::pair::{End, Goal, Pair, PairConfig, Plan};
 use testkit::path::PathConfig;
 use units::Duration;
 
-/// The same ends with ECN, on a path that loses nothing and marks.
+/// Returns the pair with ECN, on a path without losses that marks.
 fn marked(config: PairConfig) -> PairConfig {
     let marking = [config.paths[0].marking.max(20), config.paths[1].marking.max(20)];
     let mut config = undisturbed(config);
@@ -20,7 +20,7 @@ fn marked(config: PairConfig) -> PairConfig {
     config
 }
 
-/// The same ends on a good path, with users who keep up and buffers worth the name.
+/// Returns the pair on a good path, with fast applications and large buffers.
 fn undisturbed(mut config: PairConfig) -> PairConfig {
     config.both_connect = false;
     for path in &mut config.paths {
@@ -32,7 +32,8 @@ fn undisturbed(mut config: PairConfig) -> PairConfig {
     for end in &mut config.ends {
         end.plan = Plan::eager(end.plan.bytes);
         end.tcp.receive_buffer = end.tcp.receive_buffer.max(10 * end.tcp.mss.bytes());
-        // A round trip and the delay of an acknowledgment stay below the shortest timeout, 100 ms.
+        // The sum of a round trip and a delayed acknowledgment remains below the shortest timeout,
+        // 100 ms.
         end.tcp.delayed_ack.timeout = Duration::from_millis(30);
     }
     let [a, b] = &mut config.ends;
@@ -53,7 +54,7 @@ fn drive(config: &PairConfig) -> Result<Pair, TestCaseError> {
 proptest! {
     #![proptest_config(cases(12_000))]
 
-    /// Random loss, reordering and duplication, up to three in ten of each: exactly the bytes that were written are
+    /// Random loss, reordering and duplication, up to 30 % each: exactly the written bytes are
     /// read, and both ends close.
     #[test]
     fn every_byte_arrives_and_both_ends_close(config in pair()) {
@@ -64,9 +65,10 @@ proptest! {
 proptest! {
     #![proptest_config(cases(4_000))]
 
-    /// RFC 3168 §6.1.2: marks slow a sender down, be it to a segment a timeout. They make nothing be sent twice.
+    /// RFC 3168 §6.1.2: marks slow a sender down, even to one segment per timeout. They cause no
+    /// retransmission.
     #[test]
-    fn marks_cost_no_retransmission(config in pair().prop_map(marked)) {
+    fn marks_cause_no_retransmission(config in pair().prop_map(marked)) {
         let pair = drive(&config)?;
         for end in End::BOTH {
             let sent = pair.connection(end).statistics();
@@ -79,9 +81,9 @@ proptest! {
 proptest! {
     #![proptest_config(cases(4_000))]
 
-    /// Where nothing is lost, nothing is sent twice, and no loss is seen.
+    /// Without losses there is no retransmission, and no loss is detected.
     #[test]
-    fn a_good_path_needs_no_repair(config in pair().prop_map(undisturbed)) {
+    fn good_path_needs_no_retransmission(config in pair().prop_map(undisturbed)) {
         let pair = drive(&config)?;
         for end in End::BOTH {
             let sent = pair.connection(end).statistics();

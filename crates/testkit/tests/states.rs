@@ -1,6 +1,6 @@
-//! Every state meets every stimulus, on real connections brought into that state. The table of what
-//! follows (next state, what was sent, what the user was told) is a snapshot, so that a changed
-//! transition is a visible difference. It was read line by line against RFC 9293 §3.10.
+//! Every stimulus in every state, on real connections. The results (next state, sent segments,
+//! events) are a snapshot, so that a changed transition is a visible difference. The snapshot was
+//! compared line by line with RFC 9293 §3.10.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ const ISS: SeqNum = SeqNum::new(u32::MAX - 10);
 const IRS: SeqNum = SeqNum::new(7000);
 const OURS: Origins = Origins { seq: ISS, ack: IRS, scale: wire::WindowScale::NONE };
 
-/// A connection, and where its peer stands.
+/// A connection, and the state of its peer.
 struct Rig {
     connection: Connection,
     now: Instant,
-    /// The peer's next number, and the one it expects of us.
+    /// Next sequence number of the peer, and the one it expects.
     peer_nxt: SeqNum,
     peer_expects: SeqNum,
     sent: Vec<String>,
@@ -45,7 +45,7 @@ impl Rig {
         }
     }
 
-    /// A fresh connection in the state of this name.
+    /// Returns a new connection in the state of this name.
     fn in_state(name: &str) -> Self {
         let mut rig = Self::new();
         match name {
@@ -112,8 +112,8 @@ impl Rig {
         self.drain();
     }
 
-    /// A segment of the peer's, `offset` past where it stands, acknowledging what is given (from
-    /// our ISS).
+    /// Delivers a segment of the peer at `offset` after its next sequence number. `ack` is relative
+    /// to the local initial sequence number.
     fn feed(&mut self, control: Control, offset: u32, ack: Option<u32>, payload_len: u32) {
         let segment = Segment {
             seq: self.peer_nxt + offset,
@@ -149,7 +149,7 @@ impl Rig {
         self.drain();
     }
 
-    /// What acknowledges everything that we have sent; nothing, before we have sent anything.
+    /// Acknowledgment of everything sent; `None` if nothing has been sent.
     fn ack_of_all(&self) -> Option<u32> {
         Some(self.peer_expects.distance_from(ISS)).filter(|&ack| ack > 0)
     }
@@ -187,8 +187,8 @@ impl Rig {
         }
     }
 
-    /// Does what the name says; `None` where that can't happen, and otherwise what the user's call
-    /// answered.
+    /// Applies the named stimulus. Returns `None` if it is impossible, otherwise the result of the
+    /// user call.
     fn meet(&mut self, stimulus: &str) -> Option<&'static str> {
         let state = self.connection.state();
         let all = self.ack_of_all();

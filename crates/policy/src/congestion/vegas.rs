@@ -296,7 +296,7 @@ impl CongestionController for Vegas {
         }
         self.set_cwnd(loss.loss_window);
         self.reduced_at = Some(loss.now);
-        // The flight begins anew after a timeout, so the round trip starts again.
+        // After a timeout the flight starts again, and the round trip with it.
         self.round = None;
     }
 

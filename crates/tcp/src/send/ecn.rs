@@ -28,7 +28,7 @@ pub(crate) struct EcnState {
     /// Whether a mark caused the reduction. A loss before `reduced_until` then belongs to the same
     /// congestion.
     by_mark: bool,
-    /// Whether CWR is to be sent (RFC 3168 §6.1.2).
+    /// Whether the next new segment must carry CWR (RFC 3168 §6.1.2).
     cwr_pending: bool,
     /// Whether new data must wait for an expiry of the retransmission timer.
     blocked_until_rto: bool,

@@ -1,4 +1,4 @@
-//! Any bytes, taken for a configuration and for what then happens to a connection.
+//! Interprets any bytes as a configuration and inputs of a connection.
 
 use policy::congestion::{Counting, Halving, WindowRules};
 use policy::rtt::RtoConfig;
@@ -8,10 +8,10 @@ use wire::{Control, Ecn, Flags, Mss};
 
 use crate::hostile::{Claim, Garbage, Number, Start, Stimulus, Victim};
 
-/// Lets it happen.
+/// Runs the inputs.
 ///
 /// # Panics
-/// When something is that may not be ([`crate::hostile`]).
+/// Panics if a property of [`crate::hostile`] is violated.
 pub fn run(bytes: &[u8]) {
     let mut reader = Reader { bytes, santa_cruz: false };
     let start = Start::ALL[usize::from(reader.byte()) % Start::ALL.len()];
@@ -26,10 +26,10 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Takes values off the front; past the end all are zero.
+/// Reads values from the front. After the end all values are zero.
 struct Reader<'a> {
     bytes: &'a [u8],
-    /// Segments may carry the option; others have no byte for it.
+    /// Whether segments may have the option of TCP Santa Cruz. Other inputs have no byte for it.
     santa_cruz: bool,
 }
 
@@ -48,7 +48,7 @@ impl Reader<'_> {
         u32::from(self.short()) << 16 | u32::from(self.short())
     }
 
-    /// One in so many is `None`.
+    /// Returns `None` with a probability of 1 / `one_in`.
     fn unless<T>(&mut self, one_in: u8, take: impl FnOnce(&mut Self) -> T) -> Option<T> {
         (!self.byte().is_multiple_of(one_in)).then(|| take(self))
     }
@@ -65,7 +65,7 @@ impl Reader<'_> {
         Duration::from_millis(u64::from(self.short()) + 1)
     }
 
-    /// Up to about a megabyte, and at least a byte.
+    /// A buffer size between one byte and about a megabyte.
     fn buffer(&mut self) -> u32 {
         let size = u32::from(self.short()) + 1;
         if self.byte() < 32 { size << 4 } else { size }
@@ -84,7 +84,7 @@ impl Reader<'_> {
             "vegas / full / iw=2",
             "vegas+sack / fs(n=4) / iw=1",
         ];
-        /// With the option of TCP Santa Cruz instead.
+        /// Senders with the option of TCP Santa Cruz.
         const SANTA_CRUZ: [&str; 4] = [
             "santa-cruz / full / iw=10",
             "santa-cruz(n=0.01, delta=0) / vs(n=4) / iw=1",

@@ -1,5 +1,5 @@
-//! Any bytes, taken for an IP packet: all that it holds is looked at, and what is believed of it is
-//! written again.
+//! Interprets any bytes as an IP packet: parses everything in it, and writes validated headers
+//! again.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -9,17 +9,17 @@ use wire::icmp::{self, Message, TimeExceeded, Unreachable, answer};
 use wire::ip::{ICMPV4, ICMPV6, Repr, TCP, Version, View};
 use wire::{Checksum, Ecn, ipv6, tcp};
 
-/// Looks at everything in `bytes`, and once more with its checksums put right: nothing gets far
-/// with a wrong one.
+/// Parses everything in `bytes`, and again with corrected checksums, because few checks are reached
+/// with wrong ones.
 ///
 /// # Panics
-/// When two things that are said about the same bytes contradict each other.
+/// Panics if two results about the same bytes contradict each other.
 pub fn run(bytes: &[u8]) {
     look(bytes);
     look(&repaired(bytes));
 }
 
-/// The same with good checksums, of a whole packet.
+/// Returns the packet with corrected checksums.
 fn repaired(bytes: &[u8]) -> Vec<u8> {
     let mut repaired = bytes.to_vec();
     let Ok(packet) = View::new(bytes) else { return repaired };
@@ -71,7 +71,7 @@ fn look(bytes: &[u8]) {
     offloaded(bytes);
 }
 
-/// Everything in a packet, down to the one that it quotes.
+/// Parses everything in a packet, including a quoted packet.
 fn look_at(packet: &View<'_>) {
     let (_, _) = (packet.source(), packet.destination());
     let (_, _, _) = (packet.hops(), packet.ecn(), packet.checksum_is_good());
@@ -106,7 +106,7 @@ fn segment(packet: &View<'_>) {
     }
     assert!(errors <= 1, "nothing follows an error");
     if let Some(repr) = view.repr(packet.ecn()) {
-        // What is believed can be written, and is believed again.
+        // A validated segment can be written, and is validated again.
         let mut again = repr.header(packet.pseudo_header(), Checksum::of(view.payload())).to_vec();
         again.extend_from_slice(view.payload());
         let again = tcp::View::new(&again).expect("a header that we have written");
@@ -130,7 +130,7 @@ fn errand(view: &icmp::View<'_>) {
         let quoted = quote.packet().expect("the packet of a segment");
         assert_eq!((quoted.source(), quoted.destination()), (segment.source, segment.destination));
     }
-    // A quote has less than what quotes it, so there is an end.
+    // A quoted packet is shorter than its message, so the recursion ends.
     if let Ok(quoted) = quote.packet() {
         look_at(&quoted);
     }
@@ -145,7 +145,7 @@ fn between_hosts(version: Version, payload_len: usize) -> Repr {
         .expect("two addresses of one version")
 }
 
-/// A router's mark changes the mark only.
+/// Checks that an ECN mark changes only the ECN field and the checksum.
 fn marked(bytes: &[u8], packet: &View<'_>) {
     let mut marked = bytes.to_vec();
     wire::ip::set_ecn(&mut marked, Ecn::Ce).expect("the header is there");
@@ -154,7 +154,8 @@ fn marked(bytes: &[u8], packet: &View<'_>) {
     assert_eq!(after.checksum_is_good(), packet.checksum_is_good());
 }
 
-/// What is sent because of a packet is whole, goes to who sent it, and no error is about an error.
+/// Checks answers to a packet: they are complete, have its source as destination, and no error is
+/// about an error.
 fn answered(bytes: &[u8], packet: &View<'_>) {
     let router = between_hosts(packet.version(), 0).source();
     let reports = [
@@ -187,9 +188,9 @@ fn answered(bytes: &[u8], packet: &View<'_>) {
     }
 }
 
-/// The segments of a packet hold its bytes, in order.
+/// Checks that the segments of a packet contain its bytes in order.
 fn cut(bytes: &[u8]) {
-    // Some size, small ones too.
+    // A segment size, which is often small.
     let size =
         u16::try_from(1 + bytes.len() % 97).ok().and_then(NonZeroU16::new).expect("at least 1");
     let Ok(mut cutter) = Cutter::new(bytes, size) else { return };
@@ -211,7 +212,7 @@ fn cut(bytes: &[u8]) {
     assert_eq!((remaining, &payload[..]), (0, whole.payload()));
 }
 
-/// The bytes as what a device is told, and what follows as the packet.
+/// Interprets the bytes as an offload header and a packet.
 fn offloaded(bytes: &[u8]) {
     let Some((header, packet)) = bytes.split_first_chunk() else { return };
     let Ok(offload) = Offload::from_bytes(header) else { return };

@@ -31,12 +31,12 @@ fn both_directions_are_delivered_and_both_ends_close() {
 }
 
 #[test]
-fn a_run_that_can_not_reach_its_goal_shows_its_last_segments() {
+fn failed_run_shows_its_last_segments() {
     let path = PathConfig { loss: 1000, ..PathConfig::default() };
     let failure =
         Pair::new(&config(Plan::eager(1), path)).drive(Goal::Connected).unwrap_err().to_string();
     let lines: Vec<&str> = failure.lines().collect();
-    // Eight SYNs, and the connection is given up when the last isn't answered.
+    // The connection times out when the last of eight SYNs is not answered.
     assert_eq!(lines.len(), 1 + 8 + 2, "{failure}");
     assert!(lines[0].ends_with("both ends wait for ever; the goal was Connected"), "{failure}");
     assert_eq!(lines[1], "    0s A S 0:0(0) win 65535 mss 1460 ws 5 sackOK ts 1:0  (lost)");

@@ -10,7 +10,7 @@ use super::End;
 use crate::notation::Origins;
 use crate::path::Fate;
 
-/// Keeps the last segments, and prints them a line each.
+/// Stores the last segments. They print as one line each.
 #[derive(Debug, Default)]
 pub struct Trace {
     entries: VecDeque<Entry>,
@@ -26,7 +26,7 @@ struct Entry {
 }
 
 impl Trace {
-    /// How many are kept.
+    /// Maximum number of stored segments.
     pub const KEPT: usize = 60;
 
     pub(super) fn note(

@@ -1,27 +1,27 @@
-//! What the user of an endpoint does: write, read and close by a plan.
+//! The application of an endpoint: it writes, reads and closes by a plan.
 
 use std::fmt;
 
 use tcp::{ByteStream, State};
 use units::{Duration, Instant};
 
-/// A user's plan. Whoever has written everything closes.
+/// Plan of an application. It closes after everything is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// Bytes to write in all.
+    /// Total number of bytes to write.
     pub bytes: u32,
-    /// How many to write at a time, at least one.
+    /// Number of bytes per write, at least one.
     pub write: u32,
-    /// How long to wait between writes.
+    /// Time between writes.
     pub write_every: Duration,
-    /// How many to read at a time, at least one.
+    /// Number of bytes per read, at least one.
     pub read: u32,
-    /// How long to wait between reads.
+    /// Time between reads.
     pub read_every: Duration,
 }
 
 impl Plan {
-    /// Writes so many bytes as soon as there is room, and reads whatever has come.
+    /// Writes `bytes` bytes as soon as there is room, and reads everything available.
     pub const fn eager(bytes: u32) -> Self {
         Self {
             bytes,
@@ -33,11 +33,11 @@ impl Plan {
     }
 }
 
-/// Carries out a plan, and checks what is read.
+/// Executes a plan and checks the bytes that are read.
 #[derive(Debug)]
 pub(super) struct User {
     plan: Plan,
-    /// Tells the bytes of one direction from those of the other.
+    /// Distinguishes the bytes of the two directions.
     salt: usize,
     written: u32,
     read: u32,
@@ -65,19 +65,19 @@ impl User {
         &self.plan
     }
 
-    /// Whether everything that the other user plans to write has been read.
+    /// Returns whether everything in the other application's plan has been read.
     pub(super) const fn has_read(&self, others: &Plan) -> bool {
         self.read == others.bytes
     }
 
-    /// When there is something to do, given what the stream allows.
+    /// Time of the next action that the stream allows.
     pub(super) fn next_action(&self, stream: &ByteStream) -> Instant {
         let read = if stream.readable() > 0 { self.next_read } else { Instant::NEVER };
         let write = if self.wants_to_write(stream) { self.next_write } else { Instant::NEVER };
         read.min(write)
     }
 
-    /// Does what is due, and complains about bytes that are not those that were written.
+    /// Performs due actions. Returns an error for bytes that differ from those written.
     pub(super) fn act(&mut self, stream: &mut ByteStream, now: Instant) -> Result<(), String> {
         if stream.readable() > 0 && self.next_read <= now {
             self.next_read = now + self.plan.read_every;
@@ -92,7 +92,7 @@ impl User {
 
     fn wants_to_write(&self, stream: &ByteStream) -> bool {
         match stream.state() {
-            // A listener can't write yet; and in SYN-SENT some write and some wait.
+            // A listener cannot write yet. In SYN-SENT some applications write and others wait.
             State::Closed | State::Listen => false,
             State::SynSent if self.plan.bytes.is_multiple_of(2) => false,
             _ if self.written == self.plan.bytes => !self.closed,
@@ -136,7 +136,7 @@ impl User {
     }
 }
 
-/// The byte at a place of a stream. No two places within 64 KiB of each other have the same
+/// Byte at a position of a stream. No two positions within 64 KiB of each other have equal
 /// surroundings.
 fn byte(place: u32, salt: usize) -> u8 {
     let [low, high, ..] = place.wrapping_mul(40_503).to_le_bytes();

@@ -1,26 +1,26 @@
-//! What holds for an endpoint at every moment, whatever the network does.
+//! Invariants of an endpoint that hold on any network.
 
 use policy::{Congestion, Framing, LossResponse, SenderPolicy};
 use tcp::{Config, Connection, SendState, State};
 use units::Instant;
 use wire::{Control, Ecn, Flags, Segment, SeqNum, WindowScale};
 
-/// Looks at everything that one end sends.
+/// Checks everything that one end sends.
 #[derive(Debug)]
 pub(super) struct Watch {
     policy: SenderPolicy,
     nagle: bool,
     ecn: bool,
-    /// The scale of the windows that this end advertises.
+    /// Scale of the windows that this end advertises.
     scale: WindowScale,
-    /// The right edge of the advertised window.
+    /// Right edge of the advertised window.
     edge: Option<SeqNum>,
     ack: Option<SeqNum>,
     una: SeqNum,
     max: SeqNum,
-    /// Past the last new segment shorter than `MSS_c`.
+    /// Sequence number after the last new segment shorter than `MSS_c`.
     small_end: SeqNum,
-    /// The largest sender maximum segment size that data was sent with.
+    /// Maximum of the sender maximum segment size so far, in bytes.
     largest_smss: u32,
 }
 
@@ -40,7 +40,7 @@ impl Watch {
         }
     }
 
-    /// A segment left; `before` is the sender before it did.
+    /// Checks a sent segment. `before` is the state of the sender before it.
     pub(super) fn sent(
         &mut self,
         connection: &Connection,
@@ -60,7 +60,7 @@ impl Watch {
         if segment.seq_len() > 0 { self.check_data(connection, before, segment) } else { Ok(()) }
     }
 
-    /// Nothing more is to be sent or told.
+    /// Checks the state after a drain.
     pub(super) fn drained(&mut self, connection: &Connection, now: Instant) -> Result<(), String> {
         let snd = connection.send_state();
         let ordered = snd.una.at_or_before(snd.nxt) && snd.nxt.at_or_before(snd.max);
@@ -87,8 +87,8 @@ impl Watch {
         Ok(())
     }
 
-    /// RFC 3168 §6.1.1, §6.1.4, §6.1.5: only new data is ECN-capable or says CWR, and nothing is
-    /// where ECN isn't wanted.
+    /// RFC 3168 §6.1.1, §6.1.4, §6.1.5: only new data is ECN-capable or has CWR. Without ECN no
+    /// segment has either.
     fn check_ecn(&self, before: &SendState, segment: &Segment) -> Result<(), String> {
         let flags = segment.flags;
         let capable = flags.ecn() != Ecn::NotEct;
@@ -103,8 +103,8 @@ impl Watch {
         Ok(())
     }
 
-    /// The advertised window never moves left (RFC 9293 §3.8.6), but for the fraction of a step
-    /// that scaling leaves out (RFC 7323 §2.4); nor does the acknowledgment.
+    /// The advertised window never moves left (RFC 9293 §3.8.6), except for the fraction of a step
+    /// that scaling omits (RFC 7323 §2.4). The acknowledgment never decreases.
     fn check_window(&mut self, segment: &Segment) -> Result<(), String> {
         let Some(ack) = segment.ack else {
             return Err("a segment without acknowledgment".to_owned());
@@ -144,12 +144,12 @@ impl Watch {
         let fresh = segment.seq == before.nxt && after.nxt == end;
         if fresh {
             if segment.seq.before(self.small_end) {
-                // Everything was taken for unsent since, and begins anew.
+                // Everything counts as unsent again, so the small segment does too.
                 self.small_end = before.una;
             }
             self.check_congestion_window(connection, &after, segment)?;
-            // The last of a stream that has been closed goes at once, with its FIN or, if that
-            // doesn't fit into the peer's window, before it.
+            // The last segment of a closed stream is sent at once. It has the FIN, or precedes it
+            // if the FIN does not fit into the peer's window.
             let ends = !connection.state().accepts_writes()
                 && segment.seq + len == after.una + connection.unacknowledged();
             if self.nagle && len > 0 && len < after.mss_c && !ends {
@@ -168,7 +168,7 @@ impl Watch {
         after: &SendState,
         segment: &Segment,
     ) -> Result<(), String> {
-        // SACK1 counts acknowledgments in place of a scoreboard, and may be wrong.
+        // SACK1 counts acknowledgments instead of using a scoreboard, and may be wrong.
         let counts = after.recovering && self.policy.loss == LossResponse::Sack1;
         let limited = if self.policy.limited_transmit { 2 * after.mss_c } else { 0 };
         let fin = u32::from(segment.control == Control::Fin);
@@ -190,7 +190,7 @@ impl Watch {
         let small = connection.cwnd() < regime.cwnd_min(smss);
         if matches!(self.policy.framing, Framing::FixedSize(..)) {
             // Draft, section 6: a slow start begins with the initial window or with the loss
-            // window, which were perhaps wider before the path was found to carry less.
+            // window. Both may have been wider before a reduction of the path MTU.
             let smss = self.largest_smss;
             let fixed = match self.policy.congestion {
                 Congestion::Fixed(segments) => u32::from(segments) * smss,
@@ -206,8 +206,8 @@ impl Watch {
                 Ok(())
             };
         }
-        // With as many full-sized segments in flight as it allows, variable size has left the
-        // regime.
+        // Variable-size framing leaves the regime with the maximum number of full-sized segments in
+        // flight.
         let small = small && connection.cwnd() < regime.segments() * smss;
         let undisturbed =
             !after.recovering && (after.duplicates == 0 || !self.policy.limited_transmit);

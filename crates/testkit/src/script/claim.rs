@@ -1,17 +1,19 @@
-//! What a script asserts of the connection.
+//! Conditions that a script asserts about the connection.
 //!
-//! | names | in |
+//! | names | unit |
 //! | --- | --- |
 //! | `cwnd` `ssthresh` `flight` `mss_c` `smss` `peer_window` | bytes |
-//! | `una` `nxt` `max` | sequence numbers, counted from the initial one |
+//! | `una` `nxt` `max` | sequence numbers, relative to the initial one |
 //! | `readable` `writable` `unacknowledged` | bytes |
 //! | `in_flight` | segments |
 //! | `segments` `bytes` `retransmitted_segments` `retransmitted_bytes` | sent since the beginning |
-//! | `fast_retransmits` `timeouts` `syn_timeouts` `ecn_reductions` | times |
-//! | `rto` `srtt` `timer` | times; `timer` is how long until the next timeout, or `off`; `srtt` may be `none` |
+//! | `fast_retransmits` `timeouts` `syn_timeouts` `ecn_reductions` | counts |
+//! | `rto` `srtt` `timer` | durations; `timer` is the time to the next timeout, or `off` |
 //! | `state` | `ESTABLISHED` … |
 //! | `recovering` | `yes`, `no` |
 //! | `icmp` | `none`, `soft`, `hard` |
+//!
+//! `srtt` may also be `none`.
 
 use std::cmp::Ordering;
 
@@ -21,7 +23,7 @@ use units::{Duration, Instant};
 use super::parse::{number, span};
 use super::setup::Setup;
 
-/// `name value`, or `name >= value`.
+/// A condition `name value`, or `name >= value`.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
     name: String,
@@ -39,7 +41,7 @@ enum Relation {
     AtLeast,
 }
 
-/// A quantity as it is compared.
+/// A quantity in comparable form.
 enum Quantity {
     Number(u64),
     Time(Duration),
@@ -57,8 +59,10 @@ impl Claim {
         Ok(Self { name: name.to_owned(), relation, value: value.to_owned() })
     }
 
+    /// Checks the condition.
+    ///
     /// # Errors
-    /// When the claim doesn't hold, with what is the case; or when it makes no sense.
+    /// Returns the actual value if the condition does not hold, or a description if it is invalid.
     pub(super) fn check(
         &self,
         connection: &Connection,
@@ -68,7 +72,7 @@ impl Claim {
         let seen = self.look(connection, setup, now)?;
         let (order, shown) = match &seen {
             Quantity::Number(seen) => (seen.cmp(&number(&self.value)?.into()), seen.to_string()),
-            // Against `off` or `none`, a time only differs.
+            // A duration never equals `off` or `none`.
             Quantity::Time(seen) if matches!(self.value.as_str(), "off" | "none") => {
                 (Ordering::Greater, seen.to_string())
             }

@@ -1,4 +1,4 @@
-//! Reading a script.
+//! Parser of scripts.
 
 use tcp::IcmpError;
 use units::Duration;
@@ -63,7 +63,7 @@ fn read_line(script: &mut Script, line: u32, content: &str) -> Result<(), String
     }
 }
 
-/// Settings are tried out when they are read, so that a mistake is found at its line.
+/// Settings are applied when they are parsed, so that an error has its line.
 fn setting(line: u32, text: &str) -> Result<Setting, String> {
     let (key, value) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let value = value.trim();
@@ -113,7 +113,7 @@ fn action(text: &str) -> Result<Action, String> {
     }
 }
 
-/// `mss 536 for 1`, `hard for 1 ignored`
+/// Parses `mss 536 for 1` or `hard for 1 ignored`.
 fn icmp(text: &str) -> Result<Action, String> {
     let (text, ignored) = text.strip_suffix("ignored").map_or((text, false), |text| (text, true));
     let (report, seq) = text
@@ -131,7 +131,7 @@ fn icmp(text: &str) -> Result<Action, String> {
     Ok(Action::Icmp { report, seq: number(seq.trim())?, ignored })
 }
 
-/// `1000`, or `1000 = 500` when not all of it is done.
+/// Parses `1000`, or `1000 = 500` for a partial result.
 fn amounts(text: &str) -> Result<(u32, u32), String> {
     let (asked, done) = text.split_once('=').unwrap_or((text, text));
     Ok((number(asked.trim())?, number(done.trim())?))

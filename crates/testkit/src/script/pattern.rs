@@ -1,4 +1,4 @@
-//! A segment in a script: what is compared with one that left, or made into one that arrives.
+//! A segment in a script. It is compared with a sent segment, or converted to an arriving one.
 
 use wire::{
     AckWindow, Arrival, Control, CopyNumber, Ecn, Flags, Mss, Options, Reports, SackBlocks,
@@ -8,7 +8,7 @@ use wire::{
 use super::parse::number;
 use crate::notation::{self, Origins};
 
-/// A segment as far as the script describes it.
+/// The fields of a segment that the script contains.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pattern {
     text: String,
@@ -23,21 +23,21 @@ pub(super) struct Pattern {
     sack_permitted: bool,
     santa_cruz_permitted: bool,
     copy: Option<CopyNumber>,
-    /// What caused the acknowledgment, its number counted from the initial one.
+    /// Arrival that caused the acknowledgment, with a relative sequence number.
     arrival: Option<Arrival>,
     bits: Option<AckWindow>,
     timestamps: Option<(u32, u32)>,
     ecn: Option<Ecn>,
 }
 
-/// Where the script's side of the connection stands: what it would say if the script says nothing.
+/// State of the script's side of the connection, for omitted fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer {
-    /// The next sequence number, counted from the initial one.
+    /// Next sequence number, relative to the initial one.
     pub(super) nxt: u32,
-    /// The acknowledgment it has come to.
+    /// Acknowledgment number, relative to the initial one.
     pub(super) ack: u32,
-    /// Its window in bytes.
+    /// Window in bytes.
     pub(super) window: u32,
 }
 
@@ -82,7 +82,7 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether the segment is as described.
+    /// Compares a segment with the pattern.
     pub(super) fn matches(&self, segment: &Segment, origins: &Origins) -> bool {
         let start = origins.relative_seq(segment.seq);
         let sack: Vec<(u32, u32)> = segment
@@ -108,7 +108,7 @@ impl Pattern {
             && self.options_match(&segment.options, segment.control == Control::Syn)
     }
 
-    /// As far as the script says anything; but a window must be said.
+    /// Compares the option, if the script contains one. An ACK window must always be given.
     fn santa_cruz_matches(&self, segment: &Segment, origins: &Origins) -> bool {
         let option = segment.options.reports.santa_cruz();
         let arrival = option.and_then(|option| option.arrival());
@@ -120,7 +120,7 @@ impl Pattern {
             && window == self.bits
     }
 
-    /// The option that the script describes.
+    /// Option that the script describes.
     fn santa_cruz(&self, origins: &Origins) -> Option<SantaCruz> {
         let option = SantaCruz::new(self.copy);
         match self.arrival {
@@ -148,7 +148,7 @@ impl Pattern {
         self.timestamps.is_none_or(|expected| stamps == Some(expected))
     }
 
-    /// The segment that arrives, and where the peer stands after it.
+    /// Returns the arriving segment, and the state of the peer after it.
     pub(super) fn build(&self, peer: Peer, origins: &Origins) -> Result<(Segment, Peer), String> {
         let flags = self.flags.as_deref().unwrap_or(".");
         let control = match flags.trim_matches(['P', '.', '-', 'E', 'W']) {
@@ -207,7 +207,7 @@ impl Pattern {
     }
 }
 
-/// The field that advertises exactly this window.
+/// Window field that advertises exactly this window.
 fn field(window: u32, scale: WindowScale) -> Result<UnscaledWindow, String> {
     let field = UnscaledWindow::from_bytes(window, scale);
     if field.bytes(scale) == window {
@@ -227,7 +227,7 @@ fn copy(text: &str) -> Result<CopyNumber, String> {
     CopyNumber::new(in_range(text, 1, 15)?).ok_or_else(|| format!("`{text}` is no copy"))
 }
 
-/// `731.2@5000`
+/// Parses `731.2@5000`.
 fn arrival(text: &str) -> Result<Arrival, String> {
     let error = || format!("`{text}` is not `number.copy@microseconds`");
     let (segment, at) = text.split_once('@').ok_or_else(error)?;
@@ -235,7 +235,7 @@ fn arrival(text: &str) -> Result<Arrival, String> {
     Ok(Arrival { seq: SeqNum::new(number(seq)?), copy: copy(number_of)?, at: number(at)? })
 }
 
-/// `50/00011111`
+/// Parses `50/00011111`.
 fn ack_window(text: &str) -> Result<AckWindow, String> {
     let error = || format!("`{text}` is not `bytes/bits`, of bits for a multiple of 50 bytes");
     let (bytes, bits) = text.split_once('/').ok_or_else(error)?;
@@ -257,14 +257,14 @@ fn ack_window(text: &str) -> Result<AckWindow, String> {
         .ok_or_else(error)
 }
 
-/// `731:1096`
+/// Parses `731:1096`.
 fn span_of(text: &str) -> Result<(u32, u32), String> {
     let (start, end) =
         text.split_once(':').ok_or_else(|| format!("`{text}` is not `start:end`"))?;
     Ok((number(start)?, number(end)?))
 }
 
-/// `1:366(365)`, as start and length.
+/// Parses `1:366(365)` to start and length.
 fn payload(text: &str) -> Result<(u32, u32), String> {
     let error = || format!("`{text}` is not `start:end(length)`");
     let (range, len) = text.strip_suffix(')').and_then(|t| t.split_once('(')).ok_or_else(error)?;

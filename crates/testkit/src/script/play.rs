@@ -1,4 +1,4 @@
-//! Playing a script.
+//! Execution of a script.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -13,12 +13,12 @@ use super::setup::Setup;
 use super::{Action, Report, Step};
 use crate::notation::Origins;
 
-/// How many of the last segments an error shows.
+/// Number of last segments in an error.
 const SHOWN: usize = 12;
-/// More segments than this at one moment are an endless loop.
-const MOST_AT_ONCE: usize = 10_000;
+/// Maximum number of segments at one time; more indicate an endless loop.
+const MAX_AT_ONCE: usize = 10_000;
 
-/// Plays the steps; an error comes with the line that it was found at.
+/// Plays the steps. An error contains the line where it occurred.
 pub(super) fn play(setup: &Setup, steps: &[Step]) -> Result<(), (u32, String)> {
     let mut player = Player::new(setup);
     let mut last = 0;
@@ -33,7 +33,7 @@ struct Player<'a> {
     setup: &'a Setup,
     connection: Connection,
     now: Instant,
-    /// What left and hasn't been expected yet.
+    /// Sent segments that have not been expected yet.
     sent: VecDeque<(Instant, Segment)>,
     events: VecDeque<Event>,
     peer: Peer,
@@ -61,7 +61,7 @@ impl<'a> Player<'a> {
             Connection::new(config, setup.iss)
         };
         let (mine, other) = (negotiated.receive_scale, negotiated.send_scale);
-        // Before a handshake nothing is scaled yet.
+        // Windows are not scaled before the handshake.
         let scale = |scale| if setup.established { scale } else { WindowScale::NONE };
         Self {
             setup,
@@ -122,7 +122,7 @@ impl<'a> Player<'a> {
         self.drain()
     }
 
-    /// Lets time pass, timers included.
+    /// Advances the time, with expiring timers.
     fn advance(&mut self, until: Instant) -> Result<(), String> {
         while self.connection.next_timeout() <= until {
             self.now = self.now.max(self.connection.next_timeout());
@@ -138,7 +138,7 @@ impl<'a> Player<'a> {
         while let Some(segment) = self.connection.poll_transmit(self.now) {
             self.remember('>', &segment, self.ours);
             self.sent.push_back((self.now, segment));
-            if self.sent.len() > before + MOST_AT_ONCE {
+            if self.sent.len() > before + MAX_AT_ONCE {
                 return Err("expected silence at some point, and it never comes".to_owned());
             }
         }
@@ -153,7 +153,7 @@ impl<'a> Player<'a> {
             return Err(format!("expected `{}`, seen nothing", pattern.text()));
         };
         if segment.control == Control::Syn {
-            // From now on windows are scaled if both ends say so.
+            // Windows are scaled from now on if both ends negotiated it.
             self.ours.scale = segment.options.window_scale.unwrap_or_default();
         }
         let shown = self.ours.show(&segment).to_string();

@@ -1,4 +1,4 @@
-//! The settings of a script.
+//! Settings of a script.
 
 use policy::congestion::{Counting, Halving};
 use policy::rtt::RtoConfig;
@@ -8,23 +8,24 @@ use wire::{Mss, SeqNum, WindowScale};
 
 use super::parse::{number, span};
 
-/// How a script's connection begins.
+/// Initial state of a script's connection.
 #[derive(Debug, Clone)]
 pub(super) struct Setup {
     pub(super) config: Config,
     /// Whether the handshake is skipped.
     pub(super) established: bool,
-    /// Unless the script says otherwise, numbers wrap a thousand bytes into the stream.
+    /// Initial sequence number. By default sequence numbers wrap after a thousand bytes of the
+    /// stream.
     pub(super) iss: SeqNum,
     pub(super) irs: SeqNum,
-    /// The peer's window in bytes, and with what it is scaled when the handshake is skipped.
+    /// Window of the peer in bytes, and its scale if the handshake is skipped.
     pub(super) window: u32,
     pub(super) peer_scale: WindowScale,
     pub(super) peer_mss: Mss,
 }
 
 impl Default for Setup {
-    /// An established connection with plain headers, SACK, and an Ethernet's segments.
+    /// An established connection with plain headers, SACK, and the segment size of Ethernet.
     fn default() -> Self {
         let config = Config { timestamps: false, window_scaling: false, ..Config::default() };
         Self {
@@ -40,7 +41,7 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// Takes `use key value`.
+    /// Applies `use key value`.
     pub(super) fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let config = &mut self.config;
         match key {
@@ -115,7 +116,8 @@ pub(super) fn mss(value: &str) -> Result<Mss, String> {
     bytes.ok_or_else(|| format!("`{value}` is not a segment size"))
 }
 
-/// `initial 3s min 1s max 64s tick 100ms expire`; what isn't said is the RFC's, on an exact clock.
+/// Parses `initial 3s min 1s max 64s tick 100ms expire`. Omitted values are those of the RFC, on an
+/// exact clock.
 fn rto(value: &str) -> Result<RtoConfig, String> {
     let [mut initial, mut min, mut max, mut tick] =
         [Duration::from_secs(1), Duration::from_secs(1), Duration::from_secs(60), Duration::ZERO];
@@ -140,13 +142,13 @@ fn rto(value: &str) -> Result<RtoConfig, String> {
     })
 }
 
-/// `10 1s`
+/// Parses `10 1s`.
 fn challenges(value: &str) -> Result<Challenges, String> {
     let (count, per) = value.split_once(' ').ok_or("`challenges` is e.g. `10 1s`")?;
     Ok(Challenges { count: small(count)?, per: span(per.trim())? })
 }
 
-/// `2h 75s 9`
+/// Parses `2h 75s 9`.
 fn keep_alive(value: &str) -> Result<KeepAlive, String> {
     let words: Vec<&str> = value.split_whitespace().collect();
     let [idle, interval, count] = words[..] else {
@@ -156,7 +158,7 @@ fn keep_alive(value: &str) -> Result<KeepAlive, String> {
     keep_alive.ok_or_else(|| format!("`{value}`: none of the three can be zero"))
 }
 
-/// `2 200ms`, or `off`.
+/// Parses `2 200ms`, or `off`.
 fn delayed_ack(value: &str) -> Result<DelayedAck, String> {
     if value == "off" {
         return Ok(DelayedAck::OFF);

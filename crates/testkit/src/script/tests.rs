@@ -7,7 +7,7 @@ fn problem(text: &str) -> String {
 }
 
 #[test]
-fn a_script_that_holds_is_played_once_for_each_variant() {
+fn script_is_played_once_per_variant() {
     let text = "# Nothing but the first window.
         for sender tahoe / full / iw=1 | reno+sack / full / iw=1
         for sender reno / full / iw=1
@@ -23,7 +23,7 @@ fn a_script_that_holds_is_played_once_for_each_variant() {
 }
 
 #[test]
-fn a_line_that_can_not_be_read_is_named() {
+fn parse_errors_name_the_line() {
     let cases = [
         ("", "a.script:1: nothing happens in it"),
         ("use colour red\n+0 quiet", "a.script:1: no setting is called `colour`"),
@@ -66,7 +66,7 @@ fn a_line_that_can_not_be_read_is_named() {
 }
 
 #[test]
-fn what_goes_otherwise_is_said_with_line_expected_and_seen() {
+fn failed_expectations_show_line_expected_and_actual() {
     let start = "use mss 1000\n+0 write 1000\n";
     let cases = [
         (
@@ -114,7 +114,7 @@ fn what_goes_otherwise_is_said_with_line_expected_and_seen() {
             "+0 > 1:1001(1000)\n+0 < ack 1 sack 9:5",
             "a.script:4: `9:5` is no block, or one too many",
         ),
-        // What is left at the end is found, too.
+        // Segments left at the end are also an error.
         (
             "+0 assert state ESTABLISHED",
             "a.script:3: expected nothing, seen `P. 1:1001(1000) ack 1 win 65535` at 0s",
@@ -126,7 +126,7 @@ fn what_goes_otherwise_is_said_with_line_expected_and_seen() {
 }
 
 #[test]
-fn an_error_shows_the_variant_and_the_last_segments() {
+fn errors_show_variant_and_last_segments() {
     let text = "for mss 1000 | 500\n+0 write 1000\n+0 > 1:1001(1000)";
     let error = Script::parse("a.script", text).unwrap().play().unwrap_err().to_string();
     let lines: Vec<&str> = error.lines().collect();

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use super::{Mark, SentSegment};
 
 /// Sums of marks, and search positions. Positions are indexes from the front of the queue. They are
-/// undefined while [no](Self::any) segment is marked. The struct is stored inline, not boxed: an
-/// allocation at loss time would not be in the cache.
+/// undefined while [no](Self::any) segment is marked. The struct is part of the scoreboard, because
+/// separately allocated memory would be a cache miss when a loss occurs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
     /// Number of segments that are sacked, lost or resent.
