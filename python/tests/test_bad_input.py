@@ -133,23 +133,23 @@ def test_a_class_file_that_does_not_parse(tcpsf: Command, small_file: Path, tmp_
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        (["sim"], "missing argument 'FILE.toml'", "`tcpsf sim --help` lists what there is"),
+        (["sim"], "missing argument 'FILE.toml'", "`tcpsf sim --help` lists commands and options"),
         (
             ["sim", "none.toml"],
             "cannot read scenario `none.toml`: no such file",
             "name a TOML file with a scenario, or `-` for standard input",
         ),
         (["sim", "."], "cannot read scenario `.`: it is a folder, not a file", None),
-        (["simm"], "no such command 'simm'", "`tcpsf --help` lists what there is"),
+        (["simm"], "no such command 'simm'", "`tcpsf --help` lists commands and options"),
         (
             ["sim", "FILE", "--runs", "0"],
             "invalid value for '--runs'",
-            "`tcpsf sim --help` lists what there is",
+            "`tcpsf sim --help` lists commands and options",
         ),
         (
             ["sim", "FILE", "--set", "x"],
             "cannot read `--set x`: expected KEY=VALUE",
-            "for example `--set workload.web.load",
+            "e.g. `--set workload.web.load",
         ),
         (
             ["sim", "FILE", "--set", "link.there.rat=1"],
@@ -177,7 +177,7 @@ def test_a_command_line_that_makes_no_sense(
         assert lines[1].startswith(f"hint: {hint}")
 
 
-STREAM_HINT = "hint: redirect it to a file, or leave it open\n"
+STREAM_HINT = "hint: redirect standard output to a file, or do not close it\n"
 
 
 class TestOutput:
@@ -194,8 +194,8 @@ class TestOutput:
             assert answer == Answer(
                 2,
                 "",
-                f"error: cannot write results to `{out}`: it exists and holds something else\n"
-                "hint: name another folder\n",
+                f"error: cannot write results to `{out}`: it exists and contains other files\n"
+                "hint: choose another folder\n",
             )
         assert [path.name for path in out.iterdir()] == ["thesis.tex"]
 
@@ -208,7 +208,8 @@ class TestOutput:
         refused = tcpsf("sim", small_file, "--out", out, "--seed", "2")
         assert refused.status == 2
         assert (
-            "it holds earlier results\nhint: name another folder, or let `--force`" in refused.err
+            "it contains earlier results\nhint: choose another folder, or replace them with `--force`"
+            in refused.err
         )
         assert (out / "summary.json").read_bytes() == before
         assert tcpsf("sim", small_file, "--out", out, "--seed", "2", "--force").status == 0

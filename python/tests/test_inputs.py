@@ -338,7 +338,7 @@ class TestStandardStreams:
         answer = subprocess.run(words, capture_output=True, text=True, check=False)
         assert (answer.returncode, answer.stdout) == (2, "")
         assert answer.stderr.startswith(
-            "error: cannot write `--json` and `--pcap -` both to standard output\nhint: "
+            "error: cannot write both `--json` and `--pcap -` to standard output\nhint: "
         )
         assert first_line(tcpsf("serve", ".", "--pcap", "-")).startswith(
             "error: cannot write `--pcap -`"

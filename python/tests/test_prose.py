@@ -14,7 +14,13 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 RUST = ("crates/units",)
 """Rust sources whose comments have been rewritten. The others are still to follow."""
 
-PYTHON = ("python/tcpsf/errors.py",)
+PYTHON = (
+    "python/tcpsf/cli",
+    "python/tcpsf/errors.py",
+    "python/tcpsf/finished.py",
+    "python/tcpsf/pcap.py",
+    "python/tcpsf/staging.py",
+)
 """The same for Python sources."""
 
 LONGEST_LINE = 100
