@@ -39,7 +39,7 @@ CASES = {
         '"2Mb/s"',
         '"-1Mb/s"',
         "link[0].rate: `-1Mb/s` is not a rate above zero such as `10Mb/s` or `32kbit`",
-        "`rate`: Bits per second, headers included; such as `10Mb/s`",
+        "`rate`: Transmission rate in bits per second, headers included; such as `10Mb/s`",
     ),
     "rate without a unit": (
         '"2Mb/s"',
@@ -126,7 +126,8 @@ def test_a_class_file_that_does_not_parse(tcpsf: Command, small_file: Path, tmp_
         "",
         f"error: cannot read scenario `{small_file}`: workload[0].sizes.file: `classes.txt`, line 2: "
         "`one hundred` is not a size in bytes\n"
-        "hint: one size in bytes a line, or two columns: size and cumulative probability; `#` starts a comment\n",
+        "hint: expected one size in bytes per line, or two columns: size and cumulative "
+        "probability; `#` starts a comment\n",
     )
 
 
@@ -137,7 +138,7 @@ def test_a_class_file_that_does_not_parse(tcpsf: Command, small_file: Path, tmp_
         (
             ["sim", "none.toml"],
             "cannot read scenario `none.toml`: no such file",
-            "name a TOML file with a scenario, or `-` for standard input",
+            "give a TOML file with a scenario, or `-` for standard input",
         ),
         (["sim", "."], "cannot read scenario `.`: it is a folder, not a file", None),
         (["simm"], "no such command 'simm'", "`tcpsf --help` lists commands and options"),

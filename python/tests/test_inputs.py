@@ -115,7 +115,7 @@ def test_a_probability_may_be_in_per_cent(tcpsf: Command, small_file: Path) -> N
     data = Scenario(name="x", duration="1s", link=(link,), workload=()).to_dict()
     assert data["link"][0]["loss"]["probability"] == 0.07
     refused = changed(tcpsf, small_file, "workload.web.load=often")
-    assert "numbers have no quotes" in refused.err
+    assert "write numbers without quotes" in refused.err
 
 
 def test_a_byte_order_mark_is_passed_over(tcpsf: Command, small_file: Path) -> None:

@@ -15,11 +15,22 @@ RUST = ("crates/units",)
 """Rust sources whose comments have been rewritten. The others are still to follow."""
 
 PYTHON = (
+    "python/tcpsf/__init__.py",
+    "python/tcpsf/__main__.py",
     "python/tcpsf/cli",
+    "python/tcpsf/distribution.py",
     "python/tcpsf/errors.py",
     "python/tcpsf/finished.py",
+    "python/tcpsf/intervals.py",
     "python/tcpsf/pcap.py",
+    "python/tcpsf/result.py",
+    "python/tcpsf/runs.py",
+    "python/tcpsf/scenario",
     "python/tcpsf/staging.py",
+    "python/tcpsf/stats.py",
+    "python/tcpsf/summary.py",
+    "python/tcpsf/summed.py",
+    "python/tcpsf/sums.py",
 )
 """The same for Python sources."""
 
