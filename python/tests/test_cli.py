@@ -42,6 +42,7 @@ def schema(name: str) -> Any:
         ["serve"],
         ["proxy"],
         ["demo"],
+        ["schema"],
         ["reproduce"],
         ["reproduce", "all"],
         ["reproduce", "packet-discard"],

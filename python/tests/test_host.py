@@ -272,8 +272,8 @@ ip neighbour add 192.0.2.53 lladdr 02:00:00:00:00:35 dev lan
 """A machine with a network, a router and a neighbour, in a network namespace of the test's own."""
 
 TAKEN = {
-    "192.0.2.2": "this machine has it",
-    "192.0.2.1": "it is the router that this machine sends through",
+    "192.0.2.2": "it belongs to this machine",
+    "192.0.2.1": "it is a gateway of this machine",
     "192.0.2.53": "it is in use: another machine on the network has it",
     "192.0.2.255": "it is the broadcast address of a network of this machine",
     "127.0.0.1": "it is a loopback address, which never leaves the kernel",
@@ -281,8 +281,8 @@ TAKEN = {
     "224.0.0.1": "it is a multicast address",
     "255.255.255.255": "it is the broadcast address",
     "::1": "it is a loopback address, which never leaves the kernel",
-    "2001:db8::1": "it is the router that this machine sends through",
-    "2001:db8::2": "this machine has it",
+    "2001:db8::1": "it is a gateway of this machine",
+    "2001:db8::2": "it belongs to this machine",
 }
 
 
@@ -306,7 +306,7 @@ def test_addresses_that_others_have_are_refused(tmp_path: Path) -> None:
     for address, reason in (*TAKEN.items(), ("192.0.2.1", TAKEN["192.0.2.1"])):
         error, hint, status, *told = told
         assert error == f"error: cannot use the address `{address}`: {reason}"
-        assert hint.startswith("hint: name an address that nobody has")
+        assert hint.startswith("hint: use a free address")
         assert status == "status 2"
     assert told == []
 

@@ -11,7 +11,22 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-RUST = ("crates/units",)
+RUST = (
+    "benches/peers/src",
+    "crates/capture",
+    "crates/emulator",
+    "crates/host",
+    "crates/interop",
+    "crates/link",
+    "crates/policy",
+    "crates/py/src",
+    "crates/sim",
+    "crates/tcp",
+    "crates/tun",
+    "crates/units",
+    "crates/wire",
+    "fuzz/fuzz_targets",
+)
 """Rust sources whose comments have been rewritten. The others are still to follow."""
 
 PYTHON = (

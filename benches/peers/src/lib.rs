@@ -1,5 +1,5 @@
-//! What the programs here agree on: three ports, one on which a server sends for ever, one on which it takes whatever
-//! comes, and one on which it answers requests.
+//! Common parts of the programs here. A server has three ports: it sends endlessly on one, discards
+//! data on another, and answers requests on the third.
 
 use std::env;
 use std::io::Write;
@@ -12,22 +12,22 @@ pub const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// The server's address.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 
-/// Here a server sends until the peer hangs up.
+/// Port on which the server sends until the peer closes.
 pub const SOURCE: u16 = 1001;
-/// Here it takes what comes.
+/// Port on which the server discards what it receives.
 pub const SINK: u16 = 1002;
-/// Here it answers each [`REQUEST`] bytes with [`RESPONSE`].
+/// Port on which the server answers each [`REQUEST`] bytes with [`RESPONSE`] bytes.
 pub const REQUESTS: u16 = 1003;
 
-/// A small request of HTTP's, with its headers.
+/// Length of a request in bytes: a small HTTP request with its header fields.
 pub const REQUEST: usize = 120;
-/// A small page, with its headers.
+/// Length of a response in bytes: a small page with its header fields.
 pub const RESPONSE: usize = 1000;
 
-/// What a server hands over at once, and reads at once.
+/// Bytes that a server writes or reads with one call.
 pub const CHUNK: usize = 64 << 10;
 
-/// The value behind `name` on the command line.
+/// The value after `name` on the command line, or `default`.
 pub fn option<T: std::str::FromStr>(name: &str, default: T) -> T {
     let mut words = env::args().skip_while(|word| word != name).skip(1);
     words.next().map_or(default, |word| {
@@ -40,7 +40,8 @@ pub fn flag(name: &str) -> bool {
     env::args().any(|word| word == name)
 }
 
-/// A TUN device of the calling thread's network namespace with [`KERNEL`] on it and [`SERVER`] behind it.
+/// Creates a TUN device in the calling thread's network namespace, with the address [`KERNEL`] on
+/// it and [`SERVER`] behind it.
 pub fn device(offload: Offload, mtu: u16) -> Tun {
     let tun = Tun::open("bench%d", offload).expect("a device");
     let interface = tun.interface().expect("its interface");
@@ -51,7 +52,7 @@ pub fn device(offload: Offload, mtu: u16) -> Tun {
     tun
 }
 
-/// Tells who started this program that it can be connected to.
+/// Reports to the parent process that the program accepts connections.
 pub fn ready() {
     println!("ready");
     std::io::stdout().flush().expect("somebody listens");

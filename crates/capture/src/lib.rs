@@ -1,6 +1,6 @@
-//! Captures: files of packets that Wireshark and its relatives read.
+//! Capture files, as read by Wireshark and similar tools.
 //!
-//! [`pcapng`] writes them as the packets come, with nanoseconds, several places of capture,
-//! comments and names. Reading is not here yet.
+//! [`pcapng`] writes packets one by one, with nanosecond timestamps, several interfaces, comments
+//! and names. This crate does not read captures.
 
 pub mod pcapng;

@@ -1,8 +1,8 @@
-//! Writing pcapng (`draft-ietf-opsawg-pcapng`): blocks in the order in which they are asked for,
-//! one section a file.
+//! A writer for pcapng (`draft-ietf-opsawg-pcapng`): one section per file, with blocks in the order
+//! of the calls.
 //!
-//! A [`Writer`] holds one block and what it must know of each interface: memory does not grow with
-//! the file. It writes little-endian on every machine, so the same packets give the same bytes.
+//! A [`Writer`] keeps one block and the `snap_len` of each interface, so memory does not grow with
+//! the file. It writes little-endian on every machine: the same packets give the same bytes.
 
 mod block;
 
@@ -13,35 +13,35 @@ use units::Instant;
 
 use self::block::Block;
 
-/// What stands at the head of a file: who wrote it, and where the packets are from.
+/// The metadata of a file: the writing program and the capturing host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Section<'a> {
-    /// The program that writes.
+    /// The program that writes the file.
     pub application: Option<&'a str>,
     /// The operating system of the capturing host.
     pub os: Option<&'a str>,
-    /// Its hardware.
+    /// The hardware of the capturing host.
     pub hardware: Option<&'a str>,
-    /// Anything else.
+    /// A comment on the section.
     pub comment: Option<&'a str>,
 }
 
-/// A place where packets are seen.
+/// An interface at which packets are captured: a vantage point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interface<'a> {
-    /// Its name, as `eth0` would be.
+    /// The interface's name, such as `eth0`.
     pub name: &'a str,
-    /// More about it.
+    /// A description of the interface.
     pub description: Option<&'a str>,
-    /// Its address.
+    /// The interface's IPv4 address.
     pub address: Option<Ipv4Addr>,
-    /// What a packet begins with.
+    /// The first header of each packet.
     pub link_type: LinkType,
-    /// How many bytes of a packet are kept.
+    /// The number of bytes stored of each packet.
     pub snap_len: u32,
 }
 
-/// What a packet begins with, by the registry of link types.
+/// The first header of a packet, from the registry of link types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkType {
     /// An IPv4 or IPv6 header.
@@ -60,38 +60,38 @@ impl LinkType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterfaceId(u32);
 
-/// The way a packet went, as the capturing host sees it.
+/// The direction of a packet, as seen by the capturing host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// It arrived.
+    /// The packet arrived.
     Inbound,
-    /// It was sent.
+    /// The packet was sent.
     Outbound,
 }
 
-/// A packet seen.
+/// A captured packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Where.
+    /// The interface.
     pub interface: InterfaceId,
-    /// When: nanoseconds since the run began, which stand in the file as nanoseconds since 1970.
+    /// The time in nanoseconds since the start of the run, written as nanoseconds since 1970.
     pub at: Instant,
-    /// Which way.
+    /// The direction of the packet.
     pub direction: Direction,
-    /// Its bytes from the first on; what is beyond the interface's `snap_len` is not written.
+    /// The first bytes of the packet. Bytes beyond the interface's `snap_len` are not written.
     pub bytes: &'a [u8],
-    /// How many bytes it had on the wire, never fewer than `bytes` has.
+    /// The packet's length on the wire, in bytes; at least the length of `bytes`.
     pub wire_len: u32,
-    /// What there is to say of it.
+    /// Comments on the packet.
     pub comments: &'a [String],
 }
 
-/// Writes one section.
+/// A writer of one section.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
     block: Block,
-    /// The `snap_len` of each interface.
+    /// The `snap_len` of each interface, in bytes.
     snap_lens: Vec<u32>,
 }
 
@@ -99,11 +99,11 @@ impl<W: Write> Writer<W> {
     /// Begins a file.
     ///
     /// # Errors
-    /// When `out` does not take it.
+    /// If `out` cannot be written.
     pub fn new(out: W, section: &Section<'_>) -> io::Result<Self> {
         let mut writer = Self { out, block: Block::default(), snap_lens: Vec::new() };
         let block = writer.block.begin(block::SECTION_HEADER);
-        // The byte order, version 1.0, and a length that is not known yet.
+        // The byte order, version 1.0, and an unknown section length.
         block.number(0x1a2b_3c4d);
         block.half(1);
         block.half(0);
@@ -123,10 +123,10 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds a place of capture.
+    /// Adds an interface.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub fn interface(&mut self, interface: &Interface<'_>) -> io::Result<InterfaceId> {
         let block = self.block.begin(block::INTERFACE);
         block.half(interface.link_type.code());
@@ -141,20 +141,21 @@ impl<W: Write> Writer<W> {
             value[..4].copy_from_slice(&address.octets());
             block.option(block::INTERFACE_IPV4, &value);
         }
-        // Times count in units of 10⁻⁹ s.
+        // Timestamps are in units of 10⁻⁹ s.
         block.option(block::RESOLUTION, &[9]);
         self.end()?;
-        // As many as nodes of a scenario.
+        // As many as the nodes of a scenario.
         let id = u32::try_from(self.snap_lens.len())
             .map_err(|_| io::Error::other("too many interfaces"))?;
         self.snap_lens.push(interface.snap_len);
         Ok(InterfaceId(id))
     }
 
-    /// Adds names of hosts. A name ends before a zero byte, which the format puts behind it.
+    /// Adds names of hosts. A name is cut at its first zero byte, which terminates names in the
+    /// format.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// If the file cannot be written.
     pub fn names<'a>(
         &mut self,
         names: impl IntoIterator<Item = (Ipv4Addr, &'a str)>,
@@ -170,7 +171,7 @@ impl<W: Write> Writer<W> {
     /// Adds a packet.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         let snap_len = self.snap_lens.get(packet.interface.0 as usize).copied().unwrap_or(u32::MAX);
         let kept = packet.bytes.len().min(usize::try_from(snap_len).unwrap_or(usize::MAX));
@@ -195,10 +196,10 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// Ends the file and gives back what it was written to, flushed.
+    /// Ends the file and returns the flushed output.
     ///
     /// # Errors
-    /// When the last bytes cannot be written.
+    /// If the last bytes cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)

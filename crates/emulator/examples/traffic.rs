@@ -1,10 +1,10 @@
 //! Traffic for tests and measurements of a link:
 //!
 //! ```text
-//! traffic serve PORT                  TCP: as many bytes as are asked for; UDP: echo
-//! traffic fetch HOST PORT BYTES       by TCP, every byte compared; prints seconds
-//! traffic ping HOST PORT COUNT        one datagram after another; prints the number of answers and the least seconds
-//! traffic blast HOST PORT COUNT SIZE  datagrams, whether somebody takes them or not
+//! traffic serve PORT                  TCP: the requested number of bytes; UDP: echo
+//! traffic fetch HOST PORT BYTES       TCP, compares every byte; prints seconds
+//! traffic ping HOST PORT COUNT        sequential datagrams; prints answers and minimum seconds
+//! traffic blast HOST PORT COUNT SIZE  datagrams without a listener
 //! ```
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "an example on a real wire")]
 
@@ -29,7 +29,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// The bytes of the stream, so that any that is lost, doubled or out of place is seen.
+/// The bytes of the stream at an offset, so that a lost, duplicated or misplaced byte is detected.
 fn pattern(from: u64, into: &mut [u8]) {
     for (at, byte) in (from..).zip(into) {
         *byte = at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0];
@@ -43,7 +43,7 @@ fn serve(port: u16) -> Result<()> {
         let mut packet = vec![0; 65_536];
         loop {
             let (len, from) = echo.recv_from(&mut packet)?;
-            // Who asked may be gone.
+            // The client may have closed the connection.
             let _ = echo.send_to(&packet[..len], from);
         }
     });
@@ -67,7 +67,7 @@ fn answer(mut stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// The server may not be there yet.
+/// Connects, with retries until the server is listening.
 fn connect(host: IpAddr, port: u16) -> Result<TcpStream> {
     let until = Instant::now() + Duration::from_secs(10);
     loop {
@@ -106,7 +106,7 @@ fn fetch(host: IpAddr, port: u16, bytes: u64) -> Result<()> {
 }
 
 fn ping(host: IpAddr, port: u16, count: u32) -> Result<()> {
-    // The server is there when it takes connections.
+    // The server is ready when it accepts connections.
     drop(connect(host, port)?);
     let socket = UdpSocket::bind((unspecified(host), 0))?;
     socket.connect((host, port))?;
@@ -131,10 +131,10 @@ fn blast(host: IpAddr, port: u16, count: u32, size: usize) -> Result<()> {
     let mut packet = vec![0; size.max(4)];
     for number in 0..count {
         packet[..4].copy_from_slice(&number.to_be_bytes());
-        // Not connected: that nobody takes them is no error.
+        // An unconnected socket: an unreachable port is not an error.
         socket.send_to(&packet, (host, port))?;
         if number % 64 == 63 {
-            // Socket buffers are finite.
+            // Socket buffers are limited.
             thread::sleep(Duration::from_millis(1));
         }
     }

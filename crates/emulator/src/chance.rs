@@ -1,26 +1,26 @@
-//! Uniform numbers: each belongs to the seed, the direction, what it decides and the number of the
-//! packet.
+//! Random draws, each determined by the seed, the direction, the kind of decision and the packet's
+//! number.
 //!
-//! So the same packets in the same order meet the same fate, and what one option draws doesn't
-//! shift what another does.
+//! The same packets in the same order therefore have the same outcomes, and the draws for one
+//! option do not shift those for another.
 
 use link::Chance;
 use units::hash::{GOLDEN, fnv, mix};
 
-/// What a number decides.
+/// The decision for which a number is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// Whether the loss model takes the packet.
+    /// Whether the loss model loses the packet.
     Loss = 1,
-    /// Whether RED chooses it.
+    /// Whether the discipline drops or marks the packet.
     Early,
-    /// Whether it is sent twice.
+    /// Whether the packet is duplicated.
     Duplicate,
-    /// Whether a bit of it is turned.
+    /// Whether a bit of the packet is inverted.
     Corrupt,
-    /// Which.
+    /// The bit that is inverted.
     Bit,
-    /// Whether it comes late.
+    /// Whether the packet takes additional delay.
     Reorder,
 }
 
@@ -34,26 +34,26 @@ impl From<Chance> for Question {
     }
 }
 
-/// The numbers of one direction.
+/// The draws of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Draws {
     key: u64,
 }
 
 impl Draws {
-    /// Those of the direction called `name`.
+    /// The draws of the direction called `name`.
     pub(crate) fn new(seed: u64, name: &str) -> Self {
         Self { key: mix(mix(seed.wrapping_add(GOLDEN)) ^ fnv(name)) }
     }
 
-    /// The one for a question about the packet of this number.
+    /// The uniform number for a decision on the packet with this number.
     pub(crate) fn draw(self, question: Question, packet: u64) -> u64 {
         let stream = mix(self.key ^ GOLDEN.wrapping_mul(question as u64));
         mix(stream.wrapping_add(packet.wrapping_add(1).wrapping_mul(GOLDEN)))
     }
 
-    /// A number below `n`, which is above zero. A value's probability is off by at most `n` / 2⁶⁴
-    /// of itself.
+    /// A uniform number below `n`, which must be above zero. The relative error of a value's
+    /// probability is at most `n` / 2⁶⁴.
     pub(crate) fn below(self, question: Question, packet: u64, n: u64) -> u64 {
         let product = u128::from(self.draw(question, packet)) * u128::from(n);
         u64::try_from(product >> 64).unwrap_or(0)
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_directions_and_seeds_are_apart() {
+    fn draws_differ_by_question_direction_and_seed() {
         let mut all = Vec::new();
         for (seed, name) in [(1, "up"), (1, "down"), (2, "up")] {
             for question in [Question::Loss, Question::Early, Question::Reorder] {

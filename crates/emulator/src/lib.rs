@@ -1,21 +1,24 @@
-//! Links in real time: a command runs in a network namespace whose only way out leads through two
-//! [`link::Link`]s, one each way, driven here by a clock and two TUN devices.
+//! Links in real time: a command runs in a network namespace whose only exit leads through two
+//! [`link::Link`]s, one in each direction. A clock and two TUN devices drive them.
 //!
 //! | decision | module |
 //! | --- | --- |
-//! | what does each direction do? | [`settings`]: quantities as people write them, each error naming its option |
-//! | what becomes of a packet? | [`mod@line`]: the link, then duplication, corruption and reordering; without a clock |
-//! | where are the two ends, and who has which address? | [`network`] |
-//! | what is cut on the way in, and joined on the way out? | [`mod@line`] sees neither: packets as a wire carries them |
-//! | when is what read, written, waited for, ended? | [`run`] |
-//! | what happened? | [`report`], [`trace`] |
+//! | what does each direction do? | [`settings`]: options and their values, as users write them |
+//! | what happens to a packet? | [`mod@line`]: the link, duplication, corruption; without a clock |
+//! | which namespaces and addresses do the ends have? | [`network`] |
+//! | when are packets read and written, and when does a run end? | [`run`] |
+//! | what are the results? | [`report`], [`trace`] |
+//!
+//! With offload, large segments are split on input and joined on output, so [`mod@line`] sees
+//! packets as on a wire.
 //!
 //! ```no_run
 //! use emulator::{Emulation, Job, Settings};
 //!
 //! let settings = Settings::from_json(r#"{"both": {"delay": "20ms", "rate": "10mbit"}}"#)?;
 //! let emulation = Emulation::new(&settings, false)?;
-//! let command = ["ping", "-c1", &emulation.ends().outside.to_string()].map(str::to_owned).to_vec();
+//! let outside = emulation.ends().outside.to_string();
+//! let command = ["ping", "-c1", &outside].map(str::to_owned).to_vec();
 //! let report = emulation.run(&Job { command, ..Job::default() })?;
 //! println!("{}", report.to_json());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,4 +41,4 @@ pub use network::Ends;
 pub use report::Report;
 pub use run::{Emulation, EmulationError, Job};
 pub use settings::{Settings, SettingsError};
-pub use trace::{Capture, Place};
+pub use trace::{Capture, VantagePoint};

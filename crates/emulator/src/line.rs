@@ -1,8 +1,8 @@
-//! One direction, without a clock and without a device: a [`Link`], and what only an emulator needs
-//! behind it.
+//! One direction of an emulated link, without a clock and without a device: a [`Link`], with
+//! duplication and corruption.
 //!
-//! A packet that comes may be doubled; each goes through the link (buffer, line, delay, loss,
-//! marks, reordering); one that will arrive may have a bit turned.
+//! A packet may be duplicated when it arrives. Each copy goes through the link (buffer, line,
+//! delay, loss, marks, reordering). A packet that will be delivered may have a bit inverted.
 
 use std::collections::VecDeque;
 
@@ -14,86 +14,85 @@ use units::{Duration, Instant};
 use crate::chance::{Draws, Question};
 use crate::packet;
 
-/// What a direction does. The default is a wire.
+/// The configuration of a direction. The default has no effect on packets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineConfig {
     /// Buffer, rate, delay, loss and reordering.
     pub link: LinkConfig,
-    /// How likely a packet is to come twice.
+    /// The probability that a packet is duplicated.
     pub duplicate: Probability,
-    /// How likely a packet that arrives is to have one bit turned.
+    /// The probability that one bit of a delivered packet is inverted.
     pub corrupt: Probability,
-    /// The longest packet that passes, in bytes: a router's business, who drops longer ones before
-    /// the link and says so.
+    /// The path MTU in bytes. The driver acts as a router: it drops longer packets before the link
+    /// and reports them by ICMP.
     pub path_mtu: Option<u32>,
 }
 
-/// What became of a packet that was offered, as far as it is known at once: CoDel decides when a
-/// packet leaves the queue.
+/// The outcome of an offered packet, as far as it is known at once. CoDel decides when a packet
+/// leaves the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fate {
-    /// What the link did.
+pub struct PacketOutcome {
+    /// The link's outcome.
     pub outcome: Outcome,
-    /// What it did to the second copy, if there is one.
+    /// The link's outcome for the second copy, if there is one.
     pub duplicate: Option<Outcome>,
-    /// A bit of it was turned.
+    /// A bit of the packet was inverted.
     pub corrupted: bool,
-    /// It will be late.
-    pub late: bool,
+    /// The packet takes additional delay and may be overtaken.
+    pub reordered: bool,
 }
 
-/// A packet at the far end.
+/// A packet delivered at the far end.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its bytes.
+    /// The packet's bytes.
     pub bytes: Vec<u8>,
-    /// When it should have come.
+    /// The time at which the delivery was due.
     pub due: Instant,
-    /// How many packets that were offered before it, and after the last one that left the link,
-    /// were dropped.
+    /// The number of packets dropped between the previously delivered packet and this one.
     pub gap: u32,
-    /// A router marked it.
+    /// The link marked the packet.
     pub marked: bool,
-    /// It was offered as part of a longer one, and is intact.
+    /// The packet was offered as part of a larger segment, and is intact.
     pub is_part: bool,
 }
 
-/// What there is to count beside the link's books.
+/// Counters beside the link's books.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extras {
-    /// Second copies: the link's books have them too.
+    /// Second copies. The link's books include them.
     pub duplicated: Tally,
-    /// With a bit turned.
+    /// Packets with an inverted bit.
     pub corrupted: Tally,
-    /// Late.
+    /// Packets with additional delay.
     pub reordered: Tally,
 }
 
-/// How many flows are told apart: state is kept for some of them.
+/// The number of hash classes of flows. State is kept for some of the flows.
 const FLOWS: u64 = 1024;
 
-/// How far ahead is looked for packets that belong together.
-const MOST_LOOKED_AT: usize = 64;
+/// The number of packets that are searched ahead for parts of one segment.
+const MAX_JOINED_AHEAD: usize = 64;
 
-/// One direction at work. Time never goes backwards.
+/// The state of one direction. Time never goes backwards.
 #[derive(Debug)]
 pub struct Line {
     link: Link<Content>,
-    /// Whether packets go by flows.
+    /// The discipline depends on flows.
     by_flow: bool,
     duplicate: Probability,
     corrupt: Probability,
-    /// What the link does as well: here the packets are counted.
+    /// The link's reordering, repeated here to count the packets.
     reorder: Option<Reorder>,
     draws: Draws,
     /// The number of the next packet.
     next: u64,
     gap: u32,
-    /// What was dropped after it was taken: the numbers of the packets, and how many dropped ones
-    /// each stands for.
+    /// Packets dropped after the link accepted them: their numbers, and the number of drops that
+    /// each represents.
     gaps: VecDeque<(u64, u32)>,
     extras: Extras,
-    /// Buffers to be used again: nothing is allocated for a packet.
+    /// Free buffers for reuse, so that no memory is allocated per packet.
     spare: Vec<Vec<u8>>,
 }
 
@@ -108,7 +107,7 @@ struct Content {
 }
 
 impl Line {
-    /// An idle line. `name` tells its random numbers from those of the other direction.
+    /// An idle line. `name` selects the direction's random numbers.
     pub fn new(config: &LineConfig, seed: u64, name: &str) -> Self {
         Self {
             link: Link::new(config.link.clone()),
@@ -126,37 +125,38 @@ impl Line {
     }
 
     /// Offers a packet at `now`.
-    pub fn offer(&mut self, now: Instant, bytes: &[u8]) -> Fate {
+    pub fn offer(&mut self, now: Instant, bytes: &[u8]) -> PacketOutcome {
         self.offer_part(now, bytes, false)
     }
 
-    /// Offers a packet that may be part of a longer one, which is told when it is
-    /// [delivered](Delivery::is_part): it changes nothing about the packet's fate.
-    pub fn offer_part(&mut self, now: Instant, bytes: &[u8], is_part: bool) -> Fate {
+    /// Offers a packet that may be part of a larger segment. The [delivery](Delivery::is_part)
+    /// repeats `is_part`, which does not change the outcome.
+    pub fn offer_part(&mut self, now: Instant, bytes: &[u8], is_part: bool) -> PacketOutcome {
         let twice = self.duplicate.hits(self.draws.draw(Question::Duplicate, self.next));
-        let mut fate = self.offer_one(now, bytes, is_part);
+        let mut outcomes = self.offer_one(now, bytes, is_part);
         if twice {
             count(&mut self.extras.duplicated, bytes.len());
-            fate.duplicate = Some(self.offer_one(now, bytes, is_part).outcome);
+            outcomes.duplicate = Some(self.offer_one(now, bytes, is_part).outcome);
         }
-        fate
+        outcomes
     }
 
-    fn offer_one(&mut self, now: Instant, bytes: &[u8], is_part: bool) -> Fate {
+    fn offer_one(&mut self, now: Instant, bytes: &[u8], is_part: bool) -> PacketOutcome {
         let number = self.next;
         self.next += 1;
         let draws = self.draws;
         let draw = |chance: link::Chance| draws.draw(chance.into(), number);
-        self.attend(now);
+        self.advance_to(now);
         let mut offered = packet::offered(bytes);
         if self.by_flow {
             offered.flow = packet::flow(bytes, FLOWS);
         }
         let outcome = self.link.offer(now, offered, Content::default(), draw);
-        let mut fate = Fate { outcome, duplicate: None, corrupted: false, late: false };
+        let mut outcomes =
+            PacketOutcome { outcome, duplicate: None, corrupted: false, reordered: false };
         let Some(content) = self.link.newest_mut().filter(|_| outcome.is_accepted()) else {
             self.gap += 1;
-            return fate;
+            return outcomes;
         };
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
@@ -167,74 +167,74 @@ impl Line {
         }
         if self.corrupt.hits(draws.draw(Question::Corrupt, number)) && !buffer.is_empty() {
             let bit = draws.below(Question::Bit, number, 8 * buffer.len() as u64);
-            // Below the number of bits, which was counted in `usize`.
+            // Less than the number of bits, which is a `usize`.
             if let Some(byte) = usize::try_from(bit / 8).ok().and_then(|at| buffer.get_mut(at)) {
                 *byte ^= 1 << (bit % 8);
             }
-            fate.corrupted = true;
+            outcomes.corrupted = true;
             content.corrupted = true;
             count(&mut self.extras.corrupted, bytes.len());
         }
-        // The link has drawn the same.
+        // The link makes the same draw.
         if self
             .reorder
             .is_some_and(|reorder| reorder.probability.hits(draws.draw(Question::Reorder, number)))
         {
-            fate.late = true;
+            outcomes.reordered = true;
             count(&mut self.extras.reordered, bytes.len());
         }
-        content.is_part = is_part && !fate.corrupted;
+        content.is_part = is_part && !outcomes.corrupted;
         content.number = number;
         content.gap = std::mem::take(&mut self.gap);
         content.bytes = buffer;
-        fate
+        outcomes
     }
 
-    /// When the next packet is due at the far end, or the line wants to be asked for it.
+    /// The time of the next delivery or of the link's next decision.
     pub fn next_delivery(&self) -> Option<Instant> {
         self.link.next_delivery()
     }
 
-    /// The same for a driver that hands on together what belongs together: if the next packet is
-    /// part of a longer one, when the last of the parts is due that follow it directly, within
-    /// `patience` of the first.
-    pub fn next_handing_on(&self, patience: Duration) -> Option<Instant> {
+    /// The time of the next write, for a driver that joins the parts of a segment. If the next
+    /// packet is a part, this is the delivery time of the last part that directly follows it within
+    /// `max_wait`.
+    pub fn next_write(&self, max_wait: Duration) -> Option<Instant> {
         let next = self.next_delivery()?;
-        let until = next + patience;
-        let parts = self.link.upcoming().take(MOST_LOOKED_AT).map_while(|(due, content)| {
+        let until = next + max_wait;
+        let parts = self.link.upcoming().take(MAX_JOINED_AHEAD).map_while(|(due, content)| {
             (content.is_part && (next..=until).contains(&due)).then_some(due)
         });
-        // What is still to be decided on waits for none.
+        // A deferred decision does not wait for other packets.
         let head = self.link.upcoming().next().map(|(due, _)| due);
         Some(parts.last().filter(|_| head == Some(next)).unwrap_or(next))
     }
 
-    /// Tells the link the time, and takes in what it says of packets that it had taken.
-    fn attend(&mut self, now: Instant) {
-        self.link.attend(now);
-        while let Some(late) = self.link.take_late() {
-            let content = match late {
-                link::Late::Marked(content) => {
+    /// Advances the link to `now` and applies its verdicts to the packets and the counters.
+    fn advance_to(&mut self, now: Instant) {
+        self.link.advance_to(now);
+        while let Some(verdict) = self.link.poll_verdict() {
+            let content = match verdict {
+                link::Verdict::Marked(content) => {
                     packet::mark(&mut content.bytes);
                     content.marked = true;
                     continue;
                 }
-                link::Late::Dropped(content, _) => content,
+                link::Verdict::Dropped(content, _) => content,
             };
-            // It didn't arrive after all.
+            // The packet is not delivered after all.
             let bytes = content.bytes.len();
             if content.corrupted {
-                self.extras.corrupted = less(self.extras.corrupted, bytes);
+                self.extras.corrupted = subtract(self.extras.corrupted, bytes);
             }
-            if is_late(self.reorder, self.draws, content.number) {
-                self.extras.reordered = less(self.extras.reordered, bytes);
+            if is_reordered(self.reorder, self.draws, content.number) {
+                self.extras.reordered = subtract(self.extras.reordered, bytes);
             }
             self.gaps.push_back((content.number, content.gap + 1));
             self.spare.push(content.bytes);
         }
     }
 
-    /// What was dropped before this packet, behind the one before it.
+    /// The number of packets dropped between the previous packet and this one.
     fn gap_before(&mut self, content: &Content) -> u32 {
         let mut gap = content.gap;
         while let Some((_, more)) = self.gaps.pop_front_if(|(number, _)| *number < content.number) {
@@ -245,7 +245,7 @@ impl Line {
 
     /// Takes the next packet that is due at `now`. Call until `None`.
     pub fn deliver(&mut self, now: Instant) -> Option<Delivery> {
-        self.attend(now);
+        self.advance_to(now);
         let due = self.link.next_delivery()?;
         let content = self.link.deliver(now)?;
         let gap = self.gap_before(&content);
@@ -253,36 +253,36 @@ impl Line {
         Some(Delivery { bytes, due, gap, marked, is_part })
     }
 
-    /// Takes a buffer back.
+    /// Returns a buffer for reuse.
     pub fn recycle(&mut self, buffer: Vec<u8>) {
         self.spare.push(buffer);
     }
 
-    /// Whether nothing is on its way.
+    /// Returns true if the link is empty.
     pub fn is_empty(&self) -> bool {
         self.next_delivery().is_none()
     }
 
-    /// Where every packet went.
+    /// The books of packets at `now`.
     pub fn books(&mut self, now: Instant) -> Books {
-        // What has vanished on the line by now is dropped, not held.
-        self.attend(now);
+        // Packets that were lost on the line by now count as dropped, not as held.
+        self.advance_to(now);
         self.link.books()
     }
 
-    /// What there is to count beside the books.
+    /// The counters beside the books.
     pub fn extras(&self) -> Extras {
         self.extras
     }
 
-    /// The queue so far.
+    /// The queue's statistics up to `now`.
     pub fn queue_statistics(&mut self, now: Instant) -> QueueStatistics {
         self.link.queue_statistics(now)
     }
 }
 
-/// Whether the link, which draws the same, has a packet fall behind.
-fn is_late(reorder: Option<Reorder>, draws: Draws, number: u64) -> bool {
+/// Returns true if the link reorders this packet. The link makes the same draw.
+fn is_reordered(reorder: Option<Reorder>, draws: Draws, number: u64) -> bool {
     reorder.is_some_and(|reorder| reorder.probability.hits(draws.draw(Question::Reorder, number)))
 }
 
@@ -290,7 +290,7 @@ fn count(tally: &mut Tally, bytes: usize) {
     *tally += Tally { packets: 1, bytes: bytes as u64 };
 }
 
-fn less(tally: Tally, bytes: usize) -> Tally {
+fn subtract(tally: Tally, bytes: usize) -> Tally {
     Tally { packets: tally.packets - 1, bytes: tally.bytes - bytes as u64 }
 }
 

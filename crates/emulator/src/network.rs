@@ -1,46 +1,50 @@
-//! The two ends: one TUN device in the caller's network namespace, one in a new namespace that has
-//! no other way out.
+//! The two ends of an emulated link: a TUN device in the caller's network namespace, and one in a
+//! new namespace without any other exit.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
 use tun::{
-    Block, Error, Handed, INSIDE, Interface, NetNamespace, Offload, Prefix, Tun, in_own_namespaces,
-    ipv6,
+    Block, Error, INNER_DEVICE, Interface, NetNamespace, Offload, PassedFds, Prefix, Tun,
+    in_own_namespaces, ipv6,
 };
 
 use crate::settings::Settings;
 
-/// The devices of the caller's namespace.
+/// The name pattern of devices in the caller's namespace.
 const OUTSIDE: &str = "tcpsf%d";
-/// How many packets may wait until they are read: 40 ms of a gigabit in full-sized packets, so that
-/// the system may look away.
+/// The length of a device's transmit queue, in packets. It covers 40 ms of full-sized packets at 1
+/// Gb/s, during which the emulator may be descheduled.
 const QUEUE_LEN: u32 = 4096;
+
+const PRIVILEGE_HINT: &str = "run it as root; or give the program that the command talks to with \
+    `--outside`, then both run in namespaces of your own; or run it all in one: \
+    `unshare --user --map-root-user --net`";
 
 /// The addresses of the two ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends {
-    /// In the caller's namespace, or, without privilege, in that of the outside command: IPv4.
+    /// The IPv4 address in the caller's namespace or, without privilege, in the namespace of the
+    /// outside command.
     pub outside: IpAddr,
-    /// In the command's.
+    /// The IPv4 address in the command's namespace.
     pub inside: IpAddr,
-    /// The same in IPv6, where the system has it.
+    /// The IPv6 address of the outside end, if the system supports IPv6.
     pub outside_v6: Option<IpAddr>,
-    /// The same.
+    /// The IPv6 address of the inside end, if the system supports IPv6.
     pub inside_v6: Option<IpAddr>,
 }
 
 impl Ends {
-    /// The same for commands, in their environment.
+    /// The addresses as environment variables for commands.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
-        let six =
-            [("TCPSF_LINK_OUTSIDE6", self.outside_v6), ("TCPSF_LINK_INSIDE6", self.inside_v6)];
+        let v6 = [("TCPSF_LINK_OUTSIDE6", self.outside_v6), ("TCPSF_LINK_INSIDE6", self.inside_v6)];
         let four =
             [("TCPSF_LINK_OUTSIDE", Some(self.outside)), ("TCPSF_LINK_INSIDE", Some(self.inside))];
         let known = four
             .into_iter()
-            .chain(six)
+            .chain(v6)
             .filter_map(|(name, address)| Some((name, address?.to_string())));
         known.collect()
     }
@@ -54,55 +58,51 @@ pub(crate) struct End {
     pub(crate) namespace: NetNamespace,
 }
 
-/// Both ends, there as long as the value lives.
+/// Both ends. They are removed when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) outside: End,
     pub(crate) inside: End,
-    /// That the namespaces belong to, when it isn't the caller's.
+    /// The user namespace that owns the network namespaces, if it is not the caller's.
     pub(crate) user: Option<OwnedFd>,
     pub(crate) ends: Ends,
 }
 
 impl Network {
-    /// In the caller's namespace and a new one; with `own`, and when the caller has no privilege,
-    /// in two new ones of the caller's own.
+    /// Makes the ends in the caller's namespace and a new one. With `own`, a caller without
+    /// privilege gets two namespaces in a new user namespace.
     pub(crate) fn new(settings: &Settings, own: bool) -> Result<Self, Error> {
-        match Self::here(settings) {
-            Err(error) if error.is_for_want_of_privilege() && own => Self::apart(settings),
-            Err(error) if error.is_for_want_of_privilege() => Err(Error::new(error.operation(), copy(error.source()))
-                .with_hint(
-                    "run it as root; or give the program that the command talks to with `--outside`, then both run in \
-                     namespaces of your own; or run it all in one: `unshare --user --map-root-user --net`",
-                )),
+        match Self::in_this_namespace(settings) {
+            Err(error) if error.is_permission_denied() && own => {
+                Self::in_new_user_namespace(settings)
+            }
+            Err(error) if error.is_permission_denied() => {
+                Err(Error::new(error.operation(), copy(error.source())).with_hint(PRIVILEGE_HINT))
+            }
             result => result,
         }
     }
 
-    fn here(settings: &Settings) -> Result<Self, Error> {
-        let (outside, block, six) = outside(settings)?;
+    fn in_this_namespace(settings: &Settings) -> Result<Self, Error> {
+        let (outside, block, v6) = outside(settings)?;
         let namespace = NetNamespace::new()?;
-        let inside = namespace.run(|| inside(settings, block, six))??;
+        let inside = namespace.run(|| inside(settings, block, v6))??;
         let namespace = NetNamespace::from_fd(namespace.into_fd());
-        Ok(Self {
-            outside,
-            inside: End { namespace, ..inside },
-            user: None,
-            ends: ends(block, six),
-        })
+        Ok(Self { outside, inside: End { namespace, ..inside }, user: None, ends: ends(block, v6) })
     }
 
-    /// The same in a process that has gone to a user namespace; the ends come back as descriptors.
-    fn apart(settings: &Settings) -> Result<Self, Error> {
+    /// Makes the ends in a process with a user namespace of its own. They are passed back as
+    /// descriptors.
+    fn in_new_user_namespace(settings: &Settings) -> Result<Self, Error> {
         let (user, handed) = in_own_namespaces(|| {
-            let network = Self::here(settings)?;
+            let network = Self::in_this_namespace(settings)?;
             let [outside, inside] = [network.outside, network.inside];
             let indexes = [outside.interface.index(), inside.interface.index()];
             let text = serde_json::to_string(&(&network.ends, indexes)).unwrap_or_default();
             let fds = [outside, inside].into_iter().flat_map(|end| {
                 [end.tun.into_fd(), end.interface.into_fd(), end.namespace.into_fd()]
             });
-            Ok(Handed { fds: fds.collect(), text })
+            Ok(PassedFds { fds: fds.collect(), text })
         })?;
         let lost = || Error::new("take over the ends of the link", std::io::ErrorKind::InvalidData);
         let (ends, indexes): (Ends, [u32; 2]) =
@@ -129,19 +129,20 @@ fn device(name: &str, settings: &Settings) -> Result<End, Error> {
     let interface = tun.interface()?;
     interface.set_mtu(settings.mtu)?;
     interface.set_queue_len(QUEUE_LEN)?;
-    // Not a packet goes through the link that the two sides don't send. Without IPv6 there is none
-    // to begin with.
+    // Without link-local addresses, the link carries only packets that the two sides send. Without
+    // IPv6 there are none.
     optional(interface.set_no_link_local())?;
     interface.set_up()?;
     Ok(End { namespace: NetNamespace::current()?, tun, interface })
 }
 
-/// The end in the calling thread's namespace, with a free block, and whether there is IPv6.
+/// The outside end, in the calling thread's namespace, with a free address block. Also returns
+/// whether there is IPv6.
 fn outside(settings: &Settings) -> Result<(End, Block, bool), Error> {
     let around = Block::of_this_namespace()?;
     if around.is_some() {
-        // The namespace was made for a command of ours: what comes from inside goes on, and the way
-        // back is there.
+        // The caller's namespace belongs to another emulated link: forward packets from inside. The
+        // return route exists.
         NetNamespace::allow_forwarding()?;
     }
     let end = device(OUTSIDE, settings)?;
@@ -149,19 +150,19 @@ fn outside(settings: &Settings) -> Result<(End, Block, bool), Error> {
     let free =
         |block: &Block| !taken.iter().any(|address| block.contains(address.prefix.address()));
     for block in Block::candidates(around).filter(free) {
-        let [four, six] = block.whole();
-        // The route is the claim to the block: of two that begin at once, one gets it.
+        let [four, v6] = block.whole();
+        // The route reserves the block: of two links that start at once, only one gets it.
         match four.map_or(Ok(()), |four| end.interface.add_route(four)) {
             Err(error) if error.source().kind() == std::io::ErrorKind::AlreadyExists => continue,
             result => result?,
         }
         let outside = block.outside();
         add(&end.interface, Prefix::new(outside.into(), 32))?;
-        let has_six = optional(add(&end.interface, Prefix::new(ipv6(outside).into(), 128)))?;
-        if has_six && let Some(six) = six {
-            end.interface.add_route(six)?;
+        let has_v6 = optional(add(&end.interface, Prefix::new(ipv6(outside).into(), 128)))?;
+        if has_v6 && let Some(v6) = v6 {
+            end.interface.add_route(v6)?;
         }
-        return Ok((end, block, has_six));
+        return Ok((end, block, has_v6));
     }
     let error = Error::new(
         "find a free block of 100.64.0.0/10 for the link",
@@ -174,13 +175,13 @@ fn outside(settings: &Settings) -> Result<(End, Block, bool), Error> {
     }))
 }
 
-/// The end in the calling thread's namespace, which is new.
-fn inside(settings: &Settings, block: Block, six: bool) -> Result<End, Error> {
-    let end = device(INSIDE, settings)?;
+/// The inside end, in the calling thread's new namespace.
+fn inside(settings: &Settings, block: Block, v6: bool) -> Result<End, Error> {
+    let end = device(INNER_DEVICE, settings)?;
     let [four, own_six] = block.prefixes(block.inside());
     add(&end.interface, four)?;
     end.interface.add_route(Prefix::ALL_V4)?;
-    if six {
+    if v6 {
         add(&end.interface, own_six)?;
         end.interface.add_route(Prefix::ALL_V6)?;
     }
@@ -191,7 +192,7 @@ fn add(interface: &Interface, address: Option<Prefix>) -> Result<(), Error> {
     address.map_or(Ok(()), |address| interface.add_address(address, None))
 }
 
-/// `false` where the system has no IPv6, or has it turned off.
+/// Converts errors of a system without IPv6, or with IPv6 disabled, to `false`.
 fn optional(result: Result<(), Error>) -> Result<bool, Error> {
     use rustix::io::Errno;
     const WITHOUT: [Errno; 3] = [Errno::AFNOSUPPORT, Errno::OPNOTSUPP, Errno::ACCESS];
@@ -208,14 +209,14 @@ fn optional(result: Result<(), Error>) -> Result<bool, Error> {
     }
 }
 
-fn ends(block: Block, has_six: bool) -> Ends {
-    let six = |address: Ipv4Addr| has_six.then(|| ipv6(address).into());
+fn ends(block: Block, has_v6: bool) -> Ends {
+    let v6 = |address: Ipv4Addr| has_v6.then(|| ipv6(address).into());
     let (outside, inside) = (block.outside(), block.inside());
     Ends {
         outside: outside.into(),
         inside: inside.into(),
-        outside_v6: six(outside),
-        inside_v6: six(inside),
+        outside_v6: v6(outside),
+        inside_v6: v6(inside),
     }
 }
 

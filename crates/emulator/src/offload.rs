@@ -1,10 +1,10 @@
-//! What crosses devices that have offload: the kernel hands over up to 64 kB of a TCP stream at
-//! once, which become the packets that a wire would carry; and of those, what follows each other
-//! and is due together is handed on joined.
+//! Segmentation offload at the devices. The kernel passes up to 64 kB of a TCP stream at once,
+//! which are split into packets as on a wire. Packets that follow each other and are due together
+//! are joined again.
 //!
-//! Only what was cut here is joined. A packet that came alone leaves alone, so what a sender cut
-//! small stays as it was cut; and the checksums of what is joined are known to be good, for they
-//! were written here.
+//! Only parts of a segment that was split here are joined. A packet that arrived alone also leaves
+//! alone, so a sender's small segments are preserved. The checksums of joined packets are known to
+//! be valid, because they were computed here.
 
 use std::io::IoSlice;
 
@@ -13,33 +13,35 @@ use wire::gso::{self, Cutter, Joiner};
 
 use crate::line::Delivery;
 
-/// The packets of one write, so that the list of their places fits on the stack: 64 kB in
-/// full-sized segments are 45.
-const MOST: usize = 61;
+/// The maximum number of packets in one write, so that the array of slices fits on the stack: 64 kB
+/// in full-sized segments are 45.
+const MAX_PACKETS: usize = 61;
 
-/// Reads from devices.
+/// A reader of packets from devices.
 #[derive(Debug)]
 pub(crate) struct Intake {
     buffer: Vec<u8>,
-    /// Cut from it.
+    /// The packet that was split off last.
     segment: Vec<u8>,
 }
 
 impl Intake {
-    /// For devices that carry so many bytes.
+    /// A reader for devices with this MTU in bytes.
     pub(crate) fn new(mtu: u32, offload: bool) -> Self {
         const LONGEST: usize = 65_535;
         let most = if offload { Tun::HEADER_LEN + LONGEST } else { mtu as usize };
-        // One byte more, which would show if there were a longer one.
+        // One extra byte reveals a packet that is too long.
         Self { buffer: vec![0; most + 1], segment: Vec::new() }
     }
 
-    /// Reads once and shows each packet that it is, and whether it was cut from a longer one.
-    /// Returns how many there were; zero for what cannot be cut, `None` when there is nothing
-    /// to read.
+    /// Reads once from a device. Calls `show` for each packet, with whether it was part of a larger
+    /// segment.
+    ///
+    /// Returns the number of packets: zero if the input cannot be split, and `None` if there is
+    /// nothing to read.
     ///
     /// # Errors
-    /// When the device is down or gone.
+    /// If the device is down or has been removed.
     pub(crate) fn read(
         &mut self,
         tun: &Tun,
@@ -52,20 +54,24 @@ impl Intake {
                 show(read, false);
                 1
             }
-            Offload::Segmentation => apart(read, &mut self.segment, show),
+            Offload::Segmentation => split_segments(read, &mut self.segment, show),
         }))
     }
 }
 
-/// Shows the packets that one, behind its offload header, stands for, and returns how many there
-/// are. `segment` is room for them.
-fn apart(read: &mut [u8], segment: &mut Vec<u8>, mut show: impl FnMut(&[u8], bool)) -> usize {
+/// Splits a segment with its offload header and calls `show` for each packet. Returns their number.
+/// `segment` is a buffer for them.
+fn split_segments(
+    read: &mut [u8],
+    segment: &mut Vec<u8>,
+    mut show: impl FnMut(&[u8], bool),
+) -> usize {
     let Some((header, packet)) = read.split_first_chunk_mut() else { return 0 };
-    // The kernel was told that it is to cut itself what isn't TCP.
+    // The device is configured so that the kernel itself segments protocols other than TCP.
     let Ok(asked) = gso::Offload::from_bytes(header) else { return 0 };
     let Some(segmentation) = asked.segmentation else {
         if let Some(checksum) = asked.checksum {
-            // A field that is not in the packet: then it has none, and passes as it is.
+            // If the checksum field is outside the packet, the packet passes unchanged.
             let _ = gso::complete(packet, checksum);
         }
         show(packet, false);
@@ -81,11 +87,11 @@ fn apart(read: &mut [u8], segment: &mut Vec<u8>, mut show: impl FnMut(&[u8], boo
     count
 }
 
-/// Packets that are to be written next, as one.
+/// Packets that are to be written next, as one segment.
 #[derive(Debug, Default)]
 pub(crate) struct Outlet {
     packets: Vec<Delivery>,
-    /// Has all of them, if there can be more than one.
+    /// Joins all of the packets, if there can be more than one.
     joiner: Option<Joiner>,
 }
 
@@ -95,13 +101,13 @@ impl Outlet {
         &self.packets
     }
 
-    /// Takes a packet in that can be written together with those that are there, or when there are
-    /// none; otherwise it comes back.
+    /// Adds a packet if the list is empty or the packet can be joined with the others. Otherwise
+    /// returns it.
     pub(crate) fn push(&mut self, delivery: Delivery) -> Result<(), Delivery> {
         if self.packets.is_empty() {
             self.joiner = if delivery.is_part { Joiner::new(&delivery.bytes) } else { None };
         } else if !delivery.is_part
-            || self.packets.len() == MOST
+            || self.packets.len() == MAX_PACKETS
             || !self.joiner.as_mut().is_some_and(|joiner| joiner.push(&delivery.bytes))
         {
             return Err(delivery);
@@ -110,8 +116,8 @@ impl Outlet {
         Ok(())
     }
 
-    /// Writes what is there; `false` when the kernel does not take it. It stays there until it is
-    /// taken out.
+    /// Writes the packets; returns `false` if the kernel refuses them. They stay in the list until
+    /// [`drain`](Self::drain).
     pub(crate) fn write(&mut self, tun: &Tun) -> bool {
         self.write_to(tun.offload(), |parts| tun.write_vectored(parts).unwrap_or(false))
     }
@@ -119,12 +125,12 @@ impl Outlet {
     fn write_to(&mut self, offload: Offload, write: impl FnOnce(&[IoSlice<'_>]) -> bool) -> bool {
         let Some(first) = self.packets.first() else { return true };
         let Some(joiner) = self.joiner.take().filter(|joiner| joiner.segments() > 1) else {
-            return alone(&first.bytes, offload, write);
+            return write_single(&first.bytes, offload, write);
         };
         let headers_len = joiner.headers_len();
         let (offload, [ip, tcp]) = joiner.finish();
         let header = offload.to_bytes();
-        let mut parts = [IoSlice::new(&[]); 3 + MOST];
+        let mut parts = [IoSlice::new(&[]); 3 + MAX_PACKETS];
         parts[..3].copy_from_slice(&[&header, &*ip, &*tcp].map(IoSlice::new));
         for (part, packet) in parts[3..].iter_mut().zip(&self.packets) {
             *part = IoSlice::new(packet.bytes.get(headers_len..).unwrap_or_default());
@@ -132,19 +138,23 @@ impl Outlet {
         write(&parts[..3 + self.packets.len()])
     }
 
-    /// Takes the packets out.
+    /// Removes and returns the packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Delivery> {
         self.packets.drain(..)
     }
 }
 
-/// Writes a packet as it is; `false` when the kernel does not take it, but drops it, as a host does
-/// with what it cannot make out.
+/// Writes one packet. Returns `false` if the kernel refuses it, as a host drops packets that it
+/// cannot parse.
 pub(crate) fn write(tun: &Tun, packet: &[u8]) -> bool {
-    alone(packet, tun.offload(), |parts| tun.write_vectored(parts).unwrap_or(false))
+    write_single(packet, tun.offload(), |parts| tun.write_vectored(parts).unwrap_or(false))
 }
 
-fn alone(packet: &[u8], offload: Offload, write: impl FnOnce(&[IoSlice<'_>]) -> bool) -> bool {
+fn write_single(
+    packet: &[u8],
+    offload: Offload,
+    write: impl FnOnce(&[IoSlice<'_>]) -> bool,
+) -> bool {
     let header = gso::Offload::NONE.to_bytes();
     let parts = [&header, packet].map(IoSlice::new);
     write(if offload == Offload::None { &parts[1..] } else { &parts })

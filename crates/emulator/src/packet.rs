@@ -1,5 +1,5 @@
-//! What a link asks of a packet, and what it does to it. A packet that makes no sense is one
-//! without data.
+//! The properties of a packet that a link uses, and the changes that it makes. An invalid packet
+//! counts as one without data.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use units::hash::mix;
 use wire::icmp::answer::{self, Report};
 use wire::{Ecn, ip, tcp};
 
-/// What a link needs to know.
+/// The properties of a packet for the link.
 pub(crate) fn offered(packet: &[u8]) -> Offered {
     let bytes = u32::try_from(packet.len()).unwrap_or(u32::MAX);
     let Ok(view) = ip::View::new(packet) else {
@@ -18,11 +18,11 @@ pub(crate) fn offered(packet: &[u8]) -> Offered {
     Offered { bytes, data, ecn_capable, ..Offered::default() }
 }
 
-/// Its ports are where TCP's are.
+/// UDP, whose ports are at the same offset as TCP's.
 const UDP: u8 = 17;
 
-/// To which of so many flows a packet belongs: those of one pair of addresses and ports are
-/// together, and others may be with them. Parts of a packet go by addresses alone.
+/// The hash class of a packet's flow, below `flows`. Packets with the same addresses and ports are
+/// in one class. Fragments are classified by their addresses alone.
 pub(crate) fn flow(packet: &[u8], flows: u64) -> u64 {
     let Ok(view) = ip::View::new(packet) else { return 0 };
     let has_ports = [ip::TCP, UDP].contains(&view.protocol()) && !view.is_fragment();
@@ -39,18 +39,19 @@ pub(crate) fn flow(packet: &[u8], flows: u64) -> u64 {
     hash % flows.max(1)
 }
 
-/// Whether it is a TCP segment with data. A part of a packet is not looked into.
+/// Returns true for a TCP segment with data. Fragments are not parsed.
 fn carries_data(packet: &ip::View<'_>) -> bool {
     packet.protocol() == ip::TCP
         && !packet.is_fragment()
         && tcp::View::new(packet.payload()).is_ok_and(|segment| !segment.payload().is_empty())
 }
 
-/// Whether a packet is too long for a link that carries `mtu` bytes. Then `message` is the packet
-/// that tells its source, in the name of a router with the addresses `router`; empty if nothing may
-/// be said.
+/// Returns true if a packet exceeds `mtu` bytes and must be dropped.
 ///
-/// Unlike RFC 791 §3.2, an IPv4 packet that may be cut passes whole.
+/// `message` is then the ICMP report to its source, from a router with one of the addresses
+/// `router`. It is empty if no report is allowed.
+///
+/// Unlike RFC 791 §3.2, an IPv4 packet that may be fragmented passes unfragmented.
 pub(crate) fn too_big(packet: &[u8], mtu: u32, router: &[IpAddr], message: &mut Vec<u8>) -> bool {
     message.clear();
     let Ok(view) = ip::View::new(packet) else { return false };
@@ -60,15 +61,15 @@ pub(crate) fn too_big(packet: &[u8], mtu: u32, router: &[IpAddr], message: &mut 
     }
     if let Some(&from) = router.iter().find(|address| address.is_ipv4() == view.source().is_ipv4())
     {
-        // Of some packets nothing may be said: RFC 1122 §3.2.2, RFC 4443 §2.4 (e).
+        // No reports about some packets: RFC 1122 §3.2.2, RFC 4443 §2.4 (e).
         let _ = answer::report(Report::TooBig { mtu }, packet, from, message);
     }
     true
 }
 
-/// Marks a packet that was capable of it as having met congestion (RFC 3168 §5).
+/// Sets Congestion Experienced in an ECN-capable packet (RFC 3168 §5).
 pub(crate) fn mark(packet: &mut [u8]) {
-    // What is no packet is not capable of it either.
+    // An invalid packet is not ECN-capable either.
     let _ = ip::set_ecn(packet, Ecn::Ce);
 }
 
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     fn packet(six: bool, ecn: Ecn, protocol: u8, payload: usize) -> Vec<u8> {
-        // A header of 20 bytes and so many of data.
+        // A header of 20 bytes, and the payload.
         let mut segment = vec![0; 20 + payload];
         segment[12] = 5 << 4;
         segment[13] = 0x10;
@@ -93,7 +94,7 @@ mod tests {
         packet
     }
 
-    /// What is said of a packet is where its addresses and ports say, whatever else is in it.
+    /// The flow depends on addresses and ports only.
     #[test]
     fn packets_of_one_connection_are_one_flow() {
         let mut one = packet(false, Ecn::NotEct, ip::TCP, 100);
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_what_a_tcp_segment_carries() {
+    fn only_tcp_segments_carry_data() {
         for (six, header) in [(false, 20), (true, 40)] {
             for payload in [0, 1, 1400] {
                 let offered = offered(&packet(six, Ecn::NotEct, ip::TCP, payload));
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_seen() {
+    fn a_marked_packet_has_ce() {
         for six in [false, true] {
             let mut packet = packet(six, Ecn::Ect0, ip::TCP, 9);
             assert!(offered(&packet).ecn_capable);
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_source_of_a_long_packet_is_told() {
+    fn too_big_reports_to_the_source() {
         let router = [IpAddr::from([100, 64, 0, 1]), IpAddr::from(Ipv6Addr::from_bits(7))];
         for (six, header) in [(false, 20), (true, 40)] {
             let packet = packet(six, Ecn::NotEct, ip::TCP, 1400);
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_cut_passes() {
+    fn packets_that_may_be_fragmented_pass() {
         let mut packet = packet(false, Ecn::NotEct, ip::TCP, 1400);
         packet[6] &= !0x40;
         assert!(!too_big(&packet, 576, &[], &mut Vec::new()));
@@ -164,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_are_too_strange(mut bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_accepted(mut bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             prop_assert_eq!(offered(&bytes).bytes as usize, bytes.len());
             mark(&mut bytes);
             too_big(&bytes, 68, &[Ipv4Addr::LOCALHOST.into()], &mut Vec::new());

@@ -1,5 +1,5 @@
-//! Both directions driven by a clock: packets read from one device, offered to a line, and written
-//! to the other when they are due.
+//! The driver of both directions: packets are read from one device, offered to a line, and written
+//! to the other device when they are due.
 
 use std::io;
 use std::net::IpAddr;
@@ -12,51 +12,53 @@ use crate::line::Line;
 use crate::network::{End, Network};
 use crate::offload::{self, Intake, Outlet};
 use crate::packet;
-use crate::report::{Driven, LineReport};
+use crate::report::{Counters, LineReport};
 use crate::settings::Settings;
-use crate::trace::{Trace, Way};
+use crate::trace::{LinkDirection, Trace};
 
-/// After how many packets from one device the other has its turn, and what is due is written.
+/// The number of packets read from one device before the other is served and due packets are
+/// written.
 const BATCH: usize = 32;
 
-/// How long parts of one packet wait for each other, so that on a fast line not each of them costs
-/// a wake-up: what network cards do by default, within a factor of two or three.
-const PATIENCE: Duration = Duration::from_micros(50);
+/// The maximum time for which parts of one segment wait for each other. Without it, each of them
+/// would cost a wake-up on a fast line. Network cards have a similar default, within a factor of
+/// two or three.
+const MAX_WAIT: Duration = Duration::from_micros(50);
 
-/// Both directions at work.
+/// The state of both directions.
 pub(crate) struct Pump<'a> {
     clock: Clock,
     lanes: [Lane<'a>; 2],
-    /// What is being read.
+    /// The reader of packets.
     intake: Intake,
-    /// What the source of a packet is told of it.
+    /// A buffer for ICMP reports.
     message: Vec<u8>,
-    /// How long before a packet is due not to sleep any more.
+    /// The time for which the driver busy-waits before a packet is due.
     spin: Duration,
-    /// How long packets wait for what belongs to them.
-    patience: Duration,
-    record: Record,
+    /// The maximum time for which packets wait for other parts of their segment.
+    max_wait: Duration,
+    recorder: Recorder,
 }
 
-/// The file, if there is to be one.
-struct Record {
+/// The writer of the capture, if one was requested.
+struct Recorder {
     trace: Option<Trace>,
-    /// Why there is no more of it.
+    /// The error that ended the capture.
     failed: Option<io::Error>,
 }
 
 struct Lane<'a> {
-    way: Way,
+    direction: LinkDirection,
     from: &'a End,
     to: &'a Tun,
     line: Line,
     outlet: Outlet,
-    driven: Driven,
+    counters: Counters,
     /// There may be more to read.
     readable: bool,
-    /// The longest packet that passes.
+    /// The path MTU, in bytes.
     path_mtu: Option<u32>,
-    /// In whose name its source is told of a longer one: the other end.
+    /// The source addresses of ICMP reports: those of the other end.
     router: Vec<IpAddr>,
 }
 
@@ -69,23 +71,25 @@ impl<'a> Pump<'a> {
     ) -> Self {
         let (inside, outside) = (&network.inside, &network.outside);
         let lane =
-            |way, from: &'a End, to: &'a End, line, path_mtu, router: [Option<IpAddr>; 2]| Lane {
-                way,
-                from,
-                to: &to.tun,
-                line,
-                outlet: Outlet::default(),
-                driven: Driven::new(),
-                readable: true,
-                path_mtu,
-                router: router.into_iter().flatten().collect(),
+            |direction, from: &'a End, to: &'a End, line, path_mtu, router: [Option<IpAddr>; 2]| {
+                Lane {
+                    direction,
+                    from,
+                    to: &to.tun,
+                    line,
+                    outlet: Outlet::default(),
+                    counters: Counters::new(),
+                    readable: true,
+                    path_mtu,
+                    router: router.into_iter().flatten().collect(),
+                }
             };
         let ends = &network.ends;
         let beyond = [Some(ends.outside), ends.outside_v6];
         let here = [Some(ends.inside), ends.inside_v6];
         let lanes = [
             lane(
-                Way::Up,
+                LinkDirection::Up,
                 inside,
                 outside,
                 Line::new(&settings.up, settings.seed, "up"),
@@ -93,7 +97,7 @@ impl<'a> Pump<'a> {
                 beyond,
             ),
             lane(
-                Way::Down,
+                LinkDirection::Down,
                 outside,
                 inside,
                 Line::new(&settings.down, settings.seed, "down"),
@@ -102,35 +106,34 @@ impl<'a> Pump<'a> {
             ),
         ];
         let intake = Intake::new(settings.mtu, settings.offload);
-        let record = Record { trace, failed: None };
-        // Who has a core spent on it wants each packet at its time.
-        let patience =
-            if settings.offload && settings.spin.is_zero() { PATIENCE } else { Duration::ZERO };
-        Self { clock, lanes, intake, message: Vec::new(), spin: settings.spin, patience, record }
+        let recorder = Recorder { trace, failed: None };
+        // With busy-waiting, each packet is written exactly when it is due.
+        let max_wait =
+            if settings.offload && settings.spin.is_zero() { MAX_WAIT } else { Duration::ZERO };
+        Self { clock, lanes, intake, message: Vec::new(), spin: settings.spin, max_wait, recorder }
     }
 
-    /// Hands on what is due and takes what has come, up to a batch each way.
-    pub(crate) fn turn(&mut self) -> Result<(), Error> {
+    /// Writes due packets and reads new ones, up to a batch in each direction.
+    pub(crate) fn process_ready(&mut self) -> Result<(), Error> {
         for lane in 0..2 {
-            self.hand_on(lane);
+            self.write_due(lane);
         }
         for lane in 0..2 {
             if self.lanes[lane].readable {
-                self.take(lane)?;
+                self.read_packets(lane)?;
             }
         }
         Ok(())
     }
 
-    /// Waits until there is something to do, or one of `others` is ready, or it is `until`; returns
-    /// which of them are.
+    /// Waits until a packet is due or readable, one of `others` is ready, or the time is `until`.
+    /// Returns which of `others` are ready.
     pub(crate) fn wait(
         &mut self,
         others: [Option<&dyn AsFd>; 3],
         until: Instant,
     ) -> Result<[bool; 3], Error> {
-        let next =
-            self.lanes.iter().filter_map(|lane| lane.line.next_handing_on(self.patience)).min();
+        let next = self.lanes.iter().filter_map(|lane| lane.line.next_write(self.max_wait)).min();
         let until = if self.is_readable() {
             Instant::ZERO
         } else {
@@ -138,7 +141,7 @@ impl<'a> Pump<'a> {
         };
         let devices = self.lanes.each_ref().map(|lane| lane.from.tun.as_fd());
         let look = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        // In place of one that isn't there: a device, asked for nothing.
+        // A missing descriptor is replaced by a device without requested events.
         let [first, second, third] = others.map(|other| match other {
             Some(other) => look(other.as_fd()),
             None => PollFd::from_borrowed_fd(devices[0], PollFlags::empty()),
@@ -152,76 +155,77 @@ impl<'a> Pump<'a> {
         Ok(rest)
     }
 
-    /// Whether nothing is on its way.
+    /// Returns true if both links are empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.lanes.iter().all(|lane| lane.line.is_empty())
     }
 
-    /// Whether something waited to be read when this was last looked at.
+    /// Returns true if a device was readable at the last check.
     pub(crate) fn is_readable(&self) -> bool {
         self.lanes.iter().any(|lane| lane.readable)
     }
 
-    /// Writes what is due by now.
-    fn hand_on(&mut self, lane: usize) {
+    /// Writes the packets of a direction that are due.
+    fn write_due(&mut self, lane: usize) {
         let lane = &mut self.lanes[lane];
         let now = self.clock.now();
-        if lane.line.next_handing_on(self.patience).is_none_or(|at| at > now) {
+        if lane.line.next_write(self.max_wait).is_none_or(|at| at > now) {
             return;
         }
         while let Some(delivery) = lane.line.deliver(now) {
             if let Err(delivery) = lane.outlet.push(delivery) {
-                lane.write(self.clock, &mut self.record);
-                // There is room for it now.
+                lane.write(self.clock, &mut self.recorder);
+                // The list is empty now, so it accepts the packet.
                 let _ = lane.outlet.push(delivery);
             }
         }
-        lane.write(self.clock, &mut self.record);
+        lane.write(self.clock, &mut self.recorder);
     }
 
-    fn take(&mut self, lane: usize) -> Result<(), Error> {
-        let Self { clock, lanes, intake, message, record, .. } = self;
-        let Lane { way, from, line, driven, readable, path_mtu, router, .. } = &mut lanes[lane];
-        let (way, mut count) = (*way, 0);
+    fn read_packets(&mut self, lane: usize) -> Result<(), Error> {
+        let Self { clock, lanes, intake, message, recorder, .. } = self;
+        let Lane { direction, from, line, counters, readable, path_mtu, router, .. } =
+            &mut lanes[lane];
+        let (direction, mut count) = (*direction, 0);
         while count < BATCH {
             let mut now = None;
             let read = intake.read(&from.tun, |bytes, is_part| {
-                // What was handed over together came at one time.
+                // Packets of one read have the same arrival time.
                 let now = *now.get_or_insert_with(|| clock.now());
                 if let Some(mtu) = *path_mtu
                     && packet::too_big(bytes, mtu, router, message)
                 {
-                    driven.too_big += 1;
+                    counters.too_big += 1;
                     if !message.is_empty() {
-                        // As for any packet: a kernel that does not take it drops it.
+                        // A report that the kernel refuses is dropped, like any packet.
                         let _ = offload::write(&from.tun, message);
                     }
-                    record.keep(|trace| trace.too_big(way, now, bytes, mtu));
+                    recorder.write(|trace| trace.too_big(direction, now, bytes, mtu));
                     return;
                 }
-                let fate = line.offer_part(now, bytes, is_part);
-                record.keep(|trace| trace.entered(way, now, bytes, &fate));
+                let outcomes = line.offer_part(now, bytes, is_part);
+                recorder.write(|trace| trace.entered(direction, now, bytes, &outcomes));
             })?;
             let Some(packets) = read else {
                 *readable = false;
                 return Ok(());
             };
-            // One that could not be made out does not come to the link.
-            driven.missed += u64::from(packets == 0);
+            // A segment that could not be split does not reach the link.
+            counters.missed += u64::from(packets == 0);
             count += packets.max(1);
         }
         Ok(())
     }
 
-    /// Ends both directions, up and down, and the file.
+    /// Ends both directions, up and down, and the capture.
     pub(crate) fn finish(mut self) -> Result<([LineReport; 2], io::Result<()>), Error> {
         let now = self.clock.now();
         for lane in &mut self.lanes {
-            lane.driven.missed += lane.from.interface.statistics()?.not_sent_packets;
+            lane.counters.missed += lane.from.interface.statistics()?.not_sent_packets;
         }
         let reports =
-            self.lanes.each_mut().map(|lane| LineReport::new(&mut lane.line, &lane.driven, now));
-        let Record { trace, failed } = self.record;
+            self.lanes.each_mut().map(|lane| LineReport::new(&mut lane.line, &lane.counters, now));
+        let Recorder { trace, failed } = self.recorder;
         let written = match (failed, trace) {
             (Some(error), _) => Err(error),
             (None, Some(trace)) => trace.finish(),
@@ -232,27 +236,27 @@ impl<'a> Pump<'a> {
 }
 
 impl Lane<'_> {
-    /// Writes the packets that are next.
-    fn write(&mut self, clock: Clock, record: &mut Record) {
+    /// Writes the collected packets.
+    fn write(&mut self, clock: Clock, recorder: &mut Recorder) {
         if self.outlet.packets().is_empty() {
             return;
         }
         let now = clock.now();
         for packet in self.outlet.packets() {
-            self.driven.timing.add(now.since(packet.due));
+            self.counters.timing.add(now.since(packet.due));
         }
         let taken = self.outlet.write(self.to);
         for delivery in self.outlet.drain() {
-            self.driven.refused += u64::from(!taken);
-            record.keep(|trace| trace.left(self.way, now, &delivery));
+            self.counters.refused += u64::from(!taken);
+            recorder.write(|trace| trace.left(self.direction, now, &delivery));
             self.line.recycle(delivery.bytes);
         }
     }
 }
 
-impl Record {
-    /// A file that cannot be written ends, and not the run.
-    fn keep(&mut self, write: impl FnOnce(&mut Trace) -> io::Result<()>) {
+impl Recorder {
+    /// Writes to the capture. An error ends the capture, but not the run.
+    fn write(&mut self, write: impl FnOnce(&mut Trace) -> io::Result<()>) {
         if let Some(open) = &mut self.trace
             && let Err(error) = write(open)
         {

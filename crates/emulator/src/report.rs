@@ -1,4 +1,4 @@
-//! What happened, as plain data. Column names are those of a simulation's links.
+//! The results of a run as plain data. Column names are those of a simulation's links.
 
 use link::{Books, QueueStatistics};
 use serde::Serialize;
@@ -8,119 +8,119 @@ use crate::histogram::Histogram;
 use crate::line::Line;
 use crate::network::Ends;
 
-/// One run.
+/// The results of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// The command and its arguments.
     pub command: Vec<String>,
-    /// Its exit status, or 128 and the number of the signal that ended it.
+    /// The command's exit status, or 128 plus the number of the signal that ended it.
     pub exit_status: i32,
-    /// That of the program at the other end, when it ended before the command did.
+    /// The exit status of the program at the other end, if it ended before the command.
     pub outside_exit_status: Option<i32>,
-    /// From its start to its end.
+    /// The duration of the command, in seconds.
     pub duration_s: f64,
-    /// Where chance began.
+    /// The random seed.
     pub seed: u64,
-    /// The two ends.
+    /// The addresses of the two ends.
     pub ends: Ends,
-    /// From the command outwards.
+    /// The direction from the command to the outside.
     pub up: LineReport,
-    /// Towards it.
+    /// The direction to the command.
     pub down: LineReport,
 }
 
 impl Report {
-    /// As JSON.
+    /// The report as JSON.
     pub fn to_json(&self) -> String {
-        // Nothing in it can fail to be written.
+        // Serialization of these types cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// One direction. offered = delivered + dropped + held, in packets and in bytes.
+/// The results of one direction: offered = delivered + dropped + held, in packets and in bytes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LineReport {
-    /// What came to the link, second copies included.
+    /// Packets offered to the link, second copies included.
     pub offered_packets: u64,
-    /// The same in bytes.
+    /// Bytes of the packets offered.
     pub offered_bytes: u64,
-    /// What was handed on at the other end.
+    /// Packets delivered at the other end.
     pub delivered_packets: u64,
-    /// The same in bytes.
+    /// Bytes of the packets delivered.
     pub delivered_bytes: u64,
-    /// What found the buffer full.
+    /// Packets dropped by a full buffer.
     pub dropped_buffer_packets: u64,
-    /// The same in bytes.
+    /// Bytes of the packets dropped by a full buffer.
     pub dropped_buffer_bytes: u64,
-    /// What RED, CoDel or balanced discard dropped although there was room.
+    /// Packets dropped by RED, CoDel or balanced discard although there was room.
     pub dropped_early_packets: u64,
-    /// The same in bytes.
+    /// Bytes of the packets dropped early.
     pub dropped_early_bytes: u64,
-    /// What the loss model took.
+    /// Packets lost by the loss model.
     pub dropped_loss_packets: u64,
-    /// The same in bytes.
+    /// Bytes of the packets lost.
     pub dropped_loss_bytes: u64,
-    /// What was still on its way at the end.
+    /// Packets still in the link at the end.
     pub held_packets: u64,
-    /// The same in bytes.
+    /// Bytes of the packets still in the link.
     pub held_bytes: u64,
-    /// What RED or CoDel marked instead of dropping it.
+    /// Packets marked by RED or CoDel instead of being dropped.
     pub marked_packets: u64,
-    /// Second copies.
+    /// Second copies of duplicated packets.
     pub duplicated_packets: u64,
-    /// What had a bit turned.
+    /// Packets with an inverted bit.
     pub corrupted_packets: u64,
-    /// What came late.
+    /// Packets with additional delay.
     pub reordered_packets: u64,
-    /// What was too long for the path, and never offered.
+    /// Packets that exceeded the path MTU and were not offered.
     pub too_big_packets: u64,
-    /// Of what was delivered: what the kernel at the other end did not take, such as packets whose
-    /// version was turned.
+    /// Delivered packets that the kernel at the other end refused, such as those with a corrupted
+    /// version field.
     pub refused_packets: u64,
-    /// What was sent and never came to the link, because the emulator was too slow to read it.
-    /// Zero, or don't trust the run.
+    /// Packets that never reached the link because the emulator was too slow to read them. A run
+    /// with any of them is not reliable.
     pub missed_packets: u64,
     /// Share of the time in which the line was sending, 0 to 1.
     pub utilisation: f64,
-    /// Mean over time of what waits or is being sent.
+    /// Mean over time of the packets waiting or in transmission.
     pub mean_queue_packets: f64,
-    /// The same in bytes.
+    /// Mean over time of the bytes waiting or in transmission.
     pub mean_queue_bytes: f64,
-    /// Its maximum.
+    /// Maximum number of packets in the queue.
     pub max_queue_packets: u64,
-    /// The same in bytes.
+    /// Maximum number of bytes in the queue.
     pub max_queue_bytes: u64,
-    /// By how much packets were handed on too late, counted from when they were read: the median.
-    /// Absent without packets.
+    /// Median delay of writes beyond the time at which they were due, relative to the time of
+    /// reading, in seconds. Absent without packets.
     pub timing_error_median_s: Option<f64>,
-    /// The 99th percentile.
+    /// The 99th percentile of that delay, in seconds.
     pub timing_error_p99_s: Option<f64>,
-    /// The most.
+    /// The maximum of that delay, in seconds.
     pub timing_error_max_s: Option<f64>,
 }
 
-/// What only the driver knows of a direction.
+/// Counters of the driver for one direction.
 #[derive(Debug)]
-pub(crate) struct Driven {
+pub(crate) struct Counters {
     pub(crate) timing: Histogram,
     pub(crate) refused: u64,
     pub(crate) too_big: u64,
     pub(crate) missed: u64,
 }
 
-impl Driven {
+impl Counters {
     pub(crate) fn new() -> Self {
         Self { timing: Histogram::new(), refused: 0, too_big: 0, missed: 0 }
     }
 }
 
 impl LineReport {
-    pub(crate) fn new(line: &mut Line, driven: &Driven, now: Instant) -> Self {
+    pub(crate) fn new(line: &mut Line, counters: &Counters, now: Instant) -> Self {
         let Books { offered, delivered, dropped_buffer, dropped_early, dropped_loss, held, marked } =
             line.books(now);
         let extras = line.extras();
         let queue = line.queue_statistics(now);
-        let percentile = |percent| driven.timing.percentile(percent).map(seconds);
+        let percentile = |percent| counters.timing.percentile(percent).map(seconds);
         Self {
             offered_packets: offered.packets,
             offered_bytes: offered.bytes,
@@ -138,9 +138,9 @@ impl LineReport {
             duplicated_packets: extras.duplicated.packets,
             corrupted_packets: extras.corrupted.packets,
             reordered_packets: extras.reordered.packets,
-            too_big_packets: driven.too_big,
-            refused_packets: driven.refused,
-            missed_packets: driven.missed,
+            too_big_packets: counters.too_big,
+            refused_packets: counters.refused,
+            missed_packets: counters.missed,
             utilisation: ratio(u128::from(queue.busy.as_nanos()), &queue),
             mean_queue_packets: ratio(queue.packet_nanos, &queue),
             mean_queue_bytes: ratio(queue.byte_nanos, &queue),
@@ -148,7 +148,7 @@ impl LineReport {
             max_queue_bytes: queue.max.bytes,
             timing_error_median_s: percentile(50),
             timing_error_p99_s: percentile(99),
-            timing_error_max_s: driven.timing.max().map(seconds),
+            timing_error_max_s: counters.timing.max().map(seconds),
         }
     }
 }

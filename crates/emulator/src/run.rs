@@ -1,4 +1,4 @@
-//! A command behind the link, from its start to its end.
+//! A run of a command behind an emulated link.
 
 use std::io;
 
@@ -8,34 +8,34 @@ use tun::{Clock, Priority, Signals, TimerSlack};
 use units::{Duration, Instant};
 
 use crate::network::{Ends, Network};
-use crate::program::{Place, Program};
+use crate::program::{Environment, Program};
 use crate::pump::Pump;
 use crate::report::{Report, seconds};
 use crate::settings::Settings;
 use crate::trace::{Capture, Trace};
 
-/// Both ends of a link, ready for a command. With the value they are gone.
+/// Both ends of a link, ready for a command. They are removed when the value is dropped.
 #[derive(Debug)]
 pub struct Emulation {
     settings: Settings,
     network: Network,
 }
 
-/// What to run.
+/// The programs and the capture of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Job {
     /// The command behind the link, and its arguments.
     pub command: Vec<String>,
-    /// A program at the other end, for as long as the command runs.
+    /// A program at the other end, which runs as long as the command.
     pub outside: Option<Vec<String>>,
-    /// The packets to keep.
+    /// The capture to write.
     pub capture: Option<Capture>,
 }
 
-/// Why a run could not be made.
+/// An error of a run.
 #[derive(Debug, Error)]
 pub enum EmulationError {
-    /// The system refused.
+    /// A system call failed.
     #[error(transparent)]
     System(#[from] tun::Error),
     /// The command did not start.
@@ -44,15 +44,15 @@ pub enum EmulationError {
     /// The capture could not be written.
     #[error("cannot write capture `{path}`: {source}")]
     Capture {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl EmulationError {
-    /// What can be done about it.
+    /// Advice on how to correct the error.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::System(error) | Self::Command(error) => error.hint(),
@@ -62,8 +62,8 @@ impl EmulationError {
 }
 
 impl EmulationError {
-    /// The exit status that shells, `env` and `timeout` give: 127 when there is no such command and
-    /// 126 when it cannot be run; `None` when something else went wrong.
+    /// The exit status that shells, `env` and `timeout` use: 127 if the command does not exist, 126
+    /// if it cannot be executed; `None` for other errors.
     pub fn exit_status(&self) -> Option<i32> {
         match self {
             Self::Command(error) if error.source().kind() == io::ErrorKind::NotFound => Some(127),
@@ -73,90 +73,91 @@ impl EmulationError {
     }
 }
 
-/// What goes to the command: a terminal sends the first two to it by itself.
-const FOR_THE_COMMAND: [Signal; 4] = [Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP];
+/// Signals that are forwarded to the command. A terminal sends the first two to the command itself.
+const FORWARDED_SIGNALS: [Signal; 4] = [Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP];
 
-/// How long packets that are on their way when the command ends have to arrive.
-const LINGER: Duration = Duration::from_secs(3);
+/// The maximum time for which packets in the link may still arrive after the command has ended.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long the program at the other end has to end when it is asked to.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The time for which the program at the other end may continue after SIGTERM.
+const TERMINATION_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Emulation {
     /// Makes both ends: one in the network namespace of the calling thread, one in a new namespace.
-    /// Without the privilege for it and with `own`, both in namespaces of the user's own: then
-    /// only what runs there can be reached.
+    /// Without the privilege, `own` selects two namespaces of the user's own, and only programs in
+    /// them can be reached.
     ///
     /// # Errors
-    /// When there are no TUN devices, no privilege or no free addresses.
+    /// If there are no TUN devices, no privilege or no free addresses.
     pub fn new(settings: &Settings, own: bool) -> Result<Self, EmulationError> {
         let network = Network::new(settings, own)?;
         Ok(Self { settings: settings.clone(), network })
     }
 
-    /// Which addresses the ends have.
+    /// The addresses of the ends.
     pub fn ends(&self) -> &Ends {
         &self.network.ends
     }
 
-    /// Runs a command behind the link until it ends; then what is on its way arrives. Signals that
-    /// ask this process to end go to the command instead.
+    /// Runs a command behind the link until it ends, and then until the packets in the link have
+    /// arrived. Termination signals to this process are forwarded to the command.
     ///
     /// # Errors
-    /// When the command does not start; when the capture cannot be written, which is noticed before
-    /// or told at the end.
+    /// If the command does not start or the capture cannot be written. An error of the capture is
+    /// detected before the start or reported at the end.
     pub fn run(self, job: &Job) -> Result<Report, EmulationError> {
         let clock = Clock::start();
         let trace = self.trace(job.capture.as_ref(), clock)?;
         let network = &self.network;
-        let place = |end| Place { end, user: network.user.as_ref(), ends: &network.ends };
-        let _exact = TimerSlack::least()?;
-        let signals = Signals::catch(&FOR_THE_COMMAND)?;
+        let environment =
+            |end| Environment { end, user: network.user.as_ref(), ends: &network.ends };
+        let _exact = TimerSlack::minimal()?;
+        let signals = Signals::catch(&FORWARDED_SIGNALS)?;
         let mut pump = Pump::new(clock, &self.settings, network, trace);
         let outside = job
             .outside
             .as_deref()
-            .map(|words| Program::background(words, &place(&network.outside)));
+            .map(|words| Program::background(words, &environment(&network.outside)));
         let mut outside = outside.transpose()?;
-        let mut command = Program::foreground(&job.command, &place(&network.inside))
+        let mut command = Program::foreground(&job.command, &environment(&network.inside))
             .map_err(EmulationError::Command)?;
-        // Only now: what is started may inherit it. In real time a thread that never sleeps would
-        // leave no time to others.
+        // Set after the start of programs, which would inherit it. With real-time priority, a
+        // thread that never sleeps would block all others.
         let _first =
             if self.settings.spin.is_zero() { Priority::real_time() } else { Priority::highest() };
         let mut outside_exit_status = None;
         let mut deadline = Instant::NEVER;
         let mut ended = clock.now();
         let exit_status = loop {
-            pump.turn()?;
-            let watched = [
+            pump.process_ready()?;
+            let to_poll = [
                 Some(&signals as _),
-                command.watched(),
-                outside.as_ref().and_then(Program::watched),
+                command.pidfd_to_poll(),
+                outside.as_ref().and_then(Program::pidfd_to_poll),
             ];
-            // When nothing is on its way any more, only a look at what has just come.
-            let over = command.status_known().is_some() && pump.is_empty();
+            // With empty links, only check for packets that have just arrived.
+            let over = command.known_status().is_some() && pump.is_empty();
             let until = if over { Instant::ZERO } else { deadline };
-            let [signal, end, other_end] = pump.wait(watched, until)?;
+            let [signal, end, other_end] = pump.wait(to_poll, until)?;
             if other_end && let Some(outside) = &mut outside {
                 let status = outside.status()?;
-                if command.status_known().is_none() {
+                if command.known_status().is_none() {
                     outside_exit_status = status;
                 }
             }
             while let Some(caught) = signal.then(|| signals.next()).flatten() {
-                if command.watched().is_none() {
-                    // It is waited for the packets only.
+                if command.pidfd_to_poll().is_none() {
+                    // The command has ended, so the run only waits for packets: stop waiting.
                     deadline = Instant::ZERO;
-                } else if caught.sent {
+                } else if caught.from_process {
                     command.signal(caught.signal);
                 }
             }
             if end && command.status()?.is_some() {
                 ended = clock.now();
-                deadline = ended + LINGER;
+                deadline = ended + DRAIN_TIMEOUT;
             }
-            if let Some(status) = command.status_known()
+            if let Some(status) = command.known_status()
                 && ((pump.is_empty() && !pump.is_readable()) || clock.now() >= deadline)
             {
                 break status;
@@ -164,7 +165,7 @@ impl Emulation {
         };
         let ([up, down], written) = pump.finish()?;
         if let Some(outside) = outside {
-            outside.end(clock, PATIENCE)?;
+            outside.end(clock, TERMINATION_TIMEOUT)?;
         }
         written.map_err(|source| unwritable(job.capture.as_ref(), source))?;
         Ok(Report {

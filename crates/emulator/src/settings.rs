@@ -1,8 +1,7 @@
-//! What a user asks for: quantities as people write them, by the names of the command line's
-//! options.
+//! The settings of a run: quantities as users write them, with the names of command-line options.
 //!
-//! Each direction has all of them; what stands under `both` holds for a direction that does not say
-//! otherwise. An error names the option as it was written.
+//! Each direction has all options. A value under `both` applies to each direction without a value
+//! of its own. An error names the option as it was given.
 
 use link::{
     Balanced, Buffer, Burst, CoDel, ConfigError, Discipline, Linear, LinkConfig, LossModel,
@@ -14,25 +13,25 @@ use units::{Duration, Rate, parse_bytes};
 
 use crate::line::LineConfig;
 
-/// Both directions, and what they share. A value that exists is valid.
+/// The settings of both directions, and common ones. A value of this type is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// From the command outwards.
+    /// The direction from the command to the outside.
     pub up: LineConfig,
-    /// Towards it.
+    /// The direction to the command.
     pub down: LineConfig,
-    /// The longest packet, in bytes.
+    /// The MTU of the devices, in bytes.
     pub mtu: u32,
-    /// Where chance begins.
+    /// The random seed.
     pub seed: u64,
-    /// How long before a packet is due the emulator stays awake for it.
+    /// The time for which the emulator busy-waits before a packet is due.
     pub spin: Duration,
-    /// Whether the kernel may hand over, and take, up to 64 kB of a TCP stream at once. On the
-    /// link all are packets.
+    /// The devices use segmentation offload: the kernel may pass and accept up to 64 kB of a TCP
+    /// stream at once. The link always works on packets.
     pub offload: bool,
 }
 
-/// A setting that makes no sense.
+/// An invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{option} {value}`: {problem}")]
 pub struct SettingsError {
@@ -43,7 +42,7 @@ pub struct SettingsError {
 }
 
 impl SettingsError {
-    /// What can be done about it.
+    /// Advice on how to correct the error.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
@@ -53,10 +52,10 @@ impl SettingsError {
     }
 }
 
-/// As written, in JSON.
+/// The settings as written, in JSON.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Written {
+struct RawSettings {
     both: Options,
     up: Options,
     down: Options,
@@ -66,7 +65,7 @@ struct Written {
     offload: Option<bool>,
 }
 
-/// The options of a direction, without their dashes. `none` takes back what stands under `both`.
+/// The options of a direction, without their dashes. `none` removes the value under `both`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct Options {
@@ -87,7 +86,7 @@ struct Options {
     reorder: Option<String>,
 }
 
-/// A value and the option that it was written with.
+/// A value and the name of its option.
 #[derive(Debug, Clone)]
 struct Value {
     option: String,
@@ -96,44 +95,44 @@ struct Value {
 
 const NONE: &str = "none";
 
-/// The longest delay of a packet: beyond it, a test in real time is a mistake in the unit.
-const MOST_DELAY: Duration = Duration::from_secs(600);
-/// The longest time to stay awake before a packet is due. More than this keeps a core busy all the
-/// time.
-const MOST_SPIN: Duration = Duration::from_secs(1);
+/// The maximum delay of a packet. A longer one in a real-time test is most likely a wrong unit.
+const MAX_DELAY: Duration = Duration::from_secs(600);
+/// The maximum time of busy-waiting before a packet is due. A longer time would occupy a core
+/// permanently.
+const MAX_SPIN: Duration = Duration::from_secs(1);
 
 impl Settings {
-    /// What Ethernet has.
+    /// The MTU of Ethernet, in bytes.
     pub const MTU: u32 = 1500;
-    /// RFC 8200 §5: with less there is no IPv6.
-    pub const LEAST_MTU: u32 = 1280;
-    /// What a TUN device takes.
-    pub const MOST_MTU: u32 = 65_535;
+    /// The minimum MTU, in bytes: IPv6 requires it (RFC 8200 §5).
+    pub const MIN_MTU: u32 = 1280;
+    /// The maximum MTU of a TUN device, in bytes.
+    pub const MAX_MTU: u32 = 65_535;
 
-    /// Reads them from JSON: `both`, `up` and `down`, each with options by their names without
-    /// dashes and values as text; `mtu` and `seed`, numbers; `spin`, text; `offload`, which is
-    /// true by default.
+    /// Reads settings from JSON.
+    ///
+    /// `both`, `up` and `down` contain options by name without dashes, with texts as values. `mtu`
+    /// and `seed` are numbers, `spin` is a text, and `offload` is a Boolean with the default true.
     ///
     /// # Errors
-    /// When an option is unknown or its value makes no sense.
+    /// If an option is unknown or has an invalid value.
     pub fn from_json(json: &str) -> Result<Self, SettingsError> {
-        let written: Written = serde_json::from_str(json).map_err(|e| SettingsError {
+        let raw: RawSettings = serde_json::from_str(json).map_err(|e| SettingsError {
             option: "settings".to_owned(),
             value: json.to_owned(),
             problem: e.to_string(),
             hint: None,
         })?;
-        let mtu = written.mtu.unwrap_or(Self::MTU);
-        if !(Self::LEAST_MTU..=Self::MOST_MTU).contains(&mtu) {
+        let mtu = raw.mtu.unwrap_or(Self::MTU);
+        if !(Self::MIN_MTU..=Self::MAX_MTU).contains(&mtu) {
             let value = Value { option: "--mtu".to_owned(), text: mtu.to_string() };
-            return Err(value.error(&format!(
-                "it must be {} to {}",
-                Self::LEAST_MTU,
-                Self::MOST_MTU
-            )));
+            return Err(value.error(&format!("it must be {} to {}", Self::MIN_MTU, Self::MAX_MTU)));
         }
-        let [up, down] = [("up", &written.up), ("down", &written.down)]
-            .map(|(name, own)| Direction { name, own, both: &written.both });
+        let [up, down] = [("up", &raw.up), ("down", &raw.down)].map(|(name, own)| Direction {
+            name,
+            own,
+            both: &raw.both,
+        });
         let lines = [up.line()?, down.line()?];
         for (options, line) in [(&up, &lines[0]), (&down, &lines[1])] {
             if let Some(value) = options.value("queue").filter(|_| !line.link.buffer.holds(mtu)) {
@@ -153,12 +152,12 @@ impl Settings {
                 return Err(error.with_hint("add `--rate`, for example `--rate 10mbit`"));
             }
         }
-        let spin = written.spin.map(|text| Value { option: "--spin".to_owned(), text });
+        let spin = raw.spin.map(|text| Value { option: "--spin".to_owned(), text });
         let spin =
-            spin.map(|value| value.time(&value.text, MOST_SPIN)).transpose()?.unwrap_or_default();
-        let seed = written.seed.unwrap_or(1);
+            spin.map(|value| value.time(&value.text, MAX_SPIN)).transpose()?.unwrap_or_default();
+        let seed = raw.seed.unwrap_or(1);
         let [up, down] = lines;
-        Ok(Self { up, down, mtu, seed, spin, offload: written.offload.unwrap_or(true) })
+        Ok(Self { up, down, mtu, seed, spin, offload: raw.offload.unwrap_or(true) })
     }
 }
 
@@ -202,7 +201,7 @@ impl Direction<'_> {
         let link = LinkConfig {
             rate: self.read("rate", Value::rate)?,
             delay: self
-                .read("delay", |value| value.time(&value.text, MOST_DELAY))?
+                .read("delay", |value| value.time(&value.text, MAX_DELAY))?
                 .unwrap_or_default(),
             buffer: self.read("queue", Value::buffer)?.unwrap_or(Buffer::Unlimited),
             discipline: self.discipline()?,
@@ -220,7 +219,7 @@ impl Direction<'_> {
         })
     }
 
-    /// The value of an option, the direction's own first.
+    /// The value of an option; the direction's own takes precedence.
     fn value(&self, name: &str) -> Option<Value> {
         let own = self.own.get(name).map(|text| (format!("--{}-{name}", self.name), text));
         let (option, text) =
@@ -236,8 +235,7 @@ impl Direction<'_> {
         self.value(name).map(|value| read(&value)).transpose()
     }
 
-    /// A direction with a discipline of its own has nothing of what stands under `both`, whichever
-    /// that is.
+    /// The discipline. A direction with a discipline of its own ignores any under `both`.
     fn discipline(&self) -> Result<Discipline, SettingsError> {
         let Some((kind, value)) =
             self.only_one(&DISCIPLINES, "one of them decides what the queue drops")?
@@ -258,7 +256,7 @@ impl Direction<'_> {
         }
     }
 
-    /// The option of these that a direction has, with its value.
+    /// The only one of these options that is set, with its value.
     fn only_one(
         &self,
         names: &[&'static str],
@@ -279,8 +277,7 @@ impl Direction<'_> {
         }
     }
 
-    /// A direction with a loss of its own has nothing of what stands under `both`, whichever kind
-    /// that is.
+    /// The loss model. A direction with a loss option of its own ignores any under `both`.
     fn loss(&self) -> Result<LossModel, SettingsError> {
         let hint = "a direction has one kind of loss; run one link inside another for two";
         let Some((kind, value)) = self.only_one(&LOSSES, hint)? else { return Ok(LossModel::None) };
@@ -324,7 +321,7 @@ impl Value {
         self.text.parse().map_err(|e: units::ParseError| self.error(&e.to_string()).with_hint(hint))
     }
 
-    /// A time that is no longer than `most`.
+    /// Parses a time of at most `most`.
     fn time(&self, text: &str, most: Duration) -> Result<Duration, SettingsError> {
         let hint = "write it with a unit, such as `20ms`";
         let time: Duration = text
@@ -350,7 +347,7 @@ impl Value {
         u32::try_from(number).map_err(|_| self.error(&format!("{number} is too much")))
     }
 
-    /// `0.01` or `1%`.
+    /// Parses `0.01` or `1%`.
     fn probability(&self, text: &str) -> Result<Probability, SettingsError> {
         let text = text.trim();
         let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 100.0));
@@ -361,14 +358,14 @@ impl Value {
         Probability::new(number / scale).map_err(|e| self.refused(e))
     }
 
-    /// `100packets`.
+    /// Parses `100packets`.
     fn packets(text: &str) -> Option<u64> {
         let digits = text.trim();
         let digits = digits.strip_suffix("packets").or_else(|| digits.strip_suffix("packet"))?;
         digits.trim().parse().ok()
     }
 
-    /// `150kB`, `100packets`, or `150kB/256B` in chunks of 256 bytes.
+    /// Parses `150kB`, `100packets`, or `150kB/256B` for chunks of 256 bytes.
     fn buffer(&self) -> Result<Buffer, SettingsError> {
         const HINT: &str = "write it as `150kB`, `100packets`, or in chunks as `150kB/256B`";
         let buffer = if let Some(packets) = Self::packets(&self.text) {
@@ -381,8 +378,8 @@ impl Value {
         buffer.map_err(|e| self.refused(e))
     }
 
-    /// `30kB,90kB` or `5packets,15packets`, and the probability at the second, by default 0.1
-    /// (Floyd's recommendation of 1997). The weight is the paper's, §VI.
+    /// Parses `30kB,90kB` or `5packets,15packets`, with an optional maximum probability; its
+    /// default is 0.1 (Floyd's recommendation of 1997). The weight is the paper's, §VI.
     fn red(&self) -> Result<Red, SettingsError> {
         const WEIGHT: f64 = 0.002;
         let wanted =
@@ -401,14 +398,14 @@ impl Value {
         red.map_err(|e| self.refused(e))
     }
 
-    /// `5ms,100ms`. What is ECN-capable is marked.
+    /// Parses `5ms,100ms`. ECN-capable packets are marked.
     fn codel(&self) -> Result<CoDel, SettingsError> {
         let (target, interval) = self.pair(',', "a target and an interval, such as `5ms,100ms`")?;
-        let time = |text: &str| self.time(text, MOST_DELAY);
+        let time = |text: &str| self.time(text, MAX_DELAY);
         CoDel::new(time(target)?, time(interval)?).map_err(|e| self.refused(e))
     }
 
-    /// `40%,90%,25`.
+    /// Parses `40%,90%,25`.
     fn balanced(&self) -> Result<Balanced, SettingsError> {
         let wanted = "two shares of the queue and a number of packets, such as `0.4,0.9,25`";
         let (lower, rest) = self.pair(',', wanted)?;
@@ -421,7 +418,7 @@ impl Value {
         Balanced::new(lower, upper, gap).map_err(|e| self.refused(e))
     }
 
-    /// `1,0,0`: 1 is lost.
+    /// Parses `1,0,0`: 1 is lost.
     fn mask(&self) -> Result<Vec<bool>, SettingsError> {
         let entry = |entry: &str| match entry.trim() {
             "0" => Ok(false),
@@ -435,16 +432,16 @@ impl Value {
 
     /// RFC 791 §3.2: every link carries 68 bytes.
     fn path_mtu(&self) -> Result<u32, SettingsError> {
-        const RANGE: std::ops::RangeInclusive<u32> = 68..=Settings::MOST_MTU;
+        const RANGE: std::ops::RangeInclusive<u32> = 68..=Settings::MAX_MTU;
         let mtu = self.text.parse().ok().filter(|mtu| RANGE.contains(mtu));
         mtu.ok_or_else(|| self.error("it must be a number of bytes, 68 to 65535"))
     }
 
-    /// `0.01,5ms`.
+    /// Parses `0.01,5ms`.
     fn reorder(&self) -> Result<Reorder, SettingsError> {
         let (probability, extra) =
             self.pair(',', "a probability and an extra delay, such as `0.01,5ms`")?;
-        let by = self.time(extra, MOST_DELAY)?;
+        let by = self.time(extra, MAX_DELAY)?;
         Ok(Reorder { probability: self.probability(probability)?, by })
     }
 }

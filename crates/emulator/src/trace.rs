@@ -1,4 +1,5 @@
-//! Packets at the two ends as a pcapng file, with a comment where a header says too little.
+//! Captures of packets at the two ends in a pcapng file, with comments for facts that a header does
+//! not show.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -6,37 +7,37 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use capture::pcapng::{Direction, Interface, InterfaceId, LinkType, Packet, Section, Writer};
-use link::{Discipline, Drop, LossModel, Outcome};
+use link::{Discipline, DropReason, LossModel, Outcome};
 use units::Instant;
 
-use crate::line::{Delivery, Fate};
+use crate::line::{Delivery, PacketOutcome};
 use crate::network::Ends;
 use crate::settings::Settings;
 
-/// What to write, and where.
+/// The file of a capture and its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// At which ends.
-    pub place: Place,
-    /// How many bytes of a packet are kept.
+    /// The end at which packets are captured.
+    pub vantage_point: VantagePoint,
+    /// The number of bytes stored of each packet.
     pub snap_len: u32,
 }
 
-/// Where packets are seen.
+/// The end at which packets are captured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Place {
-    /// At the command's end.
+pub enum VantagePoint {
+    /// The command's end.
     #[default]
     Inside,
-    /// At the other.
+    /// The other end.
     Outside,
-    /// At both: a packet that arrives is there twice.
+    /// Both ends: a packet that arrives is captured twice.
     Both,
 }
 
-impl std::str::FromStr for Place {
+impl std::str::FromStr for VantagePoint {
     type Err = ();
     fn from_str(text: &str) -> Result<Self, ()> {
         match text {
@@ -48,31 +49,31 @@ impl std::str::FromStr for Place {
     }
 }
 
-/// A way through the link.
+/// A direction of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum LinkDirection {
     Up,
     Down,
 }
 
-/// Why a direction drops packets.
+/// The causes of a direction's drops.
 #[derive(Debug, Clone, Copy)]
 struct Causes {
     early: &'static str,
     loss: &'static str,
-    /// What it drops early is not known when a packet comes in.
-    late: bool,
+    /// Early drops are decided after a packet's arrival.
+    deferred: bool,
 }
 
-/// The file being written.
+/// The capture being written.
 #[derive(Debug)]
 pub(crate) struct Trace {
     writer: Writer<BufWriter<File>>,
     inside: Option<InterfaceId>,
     outside: Option<InterfaceId>,
-    /// By direction.
+    /// The causes of drops by direction.
     causes: [Causes; 2],
-    /// Nanoseconds since 1970 at the clock's start.
+    /// The start of the clock, in nanoseconds since 1970.
     epoch: u64,
 }
 
@@ -101,10 +102,19 @@ impl Trace {
             };
             here.then(|| writer.interface(&interface)).transpose()
         };
-        let place = capture.place;
-        let inside =
-            interface("inside", "the command's end", ends.inside, place != Place::Outside)?;
-        let outside = interface("outside", "the other end", ends.outside, place != Place::Inside)?;
+        let vantage_point = capture.vantage_point;
+        let inside = interface(
+            "inside",
+            "the command's end",
+            ends.inside,
+            vantage_point != VantagePoint::Outside,
+        )?;
+        let outside = interface(
+            "outside",
+            "the other end",
+            ends.outside,
+            vantage_point != VantagePoint::Inside,
+        )?;
         let causes = [&settings.up, &settings.down].map(|line| Causes {
             early: match line.link.discipline {
                 Discipline::DropTail | Discipline::Red(_) => "early, by RED",
@@ -115,67 +125,72 @@ impl Trace {
                 LossModel::Mask(_) => "the mask says so",
                 _ => "random loss",
             },
-            late: matches!(line.link.discipline, Discipline::CoDel(_)),
+            deferred: matches!(line.link.discipline, Discipline::CoDel(_)),
         });
         Ok(Self { writer, inside, outside, causes, epoch })
     }
 
-    /// A packet came to the near end, and this became of it.
+    /// Writes a packet that arrived at the near end, with its outcome.
     pub(crate) fn entered(
         &mut self,
-        way: Way,
+        link_direction: LinkDirection,
         at: Instant,
         bytes: &[u8],
-        fate: &Fate,
+        outcomes: &PacketOutcome,
     ) -> io::Result<()> {
-        let near = match way {
-            Way::Up => self.inside,
-            Way::Down => self.outside,
+        let near = match link_direction {
+            LinkDirection::Up => self.inside,
+            LinkDirection::Down => self.outside,
         };
         let Some(interface) = near else { return Ok(()) };
-        let causes = self.causes[way as usize];
+        let causes = self.causes[link_direction as usize];
         let mut comments = Vec::new();
-        comments.extend(outcome(fate.outcome, causes));
-        if let Some(copy) = fate.duplicate {
+        comments.extend(outcome(outcomes.outcome, causes));
+        if let Some(copy) = outcomes.duplicate {
             comments.push("Duplicated".to_owned());
             comments.extend(outcome(copy, causes).map(|text| format!("The second copy: {text}")));
         }
-        if fate.corrupted {
+        if outcomes.corrupted {
             comments.push("Corrupted: one bit is turned".to_owned());
         }
-        if fate.late {
+        if outcomes.reordered {
             comments.push("Late: others may pass it".to_owned());
         }
         self.write(interface, Direction::Outbound, at, bytes, &comments)
     }
 
-    /// A packet came to the near end and was too long for the path.
+    /// Writes a packet that arrived at the near end and exceeded the path MTU.
     pub(crate) fn too_big(
         &mut self,
-        way: Way,
+        link_direction: LinkDirection,
         at: Instant,
         bytes: &[u8],
         mtu: u32,
     ) -> io::Result<()> {
-        let near = match way {
-            Way::Up => self.inside,
-            Way::Down => self.outside,
+        let near = match link_direction {
+            LinkDirection::Up => self.inside,
+            LinkDirection::Down => self.outside,
         };
         let Some(interface) = near else { return Ok(()) };
         let comment = format!("Dropped: longer than the {mtu} bytes that the path carries");
         self.write(interface, Direction::Outbound, at, bytes, &[comment])
     }
 
-    /// A packet was handed on at the far end.
-    pub(crate) fn left(&mut self, way: Way, at: Instant, delivery: &Delivery) -> io::Result<()> {
-        let (interface, near) = match way {
-            Way::Up => (self.outside, self.inside),
-            Way::Down => (self.inside, self.outside),
+    /// Writes a packet that was delivered at the far end.
+    pub(crate) fn left(
+        &mut self,
+        link_direction: LinkDirection,
+        at: Instant,
+        delivery: &Delivery,
+    ) -> io::Result<()> {
+        let (interface, near) = match link_direction {
+            LinkDirection::Up => (self.outside, self.inside),
+            LinkDirection::Down => (self.inside, self.outside),
         };
         let Some(interface) = interface else { return Ok(()) };
         let mut comments = Vec::new();
-        if near.is_none() || self.causes[way as usize].late {
-            // Otherwise it is told where it happened.
+        if near.is_none() || self.causes[link_direction as usize].deferred {
+            // Otherwise the near end's packet has the comment.
             match delivery.gap {
                 0 => {}
                 1 => comments.push("Before it, 1 packet was dropped".to_owned()),
@@ -212,9 +227,9 @@ fn outcome(outcome: Outcome, causes: Causes) -> Option<String> {
     let cause = match outcome {
         Outcome::Accepted | Outcome::Pending => return None,
         Outcome::Marked => return Some(MARKED.to_owned()),
-        Outcome::Dropped(Drop::Buffer) => "buffer full",
-        Outcome::Dropped(Drop::Early) => causes.early,
-        Outcome::Dropped(Drop::Loss) => causes.loss,
+        Outcome::Dropped(DropReason::Buffer) => "buffer full",
+        Outcome::Dropped(DropReason::Early) => causes.early,
+        Outcome::Dropped(DropReason::Loss) => causes.loss,
     };
     Some(format!("Dropped: {cause}"))
 }

@@ -1,6 +1,6 @@
-//! Commands behind links, for real: the kernel's own TCP, addresses, processes and signals. Needs
-//! root and `/dev/net/tun`. Each test has a network of its own; nothing is asserted about absolute
-//! times but lower bounds.
+//! Commands behind real links, with the kernel's TCP, addresses, processes and signals. Needs root
+//! and `/dev/net/tun`. Each test has a network of its own. Of absolute times only lower bounds are
+//! asserted.
 #![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
 
 mod common;
@@ -16,12 +16,12 @@ use tun::{Clock, Interface};
 use units::{Duration, Instant};
 
 #[test]
-fn every_byte_arrives_whatever_happens_on_the_way() {
+fn every_byte_arrives_with_all_impairments() {
     let both = r#"{"delay": "2ms", "loss": "1%", "duplicate": "3%", "corrupt": "1%", "reorder": "3%,3ms"}"#;
     for (host, offload) in
         [(OUTSIDE, true), (OUTSIDE_6, true), (OUTSIDE, false), (OUTSIDE_6, false)]
     {
-        // Of what came joined, less is acknowledged.
+        // Joined segments are acknowledged less often.
         let settings =
             format!(r#"{{"both": {both}, "up": {{"loss": "6%"}}, "offload": {offload}}}"#);
         let run = Run::of(&settings, &traffic(&["fetch", host, PORT, "1500000"])).served();
@@ -62,10 +62,10 @@ fn a_mask_drops_just_those_data_segments() {
     std::fs::remove_file(file).unwrap();
 }
 
-/// What the kernel hands over and takes is longer; what is on the link, in its statistics and in
-/// the file is not.
+/// The kernel passes and accepts longer segments; the link, its statistics and the capture have
+/// packets.
 #[test]
-fn offload_shows_nowhere_but_at_the_devices() {
+fn offload_is_visible_only_at_the_devices() {
     let file = scratch("offload.pcapng");
     for host in [OUTSIDE, OUTSIDE_6] {
         let mut kernel = Vec::new();
@@ -102,7 +102,7 @@ fn offload_shows_nowhere_but_at_the_devices() {
             kernel.push((taken, run.count("down", "delivered_packets")));
         }
         let [(joined, of), (alone, all)] = kernel[..] else { panic!("{kernel:?}") };
-        // One packet, FIN or its acknowledgment, may come when the command has looked already.
+        // One packet, FIN or its acknowledgment, may arrive after the command has read the file.
         assert!(all - alone <= 2, "{alone} of {all}");
         assert!(joined < of / 4, "{joined} for {of}");
     }
@@ -110,7 +110,7 @@ fn offload_shows_nowhere_but_at_the_devices() {
 }
 
 #[test]
-fn the_other_side_is_told_of_gaps() {
+fn the_far_end_reports_gaps() {
     let file = scratch("gaps.pcapng");
     let run = Run::of(
         r#"{"down": {"loss-mask": "0,1,1"}}"#,
@@ -152,7 +152,7 @@ fn the_same_seed_loses_the_same_packets() {
 }
 
 #[test]
-fn rate_and_delay_are_as_asked() {
+fn rate_and_delay_are_as_configured() {
     let run = Run::of(
         r#"{"both": {"delay": "30ms"}, "down": {"rate": "2mbit"}}"#,
         &[
@@ -187,7 +187,7 @@ fn rate_and_delay_are_as_asked() {
 }
 
 #[test]
-fn what_does_not_fit_is_dropped() {
+fn packets_beyond_the_buffer_are_dropped() {
     let run = Run::of(
         r#"{"up": {"rate": "1mbit", "queue": "20kB"}}"#,
         &traffic(&["blast", OUTSIDE, PORT, "300", "1000"]),
@@ -200,7 +200,7 @@ fn what_does_not_fit_is_dropped() {
 }
 
 #[test]
-fn red_marks_what_can_be_marked() {
+fn red_marks_ecn_capable_packets() {
     let fetch = format!("{} fetch {OUTSIDE} {PORT} 600000", example("traffic").display());
     let run = Run::of(
         r#"{"both": {"delay": "10ms"}, "down": {"rate": "4mbit", "red": "3kB,60kB,0.2"}}"#,
@@ -227,7 +227,7 @@ fn other_disciplines_drop_and_mark() {
         run.assert_balanced("down");
         (run.count("down", "dropped_early_packets"), run.count("down", "marked_packets"))
     };
-    // A target of a millisecond or two is that of few packets.
+    // A target of one or two milliseconds corresponds to few packets.
     let (dropped, marked) = run(r#""codel": "2ms,20ms""#, 0);
     assert!(dropped > 0 && marked == 0, "{dropped} dropped, {marked} marked");
     assert!(run(r#""codel": "2ms,20ms""#, 1).1 > 0);
@@ -251,7 +251,7 @@ fn path_mtu_discovery_finds_a_narrow_path() {
 }
 
 #[test]
-fn the_commands_exit_status_is_ours() {
+fn the_exit_status_is_the_commands() {
     for (command, status) in
         [("exit 7", 7), ("kill -KILL $$", 137), ("true", 0), ("kill -TERM $$", 143)]
     {
@@ -267,7 +267,7 @@ fn the_commands_exit_status_is_ours() {
 }
 
 #[test]
-fn the_command_is_told_the_addresses_and_sees_nothing_else() {
+fn the_command_gets_addresses_and_no_other_packets() {
     let run =
         Run::of("{}", &["sh", "-c", "env | grep ^TCPSF_LINK | LC_ALL=C sort; cat /proc/net/dev"])
             .alone();
@@ -280,12 +280,12 @@ fn the_command_is_told_the_addresses_and_sees_nothing_else() {
     let devices: Vec<&str> =
         table.map_while(|line| Some(line.split_once(": ")?.0.trim())).collect();
     assert_eq!(devices, ["lo", "tcpsf"]);
-    // Not a packet that nobody asked for.
+    // No packets other than those of the command.
     assert_eq!((run.count("up", "offered_packets"), run.count("down", "offered_packets")), (0, 0));
 }
 
 #[test]
-fn a_signal_to_us_goes_to_the_command() {
+fn signals_are_forwarded_to_the_command() {
     in_a_network(|| {
         let mut command =
             link("{}", &["sh", "-c", "trap 'exit 9' TERM; echo ready; sleep 60 & wait"], &[]);
@@ -297,7 +297,7 @@ fn a_signal_to_us_goes_to_the_command() {
 }
 
 #[test]
-fn a_kill_leaves_nothing_behind() {
+fn a_kill_leaves_no_devices() {
     in_a_network(|| {
         let script = "echo $$; exec sleep 60";
         let mut command = link("{}", &["sh", "-c", script], &["--outside", "sleep 61"]);
@@ -317,7 +317,7 @@ fn a_kill_leaves_nothing_behind() {
 }
 
 #[test]
-fn links_run_inside_each_other() {
+fn links_can_be_nested() {
     for host in [OUTSIDE, OUTSIDE_6] {
         let me = example("link").display().to_string();
         let traffic = traffic(&["ping", host, PORT, "3"]);
@@ -339,10 +339,10 @@ fn links_run_inside_each_other() {
     }
 }
 
-/// What one link hands on joined, the kernel between them hands to the next as it is, or refuses if
-/// its segments are too long.
+/// The kernel between two links forwards a joined segment unchanged, or refuses it if its segments
+/// are too long.
 #[test]
-fn what_is_joined_goes_through_a_second_link() {
+fn joined_segments_pass_a_second_link() {
     let me = example("link").display().to_string();
     for (host, mtu) in [(OUTSIDE, 1500), (OUTSIDE_6, 1500), (OUTSIDE, 1300), (OUTSIDE_6, 1300)] {
         let fetch = traffic(&["fetch", host, PORT, "1500000"]);
@@ -365,7 +365,7 @@ fn what_is_joined_goes_through_a_second_link() {
 }
 
 #[test]
-fn two_links_side_by_side_have_addresses_of_their_own() {
+fn concurrent_links_have_different_addresses() {
     in_a_network(|| {
         let script = "echo $TCPSF_LINK_OUTSIDE; read line";
         let mut command = link("{}", &["sh", "-c", script], &[]);
@@ -379,8 +379,8 @@ fn two_links_side_by_side_have_addresses_of_their_own() {
 }
 
 #[test]
-fn without_privilege_both_ends_are_ones_own() {
-    // `nobody` may not be able to go where this was built.
+fn without_privilege_both_ends_are_in_own_namespaces() {
+    // The unprivileged user may not have access to the build directory.
     let folder = scratch("nobody");
     let device = folder.join("device");
     std::fs::create_dir_all(&device).unwrap();
@@ -390,8 +390,8 @@ fn without_privilege_both_ends_are_ones_own() {
         copy.display().to_string()
     });
     let [me, traffic] = &copies;
-    // Who may open the device is not the same on all machines, so there is another one with this
-    // mode in its place.
+    // The permissions of the device differ between machines. A device with this mode replaces it
+    // here.
     let script = r#"mount -t tmpfs none "$1" && mknod -m "$2" "$1/tun" c 10 200 && mount --bind "$1/tun" /dev/net/tun &&
         shift 2 && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@""#;
     let nobody = |mode: &str, words: &[&str]| {

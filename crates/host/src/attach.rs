@@ -1,20 +1,24 @@
-//! A TUN device with the host's addresses behind it.
+//! Attaches a host to a TUN device and routes addresses to it.
 //!
-//! The kernel's end of the device has an address of a range that nothing else uses: 100.127.0.0/16
-//! of the shared address space (RFC 6598), of which `tcpsf link` leaves this part free, and
-//! `fd74:6370:7366:1::/64` (RFC 4193).
+//! The kernel's end of the device gets addresses of two otherwise unused ranges: 100.127.0.0/16 of
+//! the shared address space (RFC 6598), which `tcpsf link` leaves free, and `fd74:6370:7366:1::/64`
+//! (RFC 4193).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-use tun::{Block, Error, Interface, NetNamespace, Offload, Prefix, Route, Tun, ipv6, of_host};
+use tun::{
+    Block, Error, Interface, NetNamespace, Offload, Prefix, Route, Tun, host_addresses, ipv6,
+};
 
-/// What packets wait in on their way to us, as many as a batch of connections may send at once.
+/// Length of the device queue towards the host, in packets. It holds a simultaneous burst of many
+/// connections.
 const QUEUE: u32 = 10_000;
 
-/// Makes a device in the calling thread's network namespace. Behind it are `addresses`, or without
-/// any a free pair of one of each IP; in the namespace of a link they are of the link's own block,
-/// so that the other side has a route to them. Returns the device and the addresses.
+/// Creates a device in the calling thread's network namespace and routes `addresses` to it. If
+/// `addresses` is empty, it takes a free pair of one IPv4 and one IPv6 address. In the namespace of
+/// a link these belong to the link's block, so that the other side has a route to them. Returns the
+/// device and the addresses.
 ///
 /// # Errors
 /// If TUN devices or privileges are missing, or if an address is unusable: it belongs to this
@@ -27,26 +31,27 @@ pub fn attach(addresses: &[IpAddr], mtu: u16, offload: bool) -> Result<(Tun, Vec
     let (tun, interface) = device(mtu, offload)?;
     let around = Block::of_this_namespace()?;
     if around.is_some() {
-        // The namespace was made for a command of ours: packets of the host go on into the link.
+        // The namespace was created by `tcpsf link`, so packets of the host are forwarded into the
+        // link.
         NetNamespace::allow_forwarding()?;
     }
     for (number, free) in (0..=u8::MAX).zip(free_pairs(around)) {
-        let kernel = of_host(number, 1);
+        let kernel = host_addresses(number, 1);
         if kernel.iter().any(|&kernel| machine.has(kernel) || addresses.contains(&kernel)) {
             continue;
         }
         let wanted = if addresses.is_empty() { &free[..] } else { addresses };
         match give(&interface, kernel, wanted, !addresses.is_empty()) {
-            // Another host took this pair just now.
+            // Another host took this pair concurrently.
             Err(error) if addresses.is_empty() && is_taken(&error) => {}
             result => return Ok((tun, result?)),
         }
     }
     let error = Error::new("find a free address in 100.127.0.0/16", io::ErrorKind::AddrInUse);
-    Err(error.with_hint("end a host that is not needed any more"))
+    Err(error.with_hint("stop a host that is no longer needed"))
 }
 
-/// A device that is up, without addresses.
+/// Creates a device that is up and has no addresses.
 fn device(mtu: u16, offload: bool) -> Result<(Tun, Interface), Error> {
     let tun = Tun::open("tcpsf%d", if offload { Offload::Segmentation } else { Offload::None })?;
     let interface = tun.interface()?;
@@ -57,9 +62,8 @@ fn device(mtu: u16, offload: bool) -> Result<(Tun, Interface), Error> {
     Ok((tun, interface))
 }
 
-/// Sends packets for `wanted` through the device and gives the kernel's end its addresses. The
-/// route to an address is the claim to it: of two hosts that start at once, one gets it. Returns
-/// the addresses that were claimed.
+/// Routes `wanted` to the device and assigns the kernel's addresses to its end. A route claims its
+/// address: if two hosts start at once, only one succeeds. Returns the claimed addresses.
 fn give(
     interface: &Interface,
     kernel: [IpAddr; 2],
@@ -90,14 +94,14 @@ fn give(
     Ok(claimed)
 }
 
-/// The addresses that a host may take when none is asked for, IPv4 and IPv6: inside a link those
-/// that the outside has a route for, elsewhere those of the range.
+/// The address pairs, IPv4 and IPv6, that a host may take by default. Inside a link they are those
+/// that the outside has a route for, elsewhere those of the reserved range.
 fn free_pairs(around: Option<Block>) -> impl Iterator<Item = [IpAddr; 2]> {
     let in_link = around
         .into_iter()
         .flat_map(|block| block.hosts())
         .map(|host| [host.into(), ipv6(host).into()]);
-    in_link.chain((0..=u8::MAX).map(|number| of_host(number, 2)))
+    in_link.chain((0..=u8::MAX).map(|number| host_addresses(number, 2)))
 }
 
 const IN_USE: &str = "it is in use: a device of this machine leads to it, perhaps of another `tcpsf serve` or `tcpsf proxy`";
@@ -114,18 +118,18 @@ impl Machine {
         Ok(Self { routes: Interface::routes()?, neighbours: Interface::neighbours()? })
     }
 
-    /// Says why a host must not have `address`, beside those in `others`.
+    /// Returns the reason why a host cannot use `address` together with `others`.
     fn allow(&self, address: IpAddr, others: &[IpAddr]) -> Result<(), &'static str> {
         if others.contains(&address) {
-            return Err("it is given twice");
+            return Err("it is listed twice");
         }
         of_one_host(address)?;
         let exactly = |route: &&Route| single(address) == Some(route.destination);
         if self.has(address) {
-            return Err("this machine has it");
+            return Err("it belongs to this machine");
         }
         if self.routes.iter().any(|route| route.gateways.contains(&address)) {
-            return Err("it is the router that this machine sends through");
+            return Err("it is a gateway of this machine");
         }
         if self.routes.iter().filter(exactly).any(|route| route.is_broadcast) {
             return Err("it is the broadcast address of a network of this machine");
@@ -139,7 +143,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether the machine itself answers for `address`.
+    /// Whether the machine itself has `address`.
     fn has(&self, address: IpAddr) -> bool {
         self.routes.iter().any(|route| route.is_local && route.destination.contains(address))
     }
@@ -149,7 +153,7 @@ impl Machine {
 fn of_one_host(address: IpAddr) -> Result<(), &'static str> {
     let broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
     // RFC 1122 §3.2.1.3: 0.0.0.0/8 is this network. RFC 4291 §2.5.6: an address of fe80::/10 needs
-    // an interface beside it.
+    // an interface.
     let (this_network, on_link) = match address {
         IpAddr::V4(four) => (four.octets()[0] == 0, false),
         IpAddr::V6(six) => (six.is_unspecified(), six.is_unicast_link_local()),
@@ -170,7 +174,7 @@ fn of_one_host(address: IpAddr) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The prefix that holds `address` alone.
+/// The prefix that contains `address` alone.
 fn single(address: IpAddr) -> Option<Prefix> {
     Prefix::new(address, if address.is_ipv4() { 32 } else { 128 })
 }
@@ -181,9 +185,7 @@ fn is_taken(error: &Error) -> bool {
 
 fn refused(address: IpAddr, reason: &str) -> Error {
     let error = Error::new(format!("use the address `{address}`"), io::Error::other(reason));
-    error.with_hint(
-        "name an address that nobody has, such as 100.127.9.2, or none: then a free one is taken",
-    )
+    error.with_hint("use a free address, such as 100.127.9.2, or give none to get a free one")
 }
 
 #[cfg(test)]
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_the_machine_and_of_others_are_refused() {
+    fn addresses_in_use_are_refused() {
         for (address, reason) in [
             ("0.0.0.0", "no host can have it"),
             ("0.1.2.3", "no host can have it"),
@@ -224,10 +226,10 @@ mod tests {
             ("192.0.2.255", "broadcast"),
             ("fe80::2", "link-local"),
             ("::ffff:192.0.2.9", "write it as IPv4"),
-            ("192.0.2.1", "router"),
-            ("2001:db8::1", "router"),
-            ("192.0.2.2", "this machine has it"),
-            ("2001:db8::2", "this machine has it"),
+            ("192.0.2.1", "gateway"),
+            ("2001:db8::1", "gateway"),
+            ("192.0.2.2", "it belongs to this machine"),
+            ("2001:db8::2", "it belongs to this machine"),
             ("192.0.2.53", "another machine"),
             ("100.127.0.2", "in use"),
         ] {
@@ -237,11 +239,11 @@ mod tests {
     }
 
     #[test]
-    fn free_addresses_are_taken_once() {
+    fn free_addresses_are_accepted_once() {
         for address in ["192.0.2.9", "198.51.100.7", "2001:db8::9", "100.127.0.3", "fd00::2"] {
             let address = address.parse().unwrap();
             assert_eq!(machine().allow(address, &[]), Ok(()));
-            assert_eq!(machine().allow(address, &[address]), Err("it is given twice"));
+            assert_eq!(machine().allow(address, &[address]), Err("it is listed twice"));
         }
     }
 }

@@ -1,48 +1,45 @@
-//! What a stack is built with.
+//! Configuration of a stack.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use policy::SenderPolicy;
-use tcp::{Config, Patience};
+use tcp::{Config, Timeouts};
 use units::{Duration, Instant};
 use wire::Mss;
 
-/// The parameters of a stack.
+/// Parameters of a stack.
 #[derive(Debug, Clone)]
 pub struct StackConfig {
-    /// The addresses it answers for.
+    /// The addresses of the host.
     pub addresses: Vec<IpAddr>,
-    /// The largest packet that goes in or out, in bytes.
+    /// Largest packet sent or received, in bytes.
     pub mtu: u16,
-    /// What all connections have in common. The sender and the segment size are set by the stack.
+    /// Settings that all connections share. The stack sets the sender policy and the MSS.
     pub tcp: Config,
-    /// Who sends.
+    /// Sender policies of the connections.
     pub senders: Senders,
-    /// How much of everything.
+    /// Resource limits.
     pub limits: Limits,
-    /// Whether packets go to a device that completes checksums and cuts what is longer than the
-    /// MTU.
+    /// Whether the device completes checksums and segments packets that exceed the MTU.
     pub offload: bool,
 }
 
 impl StackConfig {
-    /// A stack for these addresses with the customary values, and one classic sender.
+    /// A configuration for these addresses with default values and one sender policy, that of
+    /// [`tcp::Config::default`].
     pub fn new(addresses: Vec<IpAddr>) -> Self {
         let tcp = Config {
-            // What Linux has: long enough for a path, and a busy server keeps fewer closed
+            // Linux uses the same TIME-WAIT of 60 s. It is long enough for any path. It is shorter
+            // than the four minutes of RFC 9293 §3.4.2, so that a busy server keeps fewer closed
             // connections.
             msl: Duration::from_secs(30),
             receive_buffer: 1 << 18,
-            // RFC 9293 §3.8.3 lets the user choose. A peer that takes nothing for so long has no
-            // use for it any more. There is no limit for FIN-WAIT-2: whoever has closed
-            // may still read (RFC 9293 §3.6), and a peer that has lost a few
-            // segments in a row may well be silent for minutes. Nobody for good: see
-            // `Limits::idle`.
-            patience: Patience {
-                user_timeout: Some(Duration::from_secs(120)),
-                ..Patience::ENDLESS
-            },
+            // RFC 9293 §3.8.3 leaves the user timeout to the application: a peer that acknowledges
+            // nothing for this long is considered gone. FIN-WAIT-2 has no timeout of its own. A
+            // half-closed application may still read (RFC 9293 §3.6), and a peer may be silent for
+            // minutes after several losses in a row. `Limits::idle` bounds both.
+            timeouts: Timeouts { user_timeout: Some(Duration::from_secs(120)), ..Timeouts::NONE },
             ..Config::default()
         };
         Self {
@@ -56,98 +53,104 @@ impl StackConfig {
     }
 }
 
-/// One sender policy or several, and which connection gets which.
+/// One or several sender policies and the rule that assigns them to connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Senders {
     all: Vec<SenderPolicy>,
     alternate: Alternate,
 }
 
-/// When the next of several senders has its turn.
+/// Rule for the alternation between several sender policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alternate {
-    /// With every connection.
+    /// Each connection uses the next policy.
     Connection,
-    /// After this time.
+    /// The policy changes after each interval of this length.
     Interval(Duration),
 }
 
 impl Senders {
-    /// The same for all.
+    /// One policy for all connections.
     pub fn one(sender: SenderPolicy) -> Self {
         Self { all: vec![sender], alternate: Alternate::Connection }
     }
 
-    /// Several in turns; `None` without any, with more than 65 535, or with turns of no length.
+    /// Several policies that alternate. Returns `None` for an empty list, for more than 65 535
+    /// policies, or for an interval of zero.
     pub fn alternating(all: Vec<SenderPolicy>, alternate: Alternate) -> Option<Self> {
         let some = !all.is_empty() && u16::try_from(all.len()).is_ok();
         let proper = some && alternate != Alternate::Interval(Duration::ZERO);
         proper.then_some(Self { all, alternate })
     }
 
-    /// All of them.
+    /// All sender policies, in configuration order.
     pub fn all(&self) -> &[SenderPolicy] {
         &self.all
     }
 
-    /// The place of the one whose turn it is for connection `serial` at `now`.
-    pub(crate) fn turn(&self, serial: u64, now: Instant) -> u16 {
-        let turn = match self.alternate {
+    /// The index of the policy for connection number `serial`, opened at `now`.
+    pub(crate) fn index_for(&self, serial: u64, now: Instant) -> u16 {
+        let count = match self.alternate {
             Alternate::Connection => serial,
             Alternate::Interval(length) => now.as_nanos() / length.as_nanos().max(1),
         };
-        // The constructor has seen that there are some, and that their number has 16 bits.
-        u16::try_from(turn % (self.all.len() as u64).max(1)).unwrap_or(0)
+        // The constructor ensures that the list is not empty and that its length fits in 16 bits.
+        u16::try_from(count % (self.all.len() as u64).max(1)).unwrap_or(0)
     }
 }
 
-/// Limits. What goes beyond is refused and counted.
+/// Resource limits. Requests beyond them are refused and counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections, those in TIME-WAIT not counted.
+    /// Maximum number of connections, without those in TIME-WAIT.
     pub connections: usize,
-    /// Connections in SYN-RECEIVED; past them a SYN is answered with a cookie.
+    /// Maximum number of connections in SYN-RECEIVED. Beyond it, SYNs are answered with SYN
+    /// cookies.
     pub half_open: usize,
-    /// Connections that are open and that no user has taken; past them a SYN is not answered.
+    /// Maximum number of open connections that the application has not accepted. Beyond it, SYNs
+    /// are dropped.
     pub accept_queue: usize,
-    /// Connections in TIME-WAIT; past them the oldest goes.
+    /// Maximum number of connections in TIME-WAIT. Beyond it, the oldest is removed.
     pub time_wait: usize,
-    /// Bytes of memory for the buffers and queues of all connections together.
+    /// Memory for the buffers and queues of all connections together, in bytes.
     pub buffered_bytes: usize,
-    /// How long a connection may go without a segment that only the peer could have sent, and
-    /// without data to the peer.
+    /// Maximum time without an acceptable segment from the peer and without data sent to it.
     pub idle: Duration,
-    /// How long a connection may last.
+    /// Maximum age of a connection.
     pub lifetime: Duration,
-    /// How far ahead a connection can be of having to make room for others: see
-    /// [`SLOW`](Self::SLOW).
+    /// Maximum time by which progress can postpone the eviction of a connection; see
+    /// [`MIN_RATE`](Self::MIN_RATE).
     pub evict_after: Duration,
-    /// Resets, and answers to pings, each second: between half of these and all, drawn anew each
-    /// time. Strangers share them.
+    /// Maximum rate of resets and echo replies per second. The actual limit of each second is drawn
+    /// at random between half of this value and all of it, since the budget is shared between
+    /// peers.
     pub replies_per_second: u32,
 }
 
 impl Limits {
-    /// In bytes a second: a connection that moves fewer, in both directions together, makes room
-    /// for others when the buffers are short. A new connection has
-    /// [`evict_after`](Self::evict_after) before that, and each byte that the peer acknowledges
-    /// or that arrives in order adds the time that it takes at this rate, up to `evict_after` from
-    /// then. When there are as many connections as are allowed, the one with the least time
-    /// left of some makes room, as soon as it has used [`GRACE`](Self::GRACE) of it.
-    pub const SLOW: u64 = 512;
+    /// Minimum rate of a connection in bytes per second, over both directions together. Slower
+    /// connections may be evicted while the buffers are short.
+    ///
+    /// A new connection may be evicted after [`evict_after`](Self::evict_after). Each byte that the
+    /// peer acknowledges, or that arrives in order, postpones this by its transmission time at this
+    /// rate, to at most `evict_after` from then.
+    ///
+    /// If the connection limit is reached, the connection with the least remaining time among a few
+    /// candidates is evicted, provided it has used [`GRACE`](Self::GRACE) of its time.
+    pub const MIN_RATE: u64 = 512;
 
-    /// How long a connection may move nothing before it makes room in a full table of connections:
-    /// a handshake and a request over a long path.
+    /// Time without progress after which a connection may be evicted from a full table. It covers a
+    /// handshake and a request over a long path.
     pub const GRACE: Duration = Duration::from_secs(1);
 
-    /// The most that is kept for each connection and direction.
+    /// Largest memory reserve per connection and direction, in bytes.
     const RESERVE: usize = 4 << 10;
 
-    /// A connection may use this part of the shared memory that is free. So the memory is never
-    /// used up, and a newcomer may use as much as those who came first.
-    const PART: usize = 8;
+    /// Divisor of the free shared memory that one connection may use. Memory is thus never
+    /// exhausted, and a new connection may use as much as the older ones.
+    const SHARE_DIVISOR: usize = 8;
 
-    /// The default limits for this number of connections. The buffers include the reserve of each
+    /// Default limits for this number of connections. The buffers include the reserve of each
     /// connection.
     pub fn of_connections(connections: usize) -> Self {
         let customary = Self::default();
@@ -156,21 +159,21 @@ impl Limits {
         Self { connections, buffered_bytes, ..customary }
     }
 
-    /// The bytes that a connection may hold in each direction, whatever the others hold: half of
-    /// the buffers are kept for that, or less.
+    /// Bytes that a connection may always hold in each direction. The reserves of all connections
+    /// take at most half of the buffers.
     pub fn reserve(&self) -> usize {
         (self.buffered_bytes / 4 / self.connections.max(1)).min(Self::RESERVE)
     }
 
-    /// The bytes that are shared by all connections.
+    /// Bytes of the buffers that all connections share.
     pub(crate) fn shared(&self) -> usize {
         self.buffered_bytes.saturating_sub(2 * self.reserve() * self.connections)
     }
 
-    /// The bytes that a connection may hold in one direction while all connections together use
-    /// `used` bytes.
+    /// Bytes that a connection may hold in one direction while all connections together use `used`
+    /// bytes.
     pub(crate) fn share(&self, used: usize) -> usize {
-        (self.shared().saturating_sub(used) / Self::PART).max(self.reserve())
+        (self.shared().saturating_sub(used) / Self::SHARE_DIVISOR).max(self.reserve())
     }
 
     /// Whether memory is so scarce that a connection may hold only its reserve and as many bytes as
@@ -179,7 +182,7 @@ impl Limits {
         used > self.shared() / 4
     }
 
-    /// Whether memory is so scarce that data out of order is discarded and slow connections are
+    /// Whether memory is so scarce that out-of-order data is discarded and slow connections are
     /// evicted. All connections together use `used` bytes.
     pub(crate) fn is_short(&self, used: usize) -> bool {
         used > self.shared() / 4 * 3
@@ -202,14 +205,14 @@ impl Default for Limits {
     }
 }
 
-/// The configurations that connections share: one for each sender and IP version.
+/// Configurations shared by connections: one for each sender policy and IP version.
 #[derive(Debug)]
 pub(crate) struct Profiles(Vec<[Arc<Config>; 2]>);
 
 impl Profiles {
     pub(crate) fn new(config: &StackConfig) -> Self {
         let profile = |sender: SenderPolicy, headers: u16| {
-            // RFC 9293 §3.7.1: what the MTU leaves, options not counted.
+            // RFC 9293 §3.7.1: the MSS is the MTU minus the headers, without options.
             let mss = Mss::new(config.mtu.saturating_sub(headers)).unwrap_or(Mss::DEFAULT_IPV4);
             let santa_cruz = config.tcp.santa_cruz || sender.wants_santa_cruz();
             Arc::new(Config { sender, mss, santa_cruz, ..config.tcp.clone() })
@@ -224,7 +227,7 @@ impl Profiles {
         )
     }
 
-    /// For this sender, with this address.
+    /// The configuration for this sender policy and the IP version of `address`.
     pub(crate) fn get(&self, sender: u16, address: IpAddr) -> &Arc<Config> {
         &self.0[usize::from(sender)][usize::from(address.is_ipv6())]
     }

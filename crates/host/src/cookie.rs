@@ -1,17 +1,17 @@
-//! SYN cookies (RFC 4987 §3.6): a handshake that is remembered by the peer.
+//! SYN cookies (RFC 4987 §3.6): handshakes without state on the server.
 //!
-//! Past its limit of half-open connections a host keeps nothing of a SYN. Its answer's sequence
-//! number says what it must know when the acknowledgment comes back, and is sealed, so that nobody
-//! can make one up:
+//! Beyond its limit of half-open connections a host keeps no state for a SYN. The sequence number
+//! of the SYN-ACK encodes the data needed when the acknowledgment returns. A keyed hash makes it
+//! unforgeable:
 //!
-//! | bits | what |
+//! | bits | content |
 //! | --- | --- |
 //! | 31–27 | the minute, modulo 32 |
-//! | 26–24 | the peer's MSS, as a place in a table |
-//! | 23–0 | a keyed hash over both ends, the peer's sequence number, the minute and the MSS |
+//! | 26–24 | the peer's MSS, as an index into a table |
+//! | 23–0 | keyed hash of both ends, the peer's sequence number, the minute and the MSS |
 //!
-//! With timestamps the lowest bits of ours, which the peer echoes, hold window scale, SACK and ECN,
-//! as Linux does it. Without them there is neither.
+//! With timestamps, the lowest bits of the host's timestamp, which the peer echoes, encode window
+//! scale, SACK and ECN, as in Linux. Without timestamps neither is negotiated.
 
 use policy::Feedback;
 use tcp::{Config, Negotiated};
@@ -21,50 +21,49 @@ use wire::{Mss, Segment, SeqNum, WindowScale};
 use crate::secret::Secret;
 use crate::tuple::Tuple;
 
-/// How long a minute is. A cookie is good in the one it was made in and in the next.
+/// Unit of the cookie's age. A cookie is valid in the minute of its creation and in the next one.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// In minutes.
-const OLDEST: u32 = 1;
+/// Maximum age of a valid cookie, in minutes.
+const MAX_AGE: u32 = 1;
 
-/// What a peer's MSS is rounded down to: the least there is to be had, the defaults of RFC 9293
-/// §3.7.1, and what Ethernet leaves with and without tunnels, by either IP.
-const SIZES: [u16; 8] = [64, 536, 1220, 1340, 1400, 1440, 1460, 8940];
+/// MSS values, to which the peer's MSS is rounded down: the smallest supported, the defaults of RFC
+/// 9293 §3.7.1, and the values for Ethernet with and without tunnels over IPv4 and IPv6.
+const MSS_TABLE: [u16; 8] = [64, 536, 1220, 1340, 1400, 1440, 1460, 8940];
 
-/// The bits of the timestamp that are lent to the options.
+/// Number of low timestamp bits that encode options.
 const OPTION_BITS: u32 = 6;
 const SACK: u32 = 1 << 4;
 const ECN: u32 = 1 << 5;
-/// No window scale: above the largest, 14.
+/// Marks the absence of window scaling. The largest valid shift is 14.
 const NO_SCALE: u32 = 15;
 
-/// The cookie for a SYN: the initial sequence number of its answer. `None` when the peer's MSS is
-/// below all that a cookie can say.
+/// The cookie for a SYN: the initial sequence number of the SYN-ACK. `None` if the peer's MSS is
+/// smaller than all table entries.
 pub(crate) fn make(secret: &Secret, tuple: &Tuple, syn: &Segment, now: Instant) -> Option<SeqNum> {
-    // RFC 9293 §3.7.1: without the option the peer takes 536 bytes.
+    // RFC 9293 §3.7.1: without the option the MSS is 536 bytes.
     let mss = syn.options.mss.unwrap_or(Mss::DEFAULT_IPV4).get();
-    let index = u32::try_from(SIZES.iter().rposition(|&size| size <= mss)?).ok()?;
+    let index = u32::try_from(MSS_TABLE.iter().rposition(|&size| size <= mss)?).ok()?;
     let minute = minute(now);
     let seal = secret.seal(tuple, syn.seq, minute, index);
     Some(SeqNum::new(low_bits(minute) << 27 | index << 24 | seal))
 }
 
-/// Our timestamp on the answer to a SYN: the clock, with what was settled in its lowest bits, and
-/// whether windows are scaled. It never lies ahead of
-/// the clock, for what follows must not seem older (RFC 7323 §5). `None` while the clock has run
-/// for too short a time.
-pub(crate) fn stamp(clock: u32, settled: &Negotiated, scales: bool) -> Option<u32> {
-    let scale = if scales { u32::from(settled.send_scale.shift()) } else { NO_SCALE };
+/// The timestamp of a SYN-ACK with a cookie: the clock, with the negotiated options in its lowest
+/// bits. `scales` tells whether window scaling is negotiated. The value never exceeds the clock, so
+/// that later timestamps are not older (RFC 7323 §5). `None` if the clock is too close to zero.
+pub(crate) fn stamp(clock: u32, negotiated: &Negotiated, scales: bool) -> Option<u32> {
+    let scale = if scales { u32::from(negotiated.send_scale.shift()) } else { NO_SCALE };
     let bits = scale
-        | if settled.feedback == Feedback::Sack { SACK } else { 0 }
-        | if settled.ecn { ECN } else { 0 };
+        | if negotiated.feedback == Feedback::Sack { SACK } else { 0 }
+        | if negotiated.ecn { ECN } else { 0 };
     let stamp = clock >> OPTION_BITS << OPTION_BITS | bits;
     if stamp <= clock { Some(stamp) } else { stamp.checked_sub(1 << OPTION_BITS) }
 }
 
-/// What was settled in the handshake that this segment ends; `None` if it answers no cookie of the
-/// last minute or two.
-pub(crate) fn settled(
+/// The options negotiated in the handshake that `segment` completes. `None` if it acknowledges no
+/// valid cookie.
+pub(crate) fn negotiated(
     secret: &Secret,
     tuple: &Tuple,
     config: &Config,
@@ -75,12 +74,12 @@ pub(crate) fn settled(
     let irs = segment.seq - 1;
     let now = minute(now);
     let age = age(cookie, now);
-    let made = now.checked_sub(u64::from(age)).filter(|_| age <= OLDEST)?;
+    let made = now.checked_sub(u64::from(age)).filter(|_| age <= MAX_AGE)?;
     let index = cookie >> 24 & 7;
     if secret.seal(tuple, irs, made, index) != cookie & 0x00ff_ffff {
         return None;
     }
-    let peer_mss = Mss::new(SIZES[usize::try_from(index).ok()?])?;
+    let peer_mss = Mss::new(MSS_TABLE[usize::try_from(index).ok()?])?;
     let plain = Negotiated {
         peer_mss,
         feedback: Feedback::Cumulative,
@@ -116,13 +115,12 @@ pub(crate) fn settled(
     })
 }
 
-/// Whether what this segment acknowledges could be a cookie that is still good, as far as its age
-/// says.
-pub(crate) fn is_conceivable(segment: &Segment, now: Instant) -> bool {
-    segment.ack.is_some_and(|ack| age((ack - 1).value(), minute(now)) <= OLDEST)
+/// Whether the age of the acknowledged number is that of a valid cookie. The hash is not checked.
+pub(crate) fn may_be_cookie(segment: &Segment, now: Instant) -> bool {
+    segment.ack.is_some_and(|ack| age((ack - 1).value(), minute(now)) <= MAX_AGE)
 }
 
-/// In minutes, as far as five bits tell.
+/// Age of a cookie in minutes, modulo 32.
 fn age(cookie: u32, now: u64) -> u32 {
     low_bits(now).wrapping_sub(cookie >> 27) & 31
 }

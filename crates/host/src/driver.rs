@@ -1,4 +1,4 @@
-//! A stack on a TUN device, in real time.
+//! Runs a stack on a TUN device in real time.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -16,15 +16,15 @@ use crate::secret::Secret;
 use crate::service::Service;
 use crate::stack::{Checksums, Stack};
 
-/// Packets that are taken in before connections are served.
+/// Maximum number of packets received before the service handles events.
 const BATCH: usize = 64;
 
-/// The longest packet, and the header before it.
-const MOST_BYTES: usize = 65_535 + Tun::HEADER_LEN;
+/// Maximum length of a packet with the header of the device, in bytes.
+const MAX_PACKET_BYTES: usize = 65_535 + Tun::HEADER_LEN;
 
-/// Drives a [`Stack`] and its user on a device. Times are nanoseconds since 1970, by a clock that
-/// nobody sets while it runs: so dates can be told, and timestamps go on where they were before a
-/// restart.
+/// Runs a [`Stack`] and its service on a device. Times are nanoseconds since 1970, from a monotonic
+/// clock that is unaffected by changes of the system time. The service can thus write dates, and
+/// timestamps continue across a restart.
 #[derive(Debug)]
 pub struct Driver<S> {
     tun: Tun,
@@ -37,27 +37,27 @@ pub struct Driver<S> {
     out: Outgoing,
     dropped: u64,
     stopping: bool,
-    in_step: bool,
-    ebb: Ebb,
+    lockstep: bool,
+    trimmer: MemoryTrimmer,
 }
 
-/// Decides when freed memory is returned to the operating system: when most of what was in buffers
-/// has been released. The allocator does not return free memory that lies between blocks in use;
-/// after 16 384 connections it returned none.
+/// Decides when freed memory is returned to the operating system: after most of the buffered bytes
+/// have been released. The allocator does not return free memory between blocks in use; after 16
+/// 384 connections it returned none.
 #[derive(Debug)]
-struct Ebb {
-    /// The largest number of bytes in buffers since memory was last returned.
-    most: usize,
-    /// The time at which the buffers fell below a quarter of `most`; [`Instant::NEVER`] while they
-    /// hold more.
+struct MemoryTrimmer {
+    /// Maximum number of buffered bytes since memory was last returned.
+    peak: usize,
+    /// The time at which the buffered bytes fell below a quarter of `peak`; [`Instant::NEVER`]
+    /// while they are above it.
     low_since: Instant,
 }
 
-/// Writes packets to a capture, as long as there is one.
+/// Writes packets to the capture file, if there is one.
 #[derive(Debug, Default)]
 struct Recorder {
     capture: Option<Capture>,
-    /// Why the capture stopped before its end.
+    /// The error that ended the capture early.
     error: Option<Error>,
 }
 
@@ -69,11 +69,11 @@ struct Capture {
 }
 
 impl<S: Service> Driver<S> {
-    /// Drives a stack with this configuration. Whether packets are cut by the device is the
-    /// device's to say.
+    /// Creates a driver for a stack with this configuration. `config.offload` is set according to
+    /// the device.
     ///
     /// # Errors
-    /// When the system has no random numbers.
+    /// If the system provides no random numbers.
     pub fn new(tun: Tun, mut config: StackConfig, mut service: S) -> Result<Self, Error> {
         config.offload = tun.offload() == Offload::Segmentation;
         service.configure(&mut config);
@@ -91,21 +91,21 @@ impl<S: Service> Driver<S> {
             stack,
             service,
             capture: Recorder::default(),
-            buffer: vec![0; MOST_BYTES],
+            buffer: vec![0; MAX_PACKET_BYTES],
             out: Outgoing::default(),
             dropped: 0,
             stopping: false,
-            in_step: false,
-            ebb: Ebb { most: 0, low_since: Instant::NEVER },
+            lockstep: false,
+            trimmer: MemoryTrimmer { peak: 0, low_since: Instant::NEVER },
         })
     }
 
-    /// Writes all packets from now on to a pcapng file, of each the first `snap_len` bytes. When
-    /// that fails later on, the capture stops and serving goes on:
-    /// [`take_capture_error`](Self::take_capture_error) tells why.
+    /// Records all packets from now on in a pcapng file, each truncated to `snap_len` bytes. If a
+    /// later write fails, the capture stops and serving continues;
+    /// [`take_capture_error`](Self::take_capture_error) returns the error.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be created or written.
     pub fn capture(&mut self, path: &Path, snap_len: u32) -> Result<(), Error> {
         let fail = |error| cannot_write(path, error);
         let file = BufWriter::new(File::create(path).map_err(fail)?);
@@ -123,44 +123,44 @@ impl<S: Service> Driver<S> {
         Ok(())
     }
 
-    /// Ends the capture, if there is one: the file is complete.
+    /// Ends the capture, if there is one, and completes the file.
     ///
     /// # Errors
-    /// When its last bytes cannot be written.
+    /// If the last bytes cannot be written.
     pub fn finish_capture(&mut self) -> Result<(), Error> {
         let Some(capture) = self.capture.capture.take() else { return Ok(()) };
         let ended = capture.writer.finish().map(drop);
         ended.map_err(|error| cannot_write(&capture.path, error))
     }
 
-    /// Why the capture stopped before its end, if it did; told once.
+    /// Takes the error that ended the capture early, if there was one.
     pub fn take_capture_error(&mut self) -> Option<Error> {
         self.capture.error.take()
     }
 
-    /// Serves every packet before it looks at the next, and has the user read before it is
-    /// acknowledged, as the simulator does; otherwise a batch of packets is taken in first.
-    /// Slower, and the same packets whatever else the machine does.
-    pub fn keep_in_step(&mut self) {
-        self.in_step = true;
+    /// Processes each packet completely, including the application's reads, before the next is
+    /// read. The simulator does the same. By default a batch of packets is received first. This
+    /// mode is slower, but the packets sent do not depend on the load of the machine.
+    pub fn process_in_lockstep(&mut self) {
+        self.lockstep = true;
     }
 
-    /// The time.
+    /// The current time, in nanoseconds since 1970.
     pub fn now(&self) -> Instant {
         self.clock.now() + self.origin
     }
 
-    /// Works for so long, waiting where there is nothing to do; ends early when a signal comes.
+    /// Runs for `span`, and sleeps while there is nothing to do. Returns early on a signal.
     ///
     /// # Errors
-    /// When the device is down or gone.
+    /// If the device is down or was removed.
     pub fn run(&mut self, span: Duration) -> Result<(), Error> {
         let end = self.now() + span;
         loop {
             let more = self.work()?;
             let now = self.now();
-            if self.ebb.is_over(self.stack.buffered_bytes(), now) {
-                tun::give_memory_back();
+            if self.trimmer.should_trim(self.stack.buffered_bytes(), now) {
+                tun::trim_heap();
             }
             if now >= end || self.is_stopped() {
                 return Ok(());
@@ -172,15 +172,16 @@ impl<S: Service> Driver<S> {
         }
     }
 
-    /// Takes in packets, a bounded number, and does what follows from them. Returns whether there
-    /// may be more.
+    /// Receives a bounded number of packets and handles their consequences. Returns whether more
+    /// packets may be waiting.
     fn work(&mut self) -> Result<bool, Error> {
         let mut count = 0;
         let mut now = self.now();
-        // Each has a time of its own, or round trips on this machine would be measured as nothing.
+        // Each packet gets its own time; otherwise round trips on this machine would be measured as
+        // zero.
         while count < BATCH && self.take_packet(now)? {
             count += 1;
-            if self.in_step {
+            if self.lockstep {
                 self.serve(now)?;
                 if self.service.next_timeout() <= now {
                     self.service.on_timeout(&mut self.stack, now);
@@ -201,10 +202,9 @@ impl<S: Service> Driver<S> {
         Ok(count == BATCH)
     }
 
-    /// Sends what there is to send and tells the service what there is to tell, until there is
-    /// neither.
+    /// Delivers events to the service and sends packets until there are none left.
     fn serve(&mut self, now: Instant) -> Result<(), Error> {
-        // First what there is to tell: an answer takes the acknowledgment along.
+        // Events come first, so that a response carries the acknowledgment.
         while let Some(event) = self.stack.poll_event() {
             self.service.on_event(&mut self.stack, event, now);
             self.flush_pressing(now)?;
@@ -218,7 +218,7 @@ impl<S: Service> Driver<S> {
         let mut checksums = Checksums::Verify;
         if self.tun.offload() == Offload::Segmentation {
             let Some((header, rest)) = packet.split_first_chunk() else { return Ok(true) };
-            // Segmentation of something else than TCP is of no concern here.
+            // Segmentation headers of other protocols than TCP are ignored.
             let Ok(offload) = wire::gso::Offload::from_bytes(header) else { return Ok(true) };
             if offload.checksum.is_some() || offload.checked {
                 checksums = Checksums::Offloaded;
@@ -247,10 +247,10 @@ impl<S: Service> Driver<S> {
     /// Sends the packet in `out`.
     fn send(&mut self, now: Instant) -> Result<(), Error> {
         self.capture.record(self.out.bytes(), Direction::Outbound, now);
-        // One piece: for small packets the kernel takes two noticeably slower.
+        // Header and packet are one slice: for small packets a vectored write is noticeably slower.
         let offload = self.tun.offload() == Offload::Segmentation;
         let written = self.tun.write(if offload { self.out.frame() } else { self.out.bytes() })?;
-        // TCP sends it again.
+        // A packet that the device does not accept is lost; TCP retransmits it.
         self.dropped += u64::from(!written);
         Ok(())
     }
@@ -259,7 +259,7 @@ impl<S: Service> Driver<S> {
         self.stack.next_timeout().min(self.service.next_timeout())
     }
 
-    /// Waits for packets and for the service's descriptor; `false` when a signal came.
+    /// Waits for packets and for the service's descriptor. Returns `false` on a signal.
     fn wait(&mut self, until: Instant) -> Result<bool, Error> {
         let until = Instant::ZERO + until.since(Instant::ZERO + self.origin);
         let tun = PollFd::from_borrowed_fd(self.tun.as_fd(), PollFlags::IN);
@@ -274,27 +274,27 @@ impl<S: Service> Driver<S> {
             let now = self.now();
             self.service.on_ready(&mut self.stack, now);
         }
-        // Nothing ready and time left: a signal.
+        // No descriptor is ready and time remains, so a signal arrived.
         Ok(count > 0 || self.clock.now() >= until)
     }
 
-    /// Takes no new connections in, and has those that are open finish. [`run`](Self::run) then
-    /// ends when there are none left.
+    /// Stops accepting connections and lets the open ones finish. [`run`](Self::run) then returns
+    /// once none are left.
     pub fn stop(&mut self) {
         let now = self.now();
         self.stopping = true;
         self.service.stop(&mut self.stack, now);
     }
 
-    /// Whether [`stop`](Self::stop) was called and nothing is left to be done.
+    /// Whether [`stop`](Self::stop) was called and no connection is left.
     pub fn is_stopped(&self) -> bool {
-        self.stopping && self.stack.living().is_empty()
+        self.stopping && self.stack.open_connections().is_empty()
     }
 
-    /// Resets all connections that are there.
+    /// Resets all connections.
     ///
     /// # Errors
-    /// When the device is down or gone.
+    /// If the device is down or was removed.
     pub fn abort(&mut self) -> Result<(), Error> {
         let now = self.now();
         self.stack.abort_all(now);
@@ -306,7 +306,7 @@ impl<S: Service> Driver<S> {
         &self.stack
     }
 
-    /// The stack, to take its records.
+    /// The stack, mutable, to take its records.
     pub fn stack_mut(&mut self) -> &mut Stack {
         &mut self.stack
     }
@@ -316,7 +316,7 @@ impl<S: Service> Driver<S> {
         &self.service
     }
 
-    /// The service, to take its results.
+    /// The service, mutable, to take its results.
     pub fn service_mut(&mut self) -> &mut S {
         &mut self.service
     }
@@ -326,33 +326,33 @@ impl<S: Service> Driver<S> {
         &self.tun
     }
 
-    /// When it was made.
+    /// The time at which the driver was created.
     pub fn origin(&self) -> Instant {
         Instant::ZERO + self.origin
     }
 
-    /// Packets for which the device had no room.
+    /// Number of packets that the device did not accept for lack of room.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 }
 
-impl Ebb {
+impl MemoryTrimmer {
     /// Memory is returned only if the buffers held at least this many bytes …
-    const WORTH: usize = 16 << 20;
+    const MIN_PEAK: usize = 16 << 20;
 
     /// … and have held less than a quarter of that for this long.
-    const LOW_FOR: Duration = Duration::from_secs(1);
+    const LOW_TIME: Duration = Duration::from_secs(1);
 
-    /// Whether memory is to be returned now. The buffers hold `buffered` bytes.
-    fn is_over(&mut self, buffered: usize, now: Instant) -> bool {
-        self.most = self.most.max(buffered);
-        if self.most < Self::WORTH || buffered > self.most / 4 {
+    /// Whether memory should be returned now. The buffers hold `buffered` bytes.
+    fn should_trim(&mut self, buffered: usize, now: Instant) -> bool {
+        self.peak = self.peak.max(buffered);
+        if self.peak < Self::MIN_PEAK || buffered > self.peak / 4 {
             self.low_since = Instant::NEVER;
         } else if self.low_since == Instant::NEVER {
             self.low_since = now;
-        } else if self.low_since + Self::LOW_FOR <= now {
-            *self = Self { most: buffered, low_since: Instant::NEVER };
+        } else if self.low_since + Self::LOW_TIME <= now {
+            *self = Self { peak: buffered, low_since: Instant::NEVER };
             return true;
         }
         false
@@ -381,19 +381,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_given_back_once_when_the_buffers_have_been_low_for_a_second() {
-        let mut ebb = Ebb { most: 0, low_since: Instant::NEVER };
-        // MiB in buffers, each half a second: low again and again, low for good, full and low
-        // again, and never much.
-        let course = [0, 100, 20, 100, 20, 20, 20, 20, 0, 0, 0, 40, 5, 5, 5, 5, 15, 0, 0, 0, 0];
-        let times: Vec<usize> = (0..course.len())
+    fn memory_is_trimmed_once_after_a_second_of_low_use() {
+        let mut trimmer = MemoryTrimmer { peak: 0, low_since: Instant::NEVER };
+        // MiB in buffers, one value per half second: low for less than a second twice, low for
+        // long, full and low again, and never more than the minimum peak.
+        let levels = [0, 100, 20, 100, 20, 20, 20, 20, 0, 0, 0, 40, 5, 5, 5, 5, 15, 0, 0, 0, 0];
+        let times: Vec<usize> = (0..levels.len())
             .filter(|&at| {
                 let now =
                     Instant::ZERO + Duration::from_millis(500) * u64::try_from(at).unwrap_or(0);
-                ebb.is_over(course[at] << 20, now)
+                trimmer.should_trim(levels[at] << 20, now)
             })
             .collect();
-        // From 20 MiB to none is an ebb of its own.
+        // The fall from 20 MiB to zero triggers a trim of its own.
         assert_eq!(times, [6, 10, 14]);
     }
 }

@@ -1,10 +1,10 @@
-//! What a stack tells its user.
+//! Events that a stack delivers to the application.
 
 use std::fmt;
 
 use tcp::CloseReason;
 
-/// A connection of a stack. No two connections of one stack have the same.
+/// Identifier of a connection, unique within a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId {
     pub(crate) serial: u64,
@@ -12,70 +12,71 @@ pub struct ConnectionId {
 }
 
 impl ConnectionId {
-    /// The number of the connection, counted from 0 in the order of their beginning.
+    /// The serial number of the connection, counted from 0 in the order of creation.
     pub fn serial(self) -> u64 {
         self.serial
     }
 
-    /// A place that no other living connection has: small numbers, used again.
+    /// The slot index of the connection. No two existing connections share it; indexes are small
+    /// and reused.
     pub fn index(self) -> usize {
         usize::try_from(self.index).unwrap_or(usize::MAX)
     }
 }
 
-/// Something that happened to a connection.
+/// An event of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// To which.
+    /// The connection.
     pub id: ConnectionId,
-    /// What.
-    pub what: What,
+    /// The kind of event.
+    pub kind: EventKind,
 }
 
-/// What happened.
+/// The kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// A peer has opened it, on this port of ours.
+pub enum EventKind {
+    /// A peer opened the connection, on this local port.
     Accepted(u16),
-    /// It was opened here, and the handshake is complete.
+    /// The handshake of a connection opened by this host is complete.
     Connected,
-    /// There is something to read, or the peer has closed.
+    /// Data can be read, or the peer has closed its sending direction.
     Readable,
-    /// There is room again for what did not fit.
+    /// There is room for data that did not fit into an earlier write.
     Writable,
-    /// It is over. Nothing more can be said of it.
-    Closed(Ending),
+    /// The connection has ended. This is its last event.
+    Closed(EndReason),
 }
 
-/// Why a connection is over.
+/// Reasons for the end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ending {
-    /// Both ends closed and everything was acknowledged.
+pub enum EndReason {
+    /// Both ends closed and all data was acknowledged.
     Finished,
     /// The peer reset the connection.
     ResetByPeer,
-    /// Nothing was listening.
+    /// The peer refused the connection with a reset.
     Refused,
-    /// The peer did not answer for too long.
+    /// The peer acknowledged nothing until the limit of retransmissions or of time was reached.
     TimedOut,
-    /// The user aborted.
+    /// The application aborted the connection.
     Aborted,
-    /// No keep-alive was answered.
+    /// The peer answered no keep-alive probe.
     KeepAlive,
-    /// The peer acknowledged our FIN and then was silent for too long.
+    /// The peer acknowledged the FIN and then sent nothing until the FIN-WAIT-2 timeout.
     FinWait2,
-    /// A router or the peer's host reported that it cannot come about.
+    /// An ICMP error reported, before the connection was open, that the peer is unreachable.
     Unreachable,
-    /// It was idle for too long.
+    /// The idle limit was reached.
     Idle,
-    /// It lasted too long.
+    /// The lifetime limit was reached.
     Lifetime,
-    /// It was idle, and made room for another.
+    /// The connection was slow and was evicted to free a slot or memory.
     Evicted,
 }
 
-impl Ending {
-    /// All of them, in the order of their numbers.
+impl EndReason {
+    /// All variants, in the order of their discriminants.
     pub const ALL: [Self; 11] = [
         Self::Finished,
         Self::ResetByPeer,
@@ -91,7 +92,7 @@ impl Ending {
     ];
 }
 
-impl From<CloseReason> for Ending {
+impl From<CloseReason> for EndReason {
     fn from(reason: CloseReason) -> Self {
         match reason {
             CloseReason::Finished => Self::Finished,
@@ -106,8 +107,8 @@ impl From<CloseReason> for Ending {
     }
 }
 
-/// Prints a word as it stands in tables, e.g. `reset-by-peer`.
-impl fmt::Display for Ending {
+/// Prints the name used in tables, e.g. `reset-by-peer`.
+impl fmt::Display for EndReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Finished => "finished",

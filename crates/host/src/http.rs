@@ -1,19 +1,19 @@
-//! HTTP/1.1 (RFC 9110, RFC 9112) as far as it takes to serve files: GET and HEAD, persistent
-//! connections, pipelining, ranges, conditions.
+//! HTTP/1.1 (RFC 9110, RFC 9112) to the extent needed to serve and fetch files: GET and HEAD,
+//! persistent connections, pipelining, ranges, conditional requests.
 //!
-//! | module | holds |
+//! | module | content |
 //! | --- | --- |
-//! | `request` | what a peer asks for, and where its request ends |
-//! | `authority` | whether a host may be named like that |
-//! | `path` | from a target to a place below the folder |
-//! | `files` | opening that place, and no other |
-//! | `listing` | the page of a folder, in pieces |
-//! | `select` | conditions and ranges: which parts of a file, if any |
-//! | `multipart` | several parts in one answer |
-//! | `response` | the head of an answer |
+//! | `request` | parsing and framing of requests |
+//! | `authority` | validation of the Host field |
+//! | `path` | request target to path below the folder |
+//! | `files` | opening files below the folder only |
+//! | `listing` | directory listings, generated in pieces |
+//! | `select` | conditional and range requests: the parts of a file to send |
+//! | `multipart` | several ranges in one response |
+//! | `response` | response heads |
 //! | `date`, `mime` | formats |
-//! | `server` | many connections at once |
-//! | `client` | requests, each over a connection of its own |
+//! | `server` | file server for many connections |
+//! | `client` | requests, one per connection |
 
 mod authority;
 mod client;

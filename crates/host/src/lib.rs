@@ -1,23 +1,23 @@
-//! Many TCP connections over packets: the `tcp` crate as a host.
+//! A TCP host: many connections of the `tcp` crate over IP packets.
 //!
-//! [`Stack`] is sans-IO like the connections in it: packets in, packets out, time as an argument.
-//! It knows whose a packet is, takes new connections in, and keeps all of them within bounds.
+//! [`Stack`] is sans-IO like its connections: packets in, packets out, time as an argument. It
+//! assigns packets to connections, accepts new connections, and enforces resource limits.
 //!
-//! | module | holds |
+//! | module | content |
 //! | --- | --- |
-//! | `stack` | the type, its driving contract, the user's calls |
-//! | `stack::ingress` | an arriving packet |
-//! | `stack::admission` | a SYN, and who has to go for it |
-//! | `stack::egress` | the next packet to send |
-//! | `stack::life` | what follows from a change of a connection's state |
-//! | `stack::slot` | what is kept of a connection beside itself |
+//! | `stack` | `Stack`: its driving contract and the application's calls |
+//! | `stack::ingress` | received packets |
+//! | `stack::admission` | SYNs, limits and eviction |
+//! | `stack::egress` | selection of the next packet to send |
+//! | `stack::life` | state changes of a connection |
+//! | `stack::slot` | per-connection state of the stack |
 //! | `cookie`, `secret` | SYN cookies (RFC 4987), initial sequence numbers (RFC 6528) |
-//! | `record` | a row for each connection that has ended |
-//! | `service` | what a host does with its connections |
-//! | `http` | files over HTTP/1.1 |
-//! | `proxy` | peers connected with an upstream, over the kernel's TCP |
-//! | `attach` | a TUN device with addresses |
-//! | `driver` | all of it on a TUN device, in real time |
+//! | `record` | one row per ended connection |
+//! | `service` | the interface of applications |
+//! | `http` | HTTP/1.1 server and client for files |
+//! | `proxy` | TCP proxy to an upstream over the kernel's TCP |
+//! | `attach` | TUN device with routed addresses |
+//! | `driver` | event loop on a TUN device, in real time |
 
 mod attach;
 mod config;
@@ -38,7 +38,7 @@ mod tuple;
 pub use attach::attach;
 pub use config::{Alternate, Limits, Senders, StackConfig};
 pub use driver::Driver;
-pub use event::{ConnectionId, Ending, Event, What};
+pub use event::{ConnectionId, EndReason, Event, EventKind};
 pub use packet::Outgoing;
 pub use proxy::{Proxy, Relayed};
 pub use record::Record;

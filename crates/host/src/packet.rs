@@ -1,4 +1,4 @@
-//! Packets: what is believed of those that arrive, and how those that leave are written.
+//! Parsing and validation of received packets, and construction of packets to send.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -8,27 +8,27 @@ use wire::{Checksum, Header, Segment, SeqNum, icmp, ip, tcp};
 
 use crate::tuple::Tuple;
 
-/// No path over IPv4 is believed to carry less, in bytes: what Linux keeps to. RFC 791 allows 68,
-/// which nobody has and everybody can forge; it would make a segment of every 28 bytes.
-const LEAST_PATH_V4: u32 = 552;
+/// Smallest path MTU accepted over IPv4, in bytes; Linux uses the same bound. RFC 791 allows 68
+/// bytes, which no real path has. A forged report of it would reduce segments to 28 bytes.
+const MIN_PATH_MTU_V4: u32 = 552;
 
-/// A packet that is to be sent.
+/// A packet to send.
 #[derive(Debug, Clone, Default)]
 pub struct Outgoing {
-    /// Room for what stands before a packet on its way to a device that is asked to do something,
-    /// and the packet.
+    /// Space for the offload header, followed by the packet.
     frame: Vec<u8>,
-    /// What the device is to do about it; nothing unless the stack was told that it can.
+    /// The operations that the device must perform. None unless the stack is configured with
+    /// offload.
     pub offload: Offload,
 }
 
 impl Outgoing {
-    /// Its bytes.
+    /// The packet without the offload header.
     pub fn bytes(&self) -> &[u8] {
         self.frame.get(Offload::LEN..).unwrap_or_default()
     }
 
-    /// Its bytes behind the header that says what the device is to do.
+    /// The packet with the offload header in front.
     pub fn frame(&mut self) -> &[u8] {
         if let Some(header) = self.frame.first_chunk_mut() {
             *header = self.offload.to_bytes();
@@ -36,16 +36,16 @@ impl Outgoing {
         &self.frame
     }
 
-    /// Empties it for a packet of about so many bytes, which are to be appended.
+    /// Clears the frame for a new packet of about `len` bytes.
     fn begin(&mut self, len: usize) -> &mut Vec<u8> {
         self.frame.clear();
-        // One call for all that follows.
+        // One allocation for the whole packet.
         self.frame.reserve(Offload::LEN + len + Header::MAX_LEN);
         self.frame.extend_from_slice(&[0; Offload::LEN]);
         &mut self.frame
     }
 
-    /// Makes it the packet that `write` appends.
+    /// Replaces the packet by the bytes that `write` appends.
     pub(crate) fn write_with<E>(
         &mut self,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
@@ -54,44 +54,44 @@ impl Outgoing {
         write(self.begin(0))
     }
 
-    /// Appends to its payload.
+    /// Appends payload.
     pub(crate) fn append(&mut self, [first, second]: [&[u8]; 2]) {
         self.frame.extend_from_slice(first);
         self.frame.extend_from_slice(second);
     }
 }
 
-/// A packet that arrived.
+/// A valid received packet.
 #[derive(Debug)]
 pub(crate) enum Arrived<'a> {
-    /// A segment, with its payload.
+    /// A TCP segment with its payload.
     Tcp(Tuple, Segment, &'a [u8]),
-    /// Somebody asks whether we are there.
+    /// An ICMP echo request.
     Ping(ip::View<'a>),
-    /// A router, or a peer's host, says what became of a segment of ours.
-    Report(Tuple, SeqNum, Report),
+    /// An ICMP error about a TCP segment that this host sent, with the quoted sequence number.
+    Report(Tuple, SeqNum, IcmpReport),
 }
 
-/// What an ICMP error says.
+/// Content of an ICMP error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Report {
-    /// The segment was too long; this MSS is not.
+pub(crate) enum IcmpReport {
+    /// The packet exceeded the path MTU, which allows this MSS.
     TooBig(wire::Mss),
-    /// It did not arrive.
+    /// The segment could not be delivered.
     Undelivered(::tcp::IcmpError),
 }
 
-/// Why nothing is done about a packet.
+/// Reasons to ignore a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ignored {
-    /// It makes no sense, or is damaged.
+    /// The packet is damaged or invalid.
     Damaged,
-    /// It is of a kind that is not handled here.
+    /// The packet is of a kind that this host does not handle.
     Unknown,
 }
 
-/// Looks at a packet. `verify` says whether the segment's checksum is to be looked at: it is not
-/// there yet in what the kernel leaves to be done by hardware.
+/// Parses a packet. With `verify`, the TCP checksum must be correct. Without, it is not checked,
+/// because the kernel leaves its computation to the hardware.
 pub(crate) fn read(bytes: &[u8], verify: bool) -> Result<Arrived<'_>, Ignored> {
     let ip = ip::View::new(bytes).map_err(|_| Ignored::Damaged)?;
     if !ip.checksum_is_good() {
@@ -139,27 +139,26 @@ fn read_icmp(ip: ip::View<'_>) -> Result<Arrived<'_>, Ignored> {
     let report = match message {
         icmp::Message::TooBig { mtu, .. } => {
             let (mtu, headers) = match ip.version() {
-                // RFC 1191 §5: a router of old says 0; and what every host takes is 576.
+                // RFC 1191 §5: an old router reports 0. Every host accepts packets of 576 bytes.
                 ip::Version::V4 if mtu == 0 => (576, 40),
-                ip::Version::V4 => (mtu.max(LEAST_PATH_V4), 40),
-                // RFC 8201 §4: no path carries less than RFC 8200 §5 asks of every link, so this is
-                // none that tells the truth.
+                ip::Version::V4 => (mtu.max(MIN_PATH_MTU_V4), 40),
+                // RFC 8201 §4: a report below the minimum link MTU of RFC 8200 §5 is invalid.
                 ip::Version::V6 if mtu < 1280 => return Err(Ignored::Damaged),
                 ip::Version::V6 => (mtu, 60),
             };
             let mss = mtu.saturating_sub(headers);
             let mss =
                 wire::Mss::new(u16::try_from(mss).unwrap_or(u16::MAX)).ok_or(Ignored::Damaged)?;
-            Report::TooBig(mss)
+            IcmpReport::TooBig(mss)
         }
-        _ if repr.is_hard_error() => Report::Undelivered(::tcp::IcmpError::Hard),
-        _ => Report::Undelivered(::tcp::IcmpError::Soft),
+        _ if repr.is_hard_error() => IcmpReport::Undelivered(::tcp::IcmpError::Hard),
+        _ => IcmpReport::Undelivered(::tcp::IcmpError::Soft),
     };
     Ok(Arrived::Report(tuple, quoted.seq, report))
 }
 
-/// Writes a segment to the peer of `tuple` into `out`, in place of what that holds. With `offload`,
-/// its checksum is left to the device. `None` for what cannot be written.
+/// Writes a segment to the peer of `tuple` into `out`, replacing its contents. With `offload`, the
+/// device completes the checksum. `None` if the segment cannot be encoded.
 pub(crate) fn write(
     tuple: &Tuple,
     segment: &Segment,
@@ -182,9 +181,8 @@ pub(crate) fn write(
     Some(())
 }
 
-/// Makes the packet in `out`, written by [`write`](self::write) with `offload`, one that is to be
-/// cut into segments of `size`: `segment` stands for all of them, and their payload has been
-/// appended.
+/// Converts the packet in `out`, written by `write` with `offload`, into one that the device cuts
+/// into segments of `size` bytes. `segment` describes the whole payload, which has been appended.
 pub(crate) fn lengthen(
     tuple: &Tuple,
     segment: &Segment,
@@ -208,7 +206,7 @@ fn headers(tuple: &Tuple, segment: &Segment) -> Option<(ip::Repr, tcp::Repr)> {
     Some((ip.with_ecn(segment.flags.ecn()), repr))
 }
 
-/// RFC 9293 §3.9.2.3, RFC 1122 §3.2.1.3: whether an address can be that of one peer.
+/// Whether an address can be that of a single host (RFC 9293 §3.9.2.3, RFC 1122 §3.2.1.3).
 pub(crate) fn is_one_host(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !(address.is_unspecified() || address.is_multicast() || broadcast)

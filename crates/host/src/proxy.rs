@@ -1,14 +1,14 @@
-//! A TCP proxy: a peer's connection ends here and goes on, byte by byte, over one of the kernel's
-//! to an upstream. What operators of satellite links call a performance-enhancing proxy (RFC 3135):
-//! our sender serves whoever is behind the lossy part of the path.
+//! TCP proxy. A peer's connection ends here, and its bytes are relayed over a connection of the
+//! kernel to an upstream. Operators of satellite links call this a performance-enhancing proxy (RFC
+//! 3135): this host's sender serves the peers behind the lossy part of the path.
 //!
-//! Nothing is kept in between. What the peer sends stays in its connection's buffer until the
-//! kernel takes it, and the kernel's socket is read only as far as the peer's connection has room;
-//! so each side slows the other down.
+//! The proxy buffers no data of its own. The peer's bytes stay in the receive buffer of its
+//! connection until the kernel accepts them. The kernel's socket is read only as far as the peer's
+//! connection has room. Each side thus throttles the other.
 //!
-//! All sockets stand behind one epoll descriptor, each from its beginning to its end. They are
-//! edge-triggered: what the kernel said is noted, and is true until a call says otherwise, so that
-//! nothing is asked again with every wait.
+//! All sockets are registered with one epoll descriptor for their whole life, edge-triggered. A
+//! reported state is stored and considered valid until a call returns otherwise, so that a wait
+//! reports no state twice.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
@@ -26,108 +26,112 @@ use tun::Error;
 use units::{Duration, Instant};
 
 use crate::config::StackConfig;
-use crate::event::{ConnectionId, Ending, Event, What};
+use crate::event::{ConnectionId, EndReason, Event, EventKind};
 use crate::service::Service;
 use crate::stack::Stack;
 use crate::timers::Timers;
 
-/// How much goes one way before another connection has its turn.
-const TURN: usize = 256 << 10;
+/// Maximum number of bytes relayed to a peer before another connection is served.
+const QUANTUM: usize = 256 << 10;
 
-/// How much is moved at once.
+/// Maximum number of bytes moved by one call.
 const CHUNK: usize = 64 << 10;
 
-/// How often it is looked whether a peer has got all from an upstream that is gone.
-const GLANCE: Duration = Duration::from_millis(50);
+/// Interval between checks whether a peer has acknowledged all data of a failed upstream.
+const DRAIN_POLL: Duration = Duration::from_millis(50);
 
-/// How many sockets are heard of at once.
-const BATCH: usize = 256;
+/// Maximum number of socket events per call.
+const MAX_EVENTS: usize = 256;
 
-/// What to hear of a socket, at the moment when it becomes true.
-const NEWS: EventFlags =
+/// Events registered for each socket, edge-triggered.
+const SOCKET_EVENTS: EventFlags =
     EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
-/// Connects peers with an upstream.
+/// Relays peers to an upstream.
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
     upstream: Vec<SocketAddr>,
-    /// How long one of its addresses may take to answer.
-    patience: Duration,
-    /// By [`ConnectionId::index`].
+    /// Maximum time for one address of the upstream to answer.
+    connect_timeout: Duration,
+    /// Relays, by [`ConnectionId::index`].
     relays: Vec<Option<Box<Relay>>>,
     deadlines: Timers,
-    /// Behind it are the sockets of all relays.
+    /// Epoll descriptor of all sockets.
     epoll: OwnedFd,
-    /// Those that have had their turn, and have more to pass on.
-    again: VecDeque<ConnectionId>,
+    /// Connections that have used up their quantum and have more to relay.
+    backlog: VecDeque<ConnectionId>,
     chunk: Vec<u8>,
     counters: Relayed,
 }
 
-/// What has been done.
+/// Totals of the proxy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Relayed {
-    /// Connections to the upstream.
+    /// Connections established to the upstream.
     pub connected: u64,
-    /// Peers who could not be connected.
+    /// Peers for which no connection to the upstream could be established.
     pub unconnected: u64,
-    /// Bytes from the upstream to peers.
+    /// Bytes relayed from the upstream to peers.
     pub down_bytes: u64,
-    /// Bytes from peers to the upstream.
+    /// Bytes relayed from peers to the upstream.
     pub up_bytes: u64,
 }
 
-/// A peer's connection and the kernel's.
+/// A peer's connection and the kernel's socket to the upstream.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of two directions")]
 struct Relay {
     id: ConnectionId,
     socket: OwnedFd,
-    /// Which of the upstream's addresses is being connected to; `None` once one is.
-    trying: Option<usize>,
-    /// There may be something to read from the upstream.
-    upstream_speaks: bool,
-    /// There is no room on the way to the upstream.
-    upstream_is_full: bool,
-    /// It stands among those that have more to pass on.
-    again: bool,
-    /// The upstream sends no more.
+    /// Index of the upstream address being connected to; `None` once connected.
+    connecting_to: Option<usize>,
+    /// The socket may be readable.
+    upstream_readable: bool,
+    /// The socket's send buffer is full.
+    upstream_blocked: bool,
+    /// The connection is in the backlog.
+    in_backlog: bool,
+    /// The upstream sends no more data.
     upstream_closed: bool,
-    /// The upstream takes no more; what the peer still sends is dropped.
-    upstream_is_deaf: bool,
-    /// The upstream is gone without having closed. The peer is reset once it has what was sent
-    /// before.
-    upstream_broke: bool,
-    /// The upstream has been told that the peer sends no more.
-    told_upstream: bool,
+    /// The upstream accepts no more data. Data from the peer is discarded.
+    upstream_rejects: bool,
+    /// The upstream failed without an orderly close. The peer is reset once it has acknowledged the
+    /// data sent before.
+    upstream_failed: bool,
+    /// The socket was shut down for writing after the peer's FIN.
+    upstream_shut_down: bool,
     deadline: Instant,
     timer: Instant,
 }
 
 impl Proxy {
-    /// Takes peers in on this port; each is connected with the first address of the upstream that
-    /// answers within `patience`.
+    /// Creates a proxy that accepts peers on this port. Each is connected to the first address of
+    /// the upstream that answers within `connect_timeout`.
     ///
     /// # Errors
-    /// When the system has no more descriptors.
-    pub fn new(port: u16, upstream: Vec<SocketAddr>, patience: Duration) -> Result<Self, Error> {
+    /// If the system has no more descriptors.
+    pub fn new(
+        port: u16,
+        upstream: Vec<SocketAddr>,
+        connect_timeout: Duration,
+    ) -> Result<Self, Error> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)
             .map_err(|errno| Error::new("make an epoll descriptor", errno))?;
         Ok(Self {
             port,
             upstream,
-            patience,
+            connect_timeout,
             relays: Vec::new(),
             deadlines: Timers::default(),
             epoll,
-            again: VecDeque::new(),
+            backlog: VecDeque::new(),
             chunk: vec![0; CHUNK],
             counters: Relayed::default(),
         })
     }
 
-    /// What has been done so far.
+    /// Totals so far.
     pub fn relayed(&self) -> &Relayed {
         &self.counters
     }
@@ -136,20 +140,20 @@ impl Proxy {
         self.relays.get_mut(id.index())?.take_if(|relay| relay.id == id)
     }
 
-    /// Begins to connect to the upstream's address at `place`, or to the first behind it that can
-    /// be tried.
-    fn dial(&self, id: ConnectionId, mut place: usize) -> Option<(OwnedFd, usize)> {
+    /// Starts to connect to the upstream's address at `index`, or to the first later one for which
+    /// this succeeds.
+    fn connect_from(&self, id: ConnectionId, mut index: usize) -> Option<(OwnedFd, usize)> {
         loop {
-            let address = *self.upstream.get(place)?;
-            match begin(address, &self.epoll, id) {
-                Ok(socket) => return Some((socket, place)),
-                Err(_) => place += 1,
+            let address = *self.upstream.get(index)?;
+            match begin_connect(address, &self.epoll, id) {
+                Ok(socket) => return Some((socket, index)),
+                Err(_) => index += 1,
             }
         }
     }
 
     fn accept(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
-        let Some((socket, place)) = self.dial(id, 0) else {
+        let Some((socket, index)) = self.connect_from(id, 0) else {
             self.counters.unconnected += 1;
             stack.abort(id, now);
             return;
@@ -160,54 +164,54 @@ impl Proxy {
         let mut relay = Box::new(Relay {
             id,
             socket,
-            trying: Some(place),
-            upstream_speaks: false,
-            upstream_is_full: false,
-            again: false,
+            connecting_to: Some(index),
+            upstream_readable: false,
+            upstream_blocked: false,
+            in_backlog: false,
             upstream_closed: false,
-            upstream_is_deaf: false,
-            upstream_broke: false,
-            told_upstream: false,
-            deadline: now + self.patience,
+            upstream_rejects: false,
+            upstream_failed: false,
+            upstream_shut_down: false,
+            deadline: now + self.connect_timeout,
             timer: Instant::NEVER,
         });
         self.deadlines.set(id, &mut relay.timer, relay.deadline);
         self.relays[id.index()] = Some(relay);
     }
 
-    /// Does what can be done for one peer.
+    /// Relays data in both directions for one peer, as far as possible.
     fn pump(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         let Some(mut relay) = self.take(id) else { return };
-        if relay.trying.is_none() {
+        if relay.connecting_to.is_none() {
             self.down(stack, &mut relay, now);
-            let was_deaf = relay.upstream_is_deaf;
+            let rejected_before = relay.upstream_rejects;
             self.up(stack, &mut relay);
-            if relay.upstream_is_deaf && !was_deaf {
-                // Whether the upstream has closed or is broken is learnt by reading up to its end.
-                relay.upstream_speaks = true;
+            if relay.upstream_rejects && !rejected_before {
+                // Reading to the end of the stream tells whether the upstream closed or failed.
+                relay.upstream_readable = true;
                 self.down(stack, &mut relay, now);
             }
         }
-        if relay.upstream_broke && relay.upstream_closed {
-            let is_owed =
+        if relay.upstream_failed && relay.upstream_closed {
+            let has_unacknowledged =
                 stack.connection(id).is_some_and(|connection| connection.unacknowledged() > 0);
-            if !is_owed {
+            if !has_unacknowledged {
                 stack.abort(id, now);
                 return;
             }
-            relay.deadline = now + GLANCE;
+            relay.deadline = now + DRAIN_POLL;
             self.deadlines.set(id, &mut relay.timer, relay.deadline);
         }
         self.relays[id.index()] = Some(relay);
     }
 
-    /// From the upstream to the peer.
+    /// Relays from the upstream to the peer.
     fn down(&mut self, stack: &mut Stack, relay: &mut Relay, now: Instant) {
-        let mut turn = TURN;
-        while relay.upstream_speaks && !relay.upstream_closed {
-            if turn == 0 {
-                if !std::mem::replace(&mut relay.again, true) {
-                    self.again.push_back(relay.id);
+        let mut budget = QUANTUM;
+        while relay.upstream_readable && !relay.upstream_closed {
+            if budget == 0 {
+                if !std::mem::replace(&mut relay.in_backlog, true) {
+                    self.backlog.push_back(relay.id);
                 }
                 break;
             }
@@ -218,43 +222,43 @@ impl Proxy {
             let count = match recv(&relay.socket, &mut self.chunk[..room], RecvFlags::DONTWAIT) {
                 Ok((count, _)) => count,
                 Err(Errno::INTR) => continue,
-                // Only now will more be news. Less than there was room for proves nothing: urgent
-                // data ends a read, too.
+                // Only after `EAGAIN` does epoll report new data. A short read is no indication of
+                // an empty buffer: urgent data ends a read, too.
                 Err(Errno::AGAIN) => {
-                    relay.upstream_speaks = false;
+                    relay.upstream_readable = false;
                     break;
                 }
                 Err(_) => {
-                    (relay.upstream_closed, relay.upstream_broke) = (true, true);
-                    relay.upstream_is_deaf = true;
+                    (relay.upstream_closed, relay.upstream_failed) = (true, true);
+                    relay.upstream_rejects = true;
                     break;
                 }
             };
             if count == 0 {
                 relay.upstream_closed = true;
-                if !relay.upstream_broke {
+                if !relay.upstream_failed {
                     stack.close(relay.id, now);
                 }
                 break;
             }
-            // There is room for all of it, unless the peer's connection is over.
+            // There is room for all bytes, unless the peer's connection has ended.
             if stack.write(relay.id, &self.chunk[..count], now) != Ok(count) {
-                (relay.upstream_closed, relay.upstream_broke) = (true, true);
+                (relay.upstream_closed, relay.upstream_failed) = (true, true);
                 break;
             }
-            turn = turn.saturating_sub(count);
+            budget = budget.saturating_sub(count);
             self.counters.down_bytes += count as u64;
         }
     }
 
-    /// From the peer to the upstream.
+    /// Relays from the peer to the upstream.
     fn up(&mut self, stack: &mut Stack, relay: &mut Relay) {
-        while relay.upstream_is_deaf || !relay.upstream_is_full {
+        while relay.upstream_rejects || !relay.upstream_blocked {
             let [first, _] = stack.peek(relay.id);
             if first.is_empty() {
                 break;
             }
-            if relay.upstream_is_deaf {
+            if relay.upstream_rejects {
                 let count = first.len();
                 stack.consume(relay.id, count);
                 continue;
@@ -265,73 +269,80 @@ impl Proxy {
                     stack.consume(relay.id, count);
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => relay.upstream_is_full = true,
+                Err(Errno::AGAIN) => relay.upstream_blocked = true,
                 Err(errno) => {
-                    relay.upstream_is_deaf = true;
-                    // Only an upstream that had closed before leaves a broken pipe. From another
-                    // one the kernel tells this error once, and the end of what
-                    // it sent looks then as if it had closed.
-                    relay.upstream_broke |= errno != Errno::PIPE;
+                    relay.upstream_rejects = true;
+                    // `EPIPE` follows an orderly close of the upstream. The kernel reports any
+                    // other error only once; after that, the end of the upstream's data looks like
+                    // an orderly close.
+                    relay.upstream_failed |= errno != Errno::PIPE;
                 }
             }
         }
-        if !relay.told_upstream && stack.is_at_end(relay.id) {
-            relay.told_upstream = true;
-            // When the upstream is gone already, reading says how.
-            relay.upstream_is_deaf |= shutdown(&relay.socket, Shutdown::Write).is_err();
+        if !relay.upstream_shut_down && stack.is_at_end(relay.id) {
+            relay.upstream_shut_down = true;
+            // If the upstream has gone, reading tells whether it closed or failed.
+            relay.upstream_rejects |= shutdown(&relay.socket, Shutdown::Write).is_err();
         }
     }
 
-    /// There is news of the socket behind this token.
-    fn heard(&mut self, stack: &mut Stack, about: u64, news: EventFlags, now: Instant) {
-        let place = usize::try_from(about & u64::from(u32::MAX)).unwrap_or(usize::MAX);
-        // A relay may have ended since, and another have taken its place.
-        let relay = self.relays.get_mut(place).and_then(Option::as_mut);
-        let Some(relay) = relay.filter(|relay| token(relay.id) == about) else { return };
-        relay.upstream_speaks |= news.intersects(!EventFlags::OUT);
-        relay.upstream_is_full &=
-            !news.intersects(EventFlags::OUT | EventFlags::ERR | EventFlags::HUP);
+    /// Handles the events of the socket with this token.
+    fn on_socket_event(
+        &mut self,
+        stack: &mut Stack,
+        token_value: u64,
+        flags: EventFlags,
+        now: Instant,
+    ) {
+        let index = usize::try_from(token_value & u64::from(u32::MAX)).unwrap_or(usize::MAX);
+        // The relay may have ended, and its slot may have been reused.
+        let relay = self.relays.get_mut(index).and_then(Option::as_mut);
+        let Some(relay) = relay.filter(|relay| token(relay.id) == token_value) else { return };
+        relay.upstream_readable |= flags.intersects(!EventFlags::OUT);
+        relay.upstream_blocked &=
+            !flags.intersects(EventFlags::OUT | EventFlags::ERR | EventFlags::HUP);
         let id = relay.id;
-        if relay.trying.is_some() {
-            self.dialled(stack, id, now);
+        if relay.connecting_to.is_some() {
+            self.on_connect_result(stack, id, now);
         } else {
             self.pump(stack, id, now);
         }
     }
 
-    /// The kernel's connection is open, or is not to be.
-    fn dialled(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
+    /// Handles the result of a connection attempt to the upstream, including its timeout.
+    fn on_connect_result(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         let Some(mut relay) = self.take(id) else { return };
-        let Some(place) = relay.trying else {
+        let Some(index) = relay.connecting_to else {
             self.relays[id.index()] = Some(relay);
             return;
         };
         let open = matches!(sockopt::socket_error(&relay.socket), Ok(Ok(())));
         let on_time = now < relay.deadline;
         if open && on_time {
-            relay.trying = None;
+            relay.connecting_to = None;
             relay.deadline = Instant::NEVER;
             self.counters.connected += 1;
-            // What is passed on has been waited for once already.
+            // The sender of the data has already applied its own buffering.
             let _ = sockopt::set_tcp_nodelay(&relay.socket, true);
             self.relays[id.index()] = Some(relay);
             self.pump(stack, id, now);
             return;
         }
-        let Some((socket, place)) = self.dial(id, place + 1) else {
+        let Some((socket, index)) = self.connect_from(id, index + 1) else {
             self.counters.unconnected += 1;
             stack.abort(id, now);
             return;
         };
-        (relay.socket, relay.trying, relay.deadline) = (socket, Some(place), now + self.patience);
-        relay.upstream_speaks = false;
+        (relay.socket, relay.connecting_to, relay.deadline) =
+            (socket, Some(index), now + self.connect_timeout);
+        relay.upstream_readable = false;
         self.deadlines.set(id, &mut relay.timer, relay.deadline);
         self.relays[id.index()] = Some(relay);
     }
 }
 
-/// Begins to connect, without waiting, and has `epoll` say what becomes of it.
-fn begin(address: SocketAddr, epoll: &OwnedFd, id: ConnectionId) -> Result<OwnedFd, Errno> {
+/// Starts a non-blocking connection attempt and registers its socket with `epoll`.
+fn begin_connect(address: SocketAddr, epoll: &OwnedFd, id: ConnectionId) -> Result<OwnedFd, Errno> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
@@ -339,22 +350,20 @@ fn begin(address: SocketAddr, epoll: &OwnedFd, id: ConnectionId) -> Result<Owned
         Ok(()) | Err(Errno::INPROGRESS) => {}
         Err(errno) => return Err(errno),
     }
-    // Not before: a socket that is connected to nothing counts as hung up. What is true already is
-    // said, too.
-    epoll::add(epoll, &socket, EventData::new_u64(token(id)), NEWS)?;
+    // The socket is registered after `connect`, because epoll reports an unconnected socket as hung
+    // up. Conditions that hold already are reported, too.
+    epoll::add(epoll, &socket, EventData::new_u64(token(id)), SOCKET_EVENTS)?;
     Ok(socket)
 }
 
-/// What stands for a connection in the kernel's news: its place, and as much of its serial number
-/// as has room beside.
+/// The epoll token of a connection: its slot index, and the low 32 bits of its serial number.
 fn token(id: ConnectionId) -> u64 {
     id.serial << 32 | u64::from(id.index)
 }
 
 impl Service for Proxy {
-    /// Turns Nagle's rule off (RFC 9293 §3.7.4). The upstream has decided already when to send: one
-    /// that wants few segments has the rule in its own TCP, and one that has turned it off must
-    /// not wait here for acknowledgments.
+    /// Turns the Nagle algorithm off (RFC 9293 §3.7.4). The upstream's TCP has already applied it,
+    /// or the upstream has disabled it and its data must not wait for acknowledgments here.
     fn configure(&self, config: &mut StackConfig) {
         config.tcp.nagle = false;
     }
@@ -364,19 +373,19 @@ impl Service for Proxy {
     }
 
     fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
-        match event.what {
-            What::Accepted(_) => self.accept(stack, event.id, now),
-            What::Readable | What::Writable => self.pump(stack, event.id, now),
-            What::Closed(ending) => {
+        match event.kind {
+            EventKind::Accepted(_) => self.accept(stack, event.id, now),
+            EventKind::Readable | EventKind::Writable => self.pump(stack, event.id, now),
+            EventKind::Closed(ending) => {
                 if let Some(relay) = self.take(event.id)
-                    && ending != Ending::Finished
+                    && ending != EndReason::Finished
                 {
-                    // The upstream hears of it by a reset too.
+                    // The upstream receives a reset, too.
                     let _ =
                         sockopt::set_socket_linger(&relay.socket, Some(std::time::Duration::ZERO));
                 }
             }
-            What::Connected => {}
+            EventKind::Connected => {}
         }
     }
 
@@ -387,8 +396,8 @@ impl Service for Proxy {
                 continue;
             };
             relay.timer = Instant::NEVER;
-            if relay.deadline <= now && relay.trying.is_some() {
-                self.dialled(stack, id, now);
+            if relay.deadline <= now && relay.connecting_to.is_some() {
+                self.on_connect_result(stack, id, now);
             } else if relay.deadline <= now {
                 relay.deadline = Instant::NEVER;
                 self.pump(stack, id, now);
@@ -396,10 +405,10 @@ impl Service for Proxy {
                 self.deadlines.set(id, &mut relay.timer, relay.deadline);
             }
         }
-        for _ in 0..self.again.len() {
-            let Some(id) = self.again.pop_front() else { break };
+        for _ in 0..self.backlog.len() {
+            let Some(id) = self.backlog.pop_front() else { break };
             if let Some(mut relay) = self.take(id) {
-                relay.again = false;
+                relay.in_backlog = false;
                 self.relays[id.index()] = Some(relay);
                 self.pump(stack, id, now);
             }
@@ -407,7 +416,7 @@ impl Service for Proxy {
     }
 
     fn next_timeout(&self) -> Instant {
-        if self.again.is_empty() { self.deadlines.next() } else { Instant::ZERO }
+        if self.backlog.is_empty() { self.deadlines.next() } else { Instant::ZERO }
     }
 
     fn stop(&mut self, stack: &mut Stack, _now: Instant) {
@@ -419,14 +428,14 @@ impl Service for Proxy {
     }
 
     fn on_ready(&mut self, stack: &mut Stack, now: Instant) {
-        const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut room = [MaybeUninit::uninit(); BATCH];
-        // A signal leaves the news for the next time.
-        let Ok((events, _)) = epoll::wait(&self.epoll, &mut room, Some(&AT_ONCE)) else { return };
+        const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut room = [MaybeUninit::uninit(); MAX_EVENTS];
+        // If a signal interrupts the call, the events remain for the next one.
+        let Ok((events, _)) = epoll::wait(&self.epoll, &mut room, Some(&NO_WAIT)) else { return };
         for event in events {
-            // The fields are packed.
+            // The fields are packed, so they are copied.
             let (flags, data) = (event.flags, event.data);
-            self.heard(stack, data.u64(), flags, now);
+            self.on_socket_event(stack, data.u64(), flags, now);
         }
     }
 

@@ -1,43 +1,43 @@
-//! A row for each connection that has ended.
+//! Records of ended connections.
 
 use tcp::SendStatistics;
 use units::{Duration, Instant};
 
-use crate::event::Ending;
+use crate::event::EndReason;
 use crate::tuple::Tuple;
 
-/// What there is to say of a connection when it is over.
+/// Record of an ended connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// Its number.
+    /// The serial number of the connection.
     pub serial: u64,
-    /// The place of its sender among those of the stack.
+    /// The index of its sender policy in the configuration.
     pub sender: u16,
-    /// Between whom.
+    /// The addresses and ports.
     pub tuple: Tuple,
-    /// When it began: with a SYN sent or received.
+    /// The time at which the first SYN was sent or received.
     pub start: Instant,
-    /// When it ended.
+    /// The time at which the connection ended.
     pub end: Instant,
-    /// From our first SYN until it was acknowledged; empty if that was sent twice, or was a
-    /// cookie.
+    /// The time from this host's SYN to its acknowledgment. `None` if the SYN was retransmitted or
+    /// a SYN cookie.
     pub handshake: Option<Duration>,
-    /// Payload bytes sent, each counted once.
+    /// Payload bytes sent, without retransmissions.
     pub sent_bytes: u64,
-    /// Payload bytes read.
+    /// Payload bytes that the application has read.
     pub received_bytes: u64,
-    /// When the first byte of data left.
+    /// The time at which the first data segment was sent.
     pub first_sent: Option<Instant>,
-    /// When all data that had been written was last acknowledged.
+    /// The last time at which all written data was acknowledged.
     pub last_acknowledged: Option<Instant>,
-    /// The smoothed round-trip time at the end.
+    /// The smoothed round-trip time at the end (RFC 6298 SRTT).
     pub srtt: Option<Duration>,
-    /// The retransmission timeout when it was open.
+    /// The retransmission timeout at the end of the handshake.
     pub rto_first: Duration,
     /// The retransmission timeout at the end.
     pub rto_last: Duration,
-    /// What was sent, and sent again, and why.
+    /// Counts of transmissions and retransmissions, by cause.
     pub statistics: SendStatistics,
-    /// Why it ended.
-    pub ending: Ending,
+    /// The reason for the end.
+    pub ending: EndReason,
 }

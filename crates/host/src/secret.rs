@@ -1,6 +1,5 @@
-//! What must not be guessed: initial sequence numbers (RFC 6528), SYN cookies' seals, and places in
-//! the table of connections, offsets of timestamps, and how many answers strangers share. All of it
-//! is `SipHash` under one key.
+//! Unpredictable values, all from `SipHash` under one key: initial sequence numbers (RFC 6528), SYN
+//! cookie hashes, hash table positions, timestamp offsets and limits of shared replies.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -10,14 +9,14 @@ use wire::SeqNum;
 
 use crate::tuple::Tuple;
 
-/// The key of a stack. A new one at every start; who knows it can guess sequence numbers.
+/// The key of a stack, new at each start. Knowledge of it allows sequence numbers to be guessed.
 #[derive(Clone, Copy)]
 pub struct Secret {
     low: u64,
     high: u64,
 }
 
-/// What a hash is for, so that none tells anything of another.
+/// Domain separation between the hashes, so that none reveals another.
 #[derive(Hash)]
 enum Purpose {
     InitialSequenceNumber,
@@ -27,32 +26,33 @@ enum Purpose {
 }
 
 impl Secret {
-    /// A key of 128 random bits.
+    /// Creates a key from 128 random bits.
     pub fn new(random: [u8; 16]) -> Self {
         let [low, high] = [&random[..8], &random[8..]]
             .map(|half| half.iter().fold(0, |number: u64, &byte| number << 8 | u64::from(byte)));
         Self { low, high }
     }
 
-    /// RFC 6528 §3: a clock that ticks every 4 µs, from a place of its own for every pair of ends.
+    /// RFC 6528 §3: a clock with a tick of 4 µs, plus an offset that depends on addresses and
+    /// ports.
     pub(crate) fn initial_sequence_number(&self, tuple: &Tuple, now: Instant) -> SeqNum {
         let place = low_half(self.hash(&(Purpose::InitialSequenceNumber, tuple)));
         SeqNum::new(place.wrapping_add(low_half(now.as_nanos() / 4_000)))
     }
 
-    /// The 24 bits that only we can have put on a cookie.
+    /// The 24-bit keyed hash of a SYN cookie.
     pub(crate) fn seal(&self, tuple: &Tuple, irs: SeqNum, minute: u64, mss: u32) -> u32 {
         low_half(self.hash(&(Purpose::Cookie, tuple, irs, minute, mss))) & 0x00ff_ffff
     }
 
-    /// RFC 7323 §7.1: what is added to the timestamps between a pair of ends. It is the same for
-    /// all connections between them, so that a new one does not seem older than the last (RFC
-    /// 6191).
+    /// The offset of the timestamps between these ends (RFC 7323 §7.1). All connections between the
+    /// same addresses and ports share it, so that a new one does not appear older than the last
+    /// (RFC 6191).
     pub(crate) fn timestamp_offset(&self, tuple: &Tuple) -> u32 {
         low_half(self.hash(&(Purpose::Timestamps, tuple)))
     }
 
-    /// A number that nobody else can know, for what is shared from `now` on.
+    /// An unpredictable number for the period that starts at `now`.
     pub(crate) fn share(&self, now: Instant) -> u32 {
         low_half(self.hash(&(Purpose::Share, now.as_nanos())))
     }
@@ -64,7 +64,7 @@ impl Secret {
     }
 }
 
-/// Hashes the table of connections, so that nobody can make all of his fall in one place.
+/// Hashes the table of connections, so that an attacker cannot cause collisions.
 impl BuildHasher for Secret {
     type Hasher = SipHasher13;
     fn build_hasher(&self) -> SipHasher13 {
@@ -72,7 +72,7 @@ impl BuildHasher for Secret {
     }
 }
 
-/// Says nothing of the key.
+/// Does not reveal the key.
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret")
@@ -91,7 +91,7 @@ mod tests {
 
     /// RFC 6528 §3
     #[test]
-    fn sequence_numbers_follow_the_clock_of_their_own_pair_of_ends() {
+    fn initial_sequence_numbers_follow_the_clock_per_tuple() {
         let secret = Secret::new([7; 16]);
         let at = |port, micros: u64| {
             secret.initial_sequence_number(&tuple(port), Instant::from_nanos(micros * 1_000))

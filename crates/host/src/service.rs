@@ -1,4 +1,4 @@
-//! What a host does: the user of a [`Stack`], driven by a [`Driver`](crate::Driver).
+//! Interface of an application on a [`Stack`], run by a [`Driver`](crate::Driver).
 
 use std::os::fd::BorrowedFd;
 
@@ -8,36 +8,37 @@ use crate::config::StackConfig;
 use crate::event::Event;
 use crate::stack::Stack;
 
-/// Something that is done with connections.
+/// An application that handles the connections of a stack.
 pub trait Service {
-    /// Sets what this service needs of its stack. It is called before the stack is made.
+    /// Adjusts the configuration of the stack. Called before the stack is created.
     fn configure(&self, _config: &mut StackConfig) {}
 
-    /// It begins.
+    /// Starts the service. Called once.
     fn start(&mut self, stack: &mut Stack, now: Instant);
 
-    /// Something happened to a connection.
+    /// Handles an event of a connection.
     fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant);
 
-    /// It may be [`next_timeout`](Self::next_timeout), or later.
+    /// Handles deadlines. Called at [`next_timeout`](Self::next_timeout) or later.
     fn on_timeout(&mut self, stack: &mut Stack, now: Instant);
 
-    /// When it wants to be called next.
+    /// The time at which [`on_timeout`](Self::on_timeout) should next be called.
     fn next_timeout(&self) -> Instant;
 
-    /// No new work is taken on; what is under way is finished.
+    /// Stops accepting new work and finishes the work in progress.
     fn stop(&mut self, stack: &mut Stack, now: Instant);
 
-    /// A descriptor to wait for beside the device, until it can be read. Who has many keeps them
-    /// behind one (epoll), so that a wait costs the same however many there are.
+    /// A descriptor that the driver waits for, beside the device, to become readable. A service
+    /// with many descriptors registers them with one epoll descriptor, so that a wait has constant
+    /// cost.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// It can be read.
+    /// Called when the descriptor is readable.
     fn on_ready(&mut self, _stack: &mut Stack, _now: Instant) {}
 
-    /// What it has done so far, by name.
+    /// Totals so far, with their names.
     fn counts(&self) -> Vec<(&'static str, u64)>;
 }
 

@@ -1,4 +1,4 @@
-//! Many connections over packets.
+//! Sans-IO TCP stack for many connections.
 
 mod admission;
 mod egress;
@@ -14,7 +14,7 @@ use thiserror::Error;
 use units::Instant;
 
 use crate::config::{Limits, Profiles, StackConfig};
-use crate::event::{ConnectionId, Ending, Event, What};
+use crate::event::{ConnectionId, EndReason, Event, EventKind};
 use crate::packet::Outgoing;
 use crate::record::Record;
 use crate::secret::Secret;
@@ -22,22 +22,22 @@ use crate::throttle::Throttle;
 use crate::timers::Timers;
 use crate::tuple::Tuple;
 
-use egress::Carried;
+use egress::UnsentSegment;
 pub use ingress::Checksums;
-use slot::{Known, QUIET, Slot};
+use slot::{AcceptState, RELEASE_AFTER, Slot};
 
-/// A host's TCP as a state machine over packets; it performs no I/O and reads no clock.
+/// A host's TCP as a state machine over packets. It performs no I/O and reads no clock.
 ///
 /// # Driving
 ///
-/// 1. Feed one thing: [`receive`](Self::receive), [`on_timeout`](Self::on_timeout), or calls of the
-///    user's.
-/// 2. Drain: [`poll_transmit`](Self::poll_transmit) until there is no more, then
-///    [`poll_event`](Self::poll_event) until `None`; what the user does about an event is something
-///    fed.
-/// 3. Wait for the next packet, or until [`next_timeout`](Self::next_timeout), whichever is first.
+/// 1. Feed one input: a packet ([`receive`](Self::receive)), a timeout
+///    ([`on_timeout`](Self::on_timeout)) or a call of the application.
+/// 2. Drain: call [`poll_transmit`](Self::poll_transmit) until it returns `false`, then
+///    [`poll_event`](Self::poll_event) until `None`. The application's reaction to an event is
+///    another input.
+/// 3. Wait for the next packet, but no longer than until [`next_timeout`](Self::next_timeout).
 ///
-/// Times passed in must not go backwards.
+/// Times passed in must not decrease.
 #[derive(Debug)]
 pub struct Stack {
     config: StackConfig,
@@ -45,114 +45,120 @@ pub struct Stack {
     secret: Secret,
     ports: Vec<u16>,
     slots: Slab<Slot>,
-    places: HashMap<Tuple, u32, Secret>,
+    index_by_tuple: HashMap<Tuple, u32, Secret>,
     timers: Timers,
-    /// Connections that may have something to send.
-    ready: VecDeque<ConnectionId>,
-    /// Connections that may have an acknowledgment to send, and nothing else.
-    patient: VecDeque<ConnectionId>,
-    /// Connections with something to tell.
-    telling: VecDeque<ConnectionId>,
-    /// Packets that belong to no connection.
+    /// Connections that may have a segment to send at once.
+    send_queue: VecDeque<ConnectionId>,
+    /// Connections whose only pending output can be deferred: a plain acknowledgment, or more data
+    /// of a large window (`tcp::Pending`).
+    deferrable_queue: VecDeque<ConnectionId>,
+    /// Connections with pending events for the application.
+    event_queue: VecDeque<ConnectionId>,
+    /// Packets that belong to no connection: resets, SYN cookies and echo replies.
     replies: VecDeque<Outgoing>,
-    /// Connections that hold data out of order, those that began to do so first in front; some no
-    /// longer do.
-    scattered: VecDeque<ConnectionId>,
-    /// Connections in TIME-WAIT, oldest first; some are gone by now.
-    waiting: VecDeque<ConnectionId>,
+    /// Connections that hold out-of-order data, in the order in which they first received some. May
+    /// contain stale entries.
+    out_of_order_queue: VecDeque<ConnectionId>,
+    /// Connections in TIME-WAIT, oldest first. May contain stale entries.
+    time_wait_queue: VecDeque<ConnectionId>,
     throttle: Throttle,
     next_serial: u64,
-    /// Where the search for somebody to evict goes on.
-    hand: usize,
-    /// How many of the places in `slots` have been in use: that has room for more.
-    used_places: usize,
-    /// Before that no connection makes room for another.
-    nobody_slow_until: Instant,
-    /// When somebody may next be evicted because the buffers are short.
-    relief_at: Instant,
-    /// How many segments in a row the foremost of `ready` has sent.
+    /// Slot index at which the next search for a connection to evict starts.
+    eviction_cursor: usize,
+    /// Upper bound of the slot indexes in use; `slots` may have capacity for more.
+    slot_high_water: usize,
+    /// No connection is evicted for a new one before this time, because the last search found none.
+    no_eviction_before: Instant,
+    /// Earliest time at which the next connection may be evicted to free memory.
+    next_relief_at: Instant,
+    /// Number of consecutive segments sent by the connection at the front of `send_queue`.
     burst: u32,
-    /// When a SYN was last answered with a cookie.
-    cookie_at: Option<Instant>,
+    /// Time of the last SYN cookie sent.
+    last_cookie_at: Option<Instant>,
     half_open: usize,
     accept_queue: usize,
     time_wait: usize,
     buffered: usize,
-    /// A segment that was cut and did not go with those before it.
-    carried: Option<Carried>,
+    /// A segment that was polled from a connection but did not fit into the previous packet.
+    unsent_segment: Option<UnsentSegment>,
     records: Option<Vec<Record>>,
     counters: Counters,
 }
 
-/// What has happened so far.
+/// Totals over all connections since the stack was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that arrived.
+    /// Packets received.
     pub received_packets: u64,
-    /// Packets that left.
+    /// Packets sent.
     pub sent_packets: u64,
-    /// Payload bytes sent for the first time, of connections that are over.
+    /// Payload bytes of ended connections, without retransmissions.
     pub sent_bytes: u64,
-    /// Packets that were damaged or made no sense.
+    /// Packets with a wrong checksum or an invalid header.
     pub damaged: u64,
-    /// Packets of another kind, or for another address.
+    /// Packets of another protocol, or to an address that is not the host's.
     pub unknown: u64,
-    /// Connections that peers opened.
+    /// Connections opened by peers.
     pub accepted: u64,
-    /// Connections that were opened here.
+    /// Connections opened by this host.
     pub connected: u64,
-    /// Connections that are over, and were open before.
+    /// Connections that were open and have ended.
     pub closed: u64,
-    /// Of these, those that ended otherwise than by both ends closing.
+    /// Connections in `closed` that ended other than by an orderly close of both ends.
     pub failed: u64,
-    /// Answers to SYNs that were cookies.
+    /// SYNs answered with a SYN cookie.
     pub cookies_sent: u64,
-    /// Connections that came out of a cookie.
+    /// Connections established from a SYN cookie.
     pub cookies_taken: u64,
-    /// Acknowledgments that answer no connection and no cookie of ours.
+    /// Acknowledgments that match neither a connection nor a valid SYN cookie.
     pub cookies_refused: u64,
-    /// SYNs, and cookies come back, for which there was no room.
+    /// SYNs and returned SYN cookies refused because a limit was reached.
     pub refused: u64,
-    /// Half-open connections given up.
+    /// Half-open connections that ended before the handshake completed.
     pub half_open_lost: u64,
-    /// Slow connections that made room.
+    /// Slow connections that were evicted to free a slot or memory.
     pub evicted: u64,
-    /// Connections that were idle or lasted for too long.
+    /// Connections that reached the idle or the lifetime limit.
     pub expired: u64,
-    /// Connections that left TIME-WAIT early, for want of room or for a new one of the same ends
-    /// (RFC 6191).
+    /// Connections removed early from TIME-WAIT: for lack of room, or for a new connection between
+    /// the same ends (RFC 6191).
     pub time_wait_cut: u64,
-    /// Pings answered.
+    /// ICMP echo requests answered.
     pub pings: u64,
-    /// ICMP errors that were believed.
+    /// ICMP errors that passed the checks of RFC 5927 and were applied.
     pub icmp_believed: u64,
-    /// Resets sent to segments of no connection.
+    /// Resets sent in response to segments without a connection.
     pub resets_sent: u64,
-    /// Replies not sent because there were too many.
+    /// Replies suppressed by the rate limit or a full queue.
     pub replies_withheld: u64,
-    /// Segments with payload dropped, or cut, because the buffers of all connections were short.
+    /// Segments whose payload was dropped or truncated because the shared buffers were short.
     pub over_budget: u64,
-    /// Times data out of order were given up because the buffers of all connections were short.
+    /// Times a connection's out-of-order data was discarded because the shared buffers were short
+    /// (RFC 2018 §8).
     pub reneged: u64,
     /// Times fast recovery was entered.
     pub fast_retransmits: u64,
-    /// Expiries of the retransmission timer.
+    /// Expirations of the retransmission timer.
     pub timeouts: u64,
 }
 
-/// Why a connection cannot be opened.
+/// Errors of [`Stack::connect`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OpenError {
-    /// There is one between these ends.
-    #[error("cannot connect to {}: port {} is in use towards it", .0.remote(), .0.local_port)]
+    /// A connection between these ends exists.
+    #[error(
+        "cannot connect to {}: a connection from local port {} exists",
+        .0.remote(),
+        .0.local_port
+    )]
     InUse(Tuple),
-    /// No more of them.
-    #[error("cannot connect: there are {0} connections, as many as are allowed")]
+    /// The limit of connections is reached; its value.
+    #[error("cannot connect: the limit of {0} connections is reached")]
     Full(usize),
 }
 
 impl Stack {
-    /// A stack without listeners.
+    /// Creates a stack that listens on no port.
     pub fn new(config: StackConfig, secret: Secret) -> Self {
         Self {
             profiles: Profiles::new(&config),
@@ -161,49 +167,50 @@ impl Stack {
             secret,
             ports: Vec::new(),
             slots: Slab::new(),
-            places: HashMap::with_hasher(secret),
+            index_by_tuple: HashMap::with_hasher(secret),
             timers: Timers::default(),
-            ready: VecDeque::new(),
-            patient: VecDeque::new(),
-            telling: VecDeque::new(),
+            send_queue: VecDeque::new(),
+            deferrable_queue: VecDeque::new(),
+            event_queue: VecDeque::new(),
             replies: VecDeque::new(),
-            scattered: VecDeque::new(),
-            waiting: VecDeque::new(),
+            out_of_order_queue: VecDeque::new(),
+            time_wait_queue: VecDeque::new(),
             next_serial: 0,
-            hand: 0,
-            used_places: 0,
-            nobody_slow_until: Instant::ZERO,
-            relief_at: Instant::ZERO,
+            eviction_cursor: 0,
+            slot_high_water: 0,
+            no_eviction_before: Instant::ZERO,
+            next_relief_at: Instant::ZERO,
             burst: 0,
-            cookie_at: None,
+            last_cookie_at: None,
             half_open: 0,
             accept_queue: 0,
             time_wait: 0,
             buffered: 0,
-            carried: None,
+            unsent_segment: None,
             records: None,
             counters: Counters::default(),
         }
     }
 
-    /// Takes connections in on this port.
+    /// Accepts connections on this port.
     pub fn listen(&mut self, port: u16) {
         if !self.ports.contains(&port) {
             self.ports.push(port);
         }
     }
 
-    /// Takes no more connections in on this port. Those that are there stay.
+    /// Stops accepting connections on this port. Existing connections stay open.
     pub fn stop_listening(&mut self, port: u16) {
         self.ports.retain(|&other| other != port);
     }
 
-    /// Keeps a row for each connection that ends from now on, until it is taken.
+    /// Records each connection that ends from now on. [`take_records`](Self::take_records) returns
+    /// the rows.
     pub fn keep_records(&mut self) {
         self.records.get_or_insert_default();
     }
 
-    /// Takes the rows of connections that have ended since they were last taken.
+    /// Takes the rows of connections that have ended since the last call.
     pub fn take_records(&mut self) -> Vec<Record> {
         self.records.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -211,9 +218,10 @@ impl Stack {
     /// Opens a connection.
     ///
     /// # Errors
-    /// When there is one between these ends, or there is no room.
+    /// [`OpenError::InUse`] if a connection between these ends exists, [`OpenError::Full`] if the
+    /// limit of connections is reached.
     pub fn connect(&mut self, tuple: Tuple, now: Instant) -> Result<ConnectionId, OpenError> {
-        if self.places.contains_key(&tuple) {
+        if self.index_by_tuple.contains_key(&tuple) {
             return Err(OpenError::InUse(tuple));
         }
         if self.connections() >= self.config.limits.connections {
@@ -222,35 +230,35 @@ impl Stack {
         let iss = self.secret.initial_sequence_number(&tuple, now);
         let (sender, profile) = self.profile_of_next(&tuple, now);
         let mut stream = ByteStream::new(Connection::new(profile, iss));
-        // A new connection can always be opened.
+        // A new connection is closed, so it can always be opened.
         let opened = stream.connect();
         debug_assert!(opened.is_ok());
         let id = self.insert(tuple, stream, sender, now);
         let slot = &mut self.slots[id.index()];
         slot.active = true;
-        self.settle(id, now);
+        self.update_connection(id, now);
         Ok(id)
     }
 
-    /// Moves bytes that arrived in order into `into` and returns how many; 0 for a connection that
-    /// is over.
+    /// Moves received in-order bytes into `into` and returns their number, which is 0 for an ended
+    /// connection.
     pub fn read(&mut self, id: ConnectionId, into: &mut [u8]) -> usize {
         self.take(id, |stream| stream.read(into))
     }
 
-    /// What arrived in order and has not been read, in at most two pieces; the second is empty when
-    /// the first is.
+    /// Unread in-order bytes, in at most two slices. The second is empty if the first is.
     pub fn peek(&self, id: ConnectionId) -> [&[u8]; 2] {
         let slot = self.slots.get(id.index()).filter(|slot| slot.id == id);
         slot.map_or([&[], &[]], |slot| slot.stream.peek())
     }
 
-    /// The same in one piece.
+    /// Unread in-order bytes as one slice. May copy within the buffer.
     pub fn peek_whole(&mut self, id: ConnectionId) -> &[u8] {
         self.slot(id).map_or(&[], |slot| slot.stream.peek_whole())
     }
 
-    /// Drops up to `bytes` that arrived in order, as if they had been read, and returns how many.
+    /// Discards up to `bytes` unread in-order bytes as if they had been read, and returns their
+    /// number.
     pub fn consume(&mut self, id: ConnectionId, bytes: usize) -> usize {
         self.take(id, |stream| stream.consume(bytes))
     }
@@ -262,26 +270,26 @@ impl Stack {
         };
         let taken = take(&mut slot.stream);
         slot.read_bytes += taken as u64;
-        slot.seen_readable = slot.stream.readable();
+        slot.reported_readable = slot.stream.readable();
         if taken == 0 {
             return 0;
         }
         if slot.stream.owes_acknowledgment() {
-            // The window has opened, perhaps.
-            self.line_up(id);
+            // The receive window may have opened.
+            self.schedule_send(id);
         } else {
             slot.count(&mut self.buffered);
-            // What has run empty is given back when it has been quiet for long.
-            self.timers.set(id, &mut slot.timer, slot.active_at + QUIET);
+            // Empty buffers are freed after `RELEASE_AFTER` without traffic.
+            self.timers.set(id, &mut slot.timer, slot.active_at + RELEASE_AFTER);
         }
         taken
     }
 
-    /// Queues bytes to be sent and returns how many fit. If that is not all, [`What::Writable`]
-    /// says when to go on.
+    /// Queues bytes to send and returns how many fit. If fewer than all fit, an
+    /// [`EventKind::Writable`] event follows when there is room again.
     ///
     /// # Errors
-    /// When the connection is over, or closed here.
+    /// If the connection has ended or this end is closed.
     pub fn write(
         &mut self,
         id: ConnectionId,
@@ -293,15 +301,15 @@ impl Stack {
         let taken = slot.stream.write(&bytes[..bytes.len().min(room)])?;
         slot.blocked = taken < bytes.len();
         if slot.blocked && taken > 0 {
-            self.settle(id, now);
+            self.update_connection(id, now);
         } else if taken > 0 {
-            self.line_up(id);
+            self.schedule_send(id);
         }
         Ok(taken)
     }
 
-    /// How many bytes [`write`](Self::write) would take. If that is not what the user wants to
-    /// write, he is told when there is more.
+    /// The number of bytes that [`write`](Self::write) would accept. If it is 0, an
+    /// [`EventKind::Writable`] event follows when there is room.
     pub fn writable(&mut self, id: ConnectionId) -> usize {
         let room = self.room_to_write(id);
         let Some(slot) = self.slot(id) else { return 0 };
@@ -310,7 +318,8 @@ impl Stack {
         room
     }
 
-    /// The same, with at most so many bytes ahead of what the peer has acknowledged.
+    /// Like [`writable`](Self::writable), but keeps at most `most` bytes beyond the peer's last
+    /// acknowledgment.
     pub fn writable_ahead(&mut self, id: ConnectionId, most: u32) -> usize {
         let room = self.writable(id);
         let Some(slot) = self.slot(id) else { return 0 };
@@ -325,82 +334,82 @@ impl Stack {
         let held = usize::try_from(slot.stream.unacknowledged()).unwrap_or(usize::MAX);
         let mut share = limits.share(self.buffered);
         if limits.is_tight(self.buffered) {
-            // Whoever asks for much and takes nothing would have it all, until he is found to be
-            // slow.
-            let taken = usize::try_from(slot.taken_bytes).unwrap_or(usize::MAX);
-            // In whole reserves: a buffer that grows by a byte takes twice as much memory.
+            // While memory is scarce, a peer that requests much and acknowledges nothing could
+            // otherwise fill it before it is found to be slow.
+            let taken = usize::try_from(slot.acknowledged_bytes).unwrap_or(usize::MAX);
+            // Rounded to whole reserves: a buffer that grows byte by byte takes twice the memory.
             let reserve = limits.reserve().max(1);
             share = share.min((taken / reserve).saturating_add(1).saturating_mul(reserve));
         }
         share.saturating_sub(held)
     }
 
-    /// No more will be written: what is queued is sent, then a FIN.
+    /// Closes the sending direction: queued bytes are sent, then a FIN.
     pub fn close(&mut self, id: ConnectionId, now: Instant) {
         if let Some(slot) = self.slot(id) {
-            // What is closed already, or over, stays so.
+            // Closing a connection that is already closed has no effect.
             let _ = slot.stream.close();
-            self.settle(id, now);
+            self.update_connection(id, now);
         }
     }
 
-    /// Ends a connection at once, with a reset.
+    /// Aborts a connection with a reset.
     pub fn abort(&mut self, id: ConnectionId, now: Instant) {
         if let Some(slot) = self.slot(id) {
             slot.stream.abort();
-            self.settle(id, now);
+            self.update_connection(id, now);
         }
     }
 
-    /// The next thing to tell, oldest first.
+    /// Returns the next event. Connections are served in the order in which they got events.
     pub fn poll_event(&mut self) -> Option<Event> {
-        while let Some(&id) = self.telling.front() {
-            if let Some(what) = self.next_untold(id) {
-                return Some(Event { id, what });
+        while let Some(&id) = self.event_queue.front() {
+            if let Some(kind) = self.next_event(id) {
+                return Some(Event { id, kind });
             }
-            self.telling.pop_front();
+            self.event_queue.pop_front();
             if let Some(slot) = self.slot(id) {
-                slot.untold.queued = false;
+                slot.pending_events.queued = false;
                 self.forget_if_over(id);
             }
         }
         None
     }
 
-    fn next_untold(&mut self, id: ConnectionId) -> Option<What> {
+    fn next_event(&mut self, id: ConnectionId) -> Option<EventKind> {
         let slot = self.slot(id)?;
         let (active, port) = (slot.active, slot.tuple.local_port);
-        let untold = &mut slot.untold;
-        if std::mem::take(&mut untold.opened) {
-            if slot.known == Known::Waiting {
-                slot.known = Known::Taken;
+        let pending_events = &mut slot.pending_events;
+        if std::mem::take(&mut pending_events.opened) {
+            if slot.accept_state == AcceptState::Queued {
+                slot.accept_state = AcceptState::Accepted;
                 self.accept_queue -= 1;
             }
-            return Some(if active { What::Connected } else { What::Accepted(port) });
+            return Some(if active { EventKind::Connected } else { EventKind::Accepted(port) });
         }
-        if std::mem::take(&mut untold.readable) {
-            return Some(What::Readable);
+        if std::mem::take(&mut pending_events.readable) {
+            return Some(EventKind::Readable);
         }
-        if std::mem::take(&mut untold.writable) {
-            return Some(What::Writable);
+        if std::mem::take(&mut pending_events.writable) {
+            return Some(EventKind::Writable);
         }
-        let ending = untold.ending.take()?;
-        slot.known = Known::Over;
-        Some(What::Closed(ending))
+        let ending = pending_events.ending.take()?;
+        slot.accept_state = AcceptState::Closed;
+        Some(EventKind::Closed(ending))
     }
 
-    /// When [`on_timeout`](Self::on_timeout) is next due.
+    /// The time at which [`on_timeout`](Self::on_timeout) is next due.
     pub fn next_timeout(&self) -> Instant {
         self.timers.next()
     }
 
-    /// Handles every timer that is due at `now`.
+    /// Handles all timers that are due at `now`.
     pub fn on_timeout(&mut self, now: Instant) {
         let Limits { idle, lifetime, .. } = self.config.limits;
         while let Some((entry, id)) = self.timers.pop(now) {
             let Some(slot) = self.slot(id).filter(|slot| slot.timer == entry) else { continue };
             slot.timer = Instant::NEVER;
-            if slot.active_at + QUIET <= now {
+            if slot.active_at + RELEASE_AFTER <= now {
                 slot.stream.release();
             }
             if slot.deadline(idle, lifetime) <= now {
@@ -408,9 +417,9 @@ impl Stack {
                 let expired = if slot.time_wait || slot.stream.state() == State::Closed {
                     None
                 } else if slot.start + lifetime <= now {
-                    Some(Ending::Lifetime)
+                    Some(EndReason::Lifetime)
                 } else if slot.active_at + idle <= now {
-                    Some(Ending::Idle)
+                    Some(EndReason::Idle)
                 } else {
                     None
                 };
@@ -420,7 +429,7 @@ impl Stack {
                     self.counters.expired += 1;
                 }
             }
-            self.settle(id, now);
+            self.update_connection(id, now);
         }
         let slots = &self.slots;
         self.timers.sweep(slots.len(), |at, id| {
@@ -428,49 +437,50 @@ impl Stack {
         });
     }
 
-    /// The connection, as long as it is there.
+    /// The connection; `None` once its slot has been freed.
     pub fn connection(&self, id: ConnectionId) -> Option<&Connection> {
         self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| &*slot.stream)
     }
 
-    /// Between whom it is, as long as it is there.
+    /// The addresses and ports of a connection; `None` once its slot has been freed.
     pub fn tuple(&self, id: ConnectionId) -> Option<Tuple> {
         self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| slot.tuple)
     }
 
-    /// The position of a connection's sender policy among those of the configuration.
+    /// The index of the connection's sender policy in the configuration.
     pub fn sender(&self, id: ConnectionId) -> Option<u16> {
         self.slots.get(id.index()).filter(|slot| slot.id == id).map(|slot| slot.sender)
     }
 
-    /// Whether the peer sends no more.
-    pub fn hears_no_more(&self, id: ConnectionId) -> bool {
+    /// Whether the peer has closed its sending direction.
+    pub fn peer_has_closed(&self, id: ConnectionId) -> bool {
         self.slots.get(id.index()).is_none_or(|slot| slot.id != id || slot.peer_closed)
     }
 
-    /// Whether the peer sends no more, and everything has been read.
+    /// Whether the peer has closed its sending direction and all its data has been read.
     pub fn is_at_end(&self, id: ConnectionId) -> bool {
         self.slots
             .get(id.index())
             .is_none_or(|slot| slot.id != id || slot.peer_closed && slot.stream.readable() == 0)
     }
 
-    /// Connections that are not over, half-open ones included, those in TIME-WAIT not.
+    /// The number of connections, including half-open ones and without those in TIME-WAIT.
     pub fn connections(&self) -> usize {
         self.slots.len() - self.time_wait
     }
 
-    /// The connections that the user knows of, or will be told of, and not of their end.
-    pub fn living(&self) -> Vec<ConnectionId> {
-        let living = |slot: &&Slot| match slot.known {
-            Known::Opening => slot.active,
-            Known::Waiting | Known::Taken => true,
-            Known::Over => false,
+    /// The connections that are open for the application: accepted, queued to be accepted, or
+    /// opened by it, and without a delivered [`EventKind::Closed`].
+    pub fn open_connections(&self) -> Vec<ConnectionId> {
+        let is_open = |slot: &&Slot| match slot.accept_state {
+            AcceptState::Handshaking => slot.active,
+            AcceptState::Queued | AcceptState::Accepted => true,
+            AcceptState::Closed => false,
         };
-        self.slots.iter().map(|(_, slot)| slot).filter(living).map(|slot| slot.id).collect()
+        self.slots.iter().map(|(_, slot)| slot).filter(is_open).map(|slot| slot.id).collect()
     }
 
-    /// Ends all connections at once, with resets, half-open ones too.
+    /// Aborts all connections with resets, including half-open ones.
     pub fn abort_all(&mut self, now: Instant) {
         let all: Vec<_> = self.slots.iter().map(|(_, slot)| slot.id).collect();
         for id in all {
@@ -478,17 +488,17 @@ impl Stack {
         }
     }
 
-    /// Bytes of memory of the buffers and queues of all connections.
+    /// Memory used by the buffers and queues of all connections, in bytes.
     pub fn buffered_bytes(&self) -> usize {
         self.buffered
     }
 
-    /// What has happened so far.
+    /// Totals since the stack was created.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// What it was built with.
+    /// The configuration of the stack.
     pub fn config(&self) -> &StackConfig {
         &self.config
     }
@@ -498,7 +508,7 @@ impl Stack {
     }
 
     fn profile_of_next(&self, tuple: &Tuple, now: Instant) -> (u16, std::sync::Arc<tcp::Config>) {
-        let sender = self.config.senders.turn(self.next_serial, now);
+        let sender = self.config.senders.index_for(self.next_serial, now);
         (sender, self.profiles.get(sender, tuple.local).clone())
     }
 
@@ -513,11 +523,11 @@ impl Stack {
         let index = u32::try_from(entry.key()).unwrap_or(u32::MAX);
         let id = ConnectionId { serial: self.next_serial, index };
         self.next_serial += 1;
-        self.used_places = self.used_places.max(id.index() + 1);
+        self.slot_high_water = self.slot_high_water.max(id.index() + 1);
         stream.offset_timestamps(self.secret.timestamp_offset(&tuple), now);
-        let makes_room_at = now + self.config.limits.evict_after;
-        entry.insert(Slot::new(id, tuple, stream, sender, makes_room_at, now));
-        self.places.insert(tuple, index);
+        let evictable_at = now + self.config.limits.evict_after;
+        entry.insert(Slot::new(id, tuple, stream, sender, evictable_at, now));
+        self.index_by_tuple.insert(tuple, index);
         id
     }
 }

@@ -1,4 +1,4 @@
-//! How often something that anybody can provoke may be done.
+//! Rate limit for replies that any peer can trigger.
 
 use units::{Duration, Instant};
 
@@ -6,30 +6,31 @@ use crate::secret::Secret;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A number of times in any second that begins with the first of them. Strangers share it, so
-/// whoever uses it up and counts what he gets of it would learn what others drew (CVE-2016-5696 did
-/// so with challenges, and CVE-2020-25705 with ICMP): the number is drawn anew every second, from
-/// half of what is allowed up to that.
+/// A maximum number of replies per second, starting with the first reply. The budget is shared
+/// between peers. With a fixed limit an attacker could exhaust it and count its own replies, and so
+/// learn how many others received; CVE-2016-5696 (challenge ACKs) and CVE-2020-25705 (ICMP) are
+/// such attacks. The limit of each second is therefore drawn at random, between half of the maximum
+/// and the maximum.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Throttle {
-    most: u32,
-    left: u32,
+    max: u32,
+    remaining: u32,
     since: Option<Instant>,
 }
 
 impl Throttle {
     pub(crate) fn new(per_second: u32) -> Self {
-        Self { most: per_second, left: 0, since: None }
+        Self { max: per_second, remaining: 0, since: None }
     }
 
-    /// Whether once more is allowed; then it counts.
+    /// Returns whether one more reply is allowed, and counts it.
     pub(crate) fn allows(&mut self, secret: &Secret, now: Instant) -> bool {
         if self.since.is_none_or(|since| now.since(since) >= SECOND) {
             self.since = Some(now);
-            self.left = self.most - secret.share(now) % (self.most / 2 + 1);
+            self.remaining = self.max - secret.share(now) % (self.max / 2 + 1);
         }
-        let allowed = self.left > 0;
-        self.left -= u32::from(allowed);
+        let allowed = self.remaining > 0;
+        self.remaining -= u32::from(allowed);
         allowed
     }
 }
@@ -41,21 +42,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_many_are_allowed_is_not_to_be_foretold() {
+    fn allowance_is_unpredictable_and_bounded() {
         let secret = Secret::new([5; 16]);
-        for most in [0, 1, 2, 7, 1000] {
-            let mut throttle = Throttle::new(most);
+        for max in [0, 1, 2, 7, 1000] {
+            let mut throttle = Throttle::new(max);
             let mut seen = BTreeSet::new();
             for second in 0..50 {
                 let now = Instant::ZERO + SECOND * second;
                 let count = (0..2000).filter(|_| throttle.allows(&secret, now)).count();
                 assert!(
-                    (most.div_ceil(2)..=most).contains(&u32::try_from(count).unwrap()),
-                    "{count} of {most}"
+                    (max.div_ceil(2)..=max).contains(&u32::try_from(count).unwrap()),
+                    "{count} of {max}"
                 );
                 seen.insert(count);
             }
-            assert_eq!(seen.len() > 1, most > 1, "{seen:?}");
+            assert_eq!(seen.len() > 1, max > 1, "{seen:?}");
         }
     }
 }

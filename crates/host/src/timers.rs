@@ -1,9 +1,9 @@
-//! One deadline a connection, kept so that moving it later costs nothing.
+//! One deadline per connection, in a heap with lazy updates.
 //!
-//! A connection has one entry in the heap. When its deadline moves later the entry stays, and is
-//! looked at again when it comes up: a retransmission timer moves with every acknowledgment and
-//! hardly ever fires. When it moves earlier there is a second entry, and the first counts no more;
-//! those are swept out when they become the most.
+//! A connection has one valid entry in the heap. If its deadline moves later, the entry stays and
+//! is checked when it comes up: a retransmission timer is restarted with every acknowledgment and
+//! rarely expires. If the deadline moves earlier, a second entry is added and the first becomes
+//! stale. Stale entries are removed once they are the majority.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,13 +19,12 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// The time of the foremost entry, which may be earlier than any deadline but never later.
+    /// The time of the first entry. It may be earlier than all deadlines, but never later.
     pub(crate) fn next(&self) -> Instant {
         self.heap.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// Has `id` come up at `deadline`, or earlier. `entry` is the time of the entry that stands for
-    /// it.
+    /// Ensures an entry for `id` no later than `deadline`. `entry` is the time of its valid entry.
     pub(crate) fn set(&mut self, id: ConnectionId, entry: &mut Instant, deadline: Instant) {
         if deadline < *entry {
             *entry = deadline;
@@ -33,8 +32,8 @@ impl Timers {
         }
     }
 
-    /// Drops the entries that count no more, if they are the most with so many `connections`:
-    /// sweeping costs no more than what led to it.
+    /// Removes stale entries if they are the majority for this number of connections, so that the
+    /// amortized cost is constant. `counts` tells whether an entry is valid.
     pub(crate) fn sweep(
         &mut self,
         connections: usize,
@@ -45,8 +44,8 @@ impl Timers {
         }
     }
 
-    /// The next entry that is due, with its time. It counts only if that is still the time noted
-    /// for it.
+    /// Removes and returns the next entry that is due at `now`. It is valid only if its time equals
+    /// the stored entry of the connection.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<(Instant, ConnectionId)> {
         if self.next() > now {
             return None;

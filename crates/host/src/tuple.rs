@@ -1,34 +1,34 @@
-//! Which connection: two addresses and two ports.
+//! The addresses and ports that identify a connection.
 
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
-/// Two ends of a connection, as this host sees them.
+/// The two ends of a connection, as seen by this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuple {
-    /// Our address.
+    /// The local address.
     pub local: IpAddr,
     /// The peer's address.
     pub remote: IpAddr,
-    /// Our port.
+    /// The local port.
     pub local_port: u16,
     /// The peer's port.
     pub remote_port: u16,
 }
 
 impl Tuple {
-    /// The peer's end.
+    /// The peer's address and port.
     pub fn remote(&self) -> SocketAddr {
         SocketAddr::new(self.remote, self.remote_port)
     }
 
-    /// Our end.
+    /// The local address and port.
     pub fn local(&self) -> SocketAddr {
         SocketAddr::new(self.local, self.local_port)
     }
 }
 
-/// Few and wide numbers: it is hashed for every packet.
+/// Hashes few, wide integers, because this runs for every packet.
 impl Hash for Tuple {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let ports = u32::from(self.local_port) << 16 | u32::from(self.remote_port);
@@ -48,7 +48,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Between two addresses of the documentation's.
+    /// A tuple of two documentation addresses (RFC 5737).
     pub(crate) fn tuple(remote_port: u16) -> Tuple {
         let local = IpAddr::from(Ipv4Addr::new(192, 0, 2, 1));
         let remote = IpAddr::from(Ipv4Addr::new(192, 0, 2, 2));

@@ -41,7 +41,7 @@ fn plainly(scratch: &Scratch, client: impl FnOnce() + Send) -> Driver<FileServer
 }
 
 #[test]
-fn files_arrive_whole_by_either_ip_with_and_without_offload() {
+fn files_arrive_whole_over_ipv4_and_ipv6_with_and_without_offload() {
     let scratch = Scratch::new("whole");
     for size in [0, 1, 10_000, 3_000_000] {
         scratch.write(&format!("{size}.bin"), &bytes(size));
@@ -55,7 +55,7 @@ fn files_arrive_whole_by_either_ip_with_and_without_offload() {
             || {
                 for to in [OURS, OURS_6] {
                     let mut client = Client::connect(to);
-                    // One after the other over one connection, then all at once.
+                    // One after the other over one connection, then all concurrently.
                     for size in [0, 1, 10_000, 3_000_000] {
                         let answer = client.get(&format!("/{size}.bin"), "");
                         assert_eq!(
@@ -129,7 +129,7 @@ fn ranges_conditions_folders_and_errors() {
             "{listing}"
         );
         assert!(!listing.contains("href=\"../\""), "{listing}");
-        // Nothing is told of what a link leads to.
+        // A link to the outside reveals nothing about its target.
         assert!(listing.contains("<a href=\"./outside\">outside</a><td><td>20"), "{listing}");
         let listing = String::from_utf8(client.get("/list/", "").body).unwrap();
         assert!(listing.contains("<a href=\"../\">../</a>"), "{listing}");
@@ -155,13 +155,14 @@ fn ranges_conditions_folders_and_errors() {
         client.send("POST / HTTP/1.1\r\nHost: x\r\n\r\n");
         let answer = client.answer(true);
         assert_eq!((answer.status, answer.field("allow")), (405, Some("GET, HEAD")));
-        // RFC 9112 §9.3: a client of HTTP/1.0 that wants to ask more is told that it may.
+        // RFC 9112 §9.3: an HTTP/1.0 client that asks for a persistent connection gets
+        // `keep-alive`.
         for _ in 0..2 {
             client.send("GET /a.txt HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n");
             let answer = client.answer(true);
             assert_eq!((answer.status, answer.field("connection")), (200, Some("keep-alive")));
         }
-        // A body that nobody wants, and then the next request.
+        // A request with a body, which is skipped, and then the next request.
         client.send(
             "GET /a.txt HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
         );
@@ -174,7 +175,7 @@ fn ranges_conditions_folders_and_errors() {
 }
 
 #[test]
-fn who_says_nothing_or_never_finishes_is_sent_away() {
+fn silent_and_unfinished_requests_time_out() {
     let scratch = Scratch::new("slow");
     let limits = HttpLimits {
         request: Duration::from_millis(300),
@@ -200,7 +201,7 @@ fn who_says_nothing_or_never_finishes_is_sent_away() {
 }
 
 #[test]
-fn a_thousand_at_once() {
+fn thousand_concurrent_connections() {
     let scratch = Scratch::new("thousand");
     scratch.write("f", &bytes(20_000));
     let driver = plainly(&scratch, || {
@@ -219,7 +220,7 @@ fn a_thousand_at_once() {
 }
 
 #[test]
-fn what_is_under_way_is_finished_and_nothing_new_begun() {
+fn stop_finishes_transfers_and_refuses_new_connections() {
     let scratch = Scratch::new("graceful");
     scratch.write("f", &bytes(5_000_000));
     let (sender, receiver) = std::sync::mpsc::channel();
@@ -244,8 +245,8 @@ fn what_is_under_way_is_finished_and_nothing_new_begun() {
     drop(reader);
 }
 
-/// What a multipart answer holds: `Content-Range` and bytes of each part, read by its boundary (RFC
-/// 2046 §5.1.1).
+/// Splits a multipart body at its boundary (RFC 2046 §5.1.1) into `Content-Range` and bytes of each
+/// part.
 fn parts(content_type: &str, body: &[u8]) -> Vec<(String, Vec<u8>)> {
     let boundary =
         content_type.strip_prefix("multipart/byteranges; boundary=").expect("a multipart answer");
@@ -270,13 +271,13 @@ fn parts(content_type: &str, body: &[u8]) -> Vec<(String, Vec<u8>)> {
 
 /// RFC 9110 §14
 #[test]
-fn several_ranges_are_several_parts() {
+fn multiple_ranges_give_a_multipart_response() {
     let scratch = Scratch::new("parts");
     let file = bytes(1_000_000);
     scratch.write("f", &file);
     plainly(&scratch, || {
         let mut client = Client::connect(OURS);
-        // Small, larger than what is sent in one turn, and out of order.
+        // Ranges that are small, larger than one quantum, and out of order.
         let fields = "Range: bytes=-10, 0-0,100000-799999\r\n";
         let answer = client.get("/f", fields);
         assert_eq!((answer.status, answer.field("content-range")), (206, None));
@@ -285,8 +286,7 @@ fn several_ranges_are_several_parts() {
         });
         let etag = answer.field("etag").unwrap();
         assert!(parts(answer.field("content-type").unwrap(), &answer.body) == expected);
-        // The connection goes on, and so it does behind an answer of several parts among others
-        // that were asked for at once.
+        // The connection stays open, also after a multipart response among pipelined ones.
         let again = format!("GET /f HTTP/1.1\r\nHost: x\r\nIf-Range: {etag}\r\n{fields}\r\n");
         let one = "GET /f HTTP/1.1\r\nHost: x\r\nRange: bytes=5-5,1000000-\r\n\r\n";
         client.send(&format!("{one}{again}{one}"));
@@ -296,7 +296,7 @@ fn several_ranges_are_several_parts() {
             if several {
                 assert!(parts(answer.field("content-type").unwrap(), &answer.body) == expected);
             } else {
-                // One of the two is there.
+                // Only one of the two ranges overlaps the file.
                 assert_eq!(answer.field("content-range"), Some("bytes 5-5/1000000"));
                 assert_eq!(answer.body, file[5..6]);
             }
@@ -312,7 +312,7 @@ fn several_ranges_are_several_parts() {
 }
 
 #[test]
-fn curl_and_ping_are_content_if_they_are_here() {
+fn curl_and_ping_succeed_if_installed() {
     let scratch = Scratch::new("curl");
     scratch.write("f", &bytes(100_000));
     let out = scratch.0.join("out");
@@ -335,7 +335,7 @@ fn curl_and_ping_are_content_if_they_are_here() {
 }
 
 #[test]
-fn nonsense_does_not_disturb_the_others() {
+fn malformed_requests_do_not_affect_other_connections() {
     let scratch = Scratch::new("nonsense");
     scratch.write("f", &bytes(50_000));
     plainly(&scratch, || {

@@ -1,4 +1,4 @@
-//! The file server over two stacks in virtual time: whatever it is sent, it answers or hangs up.
+//! The file server over two stacks in virtual time. It answers any input or closes the connection.
 
 mod common;
 
@@ -9,16 +9,17 @@ use std::time::SystemTime;
 use common::live::Scratch;
 use common::{Fate, World, clean, config};
 use host::http::{FileServer, Folder, HttpLimits};
-use host::{ConnectionId, Event, Service, Stack, StackConfig, What};
+use host::{ConnectionId, Event, EventKind, Service, Stack, StackConfig};
 use proptest::prelude::*;
 use units::{Duration, Instant};
 
-/// Sends each of `texts` over a connection of its own, in pieces, and returns what came back.
+/// Sends each of `texts` over its own connection, in pieces. Returns the bytes received and whether
+/// the connection has ended.
 fn exchanged(folder: &Scratch, texts: &[Vec<u8>], piece: usize) -> Vec<(Vec<u8>, bool)> {
     exchanged_over(|_| clean, folder, texts, piece)
 }
 
-/// The same over a network that is different from one step to the next, of 50 ms each.
+/// Like [`exchanged`], over a network that `network` creates anew for each step of 50 ms.
 fn exchanged_over<F: FnMut(usize, &[u8]) -> Fate>(
     mut network: impl FnMut(usize) -> F,
     folder: &Scratch,
@@ -43,13 +44,13 @@ fn exchanged_over<F: FnMut(usize, &[u8]) -> Fate>(
     talk.heard.into_values().collect()
 }
 
-/// A file server, and clients that read whatever comes.
+/// A file server and its clients.
 struct Talk {
     world: World,
     server: FileServer,
-    /// By the serial number of the connection: what it has got, and whether it is over.
+    /// By the serial number of the connection: the bytes received, and whether it has ended.
     heard: BTreeMap<u64, (Vec<u8>, bool)>,
-    /// Clients read all that comes.
+    /// Whether clients read all data on arrival.
     reading: bool,
 }
 
@@ -67,7 +68,7 @@ impl Talk {
 
     fn say(&mut self, id: ConnectionId, text: &[u8]) {
         let now = self.world.now;
-        // It may be over.
+        // The connection may have ended.
         let _ = self.world.client().write(id, text, now);
     }
 
@@ -100,14 +101,14 @@ impl Talk {
         }
     }
 
-    /// Reads some of what has come.
+    /// Reads some of the received data.
     fn read(&mut self, id: ConnectionId, most: usize) {
         let mut buffer = vec![0; most];
         let count = self.world.client().read(id, &mut buffer);
         self.heard.entry(id.serial()).or_default().0.extend_from_slice(&buffer[..count]);
     }
 
-    /// The statuses of the answers so far, and whether the connection is over.
+    /// The status lines received so far, and whether the connection has ended.
     fn outcome(&self, id: ConnectionId) -> (Vec<String>, bool) {
         let Some((heard, over)) = self.heard.get(&id.serial()) else { return (Vec::new(), false) };
         let text = String::from_utf8_lossy(heard);
@@ -121,8 +122,8 @@ impl Talk {
 }
 
 fn hear((all, over): &mut (Vec<u8>, bool), stack: &mut Stack, event: Event, now: Instant) {
-    match event.what {
-        What::Readable => {
+    match event.kind {
+        EventKind::Readable => {
             let mut buffer = [0; 4096];
             loop {
                 let count = stack.read(event.id, &mut buffer);
@@ -136,7 +137,7 @@ fn hear((all, over): &mut (Vec<u8>, bool), stack: &mut Stack, event: Event, now:
                 stack.close(event.id, now);
             }
         }
-        What::Closed(_) => *over = true,
+        EventKind::Closed(_) => *over = true,
         _ => {}
     }
 }
@@ -146,22 +147,22 @@ fn statuses(all: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_request_has_one_deadline_from_its_first_byte_to_its_end() {
+fn request_deadline_runs_from_first_to_last_byte() {
     let folder = Scratch::new("one-deadline");
     folder.write("a", b"content");
     let second = Duration::from_secs(1);
-    // What begins the request, what trickles behind it, and what is answered before and after the
-    // deadline.
+    // The start of the request, the text that trickles in after it, and the statuses before and
+    // after the deadline.
     let head = "GET /a HTTP/1.1\r\nHost: x\r\n";
     for (begin, drop, before, after) in [
         ("G".to_owned(), "E", &[][..], &["408"][..]),
         (head.to_owned(), "A: b\r\n", &[], &["408"]),
-        // The beginning of a second request arrives with the first.
+        // The start of a second request arrives with the first.
         (format!("{head}\r\nGET"), "A", &["200"], &["200", "408"]),
         (format!("{head}Content-Length: 60000\r\n\r\n"), "x", &["200"], &["200"]),
         (format!("{head}Transfer-Encoding: chunked\r\n\r\n"), "1\r\nx\r\n", &["200"], &["200"]),
         (format!("{head}Transfer-Encoding: chunked\r\n\r\n0\r\n"), "A: b\r\n", &["200"], &["200"]),
-        // The body does not come at all.
+        // The body does not arrive at all.
         (format!("{head}Content-Length: 1\r\n\r\n"), "", &["200"], &["200"]),
     ] {
         let mut talk = Talk::new(&folder, config(1));
@@ -176,12 +177,12 @@ fn a_request_has_one_deadline_from_its_first_byte_to_its_end() {
         assert_eq!(talk.outcome(id), (statuses(after), true), "{begin} after 11 s");
         talk.wait(second * 120);
         assert_eq!(talk.outcome(id), (statuses(after), true), "{begin} after two minutes");
-        assert_eq!(talk.world.server().living(), [], "{begin}");
+        assert_eq!(talk.world.server().open_connections(), [], "{begin}");
     }
 }
 
 #[test]
-fn a_request_that_is_whole_in_time_may_be_followed_by_another() {
+fn timely_request_may_be_followed_by_another() {
     let folder = Scratch::new("in-time");
     folder.write("a", b"content");
     let mut talk = Talk::new(&folder, config(1));
@@ -198,7 +199,7 @@ fn a_request_that_is_whole_in_time_may_be_followed_by_another() {
 }
 
 #[test]
-fn trailers_that_never_end_end_the_connection() {
+fn endless_trailers_end_the_connection() {
     let folder = Scratch::new("trailers");
     folder.write("a", b"content");
     let mut talk = Talk::new(&folder, config(1));
@@ -215,7 +216,7 @@ fn trailers_that_never_end_end_the_connection() {
 }
 
 #[test]
-fn requests_are_answered_in_order_however_they_arrive() {
+fn pipelined_requests_are_answered_in_order() {
     let folder = Scratch::new("in-order");
     folder.write("a", b"first");
     folder.write("b", b"second");
@@ -234,12 +235,12 @@ fn requests_are_answered_in_order_however_they_arrive() {
 }
 
 #[test]
-fn an_answer_that_takes_long_to_arrive_arrives() {
+fn slow_delivery_of_a_response_completes() {
     let folder = Scratch::new("long");
     let content: Vec<u8> = (0..100_000_u32).map(|at| at.to_le_bytes()[0]).collect();
     folder.write("a", &content);
     let text = b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_vec();
-    // From the answer's beginning on, nothing for longer than a peer may linger.
+    // From the start of the response on, nothing is delivered for longer than the linger time.
     let network = |step: usize| {
         move |_: usize, packet: &[u8]| {
             if packet.len() > 1000 && step < 500 { Fate::Lost } else { Fate::Arrives }
@@ -250,7 +251,7 @@ fn an_answer_that_takes_long_to_arrive_arrives() {
     assert!(answer.ends_with(&content) && *over, "{} bytes", answer.len());
 }
 
-/// The content of one answer in chunks (RFC 9112 §7.1).
+/// Decodes one chunked response (RFC 9112 §7.1).
 fn from_chunks(answer: &[u8]) -> String {
     let text = std::str::from_utf8(answer).expect("text");
     let (head, mut rest) = text.split_once("\r\n\r\n").expect("a head");
@@ -271,7 +272,7 @@ fn from_chunks(answer: &[u8]) -> String {
 
 const LIST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-/// A folder whose page has more than a megabyte, and the names in it.
+/// A folder whose listing exceeds a megabyte, and the names in it.
 fn folder_of_many(name: &str) -> (Scratch, Vec<String>) {
     let folder = Scratch::new(name);
     let names: Vec<String> = (0..4000).map(|number| format!("{number:0>150}")).collect();
@@ -282,7 +283,7 @@ fn folder_of_many(name: &str) -> (Scratch, Vec<String>) {
 }
 
 #[test]
-fn pages_of_folders_that_nobody_reads_take_no_memory() {
+fn unread_listings_take_no_memory() {
     let (folder, _) = folder_of_many("unread");
     let mut settings = config(1);
     settings.limits.buffered_bytes = 1 << 20;
@@ -299,10 +300,10 @@ fn pages_of_folders_that_nobody_reads_take_no_memory() {
     assert!((1..8_000).contains(&held), "{held} bytes for each page");
 }
 
-/// Clients take 256 KiB of a page of more than a megabyte, for which there is room. No more of it
-/// is made than is in flight, and as much again.
+/// Clients read 256 KiB of a listing of more than a megabyte, for which the buffers have room. At
+/// most twice the congestion window is generated ahead.
 #[test]
-fn pages_of_folders_are_not_made_long_before_they_are_read() {
+fn listings_are_generated_as_they_are_read() {
     let (folder, _) = folder_of_many("ahead");
     let mut talk = Talk::new(&folder, config(1));
     talk.reading = false;
@@ -318,7 +319,7 @@ fn pages_of_folders_are_not_made_long_before_they_are_read() {
 }
 
 #[test]
-fn the_page_of_a_folder_that_is_read_slowly_is_whole() {
+fn slowly_read_listing_is_complete() {
     let (folder, names) = folder_of_many("slowly");
     let mut settings = config(1);
     settings.tcp.send_buffer = 20_000;
@@ -327,7 +328,7 @@ fn the_page_of_a_folder_that_is_read_slowly_is_whole() {
     let slow = talk.open(1000);
     talk.say(slow, LIST);
     talk.wait(Duration::from_secs(1));
-    // More folders than the server keeps the names of.
+    // More folders than the server caches.
     let others: Vec<_> = (0..20).map(|number| format!("z{number}")).collect();
     let other = talk.open(1001);
     for name in &others {
@@ -361,11 +362,11 @@ fn the_page_of_a_folder_that_is_read_slowly_is_whole() {
     assert!(page.ends_with("</table>\n"));
 }
 
-/// To ask for a list takes a few bytes, to read a folder of 4000 names a few milliseconds.
+/// Requesting a listing takes a few bytes, reading a folder of 4000 names a few milliseconds.
 #[test]
-fn a_folder_that_does_not_change_is_read_once() {
+fn unchanged_folder_is_read_once() {
     let (folder, names) = folder_of_many("read-once");
-    // Changed long before the time of the server, which is the year 1970.
+    // The modification time is long before the virtual time of the server, in 1970.
     let long_ago = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(500);
     File::open(&folder.0).and_then(|folder| folder.set_modified(long_ago)).expect("our own folder");
     let mut talk = Talk::new(&folder, config(1));
@@ -381,7 +382,8 @@ fn a_folder_that_does_not_change_is_read_once() {
             from_chunks(&talk.heard[&id.serial()].0).matches("<tr><td>").count(),
             names.len()
         );
-        // It is read again after ten seconds: not each file system tells of changes.
+        // The folder is read again after ten seconds, because some file systems do not report
+        // changes.
         let most = 4000 * (1 + 2 * u64::from(number + 1) / 8);
         assert!(talk.server.names_read() <= most, "{number}: {}", talk.server.names_read());
     }
@@ -392,10 +394,10 @@ fn a_folder_that_does_not_change_is_read_once() {
     assert!(from_chunks(&talk.heard[&id.serial()].0).contains(">zz-new</a><td>3 B<td>"));
 }
 
-/// More folders than the server keeps the names of, and peers that never read one page to its end
-/// before others go on.
+/// More folders than the server caches, and peers that never read one listing to its end before
+/// others continue.
 #[test]
-fn folders_are_not_read_more_often_than_there_is_time_for() {
+fn folder_reads_are_rate_limited() {
     const FOLDERS: u16 = 80;
     let folder = Scratch::new("many-folders");
     for number in 0..FOLDERS {
@@ -424,7 +426,7 @@ fn folders_are_not_read_more_often_than_there_is_time_for() {
         assert!(spent < 120, "{over} pages in two minutes");
         over =
             ids.iter().filter(|id| talk.heard[&id.serial()].0.ends_with(b"\r\n0\r\n\r\n")).count();
-        // Files do not wait for lists.
+        // Files do not wait for listings.
         talk.say(
             good,
             b"GET /0/0000000000000000000000000000000000000000 HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -441,7 +443,7 @@ fn folders_are_not_read_more_often_than_there_is_time_for() {
 }
 
 #[test]
-fn who_does_not_know_chunks_gets_the_page_of_a_folder_up_to_the_end_of_the_connection() {
+fn http_1_0_listing_ends_with_the_connection() {
     let folder = Scratch::new("old");
     folder.write("a", b"content");
     let text = b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_vec();
@@ -452,14 +454,15 @@ fn who_does_not_know_chunks_gets_the_page_of_a_folder_up_to_the_end_of_the_conne
 }
 
 proptest! {
-    // A case is a run of more than a minute.
+    // A case is a run of more than a minute of virtual time.
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_are_answered_or_hung_up_on(texts in prop::collection::vec(nearly_a_request(), 1..8), piece in 1..300usize) {
+    fn arbitrary_requests_get_a_response_or_a_close(texts in prop::collection::vec(nearly_a_request(), 1..8), piece in 1..300usize) {
         let folder = Scratch::new("any-bytes");
         folder.write("a", &[b'x'; 5000]);
-        // After ten seconds without a whole request, or sixty without any, nobody is left.
+        // After ten seconds without a complete request, or sixty without any, no connection is
+        // left.
         for (answer, over) in exchanged(&folder, &texts, piece) {
             prop_assert!(over);
             prop_assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 "));

@@ -1,5 +1,4 @@
-//! The memory of a stack with its default limits, in virtual time, whatever thousands of hostile
-//! peers do.
+//! Memory of a stack with default limits under thousands of hostile peers, in virtual time.
 
 mod common;
 
@@ -9,7 +8,7 @@ use std::path::Path;
 use common::raw::{Peer, replies};
 use common::{Fate, World, byte, config};
 use host::http::{FileServer, Folder, HttpLimits};
-use host::{ConnectionId, Limits, Secret, Service, Stack, What};
+use host::{ConnectionId, EventKind, Limits, Secret, Service, Stack};
 use units::{Duration, Instant};
 use wire::{Control, Segment};
 
@@ -21,11 +20,11 @@ fn stack() -> (Stack, Instant) {
     (stack, Instant::ZERO + Duration::from_secs(1000))
 }
 
-/// Opens a connection and has the user take it.
+/// Opens a connection that the application accepts.
 fn open(stack: &mut Stack, number: u16, now: Instant) -> (Peer, ConnectionId) {
     let peer = Peer::open(stack, number, now);
     let mut events = std::iter::from_fn(|| stack.poll_event());
-    let event = events.find(|event| event.what == What::Accepted(80));
+    let event = events.find(|event| event.kind == EventKind::Accepted(80));
     (peer, event.expect("the connection is new").id)
 }
 
@@ -33,8 +32,7 @@ fn sum_of_events(stack: &mut Stack) -> usize {
     std::iter::from_fn(|| stack.poll_event()).count()
 }
 
-/// Lets all connections become idle for too long, and has the user learn of it: nothing is left of
-/// them.
+/// Lets all connections reach the idle limit and delivers the events. No state is left.
 fn expire_all(stack: &mut Stack, now: Instant) {
     let later = now + Limits::default().idle + Duration::from_secs(1);
     stack.on_timeout(later);
@@ -43,7 +41,7 @@ fn expire_all(stack: &mut Stack, now: Instant) {
     assert_eq!((stack.connections(), stack.buffered_bytes()), (0, 0));
 }
 
-/// An honest newcomer may send, and be sent, as if it were alone with a few others.
+/// Whether a genuine new connection may send and receive as if it were almost alone.
 fn is_served_as_if_alone(stack: &mut Stack, number: u16, now: Instant) {
     let (mut newcomer, id) = open(stack, number, now);
     for _ in 0..100 {
@@ -53,9 +51,9 @@ fn is_served_as_if_alone(stack: &mut Stack, number: u16, now: Instant) {
     assert!(stack.writable(id) >= 1 << 20, "{}", stack.writable(id));
 }
 
-/// RFC 9293 §3.10.7.4: the byte lies in the window, so it is kept. The memory is that of one byte.
+/// RFC 9293 §3.10.7.4: the byte lies in the window, so it is kept. It takes the memory of one byte.
 #[test]
-fn a_byte_at_the_edge_of_each_window_costs_little() {
+fn out_of_order_byte_at_the_window_edge_costs_little() {
     let (mut stack, now) = stack();
     let edge = (1 << 18) - 1;
     for number in 0..16_000 {
@@ -71,7 +69,7 @@ fn a_byte_at_the_edge_of_each_window_costs_little() {
 }
 
 #[test]
-fn data_out_of_order_are_given_up_before_others_suffer() {
+fn out_of_order_data_is_discarded_first() {
     let (mut stack, now) = stack();
     let limits = Limits::default();
     let mut most = 0;
@@ -86,7 +84,7 @@ fn data_out_of_order_are_given_up_before_others_suffer() {
     assert!(most > limits.buffered_bytes / 4, "{most}: nobody was ever short of memory");
     assert!(most <= limits.buffered_bytes, "{most}");
     assert!(stack.counters().reneged > 1_000, "{}", stack.counters().reneged);
-    // An honest peer may send and be sent as if it were alone with a few others.
+    // A genuine peer may send and receive as if it were almost alone.
     let (mut peer, id) = open(&mut stack, 3_000, now);
     for _ in 0..100 {
         peer.say(&mut stack, &PAYLOAD, now);
@@ -97,10 +95,10 @@ fn data_out_of_order_are_given_up_before_others_suffer() {
     expire_all(&mut stack, now);
 }
 
-/// Data in order cannot be given up, since it has been acknowledged: what does not fit is not taken
-/// in.
+/// In-order data has been acknowledged and cannot be discarded. Data that does not fit is not
+/// accepted.
 #[test]
-fn data_that_the_user_does_not_read_stay_within_the_bound() {
+fn unread_data_stays_within_the_memory_limit() {
     let (mut stack, now) = stack();
     let limits = Limits::default();
     let mut most = 0;
@@ -115,7 +113,7 @@ fn data_that_the_user_does_not_read_stay_within_the_bound() {
     assert!(most > limits.buffered_bytes / 2, "{most}: the buffers were never short");
     assert!(most <= limits.buffered_bytes, "{most}");
     assert!(stack.counters().over_budget > 1_000, "{}", stack.counters().over_budget);
-    // The reserve is there for a newcomer.
+    // The reserve is available to a new connection.
     let (mut newcomer, id) = open(&mut stack, 16_000, now);
     newcomer.say(&mut stack, &PAYLOAD, now);
     newcomer.say(&mut stack, &PAYLOAD, now);
@@ -124,10 +122,10 @@ fn data_that_the_user_does_not_read_stay_within_the_bound() {
     expire_all(&mut stack, now);
 }
 
-/// RFC 2018 §8: a sender repairs what the receiver has given up. Every byte arrives, and in its
-/// place.
+/// RFC 2018 §8: the sender retransmits data that the receiver has discarded. All bytes arrive, in
+/// order.
 #[test]
-fn uploads_with_losses_end_although_data_are_given_up() {
+fn uploads_complete_despite_reneging() {
     const SIZE: usize = 150_000;
     const PEERS: u16 = 64;
     let mut one = config(1);
@@ -149,15 +147,15 @@ fn uploads_with_losses_end_although_data_are_given_up() {
     };
     world.run(end, fate, |stack, host, event, now| {
         most = most.max(if host == 0 { stack.buffered_bytes() } else { 0 });
-        match (host, event.what) {
-            (1, What::Connected | What::Writable) => {
+        match (host, event.kind) {
+            (1, EventKind::Connected | EventKind::Writable) => {
                 let at = sent.entry(event.id).or_insert(0);
                 *at += stack.write(event.id, &content[*at..], now).unwrap_or(0);
                 if *at == SIZE {
                     stack.close(event.id, now);
                 }
             }
-            (0, What::Readable) => {
+            (0, EventKind::Readable) => {
                 let whole = got.entry(event.id).or_default();
                 let pieces = stack.peek(event.id).concat();
                 stack.consume(event.id, pieces.len());
@@ -176,8 +174,8 @@ fn uploads_with_losses_end_although_data_are_given_up() {
     assert_eq!((world.server().connections(), world.server().buffered_bytes()), (0, 0));
 }
 
-/// Sends so many bytes to a peer that acknowledges all that it gets, and returns after how many
-/// acknowledgments it had them all.
+/// Sends `bytes` to a peer that acknowledges everything. Returns the number of acknowledgments it
+/// takes.
 fn is_sent(
     stack: &mut Stack,
     peer: &mut Peer,
@@ -208,10 +206,10 @@ fn is_sent(
     times
 }
 
-/// What peers ask for and do not take does not fill the memory: others are sent as much as they
-/// take.
+/// Responses that peers request and do not acknowledge do not fill the memory. Other peers get as
+/// much as they acknowledge.
 #[test]
-fn who_takes_nothing_leaves_memory_to_others() {
+fn peers_that_read_nothing_do_not_exhaust_memory() {
     let (mut stack, now) = stack();
     let limits = Limits::default();
     let content = vec![0; 1 << 20];
@@ -224,20 +222,20 @@ fn who_takes_nothing_leaves_memory_to_others() {
         })
         .collect();
     assert!(stack.buffered_bytes() < limits.buffered_bytes / 4, "{}", stack.buffered_bytes());
-    // A byte now and then is no more than that.
+    // An occasional acknowledgment of one byte changes nothing.
     for mut peer in idle {
         peer.expected += 1;
         peer.send(&mut stack, &peer.segment(0), &[], now);
     }
     assert!(stack.buffered_bytes() < limits.buffered_bytes / 4, "{}", stack.buffered_bytes());
     let (mut peer, id) = open(&mut stack, 3_000, now);
-    // 4 KiB, then twice as much each time.
+    // 4 KiB, then doubled each time.
     let times = is_sent(&mut stack, &mut peer, id, 1 << 20, now);
     assert!((7..=9).contains(&times), "{times}");
     assert_eq!((stack.counters().evicted, stack.counters().over_budget), (0, 0));
 }
 
-/// Both ends close, the server first: it keeps the connection in TIME-WAIT.
+/// Both ends close, the server first, which keeps the connection in TIME-WAIT.
 fn finish(stack: &mut Stack, peer: &mut Peer, id: ConnectionId, now: Instant) {
     stack.close(id, now);
     replies(stack, now);
@@ -247,10 +245,10 @@ fn finish(stack: &mut Stack, peer: &mut Peer, id: ConnectionId, now: Instant) {
     sum_of_events(stack);
 }
 
-/// A table that is full of connections which say nothing keeps a newcomer out for a second, and no
-/// longer; also if as many that are over stand between them.
+/// A table full of silent connections refuses a new one for one second and no longer, even if as
+/// many ended connections lie between them.
 #[test]
-fn a_full_table_makes_room_within_a_second() {
+fn full_table_evicts_within_a_second() {
     for over in [0, 1000] {
         let mut settings = config(1);
         settings.limits.connections = 500;
@@ -272,8 +270,7 @@ fn a_full_table_makes_room_within_a_second() {
         let soon = now + Duration::from_millis(900);
         assert!(!is_taken_in(&mut stack, 5_000, soon), "with {over} in TIME-WAIT");
         assert_eq!((stack.connections(), stack.counters().evicted), (500, 0));
-        // As many as there are: they came in this very moment, and the others have been here for
-        // longer.
+        // New connections arrive in this instant; the silent ones are older.
         let later = now + Duration::from_millis(1100);
         for number in 0..500 {
             assert!(
@@ -286,9 +283,10 @@ fn a_full_table_makes_room_within_a_second() {
     }
 }
 
-/// Those that hold the memory came at the same time, and stand beside each other among thousands.
+/// The connections that hold the memory arrived together, and are adjacent among thousands of
+/// slots.
 #[test]
-fn short_memory_is_released_by_a_connection_each_millisecond() {
+fn short_memory_evicts_one_connection_per_millisecond() {
     let mut settings = config(1);
     (settings.limits.buffered_bytes, settings.limits.connections) = (128 << 20, 6_000);
     let mut stack = Stack::new(settings, Secret::new([1; 16]));
@@ -296,7 +294,7 @@ fn short_memory_is_released_by_a_connection_each_millisecond() {
     let mut now = Instant::ZERO + Duration::from_secs(1000);
     for number in 0..400 {
         let (mut peer, _) = open(&mut stack, number, now);
-        // Nobody reads them.
+        // The application does not read them.
         for _ in 0..170 {
             peer.say(&mut stack, &PAYLOAD, now);
         }
@@ -315,14 +313,13 @@ fn short_memory_is_released_by_a_connection_each_millisecond() {
         replies(&mut stack, now);
         sum_of_events(&mut stack);
     }
-    // Until the memory is not short any more.
+    // Until memory is no longer short.
     assert!(stack.counters().evicted >= 40, "{} of {used}", stack.counters().evicted);
 }
 
-/// With no more than a byte of progress in nine seconds they hold neither all connections nor all
-/// memory.
+/// With at most one byte of progress in nine seconds they hold neither all slots nor all memory.
 #[test]
-fn who_acknowledges_a_byte_now_and_then_makes_room() {
+fn connections_with_minimal_progress_are_evicted() {
     let (mut stack, mut now) = stack();
     let limits = Limits::default();
     let content = vec![0; 1 << 20];
@@ -348,9 +345,9 @@ fn who_acknowledges_a_byte_now_and_then_makes_room() {
         sum_of_events(&mut stack);
     }
     assert!(stack.connections() > 15_000, "{}: memory is not short", stack.connections());
-    // A byte is worth two milliseconds.
+    // Each byte postpones eviction by two milliseconds.
     now += Duration::from_millis(10);
-    // As many newcomers as there are connections, one after the other: each is taken in.
+    // As many new connections as there are slots, one after the other: each is accepted.
     let mut refused = 0;
     for number in 16_384..17_384 {
         refused += usize::from(!is_taken_in(&mut stack, number, now));
@@ -359,7 +356,7 @@ fn who_acknowledges_a_byte_now_and_then_makes_room() {
     assert!(stack.buffered_bytes() <= limits.buffered_bytes);
 }
 
-/// Whether a peer that does all that is right gets a connection.
+/// Whether a well-behaved peer gets a connection.
 fn is_taken_in(stack: &mut Stack, number: u16, now: Instant) -> bool {
     let accepted = stack.counters().accepted;
     Peer::open(stack, number, now);
@@ -368,10 +365,10 @@ fn is_taken_in(stack: &mut Stack, number: u16, now: Instant) -> bool {
     stack.counters().accepted == accepted + 1
 }
 
-/// RFC 9293 §3.10.7.4: what lies outside of the windows is answered, and says nothing about the
-/// peer.
+/// RFC 9293 §3.10.7.4: a segment outside the window is acknowledged, and is no evidence of the
+/// peer's activity.
 #[test]
-fn the_guesses_of_a_stranger_keep_no_connection_open() {
+fn out_of_window_segments_do_not_defer_the_idle_timeout() {
     let mut settings = config(1);
     settings.limits.idle = Duration::from_secs(60);
     let mut stack = Stack::new(settings, Secret::new([1; 16]));
@@ -388,10 +385,9 @@ fn the_guesses_of_a_stranger_keep_no_connection_open() {
     assert_eq!((stack.counters().expired, stack.connections()), (1, 0));
 }
 
-/// Requests that never end are part of what the stack bounds: the file server holds nothing of them
-/// beside.
+/// Unfinished requests count as buffered bytes of the stack; the file server holds no copy.
 #[test]
-fn heads_that_never_end_are_counted() {
+fn unfinished_request_heads_count_as_buffered() {
     let (mut stack, now) = stack();
     let folder = Folder::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("our own folder");
     let mut server = FileServer::new(folder, 80, HttpLimits::default());
@@ -412,7 +408,7 @@ fn heads_that_never_end_are_counted() {
     let most = stack.buffered_bytes();
     assert!(most > limits.buffered_bytes / 4 && most <= limits.buffered_bytes, "{most}");
     assert_eq!(server.held_bytes(), 0);
-    // Each is told, and gone when it still says nothing.
+    // Each gets an error response, and is reset if it remains silent.
     let late = now + HttpLimits::default().request;
     server.on_timeout(&mut stack, late);
     serve(&mut stack, &mut server, late);

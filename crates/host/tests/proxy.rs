@@ -1,4 +1,4 @@
-//! The proxy between the kernel's TCP and the kernel's TCP, through a TUN device. Needs root and
+//! The proxy between two connections of the kernel's TCP, through a TUN device. Needs root and
 //! `/dev/net/tun`.
 
 mod common;
@@ -27,8 +27,8 @@ fn connect(to: IpAddr) -> TcpStream {
     stream
 }
 
-/// Runs `client` beside a proxy to an upstream that handles each of its connections with `serve`,
-/// one after the other.
+/// Runs `client` beside a proxy. `serve` handles each connection to the upstream, one after the
+/// other.
 fn between(
     offload: Offload,
     upstream: &[IpAddr],
@@ -67,12 +67,12 @@ fn between(
 }
 
 #[test]
-fn every_byte_passes_both_ways_and_so_does_the_end_of_each() {
+fn data_and_fin_are_relayed_in_both_directions() {
     for (offload, upstream, ours) in
         [(Offload::None, KERNEL, OURS), (Offload::Segmentation, KERNEL_6, OURS_6)]
     {
         let size = 2_000_000;
-        // It answers only when it has heard the end.
+        // The upstream answers only after the end of the stream.
         let serve = |mut stream: TcpStream| {
             let mut heard = Vec::new();
             stream.read_to_end(&mut heard).expect("the peer's bytes");
@@ -96,7 +96,7 @@ fn every_byte_passes_both_ways_and_so_does_the_end_of_each() {
 }
 
 #[test]
-fn a_peer_that_reads_slowly_holds_the_upstream_back() {
+fn slow_peer_throttles_the_upstream() {
     let size = 20_000_000;
     let serve = |mut stream: TcpStream| stream.write_all(&bytes(size)).expect("an open connection");
     let driver = between(Offload::None, &[KERNEL], 1, serve, || {
@@ -111,9 +111,9 @@ fn a_peer_that_reads_slowly_holds_the_upstream_back() {
 }
 
 #[test]
-fn who_cannot_be_connected_is_reset() {
+fn peer_is_reset_if_no_upstream_answers() {
     let driver = between(Offload::None, &[KERNEL], 0, drop, || {
-        // It may come before the kernel has told us that it was connected.
+        // The reset may arrive before the kernel reports the connection as open.
         let refused = TcpStream::connect((OURS, 80)).and_then(|mut stream| stream.read(&mut [0]));
         assert!(refused.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset));
     });
@@ -121,7 +121,7 @@ fn who_cannot_be_connected_is_reset() {
 }
 
 #[test]
-fn the_next_address_is_tried() {
+fn next_upstream_address_is_tried() {
     let other = "100.64.1.99".parse().expect("an address");
     let addresses = vec![SocketAddr::new(other, 1), SocketAddr::new(KERNEL, UPSTREAM)];
     let driver = beside(
@@ -143,9 +143,9 @@ fn the_next_address_is_tried() {
 }
 
 #[test]
-fn a_reset_of_either_end_reaches_the_other() {
+fn resets_are_forwarded_in_both_directions() {
     let serve = |stream: TcpStream| {
-        // Unread data makes the kernel reset on closing.
+        // Unread data makes the kernel send a reset on close.
         let mut one = [0];
         stream.peek(&mut one).expect("a byte");
         drop(stream);
@@ -169,7 +169,7 @@ fn a_reset_of_either_end_reaches_the_other() {
 }
 
 #[test]
-fn hundreds_at_once() {
+fn hundreds_of_concurrent_relays() {
     let serve =
         |mut stream: TcpStream| stream.write_all(&bytes(10_000)).expect("an open connection");
     let driver = between(Offload::None, &[KERNEL], 300, serve, || {
@@ -184,12 +184,12 @@ fn hundreds_at_once() {
 }
 
 #[test]
-fn who_was_idle_is_heard_again() {
+fn idle_connections_resume() {
     let (hand_over, handed) = std::sync::mpsc::channel();
     let serve = |stream: TcpStream| hand_over.send(stream).expect("somebody who takes it");
     between(Offload::None, &[KERNEL], 50, serve, move || {
         let mut streams: Vec<_> = (0..50).map(|_| connect(OURS)).collect();
-        // The upstream's ends come in another order than the peers'.
+        // The upstream's sockets are used in a different order than the peers'.
         for (number, stream) in streams.iter_mut().enumerate() {
             stream.write_all(&[byte(number)]).expect("an open connection");
         }
@@ -199,7 +199,7 @@ fn who_was_idle_is_heard_again() {
             for stream in &mut upstream {
                 let mut heard = [0];
                 stream.read_exact(&mut heard).expect("what the peer said");
-                // One byte, one byte, and then more than fits into a packet.
+                // One byte, one byte, and then more than one segment.
                 stream
                     .write_all(&heard.repeat(if round == 2 { 100_000 } else { 1 }))
                     .expect("an open connection");
@@ -216,11 +216,12 @@ fn who_was_idle_is_heard_again() {
     });
 }
 
-/// Enough that a peer who does not read leaves most of it in the proxy, which holds all of it.
+/// Large enough that most of it stays in the proxy while the peer does not read; the proxy can hold
+/// all of it.
 const HELD: usize = 500_000;
 
 #[test]
-fn what_a_closed_upstream_sent_arrives_though_it_takes_no_more() {
+fn data_of_a_closed_upstream_arrives_while_it_rejects_data() {
     let closed = AtomicBool::new(false);
     let serve = |mut stream: TcpStream| {
         stream.write_all(&bytes(HELD)).expect("an open connection");
@@ -229,11 +230,11 @@ fn what_a_closed_upstream_sent_arrives_though_it_takes_no_more() {
     };
     let driver = between(Offload::None, &[KERNEL], 1, serve, || {
         let mut stream = connect(OURS);
-        // With unread data the kernel would reset when it closes, in place of an orderly end.
+        // With unread data the kernel would send a reset on close rather than a FIN.
         while !closed.load(Ordering::Acquire) {
             std::thread::park_timeout(Span::from_millis(10));
         }
-        // What is sent to the upstream now is answered with a reset, and then cannot be sent.
+        // Data sent to the upstream now is answered with a reset; later sends fail.
         for _ in 0..3 {
             std::thread::park_timeout(Span::from_millis(200));
             stream.write_all(b"late").expect("an open connection");
@@ -247,13 +248,13 @@ fn what_a_closed_upstream_sent_arrives_though_it_takes_no_more() {
 }
 
 #[test]
-fn what_an_upstream_sent_before_its_reset_arrives_before_ours() {
+fn data_before_an_upstream_reset_arrives_before_the_reset() {
     let serve = |mut stream: TcpStream| {
         let mut one = [0];
         stream.peek(&mut one).expect("a byte");
         stream.write_all(&bytes(HELD)).expect("an open connection");
         std::thread::park_timeout(Span::from_millis(300));
-        // Unread data makes the kernel reset on closing.
+        // Unread data makes the kernel send a reset on close.
         drop(stream);
     };
     let driver = between(Offload::None, &[KERNEL], 1, serve, || {

@@ -1,4 +1,4 @@
-//! The proxy over a stack in virtual time. Its upstream is a socket of the kernel on loopback.
+//! The proxy over a stack in virtual time. Its upstream is a kernel socket on loopback.
 
 mod common;
 
@@ -10,7 +10,7 @@ use host::{Event, Proxy, Service, Stack};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::{Duration, Instant};
 
-/// Lets the proxy hear of its sockets until `done` holds. No virtual time passes.
+/// Lets the proxy handle socket events until `done` holds. No virtual time passes.
 fn hear(proxy: &mut Proxy, world: &mut World, done: impl Fn(&Proxy) -> bool) {
     let patience = Timespec { tv_sec: 20, tv_nsec: 0 };
     while !done(proxy) {
@@ -22,10 +22,10 @@ fn hear(proxy: &mut Proxy, world: &mut World, done: impl Fn(&Proxy) -> bool) {
     }
 }
 
-/// RFC 9293 §3.7.4: without Nagle's rule a small segment does not wait for the acknowledgment of
-/// the one before.
+/// RFC 9293 §3.7.4: without the Nagle algorithm a small segment does not wait for the
+/// acknowledgment of the previous one.
 #[test]
-fn small_writes_of_the_upstream_leave_at_once() {
+fn small_upstream_writes_are_sent_without_nagle_delay() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let upstream = listener.local_addr().expect("a bound socket");
     let mut proxy = Proxy::new(80, vec![upstream], Duration::from_secs(10)).expect("a descriptor");
@@ -39,7 +39,7 @@ fn small_writes_of_the_upstream_leave_at_once() {
     world.run(end, clean, |stack, host, event, now| on_event(&mut proxy, stack, host, event, now));
     let (mut socket, _) = listener.accept().expect("the proxy connects");
     hear(&mut proxy, &mut world, |proxy| proxy.relayed().connected == 1);
-    // All within one instant: no acknowledgment can come in between.
+    // All within one instant, so that no acknowledgment can arrive in between.
     let written = world.now;
     let mut left = Vec::new();
     for number in 1..=5_u64 {

@@ -1,21 +1,22 @@
-//! Stacks against each other, in virtual time.
+//! Two stacks that exchange packets in virtual time.
 
 mod common;
 
 use std::collections::{BTreeMap, HashMap};
 
 use common::{Fate, World, byte, clean, config, tuple};
-use host::{Alternate, ConnectionId, Ending, Event, Senders, Stack, What};
+use host::{Alternate, ConnectionId, EndReason, Event, EventKind, Senders, Stack};
 use proptest::prelude::*;
 use tcp::State;
 use units::{Duration, Instant};
 
-/// A server that sends `size` bytes to everybody and closes, and clients that read until the end.
+/// A server that sends `size` bytes on each connection and closes, and clients that read until the
+/// end.
 struct Download {
     size: usize,
     sent: HashMap<ConnectionId, usize>,
     got: HashMap<ConnectionId, usize>,
-    endings: [HashMap<ConnectionId, Ending>; 2],
+    endings: [HashMap<ConnectionId, EndReason>; 2],
 }
 
 impl Download {
@@ -25,9 +26,9 @@ impl Download {
 
     fn on_event(&mut self, stack: &mut Stack, host: usize, event: Event, now: Instant) {
         let id = event.id;
-        match (host, event.what) {
-            (0, What::Accepted(80) | What::Writable) => self.send(stack, id, now),
-            (_, What::Readable) => {
+        match (host, event.kind) {
+            (0, EventKind::Accepted(80) | EventKind::Writable) => self.send(stack, id, now),
+            (_, EventKind::Readable) => {
                 let mut buffer = [0; 4096];
                 loop {
                     let count = stack.read(id, &mut buffer);
@@ -44,7 +45,7 @@ impl Download {
                     stack.close(id, now);
                 }
             }
-            (_, What::Closed(ending)) => {
+            (_, EventKind::Closed(ending)) => {
                 assert_eq!(self.endings[host].insert(id, ending), None, "closed twice");
             }
             _ => {}
@@ -83,14 +84,17 @@ fn world() -> World {
 }
 
 #[test]
-fn a_download_arrives_whole_and_leaves_nothing_behind() {
+fn download_completes_and_releases_all_state() {
     let mut world = world();
     let id = world.connect(1000);
     let mut download = Download::new(300_000);
     run(&mut world, &mut download, 30, clean);
     assert_eq!(download.got[&id], 300_000);
     assert!(
-        download.endings.iter().all(|all| all.values().all(|ending| *ending == Ending::Finished))
+        download
+            .endings
+            .iter()
+            .all(|all| all.values().all(|ending| *ending == EndReason::Finished))
     );
     assert_eq!(download.endings[0].len(), 1);
     let records = world.server().take_records();
@@ -110,7 +114,7 @@ fn a_download_arrives_whole_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_is_lost_is_sent_again_and_recorded_with_its_cause() {
+fn losses_are_retransmitted_and_recorded_by_cause() {
     let mut world = world();
     world.connect(1000);
     let mut download = Download::new(100_000);
@@ -126,20 +130,20 @@ fn what_is_lost_is_sent_again_and_recorded_with_its_cause() {
     assert_eq!(world.server().counters().fast_retransmits, 1);
 }
 
-/// RFC 9293 §3.6: whoever has closed may go on receiving, for as long as the peer takes.
+/// RFC 9293 §3.6: an end that has closed may continue to receive until the peer closes.
 #[test]
-fn whoever_has_closed_may_still_read() {
+fn closed_end_still_receives() {
     let mut world = world();
     let id = world.connect(1000);
     let (mut heard, mut endings) = (Vec::new(), Vec::new());
-    let mut user = |stack: &mut Stack, host: usize, event: Event, now| match (host, event.what) {
-        (0, What::Accepted(80)) => stack.close(event.id, now),
-        (0, What::Readable) => {
+    let mut user = |stack: &mut Stack, host: usize, event: Event, now| match (host, event.kind) {
+        (0, EventKind::Accepted(80)) => stack.close(event.id, now),
+        (0, EventKind::Readable) => {
             let mut buffer = [0; 100];
             let count = stack.read(event.id, &mut buffer);
             heard.extend_from_slice(&buffer[..count]);
         }
-        (_, What::Closed(ending)) => endings.push(ending),
+        (_, EventKind::Closed(ending)) => endings.push(ending),
         _ => {}
     };
     let later = world.now + Duration::from_secs(300);
@@ -148,11 +152,11 @@ fn whoever_has_closed_may_still_read() {
     world.client().close(id, later);
     world.run(later + Duration::from_secs(10), clean, &mut user);
     assert_eq!(heard, b"at last");
-    assert_eq!(endings, [Ending::Finished, Ending::Finished]);
+    assert_eq!(endings, [EndReason::Finished, EndReason::Finished]);
 }
 
 #[test]
-fn senders_take_turns() {
+fn sender_policies_alternate() {
     let both: Vec<_> = ["reno+sack / fs(n=4) / iw=1", "reno+sack / full / iw=2"]
         .map(|name| name.parse().unwrap())
         .into();
@@ -177,7 +181,7 @@ fn senders_take_turns() {
 }
 
 #[test]
-fn what_nobody_listens_to_is_reset_but_not_without_end() {
+fn closed_ports_send_resets_at_a_limited_rate() {
     let mut one = config(1);
     one.limits.replies_per_second = 6;
     let mut world = World::new(one, config(2));
@@ -188,23 +192,23 @@ fn what_nobody_listens_to_is_reset_but_not_without_end() {
     run(&mut world, &mut download, 1, clean);
     let refused = download.endings[1].len();
     assert!((3..=6).contains(&refused), "{refused}");
-    assert!(download.endings[1].values().all(|&ending| ending == Ending::Refused));
+    assert!(download.endings[1].values().all(|&ending| ending == EndReason::Refused));
     assert_eq!(world.server().counters().resets_sent, refused as u64);
-    // The SYN is sent again a second later, and then two.
+    // The SYN is retransmitted after one second, and again after two more.
     run(&mut world, &mut download, 8, clean);
     assert_eq!(download.endings[1].len(), 7);
     assert_eq!((world.hosts[0].connections(), world.hosts[1].connections()), (0, 0));
 }
 
 #[test]
-fn past_the_half_open_limit_cookies_let_the_good_in() {
+fn syn_cookies_admit_clients_beyond_the_half_open_limit() {
     let mut one = config(1);
     one.limits.half_open = 4;
     let mut world = World::new(one, config(2));
     world.server().listen(80);
     world.server().keep_records();
-    // SYNs whose answers nobody acknowledges: the flood comes from a host whose stack we ask only
-    // for the SYNs.
+    // SYNs whose SYN-ACKs are not acknowledged. The flood comes from another stack, which only
+    // generates the SYNs.
     let mut flood = Stack::new(config(3), host::Secret::new([3; 16]));
     let mut packet = host::Outgoing::default();
     for port in 0..1000 {
@@ -216,23 +220,23 @@ fn past_the_half_open_limit_cookies_let_the_good_in() {
     }
     assert_eq!(world.server().connections(), 4);
     assert_eq!(world.server().counters().cookies_sent, 996);
-    // A good client is served, with everything that timestamps carry: the window is scaled, or this
-    // would take long.
+    // A genuine client is served with all options that timestamps encode. Without window scaling
+    // this would take long.
     let id = world.connect(1000);
     let mut download = Download::new(500_000);
     run(&mut world, &mut download, 20, clean);
     assert_eq!(download.got[&id], 500_000);
     assert_eq!(world.server().counters().cookies_taken, 1);
     let record = world.server().take_records()[0];
-    assert_eq!((record.handshake, record.ending), (None, Ending::Finished));
-    // The half-open ones go when nobody answers.
+    assert_eq!((record.handshake, record.ending), (None, EndReason::Finished));
+    // The half-open connections time out.
     run(&mut world, &mut download, 3600, clean);
     assert_eq!(world.server().connections(), 0);
     assert_eq!(world.server().counters().half_open_lost, 4);
 }
 
 #[test]
-fn a_cookie_survives_the_loss_of_what_shows_it_first() {
+fn cookie_survives_loss_of_the_first_data_segment() {
     let mut one = config(1);
     one.limits.half_open = 0;
     let mut two = config(2);
@@ -240,15 +244,15 @@ fn a_cookie_survives_the_loss_of_what_shows_it_first() {
     let mut world = World::new(one, two);
     world.server().listen(80);
     let id = world.connect(1000);
-    // The acknowledgment and the first data segment are lost; the second one does not show the
-    // SYN's number.
+    // The acknowledgment and the first data segment are lost. The second data segment does not
+    // carry the SYN's sequence number.
     let (mut sent, mut heard) = (0, 0);
     let mut lossy = |to: usize, _: &[u8]| {
         sent += u32::from(to == 0);
         if to == 0 && (2..=3).contains(&sent) { Fate::Lost } else { Fate::Arrives }
     };
     let mut user = |stack: &mut Stack, host: usize, event: Event, now: Instant| {
-        if host == 1 && event.what == What::Connected {
+        if host == 1 && event.kind == EventKind::Connected {
             stack.write(event.id, &[b'x'; 8000], now).unwrap();
         }
         if host == 0 {
@@ -264,39 +268,38 @@ fn a_cookie_survives_the_loss_of_what_shows_it_first() {
 }
 
 #[test]
-fn a_made_up_acknowledgment_is_no_connection() {
+fn forged_acknowledgment_opens_no_connection() {
     let mut one = config(1);
     one.limits.half_open = 0;
     let mut world = World::new(one, config(2));
     world.server().listen(80);
     let id = world.connect(1000);
     let mut download = Download::new(10);
-    // The client's acknowledgment of the cookie is lost, with its copies, for more than two
-    // minutes.
+    // All copies of the client's acknowledgment of the cookie are lost for more than two minutes.
     let mut sent = 0;
     run(&mut world, &mut download, 300, |to, _| {
         sent += u32::from(to == 0);
         if to == 0 && sent > 1 { Fate::Lost } else { Fate::Arrives }
     });
     let now = world.now;
-    // The cookie is too old by now: the client's data is answered with a reset.
+    // The cookie has expired, so the client's data is answered with a reset.
     world.client().write(id, b"hello", now).unwrap();
     run(&mut world, &mut download, 5, clean);
-    assert_eq!(download.endings[1][&id], Ending::ResetByPeer);
+    assert_eq!(download.endings[1][&id], EndReason::ResetByPeer);
     assert_eq!(world.server().counters().cookies_taken, 0);
 }
 
 #[test]
-fn one_who_has_long_been_idle_makes_room() {
+fn idle_connection_is_evicted_for_a_new_one() {
     let mut one = config(1);
     one.limits.connections = 3;
     let mut world = World::new(one, config(2));
     world.server().listen(80);
     let mut endings = Vec::new();
     let mut accepted = 0;
-    let mut user = |_: &mut Stack, host: usize, event: Event, _: Instant| match event.what {
-        What::Accepted(_) => accepted += 1,
-        What::Closed(ending) => endings.push((host, event.id.serial(), ending)),
+    let mut user = |_: &mut Stack, host: usize, event: Event, _: Instant| match event.kind {
+        EventKind::Accepted(_) => accepted += 1,
+        EventKind::Closed(ending) => endings.push((host, event.id.serial(), ending)),
         _ => {}
     };
     for port in 0..3 {
@@ -304,12 +307,12 @@ fn one_who_has_long_been_idle_makes_room() {
         let end = world.now + Duration::from_secs(1);
         world.run(end, clean, &mut user);
     }
-    // Nobody has been idle for ten seconds, so the fourth waits; then the first has.
+    // No connection has been idle for ten seconds, so the fourth is refused. Later the first has.
     world.connect(1003);
     let end = world.now + Duration::from_secs(1);
     world.run(end, clean, &mut user);
     let now = world.now;
-    let late = world.client().living().into_iter().max().unwrap();
+    let late = world.client().open_connections().into_iter().max().unwrap();
     let end = now + Duration::from_secs(12);
     world.run(end, clean, &mut user);
     let now = world.now;
@@ -318,15 +321,15 @@ fn one_who_has_long_been_idle_makes_room() {
     world.run(end, clean, &mut user);
     assert_eq!(accepted, 4);
     assert!(
-        endings.contains(&(0, 0, Ending::Evicted))
-            && endings.contains(&(1, 0, Ending::ResetByPeer))
+        endings.contains(&(0, 0, EndReason::Evicted))
+            && endings.contains(&(1, 0, EndReason::ResetByPeer))
     );
     assert_eq!(world.server().counters().evicted, 1);
     assert_eq!(world.server().connections(), 3);
 }
 
 #[test]
-fn idleness_and_age_end_a_connection() {
+fn idle_and_lifetime_limits_end_connections() {
     let mut one = config(1);
     one.limits.idle = Duration::from_secs(5);
     one.limits.lifetime = Duration::from_secs(20);
@@ -338,7 +341,7 @@ fn idleness_and_age_end_a_connection() {
         let now = world.now;
         let _ = world.client().write(chatty, b"still here", now);
         world.run(now + Duration::from_secs(1), clean, |_, host, event, now| {
-            if let (0, What::Closed(ending)) = (host, event.what) {
+            if let (0, EventKind::Closed(ending)) = (host, event.kind) {
                 endings.insert(
                     event.id.serial(),
                     (ending, now.since(Instant::ZERO).as_nanos() / 1_000_000_000),
@@ -346,15 +349,15 @@ fn idleness_and_age_end_a_connection() {
             }
         });
     }
-    assert_eq!(endings[&quiet.serial()], (Ending::Idle, 1005));
-    assert_eq!(endings[&chatty.serial()], (Ending::Lifetime, 1020));
+    assert_eq!(endings[&quiet.serial()], (EndReason::Idle, 1005));
+    assert_eq!(endings[&chatty.serial()], (EndReason::Lifetime, 1020));
     assert_eq!(world.server().counters().expired, 2);
 }
 
-/// RFC 7323 §7.1: each pair of ends has a clock of its own. It goes on from one connection of the
-/// same ends to the next, and round trips are measured by it.
+/// RFC 7323 §7.1: each tuple has a timestamp offset of its own. It stays the same for later
+/// connections of the tuple, and round trips can be measured with it.
 #[test]
-fn timestamps_do_not_tell_the_clock() {
+fn timestamps_have_an_offset_per_tuple() {
     let mut world = world();
     let mut seen: Vec<(u16, u32, Instant)> = Vec::new();
     for (port, seconds) in [(1000, 10), (1000, 10), (1001, 10)] {
@@ -365,14 +368,14 @@ fn timestamps_do_not_tell_the_clock() {
             let view = wire::ip::View::new(packet).unwrap();
             let tcp = wire::tcp::View::new(view.payload()).unwrap();
             let repr = tcp.repr(wire::Ecn::NotEct).unwrap();
-            // The server's SYN.
+            // The server's SYN-ACK.
             if to == 1 && repr.segment().control == wire::Control::Syn {
                 seen.push((port, repr.segment().options.timestamps.unwrap().val, now));
             }
             Fate::Arrives
         });
         let record = world.server().take_records()[0];
-        // A round trip takes 20 ms, and some acknowledgments are delayed.
+        // The round trip takes 20 ms, and some acknowledgments are delayed.
         assert!(
             record.srtt.is_some_and(|srtt| srtt < Duration::from_millis(100)),
             "{:?}",
@@ -386,10 +389,9 @@ fn timestamps_do_not_tell_the_clock() {
 
 /// RFC 6191 §2
 #[test]
-fn the_same_ends_meet_again_before_time_wait_is_over() {
+fn tuple_is_reused_during_time_wait() {
     let mut world = world();
-    // The server closes first, so TIME-WAIT is the server's. The client comes again from the same
-    // port.
+    // The server closes first and enters TIME-WAIT. The client reconnects from the same port.
     for round in 1..=5 {
         let id = world.connect(1000);
         let mut download = Download::new(2000);
@@ -415,12 +417,12 @@ fn time_wait_is_bounded() {
 }
 
 #[test]
-fn a_full_accept_queue_takes_nobody_in() {
+fn full_accept_queue_refuses_connections() {
     let mut one = config(1);
     one.limits.accept_queue = 2;
     let mut world = World::new(one, config(2));
     world.server().listen(80);
-    // The server's user takes nothing: its events stay where they are.
+    // The server's application accepts no connection: its events remain queued.
     for port in 0..5 {
         world.connect(1000 + port);
         let mut packet = host::Outgoing::default();
@@ -439,7 +441,7 @@ fn a_full_accept_queue_takes_nobody_in() {
 }
 
 #[test]
-fn the_buffers_of_all_are_bounded_and_nobody_starves() {
+fn shared_buffers_are_bounded_without_starvation() {
     let mut one = config(1);
     (one.limits.buffered_bytes, one.limits.connections) = (400_000, 20);
     let mut world = World::new(one, config(2));
@@ -458,9 +460,9 @@ fn the_buffers_of_all_are_bounded_and_nobody_starves() {
     assert_eq!(download.got.values().filter(|&&got| got == 200_000).count(), 20);
 }
 
-/// What a device cuts is what would have left without it, byte by byte.
+/// The segments cut by a device equal those sent without offload, byte by byte.
 #[test]
-fn offloaded_packets_are_cut_into_those_that_leave_without() {
+fn segmentation_offload_gives_the_same_packets() {
     let sent = |offload: bool| {
         let mut one = config(1);
         one.offload = offload;
@@ -493,7 +495,8 @@ fn offloaded_packets_are_cut_into_those_that_leave_without() {
                 let mut cutter = wire::gso::Cutter::new(&bytes, segmentation.size).unwrap();
                 let mut piece = Vec::new();
                 while cutter.write_next(&mut piece) {
-                    // IPv4's identification says nothing of what is no fragment.
+                    // The IPv4 identification has no meaning in packets that are not fragments (RFC
+                    // 6864 §4.1).
                     piece[4..6].fill(0);
                     piece[10..12].fill(0);
                     let field = wire::Checksum::of(&piece[..20]).field();
@@ -534,9 +537,10 @@ fn offloaded_packets_are_cut_into_those_that_leave_without() {
 }
 
 proptest! {
-    /// Whatever the network loses, everything arrives or the connection says so; and nothing is left.
+    /// With any loss pattern all data arrives or the connection reports a failure, and no state is
+    /// left.
     #[test]
-    fn losses_lose_nothing(seed: u64, percent in 0..20u64, size in 0..30_000usize, clients in 1..5u16) {
+    fn data_arrives_despite_random_loss(seed: u64, percent in 0..20u64, size in 0..30_000usize, clients in 1..5u16) {
         let mut world = world();
         let mut download = Download::new(size);
         for port in 0..clients {
@@ -550,7 +554,7 @@ proptest! {
         let endings: BTreeMap<_, _> = download.endings[1].iter().collect();
         for (id, ending) in endings {
             let got = download.got.get(id).copied().unwrap_or(0);
-            prop_assert!(*ending != Ending::Finished || got == size, "{} of {}", got, size);
+            prop_assert!(*ending != EndReason::Finished || got == size, "{} of {}", got, size);
         }
         prop_assert_eq!(download.endings[1].len(), usize::from(clients));
         for host in &world.hosts {
@@ -558,9 +562,9 @@ proptest! {
         }
     }
 
-    /// No packet harms the stack, and a good client is served after as before.
+    /// No packet harms the stack: a genuine client is served before and after.
     #[test]
-    fn arbitrary_packets_do_no_harm(packets in proptest::collection::vec(mangled(), 1..60)) {
+    fn arbitrary_packets_leave_the_stack_usable(packets in proptest::collection::vec(mangled(), 1..60)) {
         let mut world = world();
         let id = world.connect(1000);
         let mut download = Download::new(20_000);
@@ -578,7 +582,7 @@ proptest! {
             download.on_event(stack, host, event, now);
         });
         prop_assert_eq!(download.got[&id], 20_000);
-        // Another server is fed what that one was fed, mangled.
+        // A second server receives mutated copies of the packets sent to the first.
         let mut now = Instant::ZERO + Duration::from_secs(1000);
         let mut out = host::Outgoing::default();
         for (packet, mangle) in seen.iter().cycle().zip(&mut rest) {
@@ -587,7 +591,7 @@ proptest! {
             junk.receive(&packet, host::Checksums::Offloaded, now);
             while junk.poll_transmit(now, &mut out) {}
             while let Some(event) = junk.poll_event() {
-                if let What::Accepted(_) = event.what {
+                if let EventKind::Accepted(_) = event.kind {
                     let _ = junk.write(event.id, &[7; 3000], now);
                 }
             }
@@ -612,7 +616,7 @@ impl Mangle {
             packet[at % len] ^= value;
         }
         packet.truncate(self.cut);
-        // The IP header's checksum is made right, so that what is behind it is looked at.
+        // The IP header checksum is corrected, so that the content behind it is parsed.
         if packet.len() >= 20 {
             packet[10..12].fill(0);
             let field = wire::Checksum::of(&packet[..20]).field();
@@ -631,7 +635,7 @@ fn mangled() -> impl Strategy<Value = Mangle> {
         .prop_map(|(changes, cut, wait)| Mangle { changes, cut, wait })
 }
 
-/// Ten full segments of a connection that a client has opened to the server.
+/// Ten full-sized segments of a connection that a client has opened to the server.
 fn ten_segments(world: &mut World) -> Vec<Vec<u8>> {
     let id = world.connect(1000);
     world.run(world.now + Duration::from_secs(1), clean, |_, _, _, _| ());
@@ -655,7 +659,7 @@ fn ten_at_once() -> World {
 }
 
 #[test]
-fn one_acknowledgment_stands_for_packets_that_arrive_together() {
+fn one_acknowledgment_covers_a_batch_of_packets() {
     let mut world = ten_at_once();
     let packets = ten_segments(&mut world);
     let (now, mut out) = (world.now, host::Outgoing::default());
@@ -666,13 +670,13 @@ fn one_acknowledgment_stands_for_packets_that_arrive_together() {
     assert!(world.server().poll_transmit(now, &mut out));
     assert!(!world.server().poll_transmit(now, &mut out));
     world.inject(1, out.bytes());
-    let id = world.client().living()[0];
+    let id = world.client().open_connections()[0];
     assert_eq!(world.client().connection(id).map(tcp::Connection::flight), Some(0));
 }
 
 /// RFC 5681 §4.2
 #[test]
-fn each_segment_out_of_order_is_answered_before_the_next_is_looked_at() {
+fn each_out_of_order_segment_is_acknowledged_at_once() {
     let mut world = ten_at_once();
     let packets = ten_segments(&mut world);
     let (now, mut out) = (world.now, host::Outgoing::default());
@@ -687,7 +691,7 @@ fn each_segment_out_of_order_is_answered_before_the_next_is_looked_at() {
 }
 
 #[test]
-fn a_connection_ends_in_closed_state_before_it_is_forgotten() {
+fn connection_is_closed_before_its_slot_is_freed() {
     let mut world = world();
     let id = world.connect(1000);
     assert_eq!(world.client().connection(id).map(tcp::Connection::state), Some(State::SynSent));
@@ -695,36 +699,36 @@ fn a_connection_ends_in_closed_state_before_it_is_forgotten() {
     world.client().abort(id, now);
     let mut download = Download::new(0);
     run(&mut world, &mut download, 1, clean);
-    assert_eq!(download.endings[1][&id], Ending::Aborted);
+    assert_eq!(download.endings[1][&id], EndReason::Aborted);
     assert!(world.client().connection(id).is_none());
 }
 
 #[test]
-fn everything_can_be_ended_at_once() {
+fn abort_all_ends_every_connection() {
     let mut world = world();
     let mut download = Download::new(1_000_000);
     for port in 0..3 {
         world.connect(1000 + port);
     }
-    // Open, and with more to send; a fourth is half open.
+    // Three connections are open with more to send; a fourth is half open.
     run(&mut world, &mut download, 0, clean);
     let end = world.now + Duration::from_millis(25);
     world.run(end, clean, |stack, host, event, now| download.on_event(stack, host, event, now));
     world.connect(2000);
     let end = world.now + common::DELAY;
     world.run(end, |to, _| if to == 1 { Fate::Lost } else { Fate::Arrives }, |_, _, _, _| ());
-    assert_eq!((world.server().connections(), world.server().living().len()), (4, 3));
+    assert_eq!((world.server().connections(), world.server().open_connections().len()), (4, 3));
     let now = world.now;
     world.server().abort_all(now);
     run(&mut world, &mut download, 5, clean);
     assert_eq!(world.server().connections(), 0);
-    assert!(download.endings[0].values().all(|ending| *ending == Ending::Aborted));
+    assert!(download.endings[0].values().all(|ending| *ending == EndReason::Aborted));
     assert_eq!(download.endings[0].len(), 3);
 }
 
 /// RFC 1191, RFC 8201
 #[test]
-fn a_path_that_carries_less_is_heard_of() {
+fn path_mtu_reports_reduce_the_segment_size() {
     let six =
         |last| std::net::IpAddr::from(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last));
     let (mut one, mut two) = (config(1), config(2));
@@ -765,7 +769,7 @@ fn a_path_that_carries_less_is_heard_of() {
     assert_eq!(longest, 1300);
     assert!(world.server().counters().icmp_believed >= 2);
     assert_eq!(world.server().counters().timeouts, 0);
-    // What quotes nothing that was sent is not believed.
+    // A report that quotes no segment in flight is ignored.
     let believed = world.server().counters().icmp_believed;
     let mut packet = host::Outgoing::default();
     let mut other = Stack::new(config(1), host::Secret::new([9; 16]));
@@ -786,7 +790,7 @@ fn a_path_that_carries_less_is_heard_of() {
 
 /// RFC 1122 §3.2.2.6
 #[test]
-fn a_ping_is_answered_by_whom_it_is_for() {
+fn pings_to_own_addresses_are_answered() {
     let mut world = world();
     for (to, answered) in [(common::address(1), true), (common::address(7), false)] {
         let echo = wire::icmp::Echo { identifier: 1, sequence: 2, data: b"are you there" };

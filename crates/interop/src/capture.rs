@@ -1,5 +1,5 @@
-//! The TCP segments of a capture of ours: pcapng's enhanced packet blocks, in order, as far as this
-//! crate looks.
+//! Reads the TCP segments of captures written by [`host::Driver`]: the enhanced packet blocks of a
+//! pcapng file, in order.
 
 use std::fs;
 use std::path::Path;
@@ -8,22 +8,22 @@ use wire::tcp::{Flags, KnownOption};
 
 use crate::Result;
 
-/// A segment, as sequence numbers stand in it.
+/// A captured segment with its absolute sequence numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Captured {
-    /// Nanoseconds since the first one.
+    /// Time since the first segment, in nanoseconds.
     pub(crate) at: u64,
     pub(crate) outbound: bool,
-    /// `S`, `F` or `R`, or a dot.
+    /// `S`, `F` or `R` for the control bit that is set; otherwise a dot.
     pub(crate) control: char,
     pub(crate) seq: u32,
     pub(crate) ack: Option<u32>,
     pub(crate) payload: u32,
-    /// It carries the option of TCP Santa Cruz, with fields.
+    /// The segment has a TCP Santa Cruz option with fields.
     pub(crate) santa_cruz: bool,
 }
 
-/// Reads a file that a [`host::Driver`] wrote on this machine.
+/// Reads a file that a [`host::Driver`] wrote on a machine with the same byte order.
 pub(crate) fn read(path: &Path) -> Result<Vec<Captured>> {
     let bytes = fs::read(path)?;
     let word =
@@ -31,9 +31,12 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Captured>> {
     let size = |at: usize| word(at).and_then(|word| usize::try_from(word).ok());
     let (mut at, mut found) = (0, Vec::new());
     while at < bytes.len() {
-        let (kind, len) =
-            (word(at).ok_or("a block without a kind")?, size(at + 4).ok_or("and a length")?);
-        // A packet: interface, time in two halves, length kept, length on the wire, bytes, options.
+        let (kind, len) = (
+            word(at).ok_or("a block without a type")?,
+            size(at + 4).ok_or("a block without a length")?,
+        );
+        // Block type 6, an enhanced packet block: interface, two halves of the time, captured
+        // length, original length, data, options.
         if kind == 6 {
             let (high, low) = (word(at + 12).unwrap_or(0), word(at + 16).unwrap_or(0));
             let (kept, whole) = (size(at + 20).unwrap_or(0), size(at + 24).unwrap_or(0));
@@ -53,7 +56,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Captured>> {
     Ok(found)
 }
 
-/// What the option `epb_flags` says.
+/// Reads the direction from the option `epb_flags`.
 fn is_outbound(mut options: &[u8]) -> bool {
     while let [kind_low, kind_high, len_low, len_high, rest @ ..] = options {
         let kind = u16::from_le_bytes([*kind_low, *kind_high]);
@@ -73,7 +76,7 @@ fn segment(packet: &[u8], whole: usize, at: u64, outbound: bool) -> Option<Captu
     let letters = [(Flags::SYN, 'S'), (Flags::FIN, 'F'), (Flags::RST, 'R')];
     let control =
         letters.into_iter().find(|(flag, _)| has(*flag)).map_or('.', |(_, letter)| letter);
-    // Of the payload there may be only a part.
+    // The captured payload may be truncated.
     let payload = u32::try_from(whole - packet.len() + tcp.payload().len()).ok()?;
     let ack = has(Flags::ACK).then(|| tcp.ack().value());
     let known =

@@ -1,13 +1,11 @@
-//! Our endpoint and the kernel's, through an emulated link: every byte of every connection
-//! compared, at both ends.
+//! Exchanges between the host and the kernel's TCP through an emulated link. Every byte of every
+//! connection is compared at both ends.
 //!
-//! The host stands on a TUN device beside the outer end of the link, and the kernel of that
-//! namespace passes its packets on; the kernel's TCP that it talks to is that of the namespace
-//! behind the link.
+//! The host is on a TUN device beside the outer end of the link, and the kernel of that namespace
+//! forwards its packets. The kernel's TCP under test is in the namespace behind the link.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -16,125 +14,70 @@ use emulator::report::LineReport;
 use emulator::{Emulation, Ends, Job, Settings};
 use host::{Counters, Driver, Senders, StackConfig};
 use policy::rtt::RtoConfig;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tun::NetNamespace;
 use units::Duration;
 
 use crate::Result;
+pub use crate::case::{Case, Role};
+use crate::case::{OURS, OURS_6, PORT};
 use crate::kernel::Done;
 use crate::ours::{Ours, Tally};
 pub use crate::request::Sizes;
 
-pub(crate) const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 127, 0, 2));
-pub(crate) const OURS_6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd74, 0x6370, 0x7366, 1, 0, 0, 0, 2));
-pub(crate) const PORT: u16 = 7;
+/// Maximum time for the host's connections to end after the kernel's have. The kernel may still
+/// have FINs to send, with a retransmission timeout that has doubled several times.
+const FINISH_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(5);
 
-/// How long our end may take for its connections when the other has ended its own. The kernel may
-/// still have FINs to send then, and have doubled its timeout more than once for each.
-const PATIENCE: std::time::Duration = std::time::Duration::from_mins(5);
-
-/// Which end is ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// The kernel opens.
-    Server,
-    /// We do.
-    Client,
-}
-
-/// A series of connections.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Case {
-    /// Which end is ours.
-    pub ours: Role,
-    /// 4 or 6.
-    pub ip: u8,
-    /// As for [`Settings::from_json`].
-    #[serde(default)]
-    pub link: serde_json::Value,
-    /// The kernel's settings below `net.ipv4`.
-    #[serde(default)]
-    pub sysctls: BTreeMap<String, String>,
-    /// The kernel's congestion control; by default what it has.
-    #[serde(default)]
-    pub congestion: Option<String>,
-    /// The kernel acknowledges every segment at once.
-    #[serde(default)]
-    pub quick_ack: bool,
-    /// Our device cuts and sums.
-    #[serde(default)]
-    pub offload: bool,
-    /// Our sender policy.
-    pub sender: String,
-    /// Options that we do without: `sack`, `timestamps`, `scaling`.
-    #[serde(default)]
-    pub without: Vec<String>,
-    /// SYNs past so many half-open connections are answered with cookies; by default none are.
-    #[serde(default)]
-    pub half_open: Option<usize>,
-    /// How many in all.
-    pub connections: u64,
-    /// How many at a time.
-    pub concurrency: usize,
-    /// Bytes from the client.
-    pub up: Sizes,
-    /// Bytes from the server.
-    pub down: Sizes,
-    /// Where chance begins.
-    #[serde(default)]
-    pub seed: u64,
-}
-
-/// What came of it.
+/// Result of a case.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
-    /// What our end has seen.
+    /// Connections as seen by the host.
     pub ours: Tally,
-    /// What the kernel's has.
+    /// Connections as seen by the kernel's end.
     pub kernel: Tally,
-    /// Connections of ours that had not ended.
+    /// Connections of the host that had not ended.
     pub open: usize,
-    /// How long it took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// What the link did, up (towards us) and down.
+    /// Statistics of the link towards the host.
     pub up: LineReport,
-    /// The other way.
+    /// Statistics of the link towards the kernel's end.
     pub down: LineReport,
-    /// Fast retransmissions of ours.
+    /// Fast retransmissions of the host.
     pub fast_retransmits: u64,
-    /// Timeouts of ours.
+    /// Retransmission timeouts of the host.
     pub timeouts: u64,
-    /// Fast retransmissions of the kernel's.
+    /// Fast retransmissions of the kernel.
     pub kernel_fast_retransmits: u64,
-    /// Timeouts of the kernel's.
+    /// Retransmission timeouts of the kernel.
     pub kernel_timeouts: u64,
-    /// Packets that came to us damaged.
+    /// Damaged packets received by the host.
     pub damaged: u64,
-    /// Connections of ours that came out of a cookie.
+    /// Connections that the host established from a SYN cookie.
     pub cookies: u64,
 }
 
 impl Outcome {
-    /// Connections that were good at both ends, of as many as were asked for.
+    /// The smaller number of correct connections of the two ends.
     pub fn good(&self) -> u64 {
         self.ours.good.min(self.kernel.good)
     }
 }
 
-/// Runs a case. `program` is this crate's program, which plays the kernel's part.
+/// Runs a case. `program` is the binary of this crate, which runs the kernel's end.
 ///
 /// # Errors
-/// When the case makes no sense, or the system refuses.
+/// If the case is invalid, or the system refuses.
 pub fn run(case: &Case, program: &Path) -> Result<Outcome> {
-    NetNamespace::new()?.run(|| in_a_network(case, program))?
+    NetNamespace::new()?.run(|| run_in_namespace(case, program))?
 }
 
-/// Files for the two programs to talk by, gone with the value.
-struct Notes(PathBuf);
+/// A folder with files by which the two processes communicate. It is removed when the value is
+/// dropped.
+struct SharedFiles(PathBuf);
 
-impl Notes {
+impl SharedFiles {
     fn new() -> Result<Self> {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -149,15 +92,15 @@ impl Notes {
     }
 }
 
-impl Drop for Notes {
+impl Drop for SharedFiles {
     fn drop(&mut self) {
-        // Nothing depends on it.
+        // An error is harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-fn in_a_network(case: &Case, program: &Path) -> Result<Outcome> {
-    let notes = Notes::new()?;
+fn run_in_namespace(case: &Case, program: &Path) -> Result<Outcome> {
+    let files = SharedFiles::new()?;
     NetNamespace::allow_forwarding()?;
     let (tun, addresses) = host::attach(&[OURS, OURS_6], 1500, case.offload)?;
     let text = if case.link.is_null() { "{}".to_owned() } else { case.link.to_string() };
@@ -167,13 +110,13 @@ fn in_a_network(case: &Case, program: &Path) -> Result<Outcome> {
     let over = AtomicBool::new(false);
     let begin = Instant::now();
     let (report, driver) = std::thread::scope(|scope| -> Result<_> {
-        let (over, ends, out) = (&over, emulation.ends().clone(), notes.out());
+        let (over, ends, out) = (&over, emulation.ends().clone(), files.out());
         let ours = scope.spawn(move || drive(case, config, tun, &ends, &out, over));
         let command = [
             program.as_os_str(),
             "kernel".as_ref(),
             case_text(case)?.as_ref(),
-            notes.out().as_os_str(),
+            files.out().as_os_str(),
         ]
         .map(|word| word.to_string_lossy().into_owned());
         let job = Job { command: command.to_vec(), ..Job::default() };
@@ -187,7 +130,7 @@ fn in_a_network(case: &Case, program: &Path) -> Result<Outcome> {
     }
     let &Counters { fast_retransmits, timeouts, damaged, cookies_taken: cookies, .. } =
         driver.stack().counters();
-    let kernel: Done = serde_json::from_str(&fs::read_to_string(notes.out())?)?;
+    let kernel: Done = serde_json::from_str(&fs::read_to_string(files.out())?)?;
     Ok(Outcome {
         ours: driver.service().tally().clone(),
         kernel: kernel.tally,
@@ -216,10 +159,11 @@ fn config(case: &Case, addresses: Vec<IpAddr>) -> Result<StackConfig> {
             "sack" => config.tcp.sack = false,
             "timestamps" => config.tcp.timestamps = false,
             "scaling" => config.tcp.window_scaling = false,
-            _ => return Err(format!("`{option}` is no option of ours").into()),
+            _ => return Err(format!("`{option}` is not an option of the host").into()),
         }
     }
-    // As short as the kernel's, or a line that loses a fifth would take the tests' time.
+    // The kernel's minimum, since a line that loses a fifth of its packets would otherwise take too
+    // long.
     let second = Duration::from_secs(1);
     let shortest = Duration::from_millis(200);
     config.tcp.rto = RtoConfig::new(second, shortest, second * 60, Duration::from_millis(1), false)
@@ -231,7 +175,8 @@ fn config(case: &Case, addresses: Vec<IpAddr>) -> Result<StackConfig> {
     Ok(config)
 }
 
-/// Drives our end until the other one has ended, and then what is still open.
+/// Runs the host until the kernel's end has finished, and then until its own connections have
+/// ended.
 fn drive(
     case: &Case,
     config: StackConfig,
@@ -263,9 +208,9 @@ fn drive(
     while !over.load(Ordering::Relaxed) {
         driver.run(slice)?;
         if driver.service().is_done() || out.with_extension("done").exists() {
-            // What is on its last round trips may finish.
+            // Connections in their last round trips may finish.
             let since = *done.get_or_insert_with(Instant::now);
-            if driver.service().open() == 0 || since.elapsed() > PATIENCE {
+            if driver.service().open() == 0 || since.elapsed() > FINISH_TIMEOUT {
                 fs::write(out.with_extension("stop"), "")?;
             }
         }

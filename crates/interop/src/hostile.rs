@@ -1,14 +1,14 @@
-//! A file server among hostile peers: how fast a good client is served while they are at it, and
-//! what memory they cost.
+//! A file server under attack: the throughput of a genuine client, and the memory that the attack
+//! costs.
 //!
-//! The server stands on a TUN device in a namespace of its own; the good client is the kernel's TCP
-//! there; the others write packets of their own making into a second TUN device, from any address
-//! and in any state of mind, at a steady rate. [`hold`] is about those that need few packets,
-//! because they hold what their connections cost the server.
+//! The server is on a TUN device in a namespace of its own. The genuine client is the kernel's TCP
+//! there. Hostile peers write arbitrary packets, from any address and in any connection state, into
+//! a second TUN device at a steady rate. [`hold()`] covers peers that need few packets because they
+//! hold resources of the server.
 
 mod attack;
 mod hold;
-mod others;
+mod peers;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -26,88 +26,88 @@ use wire::ip::Version;
 
 pub use self::attack::Attack;
 pub use self::hold::{Held, Holding, Left, Pair, Plan, hold};
-use self::others::others;
+use self::peers::attack_with;
 use crate::Result;
-use crate::raw::Air;
+use crate::raw::RawDevice;
 use crate::request::Request;
 
 const PORT: u16 = 80;
 const SMALL: u64 = 100_000;
 const BIG: u64 = 4_000_000;
-/// What a server is allowed for the buffers of all its connections …
-const BUDGET: usize = 32 << 20;
-/// … and how many there may be.
+/// The server's limit for the buffers of all connections, in bytes.
+const BUFFER_LIMIT: usize = 32 << 20;
+/// The server's limit of connections.
 const CONNECTIONS: usize = 4096;
-/// Turns of quiet and attack: what else the machine does then falls on both.
-const TURNS: u32 = 6;
+/// Rounds of a quiet and an attacked phase. Other load of the machine thus affects both alike.
+const ROUNDS: u32 = 6;
 
-/// What came of it.
+/// Result of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
-    /// What was done.
+    /// The attack.
     pub attack: Attack,
-    /// Over which IP: 4 or 6.
+    /// IP version: 4 or 6.
     pub ip: u8,
-    /// Files that the good client got, every byte right, while nobody else was at it.
+    /// Files that the genuine client received correctly in the quiet phases.
     pub quiet_files: u64,
-    /// The same under attack, in the same time.
+    /// Files that it received correctly in the attacked phases, which are as long.
     pub attacked_files: u64,
-    /// Files that it did not get, or not right.
+    /// Files that it received incorrectly or not at all.
     pub lost_files: u64,
-    /// Packets that the others sent.
+    /// Packets that the hostile peers sent.
     pub hostile_packets: u64,
-    /// Packets that they were sent.
+    /// Packets that the hostile peers received.
     pub drawn_packets: u64,
-    /// Of the others' transfers that should have come right, those that did …
+    /// Transfers to hostile peers that must be correct and were.
     pub right: u64,
-    /// … and those that did not.
+    /// Transfers to hostile peers that must be correct and were not.
     pub wrong: u64,
-    /// The most connections at a time.
+    /// Maximum number of connections.
     pub most_connections: usize,
-    /// The most bytes in buffers.
+    /// Maximum number of bytes in buffers.
     pub most_buffered_bytes: usize,
-    /// The limit of that.
+    /// Limit of the bytes in buffers.
     pub allowed_buffered_bytes: usize,
-    /// By how much the process grew.
+    /// Growth of the resident memory of the process, in bytes.
     pub grown_bytes: u64,
-    /// SYNs that were answered with a cookie.
+    /// SYNs answered with a SYN cookie.
     pub cookies_sent: u64,
 }
 
 impl Outcome {
-    /// The good client's speed under attack, by its speed without.
+    /// The genuine client's throughput under attack, relative to that of the quiet phases.
     #[expect(clippy::cast_precision_loss, reason = "a ratio")]
     pub fn ratio(&self) -> f64 {
         self.attacked_files as f64 / self.quiet_files as f64
     }
 }
 
-/// A phase of the run.
+/// Phase of a run: the genuine client alone.
 const QUIET: u8 = 0;
 const ATTACK: u8 = 1;
 const OVER: u8 = 2;
-/// The good client pauses, and the others reset all connections that they have.
+/// The genuine client pauses, and the hostile peers reset all their connections.
 const RESET: u8 = 3;
-/// The good client pauses, and the others neither send nor answer.
+/// The genuine client pauses, and the hostile peers neither send nor answer.
 const SILENT: u8 = 4;
 
-/// What the threads tell each other.
+/// State shared by the threads.
 #[derive(Debug, Default)]
-struct Board {
+struct SharedState {
     phase: AtomicU8,
     files: [AtomicU64; 2],
     lost: AtomicU64,
-    /// The good client's port.
+    /// The genuine client's current port.
     port: AtomicU16,
     served: AtomicBool,
 }
 
-/// Who is where.
+/// Addresses of the participants.
 #[derive(Debug, Clone, Copy)]
 struct Addresses {
     server: IpAddr,
     good: IpAddr,
-    /// 2²⁴ of nobody's.
+    /// The hostile peers' prefix of 2²⁴ otherwise unused addresses.
     others: Prefix,
 }
 
@@ -130,20 +130,20 @@ impl Addresses {
     }
 }
 
-/// Lets the good client be served for `seconds` without and as many with `rate` packets a second
-/// from the others, in turns.
+/// Serves the genuine client for `seconds` without attack, and for as long with `rate` hostile
+/// packets per second, alternately.
 ///
 /// # Errors
-/// When the system refuses, or an end of it panics.
+/// If the system refuses, or a thread panics.
 pub fn run(attack: Attack, version: Version, seconds: f64, rate: u32) -> Result<Outcome> {
     NetNamespace::new()?
-        .run(|| in_a_network(attack, version, Span::from_secs_f64(seconds), rate))?
+        .run(|| run_in_namespace(attack, version, Span::from_secs_f64(seconds), rate))?
 }
 
-/// A folder that goes with the value.
-struct Files(std::path::PathBuf);
+/// A folder with the served files, which is removed when the value is dropped.
+struct ServedFiles(std::path::PathBuf);
 
-impl Files {
+impl ServedFiles {
     fn new() -> Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -158,9 +158,9 @@ impl Files {
     }
 }
 
-impl Drop for Files {
+impl Drop for ServedFiles {
     fn drop(&mut self) {
-        // Nothing depends on it.
+        // An error is harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -171,38 +171,38 @@ fn content(size: u64) -> Vec<u8> {
     bytes
 }
 
-fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Result<Outcome> {
+fn run_in_namespace(attack: Attack, version: Version, span: Span, rate: u32) -> Result<Outcome> {
     let addresses = Addresses::of(version)?;
-    let files = Files::new()?;
-    let (tun, air, mut config) = devices(addresses)?;
+    let files = ServedFiles::new()?;
+    let (tun, device, mut config) = devices(addresses)?;
     config.limits =
-        Limits { buffered_bytes: BUDGET, connections: CONNECTIONS, ..Limits::default() };
+        Limits { buffered_bytes: BUFFER_LIMIT, connections: CONNECTIONS, ..Limits::default() };
     let server = FileServer::new(Folder::open(&files.0)?, PORT, HttpLimits::default());
     let mut driver = Driver::new(tun, config, server)?;
-    let board = Board::default();
+    let shared = SharedState::default();
     let before = resident_bytes()?;
     thread::scope(|scope| {
-        let board = &board;
+        let shared = &shared;
         let watch = scope.spawn(move || -> Result<_> {
             let (mut connections, mut buffered, mut resident) = (0, 0, 0);
-            while board.phase.load(Ordering::Relaxed) != OVER {
+            while shared.phase.load(Ordering::Relaxed) != OVER {
                 driver.run(Duration::from_millis(10))?;
-                board.served.store(true, Ordering::Relaxed);
+                shared.served.store(true, Ordering::Relaxed);
                 connections = connections.max(driver.stack().connections());
                 buffered = buffered.max(driver.stack().buffered_bytes());
                 resident = resident.max(resident_bytes()?);
             }
             Ok((connections, buffered, resident, *driver.stack().counters()))
         });
-        let good = scope.spawn(move || good_client(addresses.server, board));
-        let others = scope.spawn(move || others(attack, addresses, air, rate, board));
-        for _ in 0..TURNS {
+        let good = scope.spawn(move || good_client(addresses.server, shared));
+        let others = scope.spawn(move || attack_with(attack, addresses, device, rate, shared));
+        for _ in 0..ROUNDS {
             for phase in [QUIET, ATTACK] {
-                board.phase.store(phase, Ordering::Relaxed);
-                thread::sleep(span / TURNS);
+                shared.phase.store(phase, Ordering::Relaxed);
+                thread::sleep(span / ROUNDS);
             }
         }
-        board.phase.store(OVER, Ordering::Relaxed);
+        shared.phase.store(OVER, Ordering::Relaxed);
         let panicked = |_| "a thread panicked";
         let others = others.join().map_err(panicked)??;
         let (most_connections, most_buffered_bytes, resident, counters) =
@@ -211,34 +211,34 @@ fn in_a_network(attack: Attack, version: Version, span: Span, rate: u32) -> Resu
         Ok(Outcome {
             attack,
             ip: if version == Version::V4 { 4 } else { 6 },
-            quiet_files: board.files[0].load(Ordering::Relaxed),
-            attacked_files: board.files[1].load(Ordering::Relaxed),
-            lost_files: board.lost.load(Ordering::Relaxed),
-            hostile_packets: others.air.sent,
-            drawn_packets: others.air.heard,
+            quiet_files: shared.files[0].load(Ordering::Relaxed),
+            attacked_files: shared.files[1].load(Ordering::Relaxed),
+            lost_files: shared.lost.load(Ordering::Relaxed),
+            hostile_packets: others.device.sent,
+            drawn_packets: others.device.received,
             right: others.right,
             wrong: others.wrong,
             most_connections,
             most_buffered_bytes,
-            allowed_buffered_bytes: BUDGET,
+            allowed_buffered_bytes: BUFFER_LIMIT,
             grown_bytes: resident.saturating_sub(before),
             cookies_sent: counters.cookies_sent,
         })
     })
 }
 
-/// The server's device and the others', in the calling thread's namespace, and the customary
-/// configuration of a server.
-fn devices(addresses: Addresses) -> Result<(Tun, Air, StackConfig)> {
+/// Creates the devices of the server and of the hostile peers in the calling thread's namespace,
+/// and the default server configuration.
+fn devices(addresses: Addresses) -> Result<(Tun, RawDevice, StackConfig)> {
     NetNamespace::allow_forwarding()?;
-    // What the others write in the good client's name comes from outside.
+    // Packets that the hostile peers send with the genuine client's address arrive from outside.
     fs::write("/proc/sys/net/ipv4/conf/all/accept_local", "1")?;
     fs::write("/proc/sys/net/ipv4/conf/all/rp_filter", "0")?;
     let (tun, ours) = host::attach(&[addresses.server], 1500, false)?;
-    Ok((tun, Air::new(addresses.others)?, StackConfig::new(ours)))
+    Ok((tun, RawDevice::new(addresses.others)?, StackConfig::new(ours)))
 }
 
-/// Resident memory of this process.
+/// Resident memory of this process, in bytes.
 fn resident_bytes() -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status
@@ -248,11 +248,11 @@ fn resident_bytes() -> Result<u64> {
     Ok(1024 * line.trim().trim_end_matches(" kB").parse::<u64>()?)
 }
 
-/// Fetches a file after the other, each over a connection of its own.
-fn good_client(server: IpAddr, board: &Board) {
+/// Fetches one file after the other, each over a new connection.
+fn good_client(server: IpAddr, shared: &SharedState) {
     let expected = content(SMALL);
     loop {
-        let phase = board.phase.load(Ordering::Relaxed);
+        let phase = shared.phase.load(Ordering::Relaxed);
         if phase == OVER {
             return;
         }
@@ -260,23 +260,24 @@ fn good_client(server: IpAddr, board: &Board) {
             thread::sleep(Span::from_millis(1));
             continue;
         }
-        let fetched = fetch(server, board, &expected);
-        // A fetch counts where it ends; one that ends behind the last phase counts nowhere.
-        match (board.phase.load(Ordering::Relaxed), fetched) {
+        let fetched = fetch(server, shared, &expected);
+        // A fetch counts in the phase in which it ends. One that ends after the last phase is not
+        // counted.
+        match (shared.phase.load(Ordering::Relaxed), fetched) {
             (OVER, _) => return,
-            (_, Err(_)) => _ = board.lost.fetch_add(1, Ordering::Relaxed),
+            (_, Err(_)) => _ = shared.lost.fetch_add(1, Ordering::Relaxed),
             (phase @ (QUIET | ATTACK), Ok(())) => {
-                board.files[usize::from(phase)].fetch_add(1, Ordering::Relaxed);
+                shared.files[usize::from(phase)].fetch_add(1, Ordering::Relaxed);
             }
             _ => {}
         }
     }
 }
 
-fn fetch(server: IpAddr, board: &Board, expected: &[u8]) -> Result<()> {
+fn fetch(server: IpAddr, shared: &SharedState, expected: &[u8]) -> Result<()> {
     let mut stream =
         TcpStream::connect_timeout(&SocketAddr::new(server, PORT), Span::from_secs(20))?;
-    board.port.store(stream.local_addr()?.port(), Ordering::Relaxed);
+    shared.port.store(stream.local_addr()?.port(), Ordering::Relaxed);
     stream.set_read_timeout(Some(Span::from_secs(20)))?;
     stream.write_all(b"GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
     let mut answer = Vec::with_capacity(expected.len() + 1000);
@@ -284,7 +285,7 @@ fn fetch(server: IpAddr, board: &Board, expected: &[u8]) -> Result<()> {
     if body(&answer) == Some(expected) { Ok(()) } else { Err("wrong bytes".into()) }
 }
 
-/// What follows the head of a good answer.
+/// The body of a response with status 200.
 fn body(answer: &[u8]) -> Option<&[u8]> {
     let head = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
     answer.starts_with(b"HTTP/1.1 200 ").then(|| &answer[head + 4..])

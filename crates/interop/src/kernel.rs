@@ -1,5 +1,5 @@
-//! The kernel's end of the exchanges: a program of many threads, each with one connection at a
-//! time, in the network namespace behind the link.
+//! The kernel's end of the exchanges, in the network namespace behind the link. Each of its threads
+//! handles one connection at a time.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -15,20 +15,20 @@ use rustix::net::sockopt::{set_tcp_congestion, set_tcp_nodelay, set_tcp_quickack
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::exchange::{Case, OURS, OURS_6, PORT, Role};
+use crate::case::{Case, OURS, OURS_6, PORT, Role};
 use crate::ours::Tally;
 use crate::request::{HEADER_LEN, Request};
 
-/// How long anything may take before it is given up: longer than TCP itself goes on without an
-/// answer here.
-const PATIENCE: Duration = Duration::from_secs(150);
+/// Timeout of each operation. It is longer than the kernel's TCP retransmits here without an
+/// answer.
+const IO_TIMEOUT: Duration = Duration::from_secs(150);
 const CHUNK: usize = 32 << 10;
 const STACK: usize = 256 << 10;
 
-/// The program: plays the kernel's part in `case`, and leaves the tally in the file `out`.
+/// Runs the kernel's end of `case` and writes its results to the file `out`.
 ///
 /// # Errors
-/// When a setting of the kernel's is not to be had.
+/// If a kernel setting is not available.
 pub fn kernel(case: &Case, out: &Path) -> Result<()> {
     for (name, value) in &case.sysctls {
         let path = format!("/proc/sys/net/ipv4/{name}");
@@ -37,7 +37,7 @@ pub fn kernel(case: &Case, out: &Path) -> Result<()> {
     let tally = match case.ours {
         Role::Server => {
             let tally = clients(case)?;
-            // Our end may still want acknowledgments.
+            // The host may still need acknowledgments.
             fs::write(out.with_extension("done"), "")?;
             while !out.with_extension("stop").exists() {
                 thread::sleep(Duration::from_millis(5));
@@ -46,23 +46,23 @@ pub fn kernel(case: &Case, out: &Path) -> Result<()> {
         }
         Role::Client => server(case, out)?,
     };
-    let (fast_retransmits, timeouts) = repairs()?;
+    let (fast_retransmits, timeouts) = loss_recoveries()?;
     fs::write(out, serde_json::to_string(&Done { tally, fast_retransmits, timeouts })?)?;
     Ok(())
 }
 
-/// What the kernel's end leaves.
+/// Results of the kernel's end.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Done {
     pub(crate) tally: Tally,
-    /// Times that fast recovery was entered.
+    /// Number of times fast recovery was entered.
     pub(crate) fast_retransmits: u64,
-    /// Expiries of retransmission timers.
+    /// Number of retransmission timeouts.
     pub(crate) timeouts: u64,
 }
 
-/// What has repaired losses in this namespace.
-fn repairs() -> Result<(u64, u64)> {
+/// The fast recoveries and timeouts counted in this namespace.
+fn loss_recoveries() -> Result<(u64, u64)> {
     let text = fs::read_to_string("/proc/self/net/netstat")?;
     let rows: Vec<Vec<&str>> = text
         .lines()
@@ -102,8 +102,8 @@ fn clients(case: &Case) -> Result<Tally> {
     Ok(tally.into_inner()?)
 }
 
-/// What went wrong, in a word.
-fn said(error: &io::Error) -> String {
+/// Describes an error in a word.
+fn error_word(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "timed-out".to_owned(),
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => "reset-by-peer".to_owned(),
@@ -116,22 +116,22 @@ fn prepare(stream: &TcpStream, case: &Case) -> io::Result<()> {
     if let Some(name) = &case.congestion {
         set_tcp_congestion(stream, name)?;
     }
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(IO_TIMEOUT))?;
+    stream.set_write_timeout(Some(IO_TIMEOUT))?;
     Ok(set_tcp_nodelay(stream, true)?)
 }
 
-/// Reads some; with `quick`, what comes is acknowledged at once, which the kernel wants to be told
-/// again and again.
+/// Reads available bytes. With `quick`, requests an immediate acknowledgment; the kernel resets
+/// this option, so it is set before each read.
 fn read(
     mut stream: &TcpStream,
     quick: bool,
     into: &mut [u8],
 ) -> std::result::Result<usize, String> {
     if quick {
-        set_tcp_quickack(stream, true).map_err(|e| said(&e.into()))?;
+        set_tcp_quickack(stream, true).map_err(|e| error_word(&e.into()))?;
     }
-    stream.read(into).map_err(|e| said(&e))
+    stream.read(into).map_err(|e| error_word(&e))
 }
 
 fn ask(
@@ -141,23 +141,23 @@ fn ask(
     chunk: &mut [u8],
     count: &mut u64,
 ) -> std::result::Result<(), String> {
-    let mut stream = TcpStream::connect_timeout(&server, PATIENCE).map_err(|e| said(&e))?;
-    prepare(&stream, case).map_err(|e| said(&e))?;
-    stream.write_all(&request.to_bytes()).map_err(|e| said(&e))?;
+    let mut stream = TcpStream::connect_timeout(&server, IO_TIMEOUT).map_err(|e| error_word(&e))?;
+    prepare(&stream, case).map_err(|e| error_word(&e))?;
+    stream.write_all(&request.to_bytes()).map_err(|e| error_word(&e))?;
     let mut sent = 0;
     while sent < request.up {
         let part = &mut chunk[..CHUNK.min(usize::try_from(request.up - sent).unwrap_or(CHUNK))];
         request.upload(sent, part);
-        stream.write_all(part).map_err(|e| said(&e))?;
+        stream.write_all(part).map_err(|e| error_word(&e))?;
         sent += part.len() as u64;
     }
     if request.half_closes() {
-        stream.shutdown(Shutdown::Write).map_err(|e| said(&e))?;
+        stream.shutdown(Shutdown::Write).map_err(|e| error_word(&e))?;
     }
     let mut closed = request.half_closes();
     loop {
         if *count == request.down && !request.server_closes_first() && !closed {
-            stream.shutdown(Shutdown::Write).map_err(|e| said(&e))?;
+            stream.shutdown(Shutdown::Write).map_err(|e| error_word(&e))?;
             closed = true;
         }
         let len = read(&stream, case.quick_ack, chunk)?;
@@ -176,11 +176,11 @@ fn ask(
     }
 }
 
-/// Serves until there is the file `out` with `.stop` behind its name; there is one with `.ready`
-/// when it can be asked.
+/// Serves until the file `out` with the extension `stop` exists. Creates that with the extension
+/// `ready` once it listens.
 fn server(case: &Case, out: &Path) -> Result<Tally> {
     let listener = TcpListener::bind((if case.ip == 6 { "::" } else { "0.0.0.0" }, PORT))?;
-    // The library asks for 128.
+    // The standard library's backlog is 128.
     rustix::net::listen(&listener, 4096)?;
     listener.set_nonblocking(true)?;
     fs::write(out.with_extension("ready"), "")?;
@@ -214,9 +214,12 @@ fn server(case: &Case, out: &Path) -> Result<Tally> {
 }
 
 fn answer(mut stream: &TcpStream, case: &Case, count: &mut u64) -> std::result::Result<(), String> {
-    stream.set_nonblocking(false).and_then(|()| prepare(stream, case)).map_err(|e| said(&e))?;
+    stream
+        .set_nonblocking(false)
+        .and_then(|()| prepare(stream, case))
+        .map_err(|e| error_word(&e))?;
     let mut header = [0; HEADER_LEN];
-    stream.read_exact(&mut header).map_err(|e| said(&e))?;
+    stream.read_exact(&mut header).map_err(|e| error_word(&e))?;
     let request = Request::from_bytes(&header);
     let mut chunk = vec![0; CHUNK];
     while *count < request.up {
@@ -234,11 +237,11 @@ fn answer(mut stream: &TcpStream, case: &Case, count: &mut u64) -> std::result::
     while sent < request.down {
         let part = &mut chunk[..CHUNK.min(usize::try_from(request.down - sent).unwrap_or(CHUNK))];
         request.download(sent, part);
-        stream.write_all(part).map_err(|e| said(&e))?;
+        stream.write_all(part).map_err(|e| error_word(&e))?;
         sent += part.len() as u64;
     }
     if request.server_closes_first() {
-        stream.shutdown(Shutdown::Write).map_err(|e| said(&e))?;
+        stream.shutdown(Shutdown::Write).map_err(|e| error_word(&e))?;
     }
     match read(stream, case.quick_ack, &mut chunk)? {
         0 => Ok(()),

@@ -1,20 +1,20 @@
-//! The host on real wires, for tests and `verification/`: what it is to be held against, and what
-//! comes of it as numbers.
+//! Live runs of the host for tests and `verification/`, with numeric results.
 //!
 //! | question | module |
 //! | --- | --- |
-//! | does every byte arrive, between us and the kernel's TCP, whatever the link does? | [`exchange`] |
-//! | does the wire see the packets that the simulator sends? | [`one_tcp`] |
-//! | does a good client notice the bad ones? | [`hostile`] |
+//! | Do all bytes arrive between the host and the kernel over an impaired link? | [`exchange`] |
+//! | Are the packets on the wire those of the simulator? | [`one_tcp`] |
+//! | Is a genuine client served during an attack? | [`hostile`] |
 //!
-//! All of it needs root and `/dev/net/tun`. Every run has a network namespace of its own, and is
-//! over when that is gone.
+//! All runs need root and `/dev/net/tun`. Each has its own network namespace, and ends when that is
+//! removed.
 #![expect(
     clippy::disallowed_methods,
     reason = "programs on a real wire: threads, and the system's clock"
 )]
 
 mod capture;
+mod case;
 pub mod exchange;
 pub mod hostile;
 mod kernel;
@@ -25,7 +25,7 @@ mod request;
 
 use std::error::Error;
 
-/// What goes wrong here ends the program: any error, with its text.
+/// Result with any error, which ends the program with its text.
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 pub use kernel::kernel;

@@ -1,17 +1,18 @@
-//! Runs of this crate, as a program: results are JSON on standard output, a line each.
+//! Command line of this crate. Results are JSON on standard output, one per line.
 //!
 //! ```text
-//! interop exchange CASE…                  our endpoint against the kernel's
-//! interop one-tcp SENDER SIZE MASK …      a real transfer beside the simulated one
+//! interop exchange CASE…                  the host against the kernel's TCP
+//! interop one-tcp SENDER SIZE MASK …      a live transfer beside the simulated one
 //! interop hostile 4|6 SECONDS RATE [ATTACK]…
-//!                                         a good client's speed among bad ones
+//!                                         throughput of a genuine client under attack
 //! interop hold 4|6 PAIRS QUIET ATTACKED [HOLDING]…
-//!                                         the same among those that hold connections; both turns in seconds
+//!                                         the same with peers that hold connections
 //! interop kernel CASE FILE                the kernel's end of an exchange
 //! interop fetch SENDER FILE               the client of a transfer
 //! ```
 //!
-//! Runs of one command come one after the other: a link takes a process for itself.
+//! QUIET and ATTACKED are in seconds. The runs of one command are sequential, because a link needs
+//! a process of its own.
 #![expect(clippy::print_stdout, reason = "a program")]
 
 use std::env;

@@ -1,9 +1,8 @@
-//! One TCP: a transfer over a real wire sends the packets that the simulator sends for the same
-//! scenario.
+//! Comparison of a live transfer with its simulation: both must send the same packets.
 //!
-//! Both ends are hosts of ours, each on a TUN device of its own, with two kernels that pass packets
-//! on and the emulated link between them. The server sends so many bytes to whoever connects, and
-//! closes; the mask says which of its data segments are lost.
+//! Both ends are hosts on TUN devices. Between them are two forwarding kernels and the emulated
+//! link. The server sends `size` bytes to its client and closes. The mask determines which data
+//! segments are lost.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use emulator::{Emulation, Job, Settings};
-use host::{ConnectionId, Driver, Event, Senders, Service, Stack, StackConfig, Tuple, What};
+use host::{ConnectionId, Driver, Event, EventKind, Senders, Service, Stack, StackConfig, Tuple};
 use policy::SenderPolicy;
 use serde::Serialize;
 use sim::tables::PacketEvent;
@@ -25,88 +24,88 @@ use crate::capture::{self, Captured};
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 127, 0, 2));
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 127, 0, 6));
 const PORT: u16 = 80;
-/// One way.
+/// One-way delay of the link, in milliseconds.
 const DELAY_MS: u64 = 50;
-/// Of a packet, this much is kept: the headers.
+/// Captured bytes of each packet: the headers.
 const SNAP_LEN: u32 = 120;
 
-/// A transfer.
+/// Parameters of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Transfer {
-    /// Who sends.
+    /// Sender policy.
     pub sender: String,
-    /// How much.
+    /// Bytes to send.
     pub size: u64,
-    /// Which data segments are lost: `0,1,0` loses the second.
+    /// Losses of data segments: `0,1,0` loses the second.
     pub mask: String,
 }
 
-/// A packet, counted from the beginning of its own end's stream.
+/// A packet, with sequence numbers relative to the initial ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Sent {
-    /// `S`, `F` or `R`, or a dot.
+    /// `S`, `F` or `R` for the control bit that is set; otherwise a dot.
     pub control: char,
-    /// Its sequence number.
+    /// Relative sequence number.
     pub seq: u32,
-    /// Its payload in bytes.
+    /// Payload in bytes.
     pub payload: u32,
-    /// What it acknowledges.
+    /// Relative acknowledgment number.
     pub ack: Option<u32>,
 }
 
-/// What an end sent, and when, in seconds since the first packet of that end.
-pub type Story = Vec<(f64, Sent)>;
+/// The packets that one end sent, each with its time in seconds since the first.
+pub type SentPackets = Vec<(f64, Sent)>;
 
-/// A transfer as it was on the wire.
+/// A live transfer.
 #[derive(Debug, Clone, Serialize)]
 pub struct Live {
-    /// What the server sent.
-    pub server: Story,
-    /// What the client sent.
-    pub client: Story,
-    /// Packets that carried the option of TCP Santa Cruz.
+    /// Packets that the server sent.
+    pub server: SentPackets,
+    /// Packets that the client sent.
+    pub client: SentPackets,
+    /// Number of packets with a TCP Santa Cruz option.
     pub santa_cruz: usize,
-    /// The emulator's own error, of the worse direction: median.
+    /// Median timing error of the emulator in seconds, in the worse direction.
     pub error_median_s: f64,
-    /// 99th percentile.
+    /// 99th percentile of the timing error in seconds, in the worse direction.
     pub error_p99_s: f64,
 }
 
-/// A transfer beside what the simulator has of it.
+/// Comparison of a live transfer with its simulation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Comparison {
-    /// Which.
+    /// The transfer.
     pub transfer: Transfer,
-    /// Packets of both ends in the simulator.
+    /// Packets of both ends in the simulation.
     pub packets: usize,
-    /// Of these, data segments sent again.
+    /// Retransmitted data segments in the simulation.
     pub resent: usize,
-    /// On the wire, those with the option of TCP Santa Cruz.
+    /// Live packets with a TCP Santa Cruz option.
     pub santa_cruz: usize,
-    /// The first difference in control, sequence, length, acknowledgment or order.
+    /// The first difference in control bits, sequence number, length, acknowledgment or order.
     pub difference: Option<String>,
-    /// By how much a packet was late for each time that the link was crossed since the first:
-    /// median.
+    /// Median delay of a live packet behind the simulated one in seconds, per crossing of the link
+    /// since the first packet.
     pub late_median_s: f64,
-    /// The latest, in all.
+    /// Maximum delay of a live packet behind the simulated one, in seconds.
     pub late_max_s: f64,
-    /// The earliest: what was never before its time is above zero.
+    /// Minimum of that delay in seconds. It is negative if a packet was early.
     pub early_s: f64,
-    /// The emulator's error: median.
+    /// Median timing error of the emulator, in seconds.
     pub error_median_s: f64,
-    /// 99th percentile.
+    /// 99th percentile of the timing error, in seconds.
     pub error_p99_s: f64,
 }
 
 impl Comparison {
-    /// Runs it both ways.
+    /// Runs a transfer live and in the simulator.
     ///
     /// # Errors
-    /// When the transfer makes no sense, or the system refuses.
+    /// If the transfer is invalid, or the system refuses.
     pub fn of(transfer: &Transfer, program: &Path) -> Result<Self> {
         let [server, client] = simulated(transfer)?;
         let live = live(transfer, program)?;
-        let lateness = |real: &Story, model: &Story| -> Vec<(f64, f64)> {
+        let lateness = |real: &SentPackets, model: &SentPackets| -> Vec<(f64, f64)> {
             real.iter().zip(model).map(|((real, _), (model, _))| (real - model, *model)).collect()
         };
         let mut late = lateness(&live.server, &server);
@@ -140,7 +139,7 @@ impl Comparison {
     }
 }
 
-fn difference(end: &str, real: &Story, model: &Story) -> Option<String> {
+fn difference(end: &str, real: &SentPackets, model: &SentPackets) -> Option<String> {
     let (packets, expected) =
         (real.iter().map(|(_, sent)| sent), model.iter().map(|(_, sent)| sent));
     let at = packets.clone().zip(expected).position(|(real, model)| real != model);
@@ -156,11 +155,11 @@ fn difference(end: &str, real: &Story, model: &Story) -> Option<String> {
     }
 }
 
-/// What server and client send in the simulator.
+/// The packets that server and client send in the simulator.
 ///
 /// # Errors
-/// When the transfer makes no sense.
-pub fn simulated(transfer: &Transfer) -> Result<[Story; 2]> {
+/// If the transfer is invalid.
+pub fn simulated(transfer: &Transfer) -> Result<[SentPackets; 2]> {
     let Transfer { sender, size, mask } = transfer;
     let json = format!(
         r#"{{"name": "one", "duration": "1000s", "trace": ["one"], "tcp": {{"profile": "rfc"}},
@@ -174,7 +173,7 @@ pub fn simulated(transfer: &Transfer) -> Result<[Story; 2]> {
     let mut simulation = Simulation::new(&scenario, 1)?;
     while simulation.advance(100_000) == Status::Running {}
     let packets = simulation.take_packets();
-    let mut stories = [Story::new(), Story::new()];
+    let mut sequences = [SentPackets::new(), SentPackets::new()];
     for row in 0..packets.len() {
         if packets.event.codes()[row] != PacketEvent::Sent.code() {
             continue;
@@ -185,26 +184,26 @@ pub fn simulated(transfer: &Transfer) -> Result<[Story; 2]> {
             payload: packets.payload_bytes[row],
             ack: packets.ack.get(row),
         };
-        stories[usize::from(packets.from.get(row) == Some("receiver"))]
+        sequences[usize::from(packets.from.get(row) == Some("receiver"))]
             .push((packets.time_s[row], sent));
     }
-    Ok(stories.map(from_the_first))
+    Ok(sequences.map(relative_to_first))
 }
 
-fn from_the_first(story: Story) -> Story {
+fn relative_to_first(story: SentPackets) -> SentPackets {
     let first = story.first().map_or(0.0, |(at, _)| *at);
     story.into_iter().map(|(at, sent)| (at - first, sent)).collect()
 }
 
-/// The same on a real wire.
+/// Runs a transfer on a real wire.
 ///
 /// # Errors
-/// When the system refuses.
+/// If the system refuses.
 pub fn live(transfer: &Transfer, program: &Path) -> Result<Live> {
-    NetNamespace::new()?.run(|| in_a_network(transfer, program))?
+    NetNamespace::new()?.run(|| run_in_namespace(transfer, program))?
 }
 
-fn in_a_network(transfer: &Transfer, program: &Path) -> Result<Live> {
+fn run_in_namespace(transfer: &Transfer, program: &Path) -> Result<Live> {
     NetNamespace::allow_forwarding()?;
     let (tun, _) = host::attach(&[SERVER], 1500, false)?;
     let settings = serde_json::json!({
@@ -218,7 +217,10 @@ fn in_a_network(transfer: &Transfer, program: &Path) -> Result<Live> {
         .find(|a| a.prefix.address() == emulation.ends().outside);
     let index = outside.ok_or("the link has no outer end")?.interface;
     let interface = ["tcpsf0", "tcpsf1"].map(Interface::find).into_iter().flatten();
-    let interface = interface.into_iter().find(|one| one.index() == index).ok_or("nor a device")?;
+    let interface = interface
+        .into_iter()
+        .find(|one| one.index() == index)
+        .ok_or("the link has no outer device")?;
     interface.add_route(Prefix::new(CLIENT, 32).ok_or("an address has 32 bits")?)?;
     let files = ["server", "client"].map(scratch);
     let over = AtomicBool::new(false);
@@ -227,7 +229,7 @@ fn in_a_network(transfer: &Transfer, program: &Path) -> Result<Live> {
         let server = scope.spawn(move || {
             let service = Source { size: transfer.size };
             let mut driver = Driver::new(tun, config(&transfer.sender, SERVER)?, service)?;
-            driver.keep_in_step();
+            driver.process_in_lockstep();
             driver.capture(file, SNAP_LEN)?;
             while !over.load(Ordering::Relaxed) {
                 driver.run(Duration::from_millis(50))?;
@@ -254,7 +256,7 @@ fn in_a_network(transfer: &Transfer, program: &Path) -> Result<Live> {
         fs::remove_file(file)?;
     }
     let santa_cruz = captures.iter().flatten().filter(|one| one.outbound && one.santa_cruz).count();
-    let [server, client] = captures.map(|capture| story(&capture));
+    let [server, client] = captures.map(|capture| sent_packets(&capture));
     let worse = |one: Option<f64>, other: Option<f64>| one.unwrap_or(0.0).max(other.unwrap_or(0.0));
     Ok(Live {
         server,
@@ -272,8 +274,8 @@ fn scratch(name: &str) -> PathBuf {
         .join(format!("tcpsf-one-tcp-{}-{number}-{name}.pcapng", std::process::id()))
 }
 
-/// What leaves through a device, from the capture there.
-fn story(capture: &[Captured]) -> Story {
+/// The outbound packets of a capture.
+fn sent_packets(capture: &[Captured]) -> SentPackets {
     let iss = |outbound| {
         capture
             .iter()
@@ -290,10 +292,10 @@ fn story(capture: &[Captured]) -> Story {
     #[expect(clippy::cast_precision_loss, reason = "seconds")]
     let story =
         capture.iter().filter(|one| one.outbound).map(|one| (one.at as f64 / 1e9, sent(one)));
-    from_the_first(story.collect())
+    relative_to_first(story.collect())
 }
 
-/// The simulator's profile `rfc`, for a host.
+/// A host configuration that corresponds to the simulator's profile `rfc`.
 fn config(sender: &str, address: IpAddr) -> Result<StackConfig> {
     let sender: SenderPolicy = sender.parse()?;
     let mut config = StackConfig::new(vec![address]);
@@ -304,7 +306,7 @@ fn config(sender: &str, address: IpAddr) -> Result<StackConfig> {
     Ok(config)
 }
 
-/// Sends so many bytes to everybody.
+/// A server that sends `size` bytes on each connection and closes.
 #[derive(Debug)]
 struct Source {
     size: u64,
@@ -316,7 +318,7 @@ impl Service for Source {
     }
 
     fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
-        if let What::Accepted(_) = event.what {
+        if let EventKind::Accepted(_) = event.kind {
             let bytes = vec![0; usize::try_from(self.size).unwrap_or(0)];
             // Transfers are smaller than the send buffer.
             let taken = stack.write(event.id, &bytes, now);
@@ -340,11 +342,11 @@ impl Service for Source {
     }
 }
 
-/// Reads until the end; and then, after that was acknowledged, closes.
+/// A client that reads to the end, and closes after its acknowledgment of the end has been sent.
 #[derive(Debug, Default)]
 struct Sink {
-    closes: Option<ConnectionId>,
-    over: bool,
+    close_pending: Option<ConnectionId>,
+    closed: bool,
 }
 
 impl Service for Sink {
@@ -359,19 +361,19 @@ impl Service for Sink {
         let unread: usize = stack.peek(event.id).iter().map(|part| part.len()).sum();
         stack.consume(event.id, unread);
         if stack.is_at_end(event.id) {
-            self.closes = Some(event.id);
+            self.close_pending = Some(event.id);
         }
-        self.over |= matches!(event.what, What::Closed(_));
+        self.closed |= matches!(event.kind, EventKind::Closed(_));
     }
 
     fn on_timeout(&mut self, stack: &mut Stack, now: Instant) {
-        if let Some(id) = self.closes.take() {
+        if let Some(id) = self.close_pending.take() {
             stack.close(id, now);
         }
     }
 
     fn next_timeout(&self) -> Instant {
-        if self.closes.is_some() { Instant::ZERO } else { Instant::NEVER }
+        if self.close_pending.is_some() { Instant::ZERO } else { Instant::NEVER }
     }
 
     fn stop(&mut self, _stack: &mut Stack, _now: Instant) {}
@@ -381,20 +383,20 @@ impl Service for Sink {
     }
 }
 
-/// The client's program, behind the link: fetches, and leaves its capture in a file.
+/// The client's program behind the link: runs a transfer and writes its capture to `file`.
 ///
 /// # Errors
-/// When the system refuses.
+/// If the system refuses.
 pub fn fetch(sender: &str, file: &Path) -> Result<()> {
     NetNamespace::allow_forwarding()?;
     let (tun, _) = host::attach(&[CLIENT], 1500, false)?;
     let mut driver = Driver::new(tun, config(sender, CLIENT)?, Sink::default())?;
-    driver.keep_in_step();
+    driver.process_in_lockstep();
     driver.capture(file, SNAP_LEN)?;
-    while !driver.service().over {
+    while !driver.service().closed {
         driver.run(Duration::from_millis(50))?;
     }
-    // The last acknowledgment may have to be said again.
+    // The last acknowledgment may have to be retransmitted.
     driver.run(Duration::from_millis(4 * DELAY_MS))?;
     Ok(driver.finish_capture()?)
 }

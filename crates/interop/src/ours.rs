@@ -1,26 +1,26 @@
-//! Our end of the exchanges: a service on a stack, as the server of any number of clients, or as so
-//! many clients.
+//! The host's end of the exchanges: a service that is the server of all connections, or their
+//! clients.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use host::{ConnectionId, Ending, Event, Service, Stack, Tuple, What};
+use host::{ConnectionId, EndReason, Event, EventKind, Service, Stack, Tuple};
 use units::Instant;
 
-use crate::exchange::Case;
+use crate::case::Case;
 use crate::request::{HEADER_LEN, Request};
 
-/// How much is written before another connection has its turn.
-const TURN: usize = 64 << 10;
+/// Maximum number of bytes per write.
+const QUANTUM: usize = 64 << 10;
 
-/// What became of connections.
+/// Results of the connections of one end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Tally {
-    /// Connections that did all they should: every byte right, and closed by both ends.
+    /// Connections without error: all bytes correct, and closed by both ends.
     pub good: u64,
-    /// Payload bytes compared.
+    /// Compared payload bytes.
     pub compared_bytes: u64,
-    /// The others, by what was wrong.
+    /// Other connections, counted by error.
     pub bad: BTreeMap<String, u64>,
 }
 
@@ -34,11 +34,11 @@ impl Tally {
     }
 }
 
-/// Serves, or asks.
+/// The server or the clients of an exchange.
 #[derive(Debug)]
 pub(crate) struct Ours {
     role: Role,
-    /// By [`ConnectionId::index`].
+    /// Jobs by [`ConnectionId::index`].
     jobs: Vec<Option<Job>>,
     tally: Tally,
     open: usize,
@@ -51,17 +51,17 @@ enum Role {
     Clients { local: IpAddr, remote: SocketAddr, next: u64, port: u16, case: Box<Case> },
 }
 
-/// A connection's work so far.
+/// Progress of a connection.
 #[derive(Debug)]
 struct Job {
     id: ConnectionId,
     client: bool,
     header: Vec<u8>,
-    /// As a server: once its header is there.
+    /// The request; for a server `None` until its header has arrived.
     request: Option<Request>,
-    /// Of the peer's bytes, the header not counted.
+    /// Number of the peer's bytes read, without the header.
     read: u64,
-    /// Of ours, the header counted.
+    /// Number of bytes written, including the header.
     written: u64,
     closed: bool,
     wrong: Option<&'static str>,
@@ -82,13 +82,13 @@ impl Job {
         }
     }
 
-    /// How much there is to read, behind the header.
-    fn wanted(&self) -> u64 {
+    /// Total number of bytes to read, without the header.
+    fn bytes_to_read(&self) -> u64 {
         self.request.map_or(u64::MAX, |request| if self.client { request.down } else { request.up })
     }
 
-    /// How much there is to write by now, the header counted.
-    fn due(&self) -> u64 {
+    /// Number of bytes that may be written by now, including the header.
+    fn bytes_to_write(&self) -> u64 {
         match self.request {
             Some(request) if self.client => HEADER_LEN as u64 + request.up,
             Some(request) if self.read == request.up => request.down,
@@ -97,11 +97,13 @@ impl Job {
     }
 
     fn is_done(&self) -> bool {
-        self.request.is_some() && self.read == self.wanted() && self.written == self.due()
+        self.request.is_some()
+            && self.read == self.bytes_to_read()
+            && self.written == self.bytes_to_write()
     }
 
-    /// Takes in some of what came. The number of bytes used, 0 for none.
-    fn take(&mut self, mut bytes: &[u8]) -> usize {
+    /// Checks received bytes and returns how many were used.
+    fn accept(&mut self, mut bytes: &[u8]) -> usize {
         let len = bytes.len();
         if self.request.is_none() {
             let (head, rest) = bytes.split_at(bytes.len().min(HEADER_LEN - self.header.len()));
@@ -119,14 +121,14 @@ impl Job {
         self.read += bytes.len() as u64;
         if !right {
             self.wrong = Some("wrong bytes");
-        } else if self.read > self.wanted() {
+        } else if self.read > self.bytes_to_read() {
             self.wrong = Some("too many bytes");
         }
         len
     }
 
-    /// The next of our bytes.
-    fn give(&self, into: &mut [u8]) {
+    /// Fills `into` with the next bytes to write.
+    fn fill(&self, into: &mut [u8]) {
         let Some(request) = self.request else { return };
         if !self.client {
             request.download(self.written, into);
@@ -151,7 +153,7 @@ impl Ours {
     }
 
     fn new(role: Role) -> Self {
-        Self { role, jobs: Vec::new(), tally: Tally::default(), open: 0, chunk: vec![0; TURN] }
+        Self { role, jobs: Vec::new(), tally: Tally::default(), open: 0, chunk: vec![0; QUANTUM] }
     }
 
     pub(crate) fn tally(&self) -> &Tally {
@@ -163,7 +165,7 @@ impl Ours {
         matches!(&self.role, Role::Clients { next, case, .. } if *next >= case.connections && self.open == 0)
     }
 
-    /// Connections that have not ended.
+    /// Number of connections that have not ended.
     pub(crate) fn open(&self) -> usize {
         self.open
     }
@@ -176,7 +178,7 @@ impl Ours {
         self.open += 1;
     }
 
-    /// Opens as many connections as there may be.
+    /// Opens connections up to the limit of concurrency.
     fn connect(&mut self, stack: &mut Stack, now: Instant) {
         loop {
             let Role::Clients { local, remote, next, port, case } = &mut self.role else { return };
@@ -186,7 +188,7 @@ impl Ours {
             let request = Request::draw(*next, case.seed, case.up, case.down);
             *next += 1;
             let (local, remote) = (*local, *remote);
-            // Ports in turn, those in use passed over.
+            // Ports are used in sequence; those in use are skipped.
             let id = loop {
                 *port = port.checked_add(1).unwrap_or(1024);
                 let tuple = Tuple {
@@ -210,22 +212,23 @@ impl Ours {
             return;
         };
         loop {
-            let used: usize = stack.peek(id).iter().map(|part| job.take(part)).sum();
+            let used: usize = stack.peek(id).iter().map(|part| job.accept(part)).sum();
             if used == 0 {
                 break;
             }
             stack.consume(id, used);
         }
-        if stack.is_at_end(id) && (job.request.is_none() || job.read < job.wanted()) {
+        if stack.is_at_end(id) && (job.request.is_none() || job.read < job.bytes_to_read()) {
             job.wrong = Some("too few bytes");
         }
         if job.wrong.is_some() {
             stack.abort(id, now);
             return;
         }
-        while job.written < job.due() {
-            let len = TURN.min(usize::try_from(job.due() - job.written).unwrap_or(TURN));
-            job.give(&mut self.chunk[..len]);
+        while job.written < job.bytes_to_write() {
+            let len =
+                QUANTUM.min(usize::try_from(job.bytes_to_write() - job.written).unwrap_or(QUANTUM));
+            job.fill(&mut self.chunk[..len]);
             let Ok(taken) = stack.write(id, &self.chunk[..len], now) else { return };
             job.written += taken as u64;
             if taken < len {
@@ -233,7 +236,7 @@ impl Ours {
             }
         }
         let Some(request) = job.request else { return };
-        let sent = job.written == job.due();
+        let sent = job.written == job.bytes_to_write();
         let closes = if job.client {
             request.half_closes() && sent
                 || job.is_done() && (!request.server_closes_first() || stack.is_at_end(id))
@@ -246,14 +249,14 @@ impl Ours {
         }
     }
 
-    fn end(&mut self, id: ConnectionId, ending: Ending) {
+    fn end(&mut self, id: ConnectionId, ending: EndReason) {
         let job = self.jobs.get_mut(id.index()).and_then(|job| job.take_if(|job| job.id == id));
         let Some(job) = job else { return };
         self.open -= 1;
         let result = match (job.wrong, ending) {
             (Some(wrong), _) => Err(wrong.to_owned()),
-            (None, Ending::Finished) if job.is_done() => Ok(()),
-            (None, Ending::Finished) => Err("unfinished".to_owned()),
+            (None, EndReason::Finished) if job.is_done() => Ok(()),
+            (None, EndReason::Finished) => Err("unfinished".to_owned()),
             (None, ending) => Err(ending.to_string()),
         };
         self.tally.add(result, job.read);
@@ -269,14 +272,14 @@ impl Service for Ours {
     }
 
     fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
-        match event.what {
-            What::Accepted(_) => self.begin(event.id, None),
-            What::Closed(ending) => {
+        match event.kind {
+            EventKind::Accepted(_) => self.begin(event.id, None),
+            EventKind::Closed(ending) => {
                 self.end(event.id, ending);
                 self.connect(stack, now);
                 return;
             }
-            What::Connected | What::Readable | What::Writable => {}
+            EventKind::Connected | EventKind::Readable | EventKind::Writable => {}
         }
         self.pump(stack, event.id, now);
     }

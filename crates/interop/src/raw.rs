@@ -1,5 +1,4 @@
-//! Packets as somebody writes them who keeps no rule: a TUN device as the way in, and any source
-//! address.
+//! Sends arbitrary packets, with any source address, through a TUN device.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -12,60 +11,60 @@ use wire::{
 };
 
 use crate::Result;
-use crate::request::mixed;
+use crate::request::splitmix;
 
-/// A device from which packets come, with whatever stands in them.
-pub(crate) struct Air {
+/// A TUN device that injects arbitrary packets.
+pub(crate) struct RawDevice {
     tun: Tun,
     buffer: Vec<u8>,
     out: Vec<u8>,
     random: u64,
-    home: IpAddr,
+    prefix: IpAddr,
     pub(crate) sent: u64,
-    pub(crate) heard: u64,
+    pub(crate) received: u64,
 }
 
-/// A segment as it came.
+/// A received segment.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
-    /// Whom it is for: `local` is one of the many names of this end.
+pub(crate) struct ReceivedSegment {
+    /// Its tuple; `local` is one of the hostile addresses.
     pub(crate) tuple: Tuple,
     pub(crate) segment: Segment,
     pub(crate) payload: Vec<u8>,
 }
 
-impl Air {
-    /// A device in the calling thread's namespace; what is for `home`, a prefix of 2²⁴ addresses,
-    /// goes to it.
-    pub(crate) fn new(home: Prefix) -> Result<Self> {
+impl RawDevice {
+    /// Creates a device in the calling thread's namespace and routes `prefix`, which has 2²⁴
+    /// addresses, to it.
+    pub(crate) fn new(prefix: Prefix) -> Result<Self> {
         let tun = Tun::open("hostile%d", Offload::None)?;
         let interface = tun.interface()?;
         interface.set_no_link_local()?;
         interface.set_queue_len(4096)?;
         interface.set_up()?;
-        interface.add_route(home)?;
+        interface.add_route(prefix)?;
         let buffer = vec![0; 65_536];
         Ok(Self {
             tun,
             buffer,
             out: Vec::new(),
             random: 1,
-            home: home.address(),
+            prefix: prefix.address(),
             sent: 0,
-            heard: 0,
+            received: 0,
         })
     }
 
-    /// A number out of 2³².
+    /// A pseudorandom 32-bit number.
     pub(crate) fn draw(&mut self) -> u32 {
         self.random += 1;
-        u32::try_from(mixed(self.random) >> 32).unwrap_or(0)
+        u32::try_from(splitmix(self.random) >> 32).unwrap_or(0)
     }
 
-    /// One of 2²⁴ addresses and 60 000 ports of nobody's.
-    pub(crate) fn somebody(&mut self) -> SocketAddr {
+    /// A pseudorandom endpoint: one of 2²⁴ addresses and of 60 000 ports.
+    pub(crate) fn random_endpoint(&mut self) -> SocketAddr {
         let host = self.draw() >> 8;
-        let address = match self.home {
+        let address = match self.prefix {
             IpAddr::V4(net) => Ipv4Addr::from_bits(net.to_bits() | host).into(),
             IpAddr::V6(net) => Ipv6Addr::from_bits(net.to_bits() | u128::from(host)).into(),
         };
@@ -73,7 +72,7 @@ impl Air {
         SocketAddr::new(address, port)
     }
 
-    /// Puts a segment into `out`, from `tuple.local` to `tuple.remote`.
+    /// Writes a segment from `tuple.local` to `tuple.remote` into `out`.
     fn write(&mut self, tuple: &Tuple, segment: &Segment, payload: &[u8]) -> Result<()> {
         let ports = tcp::Ports { source: tuple.local_port, destination: tuple.remote_port };
         let segment = Segment { payload_len: u32::try_from(payload.len())?, ..*segment };
@@ -92,8 +91,8 @@ impl Air {
         self.dispatch()
     }
 
-    /// Tells the far end of `tuple`, in some router's name, what became of a segment of its own,
-    /// with this number.
+    /// Sends an ICMP error to the remote end of `tuple`, from a random router address. It quotes a
+    /// segment of that end with sequence number `seq`.
     pub(crate) fn report(&mut self, tuple: &Tuple, seq: SeqNum, report: Report) -> Result<()> {
         let Tuple { local, remote, local_port, remote_port } = *tuple;
         let back = Tuple {
@@ -104,14 +103,14 @@ impl Air {
         };
         self.write(&back, &plain(seq, SeqNum::new(0), 65_535), &[])?;
         let about = std::mem::take(&mut self.out);
-        let router = self.somebody().ip();
+        let router = self.random_endpoint().ip();
         icmp::answer::report(report, &about, router, &mut self.out)?;
         self.dispatch()
     }
 
-    /// Sends a segment that says that it is part of a packet: the one at `offset`, in units of
-    /// eight bytes, with more to come or not.
-    pub(crate) fn send_part(
+    /// Sends a segment as a fragment at `offset`, in units of eight bytes. `more` sets the
+    /// more-fragments flag.
+    pub(crate) fn send_fragment(
         &mut self,
         tuple: &Tuple,
         segment: &Segment,
@@ -124,23 +123,24 @@ impl Air {
         if tuple.remote.is_ipv4() {
             let [.., high, low] = identification.to_be_bytes();
             self.out[4..6].copy_from_slice(&[high, low]);
-            // RFC 791 §3.1: more fragments, and the offset.
+            // RFC 791 §3.1: the more-fragments flag and the offset.
             let field = u16::from(more) << 13 | offset;
             self.out[6..8].copy_from_slice(&field.to_be_bytes());
         } else {
-            // RFC 8200 §4.5.
+            // RFC 8200 §4.5: the fragment header.
             let [high, low] = (offset << 3 | u16::from(more)).to_be_bytes();
             let [a, b, c, d] = identification.to_be_bytes();
             let header = [self.out[6], 0, high, low, a, b, c, d];
             self.out.splice(40..40, header);
             self.out[6] = 44;
         }
-        self.settle_lengths()?;
+        self.fix_lengths()?;
         self.dispatch()
     }
 
-    /// Makes IP's length and checksum right, or the kernel in between would drop the packet.
-    fn settle_lengths(&mut self) -> Result<()> {
+    /// Corrects the IP length and header checksum; otherwise the forwarding kernel would drop the
+    /// packet.
+    fn fix_lengths(&mut self) -> Result<()> {
         let out = &mut self.out;
         if out[0] >> 4 == 4 {
             let len = u16::try_from(out.len())?;
@@ -157,13 +157,12 @@ impl Air {
 
     fn dispatch(&mut self) -> Result<()> {
         self.sent += 1;
-        // A full queue loses it, as any other.
+        // A packet that exceeds the queue is lost, like any other.
         self.tun.write(&self.out)?;
         Ok(())
     }
 
-    /// Sends what was a segment before some of its bytes behind the IP header, or its end, were
-    /// changed.
+    /// Sends a segment with random changes after the IP header, or truncated.
     pub(crate) fn send_mangled(
         &mut self,
         tuple: &Tuple,
@@ -182,8 +181,8 @@ impl Air {
             let kept = header + usize::try_from(self.draw() % most)?;
             self.out.truncate(kept);
         }
-        // TCP's checksum is made right as often as not.
-        self.settle_lengths()?;
+        // In three of four packets the TCP checksum is corrected.
+        self.fix_lengths()?;
         if self.out.len() >= header + 18 && !self.draw().is_multiple_of(4) {
             self.out[header + 16..header + 18].fill(0);
             let pseudo = ip::View::new(&self.out)?.pseudo_header();
@@ -193,10 +192,10 @@ impl Air {
         self.dispatch()
     }
 
-    /// The next segment that came.
-    pub(crate) fn hear(&mut self) -> Result<Option<Heard>> {
+    /// Receives the next segment, if there is one.
+    pub(crate) fn receive(&mut self) -> Result<Option<ReceivedSegment>> {
         while let Some(len) = self.tun.read(&mut self.buffer)? {
-            self.heard += 1;
+            self.received += 1;
             let Ok(view) = ip::View::new(&self.buffer[..len]) else { continue };
             let Some(tcp) =
                 tcp::View::new(view.payload()).ok().filter(|_| view.protocol() == ip::TCP)
@@ -210,7 +209,7 @@ impl Air {
                 local_port: repr.ports().destination,
                 remote_port: repr.ports().source,
             };
-            return Ok(Some(Heard {
+            return Ok(Some(ReceivedSegment {
                 tuple,
                 segment: *repr.segment(),
                 payload: tcp.payload().to_vec(),
@@ -220,18 +219,18 @@ impl Air {
     }
 }
 
-/// A SYN with the customary options, or without any.
+/// A SYN with common options, or with the MSS option only.
 pub(crate) fn syn(seq: SeqNum, plain: bool) -> Segment {
     let options = Options { mss: Mss::new(1460), sack_permitted: !plain, ..Options::default() };
     Segment { control: Control::Syn, ..segment(seq, None, 65_535, options) }
 }
 
-/// A segment that does nothing special.
+/// A segment without options.
 pub(crate) fn plain(seq: SeqNum, ack: SeqNum, window: u16) -> Segment {
     segment(seq, Some(ack), window, Options::default())
 }
 
-/// The same with these SACK blocks.
+/// A segment with these SACK blocks.
 pub(crate) fn sacking(seq: SeqNum, ack: SeqNum, window: u16, sack: SackBlocks) -> Segment {
     segment(seq, Some(ack), window, Options { reports: sack.into(), ..Options::default() })
 }

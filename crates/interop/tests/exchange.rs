@@ -1,5 +1,5 @@
-//! A few hundred connections between us and the kernel; `verification/interop.py` makes a hundred
-//! thousand.
+//! A few hundred connections between the host and the kernel. `verification/interop.py` runs a
+//! hundred thousand.
 
 mod common;
 
@@ -7,9 +7,9 @@ use common::{results, start};
 use serde_json::json;
 
 #[test]
-fn every_byte_arrives_between_us_and_the_kernel() {
+fn all_bytes_arrive_between_host_and_kernel() {
     let full = "reno+sack / full / iw=rfc6928";
-    // The kernel doesn't speak its option.
+    // The kernel does not support its option.
     let santa_cruz = "santa-cruz / full / iw=2";
     let framed = "reno+sack / fs(n=4) / iw=1";
     let clean = json!({});
@@ -47,11 +47,11 @@ fn every_byte_arrives_between_us_and_the_kernel() {
     }
 }
 
-/// RFC 5681 §2 (e), §4.2: the kernel without SACK needs three duplicates, and of seven segments
-/// three follow the one that is lost. Those before it arrive with them, and are acknowledged by
-/// themselves.
+/// RFC 5681 §2 (e), §4.2: without SACK the kernel needs three duplicate acknowledgments, and three
+/// of the seven segments follow the lost one. The segments before it arrive with them and are
+/// acknowledged separately.
 #[test]
-fn the_kernel_without_sack_counts_our_duplicates() {
+fn kernel_without_sack_counts_duplicate_acks() {
     let case = json!({
         "ours": "server", "ip": 4, "sender": "reno+sack / full / iw=rfc6928",
         "link": {"both": {"delay": "10ms"}, "up": {"loss-mask": "0,0,0,0,1"}},

@@ -1,5 +1,5 @@
-//! A good client among bad ones, for moments; `verification/interop.py` takes longer, with more of
-//! them.
+//! A genuine client under short attacks. `verification/interop.py` runs longer ones with more
+//! peers.
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::{results, start};
 use serde_json::Value;
 
 #[test]
-fn the_good_are_served_whatever_the_bad_do() {
+fn good_client_is_served_under_attack() {
     let (mut quiet, mut attacked) = (0, 0);
     let over = |version| results(start(&["hostile", version, "0.6", "2000"]));
     let found = [over("4"), over("6")].concat();
@@ -19,7 +19,7 @@ fn the_good_are_served_whatever_the_bad_do() {
         assert!(number("quiet_files") > 0 && number("attacked_files") > 0, "{one}");
         assert!(number("hostile_packets") > 100, "{one}");
         assert!(number("most_buffered_bytes") <= number("allowed_buffered_bytes"), "{one}");
-        // What is allowed, and as much again for what memory costs beyond what is in it.
+        // The limit, as much again for the overhead of the allocator, and a constant.
         assert!(
             number("grown_bytes") <= 2 * number("allowed_buffered_bytes") + (32 << 20),
             "{one}"
@@ -27,14 +27,14 @@ fn the_good_are_served_whatever_the_bad_do() {
         quiet += number("quiet_files");
         attacked += number("attacked_files");
     }
-    // One attack for itself would be judged by a second of a machine that does other things too.
+    // A single attack takes about a second, in which other load of the machine could decide the
+    // result.
     assert!(2 * attacked >= quiet, "{attacked} files among the bad, {quiet} without");
 }
 
-/// What hostile peers hold costs little memory, and nothing is left of it when their connections
-/// have ended.
+/// Resources held by hostile peers are small, and are released when their connections have ended.
 #[test]
-fn what_is_held_is_cheap_and_released() {
+fn held_connections_are_cheap_and_released() {
     for (version, holding, connections, most) in [
         ("4", "window-edge", 1000, 8 << 20),
         ("4", "unread-lists", 300, 64 << 20),
@@ -55,7 +55,7 @@ fn what_is_held_is_cheap_and_released() {
         }
         let left = &one["after_resets"];
         assert_eq!((number(left, "connections"), number(left, "server_bytes")), (0, 0), "{one}");
-        // The good client's connections in TIME-WAIT, 16 384 at most, keep less than 128 bytes
+        // The genuine client's connections in TIME-WAIT, at most 16 384, hold less than 128 bytes
         // each.
         assert!(number(left, "buffered_bytes") <= 128 * 16_384, "{one}");
         assert!(number(left, "grown_bytes") <= 64 << 20, "{one}");
@@ -63,14 +63,14 @@ fn what_is_held_is_cheap_and_released() {
 }
 
 #[test]
-fn who_is_to_get_a_file_gets_it_right() {
+fn required_transfers_are_correct() {
     for (attack, rate, version) in [
         ("wraps", "10000", "4"),
         ("overlaps", "2000", "4"),
         ("too-big", "2000", "4"),
         ("too-big", "2000", "6"),
     ] {
-        // Whose initial sequence number is close enough to the end is a matter of luck.
+        // The initial sequence number is random, and only some are close enough to the wrap.
         let mut right = 0;
         for _ in 0..5 {
             let found = results(start(&["hostile", version, "1", rate, attack]));

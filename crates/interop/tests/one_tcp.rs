@@ -1,15 +1,15 @@
-//! The wire sees the packets that the simulator sends. The longer list is in
-//! `verification/interop.py`.
+//! The packets on the wire are those of the simulator. `verification/interop.py` compares more
+//! cases.
 
 mod common;
 
 use common::{results, start};
 
-/// First, middle and last lost, two, the repair too, and none.
+/// No loss; the first, a middle and the last segment lost; two losses; a lost retransmission.
 const MASKS: [&str; 6] = ["0", "1", "0,1", "0,0,0,1", "0,1,0,1", "1,0,0,0,0,1"];
 
 #[test]
-fn a_transfer_on_the_wire_is_the_simulated_one() {
+fn wire_transfer_equals_simulation() {
     let senders = [
         "reno+sack / full / iw=1",
         "reno+sack / fs(n=4) / iw=1",
@@ -30,8 +30,8 @@ fn a_transfer_on_the_wire_is_the_simulated_one() {
         assert_eq!(found.len(), MASKS.len());
         for mut one in found {
             if !one["difference"].is_null() {
-                // Where a timer went off that should not have, it is the machine's doing once, and
-                // TCP's every time.
+                // The machine may cause a spurious timeout once; an error of TCP would occur every
+                // time.
                 let mask = one["transfer"]["mask"].as_str().expect("a text").to_owned();
                 let again =
                     results(start(&["one-tcp", sender, "7000", &mask, sender, "7000", &mask]));
@@ -44,17 +44,17 @@ fn a_transfer_on_the_wire_is_the_simulated_one() {
             assert!(one["packets"].as_u64() > Some(10), "{one}");
             let lost = one["transfer"]["mask"].as_str().is_some_and(|mask| mask.contains('1'));
             assert_eq!(one["resent"].as_u64() > Some(0), lost, "{one}");
-            // Data, and what acknowledges it.
+            // Data segments and their acknowledgments.
             let speaks = !sender.contains("sack");
             assert_eq!(one["santa_cruz"].as_u64() > Some(8), speaks, "{one}");
             let number = |name: &str| one[name].as_f64().expect("a number");
-            // A timer's tick is the least that can be seen of a time.
+            // Times have the resolution of a timer tick.
             assert!(number("early_s") > -0.001, "{one}");
             late.push(number("late_median_s") / number("error_p99_s").max(0.001));
         }
     }
-    // Of a line that takes 50 ms; the median over all runs, for the machine may look away in any of
-    // them.
+    // Relative to a link delay of 50 ms. The median over all runs tolerates delays of the machine
+    // in some of them.
     late.sort_by(f64::total_cmp);
     assert!(late[late.len() / 2] < 3.0, "late by so many times the emulator's own error: {late:?}");
 }

@@ -1,15 +1,15 @@
 //! Packets as cells: AAL5 on an access line, and a switch's output port that stores, forwards and
 //! discards cells.
 //!
-//! A packet becomes a frame (a trailer of 8 bytes, filled up to whole cells of 48 bytes, with the
-//! AUU bit set in the last: ITU-T I.363.5), and 53 bytes a cell on the line. A frame arrives if all
-//! its cells do. One that lost its last cell runs into the next of its circuit, and length and
-//! checksum betray both.
+//! A packet becomes an AAL5 frame: an 8-byte trailer is added, the frame is padded to whole cells
+//! of 48 bytes, and the AUU bit is set in the last cell (ITU-T I.363.5). Each cell is 53 bytes on
+//! the line. A frame arrives if all its cells do. A frame that lost its last cell merges with the
+//! next frame of its circuit, and length and checksum reject both.
 //!
-//! What a port does when it runs full is a [`Discard`]: Cohen and Hamo, *Balanced packet discard
-//! for improving TCP performance in ATM networks*, Computer Communications 24 (2001), §3 and §4.
+//! The rule by which a full port discards cells is a [`Discard`]: Cohen and Hamo, *Balanced packet
+//! discard for improving TCP performance in ATM networks*, Computer Communications 24 (2001), §3
+//! and §4.
 
-mod books;
 mod port;
 
 use std::num::NonZeroU32;
@@ -20,17 +20,17 @@ use crate::balanced::{Balanced, Thresholds};
 use crate::error::ConfigError;
 use crate::probability::Probability;
 
-pub use books::CellBooks;
+pub use crate::books::CellBooks;
 pub(crate) use port::Port;
 
-/// A cell on the line.
+/// The size of a cell on the line, in bytes.
 pub const CELL_BYTES: u32 = 53;
-/// What it carries.
+/// The payload of a cell, in bytes.
 pub const CELL_PAYLOAD: u32 = 48;
-/// What AAL5 adds to a packet.
+/// The size of the AAL5 trailer of a frame, in bytes.
 pub const TRAILER_BYTES: u32 = 8;
 
-/// How many cells a packet of `bytes` takes: 13 for 576, and one for an acknowledgment of 40.
+/// The number of cells of a packet of `bytes`: 13 for 576 bytes, one for an acknowledgment of 40.
 pub const fn cells(bytes: u32) -> u32 {
     match bytes.checked_add(TRAILER_BYTES) {
         Some(frame) => frame.div_ceil(CELL_PAYLOAD),
@@ -38,18 +38,18 @@ pub const fn cells(bytes: u32) -> u32 {
     }
 }
 
-/// In what a line sends a packet.
+/// The framing of packets on a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Framing {
-    /// As it is.
+    /// Packets are sent unchanged.
     #[default]
     Packet,
-    /// In cells, one behind the other.
+    /// Packets are sent as the cells of an AAL5 frame, back to back.
     Aal5,
 }
 
 impl Framing {
-    /// What a packet of `bytes` is on the line.
+    /// The size on the line of a packet of `bytes`, in bytes.
     pub(crate) const fn line_bytes(self, bytes: u32) -> u32 {
         match self {
             Self::Packet => bytes,
@@ -57,14 +57,13 @@ impl Framing {
         }
     }
 
-    /// From the arrival of the first cell of a packet to that of its last, behind a line of this
-    /// rate. A packet that is no cells on that line becomes one with every 48 bytes that
-    /// arrive.
+    /// The time between the arrivals of a packet's first and last cell, behind a line of this rate.
+    /// On a line without cells, every 48 bytes of a packet become a cell on arrival.
     pub(crate) fn lag(self, rate: Rate, bytes: u32) -> Duration {
         const NANOS: u64 = 8_000_000_000;
         let cells = u64::from(cells(bytes));
         let rate = rate.bits_per_sec();
-        // All of the line's bytes but those of one cell, times the number of cells.
+        // All of the packet's bytes on the line except one cell's share, times the number of cells.
         let others = u64::from(self.line_bytes(bytes)) * (cells - 1);
         let nanos = if let Some(scaled) = others.checked_mul(NANOS) {
             scaled / cells / rate
@@ -76,27 +75,28 @@ impl Framing {
     }
 }
 
-/// What a port does with packets that it cannot store whole.
+/// The rule by which a port discards packets that it cannot store whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Discard {
-    /// Each cell for itself: dropped where there is no room.
+    /// Each cell independently: dropped if there is no room.
     Plain,
-    /// Partial packet discard: what follows a dropped cell is dropped too, except the last cell of
-    /// the packet.
+    /// Partial packet discard: after a dropped cell, the rest of the packet is dropped too, except
+    /// its last cell.
     Ppd,
-    /// Early packet discard: with it, no packet begins where more of the buffer is taken than this.
+    /// Early packet discard, with partial packet discard: no new packet is admitted while more than
+    /// this share of the buffer is occupied.
     Epd(Probability),
-    /// Balanced packet discard: with it, a circuit that has just lost a packet has a higher
-    /// threshold.
+    /// Balanced packet discard, with partial packet discard: a circuit that has just lost a packet
+    /// has a higher threshold.
     Bpd(Balanced),
 }
 
 impl Discard {
-    /// Which packets may begin; `None` where cells are on their own.
+    /// The thresholds for new packets; `None` for [`Discard::Plain`], which decides cell by cell.
     fn thresholds(self, capacity: u32) -> Option<Thresholds> {
         let rule = match self {
             Self::Plain => return None,
-            // A packet may begin wherever there is room.
+            // A packet may begin whenever there is room.
             Self::Ppd => Balanced::even(Probability::ONE),
             Self::Epd(threshold) => Balanced::even(threshold),
             Self::Bpd(balanced) => balanced,
@@ -105,13 +105,13 @@ impl Discard {
     }
 }
 
-/// What makes a virtual circuit.
+/// The definition of a virtual circuit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Circuit {
-    /// Each flow, in each direction.
+    /// Each direction of each flow is a circuit.
     #[default]
     Flow,
-    /// All that come from one source to one destination.
+    /// All packets from one source to one destination share a circuit.
     Path,
 }
 
@@ -124,10 +124,10 @@ pub struct PortConfig {
 }
 
 impl PortConfig {
-    /// A buffer of so many cells, the one being sent included.
+    /// A buffer of `cells` cells, including the one in transmission.
     ///
     /// # Errors
-    /// When that is zero.
+    /// If `cells` is zero.
     pub const fn new(cells: u32, discard: Discard, circuit: Circuit) -> Result<Self, ConfigError> {
         match NonZeroU32::new(cells) {
             Some(cells) => Ok(Self { cells, discard, circuit }),

@@ -1,18 +1,18 @@
-//! Balanced packet discard: one threshold for everybody, a higher one for whoever has just lost a
-//! packet.
+//! Balanced packet discard: one threshold for all flows, and a higher one for a flow that has just
+//! lost a packet.
 //!
 //! Cohen and Hamo, *Balanced packet discard for improving TCP performance in ATM networks*,
-//! Computer Communications 24 (2001), §4: a sender that loses a packet is spared for the next `gap`
-//! packets, so that no two losses fall into one of its windows. The paper's unit is a cell of a
-//! virtual circuit; [`crate::atm`] has that. On a queue of packets the same rule holds with a flow
-//! in the place of the circuit and a packet in the place of the cell.
+//! Computer Communications 24 (2001), §4. A sender that loses a packet is protected for the next
+//! `gap` packets, so that no two losses fall into one window. The paper's unit is a cell of a
+//! virtual circuit, as in [`crate::atm`]. On a queue of packets the same rule holds with flows
+//! instead of circuits and packets instead of cells.
 
 use std::collections::BTreeMap;
 
 use crate::error::ConfigError;
 use crate::probability::Probability;
 
-/// The paper's LT, UT and Gap; `lower` is at most `upper`.
+/// The paper's LT, UT and Gap. `lower` is at most `upper`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Balanced {
     lower: Probability,
@@ -21,8 +21,8 @@ pub struct Balanced {
 }
 
 impl Balanced {
-    /// A packet is refused where more than `lower` of the buffer is taken; for `gap` packets after
-    /// a loss, a flow's are where more than `upper` is.
+    /// A packet is refused if more than the share `lower` of the buffer is occupied. For `gap`
+    /// packets after a loss, the limit of the flow is `upper`.
     ///
     /// # Errors
     /// Unless `lower` ≤ `upper`.
@@ -34,7 +34,7 @@ impl Balanced {
         Ok(Self { lower, upper, gap })
     }
 
-    /// One threshold for everybody: early packet discard.
+    /// A single threshold for all flows: early packet discard.
     pub(crate) const fn even(threshold: Probability) -> Self {
         Self { lower: threshold, upper: threshold, gap: 0 }
     }
@@ -44,14 +44,14 @@ impl Balanced {
         (self.lower, self.upper, self.gap)
     }
 
-    /// The rule for a buffer of so many units.
+    /// The thresholds for a buffer of `capacity` units.
     pub(crate) fn of(self, capacity: u64) -> Thresholds {
         let units = |share: Probability| share.nearest_of(capacity);
         Thresholds { lower: units(self.lower), upper: units(self.upper), gap: self.gap }
     }
 }
 
-/// The rule for a certain buffer.
+/// The thresholds for a buffer of a certain size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Thresholds {
     lower: u64,
@@ -60,31 +60,31 @@ pub(crate) struct Thresholds {
 }
 
 impl Thresholds {
-    /// Whether a packet that finds so many units taken is refused, `left` packets before the end of
-    /// its flow's recovery.
-    pub(crate) const fn refuse(&self, taken: u64, left: u32) -> bool {
-        // "More than 40 % full", "exceeds the lower-threshold" (§3, §4). Unlike one of four places
-        // there, which says "reaches".
-        taken > if left > 0 { self.upper } else { self.lower }
+    /// Returns true if a packet is refused when `taken` units are occupied. `remaining` is the
+    /// number of packets until the end of its flow's recovery.
+    pub(crate) const fn refuse(&self, taken: u64, remaining: u32) -> bool {
+        // "More than 40 % full", "exceeds the lower-threshold" (§3, §4). Unlike one of four
+        // passages there, which says "reaches".
+        taken > if remaining > 0 { self.upper } else { self.lower }
     }
 
-    /// What is left of the recovery period behind a packet.
+    /// The rest of the recovery period after a packet.
     ///
-    /// §4: after a loss it is `gap` packets long, and shorter by one with every end of a packet.
-    /// The lost packet is not one of the "subsequent" ones: its own end does not count.
-    pub(crate) const fn after(&self, lost: bool, left: u32) -> u32 {
-        if lost { self.gap } else { left.saturating_sub(1) }
+    /// §4: after a loss the period is `gap` packets long, and each end of a packet shortens it by
+    /// one. The lost packet is not one of the "subsequent" packets: its own end does not count.
+    pub(crate) const fn after(&self, lost: bool, remaining: u32) -> u32 {
+        if lost { self.gap } else { remaining.saturating_sub(1) }
     }
 }
 
-/// The rule at work on a queue of packets.
+/// The state of the rule on a queue of packets.
 ///
-/// State is kept for each flow in its recovery, so for few; a driver with endless flows folds their
-/// keys.
+/// State is kept only for flows in their recovery period. A driver with an unlimited number of
+/// flows should hash their keys.
 #[derive(Debug)]
 pub(crate) struct BalancedState {
     thresholds: Thresholds,
-    /// What is left of the recovery periods, by flow.
+    /// The rest of each flow's recovery period, in packets.
     recovering: BTreeMap<u64, u32>,
 }
 
@@ -93,14 +93,14 @@ impl BalancedState {
         Self { thresholds: balanced.of(capacity), recovering: BTreeMap::new() }
     }
 
-    /// Whether a packet of `flow` is refused that finds so many units taken. `room` says whether it
-    /// fits.
+    /// Returns true if a packet of `flow` is refused when `taken` units are occupied. `room` tells
+    /// whether the packet fits.
     pub(crate) fn refuses(&mut self, flow: u64, taken: u64, room: bool) -> bool {
-        let left = self.recovering.get(&flow).copied().unwrap_or(0);
-        let refused = self.thresholds.refuse(taken, left);
-        match self.thresholds.after(refused || !room, left) {
+        let remaining = self.recovering.get(&flow).copied().unwrap_or(0);
+        let refused = self.thresholds.refuse(taken, remaining);
+        match self.thresholds.after(refused || !room, remaining) {
             0 => self.recovering.remove(&flow),
-            left => self.recovering.insert(flow, left),
+            remaining => self.recovering.insert(flow, remaining),
         };
         refused
     }

@@ -1,15 +1,15 @@
-//! Where every packet went.
+//! The accounts of a link's packets.
 
 use std::ops::{Add, AddAssign};
 
-use crate::link::Drop;
+use crate::packet::DropReason;
 
 /// A number of packets and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Tally {
-    /// How many packets.
+    /// The number of packets.
     pub packets: u64,
-    /// Their size on the wire.
+    /// Their size on the wire, in bytes.
     pub bytes: u64,
 }
 
@@ -33,7 +33,7 @@ impl AddAssign for Tally {
     }
 }
 
-/// What was dropped, by reason.
+/// Dropped packets, by reason.
 #[derive(Debug, Default)]
 pub(crate) struct Dropped {
     pub(crate) buffer: Tally,
@@ -42,48 +42,72 @@ pub(crate) struct Dropped {
 }
 
 impl Dropped {
-    pub(crate) fn count(&mut self, why: Drop, bytes: u32) {
+    pub(crate) fn count(&mut self, why: DropReason, bytes: u32) {
         match why {
-            Drop::Buffer => self.buffer.count(bytes),
-            Drop::Early => self.early.count(bytes),
-            Drop::Loss => self.loss.count(bytes),
+            DropReason::Buffer => self.buffer.count(bytes),
+            DropReason::Early => self.early.count(bytes),
+            DropReason::Loss => self.loss.count(bytes),
         }
     }
 }
 
-/// What became of everything offered to a link since it was built or its statistics were last
-/// reset.
+/// Counts of the packets offered to a link since it was built or its statistics were last reset.
 ///
-/// At every instant offered = delivered + dropped + held. `held` is counted from what is in the
-/// link, not inferred from the other three. A packet in the link at a reset opens the new books as
-/// both offered and held.
+/// At every instant offered = delivered + dropped + held. `held` is counted from the packets in the
+/// link, not inferred from the other three. After a reset, the packets in the link count as both
+/// offered and held.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Books {
-    /// Handed to the link.
+    /// Packets offered to the link.
     pub offered: Tally,
-    /// Taken from its far end.
+    /// Packets delivered at its far end.
     pub delivered: Tally,
-    /// Refused for want of room.
+    /// Packets refused because the buffer was full.
     pub dropped_buffer: Tally,
-    /// Dropped by the discipline although there was room.
+    /// Packets dropped by the discipline although there was room.
     pub dropped_early: Tally,
-    /// Taken by the loss model.
+    /// Packets lost by the loss model.
     pub dropped_loss: Tally,
-    /// Waiting, in transmission, travelling, or arrived and not yet taken.
+    /// Packets waiting, in transmission, in propagation, or arrived and not yet taken.
     pub held: Tally,
-    /// Marked by the discipline. They are delivered, held or lost on the line like any others, and
-    /// counted there.
+    /// Packets marked by the discipline. They also count as delivered, held or lost on the line.
     pub marked: Tally,
 }
 
 impl Books {
-    /// Dropped for whatever reason.
+    /// Packets dropped for any reason.
     pub fn dropped(&self) -> Tally {
         self.dropped_buffer + self.dropped_early + self.dropped_loss
     }
 
-    /// Whether offered = delivered + dropped + held, in packets and in bytes.
+    /// Returns true if offered = delivered + dropped + held, in packets and in bytes.
     pub fn balance(&self) -> bool {
         self.offered == self.delivered + self.dropped() + self.held
+    }
+}
+
+/// Counts of the cells that arrived at a port since it was built or its statistics were last reset.
+///
+/// At every instant offered = delivered + dropped + held. After a reset, the cells in the buffer
+/// count as both offered and held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CellBooks {
+    /// Cells that arrived.
+    pub offered: u64,
+    /// Cells that were sent.
+    pub delivered: u64,
+    /// Cells that were dropped: by a full buffer, by a threshold, or because of an earlier loss in
+    /// their packet.
+    pub dropped: u64,
+    /// Cells in the buffer, including the one in transmission.
+    pub held: u64,
+    /// Cells that were stored for packets that are not delivered. They are sent like others.
+    pub wasted: u64,
+}
+
+impl CellBooks {
+    /// Returns true if offered = delivered + dropped + held.
+    pub const fn balance(&self) -> bool {
+        self.offered == self.delivered + self.dropped + self.held
     }
 }

@@ -1,23 +1,23 @@
-//! What a link can store, and how much of it a packet takes.
+//! The buffer of a link, and the buffer space that a packet occupies.
 //!
-//! The unit matters as much as the size: with a buffer counted in packets, four quarter-sized
-//! packets take four times the room of the full-sized one they replace; counted in bytes they take
-//! about the same. Chunks lie in between: real buffers hand out memory in blocks.
+//! The unit matters as much as the size. In a buffer counted in packets, four quarter-sized packets
+//! occupy four times the space of the full-sized packet they replace. In a buffer counted in bytes
+//! they occupy about the same space. Chunks lie in between: real buffers allocate memory in blocks.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
 use crate::error::ConfigError;
 
-/// The size of a buffer, in the unit in which it is handed out. Never zero.
+/// The size of a buffer, in its unit of allocation. Never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffer {
-    /// Everything fits.
+    /// Every packet fits.
     Unlimited,
-    /// So many bytes.
+    /// A limit in bytes.
     Bytes(NonZeroU64),
-    /// So many packets of whatever size.
+    /// A limit in packets of any size.
     Packets(NonZeroU32),
-    /// So many bytes, of which each packet takes a whole number of chunks.
+    /// A limit in bytes, of which each packet occupies a whole number of chunks.
     Chunks(Chunks),
 }
 
@@ -29,10 +29,10 @@ pub struct Chunks {
 }
 
 impl Buffer {
-    /// A buffer of `bytes`.
+    /// A buffer of `bytes` bytes.
     ///
     /// # Errors
-    /// When that is zero.
+    /// If `bytes` is zero.
     pub const fn bytes(bytes: u64) -> Result<Self, ConfigError> {
         match NonZeroU64::new(bytes) {
             Some(bytes) => Ok(Self::Bytes(bytes)),
@@ -40,10 +40,10 @@ impl Buffer {
         }
     }
 
-    /// A buffer of `packets`.
+    /// A buffer of `packets` packets.
     ///
     /// # Errors
-    /// When that is zero.
+    /// If `packets` is zero.
     pub const fn packets(packets: u32) -> Result<Self, ConfigError> {
         match NonZeroU32::new(packets) {
             Some(packets) => Ok(Self::Packets(packets)),
@@ -51,11 +51,11 @@ impl Buffer {
         }
     }
 
-    /// A buffer of `bytes` in chunks of `chunk` bytes. What is left after the last whole chunk goes
+    /// A buffer of `bytes` bytes in chunks of `chunk` bytes. The rest after the last whole chunk is
     /// unused.
     ///
     /// # Errors
-    /// When either is zero or no chunk fits.
+    /// If either is zero or no chunk fits.
     pub const fn chunks(bytes: u64, chunk: u32) -> Result<Self, ConfigError> {
         let Some(size) = NonZeroU32::new(chunk) else {
             return Err(ConfigError::EmptyChunk);
@@ -67,12 +67,12 @@ impl Buffer {
         }
     }
 
-    /// Whether a packet of `bytes` fits into the empty buffer.
+    /// Returns true if a packet of `bytes` fits into the empty buffer.
     pub const fn holds(self, bytes: u32) -> bool {
         self.units(bytes) as u64 <= self.capacity()
     }
 
-    /// How many units (bytes, packets, chunks) the buffer has.
+    /// The size of the buffer in units: bytes, packets or chunks.
     pub(crate) const fn capacity(self) -> u64 {
         match self {
             Self::Unlimited => u64::MAX,
@@ -82,7 +82,7 @@ impl Buffer {
         }
     }
 
-    /// How many units a packet of `bytes` takes.
+    /// The units that a packet of `bytes` occupies.
     pub(crate) const fn units(self, bytes: u32) -> u32 {
         match self {
             Self::Unlimited => 0,
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_run_from_bytes_to_packets() {
+    fn chunk_sizes_range_from_bytes_to_packets() {
         let (fine, coarse) =
             (Buffer::chunks(150_000, 1).unwrap(), Buffer::chunks(150_000, 1500).unwrap());
         assert_eq!((fine.capacity(), fine.units(375)), (150_000, 375));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_of_nothing_is_refused() {
+    fn empty_buffers_are_refused() {
         assert_eq!(Buffer::bytes(0), Err(ConfigError::EmptyBuffer));
         assert_eq!(Buffer::packets(0), Err(ConfigError::EmptyBuffer));
         assert_eq!(Buffer::chunks(0, 256), Err(ConfigError::EmptyBuffer));

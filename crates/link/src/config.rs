@@ -1,4 +1,4 @@
-//! What a link is made of, and what makes a part of it impossible.
+//! The configuration of a link.
 
 use units::{Duration, Rate};
 
@@ -10,58 +10,55 @@ use crate::loss::LossModel;
 use crate::path::{DelayChanges, Reorder};
 use crate::red::Red;
 
-/// The parts of a link. The default is a wire: infinitely fast, no delay, no loss.
+/// The parts of a link. The default has an infinite rate, no delay and no loss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkConfig {
-    /// How fast the line sends; `None` is infinitely fast.
+    /// The line's rate; `None` is infinitely fast.
     pub rate: Option<Rate>,
-    /// How long the last bit travels after it has left.
+    /// The propagation delay, from a packet's departure to its arrival.
     pub delay: Duration,
-    /// When that becomes another time.
+    /// Changes of the delay during the run.
     pub delay_changes: DelayChanges,
-    /// Which packets take longer, so that others overtake them; with
-    /// [`cut_through`](Self::cut_through) nothing may.
+    /// Random additional delay by which packets are overtaken. Not possible with
+    /// [`cut_through`](Self::cut_through).
     pub reorder: Option<Reorder>,
-    /// What the link can store.
+    /// The buffer's size and unit.
     pub buffer: Buffer,
-    /// Whether the packet in transmission takes up room in the buffer.
+    /// The packet in transmission occupies the buffer.
     ///
     /// With `true`, `Buffer::Packets` of 100 means at most 100 packets in the link, waiting or in
-    /// transmission. That is also what a drop-tail queue of ns-2 counted in packets with
-    /// `limit_` 100 comes to, by another rule: it leaves out the packet in transmission but
-    /// drops what would *reach* the limit, so 99 wait.
+    /// transmission. A drop-tail queue of ns-2 counted in packets with `limit_` 100 has the same
+    /// effect by another rule. It leaves out the packet in transmission but drops a packet that
+    /// would *reach* the limit, so 99 wait.
     ///
-    /// With `false` the buffer holds waiting packets only, and an idle link accepts a packet of
-    /// any size.
+    /// With `false` the buffer holds waiting packets only, and an idle link accepts a packet of any
+    /// size.
     pub counts_in_service: bool,
-    /// Which packets are dropped or marked although there is room. The queue that it looks at is
-    /// what the buffer counts.
+    /// The rule that drops or marks packets although there is room. It works on the packets that
+    /// the buffer counts.
     pub discipline: Discipline,
-    /// Which packets are lost other than for want of room.
+    /// The process by which packets are lost independently of the buffer.
     pub loss: LossModel,
-    /// Where they are lost.
-    pub loss_place: LossPlace,
-    /// In what the line sends a packet. Buffer, books and loss count packets and their own bytes
-    /// all the same.
+    /// The point at which packets are lost.
+    pub loss_point: LossPoint,
+    /// The framing on the line. Buffer, books and loss always count packets and their own bytes.
     pub framing: Framing,
-    /// A packet is handed over when its first cell has arrived, or, if the line sends it as it is,
-    /// what fills one: to a port, which is told how much later the last one comes
-    /// ([`Link::lag`](crate::Link::lag)).
+    /// A packet is delivered when its first cell has arrived; without cells on the line, when its
+    /// first 48 bytes have arrived. The next link must be a port, which needs the time until the
+    /// last cell ([`Link::lag`](crate::Link::lag)).
     pub cut_through: bool,
-    /// A switch's port in the place of buffer, discipline and framing. It needs a rate.
+    /// A switch's output port that replaces buffer, discipline and framing. It needs a rate.
     pub port: Option<PortConfig>,
 }
 
 impl LinkConfig {
-    /// Whether what becomes of a packet is known when it is offered, and depends on nothing but
-    /// room.
+    /// Returns true if every decision is made on arrival and depends only on the buffer.
     pub fn is_plain(&self) -> bool {
-        self.is_ordinary() && self.loss == LossModel::None
+        self.is_fifo() && self.loss == LossModel::None
     }
 
-    /// Whether packets are whole, in order, equally long on their way, and only refused for want of
-    /// room.
-    pub(crate) fn is_ordinary(&self) -> bool {
+    /// Returns true for a first-in, first-out link with drop-tail, a constant delay and no cells.
+    pub(crate) fn is_fifo(&self) -> bool {
         let decides_at_once = self.port.is_none() && self.discipline == Discipline::DropTail;
         let in_order = self.delay_changes.is_empty() && self.reorder.is_none();
         decides_at_once && in_order && self.framing == Framing::Packet && !self.cut_through
@@ -79,7 +76,7 @@ impl Default for LinkConfig {
             counts_in_service: true,
             discipline: Discipline::DropTail,
             loss: LossModel::None,
-            loss_place: LossPlace::Line,
+            loss_point: LossPoint::Line,
             framing: Framing::Packet,
             cut_through: false,
             port: None,
@@ -87,28 +84,30 @@ impl Default for LinkConfig {
     }
 }
 
-/// What a buffer does before it is full.
+/// The rule that drops or marks packets before the buffer is full.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Discipline {
-    /// Nothing.
+    /// No packet is dropped early.
     #[default]
     DropTail,
     /// Random early detection.
     Red(Red),
-    /// Balanced packet discard: shares of the buffer's units. An unlimited buffer is never full
-    /// enough for it.
+    /// Balanced packet discard, with thresholds as shares of the buffer. It has no effect with an
+    /// unlimited buffer.
     Balanced(Balanced),
-    /// Controlled delay: decides as packets leave. It needs a rate, without which nothing waits.
+    /// Controlled delay: decides when packets leave. It needs a rate, without which no packet
+    /// waits.
     CoDel(CoDel),
 }
 
-/// Where the loss model takes its packets.
+/// The point at which the loss model loses packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LossPlace {
-    /// On the line, as a bit error would: the packet takes up buffer and line like any other, then
-    /// vanishes. A packet refused by the buffer is not put to the model.
+pub enum LossPoint {
+    /// On the line, like a bit error: a lost packet occupies buffer and line like any other. The
+    /// model does not decide on packets that the buffer refuses.
     #[default]
     Line,
-    /// Before the buffer, as an emulator's drop stage would: the packet takes up nothing.
+    /// Before the buffer, like the drop stage of an emulator: a lost packet occupies neither buffer
+    /// nor line.
     Entry,
 }

@@ -1,36 +1,36 @@
-//! What can be wrong with a link's parts.
+//! Errors in the configuration of a link.
 
 use thiserror::Error;
 use units::{Duration, Instant};
 
-/// A part that cannot be built.
+/// An invalid parameter of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum ConfigError {
-    /// Not in the range from 0 to 1.
+    /// A probability outside the range from 0 to 1.
     #[error("{0} is not a probability: it must lie between 0 and 1")]
     Probability(f64),
-    /// A buffer of nothing.
+    /// A buffer of size zero.
     #[error("a buffer of size 0 accepts nothing: its size must be above zero")]
     EmptyBuffer,
-    /// Chunks of nothing.
+    /// A chunk size of zero.
     #[error("a chunk of 0 bytes holds nothing: its size must be above zero")]
     EmptyChunk,
-    /// Not one chunk fits.
+    /// A chunk that is larger than the buffer.
     #[error("a chunk of {chunk} bytes does not fit in a buffer of {bytes} bytes")]
     ChunkTooLarge {
-        /// The size of a chunk.
+        /// The size of a chunk, in bytes.
         chunk: u32,
-        /// The size of the buffer.
+        /// The size of the buffer, in bytes.
         bytes: u64,
     },
-    /// RED without a range to work in.
+    /// RED thresholds that are not in order, or too large.
     #[error(
         "RED between averages of {min} and {max} is impossible: the first must be below the second, which is at most 2^38"
     )]
     RedThresholds {
-        /// The average at which it begins.
+        /// The lower threshold of the average queue.
         min: u64,
-        /// The average at which every packet is dropped.
+        /// The upper threshold of the average queue.
         max: u64,
     },
     /// A lower threshold above the upper one.
@@ -38,56 +38,56 @@ pub enum ConfigError {
         "balanced discard between {lower} and {upper} of the buffer is impossible: the first must not be above the second"
     )]
     BalancedThresholds {
-        /// The threshold for everybody.
+        /// The threshold of flows without a recent loss, as a share of the buffer.
         lower: f64,
-        /// The one for those that recover.
+        /// The threshold of flows in recovery, as a share of the buffer.
         upper: f64,
     },
-    /// CoDel without time to look.
+    /// A CoDel target that is zero or not below the interval.
     #[error(
         "CoDel with a target of {target} and an interval of {interval} is impossible: the first must be above zero and below the second"
     )]
     CoDelTimes {
-        /// How long packets may wait.
+        /// The target of the waiting time.
         target: Duration,
-        /// For how long they may wait longer.
+        /// The interval.
         interval: Duration,
     },
-    /// A path that changes back in time.
+    /// Delay changes that are not in order of time.
     #[error(
         "a change of delay at {at} after one at {before} is impossible: each must be later than the one before it"
     )]
     DelayChanges {
-        /// The change before.
+        /// The time of the earlier entry.
         before: Instant,
-        /// The one that is not later.
+        /// The time of the later entry, which is not after the earlier one.
         at: Instant,
     },
-    /// Packets of nothing.
+    /// A mean packet size of zero.
     #[error("a mean packet of 0 bytes is impossible: its size must be above zero")]
     MeanPacket,
-    /// A linear loss given at size 0.
+    /// A linear loss specified at size 0.
     #[error("loss proportional to size must be given at a size above 0 bytes")]
     LinearAtZero,
-    /// A run of losses shorter than a packet, or no number.
+    /// A mean run length of losses below one packet, or not finite.
     #[error("a mean run of {0} lost packets is impossible: it must be a number of at least 1")]
     Run(f64),
-    /// Every packet lost, in runs that end.
+    /// A burst model that loses every packet, so that its runs cannot end.
     #[error(
         "a burst model cannot lose every packet: its runs end (for that, lose each packet with probability 1)"
     )]
     EndlessBurst,
-    /// More loss than runs of that length can make.
+    /// A mean loss that is too high for the mean run length.
     #[error(
         "a mean loss of {loss} in runs of {run} packets is impossible: at least one packet arrives between two \
          runs; the mean run must be at least {shortest}"
     )]
     Burst {
-        /// The mean loss asked for.
+        /// The requested mean loss.
         loss: f64,
-        /// The mean run asked for.
+        /// The requested mean run length, in packets.
         run: f64,
-        /// The shortest mean run with that mean loss.
+        /// The shortest mean run length with that mean loss.
         shortest: f64,
     },
 }

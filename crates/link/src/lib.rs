@@ -1,20 +1,19 @@
-//! A link without a clock: a buffer, a line that sends at a constant rate, a delay, and a loss
-//! process.
+//! A link without a clock: a buffer, a line with a constant rate, a delay, and a loss process.
 //!
 //! | decision | type |
 //! | --- | --- |
 //! | is there room for the packet? | [`Buffer`]: unlimited, bytes, packets, or chunks of bytes |
-//! | is it dropped or marked all the same? | [`Discipline`]: drop-tail, random early detection ([`Red`]), controlled delay ([`CoDel`]), or one loss at a time ([`Balanced`]) |
-//! | does it travel in cells? | [`atm`]: AAL5, and a switch's port that discards cells |
+//! | is it dropped or marked? | [`Discipline`]: drop-tail, [`Red`], [`CoDel`] or [`Balanced`] |
+//! | does it travel in cells? | [`atm`]: AAL5, and a switch's output port that discards cells |
 //! | when does its last bit leave, when does it arrive? | [`Link`], over [`units::Serializer`] |
-//! | does it keep its place? | [`DelayChanges`], [`Reorder`]: what comes after it may overtake it |
-//! | does it arrive at all? | [`LossModel`]: per packet, per byte, linear in size, bursts, an explicit mask |
-//! | where did every packet go? | [`Books`] and [`QueueStatistics`] |
+//! | can later packets overtake it? | [`DelayChanges`], [`Reorder`] |
+//! | is it lost? | [`LossModel`]: per packet, per byte, linear in size, bursts, an explicit mask |
+//! | how many packets went where? | [`Books`] and [`QueueStatistics`] |
 //!
-//! A [`Link`] reads no clock and owns no random generator: the driver passes the time and, for each
-//! decision on a packet that is left to chance, one uniform number. The same link therefore serves
-//! a simulator and a real-time emulator. Everything is an integer; a [`Probability`] is converted
-//! from floating point once.
+//! A [`Link`] reads no clock and owns no random generator. The driver passes the time and one
+//! uniform number for each random decision on a packet. The same link therefore serves a simulator
+//! and a real-time emulator. All state is integers; a [`Probability`] is converted from floating
+//! point once.
 //!
 //! ```
 //! use link::{Buffer, Link, LinkConfig, Offered, Outcome};
@@ -27,10 +26,11 @@
 //!     ..LinkConfig::default()
 //! });
 //! let packet = Offered { bytes: 1500, data: true, ..Offered::default() };
-//! let outcome = link.offer(Instant::ZERO, packet, "hello", |_| unreachable!("nothing is lost by chance"));
+//! let no_draw = |_| unreachable!("there is no random loss");
+//! let outcome = link.offer(Instant::ZERO, packet, "hello", no_draw);
 //! assert_eq!(outcome, Outcome::Accepted);
 //!
-//! // 1.2 ms on the line and 50 ms on the way.
+//! // Transmission takes 1.2 ms, propagation 50 ms.
 //! let arrives = Instant::ZERO + Duration::from_micros(51_200);
 //! assert_eq!(link.next_delivery(), Some(arrives));
 //! assert_eq!(link.deliver(arrives), Some("hello"));
@@ -43,11 +43,13 @@ mod books;
 mod buffer;
 mod codel;
 mod config;
+mod decision;
+mod deferred;
 mod error;
-mod late;
 mod link;
 mod loss;
 mod meter;
+mod packet;
 mod path;
 mod probability;
 mod queue;
@@ -58,11 +60,12 @@ pub use balanced::Balanced;
 pub use books::{Books, Tally};
 pub use buffer::{Buffer, Chunks};
 pub use codel::CoDel;
-pub use config::{Discipline, LinkConfig, LossPlace};
+pub use config::{Discipline, LinkConfig, LossPoint};
+pub use deferred::Verdict;
 pub use error::ConfigError;
-pub use late::Late;
-pub use link::{Accepted, Chance, Drop, Link, Offered, Outcome};
+pub use link::{Link, Reservation};
 pub use loss::{Burst, Linear, LossModel};
+pub use packet::{Chance, DropReason, Offered, Outcome};
 pub use path::{DelayChange, DelayChanges, Reorder};
 pub use probability::Probability;
 pub use red::{Measure, Red};

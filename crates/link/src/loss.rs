@@ -1,8 +1,8 @@
-//! Which packets are lost, other than for want of room.
+//! Loss models: losses that are independent of the buffer.
 //!
-//! Each model that leaves it to chance needs one uniform number a packet, whatever the probability:
-//! the k-th number decides on the k-th packet put to the model even where the outcome is certain,
-//! so that two runs with the same numbers and different probabilities lose comparable packets.
+//! Each random model uses one uniform number per packet, whatever the probability. The k-th number
+//! decides on the k-th packet offered to the model even if the outcome is certain. Two runs with
+//! the same numbers and different probabilities therefore lose comparable packets.
 
 mod burst;
 mod size;
@@ -10,7 +10,7 @@ mod size;
 use std::num::NonZeroU32;
 
 use crate::error::ConfigError;
-use crate::link::Offered;
+use crate::packet::Offered;
 use crate::probability::Probability;
 
 pub use burst::Burst;
@@ -20,21 +20,21 @@ use size::{BySize, SizeLaw};
 /// A rule by which packets are lost.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum LossModel {
-    /// None are.
+    /// No packet is lost.
     #[default]
     None,
-    /// Each packet with the same probability, whatever its size.
+    /// Each packet is lost with the same probability, whatever its size.
     PerPacket(Probability),
-    /// Each byte is hit with this probability, and one hit loses the packet: 1 − (1 − p)ⁿ for n
-    /// bytes.
+    /// Each byte is lost with this probability, and one lost byte loses the packet: 1 − (1 − p)ⁿ
+    /// for n bytes.
     PerByte(Probability),
-    /// In proportion to the size of the packet.
+    /// The probability is proportional to the packet's size.
     Linear(Linear),
-    /// In runs.
+    /// Packets are lost in runs.
     Burst(Burst),
-    /// Packet by packet, for packets that carry data: the n-th such packet offered is lost if the
-    /// n-th entry says so, and none after the last entry. An entry is used up even when the
-    /// buffer has no room for its packet.
+    /// An explicit pattern for data packets. The n-th data packet offered is lost if the n-th entry
+    /// is true; packets after the last entry are not lost. A packet that the buffer refuses uses up
+    /// its entry.
     Mask(Vec<bool>),
 }
 
@@ -46,10 +46,10 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// `probability` for a packet of `at` bytes.
+    /// A loss of `probability` for a packet of `at` bytes.
     ///
     /// # Errors
-    /// When `at` is zero.
+    /// If `at` is zero.
     pub const fn new(probability: Probability, at: u32) -> Result<Self, ConfigError> {
         match NonZeroU32::new(at) {
             Some(at) => Ok(Self { probability, at }),
@@ -58,7 +58,7 @@ impl Linear {
     }
 }
 
-/// A loss model at work.
+/// The state of a loss model.
 #[derive(Debug)]
 pub(crate) enum Loss {
     None,
@@ -82,14 +82,14 @@ impl Loss {
         }
     }
 
-    /// Decides on a packet.
+    /// Returns true if the packet is lost.
     #[inline]
-    pub(crate) fn takes(&mut self, packet: Offered, draw: impl FnOnce() -> u64) -> bool {
-        !matches!(self, Self::None) && self.decides(packet, draw)
+    pub(crate) fn loses(&mut self, packet: Offered, draw: impl FnOnce() -> u64) -> bool {
+        !matches!(self, Self::None) && self.draw_loss(packet, draw)
     }
 
     #[inline(never)]
-    fn decides(&mut self, packet: Offered, draw: impl FnOnce() -> u64) -> bool {
+    fn draw_loss(&mut self, packet: Offered, draw: impl FnOnce() -> u64) -> bool {
         match self {
             Self::None => false,
             Self::PerPacket(probability) => probability.hits(draw()),
@@ -106,8 +106,8 @@ impl Loss {
         }
     }
 
-    /// Takes note of a packet that is not put to the model because the buffer refused it.
-    pub(crate) fn pass_over(&mut self, packet: Offered) {
+    /// Skips a packet that the buffer refused: a mask uses up an entry for it.
+    pub(crate) fn skip(&mut self, packet: Offered) {
         if let Self::Mask { next, .. } = self {
             *next += usize::from(packet.data);
         }

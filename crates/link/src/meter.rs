@@ -1,14 +1,14 @@
-//! A level that goes up and down, its time integral and its maximum.
+//! A level that rises and falls, with its time integral and its maximum.
 
 use units::Instant;
 
-/// Up to a moment `t` the integral is Σ xᵢ · (t − tᵢ) over all steps xᵢ at tᵢ, so a step costs two
-/// additions, and nothing is to be done in between.
+/// The integral up to time `t` is Σ xᵢ · (t − tᵢ) over all steps xᵢ at tᵢ. A step therefore costs
+/// two additions, and no work is needed between steps.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Meter {
     level: u64,
     max: u64,
-    /// −Σ xᵢ · tᵢ, in nanoseconds, and what the integral was at the last reset.
+    /// −Σ xᵢ · tᵢ, in nanoseconds, and the value of the integral at the last reset.
     moment: i128,
     base: i128,
 }
@@ -29,7 +29,7 @@ impl Meter {
         self.level
     }
 
-    /// The most since the last reset.
+    /// The maximum since the last reset.
     pub(crate) fn max(&self) -> u64 {
         self.max
     }

@@ -1,33 +1,32 @@
-//! The way behind the line: a delay that changes at given times, as when routing finds another
-//! path, and packets that fall behind others.
+//! The path behind the line: a delay that changes at given times, as after a change of route, and
+//! random additional delay that reorders packets.
 //!
-//! What leaves the line after a change takes the new delay; if that is shorter, it overtakes what
-//! is still on the old path.
+//! Packets that leave the line after a change take the new delay. If that is shorter, they overtake
+//! packets that are still on the old path.
 
 use units::{Duration, Instant};
 
-use crate::config::LinkConfig;
 use crate::error::ConfigError;
 use crate::probability::Probability;
 
-/// From when on a link has another delay.
+/// A change of a link's delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelayChange {
-    /// What leaves the line then or later takes the new delay.
+    /// Packets that leave the line at this time or later take the new delay.
     pub at: Instant,
     /// The new delay.
     pub delay: Duration,
 }
 
-/// The changes of a link's delay, each later than the one before it.
+/// The changes of a link's delay, in order of time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DelayChanges(Vec<DelayChange>);
 
 impl DelayChanges {
-    /// The changes in their order.
+    /// A list of changes.
     ///
     /// # Errors
-    /// When one does not come after the one before it.
+    /// If the times are not strictly increasing.
     pub fn new(changes: Vec<DelayChange>) -> Result<Self, ConfigError> {
         match changes.windows(2).find(|pair| pair[1].at <= pair[0].at) {
             Some(pair) => Err(ConfigError::DelayChanges { before: pair[0].at, at: pair[1].at }),
@@ -35,48 +34,51 @@ impl DelayChanges {
         }
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no changes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Which packets fall behind.
+/// Random additional delay that lets later packets overtake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reorder {
-    /// How likely a packet that arrives is to be late.
+    /// The probability that an arriving packet takes the additional delay.
     pub probability: Probability,
-    /// By how much.
+    /// The additional delay.
     pub by: Duration,
 }
 
-/// A way that does not keep packets in order.
+/// A path that may reorder packets.
 #[derive(Debug)]
 pub(crate) struct Path {
     delay: Duration,
     changes: DelayChanges,
     reorder: Option<Reorder>,
-    /// How many come out after the packet that was accepted last.
+    /// The number of packets that are delivered after the packet accepted last.
     pub(crate) behind_newest: usize,
 }
 
 impl Path {
-    /// The way of a link, unless its delay is always the same.
-    pub(crate) fn new(config: &LinkConfig) -> Option<Self> {
-        let (changes, reorder) = (config.delay_changes.clone(), config.reorder);
+    /// The path of a link; `None` if its delay is constant.
+    pub(crate) fn new(
+        delay: Duration,
+        changes: &DelayChanges,
+        reorder: Option<Reorder>,
+    ) -> Option<Self> {
         let constant = changes.is_empty() && reorder.is_none();
-        (!constant).then_some(Self { delay: config.delay, changes, reorder, behind_newest: 0 })
+        (!constant).then(|| Self { delay, changes: changes.clone(), reorder, behind_newest: 0 })
     }
 
-    /// The delay of what leaves the line at `departure`.
+    /// The delay of a packet that leaves the line at `departure`.
     pub(crate) fn delay(&self, departure: Instant) -> Duration {
         let made = self.changes.0.partition_point(|change| change.at <= departure);
         let last = made.checked_sub(1).and_then(|last| self.changes.0.get(last));
         last.map_or(self.delay, |change| change.delay)
     }
 
-    /// By how much a packet is late.
-    pub(crate) fn late(&self, draw: impl FnOnce() -> u64) -> Duration {
+    /// The additional delay of a packet, often zero.
+    pub(crate) fn reorder_delay(&self, draw: impl FnOnce() -> u64) -> Duration {
         match self.reorder {
             Some(reorder) if reorder.probability.hits(draw()) => reorder.by,
             _ => Duration::ZERO,

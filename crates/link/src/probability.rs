@@ -1,5 +1,5 @@
-//! Probabilities as 64-bit fixed point, so that a decision is one comparison of integers and
-//! reproduces anywhere.
+//! Probabilities as 64-bit fixed point, so that a decision is one comparison of integers and is
+//! reproducible on any machine.
 
 use std::num::NonZeroU32;
 
@@ -10,22 +10,22 @@ const SCALE: f64 = 18_446_744_073_709_551_616.0;
 
 /// A probability in units of 2⁻⁶⁴; 0 and 1 are exact.
 ///
-/// The value is the number of 64-bit draws that hit. 2⁶⁴ itself has no place in 64 bits, so the
-/// largest value stands for 1. No probability below 1 needs it: the largest `f64` below 1 is 2⁶⁴ −
+/// The value is the number of 64-bit draws that hit. 2⁶⁴ itself does not fit in 64 bits, so the
+/// largest value represents 1. No probability below 1 needs it: the largest `f64` below 1 is 2⁶⁴ −
 /// 2¹¹.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Probability(u64);
 
 impl Probability {
-    /// Never.
+    /// Probability zero: never hits.
     pub const ZERO: Self = Self(0);
-    /// Always.
+    /// Probability one: always hits.
     pub const ONE: Self = Self(u64::MAX);
 
     /// The probability `value`, rounded down to a multiple of 2⁻⁶⁴.
     ///
     /// # Errors
-    /// When `value` does not lie between 0 and 1.
+    /// If `value` is not in the range from 0 to 1.
     pub fn new(value: f64) -> Result<Self, ConfigError> {
         if (0.0..=1.0).contains(&value) {
             Ok(Self::saturating(value))
@@ -34,7 +34,7 @@ impl Probability {
         }
     }
 
-    /// The nearest probability to `value`, for results that rounding has pushed past 0 or 1.
+    /// The nearest probability to `value`, for results that rounding has moved below 0 or above 1.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -44,18 +44,18 @@ impl Probability {
         Self((value * SCALE) as u64)
     }
 
-    /// The value as a number, for messages and results.
+    /// The value as a floating-point number, for messages and results.
     #[expect(clippy::cast_precision_loss, reason = "53 bits are enough to read")]
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / SCALE
     }
 
-    /// Whether a uniform draw hits.
+    /// Returns true if a uniform draw is below the probability.
     pub const fn hits(self, draw: u64) -> bool {
         draw < self.0 || self.0 == u64::MAX
     }
 
-    /// The probability of the opposite.
+    /// The probability of the complementary event.
     pub(crate) const fn complement(self) -> Self {
         if self.0 == u64::MAX {
             Self::ZERO
@@ -66,7 +66,7 @@ impl Probability {
         }
     }
 
-    /// The probability of `count` independent hits, off by less than `count` · 2⁻⁶³.
+    /// The probability of `count` independent hits, with an error below `count` · 2⁻⁶³.
     pub(crate) const fn power(self, count: u32) -> Self {
         let (mut result, mut square, mut rest) = (Self::ONE, self, count);
         while rest > 0 {
@@ -79,17 +79,17 @@ impl Probability {
         result
     }
 
-    /// How many of 2⁶⁴ draws hit.
+    /// The number of hits among all 2⁶⁴ draws.
     pub(crate) const fn draws(self) -> u128 {
         if self.0 == u64::MAX { 1 << 64 } else { self.0 as u128 }
     }
 
-    /// This share of a number, rounded down.
+    /// This share of `whole`, rounded down.
     pub(crate) const fn of(self, whole: u64) -> u64 {
         if self.0 == u64::MAX { whole } else { ((self.0 as u128 * whole as u128) >> 64) as u64 }
     }
 
-    /// This share of a number, rounded to the nearest.
+    /// This share of `whole`, rounded to the nearest integer.
     pub(crate) const fn nearest_of(self, whole: u64) -> u64 {
         if self.0 == u64::MAX {
             return whole;
@@ -179,7 +179,7 @@ mod tests {
         #[test]
         fn a_power_agrees_with_floating_point(value in 0.0..=1.0f64, count in 0..100_000u32) {
             let exact = value.powi(i32::try_from(count).unwrap());
-            // 2⁻⁶³ a factor is ours; powi itself may err by some 2⁻⁵² a multiplication.
+            // Our error is 2⁻⁶³ per factor; `powi` itself may err by some 2⁻⁵² per multiplication.
             prop_assert!((p(value).power(count).as_f64() - exact).abs() < 1e-10);
         }
 

@@ -1,4 +1,4 @@
-//! The packets of a link that have not left yet: who is there, is there room, and for how long.
+//! A drop-tail queue: the packets that have not left the line, their buffer space and statistics.
 
 use std::collections::VecDeque;
 
@@ -10,19 +10,19 @@ use crate::statistics::{Integrals, QueueStatistics};
 
 /// Packets waiting or in transmission, in order of departure.
 ///
-/// Departures need no event: they are known on acceptance, and whoever asks about the queue first
-/// removes those that are due.
+/// Departures need no events: they are known on acceptance, and the caller retires the packets that
+/// are due before each query.
 #[derive(Debug)]
 pub(crate) struct Queue {
     packets: VecDeque<Resident>,
     depth: Tally,
     buffer: Buffer,
-    /// Units of the buffer in all.
+    /// The buffer's size, in its units.
     capacity: u64,
     counts_in_service: bool,
-    /// Units of the buffer that are taken, the packet in transmission included.
+    /// The occupied units of the buffer, including the packet in transmission.
     used: u64,
-    /// When the last packet accepted so far leaves: until then the line is never idle.
+    /// The departure of the last accepted packet. The line is busy until then.
     free_at: Instant,
     integrals: Integrals,
     max: Tally,
@@ -33,9 +33,9 @@ pub(crate) struct Queue {
 struct Resident {
     departure: Instant,
     bytes: u32,
-    /// What it takes of the buffer.
+    /// The packet's size in the buffer's units.
     units: u32,
-    /// Will vanish on the line.
+    /// The packet will be lost on the line.
     lost: bool,
 }
 
@@ -55,8 +55,7 @@ impl Queue {
         }
     }
 
-    /// Removes what has left by `now` and adds those of them that vanished on the line to
-    /// `vanished`.
+    /// Removes the packets that have left by `now`. Those lost on the line are added to `vanished`.
     pub(crate) fn retire(&mut self, now: Instant, vanished: &mut Tally) {
         while let Some(gone) = self.packets.pop_front_if(|head| head.departure <= now) {
             self.depth.packets -= 1;
@@ -68,7 +67,7 @@ impl Queue {
         }
     }
 
-    /// Whether a packet of `bytes` fits beside what is there. Departures must have been retired.
+    /// Returns true if a packet of `bytes` fits. Departures must have been retired.
     pub(crate) fn has_room(&self, bytes: u32) -> bool {
         let taken = match self.packets.front() {
             _ if self.counts_in_service => self.used,
@@ -78,7 +77,7 @@ impl Queue {
         u64::from(self.buffer.units(bytes)) <= self.capacity - taken
     }
 
-    /// Units of the buffer that are taken. Departures must have been retired.
+    /// The units of the buffer that count as occupied. Departures must have been retired.
     pub(crate) fn taken(&self) -> u64 {
         match self.packets.front() {
             Some(in_service) if !self.counts_in_service => self.used - u64::from(in_service.units),
@@ -86,8 +85,8 @@ impl Queue {
         }
     }
 
-    /// The packets that the buffer counts, and since when there has been none at all. Departures
-    /// must have been retired.
+    /// The packets that the buffer counts, and the start of the idle period if the queue is empty.
+    /// Departures must have been retired.
     pub(crate) fn counted(&self) -> (Tally, Option<Instant>) {
         match self.packets.front() {
             None => (Tally::default(), Some(self.free_at)),
@@ -99,8 +98,8 @@ impl Queue {
         }
     }
 
-    /// Adds a packet that arrives at `now` and leaves at `departure`, no earlier than any before
-    /// it.
+    /// Adds a packet that arrives at `now` and leaves at `departure`, which must not precede an
+    /// earlier departure.
     pub(crate) fn push(&mut self, now: Instant, departure: Instant, bytes: u32, lost: bool) {
         self.integrals.add(now, self.free_at.max(now), departure, bytes);
         self.free_at = departure;
@@ -116,20 +115,20 @@ impl Queue {
         self.depth
     }
 
-    /// Those of the packets in the queue that will vanish.
-    pub(crate) fn doomed(&self) -> Tally {
-        let mut doomed = Tally::default();
+    /// The packets in the queue that will be lost on the line.
+    pub(crate) fn lost_on_line(&self) -> Tally {
+        let mut lost_on_line = Tally::default();
         for resident in self.packets.iter().filter(|resident| resident.lost) {
-            doomed.count(resident.bytes);
+            lost_on_line.count(resident.bytes);
         }
-        doomed
+        lost_on_line
     }
 
     pub(crate) fn statistics(&self, now: Instant) -> QueueStatistics {
         self.integrals.without(self.outstanding(now), self.elapsed(now), self.max)
     }
 
-    /// Since the last reset.
+    /// The time since the last reset.
     pub(crate) fn elapsed(&self, now: Instant) -> Duration {
         now.since(self.since)
     }
@@ -140,7 +139,7 @@ impl Queue {
         self.since = now;
     }
 
-    /// What the packets in the queue will contribute to the integrals after `now`.
+    /// The contribution of the queued packets to the integrals after `now`.
     fn outstanding(&self, now: Instant) -> Integrals {
         let mut outstanding = Integrals::default();
         let mut start = now;

@@ -1,14 +1,14 @@
 //! Random early detection: packets are dropped, or marked, before the buffer is full.
 //!
 //! Floyd and Jacobson, *Random Early Detection Gateways for Congestion Avoidance*, IEEE/ACM ToN
-//! 1(4), 1993: a moving average of the queue decides how likely a packet is to be chosen (§IV), and
-//! counting since the last one spreads the chosen evenly (§VII, method 2). RFC 3168 §7: one that is
-//! ECN-capable is marked instead of dropped, unless the average is so long that every packet is
-//! chosen.
+//! 1(4), 1993. A moving average of the queue determines the probability of choosing a packet (§IV).
+//! Counting since the last chosen packet spreads the choices evenly (§VII, method 2). RFC 3168 §7:
+//! an ECN-capable packet is marked instead of dropped, unless the average is so long that every
+//! packet is chosen.
 //!
-//! All of it is in integers. The average has 24 bits of fraction; what it loses by rounding down is
-//! below 2⁻²⁴ / `w_q` of a byte or packet. A probability before counting has 32 bits; whether a
-//! draw is below it is then decided exactly, without a division.
+//! All arithmetic is in integers. The average has 24 bits of fraction; its rounding error is below
+//! 2⁻²⁴ / `w_q` of a byte or packet. A probability before counting has 32 bits. The comparison with
+//! a draw is then exact and needs no division.
 
 use std::num::NonZeroU32;
 
@@ -18,7 +18,7 @@ use crate::books::Tally;
 use crate::error::ConfigError;
 use crate::probability::Probability;
 
-/// The parameters of RED, in the paper's names. `min_th` is below `max_th`.
+/// The parameters of RED, with the paper's names. `min_th` is below `max_th`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Red {
     measure: Measure,
@@ -31,26 +31,27 @@ pub struct Red {
     spare_short: bool,
 }
 
-/// What RED averages and counts.
+/// The unit in which RED measures the queue and counts packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Bytes: a packet's chance of being chosen grows with its size, and is as computed for one of
-    /// mean size.
+    /// Bytes: the probability grows with a packet's size. A packet of mean size has the computed
+    /// probability.
     Bytes,
-    /// Packets, each with the same chance.
+    /// Packets: every packet has the same probability.
     Packets,
 }
 
 impl Red {
-    /// No threshold is above this: some 270 GB.
-    pub const MOST: u64 = 1 << 38;
+    /// The upper limit of thresholds, in bytes or packets: some 270 GB.
+    pub const MAX_THRESHOLD: u64 = 1 << 38;
 
-    /// RED between an average of `min_th` and one of `max_th` bytes or packets, where a packet is
-    /// chosen with probability `max_p`; above, every packet is. Each arrival moves the average
-    /// by `w_q` of the way to the queue as it is.
+    /// RED with thresholds `min_th` and `max_th` of the average, in bytes or packets.
+    ///
+    /// The probability reaches `max_p` at `max_th`; above, every packet is chosen. Each arrival
+    /// moves the average by `w_q` of the distance to the current queue.
     ///
     /// # Errors
-    /// Unless `min_th` < `max_th` ≤ [`Red::MOST`].
+    /// Unless `min_th` < `max_th` ≤ [`Red::MAX_THRESHOLD`].
     pub const fn new(
         measure: Measure,
         min_th: u64,
@@ -58,7 +59,7 @@ impl Red {
         max_p: Probability,
         w_q: Probability,
     ) -> Result<Self, ConfigError> {
-        if min_th >= max_th || max_th > Self::MOST {
+        if min_th >= max_th || max_th > Self::MAX_THRESHOLD {
             return Err(ConfigError::RedThresholds { min: min_th, max: max_th });
         }
         Ok(Self {
@@ -73,12 +74,13 @@ impl Red {
         })
     }
 
-    /// With packets of `bytes` on average instead of 1500: as many of them the average is taken to
-    /// have missed while the line was idle, and with [`Measure::Bytes`] one of them has the
-    /// computed chance.
+    /// Sets the mean packet size, in bytes; the default is 1500.
+    ///
+    /// The average decays during an idle period as if packets of this size had found an empty
+    /// queue. With [`Measure::Bytes`] a packet of this size has the computed probability.
     ///
     /// # Errors
-    /// When that is zero.
+    /// If `bytes` is zero.
     pub const fn with_mean_packet(self, bytes: u32) -> Result<Self, ConfigError> {
         match NonZeroU32::new(bytes) {
             Some(mean_packet) => Ok(Self { mean_packet, ..self }),
@@ -86,15 +88,15 @@ impl Red {
         }
     }
 
-    /// Whether the probability goes on from `max_p` to 1 between `max_th` and twice that, instead
-    /// of jumping (Floyd, *Recommendations on using the "gentle" variant of RED*, 2000).
+    /// Sets whether the probability rises from `max_p` to 1 between `max_th` and twice `max_th`,
+    /// instead of jumping (Floyd, *Recommendations on using the "gentle" variant of RED*, 2000).
     #[must_use]
     pub const fn with_gentle(self, gentle: bool) -> Self {
         Self { gentle, ..self }
     }
 
-    /// Whether a packet that finds at most one packet passes, however long the queue was on
-    /// average. The paper doesn't say so; ns-2 does.
+    /// Sets whether a packet is accepted if it finds at most one packet, whatever the average. The
+    /// paper does not have this rule; ns-2 does.
     #[must_use]
     pub const fn with_spare_short(self, spare_short: bool) -> Self {
         Self { spare_short, ..self }
@@ -102,7 +104,7 @@ impl Red {
 
     const FULL: NonZeroU32 = NonZeroU32::new(1500).unwrap();
 
-    /// What a packet of `bytes` adds to the count.
+    /// A packet's contribution to the count.
     const fn units(&self, bytes: u32) -> u32 {
         match self.measure {
             Measure::Bytes => bytes,
@@ -110,33 +112,33 @@ impl Red {
         }
     }
 
-    /// What a packet with the computed chance adds to the count.
+    /// The contribution of a packet of mean size to the count.
     const fn mean_units(&self) -> u32 {
         self.units(self.mean_packet.get())
     }
 }
 
-/// What becomes of a packet for which there is room.
+/// RED's decision on a packet for which there is room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It passes.
+pub(crate) enum EarlyDecision {
+    /// The packet is accepted.
     Pass,
-    /// Chance has chosen it.
+    /// The packet was chosen at random.
     Chosen,
     /// The average is so long that every packet is dropped.
     Forced,
 }
 
-/// RED at work.
+/// The state of RED.
 #[derive(Debug)]
 pub(crate) struct RedState {
     red: Red,
     rate: Option<Rate>,
-    /// In 2⁻²⁴ bytes or packets.
+    /// The average queue, in 2⁻²⁴ bytes or packets.
     average: u64,
-    /// Bytes or packets that passed since the last one chosen.
+    /// Bytes or packets accepted since the last chosen one.
     passed: u64,
-    /// The packet that was observed last found at most one packet.
+    /// The packet observed last found at most one packet in the queue.
     short: bool,
 }
 
@@ -150,11 +152,12 @@ impl RedState {
         Self { red, rate, average: 0, passed: 0, short: true }
     }
 
-    /// A packet arrives and finds `queue`, or an idle line since some moment.
+    /// Updates the average for an arriving packet that finds `queue`, or a line idle since
+    /// `idle_since`.
     pub(crate) fn observe(&mut self, now: Instant, queue: Tally, idle_since: Option<Instant>) {
         self.short = queue.packets <= 1;
         if let Some(since) = idle_since {
-            // §IV: as if so many packets had come and found nothing.
+            // §IV: decay as if packets had arrived at an empty queue during the idle period.
             let missed = self.missed(now, since);
             self.average = self.red.w_q.complement().power(missed).of(self.average);
             return;
@@ -163,7 +166,7 @@ impl RedState {
             Measure::Bytes => queue.bytes,
             Measure::Packets => queue.packets,
         };
-        let target = length.min(2 * Red::MOST) << Self::FRACTION_BITS;
+        let target = length.min(2 * Red::MAX_THRESHOLD) << Self::FRACTION_BITS;
         if target >= self.average {
             self.average += self.red.w_q.of(target - self.average);
         } else {
@@ -171,36 +174,37 @@ impl RedState {
         }
     }
 
-    /// There was no room for the packet: like one chosen, it tells its sender of congestion.
+    /// Resets the count after an overflow, which signals congestion to a sender like a chosen
+    /// packet.
     pub(crate) fn overflowed(&mut self) {
         self.passed = 0;
     }
 
-    /// Decides on a packet of `bytes` that has been observed. `draw` is called only if it is left
-    /// to chance.
-    pub(crate) fn decide(&mut self, bytes: u32, draw: impl FnOnce() -> u64) -> Verdict {
+    /// Decides on a packet of `bytes` that has been observed. `draw` is called only for a random
+    /// decision.
+    pub(crate) fn decide(&mut self, bytes: u32, draw: impl FnOnce() -> u64) -> EarlyDecision {
         if self.short && self.red.spare_short {
             self.passed = 0;
-            return Verdict::Pass;
+            return EarlyDecision::Pass;
         }
         let Some(probability) = self.probability() else {
             self.passed = 0;
-            return Verdict::Forced;
+            return EarlyDecision::Forced;
         };
         if probability == 0 {
-            // §IV: the count begins where the average crosses min_th.
+            // §IV: the count begins where the average crosses `min_th`.
             self.passed = 0;
-            return Verdict::Pass;
+            return EarlyDecision::Pass;
         }
         if self.chooses(probability, bytes, draw) {
             self.passed = 0;
-            return Verdict::Chosen;
+            return EarlyDecision::Chosen;
         }
         self.passed += u64::from(self.red.units(bytes));
-        Verdict::Pass
+        EarlyDecision::Pass
     }
 
-    /// §IV, `p_b`: the chance of a packet of mean size, before counting, in 2⁻³²; `None` where
+    /// §IV, `p_b`: the probability for a packet of mean size before counting, in 2⁻³²; `None` if
     /// every packet is dropped.
     fn probability(&self) -> Option<u64> {
         let Red { min_th, max_th, max_p, gentle, .. } = self.red;
@@ -218,10 +222,13 @@ impl RedState {
         u64::try_from(draws >> 32).ok()
     }
 
-    /// §VII, `p_a = p_b / (1 − count · p_b)`, so that the distance from one chosen to the next is
-    /// uniform. Unlike the paper's listing, which counts the packet itself except for the
-    /// first, this is the formula of its text: what passed before. And unlike both, bytes are
-    /// counted in bytes: small packets that pass don't make the chance of a large one certain.
+    /// §VII: `p_a = p_b / (1 − count · p_b)`, so that the distance between two chosen packets is
+    /// uniform.
+    ///
+    /// Unlike the paper's listing, which counts the packet itself except for the first, this
+    /// follows the formula in its text, which counts the packets accepted before. Unlike both,
+    /// bytes are counted in bytes: small packets that pass do not make the choice of a large one
+    /// certain.
     fn chooses(&self, probability: u64, bytes: u32, draw: impl FnOnce() -> u64) -> bool {
         let probability = u128::from(probability);
         let one = u128::from(self.red.mean_units()) << 32;
@@ -234,7 +241,7 @@ impl RedState {
         u128::from(draw()) * rest < wanted << 64
     }
 
-    /// How many packets of mean size the line could have sent.
+    /// The number of packets of mean size that the line could have sent while idle.
     fn missed(&self, now: Instant, since: Instant) -> u32 {
         let Some(rate) = self.rate else { return 0 };
         let bits = u128::from(now.since(since).as_nanos()) * u128::from(rate.bits_per_sec())

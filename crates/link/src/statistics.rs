@@ -1,22 +1,21 @@
 //! Exact time integrals of a queue.
 //!
-//! When a packet is accepted its departure is already known, so its whole contribution to every
-//! integral is added at once and nothing is left to do when it departs. A reading at some instant
-//! takes off what the packets still in the queue have yet to contribute; a reset keeps exactly
-//! that.
+//! When a packet is accepted its departure is already known. Its whole contribution to every
+//! integral is therefore added at once, and its departure needs no work. A query subtracts the
+//! contributions of the queued packets after the time of the query; a reset keeps exactly those.
 
 use units::{Duration, Instant};
 
 use crate::books::Tally;
 
-/// What a queue was like since the last reset. Divide an integral by [`elapsed`](Self::elapsed) for
+/// Statistics of a queue since the last reset. Divide an integral by [`elapsed`](Self::elapsed) for
 /// the mean.
 ///
-/// A packet is in the queue from its arrival until its last bit has left, so the one in
-/// transmission counts, with all its bytes. The `waiting` integrals leave it out.
+/// A packet is in the queue from its arrival until its last bit has left, so the packet in
+/// transmission counts with all its bytes. The `waiting` integrals leave it out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueStatistics {
-    /// How long the statistics cover.
+    /// The time that the statistics cover.
     pub elapsed: Duration,
     /// ∫ packets in the queue dt, in packet·ns.
     pub packet_nanos: u128,
@@ -26,13 +25,13 @@ pub struct QueueStatistics {
     pub waiting_packet_nanos: u128,
     /// ∫ bytes waiting dt, in byte·ns: without the packet in transmission.
     pub waiting_byte_nanos: u128,
-    /// How long the line was sending.
+    /// The time during which the line was sending.
     pub busy: Duration,
-    /// The most packets in the queue at one instant, and the most bytes (perhaps at another).
+    /// The maximum number of packets and, perhaps at another instant, of bytes in the queue.
     pub max: Tally,
 }
 
-/// The integrals, each a sum over packets, in packets or bytes times nanoseconds.
+/// Integrals as sums over packets, in packets or bytes times nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Integrals {
     packets: u128,
@@ -52,7 +51,7 @@ impl Integrals {
         self.busy += departure.since(start).as_nanos();
     }
 
-    /// What has been contributed so far when `rest` is yet to come.
+    /// The statistics up to now: these integrals without the future contributions in `rest`.
     pub(crate) fn without(self, rest: Self, elapsed: Duration, max: Tally) -> QueueStatistics {
         let packet_nanos = self.packets - rest.packets;
         let busy = self.busy - rest.busy;
@@ -60,7 +59,7 @@ impl Integrals {
             elapsed,
             packet_nanos,
             byte_nanos: self.bytes - rest.bytes,
-            // One packet at a time is in transmission, for as long as the line is busy.
+            // One packet at a time is in transmission while the line is busy.
             waiting_packet_nanos: packet_nanos - u128::from(busy),
             waiting_byte_nanos: self.waiting_bytes - rest.waiting_bytes,
             busy: Duration::from_nanos(busy),

@@ -1,4 +1,4 @@
-//! How much may be in flight, and when slow start ends.
+//! Congestion control: how much may be in flight, and when slow start ends.
 
 mod fixed;
 mod reno;
@@ -16,29 +16,31 @@ use std::fmt;
 
 use crate::facts::{AckSample, Growth, LossSample};
 
-/// The widest window a controller grows to: what RFC 7323 lets a peer advertise.
+/// Maximum window of a controller, in bytes: the largest that RFC 7323 lets a peer advertise.
 pub const MAX_WINDOW: u32 = 1 << 30;
 
-/// What acknowledgments that name and time what caused them say of the two ways, each by itself.
-/// Parsa and Garcia-Luna-Aceves 1999, sections 3.1.1 and 3.1.2.
+/// Delays of the forward path and the return path, measured separately. They need acknowledgments
+/// that identify and time the transmission that caused them. Parsa and Garcia-Luna-Aceves 1999,
+/// sections 3.1.1 and 3.1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathDelays {
-    /// The relative delay on the way there against the first packet, in nanoseconds: mean over the
-    /// last window's reports.
+    /// Delay on the forward path relative to the first packet, in nanoseconds: mean over the
+    /// reports of the last window.
     pub forward_ns: i128,
-    /// That of the acknowledgments on the way back.
+    /// Relative delay of the acknowledgments on the return path, in nanoseconds: mean over the
+    /// reports of the last window.
     pub return_ns: i128,
-    /// n: the packets that wait at the bottleneck, in millionths.
+    /// n: number of packets queued at the bottleneck, in millionths.
     pub waiting_millionths: i128,
-    /// Reports of a packet that arrived before one that had left earlier, each beside the report
-    /// before it: its Fig. 3(d).
+    /// Number of reports of a packet that arrived before one that had been sent earlier. Each
+    /// report is compared with the report before it: the paper's Fig. 3(d).
     pub forward_reordered: u64,
-    /// Reports that came after a report of a later arrival.
+    /// Number of reports that arrived after a report of a later arrival.
     pub return_reordered: u64,
 }
 
 impl PathDelays {
-    /// Before there are any reports.
+    /// Value before the first report.
     pub const NONE: Self = Self {
         forward_ns: 0,
         return_ns: 0,
@@ -48,46 +50,48 @@ impl PathDelays {
     };
 }
 
-/// Keeps the congestion window, in bytes.
+/// Maintains the congestion window, in bytes.
 pub trait CongestionController: fmt::Debug + Send + Sync {
-    /// The congestion window without the inflation of fast recovery.
+    /// Congestion window in bytes, without the inflation of fast recovery.
     fn cwnd(&self) -> u32;
 
-    /// The slow start threshold.
+    /// Slow start threshold in bytes.
     fn ssthresh(&self) -> u32;
 
-    /// New data was acknowledged outside of recovery; `growth` is how the window may grow.
+    /// Handles an acknowledgment of new data outside recovery. `growth` says how the window may
+    /// grow.
     fn on_ack(&mut self, ack: &AckSample, growth: Growth);
 
-    /// New data was acknowledged, and the window isn't to grow for it: while a loss is being
-    /// repaired, or with the echo of a mark; or nothing new was, but the acknowledgment says
-    /// what caused it. For a controller that watches delays.
+    /// Handles an acknowledgment for which the window must not grow. It acknowledges new data
+    /// during recovery or with an ECN echo, or it acknowledges nothing new but identifies the
+    /// transmission that caused it. Controllers that measure delays use it.
     fn observe(&mut self, _ack: &AckSample) {}
 
-    /// What it knows of the ways there and back; `None` without reports.
+    /// Estimated delays of the forward path and the return path; `None` without reports.
     fn path(&self) -> Option<PathDelays> {
         None
     }
 
-    /// A loss was noticed without a timeout.
+    /// Handles a loss that was detected without a timeout.
     fn on_loss(&mut self, loss: &LossSample);
 
-    /// A router marked a packet instead of dropping it, and the peer echoed that (RFC 3168 §6.1.2).
-    /// Returns whether the window was at its least before, so that only waiting makes the
-    /// sender slower.
+    /// Handles an echoed mark, set by a router instead of dropping the packet (RFC 3168 §6.1.2).
+    /// Returns whether the window was already at its minimum. Then only waiting for the
+    /// retransmission timer makes the sender slower.
     fn on_mark(&mut self, loss: &LossSample) -> bool;
 
-    /// The retransmission timer expired. `repeated` when it has expired before for the same data.
+    /// Handles an expiry of the retransmission timer. `repeated` says that the timer has expired
+    /// before for the same data.
     fn on_timeout(&mut self, loss: &LossSample, repeated: bool);
 
-    /// Recovery, or a restart after idleness, sets the window to this many bytes.
+    /// Sets the window, in bytes, at the end of recovery or after an idle period.
     fn set_cwnd(&mut self, bytes: u32);
 }
 
-/// Says when slow start ends.
+/// Decides when slow start ends.
 pub trait SlowStart: fmt::Debug + Send + Sync {
-    /// Whether the window grows exponentially.
-    fn is_on(&self, cwnd: u32, ssthresh: u32) -> bool;
+    /// Returns whether the window grows exponentially. Both arguments are in bytes.
+    fn is_active(&self, cwnd: u32, ssthresh: u32) -> bool;
 }
 
 /// RFC 5681 §3.1: slow start while `cwnd < ssthresh`.
@@ -95,29 +99,29 @@ pub trait SlowStart: fmt::Debug + Send + Sync {
 pub struct Classic;
 
 impl SlowStart for Classic {
-    fn is_on(&self, cwnd: u32, ssthresh: u32) -> bool {
+    fn is_active(&self, cwnd: u32, ssthresh: u32) -> bool {
         cwnd < ssthresh
     }
 }
 
-/// How slow start counts an acknowledgment.
+/// Number of bytes that slow start counts for an acknowledgment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Counting {
-    /// Each ACK adds a whole step, whatever it covers: the senders of the papers' time.
+    /// Each ACK adds a whole step, regardless of the bytes it covers. Senders of the papers' time
+    /// did this.
     Acks,
     /// RFC 5681 §3.1, eq. (2): an ACK adds no more than the bytes it covers.
     #[default]
     Bytes,
-    /// RFC 3465 with L = 2: an ACK adds the bytes it covers, at most two steps; one in the slow
-    /// start after a timeout. In congestion avoidance all bytes count.
+    /// RFC 3465 with L = 2: an ACK adds the bytes it covers, at most two steps. In the slow start
+    /// after a timeout it adds at most one step. In congestion avoidance all bytes count.
     Appropriate,
 }
 
-/// What is halved when something is lost.
+/// Quantity that is halved after a loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Halving {
-    /// RFC 5681 §3.1, eq. (4): what is in flight, and only once while the same data keeps timing
-    /// out.
+    /// RFC 5681 §3.1, eq. (4): `FlightSize`, and only once while the same data keeps timing out.
     #[default]
     Flight,
     /// The window, at every expiry of the timer: senders of the papers' time (ns-2, and BSD before
@@ -125,57 +129,56 @@ pub enum Halving {
     Window,
 }
 
-/// What a connection's settings say of any window.
+/// Rules of a connection that hold for every kind of window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowRules {
-    /// How slow start counts an acknowledgment.
+    /// Number of bytes that slow start counts for an acknowledgment.
     pub counting: Counting,
-    /// What is halved when something is lost.
+    /// Quantity that is halved after a loss.
     pub halving: Halving,
-    /// The slow start threshold in bytes before anything is lost.
+    /// Initial slow start threshold in bytes.
     pub ssthresh: u32,
 }
 
 impl WindowRules {
-    /// RFC 5681, whose §3.1 has ssthresh start arbitrarily high.
+    /// RFC 5681. Its §3.1 sets the initial ssthresh arbitrarily high.
     pub const RFC: Self =
         Self { counting: Counting::Bytes, halving: Halving::Flight, ssthresh: MAX_WINDOW };
 }
 
-/// Any of the controllers. The window is asked for several times a packet, so the one that is
-/// common stands here, and the others elsewhere.
+/// Any congestion controller. The window is read several times per packet, so the common controller
+/// is stored inline and the others are boxed.
 #[derive(Debug)]
 pub enum AnyController {
-    /// The window of Tahoe, Reno and NewReno, which differ in recovery only.
+    /// The window of Tahoe, Reno and NewReno, which differ only in recovery.
     Reno(Reno<Classic>),
-    /// Another.
-    Other(Box<Elsewhere<dyn CongestionController>>),
+    /// Any other controller.
+    Other(Box<Boxed<dyn CongestionController>>),
 }
 
-/// A controller that stands elsewhere, with its window at hand: asking for it must cost no call,
-/// and nothing where the answer isn't needed.
+/// A boxed controller with its window cached. Reading the window then costs no virtual call.
 #[derive(Debug)]
-pub struct Elsewhere<C: ?Sized> {
+pub struct Boxed<C: ?Sized> {
     cwnd: u32,
     controller: C,
 }
 
-impl<C: CongestionController> Elsewhere<C> {
+impl<C: CongestionController> Boxed<C> {
     fn new(controller: C) -> Self {
         Self { cwnd: controller.cwnd(), controller }
     }
 }
 
-impl<C: CongestionController + ?Sized> Elsewhere<C> {
-    /// Lets the controller do something, after which its window may be another.
-    fn after<T>(&mut self, act: impl FnOnce(&mut C) -> T) -> T {
-        let told = act(&mut self.controller);
+impl<C: CongestionController + ?Sized> Boxed<C> {
+    /// Applies a change to the controller and refreshes the cached window.
+    fn update<T>(&mut self, act: impl FnOnce(&mut C) -> T) -> T {
+        let result = act(&mut self.controller);
         self.cwnd = self.controller.cwnd();
-        told
+        result
     }
 }
 
-impl<C: CongestionController + ?Sized> CongestionController for Elsewhere<C> {
+impl<C: CongestionController + ?Sized> CongestionController for Boxed<C> {
     fn cwnd(&self) -> u32 {
         self.cwnd
     }
@@ -185,11 +188,11 @@ impl<C: CongestionController + ?Sized> CongestionController for Elsewhere<C> {
     }
 
     fn on_ack(&mut self, ack: &AckSample, growth: Growth) {
-        self.after(|c| c.on_ack(ack, growth));
+        self.update(|c| c.on_ack(ack, growth));
     }
 
     fn observe(&mut self, ack: &AckSample) {
-        self.after(|c| c.observe(ack));
+        self.update(|c| c.observe(ack));
     }
 
     fn path(&self) -> Option<PathDelays> {
@@ -197,19 +200,19 @@ impl<C: CongestionController + ?Sized> CongestionController for Elsewhere<C> {
     }
 
     fn on_loss(&mut self, loss: &LossSample) {
-        self.after(|c| c.on_loss(loss));
+        self.update(|c| c.on_loss(loss));
     }
 
     fn on_mark(&mut self, loss: &LossSample) -> bool {
-        self.after(|c| c.on_mark(loss))
+        self.update(|c| c.on_mark(loss))
     }
 
     fn on_timeout(&mut self, loss: &LossSample, repeated: bool) {
-        self.after(|c| c.on_timeout(loss, repeated));
+        self.update(|c| c.on_timeout(loss, repeated));
     }
 
     fn set_cwnd(&mut self, bytes: u32) {
-        self.after(|c| c.set_cwnd(bytes));
+        self.update(|c| c.set_cwnd(bytes));
     }
 }
 
@@ -223,20 +226,20 @@ macro_rules! each {
 }
 
 impl AnyController {
-    /// This controller, of a kind that is not common.
+    /// Boxes a controller other than Reno.
     pub fn other(controller: impl CongestionController + 'static) -> Self {
-        Self::Other(Box::new(Elsewhere::new(controller)))
+        Self::Other(Box::new(Boxed::new(controller)))
     }
 
-    /// Whether it looks at all of an [`AckSample`], and is to be told what gives it no reason to
-    /// grow.
-    pub fn watches(&self) -> bool {
+    /// Whether the controller needs every field of an [`AckSample`], and also the acknowledgments
+    /// for which the window must not grow.
+    pub fn needs_samples(&self) -> bool {
         matches!(self, Self::Other(_))
     }
 
-    /// New data was acknowledged outside of recovery, as in [`CongestionController::on_ack`]. Who
-    /// [`watches`](Self::watches) needs the `sample`; it isn't made for others, since this is
-    /// told with every acknowledgment.
+    /// Handles an acknowledgment of new data outside recovery, as [`CongestionController::on_ack`]
+    /// does. `sample` is used only by controllers that [need samples](Self::needs_samples). It is
+    /// not built for the others, because this method runs for every acknowledgment.
     #[inline]
     pub fn acknowledged(
         &mut self,

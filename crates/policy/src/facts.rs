@@ -1,102 +1,106 @@
-//! What a policy is told: one struct per fact.
+//! Facts that a policy receives, one struct per kind of fact.
 
 use units::{Duration, Instant};
 use wire::SeqNum;
 
-/// The sender as it stands, in bytes where nothing else is said.
+/// State of the sender. Sizes are in bytes unless the field says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendView {
-    /// The sender maximum segment size (RFC 5681 §2): what a full-sized segment carries.
+    /// Sender maximum segment size (RFC 5681 §2): the payload of a full-sized segment, in bytes.
     pub smss: u32,
-    /// The congestion window in force, inflation during fast recovery included.
+    /// Congestion window in force, in bytes, with the inflation during fast recovery.
     pub cwnd: u32,
-    /// Sequence space sent and not acknowledged.
+    /// `FlightSize` (RFC 5681 §2): sequence numbers sent and not yet acknowledged.
     pub flight: u32,
-    /// Segments sent and not acknowledged.
+    /// Number of segments sent and not yet acknowledged.
     pub flight_segments: u32,
 }
 
-/// How an acknowledgment may widen the window; the segmenter decides which.
+/// Growth that an acknowledgment allows the window. The segmenter decides it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growth {
-    /// Slow start adds `step` an ACK; congestion avoidance adds `step · per_rtt / cwnd`, which sums
-    /// to `per_rtt` in a round trip. RFC 5681 has `SMSS` for both.
+    /// Slow start adds `step` per ACK. Congestion avoidance adds `step · per_rtt / cwnd`, which
+    /// sums to `per_rtt` in a round trip. RFC 5681 has `SMSS` for both.
     Standard {
-        /// Bytes an ACK adds in slow start: the paper's `MSS_c`.
+        /// Bytes that an ACK adds in slow start: the paper's `MSS_c`.
         step: u32,
-        /// Bytes a round trip adds in congestion avoidance.
+        /// Bytes that a round trip adds in congestion avoidance.
         per_rtt: u32,
     },
-    /// The window becomes at least this wide: variable-size framing says so while the window is
-    /// small.
+    /// The window becomes at least this wide, in bytes. Variable-size framing uses this while the
+    /// window is small.
     Window(u32),
 }
 
-/// An acknowledgment of new data, as the sender stands before anything is sent for it.
+/// An acknowledgment of new data, with the state of the sender before it sends anything in
+/// response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AckSample {
-    /// Bytes newly acknowledged.
+    /// Number of bytes newly acknowledged.
     pub acked: u32,
-    /// The sender maximum segment size.
+    /// Sender maximum segment size in bytes.
     pub smss: u32,
-    /// The window wasn't what held the sender back when the acknowledged data were sent.
+    /// Whether the sender was application-limited when it sent the acknowledged data: something
+    /// other than the window limited it.
     pub app_limited: bool,
-    /// When it came.
+    /// Arrival time of the acknowledgment.
     pub now: Instant,
-    /// The round-trip time it measures, to the nanosecond: of the newest segment that it
-    /// acknowledges. `None` where Karn's rule (RFC 6298 §3) forbids to say.
+    /// Round-trip time of the newest segment that the acknowledgment covers, to the nanosecond.
+    /// `None` where Karn's rule (RFC 6298 §3) forbids the measurement.
     pub rtt: Option<Duration>,
-    /// SND.UNA, which is what it acknowledges.
+    /// SND.UNA, equal to the acknowledgment number.
     pub una: SeqNum,
-    /// SND.NXT: once something beyond it is acknowledged, a window has passed.
+    /// SND.NXT. A window has passed once a sequence number beyond it is acknowledged.
     pub nxt: SeqNum,
-    /// What it says of the transmission that caused it, with a peer that says so.
+    /// Forward-path sample of the transmission that caused the acknowledgment, with TCP Santa Cruz.
     pub forward: Option<ForwardSample>,
 }
 
 impl AckSample {
-    /// Bytes in flight.
+    /// Number of bytes in flight: SND.NXT − SND.UNA.
     pub fn flight(&self) -> u32 {
         self.nxt.distance_from(self.una)
     }
 }
 
-/// What an acknowledgment says of the transmission that caused it: the way there, without the way
-/// back.
+/// Report in an acknowledgment about the transmission that caused it. It measures the forward path
+/// without the return path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForwardSample {
-    /// When the acknowledgment came.
+    /// Arrival time of the acknowledgment.
     pub now: Instant,
-    /// The sequence number of the transmission.
+    /// Sequence number of the transmission.
     pub seq: SeqNum,
-    /// When it was sent.
+    /// Time at which the transmission was sent.
     pub sent_at: Instant,
-    /// When it arrived: microseconds by the peer's clock, which wrap.
+    /// Arrival time at the peer, in microseconds of the peer's clock. The counter wraps.
     pub arrived_us: u32,
-    /// The bytes known to have arrived by then, since the connection began.
+    /// Bytes known to have arrived by then, since the connection began.
     pub delivered: u64,
-    /// The round-trip time, smoothed over every transmission that was acknowledged, this one
-    /// included, to the nanosecond.
+    /// Round-trip time smoothed over every acknowledged transmission including this one, to the
+    /// nanosecond.
     pub srtt: Duration,
 }
 
-/// A loss, however it was noticed, or a router's mark in its place.
+/// A loss, detected in any way, or a congestion mark of a router instead of a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossSample {
-    /// The sender maximum segment size.
+    /// Sender maximum segment size in bytes.
     pub smss: u32,
-    /// `FlightSize` (RFC 5681 §2) when the loss was noticed.
+    /// `FlightSize` (RFC 5681 §2) in bytes at the time of detection.
     pub flight: u32,
-    /// The size of the first unacknowledged segment.
+    /// Size of the first unacknowledged segment, in bytes.
     pub segment: u32,
-    /// Duplicate acknowledgments counted.
+    /// Number of duplicate acknowledgments counted.
     pub duplicates: u32,
-    /// The loss window in bytes: what a restarted slow start begins with.
+    /// Loss window in bytes (RFC 5681 §3.1): the window with which slow start begins after a
+    /// timeout.
     pub loss_window: u32,
-    /// When it was noticed.
+    /// Time of detection.
     pub now: Instant,
-    /// When the first unacknowledged segment last left; `None` if nothing is in flight.
+    /// Time of the last transmission of the first unacknowledged segment; `None` if nothing is in
+    /// flight.
     pub sent_at: Option<Instant>,
-    /// That one had been sent before.
+    /// Whether the first unacknowledged segment had been retransmitted.
     pub resent: bool,
 }

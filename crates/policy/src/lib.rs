@@ -1,17 +1,17 @@
-//! Pure sender decisions. A TCP sender is five questions, a module each:
+//! Pure sender decisions. A TCP sender answers five questions, one module each:
 //!
 //! | question | module | trait |
 //! | --- | --- | --- |
-//! | where to cut the stream? | [`segment`] | [`Segmenter`] |
+//! | how is the stream divided into segments? | [`segment`] | [`Segmenter`] |
 //! | how much may be in flight? | [`congestion`] | [`CongestionController`] |
 //! | when does slow start end? | [`congestion`] | [`SlowStart`] |
-//! | what is lost? | [`loss`] | [`LossDetector`] |
-//! | how fast while recovering? | [`recovery`] | [`Recovery`] |
+//! | which segments are lost? | [`loss`] | [`LossDetector`] |
+//! | how much is sent during recovery? | [`recovery`] | [`Recovery`] |
 //!
-//! A policy is shown facts ([`SendView`], [`AckSample`], [`LossSample`]) and returns a decision; it
+//! A policy receives facts ([`SendView`], [`AckSample`], [`LossSample`]) and returns a decision. It
 //! holds no reference to the connection, reads no clock and draws no random number.
-//! [`SenderPolicy`] names a combination in text, and [`rtt`] keeps the retransmission timer's
-//! estimate.
+//! [`SenderPolicy`] names a combination of policies in text. [`rtt`] estimates the round-trip time
+//! for the retransmission timer.
 
 pub mod congestion;
 pub mod loss;

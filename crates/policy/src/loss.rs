@@ -1,10 +1,9 @@
-//! What is lost? Duplicate acknowledgments (RFC 5681), the SACK scoreboard (RFC 6675), Vegas's look
-//! at the clock, or the ACK window of TCP Santa Cruz.
+//! Loss detection: duplicate acknowledgments (RFC 5681), the SACK scoreboard (RFC 6675), the
+//! fine-grained timeout of Vegas, or the ACK window of TCP Santa Cruz.
 //!
-//! The first two wait for the same evidence, three segments that arrived after the missing one, and
-//! differ in how they see it: one counts acknowledgments that say nothing new, the other what the
-//! receiver says it holds. The last is told which transmission has arrived, and goes by the order
-//! in which they left.
+//! The first two need the same evidence: three segments that arrived after the missing one. One
+//! counts duplicate acknowledgments, the other uses the receiver's SACK blocks. The ACK window
+//! identifies the transmission that arrived, and the detector uses the order of transmission.
 
 mod ack_window;
 mod dup_ack;
@@ -17,7 +16,7 @@ pub use ack_window::AckWindow;
 pub use dup_ack::DupAck;
 pub use early::EarlyRetransmit;
 pub use sack::Sack;
-pub use scoreboard::{Acked, Cut, Scoreboard};
+pub use scoreboard::{Acked, Scoreboard, SentSegment};
 pub use vegas::Vegas;
 
 use std::fmt;
@@ -26,89 +25,89 @@ use units::Instant;
 
 use crate::facts::{AckSample, ForwardSample};
 
-/// How many segments must have arrived above a hole before it counts as lost (RFC 5681 §3.2, RFC
-/// 6675 §2).
+/// Number of segments that must have arrived above a hole before it counts as lost (RFC 5681 §3.2,
+/// RFC 6675 §2).
 pub const DUP_THRESH: u32 = 3;
 
-/// An acknowledgment that didn't advance `snd.una`.
+/// An acknowledgment that did not advance `snd.una`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Duplicate {
-    /// A duplicate in the sense of RFC 5681 §2: outstanding data, no payload, no SYN or FIN, and
-    /// the same window as before. The last condition is why four segments are one too few
-    /// where a receiver shrinks its window for data out of order.
+    /// Whether it is a duplicate in the sense of RFC 5681 §2: outstanding data, no payload, no SYN
+    /// or FIN, and an unchanged window. The last condition makes four segments one too few if the
+    /// receiver shrinks its window for out-of-order data.
     pub exact: bool,
-    /// Bytes that SACK blocks reported for the first time.
+    /// Number of bytes that SACK blocks reported for the first time.
     pub newly_sacked: u32,
-    /// When it came. The first segment of the scoreboard says when that one was last sent.
+    /// Arrival time. The scoreboard has the time of the last transmission of the first segment.
     pub now: Instant,
 }
 
-/// What a report gave away.
+/// Result of loss detection on a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Judged {
-    /// Whether something is lost that wasn't before.
+pub struct Detection {
+    /// Whether further segments are now marked as lost.
     pub lost: bool,
-    /// When more will be if nothing else arrives; [`Instant::NEVER`] if nothing.
-    pub look_again: Instant,
+    /// Time at which more segments will count as lost if nothing else arrives; [`Instant::NEVER`]
+    /// if there are none.
+    pub next_deadline: Instant,
 }
 
-impl Judged {
-    /// Nothing is lost, nor will be.
-    pub const NOTHING: Self = Self { lost: false, look_again: Instant::NEVER };
+impl Detection {
+    /// Result without a present or a future loss.
+    pub const NONE: Self = Self { lost: false, next_deadline: Instant::NEVER };
 }
 
 /// Decides when the first unacknowledged segment is lost.
 pub trait LossDetector: fmt::Debug + Send + Sync {
-    /// Shows an acknowledgment that brought nothing new; returns whether a loss has been detected.
+    /// Handles an acknowledgment that acknowledges nothing new. Returns whether it reveals a loss.
     fn on_duplicate(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool;
 
-    /// The same while a loss is being repaired: whether what was resent of the first segment is
-    /// lost too.
-    fn on_duplicate_in_repair(&mut self, _duplicate: &Duplicate, _board: &Scoreboard) -> bool {
+    /// Handles such an acknowledgment during recovery. Returns whether the retransmission of the
+    /// first segment is also lost.
+    fn on_duplicate_in_recovery(&mut self, _duplicate: &Duplicate, _board: &Scoreboard) -> bool {
         false
     }
 
-    /// `snd.una` advanced, and the scoreboard holds what is left; returns whether the segment that
-    /// is now the first is lost.
+    /// Handles an advance of `snd.una`, after its removal from the scoreboard. Returns whether the
+    /// segment that is now the first is lost.
     fn on_ack(&mut self, _ack: &AckSample, _board: &Scoreboard) -> bool {
         self.reset();
         false
     }
 
-    /// An acknowledgment, of whatever, said which transmission caused it, and the scoreboard knows
-    /// what it reports; or the time has come to look at the last of them again. Marks what is
-    /// lost.
-    fn on_report(&mut self, _report: &ForwardSample, _board: &mut Scoreboard) -> Judged {
-        Judged::NOTHING
+    /// Handles a report of the transmission that caused an acknowledgment, or the deadline of the
+    /// last report. The scoreboard already contains what it reports. Marks lost segments.
+    fn on_report(&mut self, _report: &ForwardSample, _board: &mut Scoreboard) -> Detection {
+        Detection::NONE
     }
 
-    /// Something was reported while a loss is being repaired, or its repair begins (`first`: with
-    /// the first segment in any case): marks what is lost.
+    /// Marks lost segments after new reports during recovery, or when recovery begins. With `first`
+    /// the first segment is marked in any case.
     fn mark(&self, _board: &mut Scoreboard, _first: bool) {}
 
-    /// Whether reports of the receiver are kept after a timeout, so that only what it has not
-    /// reported is sent again.
+    /// Whether reports of the receiver are kept after a timeout, so that only unreported data is
+    /// retransmitted.
     fn survives_timeout(&self) -> bool {
         false
     }
 
-    /// A timeout started everything afresh.
+    /// Resets the state, after a timeout for example.
     fn reset(&mut self);
 
-    /// Duplicate acknowledgments since `snd.una` last advanced.
+    /// Number of duplicate acknowledgments since `snd.una` last advanced.
     fn duplicates(&self) -> u32;
 }
 
-/// Any of the detectors; what is not common stands elsewhere.
+/// Any loss detector. The less common ones are boxed or have no state.
 #[derive(Debug)]
 pub enum AnyDetector {
-    /// Three duplicate acknowledgments.
+    /// Three duplicate acknowledgments (RFC 5681).
     DupAck(DupAck),
-    /// The scoreboard.
+    /// SACK scoreboard (RFC 6675).
     Sack(Sack),
-    /// Acknowledgments that are asked for the time.
+    /// Duplicate acknowledgments and a fine-grained timeout (TCP Vegas).
     Vegas(Box<Vegas>),
-    /// The ACK window.
+    /// ACK window (TCP Santa Cruz).
     AckWindow(AckWindow),
 }
 
@@ -124,9 +123,9 @@ macro_rules! each {
 }
 
 impl AnyDetector {
-    /// Whether it looks at an acknowledgment of new data; others are [`reset`](LossDetector::reset)
-    /// by it.
-    pub fn watches(&self) -> bool {
+    /// Whether the detector needs every acknowledgment of new data. Others are
+    /// [`reset`](LossDetector::reset) by it.
+    pub fn needs_samples(&self) -> bool {
         matches!(self, Self::Vegas(_) | Self::AckWindow(_))
     }
 }
@@ -136,15 +135,15 @@ impl LossDetector for AnyDetector {
         each!(self, d => d.on_duplicate(duplicate, board))
     }
 
-    fn on_duplicate_in_repair(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
-        each!(self, d => d.on_duplicate_in_repair(duplicate, board))
+    fn on_duplicate_in_recovery(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
+        each!(self, d => d.on_duplicate_in_recovery(duplicate, board))
     }
 
     fn on_ack(&mut self, ack: &AckSample, board: &Scoreboard) -> bool {
         each!(self, d => d.on_ack(ack, board))
     }
 
-    fn on_report(&mut self, report: &ForwardSample, board: &mut Scoreboard) -> Judged {
+    fn on_report(&mut self, report: &ForwardSample, board: &mut Scoreboard) -> Detection {
         each!(self, d => d.on_report(report, board))
     }
 
@@ -166,7 +165,7 @@ impl LossDetector for AnyDetector {
     }
 }
 
-/// RFC 3042: what the first two duplicate acknowledgments let out beyond the window, in bytes.
+/// RFC 3042: number of bytes beyond the window that the first two duplicate acknowledgments allow.
 pub fn limited_transmit(duplicates: u32, mss_c: u32) -> u32 {
     duplicates.min(DUP_THRESH - 1) * mss_c
 }

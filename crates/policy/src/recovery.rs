@@ -1,10 +1,11 @@
-//! How fast while recovering? Between noticing a loss and having repaired it.
+//! Recovery: how much is sent between the detection of a loss and its repair.
 //!
-//! They differ in what they take an acknowledgment in that time for. Tahoe doesn't care and starts
-//! over. Reno takes a duplicate for a segment that left the network and ends at the first news.
-//! NewReno (RFC 6582) takes news that stops short of the recovery point for another hole. SACK (RFC
-//! 6675) looks at the scoreboard, and so does its ancestor SACK1, which counts acknowledgments to
-//! know how much is in the network. TCP Santa Cruz leaves it to the detector what is lost.
+//! The algorithms differ in their use of acknowledgments during that time. Tahoe ignores them and
+//! restarts. Reno counts each duplicate as a segment that left the network, and ends with the first
+//! new acknowledgment. NewReno (RFC 6582) treats an acknowledgment below the recovery point as
+//! another hole. SACK (RFC 6675) uses the scoreboard. So does its predecessor SACK1, which counts
+//! acknowledgments to estimate the data in the network. TCP Santa Cruz lets the detector decide
+//! what is lost.
 
 mod ack_window;
 mod new_reno;
@@ -19,100 +20,101 @@ pub use sack::SackPipe;
 pub use sack1::Sack1;
 
 use crate::facts::LossSample;
-use crate::loss::{Cut, Scoreboard};
+use crate::loss::{Scoreboard, SentSegment};
 
 /// An acknowledgment of new data during recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecoveryAck {
-    /// Bytes newly acknowledged.
+    /// Number of bytes newly acknowledged.
     pub acked: u32,
-    /// Whether everything sent before the loss was noticed is now acknowledged.
+    /// Whether it acknowledges everything sent before the loss was detected.
     pub full: bool,
-    /// What is in flight after it.
+    /// `FlightSize` after the acknowledgment, in bytes.
     pub flight: u32,
-    /// The sender maximum segment size.
+    /// Sender maximum segment size in bytes.
     pub smss: u32,
-    /// The size of the segment that is now the first.
+    /// Size of the segment that is now the first, in bytes.
     pub segment: u32,
-    /// The slow start threshold.
+    /// Slow start threshold in bytes.
     pub ssthresh: u32,
-    /// The controller's window, as it was reduced when recovery began.
+    /// Window of the controller in bytes, as reduced at the beginning of recovery.
     pub cwnd: u32,
 }
 
-/// What an acknowledgment of new data means to recovery.
+/// Effect of an acknowledgment of new data on recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Recovery is over and the window becomes this wide.
+    /// Recovery is complete, and the window becomes `cwnd`.
     Done {
-        /// Bytes.
+        /// Window after recovery, in bytes.
         cwnd: u32,
     },
-    /// There is more to repair.
+    /// A partial acknowledgment: more remains to be repaired.
     Partial {
-        /// Resend the first unacknowledged segment at once.
+        /// Whether to retransmit the first unacknowledged segment at once.
         resend: bool,
-        /// Restart the retransmission timer.
+        /// Whether to restart the retransmission timer.
         restart_timer: bool,
     },
 }
 
-/// Repairs a loss without waiting for the timer.
+/// Repairs a loss without waiting for the retransmission timer.
 pub trait Recovery {
-    /// A loss was detected and the window has been reduced.
+    /// Begins recovery after a loss was detected and the window was reduced.
     fn enter(&mut self, loss: &LossSample);
 
-    /// The retransmission timer expired. Everything that the receiver has not reported is lost, and
-    /// is sent again in a slow start.
+    /// Begins recovery after an expiry of the retransmission timer. Everything that the receiver
+    /// has not reported is lost and is retransmitted in slow start.
     fn enter_after_timeout(&mut self) {}
 
-    /// Another duplicate acknowledgment; `segment` is the size of the first unacknowledged segment.
+    /// Handles a further duplicate acknowledgment. `segment` is the size of the first
+    /// unacknowledged segment in bytes.
     fn on_duplicate(&mut self, segment: u32);
 
-    /// New data was acknowledged.
+    /// Handles an acknowledgment of new data.
     fn on_ack(&mut self, ack: &RecoveryAck) -> Progress;
 
-    /// The window in force, given the controller's.
+    /// Window in force in bytes, given the window of the controller.
     fn window(&self, cwnd: u32) -> u32;
 
-    /// The bytes that count against the window; `None`: everything unacknowledged.
+    /// Number of bytes that count against the window; `None` if that is everything unacknowledged.
     fn pipe(&self, board: &Scoreboard) -> Option<u32>;
 
-    /// The segment to retransmit before any new data, if the window has room for one.
-    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut>;
+    /// Segment to retransmit before any new data, if the window has room for it.
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment>;
 
-    /// The segment to retransmit if the window has room for one and no new data can be sent.
-    fn next_repair_without_new_data(&mut self, _board: &Scoreboard) -> Option<Cut> {
+    /// Segment to retransmit if the window has room for it and no new data can be sent.
+    fn next_repair_without_new_data(&mut self, _board: &Scoreboard) -> Option<SentSegment> {
         None
     }
 
-    /// A segment was sent.
+    /// Notes that a segment with this number of bytes was sent.
     fn on_sent(&mut self, bytes: u32);
 
-    /// Whether what the receiver reported still counts when recovery is over.
+    /// Whether reports of the receiver are kept when recovery ends.
     fn keeps_reports(&self) -> bool {
         true
     }
 
-    /// Whether duplicates for exactly the end of recovery say nothing of the next loss, because
-    /// they may come from what was resent.
+    /// Whether duplicates of exactly the recovery point are ignored afterwards, because
+    /// retransmissions may have caused them.
     fn guards_its_end(&self) -> bool {
         false
     }
 }
 
-/// Any of the recoveries that repair. (Tahoe's is to have none.)
+/// Any recovery algorithm. Tahoe has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnyRecovery {
-    /// RFC 5681 §3.2.
+    /// Fast recovery of Reno (RFC 5681 §3.2).
     Reno(Reno),
-    /// RFC 6582.
+    /// Fast recovery of NewReno (RFC 6582).
     NewReno(NewReno),
-    /// RFC 6675.
+    /// SACK-based recovery (RFC 6675).
     SackPipe(SackPipe),
-    /// Fall and Floyd 1996.
+    /// SACK1 (Fall and Floyd 1996).
     Sack1(Sack1),
-    /// Parsa and Garcia-Luna-Aceves 1999.
+    /// TCP Santa Cruz (Parsa and Garcia-Luna-Aceves 1999).
     AckWindow(AckWindow),
 }
 
@@ -153,11 +155,11 @@ impl Recovery for AnyRecovery {
         each!(self, r => r.pipe(board))
     }
 
-    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut> {
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         each!(self, r => r.next_repair(board))
     }
 
-    fn next_repair_without_new_data(&mut self, board: &Scoreboard) -> Option<Cut> {
+    fn next_repair_without_new_data(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         each!(self, r => r.next_repair_without_new_data(board))
     }
 

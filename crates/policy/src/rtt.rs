@@ -1,8 +1,8 @@
-//! The retransmission timer's estimate (RFC 6298).
+//! Round-trip time estimation for the retransmission timer (RFC 6298).
 
 use units::Duration;
 
-/// The parameters of the retransmission timeout. Ranges are kept by the constructor.
+/// Parameters of the retransmission timeout. The constructor checks their ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RtoConfig {
     initial: Duration,
@@ -13,7 +13,7 @@ pub struct RtoConfig {
 }
 
 impl RtoConfig {
-    /// RFC 6298 §2: 1 s at first, at least 1 s, at most 60 s, with a clock of a millisecond.
+    /// RFC 6298 §2: initially 1 s, at least 1 s, at most 60 s, with a clock granularity of 1 ms.
     pub const RFC: Self = Self {
         initial: Duration::from_secs(1),
         min: Duration::from_secs(1),
@@ -22,9 +22,10 @@ impl RtoConfig {
         ticks_expire: false,
     };
 
-    /// A timer that starts at `initial` and stays between `min` and `max`, on a clock that ticks
-    /// every `tick` (zero: exact). `ticks_expire` when timers can only expire on a tick, as in
-    /// BSD's slow timeout. `None` unless `0 < min ≤ initial ≤ max` and `tick ≤ min`.
+    /// Creates parameters for a timer that starts at `initial` and stays between `min` and `max`,
+    /// on a clock with granularity `tick` (zero: exact). `ticks_expire` says that timers expire
+    /// only on a tick, as in BSD's slow timeout. Returns `None` unless `0 < min ≤ initial ≤ max`
+    /// and `tick ≤ min`.
     pub fn new(
         initial: Duration,
         min: Duration,
@@ -36,44 +37,45 @@ impl RtoConfig {
         ordered.then_some(Self { initial, min, max, tick, ticks_expire })
     }
 
-    /// The granularity on which timers expire; zero for exact timers.
+    /// Granularity at which timers expire; zero for exact timers.
     pub const fn expiry_tick(&self) -> Duration {
         if self.ticks_expire { self.tick } else { Duration::ZERO }
     }
 }
 
-/// Smoothed round-trip time, its variation, and the timeout that follows from them.
+/// Smoothed round-trip time, its variation, and the resulting timeout.
 ///
-/// Every connection has one at each end, so its parameters are not in it: whoever asks brings them,
-/// the same ones every time.
+/// Every connection has one at each end, so the parameters are not stored in it. The caller passes
+/// the same parameters every time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RttEstimator {
-    /// Smoothed, in nanoseconds; [`NONE`](Self::NONE) before the first measurement.
+    /// Smoothed round-trip time in nanoseconds; [`NONE`](Self::NONE) before the first measurement.
     srtt: u64,
     rttvar: u64,
-    /// RTO before back-off.
+    /// Retransmission timeout before back-off.
     base: Duration,
-    /// How often the timer has expired since the last measurement.
+    /// Number of consecutive expiries since the last measurement.
     backoff: u32,
 }
 
 impl RttEstimator {
     const NONE: u64 = u64::MAX;
 
-    /// No measurement yet.
+    /// Creates an estimator without a measurement.
     pub const fn new(config: &RtoConfig) -> Self {
         Self { srtt: Self::NONE, rttvar: 0, base: config.initial, backoff: 0 }
     }
 
-    /// Takes the one measurement of a round trip. RFC 6298 §2.2, §2.3; Karn's rule (§3) is the
-    /// caller's.
+    /// Takes the only measurement of a round trip (RFC 6298 §2.2, §2.3). The caller applies Karn's
+    /// rule (§3).
     pub fn sample(&mut self, rtt: Duration, config: &RtoConfig) {
         self.take(rtt, 8, 4, config);
     }
 
     /// Takes one of `expected` measurements of a round trip, at least one. RFC 7323 §4.2 and
-    /// appendix G: each has a share of the weight, so that the history is as long as with one.
-    // Out of line: its divisions would take registers from every acknowledgment: up to 0.4 % of all
+    /// appendix G: each measurement has a share of the weight, so the history is as long as with
+    /// one measurement per round trip.
+    // Not inlined: its divisions would take registers from every acknowledgment, up to 0.4 % of all
     // instructions.
     #[inline(never)]
     pub fn sample_of(&mut self, rtt: Duration, expected: u32, config: &RtoConfig) {
@@ -91,7 +93,7 @@ impl RttEstimator {
                 self.rttvar - self.rttvar / beta + srtt.abs_diff(rtt) / beta,
             ),
         };
-        // RFC 6298 §2.3: RTO = SRTT + max(G, 4 · RTTVAR), on a clock that knows whole ticks only.
+        // RFC 6298 §2.3: RTO = SRTT + max(G, 4 · RTTVAR), rounded up to whole ticks of the clock.
         let tick = config.tick.as_nanos();
         let raw = self.srtt + (4 * self.rttvar).max(tick);
         let whole = if tick == 0 { raw } else { raw.next_multiple_of(tick) };
@@ -99,12 +101,12 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// The timer expired. RFC 6298 §5.5.
+    /// Doubles the timeout after an expiry (RFC 6298 §5.5).
     pub fn back_off(&mut self) {
         self.backoff += 1;
     }
 
-    /// The back-off was for another reason than a loss, and that reason is gone.
+    /// Ends a back-off whose reason was not a loss and no longer exists.
     pub fn end_back_off(&mut self) {
         self.backoff = 0;
     }
@@ -116,7 +118,7 @@ impl RttEstimator {
         self.base = self.base.max(Duration::from_secs(3)).min(config.max);
     }
 
-    /// The timeout in force.
+    /// Retransmission timeout in force, with back-off.
     pub fn rto(&self, config: &RtoConfig) -> Duration {
         if self.backoff == 0 {
             return self.base;
@@ -124,7 +126,7 @@ impl RttEstimator {
         (self.base * (1u64 << self.backoff.min(32))).min(config.max)
     }
 
-    /// The smoothed round-trip time, once there was a measurement.
+    /// Smoothed round-trip time; `None` before the first measurement.
     pub fn srtt(&self) -> Option<Duration> {
         (self.srtt != Self::NONE).then(|| Duration::from_nanos(self.srtt))
     }
@@ -140,9 +142,9 @@ mod tests {
         Duration::from_millis(n)
     }
 
-    /// RFC 6298 §2.2
+    /// RFC 6298 §2.2: RTO = SRTT + 4 · SRTT/2.
     #[test]
-    fn the_first_sample_gives_three_times_itself() {
+    fn first_sample_sets_rto_to_three_times_rtt() {
         let config = RtoConfig::new(ms(3000), ms(1), ms(60_000), Duration::ZERO, false).unwrap();
         let mut rtt = RttEstimator::new(&config);
         assert_eq!(rtt.rto(&config), ms(3000));
@@ -150,9 +152,9 @@ mod tests {
         assert_eq!((rtt.rto(&config), rtt.srtt()), (ms(300), Some(ms(100))));
     }
 
-    /// RFC 6298 §2.4, §5.5
+    /// RFC 6298 §2.4, §5.5: the minimum, and the exponential back-off up to the maximum.
     #[test]
-    fn the_timeout_has_a_floor_and_doubles_to_a_ceiling() {
+    fn rto_doubles_between_minimum_and_maximum() {
         let mut rtt = RttEstimator::new(&RtoConfig::RFC);
         rtt.sample(ms(10), &RtoConfig::RFC);
         assert_eq!(rtt.rto(&RtoConfig::RFC), ms(1000));
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coarse_clock_counts_whole_ticks() {
+    fn rto_is_rounded_to_ticks() {
         let config = RtoConfig::new(ms(3000), ms(100), ms(64_000), ms(100), false).unwrap();
         let mut rtt = RttEstimator::new(&config);
         rtt.sample(ms(140), &config);
@@ -179,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_constant_path_converges_to_its_round_trip(rtt_ms in 2..500u64) {
+        fn srtt_converges_on_a_constant_path(rtt_ms in 2..500u64) {
             let mut rtt = RttEstimator::new(&RtoConfig::RFC);
             for _ in 0..200 {
                 rtt.sample(ms(rtt_ms), &RtoConfig::RFC);

@@ -1,13 +1,12 @@
-//! Where to cut the stream: the classic rule and TCP Smart Framing.
+//! Segmentation of the stream: full-sized segments and TCP Smart Framing.
 //!
 //! Source: Mellia, Meo, Casetti, *TCP Smart Framing*, IEEE/ACM ToN 13(2), 2005, §III (the journal),
-//! and `draft-mellia-tsvwg-tcp-smartframing-00`, 2001, §6 (the draft). Both cut more, smaller
-//! segments while `cwnd < cwnd_min` (the *small-window regime*) so that a loss is followed by
-//! enough segments to be noticed.
+//! and `draft-mellia-tsvwg-tcp-smartframing-00`, 2001, §6 (the draft). Both send more and smaller
+//! segments while `cwnd < cwnd_min` (the *small-window regime*). A loss is then followed by enough
+//! segments for its detection.
 //!
-//! They differ on the axis of what stays constant in a window of the small-window regime:
-//! fixed-size framing keeps the *size* of a segment, variable-size framing the *number* of
-//! segments.
+//! The two variants keep a different quantity constant in the small-window regime. Fixed-size
+//! framing keeps the *size* of a segment, variable-size framing the *number* of segments.
 
 mod fixed_size;
 mod full_sized;
@@ -19,37 +18,37 @@ pub use variable_size::{Alpha, VariableSize};
 
 use crate::facts::{Growth, SendView};
 
-/// Decides the size of the next segment and, with it, the step by which the window grows.
+/// Decides the size of the next segment, and the step by which the window grows.
 pub trait Segmenter {
-    /// A slow start begins with a window of `cwnd0` bytes: the initial window, or the loss window
+    /// Begins a slow start with a window of `cwnd0` bytes: the initial window, or the loss window
     /// after a timeout.
     fn on_slow_start(&mut self, cwnd0: u32, view: &SendView);
 
-    /// An acknowledgment of new data came in; `view` shows the sender after it.
+    /// Handles an acknowledgment of new data. `view` is the state of the sender after it.
     fn on_ack(&mut self, view: &SendView);
 
-    /// The window was reduced without a timeout; `view.cwnd` is the reduced one.
+    /// Handles a reduction of the window without a timeout. `view.cwnd` is the reduced window.
     fn on_reduction(&mut self, view: &SendView);
 
-    /// The largest payload of the next segment, the paper's `MSS_c`: window growth, Nagle's rule
-    /// and silly-window avoidance compare against it.
+    /// Maximum payload of the next segment in bytes, the paper's `MSS_c`. Window growth, Nagle's
+    /// rule and silly-window avoidance compare with it.
     fn mss_c(&self, view: &SendView) -> u32;
 
-    /// The most segments that may be in flight, where the rule limits their number.
+    /// Maximum number of segments in flight; `None` if unlimited.
     fn max_segments(&self, view: &SendView) -> Option<u32>;
 
-    /// How an acknowledgment may widen the window.
+    /// Growth that an acknowledgment allows the window.
     fn growth(&self, view: &SendView) -> Growth;
 }
 
-/// Any of the segmenters, without a heap allocation per connection.
+/// Any segmenter, without a heap allocation per connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnySegmenter {
-    /// Segments of up to the sender maximum segment size, always.
+    /// Segments of up to the sender maximum segment size.
     FullSized(FullSized),
-    /// FS-TCP-SF.
+    /// Fixed-size Smart Framing, FS-TCP-SF.
     FixedSize(FixedSize),
-    /// VS-TCP-SF.
+    /// Variable-size Smart Framing, VS-TCP-SF.
     VariableSize(VariableSize),
 }
 
@@ -89,7 +88,7 @@ impl Segmenter for AnySegmenter {
     }
 }
 
-/// The parameters both framings share.
+/// Parameters of both framings: the small-window regime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Regime {
     segments: u8,
@@ -97,11 +96,12 @@ pub struct Regime {
 }
 
 impl Regime {
-    /// The papers' choice: four segments, below a window of four.
+    /// Parameters of the papers: four segments, below a window of four.
     pub const PAPER: Self = Self { segments: 4, threshold: 4 };
 
-    /// `segments` is `N_sf`, how many segments an initial window is cut into (2 to 64); `threshold`
-    /// is `cwnd_min` in full-sized segments (1 to 64). `None` outside those ranges.
+    /// Creates the parameters. `segments` is `N_sf`, the number of segments of an initial window (2
+    /// to 64). `threshold` is `cwnd_min` in full-sized segments (1 to 64). Returns `None` outside
+    /// those ranges.
     pub const fn new(segments: u8, threshold: u8) -> Option<Self> {
         if segments < 2 || segments > 64 || threshold < 1 || threshold > 64 {
             return None;
@@ -109,7 +109,7 @@ impl Regime {
         Some(Self { segments, threshold })
     }
 
-    /// `N_sf`.
+    /// `N_sf`: number of segments of a small window.
     pub const fn segments(self) -> u32 {
         self.segments as u32
     }
@@ -124,19 +124,19 @@ impl Regime {
         self.threshold as u32 * smss
     }
 
-    /// The same with a threshold of no more than `N_sf` full-sized segments.
+    /// Returns the parameters with a threshold of at most `N_sf` full-sized segments.
     const fn up_to_its_segments(self) -> Self {
         let Self { segments, threshold } = self;
         Self { segments, threshold: if threshold < segments { threshold } else { segments } }
     }
 
-    /// Whether the window is small: `cwnd < cwnd_min`.
+    /// Returns whether the window is small: `cwnd < cwnd_min`.
     pub const fn holds(self, view: &SendView) -> bool {
         view.cwnd < self.cwnd_min(view.smss)
     }
 
-    /// The reduced size with which a slow start from `cwnd0` begins: `N_sf` segments fill the
-    /// window. With `N_sf = cwnd_min / MSS`, as in both papers, it is the journal's `MSS ·
+    /// Reduced segment size in bytes for a slow start from `cwnd0`: `N_sf` segments fill the
+    /// window. With `N_sf = cwnd_min / MSS`, as in both papers, it equals the journal's `MSS ·
     /// cwnd_0 / cwnd_min`.
     fn reduced(self, cwnd0: u32, smss: u32) -> u32 {
         (cwnd0 / self.segments()).clamp(1, smss)

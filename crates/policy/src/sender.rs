@@ -1,4 +1,4 @@
-//! A combination of sender policies.
+//! Combination of sender policies.
 
 use crate::congestion::{
     AnyController, BackOff, Classic, Counting, Fixed, Reno, SantaCruz, Target, Vegas,
@@ -12,85 +12,86 @@ mod name;
 
 pub use name::ParseSenderError;
 
-/// A combination of answers to the sender's five questions. Parses from text and prints back to it.
+/// A combination of answers to the sender's five questions. It can be parsed from text and printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SenderPolicy {
-    /// How much may be in flight.
+    /// Congestion controller.
     pub congestion: Congestion,
-    /// What is lost, and how fast while recovering.
+    /// Loss detector and recovery.
     pub loss: LossResponse,
-    /// RFC 3042: the first two duplicate acknowledgments each let a new segment out.
+    /// RFC 3042: each of the first two duplicate acknowledgments allows a new segment.
     pub limited_transmit: bool,
-    /// RFC 5827: fewer duplicates are enough where no more can come.
+    /// RFC 5827: fewer duplicates are enough if no more can arrive.
     pub early_retransmit: Option<EarlyRetransmit>,
-    /// RFC 3465: the window grows by the bytes acknowledged, up to two segments an acknowledgment
-    /// in slow start, whatever the connection's [`WindowRules`] say.
+    /// RFC 3465: the window grows by the bytes acknowledged, in slow start by at most two segments
+    /// per acknowledgment. Overrides the connection's [`WindowRules`].
     pub byte_counting: bool,
-    /// Where to cut the stream.
+    /// Segmenter.
     pub framing: Framing,
-    /// The initial window.
+    /// Initial window.
     pub initial_window: InitialWindow,
-    /// The window a slow start after a timeout begins with, in full-sized segments (RFC 5681: 1).
+    /// Loss window, the window of a slow start after a timeout, in full-sized segments (RFC 5681:
+    /// 1).
     pub loss_window: u8,
 }
 
-/// Which congestion controller.
+/// Name and parameters of a congestion controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Congestion {
-    /// RFC 5681.
+    /// Reno's window (RFC 5681).
     Reno,
     /// TCP Vegas.
     Vegas(VegasThresholds),
-    /// A constant window of so many full-sized segments.
+    /// Constant window, in full-sized segments.
     Fixed(u16),
     /// TCP Santa Cruz.
     SantaCruz(Target),
 }
 
-/// What the peer's acknowledgments say beside their number.
+/// Information in the peer's acknowledgments, besides the acknowledgment number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feedback {
-    /// Nothing.
+    /// No further information.
     Cumulative,
     /// SACK blocks (RFC 2018).
     Sack,
-    /// Which transmission caused them, and an ACK window: TCP Santa Cruz.
+    /// The transmission that caused the acknowledgment, and an ACK window: TCP Santa Cruz.
     AckWindow,
 }
 
-/// Which loss detector and which recovery.
+/// Loss detector together with the recovery algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossResponse {
-    /// Three duplicates, then slow start.
+    /// Three duplicate acknowledgments, then slow start.
     Tahoe,
-    /// Three duplicates, or the controller's own way of noticing a loss; then fast recovery (RFC
+    /// Three duplicate acknowledgments or the detector of the controller, then fast recovery (RFC
     /// 5681).
     Reno,
-    /// Three duplicates, then NewReno's fast recovery (RFC 6582).
+    /// Three duplicate acknowledgments, then NewReno's fast recovery (RFC 6582).
     NewReno,
-    /// The scoreboard (RFC 6675).
+    /// SACK scoreboard (RFC 6675).
     Sack,
-    /// The scoreboard as ns-2's `TCP/Sack1` uses it (Fall and Floyd 1996).
+    /// SACK scoreboard as in ns-2's `TCP/Sack1` (Fall and Floyd 1996).
     Sack1,
-    /// The ACK window of TCP Santa Cruz; as `Sack` where the peer has no such thing.
+    /// ACK window of TCP Santa Cruz; like `Sack` if the peer does not support it.
     AckWindow,
 }
 
-/// Which segmenter.
+/// Name and parameters of a segmenter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// Full-sized segments.
     Full,
-    /// FS-TCP-SF.
+    /// Fixed-size Smart Framing, FS-TCP-SF.
     FixedSize(Regime, Avoidance),
-    /// VS-TCP-SF.
+    /// Variable-size Smart Framing, VS-TCP-SF.
     VariableSize(Regime, Alpha),
 }
 
-/// How much a connection may send before its first acknowledgment.
+/// Amount that a connection may send before its first acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InitialWindow {
-    /// So many full-sized segments, 1 to 10.
+    /// Number of full-sized segments, 1 to 10.
     Segments(u8),
     /// RFC 3390: `min(4·SMSS, max(2·SMSS, 4380 bytes))`.
     Rfc3390,
@@ -99,7 +100,7 @@ pub enum InitialWindow {
 }
 
 impl InitialWindow {
-    /// The window in bytes.
+    /// Initial window in bytes.
     pub fn bytes(self, smss: u32) -> u32 {
         match self {
             Self::Segments(n) => u32::from(n) * smss,
@@ -110,7 +111,7 @@ impl InitialWindow {
 }
 
 impl SenderPolicy {
-    /// The classic TCP of the papers: SACK, full-sized segments, an initial window of one.
+    /// Classic TCP of the papers: SACK, full-sized segments, an initial window of one.
     pub const CLASSIC: Self = Self {
         congestion: Congestion::Reno,
         loss: LossResponse::Sack,
@@ -122,8 +123,8 @@ impl SenderPolicy {
         loss_window: 1,
     };
 
-    /// A congestion controller for a connection with this `smss`. TCP Santa Cruz takes a peer that
-    /// says what arrived when; with another it is Reno.
+    /// Creates the congestion controller for a connection with this `smss` in bytes. TCP Santa Cruz
+    /// needs a peer that reports arrival times; without it the controller is Reno.
     pub fn controller(&self, smss: u32, rules: WindowRules, feedback: Feedback) -> AnyController {
         let initial = self.initial_window.bytes(smss);
         let counting = if self.byte_counting { Counting::Appropriate } else { rules.counting };
@@ -143,7 +144,7 @@ impl SenderPolicy {
         }
     }
 
-    /// A segmenter.
+    /// Creates the segmenter.
     pub fn segmenter(&self) -> AnySegmenter {
         match self.framing {
             Framing::Full => AnySegmenter::FullSized(FullSized),
@@ -156,7 +157,8 @@ impl SenderPolicy {
         }
     }
 
-    /// A loss detector. Where acknowledgments say nothing, duplicates are all there is.
+    /// Creates the loss detector. Cumulative acknowledgments without further information allow only
+    /// the counting of duplicates.
     pub fn detector(&self, feedback: Feedback) -> AnyDetector {
         match (self.loss, feedback) {
             (LossResponse::Reno, _) if matches!(self.congestion, Congestion::Vegas(_)) => {
@@ -172,8 +174,8 @@ impl SenderPolicy {
         }
     }
 
-    /// The recovery, `None` for Tahoe. Without SACK on the connection RFC 6675 falls back to
-    /// NewReno (RFC 6582 §1).
+    /// Creates the recovery algorithm; `None` for Tahoe. Without SACK on the connection RFC 6675
+    /// falls back to NewReno (RFC 6582 §1).
     pub fn recovery(&self, feedback: Feedback) -> Option<AnyRecovery> {
         match (self.loss, feedback) {
             (LossResponse::Tahoe, _) => None,
@@ -191,18 +193,18 @@ impl SenderPolicy {
         }
     }
 
-    /// Whether the sender makes something of reports of what arrived out of order.
+    /// Returns whether the sender uses reports of out-of-order data.
     pub fn wants_sack(&self) -> bool {
         matches!(self.loss, LossResponse::Sack | LossResponse::Sack1 | LossResponse::AckWindow)
     }
 
-    /// Whether the retransmission timer, which times copies too, is backed off when it expires
-    /// again and again.
+    /// Returns whether consecutive expiries back off the retransmission timer, which here also
+    /// measures retransmissions.
     pub fn backs_off(&self) -> bool {
         !matches!(self.congestion, Congestion::SantaCruz(target) if target.reading().back_off == BackOff::None)
     }
 
-    /// Whether it wants the option of TCP Santa Cruz.
+    /// Returns whether the sender uses the option of TCP Santa Cruz.
     pub fn wants_santa_cruz(&self) -> bool {
         self.loss == LossResponse::AckWindow
     }
@@ -213,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vegas_brings_a_detector_of_its_own() {
+    fn vegas_selects_its_own_detector() {
         let alone: SenderPolicy = "vegas(alpha=1, beta=4) / full / iw=1".parse().unwrap();
         assert_eq!(alone.to_string(), "vegas(beta=4) / full / iw=1");
         assert!(matches!(alone.detector(Feedback::Cumulative), AnyDetector::Vegas(_)));
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn initial_windows_are_those_of_the_rfcs() {
+    fn initial_windows_follow_the_rfcs() {
         assert_eq!(InitialWindow::Rfc3390.bytes(1460), 4380);
         assert_eq!(InitialWindow::Rfc3390.bytes(536), 2144);
         assert_eq!(InitialWindow::Rfc6928.bytes(1460), 14_600);

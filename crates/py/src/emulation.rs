@@ -17,9 +17,9 @@ pub(crate) struct Emulation {
 
 #[pymethods]
 impl Emulation {
-    /// Makes both ends. Settings that make no sense are a `ValueError`, what the system refuses is
-    /// a `RuntimeError`, each with what is wrong, and a hint or `None`. A `RuntimeError` has a
-    /// third argument: the exit status for a command that did not start, or `None`.
+    /// Makes both ends. Invalid settings raise a `ValueError`, an error of the system a
+    /// `RuntimeError`. Both have two arguments: the error, and a hint or `None`. A `RuntimeError`
+    /// has a third argument: the exit status for a command that did not start, or `None`.
     #[new]
     #[pyo3(signature = (settings_json, *, own))]
     fn new(settings_json: &str, own: bool) -> PyResult<Self> {
@@ -33,7 +33,7 @@ impl Emulation {
         Ok(Self { emulation: Some(emulation), ends })
     }
 
-    /// The addresses: outside, inside, and the same in IPv6 where the system has it.
+    /// The addresses: outside, inside, and both in IPv6 if the system supports it.
     #[getter]
     fn ends(&self) -> (Option<String>, Option<String>, Option<String>, Option<String>) {
         let [a, b, c, d] = self.ends.clone();
@@ -41,7 +41,8 @@ impl Emulation {
     }
 
     /// Runs a command behind the link without holding the interpreter's lock, and returns the
-    /// report as JSON. Signals that ask this process to end go to the command. Once.
+    /// report as JSON. Termination signals to this process are forwarded to the command. A second
+    /// call is an error.
     #[pyo3(signature = (command, *, outside, capture))]
     fn run(
         &mut self,
@@ -54,11 +55,14 @@ impl Emulation {
             return Err(PyRuntimeError::new_err("the link has been used"));
         };
         let capture = capture
-            .map(|(path, place, snap_len)| {
-                let place = place.parse().map_err(|()| {
-                    PyValueError::new_err((format!("no place `{place}`"), None::<String>))
+            .map(|(path, vantage_point, snap_len)| {
+                let vantage_point = vantage_point.parse().map_err(|()| {
+                    PyValueError::new_err((
+                        format!("no vantage point `{vantage_point}`"),
+                        None::<String>,
+                    ))
                 })?;
-                Ok::<_, PyErr>(Capture { path, place, snap_len })
+                Ok::<_, PyErr>(Capture { path, vantage_point, snap_len })
             })
             .transpose()?;
         let job = Job { command, outside, capture };
@@ -69,7 +73,7 @@ impl Emulation {
 fn refusal(error: &EmulationError) -> PyErr {
     match error {
         EmulationError::System(refused) | EmulationError::Command(refused) => {
-            // As `Simulation` has it: without the number that Rust appends.
+            // Without the number that Rust appends, as in `Simulation`.
             let text = refused.to_string();
             let text = text.split(" (os error").next().unwrap_or_default().to_owned();
             PyRuntimeError::new_err((text, error.hint().map(str::to_owned), error.exit_status()))

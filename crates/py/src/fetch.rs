@@ -1,4 +1,5 @@
-//! An HTTP client on a TUN device, driven in slices so that Python handles signals in between.
+//! An HTTP client on a TUN device. It is driven in slices, so that Python handles signals in
+//! between.
 
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +16,7 @@ use crate::host::{SNAP_LEN, duration, parsed_senders, refusal, refused, rto, tex
 use crate::system_error;
 use crate::table::Table;
 
-/// A client with requests under way.
+/// A client with its requests.
 #[pyclass(module = "tcpsf._core")]
 pub(crate) struct Fetch {
     driver: Driver<Fetcher>,
@@ -26,8 +27,8 @@ pub(crate) struct Fetch {
 #[pymethods]
 #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
 impl Fetch {
-    /// Makes a device and the client behind it. An invalid setting is a `ValueError`, an error of
-    /// the system a `RuntimeError`, each with two arguments: the error, and a hint or `None`.
+    /// Makes a device and the client behind it. An invalid setting raises a `ValueError`, an error
+    /// of the system a `RuntimeError`. Both have two arguments: the error, and a hint or `None`.
     ///
     /// `remote` is an address and a port. With `body`, the bodies of responses are written to this
     /// file.
@@ -92,12 +93,13 @@ impl Fetch {
         Ok(Self { driver, local, senders })
     }
 
-    /// Writes all packets to a pcapng file, of each the first bytes. Before the first `run`.
+    /// Starts a capture of the first bytes of all packets in a pcapng file. Call it before the
+    /// first `run`.
     fn capture(&mut self, path: PathBuf) -> PyResult<()> {
         self.driver.capture(&path, SNAP_LEN).map_err(|e| system_error(e.source()))
     }
 
-    /// Ends the capture: the file is complete.
+    /// Ends the capture and completes the file.
     fn finish_capture(&mut self) -> PyResult<()> {
         self.driver.finish_capture().map_err(|e| system_error(e.source()))
     }
@@ -119,7 +121,7 @@ impl Fetch {
         py.detach(|| driver.run(Duration::from_millis(milliseconds))).map_err(|e| refused(&e))
     }
 
-    /// Ends all requests that are under way, and starts no more.
+    /// Ends all active requests and starts no more.
     fn stop(&mut self) {
         self.driver.stop();
     }
@@ -129,19 +131,19 @@ impl Fetch {
         self.driver.abort().map_err(|e| refused(&e))
     }
 
-    /// Whether all requests have ended.
+    /// Returns true if all requests have ended.
     #[getter]
     fn is_done(&self) -> bool {
         self.driver.service().is_done()
     }
 
-    /// Whether all connections have ended, those in TIME-WAIT aside.
+    /// Returns true if all connections have ended, except those in TIME-WAIT.
     #[getter]
     fn is_closed(&self) -> bool {
-        self.driver.stack().living().is_empty()
+        self.driver.stack().open_connections().is_empty()
     }
 
-    /// The address that connections are opened from.
+    /// The local address of the connections.
     #[getter]
     fn address(&self) -> String {
         self.local.to_string()

@@ -1,5 +1,5 @@
-//! A host on a TUN device: files or a proxy, driven in slices so that Python gets to hear Ctrl-C in
-//! between.
+//! A host on a TUN device: a file server or a proxy. It is driven in slices, so that Python handles
+//! Ctrl-C in between.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use units::{Duration, Instant};
 use crate::system_error;
 use crate::table::Table;
 
-/// The longest header of a packet of ours that a capture keeps whole, and then some.
+/// The bytes of a packet that a capture stores: more than the longest header of our packets.
 pub(crate) const SNAP_LEN: u32 = 128;
 
-/// A host that runs.
+/// A running host.
 #[pyclass(module = "tcpsf._core")]
 pub(crate) struct Host {
     driver: Driver<Box<dyn Service + Send + Sync>>,
@@ -27,7 +27,7 @@ pub(crate) struct Host {
     senders: Vec<String>,
 }
 
-/// A time as the command line says it: the option, and its value as text.
+/// Parses the value of a command-line option as a duration.
 pub(crate) fn duration(option: &str, text: &str) -> PyResult<Duration> {
     text.parse().map_err(|error| refusal(format!("`{option}`: {error}"), None))
 }
@@ -35,11 +35,10 @@ pub(crate) fn duration(option: &str, text: &str) -> PyResult<Duration> {
 #[pymethods]
 #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python as values")]
 impl Host {
-    /// Makes a device and the host behind it. Settings that make no sense are a `ValueError`, what
-    /// the system refuses is a `RuntimeError`, each with two arguments: what is wrong, and a
-    /// hint or `None`.
+    /// Makes a device and the host behind it. Invalid settings raise a `ValueError`, an error of
+    /// the system a `RuntimeError`. Both have two arguments: the error, and a hint or `None`.
     ///
-    /// With `folder` it serves files, with `upstream` it is a proxy.
+    /// With `folder` the host serves files, with `upstream` it is a proxy.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "each an option of the command line, by keyword")]
     #[pyo3(signature = (
@@ -95,7 +94,7 @@ impl Host {
                         Some("name a folder"),
                     )
                 })?;
-                // What is idle between two requests is for the server to end.
+                // The server, not the stack, ends connections that are idle between two requests.
                 config.limits.idle = config.limits.idle.max(idle + Duration::from_secs(60));
                 Box::new(FileServer::new(
                     folder,
@@ -124,63 +123,64 @@ impl Host {
         Ok(Self { driver, addresses, senders })
     }
 
-    /// Writes all packets to a pcapng file, of each the first bytes. Before the first `run`.
+    /// Starts a capture of the first bytes of all packets in a pcapng file. Call it before the
+    /// first `run`.
     fn capture(&mut self, path: PathBuf) -> PyResult<()> {
         self.driver.capture(&path, SNAP_LEN).map_err(|e| system_error(e.source()))
     }
 
-    /// Ends the capture: the file is complete.
+    /// Ends the capture and completes the file.
     fn finish_capture(&mut self) -> PyResult<()> {
         self.driver.finish_capture().map_err(|e| system_error(e.source()))
     }
 
-    /// Raises why the capture stopped before its end, if it did; once.
+    /// Raises the error that ended the capture early, if there was one; once.
     fn check_capture(&mut self) -> PyResult<()> {
         self.driver.take_capture_error().map_or(Ok(()), |e| Err(system_error(e.source())))
     }
 
-    /// Works for so long without holding the interpreter's lock. A signal ends it early.
+    /// Runs for this time without holding the interpreter's lock. A signal ends it early.
     #[pyo3(signature = (*, milliseconds))]
     fn run(&mut self, py: Python<'_>, milliseconds: u64) -> PyResult<()> {
         let driver = &mut self.driver;
         py.detach(|| driver.run(Duration::from_millis(milliseconds))).map_err(|e| refused(&e))
     }
 
-    /// Takes nothing new on; what is open goes on in further calls of `run`.
+    /// Stops accepting connections. Open ones continue in further calls of `run`.
     fn stop(&mut self) {
         self.driver.stop();
     }
 
-    /// Resets what is still open.
+    /// Resets the connections that are still open.
     fn abort(&mut self) -> PyResult<()> {
         self.driver.abort().map_err(|e| refused(&e))
     }
 
-    /// Whether `stop` was called and nothing is open any more.
+    /// Returns true if `stop` was called and no connection is open.
     #[getter]
     fn is_stopped(&self) -> bool {
         self.driver.is_stopped()
     }
 
-    /// The addresses that it answers for.
+    /// The addresses of the host.
     #[getter]
     fn addresses(&self) -> Vec<String> {
         self.addresses.iter().map(IpAddr::to_string).collect()
     }
 
-    /// The name of its device.
+    /// The name of the host's device.
     #[getter]
     fn device(&self) -> String {
         self.driver.tun().name().to_owned()
     }
 
-    /// Seconds since it began.
+    /// Seconds since the host was made.
     #[getter]
     fn now_s(&self) -> f64 {
         self.seconds(self.driver.now())
     }
 
-    /// Counts so far, by name.
+    /// Counters by name.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let stack = self.driver.stack();
         let all = stack.counters();
@@ -213,7 +213,7 @@ impl Host {
         counts
     }
 
-    /// Takes the rows of the connections that have ended since they were last taken.
+    /// Takes the rows of the connections that have ended since the last call.
     fn take_records(&mut self) -> PyResult<Table> {
         let records = self.driver.stack_mut().take_records();
         Table::new(self.columns(&records))
@@ -271,7 +271,7 @@ impl Host {
     }
 }
 
-/// A column of words, each stored once.
+/// A text column, with each distinct text stored once.
 pub(crate) fn text_column(words: impl Iterator<Item = String>) -> Column {
     let all: Vec<String> = words.collect();
     let mut distinct = all.clone();
@@ -295,7 +295,7 @@ pub(crate) fn parsed_senders(texts: &[String], alternate: Option<&str>) -> PyRes
     })
 }
 
-/// RFC 6298's timer, with other times to begin with and at the least.
+/// The parameters of RFC 6298's timer with this initial and minimum timeout.
 pub(crate) fn rto(initial: Duration, min: Duration) -> PyResult<RtoConfig> {
     let [most, tick] = [60_000, 1].map(Duration::from_millis);
     RtoConfig::new(initial, min, most, tick, false).ok_or_else(|| {

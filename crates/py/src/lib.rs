@@ -1,6 +1,6 @@
-//! The Python module `tcpsf._core`: a simulation to be driven in steps, its tables by the Arrow C
-//! stream interface, a command behind an emulated link, a host that serves files or relays, and
-//! a client that fetches. Conversions only; what a user sees is the Python package around it.
+//! The Python module `tcpsf._core`: simulations driven in steps, with tables through the Arrow C
+//! stream interface; commands behind an emulated link; a host that serves files or relays; and an
+//! HTTP client. This crate only converts; the Python package around it is the user interface.
 
 mod emulation;
 mod fetch;
@@ -15,7 +15,7 @@ use std::io;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-/// The simulator's binding.
+/// The extension module.
 #[pymodule]
 mod _core {
     #[pymodule_export]
@@ -38,7 +38,7 @@ mod _core {
     const version: &str = env!("CARGO_PKG_VERSION");
 }
 
-/// An `OSError` with number and text apart, as Python has them.
+/// Converts an error to an `OSError` with number and text.
 fn system_error(error: &io::Error) -> PyErr {
     let text = error.to_string();
     match error.raw_os_error() {

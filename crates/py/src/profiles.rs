@@ -1,10 +1,10 @@
-//! The TCP profiles' values, for the reference page: there is one table of them, in `sim`.
+//! The values of the TCP profiles, for the reference page. `sim` defines them.
 
 use pyo3::prelude::*;
 use sim::scenario::{Growth, Halving, Profile, RttSample, TcpSettings};
 
-/// For each profile its name and, by the keys of `[tcp]`, its values as a scenario would write
-/// them. What a profile leaves open is not there.
+/// The name of each profile and its values by the keys of `[tcp]`, as in a scenario. Values that a
+/// profile does not define are absent.
 #[pyfunction]
 pub(crate) fn profiles() -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     [("ns2", Profile::Ns2), ("bsd", Profile::Bsd), ("rfc", Profile::Rfc)]

@@ -1,4 +1,4 @@
-//! One run, driven in steps so that Python gets to hear Ctrl-C in between.
+//! A simulation, driven in steps so that Python handles Ctrl-C in between.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -6,15 +6,14 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use sim::pcap::{Capture, CaptureError, SeenAt};
+use sim::pcap::{Capture, CaptureError, VantagePoint};
 use sim::{Scenario, ScenarioError, Status};
 use units::Instant;
 
 use crate::system_error;
 use crate::table::Table;
 
-/// How many events a run that is captured handles before packets go to the file: some megabytes of
-/// them.
+/// The number of events after which a captured run writes its packets: some megabytes of them.
 const EVENTS_BETWEEN_DRAINS: u64 = 5000;
 
 /// One run of a scenario.
@@ -28,8 +27,8 @@ pub(crate) struct Simulation {
 
 #[pymethods]
 impl Simulation {
-    /// Sets a run up. A scenario that makes no sense is a `ValueError` with two arguments: what is
-    /// wrong, and a hint or `None`.
+    /// Sets up a run. An invalid scenario raises a `ValueError` with two arguments: the error, and
+    /// a hint or `None`.
     #[new]
     #[pyo3(signature = (scenario_json, *, seed))]
     fn new(scenario_json: &str, seed: u64) -> PyResult<Self> {
@@ -38,15 +37,15 @@ impl Simulation {
         Ok(Self { run, scenario, seed, capture: None })
     }
 
-    /// Writes the packets of all flows to a pcapng file, of each the first `snap_len` bytes, as
-    /// seen at `place`: the host that sends a flow's data, the one that receives them, or both.
-    /// Before the first `advance`.
+    /// Starts a capture of the first `snap_len` bytes of all packets in a pcapng file. `place` is
+    /// the vantage point: the host that sends a flow's data, the one that receives it, or both.
+    /// Call it before the first `advance`.
     #[pyo3(signature = (path, *, place, snap_len))]
     fn capture(&mut self, path: PathBuf, place: &str, snap_len: u32) -> PyResult<()> {
         let place = match place {
-            "sender" => SeenAt::Sender,
-            "receiver" => SeenAt::Receiver,
-            "both" => SeenAt::Both,
+            "sender" => VantagePoint::Sender,
+            "receiver" => VantagePoint::Receiver,
+            "both" => VantagePoint::Both,
             other => {
                 return Err(PyValueError::new_err((format!("no place `{other}`"), None::<String>)));
             }
@@ -63,7 +62,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Ends the capture: the file is complete.
+    /// Ends the capture and completes the file.
     fn finish_capture(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some(capture) = self.capture.take() else {
             return Err(PyRuntimeError::new_err("there is no capture"));
@@ -71,8 +70,8 @@ impl Simulation {
         py.detach(|| capture.finish()).map(drop).map_err(|e| system_error(&e))
     }
 
-    /// Handles up to `max_events` events without holding the interpreter's lock; `True` while there
-    /// are more.
+    /// Handles up to `max_events` events without holding the interpreter's lock. Returns `True`
+    /// while there are more.
     #[pyo3(signature = (*, max_events))]
     fn advance(&mut self, py: Python<'_>, max_events: u64) -> PyResult<bool> {
         let Self { run, capture, .. } = self;
@@ -85,46 +84,46 @@ impl Simulation {
         Ok(status == Status::Running)
     }
 
-    /// Simulated seconds so far.
+    /// The current simulated time in seconds.
     #[getter]
     fn now_s(&self) -> f64 {
         sim::tables::time_s(self.run.now())
     }
 
-    /// Simulated seconds in all.
+    /// The simulated time over which statistics are collected, in seconds.
     #[getter]
     fn duration_s(&self) -> f64 {
         sim::tables::time_s(Instant::ZERO + self.run.duration())
     }
 
-    /// Events handled so far.
+    /// The number of events handled so far.
     #[getter]
     fn events(&self) -> u64 {
         self.run.events()
     }
 
-    /// Rows that wait to be taken.
+    /// The number of rows that have not been taken.
     #[getter]
     fn buffered_rows(&self) -> usize {
         self.run.buffered_rows()
     }
 
-    /// Takes the flows that have ended since they were last taken.
+    /// Takes the flows that have ended since the last call.
     fn take_flows(&mut self) -> PyResult<Table> {
         Table::new(self.run.take_flows().into_columns())
     }
 
-    /// Takes the losses detected since they were last taken.
+    /// Takes the losses detected since the last call.
     fn take_recoveries(&mut self) -> PyResult<Table> {
         Table::new(self.run.take_recoveries().into_columns())
     }
 
-    /// Takes the samples since they were last taken.
+    /// Takes the samples recorded since the last call.
     fn take_samples(&mut self) -> PyResult<Table> {
         Table::new(self.run.take_samples().into_columns())
     }
 
-    /// Takes the packets of traced workloads since they were last taken.
+    /// Takes the packets of traced workloads recorded since the last call.
     fn take_packets(&mut self) -> PyResult<Table> {
         Table::new(self.run.take_packets().into_columns())
     }

@@ -1,4 +1,4 @@
-//! Columns on their way to Python, by the Arrow C stream interface.
+//! Export of columns to Python through the Arrow C stream interface.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use sim::tables::{Column, Nullable};
 
-/// Columns that any reader of the Arrow C stream interface takes without a copy.
+/// Columns that any reader of the Arrow C stream interface imports without a copy.
 #[pyclass(frozen, module = "tcpsf._core")]
 pub(crate) struct Table(RecordBatch);
 
@@ -47,8 +47,7 @@ impl Table {
         self.0.num_rows()
     }
 
-    /// The table as a stream of one batch. A schema asked for is a wish that the interface lets us
-    /// ignore.
+    /// The table as a stream of one batch. The interface allows a requested schema to be ignored.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -91,7 +90,7 @@ where
     Ok(Arc::new(PrimitiveArray::<T>::try_new(ScalarBuffer::from(values), Some(nulls))?))
 }
 
-/// Columns of unequal length and the like: a mistake of ours, not of the user's.
+/// Converts an error such as columns of unequal length, which is a bug and not the user's error.
 fn failure(error: &ArrowError) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }

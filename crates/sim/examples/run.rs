@@ -1,4 +1,4 @@
-//! Runs a scenario given as JSON and prints what it cost: for profiling without Python.
+//! Runs a scenario given as JSON and prints its cost, for profiling without Python.
 //!
 //! `cargo run --release -p sim --example run -- scenario.json [seed]`
 

@@ -1,15 +1,15 @@
-//! The few places where an integer becomes a float or back.
+//! Conversions between integers and floating point.
 
 use units::{Duration, Instant};
 
 const NANOS_PER_SEC: f64 = 1e9;
 
-/// A span in seconds, as the result tables give it.
+/// A span in seconds, as in the result tables.
 pub(crate) fn seconds(span: Duration) -> f64 {
     float(span.as_nanos()) / NANOS_PER_SEC
 }
 
-/// A moment in seconds since the run began.
+/// A time in seconds since the start of the run.
 pub(crate) fn seconds_at(at: Instant) -> f64 {
     seconds(at.since(Instant::ZERO))
 }
@@ -23,13 +23,13 @@ pub(crate) fn float(value: u64) -> f64 {
     value as f64
 }
 
-/// The nearest `f64`, of what is not beyond 2⁶⁴ on either side of zero.
+/// The nearest `f64`; saturates at 2⁶⁴ on either side of zero.
 pub(crate) fn signed(value: i128) -> f64 {
     let magnitude = float(u64::try_from(value.unsigned_abs()).unwrap_or(u64::MAX));
     if value < 0 { -magnitude } else { magnitude }
 }
 
-/// The whole part, saturating at the ends of `u64`.
+/// The integer part; saturates at the limits of `u64`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

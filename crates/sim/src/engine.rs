@@ -1,31 +1,30 @@
 //! The event loop.
 //!
 //! Events have a total order: time, then [`Class`], then the number of the link, flow or workload.
-//! Changing it changes every result.
+//! A different order would change every result.
 //!
-//! What makes it fast: a link is a ring of which only the head waits to be delivered (see
-//! [`crate::network`]); a flow has one entry among the timers, which is looked at again when its
-//! time comes instead of being moved whenever a deadline moves; and nothing is allocated for a
-//! packet.
+//! Three properties keep an event cheap. A link is a ring of which only the head is scheduled (see
+//! [`crate::network`]). A flow has one timer entry, which is checked when it is due instead of
+//! being moved with every deadline. No memory is allocated per packet.
 
 use link::Outcome;
 use units::{Duration, Instant};
 
-use crate::alive::{Alive, Ends};
 use crate::convert::{float, signed};
 use crate::flow::{End, Flow, Name};
+use crate::flow_table::{Ends, FlowTable};
 use crate::network::Packet;
 use crate::plan::Plan;
 use crate::scenario::{Scenario, ScenarioError};
+use crate::shared::Shared;
 use crate::streams::{Seed, flow_identity};
 use crate::tables::{
     Flows, Links, Names, Object, PacketEvent, Packets, Quantity, Recoveries, Samples, names,
 };
 use crate::timers::{Class, Timer};
 use crate::trace::Entry;
-use crate::world::World;
 
-/// Whether there is more to simulate.
+/// The status of a run after [`Simulation::advance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// Events are left.
@@ -37,42 +36,43 @@ pub enum Status {
 /// A run in progress.
 ///
 /// # Driving
-/// Call [`advance`](Self::advance) until it says [`Status::Done`], taking rows out in between as
-/// memory demands; the rows are the same however the run is divided.
+/// Call [`advance`](Self::advance) until it returns [`Status::Done`]. Take rows out in between, to
+/// limit memory. The rows do not depend on how the run is divided into calls.
 #[derive(Debug)]
 pub struct Simulation {
-    world: World,
-    flows: Alive,
+    shared: Shared,
+    flows: FlowTable,
     started: u64,
     events: u64,
     link_names: Names,
     stage: Stage,
 }
 
-/// How far a run is.
+/// The stage of a run.
 #[derive(Debug)]
 enum Stage {
-    /// The statistics go on.
+    /// Statistics are being collected.
     Counting,
-    /// They have ended, with these books of the links; flows that count are still to be completed.
+    /// Statistics have ended, with these books of the links. Some flows that count are still
+    /// incomplete.
     Draining(Links),
-    /// All is over. The books are those of the end of the statistics.
+    /// The run has ended. The books are those at the end of the statistics.
     Done(Links),
 }
 
 impl Simulation {
-    /// A run of `scenario` with the randomness of `seed`.
+    /// A run of `scenario` with the random seed `seed`.
     ///
     /// # Errors
-    /// The first thing wrong with the scenario.
+    /// The first invalid key of the scenario.
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Self, ScenarioError> {
         let plan = Plan::new(scenario)?;
         let link_names = names(plan.links.iter().map(|link| link.name.as_str()));
         let endless =
             plan.workloads.iter().map(|workload| workload.demand.endless() as usize).sum();
         Ok(Self {
-            world: World::new(plan, Seed(seed), &link_names),
-            flows: Alive::with_room_for(endless),
+            shared: Shared::new(plan, Seed(seed), &link_names),
+            flows: FlowTable::with_capacity(endless),
             started: 0,
             events: 0,
             link_names,
@@ -85,30 +85,29 @@ impl Simulation {
         let limit = self.events.saturating_add(max_events);
         while self.events < limit {
             self.handle_events(limit);
-            if self.events < limit && !self.drains_on() {
+            if self.events < limit && !self.end_stage() {
                 return Status::Done;
             }
         }
         Status::Running
     }
 
-    /// Handles events until `limit` of them have been handled, or none is left before the end of
-    /// this stage.
-    // The loop is a function of its own for the sake of profile-guided optimisation: with the end
-    // of a run in the same body, 6 to 9 % more CPU time (benches/README.md, "The event loop").
+    /// Handles events until `limit` events have been handled or the stage ends.
+    // A function of its own for profile-guided optimisation: with the end of a run in the same
+    // body, the loop takes 6 to 9 % more CPU time (benches/README.md, "The event loop").
     #[inline(never)]
     fn handle_events(&mut self, limit: u64) {
         while self.events < limit {
-            if self.world.timers.is_dry() {
+            if self.shared.timers.needs_refill() {
                 self.refill_timers();
             }
-            let delivery = self.world.network.next_delivery();
-            let timer = self.world.timers.next();
+            let delivery = self.shared.network.next_delivery();
+            let timer = self.shared.timers.next();
             let next = delivery.min(timer);
-            if next > self.world.end || next == Instant::NEVER {
+            if next > self.shared.end || next == Instant::NEVER {
                 return;
             }
-            self.world.now = next;
+            self.shared.now = next;
             self.events += 1;
             if delivery <= timer {
                 self.deliver();
@@ -118,268 +117,275 @@ impl Simulation {
         }
     }
 
-    /// The simulated time reached.
+    /// The current simulated time.
     pub fn now(&self) -> Instant {
-        self.world.now
+        self.shared.now
     }
 
-    /// The simulated time over which statistics are taken; a run that drains goes on for a while.
+    /// The simulated time over which statistics are collected. A run that drains continues beyond
+    /// it.
     pub fn duration(&self) -> Duration {
-        self.world.plan.duration
+        self.shared.plan.duration
     }
 
-    /// Events handled so far.
+    /// The number of events handled so far.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// Rows that wait to be taken.
+    /// The number of rows that have not been taken.
     pub fn buffered_rows(&self) -> usize {
-        self.world.recorded.rows()
+        self.shared.recorder.rows()
     }
 
-    /// Flows that are alive.
+    /// The number of active flows.
     pub fn active_flows(&self) -> usize {
         self.flows.len()
     }
 
     /// Takes the rows about flows recorded since the last call.
     pub fn take_flows(&mut self) -> Flows {
-        self.world.recorded.flows.take()
+        self.shared.recorder.flows.take()
     }
 
     /// Takes the rows about recoveries recorded since the last call.
     pub fn take_recoveries(&mut self) -> Recoveries {
-        self.world.recorded.recoveries.take()
+        self.shared.recorder.recoveries.take()
     }
 
     /// Takes the samples recorded since the last call.
     pub fn take_samples(&mut self) -> Samples {
-        self.world.recorded.samples.take()
+        self.shared.recorder.samples.take()
     }
 
     /// Takes the packets of traced workloads recorded since the last call.
     pub fn take_packets(&mut self) -> Packets {
-        self.world.recorded.packets.take()
+        self.shared.recorder.packets.take()
     }
 
-    /// Has every packet arrive when its time has come.
+    /// Disables look-ahead: from now on every packet is an event when it arrives.
     pub(crate) fn stop_looking_ahead(&mut self) {
-        self.world.stop_looking_ahead();
+        self.shared.stop_looking_ahead();
         self.flows.iter_mut().for_each(|flow| flow.is_ahead = false);
     }
 
     /// Records every packet from now on, for [`crate::pcap::Capture`].
     pub(crate) fn start_trace(&mut self) {
         self.stop_looking_ahead();
-        self.world.recorded.start_trace(&self.world.plan);
+        self.shared.recorder.start_trace(&self.shared.plan);
     }
 
-    /// Takes what a capture is made of, recorded since the last call.
+    /// Takes the trace entries recorded since the last call, for a capture.
     pub(crate) fn take_trace(&mut self) -> Vec<Entry> {
-        self.world.recorded.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
+        self.shared.recorder.trace.as_mut().map(|trace| trace.take()).unwrap_or_default()
     }
 
-    /// What happened on the links from the end of the warm-up up to now, or up to the scenario's
-    /// `duration`. Before that, a link that only takes acknowledgments may be ahead of it: then
-    /// it counts those that have been sent ahead of time, too.
+    /// The links' books from the end of the warm-up up to now, or up to the scenario's `duration`.
+    ///
+    /// Before `duration`, a link that carries only acknowledgments may be ahead of the current time
+    /// because of look-ahead. Its books then include acknowledgments sent ahead of time.
     pub fn links(&mut self) -> Links {
         match &self.stage {
-            Stage::Counting => self.world.network.table(&self.link_names, self.world.now),
+            Stage::Counting => self.shared.network.table(&self.link_names, self.shared.now),
             Stage::Draining(links) | Stage::Done(links) => links.clone(),
         }
     }
 
     fn deliver(&mut self) {
-        let Some(packet) = self.world.network.arriving() else { return self.attend() };
+        let Some(packet) = self.shared.network.arriving() else { return self.apply_verdicts() };
         if !packet.at_last {
             return self.forward();
         }
         let slot = packet.slot as usize;
         let end = packet.end();
-        let now = self.world.now;
+        let now = self.shared.now;
         let flow = &mut self.flows[slot];
-        self.world.recorded.packet(now, flow, packet, PacketEvent::Arrived);
+        self.shared.recorder.packet(now, flow, packet, PacketEvent::Arrived);
         flow.in_network -= 1;
         flow.end(end).on_segment(&packet.segment, now);
-        let link = self.world.network.arriving_on();
-        self.world.network.deliver();
-        if self.flows.are_beyond_cache() {
-            self.fetch_ahead(link);
+        let link = self.shared.network.arriving_link();
+        self.shared.network.deliver();
+        if self.flows.exceeds_cache() {
+            self.prefetch_upcoming(link);
         }
         let flow = &mut self.flows[slot];
         let both_act = flow.is_ahead;
         if end == End::Sender {
-            self.world.serve_sender(slot, flow);
+            self.shared.serve_sender(slot, flow);
         } else {
             flow.read(now);
-            self.world.drain(slot, flow, End::Receiver);
+            self.shared.flush(slot, flow, End::Receiver);
         }
         let due = if both_act { flow.next_timeout() } else { flow.next_timeout_at(end) };
-        if self.world.settle(slot, flow, due) {
-            self.flows.forget(slot);
+        if self.shared.update_timer_or_finish(slot, flow, due) {
+            self.flows.release(slot);
         }
     }
 
-    /// Has what the next packets of this link need fetched, where there is too much of it to be at
-    /// hand: the end where it arrives, which says where its queue is, then the queue. Packets
-    /// lie one behind the other: a processor sees by itself which comes next.
+    /// Prefetches the memory that the next packets of a link need, if the flows exceed the cache.
+    /// First the end at which a packet arrives, which holds the address of its queue; later the
+    /// queue. Packets are adjacent in memory, so the processor prefetches them itself.
     #[inline]
-    fn fetch_ahead(&self, link: u32) {
+    fn prefetch_upcoming(&self, link: u32) {
         const END: usize = 4;
         const QUEUE: usize = 2;
-        if let Some(packet) = self.world.network.upcoming(link, END) {
-            self.flows.fetch(packet.slot as usize, self.ends_of(packet));
+        if let Some(packet) = self.shared.network.upcoming(link, END) {
+            self.flows.prefetch_ends(packet.slot as usize, self.ends_for(packet));
         }
-        if let Some(packet) = self.world.network.upcoming(link, QUEUE) {
-            self.flows.fetch_queues(packet.slot as usize, packet.end());
+        if let Some(packet) = self.shared.network.upcoming(link, QUEUE) {
+            self.flows.prefetch_queues(packet.slot as usize, packet.end());
         }
     }
 
-    /// Which ends of its flow a packet that arrives asks for.
-    fn ends_of(&self, packet: &Packet) -> Ends {
+    /// The ends of its flow that an arriving packet needs.
+    fn ends_for(&self, packet: &Packet) -> Ends {
         match packet.end() {
             End::Receiver => Ends::Receiver,
-            End::Sender if self.world.looks_ahead(packet.way.workload) => Ends::Both,
+            End::Sender if self.shared.looks_ahead(packet.path_id.workload) => Ends::Both,
             End::Sender => Ends::Sender,
         }
     }
 
-    /// The same for the timers that are due next: the flow, and when it is the next one, its queue.
-    fn fetch_timers(&self) {
-        let mut next = self.world.timers.foremost();
+    /// Prefetches the flows of the next timers, and the queue of the first.
+    fn prefetch_timers(&self) {
+        let mut next = self.shared.timers.foremost();
         if let Some(first) = next.next() {
-            self.flows.fetch_queues(first.slot as usize, End::Sender);
+            self.flows.prefetch_queues(first.slot as usize, End::Sender);
         }
-        next.take(2).for_each(|timer| self.flows.fetch_timers(timer.slot as usize));
+        next.take(2).for_each(|timer| self.flows.prefetch_expiring(timer.slot as usize));
     }
 
-    /// A packet goes on to the next link of its way.
+    /// Puts the arriving packet on the next link of its path.
     #[inline(never)]
     fn forward(&mut self) {
-        let Some(mut packet) = self.world.network.deliver() else { return };
+        let Some(mut packet) = self.shared.network.deliver() else { return };
         packet.hop += 1;
-        let outcome = self.world.network.forward(self.world.now, &packet);
+        let outcome = self.shared.network.forward(self.shared.now, &packet);
         if outcome != Outcome::Accepted {
-            self.link_did(&packet, outcome);
+            self.on_link_outcome(&packet, outcome);
         }
     }
 
-    /// Something other than accepting a packet as it is, on its way.
-    fn link_did(&mut self, packet: &Packet, outcome: Outcome) {
+    /// Handles an outcome other than immediate acceptance, for a packet that a link forwards.
+    fn on_link_outcome(&mut self, packet: &Packet, outcome: Outcome) {
         let slot = packet.slot as usize;
         let flow = &mut self.flows[slot];
-        self.world.recorded.link_did(self.world.now, flow, packet, outcome);
+        self.shared.recorder.on_link_outcome(self.shared.now, flow, packet, outcome);
         if !outcome.is_accepted() {
             flow.in_network -= 1;
-            self.settle(slot);
+            self.update_timer_or_finish(slot);
         }
     }
 
-    /// Something happened to a flow that may have changed any of its deadlines, or have been its
-    /// end.
-    fn settle(&mut self, slot: usize) {
+    /// Updates a flow's timer after an event that may have changed any of its deadlines, or
+    /// releases its slot if it is finished.
+    fn update_timer_or_finish(&mut self, slot: usize) {
         let flow = &mut self.flows[slot];
         let due = flow.next_timeout();
-        if self.world.settle(slot, flow, due) {
-            self.flows.forget(slot);
+        if self.shared.update_timer_or_finish(slot, flow, due) {
+            self.flows.release(slot);
         }
     }
 
-    /// A link that decides late has decided.
+    /// Applies deferred drop and mark decisions of a link.
     #[cold]
-    fn attend(&mut self) {
-        while let Some((packet, outcome)) = self.world.network.attend(self.world.now) {
-            self.link_did(&packet, outcome);
+    fn apply_verdicts(&mut self) {
+        while let Some((packet, outcome)) = self.shared.network.poll_verdict(self.shared.now) {
+            self.on_link_outcome(&packet, outcome);
         }
     }
 
     fn fire(&mut self) {
-        let Some(timer) = self.world.timers.pop() else { return };
-        if self.flows.are_beyond_cache() {
-            self.fetch_timers();
+        let Some(timer) = self.shared.timers.pop() else { return };
+        if self.flows.exceeds_cache() {
+            self.prefetch_timers();
         }
         match timer.class {
-            Class::Flow => self.flow_due(&timer),
+            Class::Flow => self.on_flow_timer(&timer),
             Class::Start => self.start(timer.slot as usize),
-            Class::WarmUp => self.world.end_warm_up(self.flows.iter()),
+            Class::WarmUp => self.shared.end_warm_up(self.flows.iter()),
             Class::Sample => self.sample(),
         }
     }
 
-    /// Looks at the entries that come next, and puts off those of deadlines that have moved on.
+    /// Moves the timer entries of the next slice to the heap. Entries whose deadline has moved are
+    /// rescheduled.
     #[inline(never)]
     fn refill_timers(&mut self) {
         let flows = &mut self.flows;
-        self.world.timers.refill(|timer, soon| {
-            if flows.are_beyond_cache()
+        self.shared.timers.refill(|timer, soon| {
+            if flows.exceeds_cache()
                 && let Some(soon) = soon
             {
-                flows.fetch_deadlines(soon.slot as usize);
+                flows.prefetch_deadlines(soon.slot as usize);
             }
             if timer.class != Class::Flow {
                 return Some(timer.at);
             }
-            let flow = flows.get_mut(timer.slot as usize).filter(|flow| flow.awaits(timer))?;
+            let flow =
+                flows.get_mut(timer.slot as usize).filter(|flow| flow.is_current_timer(timer))?;
             flow.scheduled = flow.next_timeout();
             (flow.scheduled != Instant::NEVER).then_some(flow.scheduled)
         });
     }
 
-    /// A flow's entry has come up; its deadline may have moved on in the meantime.
-    fn flow_due(&mut self, timer: &Timer) {
+    /// Handles a flow's timer entry. Its deadline may have moved since the entry was made.
+    fn on_flow_timer(&mut self, timer: &Timer) {
         let slot = timer.slot as usize;
-        let now = self.world.now;
-        let Some(flow) = self.flows.get_mut(slot).filter(|flow| flow.awaits(timer)) else { return };
+        let now = self.shared.now;
+        let Some(flow) = self.flows.get_mut(slot).filter(|flow| flow.is_current_timer(timer))
+        else {
+            return;
+        };
         flow.scheduled = Instant::NEVER;
         if flow.receiver.next_timeout() <= now {
             flow.receiver.on_timeout(now);
-            self.world.drain(slot, flow, End::Receiver);
+            self.shared.flush(slot, flow, End::Receiver);
         }
         let timed_out = flow.sender.next_timeout() <= now;
         if timed_out {
             flow.expire(now);
         }
-        if flow.take_put_off(now) {
+        if flow.take_deferred(now) {
             flow.active_at = now;
-            self.world.drain(slot, flow, End::Sender);
+            self.shared.flush(slot, flow, End::Sender);
         } else if timed_out {
-            self.world.serve_sender(slot, flow);
+            self.shared.serve_sender(slot, flow);
         }
-        self.settle(slot);
+        self.update_timer_or_finish(slot);
     }
 
     fn start(&mut self, workload: usize) {
-        let world = &mut self.world;
-        let Some((start, index)) = world.take_start(workload) else { return };
-        let Some(endpoints) = world.endpoints(workload, start.sender) else { return };
+        let shared = &mut self.shared;
+        let Some((start, index)) = shared.take_start(workload) else { return };
+        let Some(endpoints) = shared.endpoints(workload, start.sender) else { return };
         let name = Name {
             serial: self.started,
             index,
             workload: u16::try_from(workload).unwrap_or(u16::MAX),
-            identity: flow_identity(&world.plan.workloads[workload].name, u64::from(index)),
+            identity: flow_identity(&shared.plan.workloads[workload].name, u64::from(index)),
         };
         let slot = self.flows.start(endpoints, name, start);
         self.started += 1;
         let flow = &mut self.flows[slot];
-        flow.is_ahead = world.looks_ahead(flow.workload);
-        world.drain(slot, flow, End::Receiver);
-        world.serve_sender(slot, flow);
-        self.settle(slot);
+        flow.is_ahead = shared.looks_ahead(flow.workload);
+        shared.flush(slot, flow, End::Receiver);
+        shared.serve_sender(slot, flow);
+        self.update_timer_or_finish(slot);
     }
 
     fn sample(&mut self) {
-        let Some(plan) = &self.world.plan.samples else { return };
-        let now = self.world.now;
+        let Some(plan) = &self.shared.plan.samples else { return };
+        let now = self.shared.now;
         let mut push =
-            |object, quantity, value| self.world.recorded.sample(now, object, quantity, value);
+            |object, quantity, value| self.shared.recorder.sample(now, object, quantity, value);
         for &link in &plan.links {
-            let queue = self.world.network.queue(link, self.world.now);
+            let queue = self.shared.network.queue(link, self.shared.now);
             let object = Object::Link(u32::try_from(link).unwrap_or(u32::MAX));
             push(object, Quantity::QueueBytes, float(queue.bytes));
             push(object, Quantity::QueuePackets, float(queue.packets));
         }
-        // Places are used again, so their order is not the order of starting.
+        // Slots are reused, so their order is not the order of starting.
         let wanted = |flow: &&Flow| plan.workloads.contains(&usize::from(flow.workload));
         let mut flows: Vec<&Flow> = self.flows.iter().filter(wanted).collect();
         flows.sort_unstable_by_key(|flow| flow.serial);
@@ -396,39 +402,38 @@ impl Simulation {
                 push(object, Quantity::ReturnReordered, float(path.return_reordered));
             }
         }
-        let next = self.world.now + plan.every;
-        if next <= self.world.plan.end() {
-            self.world.schedule(next, Class::Sample);
+        let next = self.shared.now + plan.every;
+        if next <= self.shared.plan.end() {
+            self.shared.schedule(next, Class::Sample);
         }
     }
 
-    /// The time is up, or nothing more will happen. Returns whether the run goes on, to complete
-    /// the flows that count.
+    /// Ends a stage of the run, at its end time or when no events are left. Returns true if the run
+    /// continues, to complete the flows that count.
     #[cold]
     #[inline(never)]
-    fn drains_on(&mut self) -> bool {
+    fn end_stage(&mut self) -> bool {
         match &mut self.stage {
             Stage::Counting => {
-                self.world.now = self.world.end;
+                self.shared.now = self.shared.end;
                 let links = self.links();
-                self.world.awaited = self.unfinished(|flow| flow.start.size().is_some()).len();
-                if self.world.awaited == 0 || self.world.plan.drain.is_zero() {
+                self.shared.awaited = self.unfinished(|flow| flow.start.size().is_some()).len();
+                if self.shared.awaited == 0 || self.shared.plan.drain.is_zero() {
                     self.record_unfinished(|_| true);
                     self.stage = Stage::Done(links);
                     return false;
                 }
                 self.record_unfinished(|flow| flow.start.size().is_none());
-                // Nothing is ahead of this moment. From now on everything happens when its time has
-                // come: were only some flows ahead, their acknowledgments would
-                // come out of order.
+                // No flow is ahead of this time. Look-ahead ends for all flows: if only some were
+                // ahead, their acknowledgments would be out of order.
                 self.stop_looking_ahead();
-                self.world.end = self.world.plan.limit();
+                self.shared.end = self.shared.plan.limit();
                 self.stage = Stage::Draining(links);
                 true
             }
             Stage::Draining(links) => {
                 let links = std::mem::replace(links, Links::new(&self.link_names));
-                self.world.now = self.world.end;
+                self.shared.now = self.shared.end;
                 self.record_unfinished(|_| true);
                 self.stage = Stage::Done(links);
                 false
@@ -437,25 +442,25 @@ impl Simulation {
         }
     }
 
-    /// The places of the flows that have no row yet and shall have one, in order of their starting.
+    /// The slots of the flows that will have a row and do not have one yet, in order of starting.
     fn unfinished(&self, wanted: impl Fn(&Flow) -> bool) -> Vec<usize> {
         let counts =
-            |flow: &Flow| self.world.plan.counts(flow.start.at) || flow.start.size().is_none();
+            |flow: &Flow| self.shared.plan.counts(flow.start.at) || flow.start.size().is_none();
         let left =
-            self.flows.places().filter(|(_, flow)| !flow.recorded && counts(flow) && wanted(flow));
-        let mut left: Vec<_> = left.map(|(place, flow)| (flow.serial, place)).collect();
+            self.flows.slots().filter(|(_, flow)| !flow.recorded && counts(flow) && wanted(flow));
+        let mut left: Vec<_> = left.map(|(slot, flow)| (flow.serial, slot)).collect();
         left.sort_unstable();
-        left.into_iter().map(|(_, place)| place).collect()
+        left.into_iter().map(|(_, slot)| slot).collect()
     }
 
-    /// Records those of them that are `wanted` as they are now.
+    /// Records the unfinished flows that are `wanted` in their current state.
     fn record_unfinished(&mut self, wanted: impl Fn(&Flow) -> bool) {
         let left = self.unfinished(wanted);
-        self.world.recorded.flows.reserve(left.len());
-        for place in left {
-            let flow = &mut self.flows[place];
+        self.shared.recorder.flows.reserve(left.len());
+        for slot in left {
+            let flow = &mut self.flows[slot];
             flow.recorded = true;
-            self.world.recorded.flow(self.world.now, flow);
+            self.shared.recorder.flow(self.shared.now, flow);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A simulated flow: the two ends of one connection, and what has been noted of it.
+//! A simulated flow: the two ends of a connection, and the flow's statistics.
 
 use std::mem::offset_of;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use policy::SenderPolicy;
 use policy::congestion::{Counting, Halving, MAX_WINDOW, WindowRules};
 use policy::rtt::RtoConfig;
-use tcp::{Challenges, Config, Connection, DelayedAck, Negotiated, Patience, RttSamples};
+use tcp::{Challenges, Config, Connection, DelayedAck, Negotiated, RttSamples, Timeouts};
 use units::{Duration, Instant};
 use wire::{Mss, SeqNum};
 
@@ -16,11 +16,11 @@ use crate::scenario::{Growth, Opener, RttSample, TcpSettings};
 use crate::timers::Timer;
 use crate::workload::FlowStart;
 
-/// The two ends of a connection.
+/// A simulated flow.
 ///
-/// Of many flows none is in the processor's cache when a packet of it arrives. So they are in whole
-/// lines of it, in this order: a line of what every packet needs, the end that sends, what is
-/// seldom asked for, and the end that receives, so that what data ask of that begins with a line.
+/// With many flows every access is a cache miss. Fields are therefore grouped in whole cache lines,
+/// in this order: fields that every packet needs, the end that sends, rarely used fields, and the
+/// end that receives. The fields of the receiver that data segments need begin with a cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Flow {
@@ -29,41 +29,42 @@ pub(crate) struct Flow {
     to_write: u64,
     /// Bytes that have not yet arrived in order.
     to_receive: u64,
-    /// When the sender last heard or sent something.
+    /// The time at which the sender last received or sent a segment.
     pub(crate) active_at: Instant,
-    /// The time of the flow's entry among the timers; entries with other times are void.
+    /// The time of the flow's current timer entry. Entries with other times are stale.
     pub(crate) scheduled: Instant,
-    /// Its number in the run, in order of starting.
+    /// The flow's number in the run, in order of starting.
     pub(crate) serial: u64,
-    /// Packets put on the network so far, which number the next.
+    /// Packets sent so far; the number of the next packet.
     pub(crate) packets: u32,
-    /// Packets on the network: the flow can't be forgotten before they have arrived.
+    /// Packets on the network. The flow's slot cannot be released before they have arrived.
     pub(crate) in_network: u32,
     pub(crate) workload: u16,
     closes: bool,
-    /// Everything has been acknowledged.
+    /// All data has been acknowledged.
     acknowledged: bool,
     pub(crate) recorded: bool,
-    /// It is over, and its place waits for another.
-    pub(crate) forgotten: bool,
-    /// Its receiver acts [ahead of time](crate::lookahead), and has always done so: nothing is on
-    /// its way to it.
+    /// The slot is free.
+    pub(crate) is_free: bool,
+    /// The receiver acts [ahead of time](crate::shared::lookahead), and always has: no packet is on its way
+    /// to it.
     pub(crate) is_ahead: bool,
-    /// An opportunity to send has been put off until `puts_off_until`.
-    puts_off: bool,
+    /// A send opportunity is deferred until `send_deferred_until`.
+    send_deferred: bool,
     /// The end that sends data.
     pub(crate) sender: Connection,
-    /// Its number in its workload.
+    /// The flow's number in its workload.
     pub(crate) index: u32,
     pub(crate) start: Start,
-    /// When everything had arrived, and when it had been acknowledged; [`Instant::NEVER`] before.
+    /// The times at which all data had arrived, and had been acknowledged; [`Instant::NEVER`]
+    /// before.
     pub(crate) all_received: Instant,
     pub(crate) all_acknowledged: Instant,
-    /// How long the sender was silent before its timer expired.
+    /// The total time for which the sender was silent before its retransmission timer expired.
     waited: Duration,
     /// The end that receives data.
     pub(crate) receiver: Connection,
-    puts_off_until: Instant,
+    send_deferred_until: Instant,
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -81,16 +82,16 @@ const _: () = assert!(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
     pub(crate) at: Instant,
-    /// [`ENDLESS`](Self::ENDLESS) is `None`.
+    /// Size in bytes; [`ENDLESS`](Self::ENDLESS) represents `None`.
     size: u64,
-    /// Zero is `None`.
+    /// Zero represents `None`.
     class: u32,
     /// Index in [`crate::Plan::senders`].
     pub(crate) sender: u32,
 }
 
 impl Start {
-    /// What an endless flow has to send: more than any run takes.
+    /// The size of an endless flow: more than any run transfers.
     const ENDLESS: u64 = u64::MAX;
 
     fn new(start: &FlowStart) -> Self {
@@ -102,18 +103,18 @@ impl Start {
         }
     }
 
-    /// Its bytes; `None` for an endless flow.
+    /// The flow's size in bytes; `None` for an endless flow.
     pub(crate) fn size(&self) -> Option<u64> {
         (self.size != Self::ENDLESS).then_some(self.size)
     }
 
-    /// The size's number from 1 among the workload's classes or transfers.
+    /// The number of the flow's size, from 1, among the workload's classes or transfers.
     pub(crate) fn class(&self) -> Option<u32> {
         (self.class != 0).then_some(self.class)
     }
 }
 
-/// What tells a flow from every other.
+/// The identification of a flow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Name {
     pub(crate) serial: u64,
@@ -122,21 +123,21 @@ pub(crate) struct Name {
     pub(crate) identity: u64,
 }
 
-/// What tells a packet from every other in the links' draws.
+/// The identification of a packet in the links' random draws.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketName {
     pub(crate) identity: u64,
     pub(crate) serial: u32,
 }
 
-/// One of the two ends.
+/// One of a flow's two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Sender,
     Receiver,
 }
 
-/// How the flows of a workload that use one sender are configured.
+/// The configuration of a workload's flows that use one sender.
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoints {
     config: Arc<Config>,
@@ -157,7 +158,7 @@ impl Endpoints {
         self.end(word(identity >> 32), word(identity), Opener::Receiver)
     }
 
-    /// The end that opens if the opener is `role`.
+    /// Makes an end. It opens the connection if the opener is `role`.
     fn end(&self, iss: SeqNum, irs: SeqNum, role: Opener) -> Connection {
         let config = Arc::clone(&self.config);
         let Some(opener) = self.opener else {
@@ -165,43 +166,44 @@ impl Endpoints {
             return Connection::established(config, iss, irs, negotiated, window);
         };
         let mut end = Connection::new(config, iss);
-        // Both calls are valid for a connection that is new, so neither can fail.
+        // Both calls are valid for a new connection, so neither can fail.
         let _ = if opener == role { end.connect() } else { end.listen() };
         end
     }
 }
 
-/// Where things are.
+/// The memory layout of a flow, for prefetching.
 impl Flow {
-    /// What every packet needs.
+    /// The fields that every packet needs.
     pub(crate) const USUAL: Range<usize> = 0..offset_of!(Self, sender);
-    /// What a packet for the end that sends data needs beside that.
+    /// The fields of the sending end that a packet for it needs.
     pub(crate) const SENDING: Range<usize> = within(offset_of!(Self, sender), Connection::SENDING);
-    /// What a packet for the end that receives them does.
+    /// The fields of the receiving end that a packet for it needs.
     pub(crate) const RECEIVING: Range<usize> =
         within(offset_of!(Self, receiver), Connection::RECEIVING);
-    /// What says when the flow next has something to do by itself.
+    /// The fields that determine the flow's next timeout.
     pub(crate) const DEADLINES: [Range<usize>; 2] = [
         within(offset_of!(Self, sender), Connection::DEADLINES),
         within(offset_of!(Self, receiver), Connection::DEADLINES),
     ];
-    /// What is asked for when that has come, and what is sent then is told a receiver at once.
+    /// The fields that an expired timer needs, including those of a receiver that acts ahead of
+    /// time.
     pub(crate) const EXPIRING: [Range<usize>; 2] =
         [offset_of!(Self, sender)..offset_of!(Self, receiver), Self::RECEIVING];
 }
 
-/// How many lines these bytes are in.
+/// The number of cache lines that a range of bytes touches.
 const fn lines(bytes: &Range<usize>) -> usize {
     bytes.end.div_ceil(64) - bytes.start / 64
 }
 
-/// Bytes of a value that begins there, counted from where that is counted from.
+/// Shifts a range relative to a value at offset `value` to the start of the enclosing struct.
 const fn within(value: usize, bytes: Range<usize>) -> Range<usize> {
     value + bytes.start..value + bytes.end
 }
 
 impl Flow {
-    /// A flow that begins at once, as soon as it [`write`](Self::write)s.
+    /// A flow that starts with its first [`write`](Self::write).
     pub(crate) fn new(endpoints: &Endpoints, name: Name, start: FlowStart) -> Self {
         let Name { serial, index, workload, identity } = name;
         let start = Start::new(&start);
@@ -218,9 +220,9 @@ impl Flow {
             closes: endpoints.opener.is_some(),
             acknowledged: false,
             recorded: false,
-            forgotten: false,
+            is_free: false,
             is_ahead: false,
-            puts_off: false,
+            send_deferred: false,
             sender: endpoints.sender(identity),
             index,
             start,
@@ -228,17 +230,17 @@ impl Flow {
             all_acknowledged: Instant::NEVER,
             waited: Duration::ZERO,
             receiver: endpoints.receiver(identity),
-            puts_off_until: Instant::NEVER,
+            send_deferred_until: Instant::NEVER,
         }
     }
 
-    /// Takes over the memory of the queues of a flow that is over.
+    /// Takes over the memory of the queues of a finished flow.
     pub(crate) fn inherit(&mut self, old: &mut Self) {
         self.sender.inherit(&mut old.sender);
         self.receiver.inherit(&mut old.receiver);
     }
 
-    /// The name of the packet that is sent now.
+    /// Numbers a packet that is being sent.
     #[inline]
     pub(crate) fn name_packet(&mut self) -> PacketName {
         let name = PacketName { identity: self.identity, serial: self.packets };
@@ -246,13 +248,13 @@ impl Flow {
         name
     }
 
-    /// Keeps the sender supplied, and closes it behind the last byte.
+    /// Writes data to the sender, and closes it after the last byte.
     pub(crate) fn write(&mut self) {
         if self.to_write == 0 {
             return;
         }
         let room = self.sender.writable();
-        // Topping up at every acknowledgment would be work without effect.
+        // Filling the buffer at every acknowledgment would be work without effect.
         if room == 0 || room < SEND_BUFFER / 2 && u64::from(room) < self.to_write {
             return;
         }
@@ -264,7 +266,7 @@ impl Flow {
         }
     }
 
-    /// The receiver's user takes what has arrived.
+    /// Reads the data that has arrived at the receiver.
     pub(crate) fn read(&mut self, now: Instant) {
         let taken = self.receiver.read(u32::MAX);
         if taken == 0 {
@@ -276,8 +278,8 @@ impl Flow {
         }
     }
 
-    /// A timer of the sender's has expired. If it is the one for retransmissions, it ends a
-    /// silence.
+    /// Handles an expired timer of the sender. A retransmission timeout adds the sender's silence
+    /// to `waited`.
     pub(crate) fn expire(&mut self, now: Instant) {
         let before = self.sender.statistics().timeouts;
         self.sender.on_timeout(now);
@@ -286,7 +288,8 @@ impl Flow {
         }
     }
 
-    /// How long the sender has waited for its timer by `now`: an unfinished flow may be at it.
+    /// The total time for which the sender has waited for its retransmission timer. An unfinished
+    /// flow may still be waiting at `now`.
     pub(crate) fn waited(&self, now: Instant) -> Duration {
         if self.sender.unacknowledged() == 0 {
             self.waited
@@ -300,12 +303,12 @@ impl Flow {
         self.start.size - self.to_receive
     }
 
-    /// Whether everything has been acknowledged.
+    /// Returns true if all data has been acknowledged.
     pub(crate) fn is_acknowledged(&self) -> bool {
         self.acknowledged
     }
 
-    /// Notes the moment in which everything has been acknowledged.
+    /// Records the time at which all data has been acknowledged.
     pub(crate) fn note_acknowledged(&mut self, now: Instant) {
         if !self.is_acknowledged() && self.to_write == 0 && self.sender.unacknowledged() == 0 {
             self.acknowledged = true;
@@ -318,7 +321,7 @@ impl Flow {
         word(self.identity)
     }
 
-    /// The initial sequence number of the end that receives them.
+    /// The initial sequence number of the end that receives data.
     pub(crate) fn irs(&self) -> SeqNum {
         word(self.identity >> 32)
     }
@@ -330,54 +333,53 @@ impl Flow {
         }
     }
 
-    /// Puts off an opportunity to send, unless one has been put off before: then that will be for
-    /// both.
-    pub(crate) fn put_off(&mut self, until: impl FnOnce() -> Instant) {
-        if !self.puts_off {
-            (self.puts_off, self.puts_off_until) = (true, until());
+    /// Defers a send opportunity. If one is already deferred, its time applies to both.
+    pub(crate) fn defer_send(&mut self, until: impl FnOnce() -> Instant) {
+        if !self.send_deferred {
+            (self.send_deferred, self.send_deferred_until) = (true, until());
         }
     }
 
-    /// Whether an opportunity to send that was put off has come; it comes once.
-    pub(crate) fn take_put_off(&mut self, now: Instant) -> bool {
-        let come = self.sends_at() <= now;
-        self.puts_off &= !come;
+    /// Returns true, once, if a deferred send opportunity is due.
+    pub(crate) fn take_deferred(&mut self, now: Instant) -> bool {
+        let come = self.next_deferred_send() <= now;
+        self.send_deferred &= !come;
         come
     }
 
-    /// When an opportunity to send that was put off comes.
-    fn sends_at(&self) -> Instant {
-        if self.puts_off { self.has_put_off_until() } else { Instant::NEVER }
+    /// The time of the deferred send opportunity; [`Instant::NEVER`] if there is none.
+    fn next_deferred_send(&self) -> Instant {
+        if self.send_deferred { self.deferred_until() } else { Instant::NEVER }
     }
 
-    /// Out of line, or its cold line would be read in any case, to be chosen from.
+    /// Out of line: inlined, a conditional move would read the cold cache line in every case.
     #[cold]
     #[inline(never)]
-    fn has_put_off_until(&self) -> Instant {
-        self.puts_off_until
+    fn deferred_until(&self) -> Instant {
+        self.send_deferred_until
     }
 
-    /// Whether this is the flow's entry among the timers, and not one that is void.
-    pub(crate) fn awaits(&self, timer: &Timer) -> bool {
+    /// Returns true if this timer entry is current, not stale.
+    pub(crate) fn is_current_timer(&self, timer: &Timer) -> bool {
         self.serial == timer.number && self.scheduled == timer.at
     }
 
-    /// When the flow next has something to do by itself.
+    /// The time of the flow's next timeout.
     pub(crate) fn next_timeout(&self) -> Instant {
-        self.sender.next_timeout().min(self.receiver.next_timeout()).min(self.sends_at())
+        self.sender.next_timeout().min(self.receiver.next_timeout()).min(self.next_deferred_send())
     }
 
-    /// When it has, as far as that can have changed by something that happened to this end.
+    /// The next timeout, as far as an event at this end can have changed it.
     pub(crate) fn next_timeout_at(&mut self, end: End) -> Instant {
-        self.end(end).next_timeout().min(self.sends_at())
+        self.end(end).next_timeout().min(self.next_deferred_send())
     }
 
-    /// Nothing more can come of the flow: it is complete, its ends are at rest and nothing of it is
-    /// on the network.
+    /// Returns true if the flow is finished: it is complete, its ends are idle and none of its
+    /// packets is on the network.
     pub(crate) fn is_over(&self) -> bool {
         let at_rest = |end: &Connection| match end.state() {
             tcp::State::Closed | tcp::State::TimeWait => true,
-            // Without a handshake there is no close either: an end rests once it has nothing to do.
+            // Without a handshake there is no close either: an end is idle once it has no timer.
             _ => !self.closes && end.next_timeout() == Instant::NEVER,
         };
         let ended = || self.is_acknowledged() || self.sender.state() == tcp::State::Closed;
@@ -385,10 +387,10 @@ impl Flow {
     }
 }
 
-/// Enough for any window; what a sender is given at once.
+/// The sender's buffer, in bytes: enough for any window.
 const SEND_BUFFER: u32 = 1 << 30;
 
-/// Initial sequence numbers lie all over the space, so that wrapping is nothing special.
+/// Initial sequence numbers are spread over the whole space, so that wrapping is common.
 fn word(half: u64) -> SeqNum {
     SeqNum::new(u32::try_from(half & u64::from(u32::MAX)).unwrap_or(0))
 }
@@ -427,11 +429,11 @@ fn config(tcp: &TcpSettings, sender: SenderPolicy) -> Config {
         // A simulated flow has all its data from the start and never idles.
         restart_after_idle: false,
         msl: Duration::from_secs(120),
-        // A simulated flow is never given up: how long it takes is what is asked.
+        // A simulated flow never aborts: its duration is the result.
         max_timeouts: u8::MAX,
         max_syn_timeouts: u8::MAX,
         min_mss: Mss::LEAST,
         challenges: Challenges::DEFAULT,
-        patience: Patience::ENDLESS,
+        timeouts: Timeouts::NONE,
     }
 }

@@ -1,26 +1,26 @@
-//! What a simulated run is made of: the scenario as written, the plan it resolves to, and what
-//! comes out.
+//! A simulated run: the scenario as written, the plan it resolves to, the event loop, and result
+//! tables.
 //!
 //! A [`Scenario`] is data. [`Plan::new`] checks it and resolves names to indexes, profiles to
-//! settings and loads to rates; whoever holds a [`Plan`] need not check again. Randomness comes
-//! from named streams ([`Seed::stream`]), results go into columnar tables ([`tables`]).
+//! settings and loads to rates; code that uses a [`Plan`] need not check again. Randomness comes
+//! from named streams ([`Seed::stream`]). Results go into columnar tables ([`tables`]).
 //!
-//! Floating point appears here (sizes, arrivals, results) and nowhere below. Only the basic
-//! operations, which IEEE 754 fixes to the last bit, and `libm`'s portable functions are used: the
-//! same scenario and seed give the same bytes on any machine.
+//! Floating point appears in this crate (sizes, arrivals, results) and nowhere below it. Only the
+//! basic operations, which IEEE 754 defines to the last bit, and `libm`'s portable functions are
+//! used. The same scenario and seed therefore give the same bytes on any machine.
 
-mod alive;
 mod convert;
 mod engine;
 mod flow;
-mod lookahead;
+mod flow_table;
 mod network;
 pub mod pcap;
 mod plan;
 mod prefetch;
-mod record;
+mod recorder;
 mod routes;
 pub mod scenario;
+mod shared;
 mod sizes;
 mod streams;
 pub mod tables;
@@ -28,7 +28,6 @@ mod timers;
 mod tournament;
 mod trace;
 mod workload;
-mod world;
 
 pub use engine::{Simulation, Status};
 pub use plan::{Choice, Demand, Plan, PlannedLink, PlannedSamples, PlannedWorkload};

@@ -1,6 +1,6 @@
-//! Links and the packets on them: what has been sent arrives, later, somewhere else, or not at all.
+//! The links and the packets on them.
 
-use link::{Accepted, Chance, Drop, Late, Link, Offered, Outcome};
+use link::{Chance, DropReason, Link, Offered, Outcome, Reservation, Verdict};
 use units::{Duration, Instant};
 use wire::{Ecn, Segment};
 
@@ -10,34 +10,34 @@ use crate::streams::{LinkDraws, Seed};
 use crate::tables::{LinkRow, Links, Names};
 use crate::tournament::Tournament;
 
-/// A segment on its way.
+/// A segment on the network.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
     pub(crate) segment: Segment,
-    /// Its size on the wire.
+    /// The size on the wire, in bytes.
     pub(crate) bytes: u32,
-    /// The flow's place among the flows alive.
+    /// The flow's slot in the flow table.
     pub(crate) slot: u32,
-    /// The flow's name in the links' draws.
+    /// The flow's identity in the links' random draws.
     pub(crate) identity: u64,
     /// The packet's number in its flow.
     pub(crate) serial: u32,
-    /// The way it takes, and how many links of it lie behind.
-    pub(crate) way: Way,
+    /// The packet's path, and the number of its links that the packet has passed.
+    pub(crate) path_id: PathId,
     pub(crate) hop: u16,
-    /// The link that it is on, or comes to next, is the last of its way: then it need not be
-    /// looked up on arrival.
+    /// The packet's current or next link is the last of its path. Stored, so that an arrival needs
+    /// no look-up.
     pub(crate) at_last: bool,
 }
 
 impl Packet {
-    /// The end of its flow that it is for.
+    /// The end of the flow that receives the packet.
     #[inline]
     pub(crate) fn end(&self) -> End {
-        if self.way.back { End::Sender } else { End::Receiver }
+        if self.path_id.back { End::Sender } else { End::Receiver }
     }
 
-    /// RFC 3168 §5: it has experienced congestion.
+    /// RFC 3168 §5: sets Congestion Experienced.
     fn mark(&mut self) {
         self.segment.flags = self.segment.flags.with_ecn(Ecn::Ce);
     }
@@ -45,30 +45,30 @@ impl Packet {
 
 /// The path of a workload's data, or of its acknowledgments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct PathId {
     pub(crate) workload: u16,
     pub(crate) back: bool,
 }
 
-/// Every link, and which of them delivers next.
+/// All links, and the order of their next deliveries.
 ///
-/// A link delivers in order of time, so its next delivery stands for all of its packets. It gets
-/// earlier only with an offer that is pending or marked.
+/// A link delivers in order of time, so only its next delivery is scheduled. That time gets earlier
+/// only with an offer whose outcome is pending or marked.
 #[derive(Debug)]
 pub(crate) struct Network {
     links: Vec<Link<Packet>>,
     draws: Vec<Draws>,
-    /// Which links are ports of cells.
+    /// Whether each link is a port of cells.
     ports: Vec<bool>,
-    /// The end of the warm-up, as long as it lies ahead.
+    /// The end of the warm-up; [`Instant::NEVER`] once it has passed.
     warm_up: Instant,
-    /// Which links have passed it already, because they are ahead of the run's time.
+    /// Whether each link has passed the end of the warm-up ahead of the run's time.
     warmed_up: Vec<bool>,
     paths: Vec<[Vec<u32>; 2]>,
     deliveries: Tournament,
 }
 
-/// What chance decides at a link, each by a name of its own.
+/// The random draws of a link, a stream for each kind of decision.
 #[derive(Debug, Clone, Copy)]
 struct Draws {
     loss: LinkDraws,
@@ -99,35 +99,35 @@ impl Network {
         }
     }
 
-    /// The link at this place of a way, and whether it is the last.
+    /// The link at this hop of a path, and whether it is the last.
     #[inline]
-    pub(crate) fn link_of(&self, way: Way, hop: u16) -> (u32, bool) {
-        let (path, hop) = (self.path(way), usize::from(hop));
+    pub(crate) fn link_of(&self, path_id: PathId, hop: u16) -> (u32, bool) {
+        let (path, hop) = (self.path(path_id), usize::from(hop));
         (path[hop], path.len() == hop + 1)
     }
 
-    /// Puts a packet on the link where its way goes on. Returns what will become of it there.
+    /// Puts a packet on the next link of its path. Returns the outcome.
     #[inline(never)]
     pub(crate) fn forward(&mut self, now: Instant, packet: &Packet) -> Outcome {
-        let (number, at_last) = self.link_of(packet.way, packet.hop);
+        let (number, at_last) = self.link_of(packet.path_id, packet.hop);
         let lag = if self.ports[number as usize] { self.lag(packet) } else { Duration::ZERO };
         self.send(now, number, Packet { at_last, ..*packet }, lag)
     }
 
-    /// How long after its first cell the last one of a packet comes, at the end of the link behind
-    /// it.
+    /// The time between a packet's first and last cell at the end of the previous link.
     #[cold]
     fn lag(&self, packet: &Packet) -> Duration {
-        let behind =
-            usize::from(packet.hop).checked_sub(1).and_then(|hop| self.path(packet.way).get(hop));
+        let behind = usize::from(packet.hop)
+            .checked_sub(1)
+            .and_then(|hop| self.path(packet.path_id).get(hop));
         behind.map_or(Duration::ZERO, |&link| self.links[link as usize].lag(packet.bytes))
     }
 
-    /// Puts a packet on this link, which is on its way. Returns what will become of it there. To a
-    /// port its first cell comes now, and the last one after `lag`.
+    /// Puts a packet on a link of its path. Returns the outcome. At a port, the packet's first cell
+    /// arrives now and its last after `lag`.
     #[expect(
         clippy::inline_always,
-        reason = "the packet goes from registers to its place on the link"
+        reason = "the packet goes from registers directly into the ring"
     )]
     #[inline(always)]
     pub(crate) fn send(
@@ -144,8 +144,8 @@ impl Network {
             bytes: packet.bytes,
             data: segment.payload_len > 0,
             ecn_capable: segment.flags.ecn().is_capable(),
-            flow: packet.identity ^ u64::from(packet.way.back),
-            path: u64::from(packet.way.workload) << 1 | u64::from(packet.way.back),
+            flow: packet.identity ^ u64::from(packet.path_id.back),
+            path: u64::from(packet.path_id.workload) << 1 | u64::from(packet.path_id.back),
             lag,
         };
         let draws = &self.draws[number as usize];
@@ -160,42 +160,44 @@ impl Network {
         });
         if outcome == Outcome::Accepted {
             if was_idle {
-                self.wake(number);
+                self.schedule(number);
             }
         } else if outcome.is_accepted() {
-            self.note_special(number, outcome);
+            self.on_marked_or_pending(number, outcome);
         }
         outcome
     }
 
-    /// Offers so many bytes to this link, which is plain, and the only one of their way.
+    /// Reserves a delivery on a plain link, which must be the only link of the path.
     #[inline]
-    pub(crate) fn accept(
+    pub(crate) fn reserve(
         &mut self,
         now: Instant,
         number: u32,
         bytes: u32,
-    ) -> Result<Accepted, Drop> {
-        self.links[number as usize].accept(now, Offered { bytes, ..Offered::default() })
+    ) -> Result<Reservation, DropReason> {
+        self.links[number as usize].reserve(now, Offered { bytes, ..Offered::default() })
     }
 
-    /// The receiver has been told of a packet that was accepted.
+    /// Counts a reserved packet that the receiver has handled ahead of time.
     #[inline]
-    pub(crate) fn pass(&mut self, number: u32, accepted: Accepted) {
-        self.links[number as usize].pass(accepted);
+    pub(crate) fn commit_delivered(&mut self, number: u32, reservation: Reservation) {
+        self.links[number as usize].commit_delivered(reservation);
     }
 
-    /// The receiver will be told when it arrives.
+    /// Puts a reserved packet on its link, to be delivered when it arrives.
     #[cold]
     #[inline(never)]
-    pub(crate) fn carry(&mut self, number: u32, accepted: Accepted, packet: Packet) {
-        self.links[number as usize].carry(accepted, packet);
-        self.wake(number);
+    pub(crate) fn commit(&mut self, number: u32, reservation: Reservation, packet: Packet) {
+        self.links[number as usize].commit(reservation, packet);
+        self.schedule(number);
     }
 
-    /// As [`send`](Self::send), at a time that may lie ahead, on a link that is plain. With a rate,
-    /// packets come in order. The packet is made where it is needed, so that it goes from
-    /// registers to its place on the link.
+    /// Sends a packet at a time that may lie in the future, on a plain link. On a link with a rate,
+    /// packets must come in order of time.
+    ///
+    /// The closure makes the packet where it is needed, so that it goes from registers directly
+    /// into the ring.
     #[expect(clippy::inline_always, reason = "see above")]
     #[inline(always)]
     pub(crate) fn send_ahead(
@@ -212,61 +214,60 @@ impl Network {
             return self.send(at, number, packet(), Duration::ZERO);
         }
         if link.offer_ahead(at, packet().bytes, packet()) {
-            self.wake(number);
+            self.schedule(number);
         }
         Outcome::Accepted
     }
 
-    /// Accepted on this link, but not just so.
+    /// Handles an offer that was marked or is pending.
     #[cold]
     #[inline(never)]
-    fn note_special(&mut self, number: u32, outcome: Outcome) {
+    fn on_marked_or_pending(&mut self, number: u32, outcome: Outcome) {
         if outcome == Outcome::Marked
             && let Some(newest) = self.links[number as usize].newest_mut()
         {
             newest.mark();
         }
-        // What is pending may want to be looked at before anything else arrives.
-        self.wake(number);
+        // A pending packet may make the link's next decision earlier than its next delivery.
+        self.schedule(number);
     }
 
-    /// Something is to come on this link, perhaps before all that was to come.
-    fn wake(&mut self, number: u32) {
+    /// Schedules a link's next delivery, which may have become earlier.
+    fn schedule(&mut self, number: u32) {
         if let Some(at) = self.links[number as usize].next_delivery() {
             self.deliveries.set(number, at);
         }
     }
 
-    /// When the next packet arrives at the end of a link, [`Instant::NEVER`] if none does.
+    /// The time of the next delivery of any link; [`Instant::NEVER`] if there is none.
     #[inline]
     pub(crate) fn next_delivery(&self) -> Instant {
         self.deliveries.first().0
     }
 
-    /// The next packet to arrive at the end of a link, in its place there: it isn't copied only to
-    /// be looked at.
+    /// The next packet to be delivered, in place, to avoid a copy.
     #[inline]
     pub(crate) fn arriving(&self) -> Option<&Packet> {
         let (at, number) = self.deliveries.first();
         self.links.get(number as usize)?.head(at)
     }
 
-    /// The link that it is on.
+    /// The link that delivers next.
     #[inline]
-    pub(crate) fn arriving_on(&self) -> u32 {
+    pub(crate) fn arriving_link(&self) -> u32 {
         self.deliveries.first().1
     }
 
-    /// The packet that arrives at the end of this link so many packets after the next.
+    /// The packet `index` positions behind the next to be delivered by this link.
     #[inline]
-    pub(crate) fn upcoming(&self, link: u32, place: usize) -> Option<&Packet> {
-        self.links.get(link as usize)?.upcoming_at(place)
+    pub(crate) fn upcoming(&self, link: u32, index: usize) -> Option<&Packet> {
+        self.links.get(link as usize)?.upcoming_at(index)
     }
 
-    /// Takes that packet off its link.
+    /// Takes the next packet off its link.
     #[expect(
         clippy::inline_always,
-        reason = "who has looked at the packet in its place needs no copy"
+        reason = "a caller that has read the packet in place needs no copy"
     )]
     #[inline(always)]
     pub(crate) fn deliver(&mut self) -> Option<Packet> {
@@ -277,25 +278,25 @@ impl Network {
         packet
     }
 
-    /// What the link that is due, but delivers nothing now, has to say of a packet that was pending
-    /// on it. Call until `None`.
+    /// The next deferred verdict of the link that is due, if it delivers no packet now. Call until
+    /// `None`.
     #[cold]
-    pub(crate) fn attend(&mut self, now: Instant) -> Option<(Packet, Outcome)> {
+    pub(crate) fn poll_verdict(&mut self, now: Instant) -> Option<(Packet, Outcome)> {
         let (_, number) = self.deliveries.first();
         let link = self.links.get_mut(number as usize)?;
-        link.attend(now);
-        let told = match link.take_late() {
-            Some(Late::Dropped(packet, why)) => Some((packet, Outcome::Dropped(why))),
-            Some(Late::Marked(packet)) => {
+        link.advance_to(now);
+        let verdict = match link.poll_verdict() {
+            Some(Verdict::Dropped(packet, why)) => Some((packet, Outcome::Dropped(why))),
+            Some(Verdict::Marked(packet)) => {
                 packet.mark();
                 Some((*packet, Outcome::Marked))
             }
             None => None,
         };
-        if told.is_none() {
+        if verdict.is_none() {
             self.deliveries.set(number, link.next_delivery().unwrap_or(Instant::NEVER));
         }
-        told
+        verdict
     }
 
     /// Packets and bytes in a link's queue.
@@ -303,7 +304,7 @@ impl Network {
         self.links[link].queue(now)
     }
 
-    /// The warm-up ends now: statistics start anew.
+    /// Resets the statistics of the links at the end of the warm-up.
     pub(crate) fn end_warm_up(&mut self, now: Instant) {
         self.warm_up = Instant::NEVER;
         for (link, &warmed_up) in self.links.iter_mut().zip(&self.warmed_up) {
@@ -315,7 +316,7 @@ impl Network {
         }
     }
 
-    /// The warm-up has ended by the time of a link that is ahead of the run's.
+    /// Resets the statistics of a link whose time passes the end of the warm-up ahead of the run's.
     #[cold]
     #[inline(never)]
     fn end_warm_up_ahead(&mut self, number: u32) {
@@ -327,36 +328,36 @@ impl Network {
     pub(crate) fn table(&mut self, names: &Names, now: Instant) -> Links {
         let mut table = Links::new(names);
         for (number, link) in self.links.iter_mut().enumerate() {
-            // Reading the queue first retires what has left by now from the books.
+            // Reading the queue first moves packets that have left by now in the books.
             let queue = link.queue_statistics(now);
             table.push(LinkRow::new(index(number), &link.books(), link.cell_books(), &queue));
         }
         table
     }
 
-    fn path(&self, way: Way) -> &[u32] {
-        &self.paths[usize::from(way.workload)][usize::from(way.back)]
+    fn path(&self, path_id: PathId) -> &[u32] {
+        &self.paths[usize::from(path_id.workload)][usize::from(path_id.back)]
     }
 }
 
-/// The size of a segment's packet: with headers of a fixed size, or with those that its options
-/// need.
+/// The size of a segment's packet in bytes: with headers of a fixed size, or with those that its
+/// options need.
 pub(crate) fn wire_bytes(segment: &Segment, header: Option<u16>) -> u32 {
     let Some(bytes) = header else {
-        // Of a copy, for what is looked at by address is kept in memory wherever else it is used.
+        // A copy: the address of the original would force it into memory wherever it is used.
         let segment = *segment;
         return segment.ipv4_len();
     };
     u32::from(bytes) + segment.payload_len
 }
 
-/// A uniform share of `most`, from a uniform draw.
+/// A uniform share of `most`, from a uniform 64-bit draw.
 pub(crate) fn share(most: Duration, draw: u64) -> Duration {
     let product = u128::from(most.as_nanos()) * u128::from(draw);
     Duration::from_nanos(u64::try_from(product >> 64).unwrap_or(0))
 }
 
-/// Links and workloads are counted in a few thousands at the most.
+/// There are at most a few thousand links and workloads.
 fn index(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

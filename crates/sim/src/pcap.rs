@@ -1,12 +1,12 @@
-//! A run as a capture: the packets of every flow, with headers as on a real wire, in a pcapng file.
+//! Captures of a run: the packets of every flow, with headers as on a real wire, in a pcapng file.
 //!
-//! Packets are seen at hosts, each an interface of the file. Comments say what a header cannot:
-//! which flow this is, where and why a packet was dropped, what made a sender send something again
-//! and which loss that repairs.
+//! Packets are captured at hosts, each an interface of the file. Comments give facts that a header
+//! does not: the flow, the time and cause of a drop, the reason for a retransmission and the loss
+//! that it repairs.
 //!
-//! A packet stays here until its fate is known, since its comment comes before the packets that
-//! follow. So memory holds what is seen in the time that a packet takes through the network, and a
-//! few numbers for each flow alive.
+//! A packet is kept in memory until its outcome is known, because its comment precedes the packets
+//! that follow. Memory therefore holds the packets of one network transit time and a few numbers
+//! for each active flow.
 
 mod addresses;
 mod story;
@@ -24,26 +24,26 @@ use self::story::{Causes, Loss, Story};
 use crate::engine::Simulation;
 use crate::plan::Plan;
 use crate::scenario::{Scenario, ScenarioError};
-use crate::trace::{Entry, Sent, What};
+use crate::trace::{Entry, Sent, TraceEvent};
 
-/// At which host a flow's packets are seen.
+/// The host at which a flow's packets are captured.
 ///
-/// At one of the two, unless it is asked for both: an analyser takes a packet that it sees twice
-/// for one that was sent twice. A packet that is dropped on its way there is not seen, as on a real
-/// wire; the next of its end that arrives has a comment about it.
+/// The default is one of the two hosts, because an analyser takes a packet that it sees twice for
+/// one that was sent twice. A packet that is dropped before it reaches the host is not captured, as
+/// on a real wire. The next arriving packet of the same end has a comment about it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SeenAt {
-    /// At the one that sends the data.
+pub enum VantagePoint {
+    /// The host that sends the data.
     #[default]
     Sender,
-    /// At the one that receives them.
+    /// The host that receives the data.
     Receiver,
-    /// At both: each packet that arrives is there twice.
+    /// Both hosts: each packet that arrives is captured twice.
     Both,
 }
 
-impl SeenAt {
-    /// Whether packets are seen at that end.
+impl VantagePoint {
+    /// Returns true if packets are captured at that end.
     fn is_at(self, receiver: bool) -> bool {
         match self {
             Self::Sender => !receiver,
@@ -53,13 +53,13 @@ impl SeenAt {
     }
 }
 
-/// Why a run cannot be captured.
+/// An error of a capture.
 #[derive(Debug, Error)]
 pub enum CaptureError {
-    /// Something is wrong with the scenario.
+    /// The scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// Segments that no IPv4 packet carries.
+    /// Segments that do not fit in an IPv4 packet.
     #[error(
         "workload `{workload}` has segments of {mss} bytes: with their headers they exceed an IPv4 packet's 65535"
     )]
@@ -72,7 +72,7 @@ pub enum CaptureError {
     /// More nodes than addresses.
     #[error("{nodes} nodes are more than 10.0.0.0/8 has addresses")]
     TooManyNodes {
-        /// How many.
+        /// The number of nodes.
         nodes: usize,
     },
     /// The file could not be written.
@@ -81,7 +81,7 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
-    /// What to do about it.
+    /// Advice on how to correct the error.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Scenario(error) => error.hint().map(str::to_owned),
@@ -94,33 +94,34 @@ impl CaptureError {
     }
 }
 
-/// What a packet's headers take at the most, in bytes.
+/// The largest size of a packet's headers, in bytes.
 const HEADERS: u32 = 80;
 
-/// Writes a run as it goes on: [`start`](Self::start) before its first event,
-/// [`drain`](Self::drain) now and then, [`finish`](Self::finish) at the end.
+/// A writer of a run's capture. Call [`start`](Self::start) before the first event,
+/// [`drain`](Self::drain) during the run, and [`finish`](Self::finish) at the end.
 #[derive(Debug)]
 pub struct Capture<W> {
     writer: Writer<W>,
-    place: SeenAt,
+    vantage_point: VantagePoint,
     snap_len: usize,
     addresses: Addresses,
     causes: Causes,
-    /// By host; none for one that sees nothing.
+    /// Interfaces by host; none for a host without a vantage point.
     interfaces: Vec<Option<InterfaceId>>,
-    /// How many routers the packets of each workload pass, there and back.
+    /// The number of routers on each workload's forward and return paths.
     routers: Vec<[u8; 2]>,
     stories: HashMap<u64, Story>,
-    /// In order of time: a packet is written when it and all before it have met their fate.
+    /// Frames in order of time. A frame is written once its outcome and those of all earlier frames
+    /// are known.
     frames: VecDeque<Frame>,
-    /// Frames written or left out so far: the number of the first of those that wait.
-    gone: u64,
-    /// The numbers of frames whose packet is on its way, by flow and packet.
-    on_the_way: HashMap<(u64, u32), u64>,
+    /// Frames written or skipped so far: the number of the first frame in `frames`.
+    frames_done: u64,
+    /// The numbers of frames whose packet is in the network, by flow and packet.
+    in_flight: HashMap<(u64, u32), u64>,
     bytes: Vec<u8>,
 }
 
-/// A packet seen at one host.
+/// A packet captured at one host.
 #[derive(Debug)]
 struct Frame {
     at: Instant,
@@ -130,35 +131,36 @@ struct Frame {
     /// Sent by the end that receives the data.
     back: bool,
     segment: Segment,
-    /// A link marked it: it arrives as one that experienced congestion.
+    /// A link marked the packet: it arrives with Congestion Experienced.
     marked: bool,
-    /// Seen where it arrives, not where it was sent.
+    /// Captured at the destination, not at the source.
     arrival: bool,
-    fate: Fate,
+    state: FrameState,
     comments: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    /// It is on its way.
-    Open,
-    /// It is to be written.
-    Kept,
-    /// It is not: it is seen where it arrived, or nowhere.
-    LeftOut,
+enum FrameState {
+    /// The packet is in the network.
+    Undecided,
+    /// The frame is to be written.
+    Written,
+    /// The frame is not written: the packet is captured at its destination, or not at all.
+    Skipped,
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins a file about a run of `scenario` with `seed`. Of each packet the first `snap_len`
-    /// bytes are kept.
+    /// Begins the file of a run of `scenario` with `seed`. The first `snap_len` bytes of each
+    /// packet are stored.
     ///
     /// # Errors
-    /// When the scenario makes no sense or has packets that do not exist, or `out` takes nothing.
+    /// If the scenario is invalid or has packets or nodes that IPv4 does not allow, or `out` cannot
+    /// be written.
     pub fn new(
         out: W,
         scenario: &Scenario,
         seed: u64,
-        place: SeenAt,
+        vantage_point: VantagePoint,
         snap_len: u32,
     ) -> Result<Self, CaptureError> {
         let plan = Plan::new(scenario)?;
@@ -186,15 +188,16 @@ impl<W: Write> Capture<W> {
                 link_type: LinkType::Raw,
                 snap_len,
             };
-            addresses.is_seen(host, place).then(|| writer.interface(&interface)).transpose()
+            addresses.is_seen(host, vantage_point).then(|| writer.interface(&interface)).transpose()
         };
         let interfaces =
             addresses.hosts().enumerate().map(&mut interface).collect::<Result<_, _>>()?;
         writer.names(addresses.hosts())?;
-        let routers = |way: &[usize]| u8::try_from(way.len().saturating_sub(1)).unwrap_or(u8::MAX);
+        let routers =
+            |path: &[usize]| u8::try_from(path.len().saturating_sub(1)).unwrap_or(u8::MAX);
         Ok(Self {
             writer,
-            place,
+            vantage_point,
             snap_len: usize::try_from(snap_len).unwrap_or(usize::MAX),
             interfaces,
             routers: plan
@@ -206,59 +209,62 @@ impl<W: Write> Capture<W> {
             causes: Causes::new(&plan),
             stories: HashMap::new(),
             frames: VecDeque::new(),
-            gone: 0,
-            on_the_way: HashMap::new(),
+            frames_done: 0,
+            in_flight: HashMap::new(),
             bytes: Vec::new(),
         })
     }
 
-    /// Makes the run keep what a capture needs. What happened before is not in it.
+    /// Enables the trace of a run. Earlier events are not captured.
     pub fn start(&self, simulation: &mut Simulation) {
         simulation.start_trace();
     }
 
-    /// Takes what happened since the last call, and writes what is ready.
+    /// Takes the events since the last call, and writes the frames whose outcome is known.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub fn drain(&mut self, simulation: &mut Simulation) -> io::Result<()> {
         for entry in simulation.take_trace() {
             self.add(&entry);
-            self.write_settled()?;
+            self.write_decided()?;
         }
         Ok(())
     }
 
-    /// Ends the file and gives back what it was written to, flushed. Packets still on their way
-    /// have been sent.
+    /// Ends the file and returns the flushed output. Packets still in the network count as sent.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         for frame in &mut self.frames {
-            if frame.fate == Fate::Open {
-                frame.fate = if self.place.is_at(frame.back) { Fate::Kept } else { Fate::LeftOut };
+            if frame.state == FrameState::Undecided {
+                frame.state = if self.vantage_point.is_at(frame.back) {
+                    FrameState::Written
+                } else {
+                    FrameState::Skipped
+                };
             }
         }
-        self.write_settled()?;
+        self.write_decided()?;
         self.writer.finish()
     }
 
     fn add(&mut self, entry: &Entry) {
         let flow = entry.flow;
-        match &entry.what {
-            What::Started(started) => {
+        match &entry.event {
+            TraceEvent::Started(started) => {
                 self.stories.insert(flow, Story::new(*started));
             }
-            What::Sent(sent) => self.sent(entry.at, flow, sent),
-            What::Arrived { packet } => self.arrived(entry.at, flow, *packet),
-            What::Dropped { packet, link, why } => {
+            TraceEvent::Sent(sent) => self.sent(entry.at, flow, sent),
+            TraceEvent::Arrived { packet } => self.arrived(entry.at, flow, *packet),
+            TraceEvent::Dropped { packet, link, why } => {
                 self.dropped(flow, *packet, &self.causes.loss(entry.at, *link, *why));
             }
-            What::Marked { packet, link } => {
-                self.marked(flow, *packet, &self.causes.mark(entry.at, *link))
+            TraceEvent::Marked { packet, link } => {
+                self.marked(flow, *packet, &self.causes.mark(entry.at, *link));
             }
-            What::Over => {
+            TraceEvent::Ended => {
                 self.stories.remove(&flow);
             }
         }
@@ -267,11 +273,11 @@ impl<W: Write> Capture<W> {
     fn sent(&mut self, at: Instant, flow: u64, sent: &Sent) {
         let Some(story) = self.stories.get_mut(&flow) else { return };
         let mut comments = Vec::new();
-        if self.place.is_at(sent.back) {
+        if self.vantage_point.is_at(sent.back) {
             comments.extend(story.introduction(flow, &self.causes));
         }
         comments.extend(story.sent(sent, &self.causes));
-        self.on_the_way.insert((flow, sent.packet), self.gone + self.frames.len() as u64);
+        self.in_flight.insert((flow, sent.packet), self.frames_done + self.frames.len() as u64);
         self.frames.push_back(Frame {
             at,
             flow,
@@ -281,64 +287,66 @@ impl<W: Write> Capture<W> {
             segment: sent.segment,
             marked: false,
             arrival: false,
-            fate: Fate::Open,
+            state: FrameState::Undecided,
             comments,
         });
     }
 
     fn arrived(&mut self, at: Instant, flow: u64, packet: u32) {
         let Some(frame) =
-            settled(&mut self.on_the_way, &mut self.frames, self.gone, (flow, packet))
+            take_in_flight(&mut self.in_flight, &mut self.frames, self.frames_done, (flow, packet))
         else {
             return;
         };
-        let seen_leaving = self.place.is_at(frame.back);
-        frame.fate = if seen_leaving { Fate::Kept } else { Fate::LeftOut };
-        if !self.place.is_at(!frame.back) {
+        let seen_at_source = self.vantage_point.is_at(frame.back);
+        frame.state = if seen_at_source { FrameState::Written } else { FrameState::Skipped };
+        if !self.vantage_point.is_at(!frame.back) {
             return;
         }
         let mut comments = Vec::new();
-        if !seen_leaving && let Some(story) = self.stories.get_mut(&flow) {
+        if !seen_at_source && let Some(story) = self.stories.get_mut(&flow) {
             comments.extend(story.introduction(flow, &self.causes));
             comments.extend(story.unseen_before(packet, frame.back));
-            // What there is to say is said once.
+            // Each comment is written once.
             comments.append(&mut frame.comments);
         }
-        let arrival = Frame { at, arrival: true, fate: Fate::Kept, comments, ..*frame };
+        let arrival = Frame { at, arrival: true, state: FrameState::Written, comments, ..*frame };
         self.frames.push_back(arrival);
     }
 
     fn dropped(&mut self, flow: u64, packet: u32, loss: &Loss) {
         let Some(frame) =
-            settled(&mut self.on_the_way, &mut self.frames, self.gone, (flow, packet))
+            take_in_flight(&mut self.in_flight, &mut self.frames, self.frames_done, (flow, packet))
         else {
             return;
         };
-        let seen_leaving = self.place.is_at(frame.back);
-        frame.fate = if seen_leaving { Fate::Kept } else { Fate::LeftOut };
-        if seen_leaving {
+        let seen_at_source = self.vantage_point.is_at(frame.back);
+        frame.state = if seen_at_source { FrameState::Written } else { FrameState::Skipped };
+        if seen_at_source {
             frame.comments.push(format!("Dropped {loss}"));
         }
         let Some(story) = self.stories.get_mut(&flow) else { return };
         story.lost(&frame.segment, frame.back, loss);
-        if !seen_leaving {
+        if !seen_at_source {
             story.unseen(packet, frame.back, &frame.segment, loss);
         }
     }
 
-    /// A packet that was marked goes on, and arrives with the mark.
+    /// Notes that a packet was marked and continues.
     fn marked(&mut self, flow: u64, packet: u32, comment: &str) {
-        let Some(&number) = self.on_the_way.get(&(flow, packet)) else { return };
-        let Some(frame) = frame_at(&mut self.frames, self.gone, number) else { return };
+        let Some(&number) = self.in_flight.get(&(flow, packet)) else { return };
+        let Some(frame) = frame_at(&mut self.frames, self.frames_done, number) else { return };
         frame.marked = true;
         frame.comments.push(comment.to_owned());
     }
 
-    /// Writes the frames in front whose fate is known.
-    fn write_settled(&mut self) -> io::Result<()> {
-        while let Some(frame) = self.frames.pop_front_if(|frame| frame.fate != Fate::Open) {
-            self.gone += 1;
-            if frame.fate == Fate::Kept {
+    /// Writes the leading frames whose outcome is known.
+    fn write_decided(&mut self) -> io::Result<()> {
+        while let Some(frame) =
+            self.frames.pop_front_if(|frame| frame.state != FrameState::Undecided)
+        {
+            self.frames_done += 1;
+            if frame.state == FrameState::Written {
                 self.write(&frame)?;
             }
         }
@@ -346,13 +354,17 @@ impl<W: Write> Capture<W> {
     }
 
     fn write(&mut self, frame: &Frame) -> io::Result<()> {
-        let way = self.addresses.way(frame.flow, frame.workload, frame.back);
-        let tcp = tcp::Repr::new(way.ports, frame.segment).map_err(io::Error::other)?;
-        let (source, destination) =
-            (self.addresses.of(way.source), self.addresses.of(way.destination));
+        let packet_addresses =
+            self.addresses.packet_addresses(frame.flow, frame.workload, frame.back);
+        let tcp =
+            tcp::Repr::new(packet_addresses.ports, frame.segment).map_err(io::Error::other)?;
+        let (source, destination) = (
+            self.addresses.of(packet_addresses.source),
+            self.addresses.of(packet_addresses.destination),
+        );
         let mut ip =
             ipv4::Repr::new(source, destination, ipv4::TCP, tcp.len()).map_err(io::Error::other)?;
-        // Numbers the flow's packets, so that one that is seen twice is known again.
+        // Numbers the flow's packets, so that a packet that is captured twice can be identified.
         ip.identification = u16::try_from(frame.packet & 0xffff).unwrap_or(0);
         ip.ecn = frame.segment.flags.ecn();
         if frame.arrival {
@@ -364,10 +376,11 @@ impl<W: Write> Capture<W> {
         }
         self.bytes.clear();
         ip.write(&mut self.bytes);
-        // The payload is zeros, which no checksum feels.
+        // The payload is zeros, which do not change a checksum.
         tcp.write(ip.pseudo_header(), Checksum::EMPTY, &mut self.bytes);
         self.bytes.resize(ip.packet_len().min(self.snap_len.max(self.bytes.len())), 0);
-        let host = if frame.arrival { way.destination } else { way.source };
+        let host =
+            if frame.arrival { packet_addresses.destination } else { packet_addresses.source };
         let Some(interface) = self.interfaces[host] else { return Ok(()) };
         self.writer.packet(&Packet {
             interface,
@@ -380,19 +393,19 @@ impl<W: Write> Capture<W> {
     }
 }
 
-/// The frame of a packet that is no longer on its way.
-fn settled<'a>(
-    on_the_way: &mut HashMap<(u64, u32), u64>,
+/// Removes a packet from those in the network and returns its frame.
+fn take_in_flight<'a>(
+    in_flight: &mut HashMap<(u64, u32), u64>,
     frames: &'a mut VecDeque<Frame>,
-    gone: u64,
+    frames_done: u64,
     packet: (u64, u32),
 ) -> Option<&'a mut Frame> {
-    let number = on_the_way.remove(&packet)?;
-    frame_at(frames, gone, number)
+    let number = in_flight.remove(&packet)?;
+    frame_at(frames, frames_done, number)
 }
 
-fn frame_at(frames: &mut VecDeque<Frame>, gone: u64, number: u64) -> Option<&mut Frame> {
-    frames.get_mut(usize::try_from(number.checked_sub(gone)?).ok()?)
+fn frame_at(frames: &mut VecDeque<Frame>, frames_done: u64, number: u64) -> Option<&mut Frame> {
+    frames.get_mut(usize::try_from(number.checked_sub(frames_done)?).ok()?)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! A scenario that has been checked: names are indexes, profiles are settings, loads are rates.
+//! A checked scenario: names are indexes, profiles are settings, loads are rates.
 //!
-//! Whoever holds a [`Plan`] need not check again. Everything is checked here, in the order of the
-//! file, and the first thing wrong is reported by its path.
+//! Code that uses a [`Plan`] need not check again. Checks follow the order of the file, and the
+//! first error is reported with its path.
 
 mod cells;
 mod workload;
@@ -12,24 +12,23 @@ use units::{Duration, Instant};
 
 pub use self::workload::{Choice, Demand, PlannedWorkload};
 use crate::routes::Routes;
-use crate::scenario::{Place, Scenario, ScenarioError};
+use crate::scenario::{KeyPath, Scenario, ScenarioError};
 use crate::streams::shared_stream;
 
-/// How long a run with random arrivals may go on until its flows are complete, unless the scenario
-/// says otherwise.
+/// The default of `drain` for scenarios with random arrivals.
 const DRAIN: Duration = Duration::from_secs(1000);
 
 /// A scenario ready to run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What the results are filed under.
+    /// The name of the scenario, used in results.
     pub name: String,
-    /// When the statistics end, and with them the run, unless it drains.
+    /// The end of the statistics, and of the run unless it drains.
     pub duration: Duration,
-    /// From when on flows are recorded and links counted.
+    /// The end of the warm-up. Flows that start later are recorded, and link statistics begin here.
     pub warm_up: Instant,
-    /// For how long the run may go on until the finite flows that began before its `duration` are
-    /// complete.
+    /// The longest time after `duration` for which the run continues, until the finite flows that
+    /// started before are complete.
     pub drain: Duration,
     /// The links, in the scenario's order.
     pub links: Vec<PlannedLink>,
@@ -37,25 +36,25 @@ pub struct Plan {
     pub workloads: Vec<PlannedWorkload>,
     /// The distinct senders, in order of first mention.
     pub senders: Vec<SenderPolicy>,
-    /// What to sample.
+    /// The quantities to sample.
     pub samples: Option<PlannedSamples>,
-    /// Workloads, by index, whose packets are recorded.
+    /// Indexes of the workloads whose packets are recorded.
     pub traced: Vec<usize>,
 }
 
-/// A link.
+/// A link of the plan.
 #[derive(Debug, Clone)]
 pub struct PlannedLink {
-    /// Its name.
+    /// The link's name.
     pub name: String,
-    /// Its parts.
+    /// The link's configuration.
     pub config: LinkConfig,
 }
 
-/// Regular samples, by index.
+/// Regular samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedSamples {
-    /// The time between two.
+    /// The sampling interval.
     pub every: Duration,
     /// Indexes of the workloads whose flows are sampled.
     pub workloads: Vec<usize>,
@@ -64,12 +63,12 @@ pub struct PlannedSamples {
 }
 
 impl Plan {
-    /// Checks the scenario and resolves everything in it.
+    /// Checks the scenario and resolves its names, profiles and loads.
     ///
     /// # Errors
-    /// The first thing wrong, by its path.
+    /// The first error in the scenario, with its path.
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
-        let root = Place::default();
+        let root = KeyPath::default();
         root.key("name").require(!scenario.name.is_empty(), "must not be empty")?;
         let printable = !scenario.name.contains(char::is_control);
         root.key("name").require(printable, "must not contain control characters")?;
@@ -109,18 +108,18 @@ impl Plan {
         })
     }
 
-    /// When the statistics end.
+    /// The end of the statistics.
     pub fn end(&self) -> Instant {
         Instant::ZERO + self.duration
     }
 
-    /// When the run ends at the latest.
+    /// The latest end of the run.
     pub fn limit(&self) -> Instant {
         self.end() + self.drain
     }
 
-    /// Before when the flows of a workload start. Those that arrive at random go on arriving while
-    /// the run drains, so that the load stays as it was.
+    /// The time before which the flows of a workload start. Random arrivals continue while the run
+    /// drains, so that the load stays the same.
     pub fn end_of_starts(&self, workload: &PlannedWorkload) -> Instant {
         match workload.demand {
             Demand::Poisson { .. } => self.limit(),
@@ -128,7 +127,7 @@ impl Plan {
         }
     }
 
-    /// Whether a flow that starts then has a row of its own.
+    /// Returns true if a flow that starts at this time has a row of its own.
     pub fn counts(&self, start: Instant) -> bool {
         self.warm_up <= start && start < self.end()
     }
@@ -139,34 +138,34 @@ impl PlannedLink {
         [self.loss_stream(), self.early_stream(), self.reorder_stream()]
     }
 
-    /// The name of the stream that decides on losses.
+    /// The name of the random stream for losses.
     pub fn loss_stream(&self) -> String {
         format!("{}/loss", self.name)
     }
 
-    /// The name of the stream that decides on what the buffer's discipline drops or marks.
+    /// The name of the random stream for early drops and marks.
     pub fn early_stream(&self) -> String {
         format!("{}/early", self.name)
     }
 
-    /// The name of the stream that decides on which packets are late.
+    /// The name of the random stream for reordering.
     pub fn reorder_stream(&self) -> String {
         format!("{}/reorder", self.name)
     }
 }
 
 fn links(scenario: &Scenario) -> Result<Vec<PlannedLink>, ScenarioError> {
-    Place::default()
+    KeyPath::default()
         .key("link")
         .require(!scenario.links.is_empty(), "there must be at least one")?;
     let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     check_names("link", &names)?;
     let plan = |(index, link): (usize, &crate::scenario::Link)| {
-        let place = Place::element("link", index);
-        place.key("from").require(!link.from.is_empty(), "a node needs a name")?;
-        place.key("to").require(!link.to.is_empty(), "a node needs a name")?;
-        place.key("to").require(link.to != link.from, "a link must lead to another node")?;
-        Ok(PlannedLink { name: link.name.clone(), config: link.config(&place)? })
+        let path = KeyPath::element("link", index);
+        path.key("from").require(!link.from.is_empty(), "a node needs a name")?;
+        path.key("to").require(!link.to.is_empty(), "a node needs a name")?;
+        path.key("to").require(link.to != link.from, "a link must lead to another node")?;
+        Ok(PlannedLink { name: link.name.clone(), config: link.config(&path)? })
     };
     scenario.links.iter().enumerate().map(plan).collect()
 }
@@ -176,10 +175,10 @@ fn routes(scenario: &Scenario) -> Result<Routes, ScenarioError> {
         Routes::new(scenario.links.iter().map(|link| (link.from.as_str(), link.to.as_str())));
     let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     for (index, route) in scenario.routes.iter().enumerate() {
-        let place = Place::element("route", index);
-        let from = place.key("from").find(&route.from, routes.nodes(), "node")?;
-        let to = place.key("to").find(&route.to, routes.nodes(), "node")?;
-        let via = place.key("via");
+        let path = KeyPath::element("route", index);
+        let from = path.key("from").find(&route.from, routes.nodes(), "node")?;
+        let to = path.key("to").find(&route.to, routes.nodes(), "node")?;
+        let via = path.key("via");
         let links =
             route.via.iter().enumerate().map(|(i, name)| via.index(i).find(name, &names, "link"));
         let links = links.collect::<Result<Vec<_>, _>>()?;
@@ -194,10 +193,10 @@ fn samples(
 ) -> Result<Option<PlannedSamples>, ScenarioError> {
     let Some(samples) = &scenario.samples else { return Ok(None) };
     let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
-    let place = Place::default().key("samples");
-    place.key("every").require(!samples.every.is_zero(), "must be above zero")?;
+    let path = KeyPath::default().key("samples");
+    path.key("every").require(!samples.every.is_zero(), "must be above zero")?;
     let resolve = |key: &str, what: &str, wanted: &[String], known: &[&str]| {
-        let find = |(i, name): (usize, &String)| place.key(key).index(i).find(name, known, what);
+        let find = |(i, name): (usize, &String)| path.key(key).index(i).find(name, known, what);
         wanted.iter().enumerate().map(find).collect::<Result<Vec<_>, _>>()
     };
     Ok(Some(PlannedSamples {
@@ -207,15 +206,16 @@ fn samples(
     }))
 }
 
-/// Names are unique and leave `/` to streams (`web/sizes`) and samples (`greedy/3`).
+/// Checks that names are unique and contain no `/`, which streams (`web/sizes`) and samples
+/// (`greedy/3`) use.
 fn check_names(list: &str, names: &[&str]) -> Result<(), ScenarioError> {
     for (index, name) in names.iter().enumerate() {
-        let place = Place::element(list, index).key("name");
-        place.require(!name.is_empty(), "must not be empty")?;
+        let path = KeyPath::element(list, index).key("name");
+        path.require(!name.is_empty(), "must not be empty")?;
         let plain = !name.contains(|c: char| c == '/' || c.is_control());
-        place.require(plain, "must not contain `/` or control characters")?;
+        path.require(plain, "must not contain `/` or control characters")?;
         let problem = format!("`{name}` is the name of {list}[{}] already", first(names, name));
-        place.require(first(names, name) == index, &problem)?;
+        path.require(first(names, name) == index, &problem)?;
     }
     Ok(())
 }

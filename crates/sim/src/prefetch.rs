@@ -1,4 +1,4 @@
-//! Memory asked for before it is needed.
+//! Prefetching of memory into the processor's cache.
 
 #![cfg_attr(
     target_arch = "x86_64",
@@ -7,11 +7,11 @@
 
 use std::ops::Range;
 
-/// What a processor fetches at once, in bytes.
+/// The size of a cache line, in bytes.
 const LINE: usize = 64;
 
-/// Has the processor fetch these bytes of a value, which lies in whole lines, into its cache, and
-/// waits for nothing.
+/// Prefetches the cache lines of a range of bytes of a value, without waiting. The value must
+/// consist of whole cache lines.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T, bytes: Range<usize>) {
     const { assert!(align_of::<T>() >= LINE, "it may end in one line more") };
@@ -23,17 +23,17 @@ pub(crate) fn prefetch<T>(value: &T, bytes: Range<usize>) {
     }
 }
 
-/// Has the processor fetch the line at this address. Where there is no memory, nothing happens.
+/// Prefetches the cache line at this address. An invalid address has no effect.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(crate) fn prefetch_line(address: *const u8) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
-    // SAFETY: any address will do, and fetching changes nothing that a program can see.
+    // SAFETY: any address is allowed, and a prefetch has no effect that a program can observe.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
 }
 
-/// Nothing: what there is for other processors is not stable Rust.
+/// Does nothing: prefetch instructions of other processors are not in stable Rust.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 pub(crate) fn prefetch_line(_: *const u8) {}

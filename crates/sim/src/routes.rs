@@ -1,51 +1,52 @@
-//! Static routes: which links a packet takes from one node to another.
+//! Static routes: the links that a packet takes from one node to another.
 //!
-//! Fewest hops; among paths of equal length the one whose links come first in the scenario,
-//! compared link by link. A breadth-first search that tries links in their order finds exactly that
-//! path. An explicit route replaces the search for its own pair of nodes and no other.
+//! The path has the fewest hops. Among paths of equal length the one whose links come first in the
+//! scenario is chosen, compared link by link. A breadth-first search that tries links in their
+//! order finds exactly that path. An explicit route replaces the search for its own pair of nodes
+//! and no other.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use thiserror::Error;
 
-/// A graph of nodes and directed links, both known by their index.
+/// A graph of nodes and directed links, both identified by index.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Routes {
     /// Node names in order of first mention.
     nodes: Vec<String>,
-    /// Where each link starts and ends.
+    /// The start and end nodes of each link.
     links: Vec<(usize, usize)>,
     explicit: BTreeMap<(usize, usize), Vec<usize>>,
 }
 
-/// An explicit route that cannot be.
+/// An invalid explicit route.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum RouteError {
-    /// No link at all.
+    /// The route has no links.
     #[error("has no link")]
     Empty,
-    /// The link at this position of the route does not start where the one before it ends.
+    /// A link does not start where the previous one ends.
     #[error("link {position} of the route starts at `{starts}`, but the packet is at `{at}`")]
     Gap {
-        /// Position in the route, from 0.
+        /// The link's position in the route, from 0.
         position: usize,
-        /// Where the packet is.
+        /// The end of the previous link.
         at: String,
-        /// Where the link starts.
+        /// The start of the link.
         starts: String,
     },
-    /// The route ends somewhere else.
+    /// The route ends at another node.
     #[error("ends at `{ends}` instead of `{wanted}`")]
     End {
-        /// Where it ends.
+        /// The node at which it ends.
         ends: String,
-        /// Where it should.
+        /// The node at which it should end.
         wanted: String,
     },
-    /// The same link twice.
+    /// The route contains a link twice.
     #[error("takes one link twice")]
     Loop,
-    /// The pair of nodes has an explicit route already.
+    /// The pair of nodes already has an explicit route.
     #[error("there is another route for the same two nodes")]
     Duplicate,
 }
@@ -66,15 +67,15 @@ impl Routes {
         &self.nodes
     }
 
-    /// The node called `name`.
+    /// The index of the node called `name`.
     pub(crate) fn node(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node == name)
     }
 
-    /// Makes packets from `from` to `to` take the links `via`.
+    /// Sets the links `via` as the route from `from` to `to`.
     ///
     /// # Errors
-    /// When `via` is no path from `from` to `to`, or the pair has a route already.
+    /// If `via` is not a path from `from` to `to`, or the pair already has an explicit route.
     pub(crate) fn set(
         &mut self,
         from: usize,
@@ -108,7 +109,7 @@ impl Routes {
         Ok(())
     }
 
-    /// The links from `from` to `to`, in order; `None` when no path exists.
+    /// The links from `from` to `to`, in order; `None` if there is no path.
     pub(crate) fn path(&self, from: usize, to: usize) -> Option<Vec<usize>> {
         self.explicit.get(&(from, to)).cloned().or_else(|| self.shortest(from, to))
     }
@@ -182,7 +183,7 @@ mod tests {
         assert_eq!(graph.set(d, a, vec![4, 0, 1, 4]), Err(RouteError::Loop));
     }
 
-    /// Every simple path, by trying all.
+    /// All simple paths, by exhaustive search.
     fn all_paths(links: &[(usize, usize)], from: usize, to: usize) -> Vec<Vec<usize>> {
         let mut found = Vec::new();
         let mut open = vec![(from, vec![], vec![from])];

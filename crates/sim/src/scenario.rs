@@ -1,9 +1,9 @@
-//! A scenario as written: the one type behind the TOML file, the Python dataclasses and the JSON
+//! A scenario as written: the type behind the TOML file, the Python dataclasses and the JSON
 //! between them.
 //!
-//! The fields are the keys of the file and say no more than it does; [`crate::Plan`] is the
-//! scenario with every default filled in and every name resolved. Times, rates and sizes are texts
-//! with a unit; flow sizes are whole numbers of bytes. Unknown keys are refused.
+//! The fields are the keys of the file, without defaults. [`crate::Plan`] is the scenario with
+//! every default applied and every name resolved. Times, rates and sizes are texts with a unit;
+//! flow sizes are whole numbers of bytes. Unknown keys are refused.
 
 mod discard;
 mod error;
@@ -20,33 +20,32 @@ use units::Duration;
 
 pub use self::discard::{Balanced, Circuit, CoDel, Discard, Policy};
 pub use self::error::ScenarioError;
-pub(crate) use self::keys::{Place, foreign, needed};
+pub(crate) use self::keys::{KeyPath, foreign, needed};
 pub use self::link::{Buffer, Cells, Link, Loss, LossKind};
 pub use self::red::Red;
 pub use self::tcp::{Growth, Halving, Profile, RttSample, Tcp, TcpSettings};
 pub use self::workload::{Distribution, Kind, Lognormal, Opener, Pareto, Share, Sizes, Workload};
-use crate::plan::Plan;
 
-/// One experiment: links, routes, who sends what over them, and with which TCP.
+/// An experiment: links, routes, workloads and TCP settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a scenario, a table of keys")]
 pub struct Scenario {
-    /// What the results are filed under.
+    /// The name of the scenario, used in results.
     pub name: String,
-    /// How long is simulated.
+    /// The simulated time over which statistics are collected.
     #[serde(with = "text")]
     pub duration: Duration,
     /// Flows that start earlier are not recorded, and link statistics begin here.
     #[serde(default, with = "text")]
     pub warm_up: Duration,
-    /// For how long after `duration` the run may go on until the flows that began before are
-    /// complete.
+    /// The longest time after `duration` for which the run continues, until the flows that started
+    /// before are complete.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
     pub drain: Option<Duration>,
-    /// What to sample at regular intervals.
+    /// The quantities to sample at regular intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<Sampling>,
-    /// Workloads whose packets are recorded one by one.
+    /// Workloads whose packets are recorded individually.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<String>,
     /// The links, each in one direction.
@@ -55,7 +54,7 @@ pub struct Scenario {
     /// Routes other than the shortest.
     #[serde(rename = "route", default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
-    /// Who sends.
+    /// The workloads.
     #[serde(rename = "workload")]
     pub workloads: Vec<Workload>,
     /// TCP settings of all workloads.
@@ -78,48 +77,38 @@ pub struct Sampling {
     pub links: Vec<String>,
 }
 
-/// The path from one node to another where the shortest is not meant.
+/// A path from one node to another that replaces the shortest one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a route, a table with `from`, `to` and `via`")]
 pub struct Route {
-    /// The node it starts at.
+    /// The node at which it starts.
     pub from: String,
-    /// The node it ends at.
+    /// The node at which it ends.
     pub to: String,
     /// The links in between, in order.
     pub via: Vec<String>,
 }
 
 impl Scenario {
-    /// Reads a scenario and checks it.
+    /// Parses a scenario. [`crate::Simulation::new`] checks its values.
     ///
     /// # Errors
-    /// When the text is not JSON, a key is unknown, missing or of the wrong type, or
-    /// [`Scenario::validate`] fails.
+    /// If the text is not JSON, or a key is unknown, missing or of the wrong type.
     pub fn from_json(text: &str) -> Result<Self, ScenarioError> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let scenario: Self = serde_path_to_error::deserialize(&mut reader)
             .map_err(|e| ScenarioError::from_serde(&e.path().to_string(), e.inner()))?;
         reader.end().map_err(|e| ScenarioError::from_serde("", &e))?;
-        scenario.validate()?;
         Ok(scenario)
     }
 
-    /// Writes the scenario for its provenance, on one line with keys in a fixed order: equal
-    /// scenarios give equal texts. What the scenario leaves to a profile stays left to it.
+    /// Serializes the scenario for its provenance, on one line with keys in a fixed order: equal
+    /// scenarios give equal texts. Settings that come from a profile are not written.
     ///
     /// # Errors
-    /// Never for a valid scenario; the writer's interface allows for failure.
+    /// Never for a valid scenario; the serializer's interface allows for failure.
     pub fn to_json(&self) -> Result<String, ScenarioError> {
         serde_json::to_string(self).map_err(|e| ScenarioError::from_serde("", &e))
-    }
-
-    /// Checks everything that can be checked before a run.
-    ///
-    /// # Errors
-    /// The first thing wrong, by its path.
-    pub fn validate(&self) -> Result<(), ScenarioError> {
-        Plan::new(self).map(drop)
     }
 }
 

@@ -1,14 +1,14 @@
-//! Flow sizes: distributions sampled by inverting their cumulative distribution, one uniform value
-//! a size.
+//! Flow sizes: distributions sampled by inverting their cumulative distribution, with one uniform
+//! value per size.
 //!
-//! A monotone function of one draw keeps runs comparable: the same draw gives the same size
-//! whatever else changes. Sizes are whole bytes, rounded up, at least 1.
+//! A monotone function of one draw keeps runs comparable: the same draw gives the same size in
+//! every variant. Sizes are whole bytes, rounded up, at least 1.
 
 use thiserror::Error;
 
 use crate::convert::{float, whole};
 
-/// Draws flow sizes, and knows their mean.
+/// A sampler of flow sizes with a known mean.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SizeSampler(Kind);
 
@@ -34,24 +34,24 @@ enum Kind {
     Cdf(Vec<(u64, f64)>),
 }
 
-/// A size distribution that cannot be; `key` is the parameter at fault, as the scenario spells it.
+/// An invalid size distribution. `key` is the invalid parameter as the scenario spells it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{key}: {problem}")]
 pub struct SizeError {
-    /// The parameter at fault, for instance `weights` or `pareto.shape`.
+    /// The invalid parameter, for instance `weights` or `pareto.shape`.
     pub key: String,
-    /// What is wrong with it.
+    /// The description of the error.
     pub problem: String,
 }
 
 impl SizeSampler {
-    /// The largest size and mean accepted: 1 PB, far below where doubles stop counting bytes.
+    /// The largest size and mean accepted: 1 PB, far below the limit to which doubles are exact.
     const LARGEST: u64 = 1_000_000_000_000_000;
 
-    /// One of `sizes`, equally often or in proportion to `weights`.
+    /// One of `sizes` in bytes, with equal probability or in proportion to `weights`.
     ///
     /// # Errors
-    /// When there is no size, one is out of range, or the weights do not fit the sizes.
+    /// If there is no size, one is out of range, or the weights do not fit the sizes.
     pub fn classes(sizes: &[u64], weights: Option<&[f64]>) -> Result<Self, SizeError> {
         if sizes.is_empty() {
             return Err(error("classes", "empty"));
@@ -83,28 +83,29 @@ impl SizeSampler {
         Ok(Self(Kind::Classes { sizes: sizes.to_vec(), cumulative }))
     }
 
-    /// Always `size`.
+    /// The constant `size`, in bytes.
     ///
     /// # Errors
-    /// When it is out of range.
+    /// If `size` is out of range.
     pub fn fixed(size: u64) -> Result<Self, SizeError> {
         in_bytes("fixed", size)?;
         Ok(Self(Kind::Fixed(size)))
     }
 
-    /// Exponential with this mean.
+    /// An exponential distribution with this mean, in bytes.
     ///
     /// # Errors
-    /// When the mean is out of range.
+    /// If the mean is out of range.
     pub fn exponential(mean: f64) -> Result<Self, SizeError> {
         plausible("exponential", mean)?;
         Ok(Self(Kind::Exponential { mean }))
     }
 
-    /// Pareto (type I) with this mean and shape; the smallest size is mean·(shape − 1)/shape.
+    /// A Pareto distribution (type I) with this mean, in bytes, and shape. The smallest size is
+    /// mean·(shape − 1)/shape.
     ///
     /// # Errors
-    /// When the mean is out of range or the shape not above 1, where no mean exists.
+    /// If the mean is out of range, or the shape is not above 1, where no mean exists.
     pub fn pareto(mean: f64, shape: f64) -> Result<Self, SizeError> {
         plausible("pareto.mean", mean)?;
         if !(shape > 1.0 && shape.is_finite()) {
@@ -116,10 +117,11 @@ impl SizeSampler {
         Ok(Self(Kind::Pareto { mean, shape }))
     }
 
-    /// Log-normal with this median; `sigma` is the standard deviation of the logarithm.
+    /// A log-normal distribution with this median, in bytes. `sigma` is the standard deviation of
+    /// the logarithm.
     ///
     /// # Errors
-    /// When the median or the mean that follows from it is out of range, or `sigma` negative.
+    /// If the median or the resulting mean is out of range, or `sigma` is negative.
     pub fn lognormal(median: f64, sigma: f64) -> Result<Self, SizeError> {
         plausible("lognormal.median", median)?;
         if !(sigma >= 0.0 && sigma.is_finite()) {
@@ -131,11 +133,11 @@ impl SizeSampler {
         Ok(sampler)
     }
 
-    /// Points (bytes, cumulative probability), linear in between; the first point's probability is
-    /// that of its size.
+    /// A distribution given by points (bytes, cumulative probability), linear in between. The first
+    /// point's probability is that of its size.
     ///
     /// # Errors
-    /// When either column decreases or the last probability is not 1.
+    /// If either column decreases or the last probability is not 1.
     pub fn cdf(points: &[(u64, f64)]) -> Result<Self, SizeError> {
         let mut before = (0, 0.0);
         for (i, &(bytes, probability)) in points.iter().enumerate() {
@@ -158,13 +160,13 @@ impl SizeSampler {
         Ok(Self(Kind::Cdf(points.to_vec())))
     }
 
-    /// The size, and for classes its number from 1, that belongs to a `uniform` value in [0, 1).
+    /// The size for a `uniform` value in [0, 1), and for classes its number from 1.
     pub fn sample(&self, uniform: f64) -> (u64, Option<u32>) {
         let bytes = match &self.0 {
             Kind::Classes { sizes, cumulative } => {
                 let total = cumulative[cumulative.len() - 1];
-                // Rounding may carry the product up to the total: the last class that has a weight
-                // then.
+                // Rounding may make the product equal to the total: use the last class with a
+                // weight.
                 let index = cumulative.partition_point(|&sum| sum <= uniform * total);
                 let index = index.min(cumulative.partition_point(|&sum| sum < total));
                 return (sizes[index], u32::try_from(index + 1).ok());
@@ -182,11 +184,11 @@ impl SizeSampler {
         (whole(bytes.ceil()).max(1), None)
     }
 
-    /// The mean in bytes, which turns a load into a rate of arrivals.
+    /// The mean in bytes, which converts a load to an arrival rate.
     ///
-    /// Exact for classes and fixed sizes. Of the others it is the mean before rounding up to whole
-    /// bytes (for a `cdf` the trapezoids' mean), about half a byte below that of the sizes
-    /// drawn.
+    /// Exact for classes and fixed sizes. For the others it is the mean before rounding up to whole
+    /// bytes (for a `cdf` the trapezoids' mean), about half a byte below the mean of the sampled
+    /// sizes.
     pub fn mean(&self) -> f64 {
         match &self.0 {
             Kind::Classes { sizes, cumulative } => {
@@ -211,7 +213,7 @@ impl SizeSampler {
     }
 }
 
-/// The size at which the polygon through `points` reaches `uniform`.
+/// The size at which the linear interpolation of `points` reaches `uniform`.
 fn interpolate(points: &[(u64, f64)], uniform: f64) -> f64 {
     let above = points.partition_point(|&(_, probability)| probability <= uniform);
     let upper = points[above.min(points.len() - 1)];
@@ -220,12 +222,12 @@ fn interpolate(points: &[(u64, f64)], uniform: f64) -> f64 {
     float(lower.0) + (float(upper.0) - float(lower.0)) * share
 }
 
-/// The standard normal value below which a share `p` lies.
+/// The quantile `p` of the standard normal distribution.
 ///
-/// Abramowitz and Stegun 26.2.23 is right to 4.5e-4; each Halley step on the complementary error
-/// function cubes that, so two reach the precision of a double.
+/// Abramowitz and Stegun 26.2.23 has an error of 4.5e-4. Each Halley step on the complementary
+/// error function cubes the error, so two steps reach the precision of a double.
 fn normal_quantile(p: f64) -> f64 {
-    // A uniform value of zero stands for the half step of 2^-53 above it.
+    // Replace a uniform value of zero by half the step of 2^-53.
     let tail = p.min(1.0 - p).max(0.5 / float(1 << 53));
     let t = (-2.0 * libm::log(tail)).sqrt();
     let numerator = 2.515_517 + t * (0.802_853 + t * 0.010_328);

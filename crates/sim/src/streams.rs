@@ -1,13 +1,13 @@
-//! Randomness by name, so that one component's draws never shift another's.
+//! Named random streams, so that the draws of one component never shift those of another.
 //!
-//! Three kinds of draw, all keyed by the run's [`Seed`] and a name such as `web/arrivals`:
-//! a [`Stream`] yields values one after another; [`LinkDraws`] answers for one packet, whatever was
-//! drawn before it; [`flow_identity`] names a flow for the latter. Two runs with one seed that
-//! differ in their senders see the same arrivals, sizes and, packet by packet, the same luck:
-//! common random numbers.
+//! Three kinds of draw are keyed by the run's [`Seed`] and a name such as `web/arrivals`. A
+//! [`Stream`] yields values in sequence. [`LinkDraws`] returns the value of one packet, independent
+//! of earlier draws. [`flow_identity`] identifies a flow for the latter. Two runs with one seed
+//! that differ in their senders have the same arrivals and sizes, and the same draw for each
+//! packet: common random numbers.
 //!
-//! A name becomes 64 bits by FNV-1a. Two names of a scenario with one hash would share a stream, so
-//! the plan refuses them.
+//! A name is hashed to 64 bits by FNV-1a. Two names of a scenario with the same hash would share a
+//! stream, so the plan refuses them.
 
 use rand_pcg::Pcg64Dxsm;
 use rand_pcg::rand_core::Rng;
@@ -15,16 +15,15 @@ use rand_pcg::rand_core::Rng;
 use crate::convert::float;
 use units::hash::{GOLDEN, fnv, mix};
 
-/// The number a run's randomness grows from.
+/// The random seed of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// The stream called `name`; the same each time it is asked for.
+    /// The stream called `name`. Each call returns the same stream.
     pub fn stream(self, name: &str) -> Stream {
-        // SplitMix64 from the mixed key fills state and stream number: streams of one generator
-        // that differ in few bits are correlated at first, those that differ everywhere are
-        // not.
+        // SplitMix64 from the mixed key fills state and stream number. Streams of one generator
+        // that differ in few bits are correlated at first; those that differ in all bits are not.
         let key = self.key(name);
         let word = |n: u64| u128::from(mix(key.wrapping_add(GOLDEN.wrapping_mul(n))));
         Stream { generator: Pcg64Dxsm::new(word(1) << 64 | word(2), word(3) << 64 | word(4)) }
@@ -40,7 +39,7 @@ impl Seed {
     }
 }
 
-/// One sequence of random values: PCG64-DXSM, which `NumPy` recommends for many streams.
+/// A sequence of random values: PCG64-DXSM, which `NumPy` recommends for many streams.
 #[derive(Debug, Clone)]
 pub struct Stream {
     generator: Pcg64Dxsm,
@@ -60,8 +59,8 @@ impl Stream {
 
     /// A uniform value below `n`, zero when `n` is zero. Uses one draw.
     ///
-    /// High half of a product, without rejection: a value's probability is off by at most `n`/2^64
-    /// of itself, and the number of draws does not depend on their values.
+    /// The high half of a product, without rejection. The relative error of a value's probability
+    /// is at most `n`/2^64, and the number of draws does not depend on their values.
     pub fn below(&mut self, n: u64) -> u64 {
         let product = u128::from(self.u64()) * u128::from(n);
         u64::try_from(product >> 64).unwrap_or(0)
@@ -73,10 +72,10 @@ impl Stream {
     }
 }
 
-/// Draws that depend on the packet and on nothing else: a counter-based generator.
+/// Draws that depend only on the packet: a counter-based generator.
 ///
-/// A packet is named by its flow's [`flow_identity`] and its serial number in that flow. Adding a
-/// flow leaves the losses of every other flow as they were, and so does a change of the order in
+/// A packet is identified by its flow's [`flow_identity`] and its serial number in that flow.
+/// Adding a flow does not change the losses of other flows. Neither does a change of the order in
 /// which packets reach the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkDraws {
@@ -93,10 +92,10 @@ impl LinkDraws {
     }
 }
 
-/// What a flow is called in [`LinkDraws::draw`]: its workload's name and its index there.
+/// The identity of a flow in [`LinkDraws::draw`], from its workload's name and its index there.
 ///
-/// Flows of a run are also numbered in order of starting, but those numbers move when a workload is
-/// added.
+/// Flows of a run are also numbered in order of starting, but those numbers change when a workload
+/// is added.
 pub fn flow_identity(workload: &str, index: u64) -> u64 {
     mix(fnv(workload) ^ mix(index.wrapping_add(GOLDEN)))
 }
@@ -129,7 +128,7 @@ mod tests {
         assert_eq!(Seed(42).stream("x").exponential(3.0).to_bits(), GOLDEN_EXPONENTIAL);
     }
 
-    // A second implementation of the derivation and the generator gave the same values.
+    // An independent implementation of the derivation and the generator gave the same values.
     const GOLDEN_STREAM: [u64; 4] = [
         0xc2b3_e2b1_22b7_b242,
         0x4a1b_05f7_d719_8f8b,
@@ -180,7 +179,8 @@ mod tests {
 
     #[test]
     fn neighbouring_draws_are_uncorrelated() {
-        // Standard deviation of each sum is √(n/144); five of them with fixed seeds.
+        // The standard deviation of each sum is √(n/144); the limit is five of them, with fixed
+        // seeds.
         let draws = Seed(3).link_draws("l/loss");
         let centred = |flow, serial| float(draws.draw(flow, serial) >> 11) / float(1 << 53) - 0.5;
         let n = 40_000u64;

@@ -1,12 +1,11 @@
-//! Result tables, a `Vec` for each column, as small as the data allows.
+//! Result tables with a `Vec` for each column, as small as the data allows.
 //!
-//! Column names carry their units. A missing value is a null, never a NaN. Texts that repeat are
-//! codes into a list of names. [`Flows::into_columns`] and its siblings hand the columns over in
-//! the layout Arrow uses, so that turning them into Arrow arrays copies nothing but the
-//! dictionaries.
+//! Column names include their units. A missing value is a null, never a NaN. Repeating texts are
+//! codes into a list of names. [`Flows::into_columns`] and the same method of the other tables
+//! export columns in Arrow's layout. Their conversion to Arrow arrays copies only the dictionaries.
 //!
-//! A digest covers rows in their order, each name by its text: it does not depend on how a run's
-//! rows were split over several tables, nor on the numbering of names.
+//! A digest covers rows in order and each name by its text. It does not depend on how a run's rows
+//! were split over several tables, nor on the numbering of names.
 
 mod column;
 
@@ -19,11 +18,11 @@ pub use self::column::{Coded, Column, Nullable, Object, Objects};
 use crate::convert::{float, seconds, seconds_at};
 use units::hash::Fnv;
 
-/// Texts that codes stand for, shared by the tables of a run.
+/// The names that codes index, shared by the tables of a run.
 pub type Names = Arc<[String]>;
 
-/// Declares a table: its columns in order, a row with one value for each, and what all tables can
-/// do.
+/// Declares a table: its columns in order, a row with one value for each, and the methods of all
+/// tables.
 macro_rules! table {
     (
         $(#[$table_doc:meta])* $table:ident,
@@ -49,7 +48,7 @@ macro_rules! table {
                 $(Store::push(&mut self.$column, row.$column);)*
             }
 
-            /// Takes memory for so many more rows, and no more: for whoever knows how many there will be.
+            /// Reserves memory for exactly this number of further rows, if the caller knows it.
             pub fn reserve(&mut self, rows: usize) {
                 $(Store::reserve(&mut self.$column, rows);)*
             }
@@ -59,7 +58,7 @@ macro_rules! table {
                 [$(Store::len(&self.$column)),*].into_iter().max().unwrap_or(0)
             }
 
-            /// Whether there are none.
+            /// Returns true if there are no rows.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
@@ -70,19 +69,19 @@ macro_rules! table {
                 std::mem::replace(self, empty)
             }
 
-            /// The columns by name, in order.
+            /// The columns with their names, in order.
             pub fn into_columns(self) -> Vec<(&'static str, Column)> {
                 vec![$((stringify!($column), Store::into_column(self.$column)),)*]
             }
 
-            /// A number that two tables share if they hold the same rows, and hardly ever otherwise.
+            /// A hash of the rows: equal for tables with the same rows.
             pub fn digest(&self) -> u64 {
                 let mut digest = Digest::new();
                 self.digest_into(&mut digest);
                 digest.finish()
             }
 
-            /// Adds the rows to a digest, for results that come in several tables.
+            /// Adds the rows to a digest, for results that are split over several tables.
             pub fn digest_into(&self, digest: &mut Digest) {
                 for row in 0..self.len() {
                     $(Store::digest(&self.$column, row, digest);)*
@@ -93,9 +92,9 @@ macro_rules! table {
 }
 
 table! {
-    /// One row for each flow that completed, and at the end for each that did not.
+    /// One row for each completed flow, and at the end of the run one for each incomplete flow.
     Flows,
-    /// What became of a flow.
+    /// The result of a flow.
     FlowRow {
         /// Number of the flow, in order of starting.
         flow: Vec<u64>,
@@ -107,9 +106,9 @@ table! {
         class: Nullable<u32>,
         /// Bytes to transfer; null for an endless flow.
         size_bytes: Nullable<u64>,
-        /// When it started.
+        /// The time of its start.
         start_s: Vec<f64>,
-        /// From the start until the sender had everything acknowledged.
+        /// From the start until all data was acknowledged at the sender.
         sender_s: Nullable<f64>,
         /// From the start until the receiver had the last byte in order.
         receiver_s: Nullable<f64>,
@@ -117,33 +116,34 @@ table! {
         segments: Vec<u32>,
         /// Payload bytes sent, retransmissions included.
         sent_bytes: Vec<u64>,
-        /// Data segments sent again.
+        /// Data segments retransmitted.
         retransmitted_segments: Vec<u32>,
-        /// Payload bytes sent again.
+        /// Payload bytes retransmitted.
         retransmitted_bytes: Vec<u64>,
-        /// Losses found by duplicate acknowledgements or SACK.
+        /// Losses detected by duplicate acknowledgments or SACK.
         fast_retransmits: Vec<u32>,
-        /// Expiries of the retransmission timer with data outstanding.
+        /// Expirations of the retransmission timer with data outstanding.
         timeouts: Vec<u32>,
-        /// Expiries of the retransmission timer during the handshake.
+        /// Expirations of the retransmission timer during the handshake.
         syn_timeouts: Vec<u32>,
         /// Payload bytes that the receiver had in order.
         received_bytes: Vec<u64>,
-        /// Silence of the sender before expiries of its timer, and with data outstanding at the end of the run.
+        /// Silence of the sender before expirations of its timer, and with data outstanding at the
+        /// end of the run.
         waited_s: Vec<f64>,
-        /// Its smoothed round-trip time at the end; null if it never had a sample.
+        /// Its smoothed round-trip time at the end; null without any sample.
         srtt_s: Nullable<f64>,
-        /// Its retransmission timeout at the end, back-off included.
+        /// Its retransmission timeout at the end, including back-off.
         rto_s: Vec<f64>,
     }
 }
 
 table! {
-    /// One row for each detected loss, and each mark that was answered like one.
+    /// One row for each detected loss, and for each mark with the same response.
     Recoveries,
-    /// A detected loss or a mark, with the state just before the reaction to it.
+    /// A detected loss or a mark, with the state just before the response to it.
     RecoveryRow {
-        /// When.
+        /// The time of the detection.
         time_s: Vec<f64>,
         /// Number of the flow.
         flow: Vec<u64>,
@@ -157,29 +157,29 @@ table! {
         cause: Coded,
         /// Congestion window.
         cwnd_bytes: Vec<u64>,
-        /// Data sent and not acknowledged.
+        /// `FlightSize` (RFC 5681 §2).
         flight_bytes: Vec<u64>,
     }
 }
 
 table! {
-    /// One row for each link: what happened since the warm-up ended.
+    /// One row for each link: counts since the end of the warm-up.
     Links,
-    /// What happened on a link.
+    /// The counts and the queue of a link.
     LinkRow {
         /// The link.
         link: Coded,
         /// The time covered.
         duration_s: Vec<f64>,
-        /// Packets handed to the link.
+        /// Packets offered to the link.
         offered_packets: Vec<u64>,
         /// Their bytes.
         offered_bytes: Vec<u64>,
-        /// Packets that left at the far end.
+        /// Packets delivered at the far end.
         delivered_packets: Vec<u64>,
         /// Their bytes.
         delivered_bytes: Vec<u64>,
-        /// Packets that found no room.
+        /// Packets dropped by a full buffer.
         dropped_buffer_packets: Vec<u64>,
         /// Their bytes.
         dropped_buffer_bytes: Vec<u64>,
@@ -195,7 +195,7 @@ table! {
         held_packets: Vec<u64>,
         /// Their bytes.
         held_bytes: Vec<u64>,
-        /// Packets marked by the discipline, whatever became of them.
+        /// Packets marked by the discipline, including those lost later.
         marked_packets: Vec<u64>,
         /// Their bytes.
         marked_bytes: Vec<u64>,
@@ -205,31 +205,31 @@ table! {
         mean_queue_packets: Vec<f64>,
         /// Mean over time of the bytes in the queue.
         mean_queue_bytes: Vec<f64>,
-        /// The most packets in the queue at once.
+        /// The maximum number of packets in the queue.
         max_queue_packets: Vec<u64>,
-        /// The most bytes in the queue at once.
+        /// The maximum number of bytes in the queue.
         max_queue_bytes: Vec<u64>,
-        /// Cells that came to a port; null for any other link, here and below.
+        /// Cells that arrived at a port; null for any other link, here and below.
         offered_cells: Nullable<u64>,
-        /// Cells that it sent.
+        /// Cells that the port sent.
         delivered_cells: Nullable<u64>,
-        /// Cells that it dropped.
+        /// Cells that the port dropped.
         dropped_cells: Nullable<u64>,
-        /// Cells still in its buffer.
+        /// Cells still in the port's buffer.
         held_cells: Nullable<u64>,
-        /// Cells that it stored for packets that are not delivered.
+        /// Cells that the port stored for packets that are not delivered.
         wasted_cells: Nullable<u64>,
     }
 }
 
 table! {
-    /// Values read at regular intervals.
+    /// Values sampled at regular intervals.
     Samples,
     /// One value at one time.
     SampleRow {
-        /// When.
+        /// The time of the sample.
         time_s: Vec<f64>,
-        /// Of which link or flow; a flow is called `greedy/3`.
+        /// The link or flow; a flow is named like `greedy/3`.
         object: Objects,
         /// A [`Quantity`].
         quantity: Coded,
@@ -239,11 +239,11 @@ table! {
 }
 
 table! {
-    /// What happened to the packets of traced workloads, in order of time.
+    /// Events of the packets of traced workloads, in order of time.
     Packets,
-    /// Something that happened to a packet.
+    /// An event of a packet.
     PacketRow {
-        /// When.
+        /// The time of the event.
         time_s: Vec<f64>,
         /// Number of the flow.
         flow: Vec<u64>,
@@ -253,15 +253,15 @@ table! {
         packet: Vec<u32>,
         /// A [`PacketEvent`].
         event: Coded,
-        /// Which end sent it: `sender` (of the flow's data) or `receiver`.
+        /// The end that sent the packet: `sender` (of the flow's data) or `receiver`.
         from: Coded,
-        /// `SYN`, `FIN`, `RST` or nothing.
+        /// `SYN`, `FIN`, `RST` or empty.
         control: Coded,
-        /// Sequence number counted from that end's initial one: a SYN has 0, the first byte 1.
+        /// Sequence number relative to that end's initial one: a SYN has 0, the first byte 1.
         seq: Vec<u32>,
         /// Bytes of payload.
         payload_bytes: Vec<u32>,
-        /// Acknowledgment number, counted from the other end's initial one.
+        /// Acknowledgment number, relative to the other end's initial one.
         ack: Nullable<u32>,
         /// Number of SACK blocks.
         sack_blocks: Vec<u32>,
@@ -270,27 +270,27 @@ table! {
     }
 }
 
-/// What happened to a packet.
+/// The kind of a packet's event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketEvent {
-    /// An end sent it.
+    /// An end sent the packet.
     Sent,
-    /// The other end received it.
+    /// The other end received the packet.
     Arrived,
-    /// A link had no room for it.
+    /// A link had no room for the packet.
     DroppedBuffer,
-    /// A link lost it.
+    /// A link lost the packet.
     DroppedLoss,
-    /// A link's discipline dropped it although there was room.
+    /// A link's discipline dropped the packet although there was room.
     DroppedEarly,
-    /// A link's discipline marked it.
+    /// A link's discipline marked the packet.
     Marked,
 }
 
-/// How a loss was found, or what was taken for one.
+/// The way in which a loss was detected, or the mark that had the same response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Duplicate acknowledgements or SACK.
+    /// Duplicate acknowledgments or SACK.
     FastRetransmit,
     /// The retransmission timer, with data outstanding.
     Timeout,
@@ -300,28 +300,29 @@ pub enum Cause {
     Ecn,
 }
 
-/// What a sample measures.
+/// The quantity that a sample measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// A flow's congestion window.
+    /// A flow's congestion window, in bytes.
     CwndBytes,
-    /// A flow's slow start threshold.
+    /// A flow's slow start threshold, in bytes.
     SsthreshBytes,
-    /// A flow's data sent and not acknowledged.
+    /// A flow's `FlightSize` (RFC 5681 §2), in bytes.
     FlightBytes,
     /// Bytes in a link's queue.
     QueueBytes,
     /// Packets in a link's queue.
     QueuePackets,
-    /// The relative delay of a flow's packets against its first, on the way there (TCP Santa Cruz).
+    /// The relative delay on the forward path since the flow's first packet, in seconds (TCP Santa
+    /// Cruz).
     ForwardDelay,
-    /// That of their acknowledgments on the way back.
+    /// The relative delay of acknowledgments on the return path, in seconds.
     ReturnDelay,
-    /// A flow's estimate of its packets that wait at the bottleneck.
+    /// A flow's estimate of its packets queued at the bottleneck.
     WaitingPackets,
-    /// Reports of packets that arrived before what had left earlier, so far.
+    /// Reports of packets that overtook earlier ones on the forward path, so far.
     ForwardReordered,
-    /// Reports that came after a report of a later arrival, so far.
+    /// Reports that arrived after a report of a later arrival, so far.
     ReturnReordered,
 }
 
@@ -365,14 +366,14 @@ impl Quantity {
 }
 
 impl Flows {
-    /// An empty table about these workloads and senders.
+    /// An empty table for these workloads and senders.
     pub fn new(workloads: &Names, variants: &Names) -> Self {
         Self { workload: Coded::new(workloads), variant: Coded::new(variants), ..Self::default() }
     }
 }
 
 impl Recoveries {
-    /// An empty table about these workloads and senders.
+    /// An empty table for these workloads and senders.
     pub fn new(workloads: &Names, variants: &Names) -> Self {
         Self {
             workload: Coded::new(workloads),
@@ -384,14 +385,14 @@ impl Recoveries {
 }
 
 impl Links {
-    /// An empty table about these links.
+    /// An empty table for these links.
     pub fn new(links: &Names) -> Self {
         Self { link: Coded::new(links), ..Self::default() }
     }
 }
 
 impl Samples {
-    /// An empty table about these workloads' flows and these links.
+    /// An empty table for these workloads' flows and these links.
     pub fn new(workloads: &Names, links: &Names) -> Self {
         Self {
             object: Objects::new(workloads, links),
@@ -405,7 +406,7 @@ impl Packets {
     const ENDS: [&str; 2] = ["sender", "receiver"];
     const CONTROLS: [&str; 4] = ["", "SYN", "FIN", "RST"];
 
-    /// An empty table about these workloads' flows.
+    /// An empty table for these workloads' flows.
     pub fn new(workloads: &Names) -> Self {
         Self {
             workload: Coded::new(workloads),
@@ -462,7 +463,7 @@ impl LinkRow {
 pub struct Digest(Fnv);
 
 impl Digest {
-    /// Of no rows yet.
+    /// The digest of no rows.
     pub const fn new() -> Self {
         Self(Fnv::new())
     }
@@ -479,12 +480,12 @@ impl Default for Digest {
     }
 }
 
-/// A moment as a time column holds it.
+/// A time as in a time column, in seconds.
 pub fn time_s(at: Instant) -> f64 {
     seconds_at(at)
 }
 
-/// A span as a time column holds it.
+/// A span as in a time column, in seconds.
 pub fn span_s(span: Duration) -> f64 {
     seconds(span)
 }
@@ -494,7 +495,7 @@ pub fn names<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Names {
     texts.into_iter().map(Into::into).collect()
 }
 
-/// The quotient of two whole numbers; zero when the second is.
+/// The quotient of two integers; zero for a divisor of zero.
 fn ratio(dividend: u128, divisor: u128) -> f64 {
     if divisor == 0 {
         return 0.0;

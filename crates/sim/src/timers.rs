@@ -1,30 +1,30 @@
-//! What is due at times to come: flows' deadlines, starts, samples.
+//! Timers: deadlines of flows, starts of flows, the end of the warm-up, and samples.
 //!
-//! Order is total, as in a heap, but a heap of every flow's entry grows deeper and colder with
-//! their number. So only what is due soon is in a heap; what is due later waits unsorted, in a
-//! bucket for each slice of time, and enters the heap when its slice comes. What is due later than
-//! the last bucket waits in a heap of its own.
+//! Entries have a total order, as in a heap, but a heap of all entries grows deeper and colder in
+//! the cache with the number of flows. Only the entries of the current time slice are therefore in
+//! a heap. Later entries wait unsorted, in one bucket per slice, and enter the heap when their
+//! slice begins. Entries after the last bucket wait in a second heap.
 //!
-//! A deadline that has moved on since its entry was made is asked for again when the slice comes,
-//! for all of a bucket at once: most entries go on to another bucket and never see the heap.
+//! When a slice begins, the deadlines of all its entries are checked. Most have moved since the
+//! entry was made; those entries go to another bucket and never enter the heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use units::Instant;
 
-/// An entry. The order of the fields is the order of events.
+/// A timer entry. The order of the fields is the order of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timer {
     pub(crate) at: Instant,
     pub(crate) class: Class,
     /// The serial number of the flow, or the index of the workload.
     pub(crate) number: u64,
-    /// The flow's place among the flows alive, or the index of the workload.
+    /// The flow's slot in the flow table, or the index of the workload.
     pub(crate) slot: u32,
 }
 
-/// The order among events of one instant. Deliveries come first, then these.
+/// The order of events at one instant. Deliveries precede all of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     /// A flow's deadline.
@@ -37,44 +37,45 @@ pub(crate) enum Class {
     Sample,
 }
 
-/// Entries, of which the first can be taken.
+/// A priority queue of timer entries.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    /// Those of the slice that has come, and of slices before it.
+    /// The entries of the current slice and of slices before it.
     due: BinaryHeap<Reverse<Timer>>,
-    /// The slice that has come.
+    /// The current slice.
     slice: u64,
-    /// Those of the slices after it: the last chunk of each, by the slice's number modulo
+    /// The entries of the next slices: the last chunk of each bucket, by the slice's number modulo
     /// [`SLICES`].
-    buckets: Vec<Option<Place>>,
-    /// How many entries the buckets hold.
+    buckets: Vec<Option<ChunkIndex>>,
+    /// The number of entries in the buckets.
     waiting: usize,
     chunks: Vec<Chunk>,
-    /// Of those without entries the one that had them last, for it is at hand.
-    spare: Option<Place>,
-    /// Those of slices after these.
+    /// The head of the list of free chunks: the most recently used one, which is likely in the
+    /// cache.
+    free: Option<ChunkIndex>,
+    /// The entries of slices after those in the buckets.
     later: BinaryHeap<Reverse<Timer>>,
 }
 
 /// A part of a bucket, in no order.
 #[derive(Debug)]
 struct Chunk {
-    /// Up to [`CHUNK`], and memory for as many.
+    /// Up to [`CHUNK`] entries, with memory for all of them.
     entries: Vec<Timer>,
-    /// The part before it, which is full; of a spare chunk, the next one.
-    before: Option<Place>,
+    /// The previous chunk of the bucket, which is full; for a free chunk, the next free one.
+    previous: Option<ChunkIndex>,
 }
 
-/// Where a chunk is among all.
-type Place = usize;
+/// An index in [`Timers::chunks`].
+type ChunkIndex = usize;
 
-/// Half of the last chunk of each bucket holds nothing, on average.
+/// Entries per chunk. On average half of the last chunk of each bucket is unused.
 const CHUNK: usize = 32;
 
-/// A slice is 2²⁶ ns, 67 ms.
+/// The length of a slice is 2²⁶ ns, 67 ms.
 const SLICE_BITS: u32 = 26;
 
-/// Up to 17 s ahead: most retransmission timeouts are shorter.
+/// The number of buckets, up to 17 s: most retransmission timeouts are shorter.
 const SLICES: u64 = 256;
 
 impl Timers {
@@ -85,26 +86,26 @@ impl Timers {
             buckets: (0..SLICES).map(|_| None).collect(),
             waiting: 0,
             chunks: Vec::new(),
-            spare: None,
+            free: None,
             later: BinaryHeap::new(),
         }
     }
 
-    /// Whether [`refill`](Self::refill) has something to do: then what `next` and `pop` say is not
-    /// the whole truth.
+    /// Returns true if [`refill`](Self::refill) must be called before `next`, `foremost` or `pop`.
     #[inline]
-    pub(crate) fn is_dry(&self) -> bool {
+    pub(crate) fn needs_refill(&self) -> bool {
         self.due.is_empty() && (self.waiting > 0 || !self.later.is_empty())
     }
 
-    /// When the first entry is due, [`Instant::NEVER`] if there is none. Not to be asked while dry.
+    /// The time of the first entry; [`Instant::NEVER`] if there is none. Requires
+    /// `!needs_refill()`.
     #[inline]
     pub(crate) fn next(&self) -> Instant {
         self.due.peek().map_or(Instant::NEVER, |Reverse(timer)| timer.at)
     }
 
-    /// Entries in the order that the heap keeps them in: the first, then most likely the next two.
-    /// Not to be asked while dry.
+    /// The entries in the heap's internal order: the first, then most likely the next two. Requires
+    /// `!needs_refill()`.
     #[inline]
     pub(crate) fn foremost(&self) -> impl Iterator<Item = &Timer> {
         self.due.iter().map(|Reverse(timer)| timer)
@@ -121,15 +122,16 @@ impl Timers {
         }
     }
 
-    /// Takes the first entry. Not while dry.
+    /// Takes the first entry. Requires `!needs_refill()`.
     pub(crate) fn pop(&mut self) -> Option<Timer> {
         self.due.pop().map(|Reverse(first)| first)
     }
 
-    /// Goes on to the next slice that has anything, if this one has nothing left: then the first
-    /// entry is among those that are due. `still_due` says when an entry is due by now, no
-    /// earlier than it was; `None` when it is void. It is told of the one that it will be asked
-    /// for as its fourth from there, too.
+    /// Advances to the next slice with entries, if the current one has none left.
+    ///
+    /// `still_due` returns the current deadline of an entry, which must not precede the entry's
+    /// time, or `None` if the entry is stale. Its second argument is the entry four positions
+    /// ahead, for prefetching.
     pub(crate) fn refill(
         &mut self,
         mut still_due: impl FnMut(&Timer, Option<&Timer>) -> Option<Instant>,
@@ -149,27 +151,27 @@ impl Timers {
             {
                 self.wait(slice(timer.at), timer);
             }
-            let mut come = self.buckets[bucket(self.slice)].take();
-            while let Some(place) = come {
-                let mut entries = std::mem::take(&mut self.chunks[place].entries);
-                let before = self.chunks[place].before;
+            let mut current = self.buckets[bucket(self.slice)].take();
+            while let Some(index) = current {
+                let mut entries = std::mem::take(&mut self.chunks[index].entries);
+                let previous = self.chunks[index].previous;
                 self.waiting -= entries.len();
                 for (at, timer) in entries.iter().enumerate() {
                     let soon = entries
                         .get(at + AHEAD)
-                        .or_else(|| self.chunks[before?].entries.get(at + AHEAD - entries.len()));
+                        .or_else(|| self.chunks[previous?].entries.get(at + AHEAD - entries.len()));
                     if let Some(at) = still_due(timer, soon) {
                         self.push(Timer { at, ..*timer });
                     }
                 }
                 entries.clear();
-                self.chunks[place] = Chunk { entries, before: self.spare.replace(place) };
-                come = before;
+                self.chunks[index] = Chunk { entries, previous: self.free.replace(index) };
+                current = previous;
             }
         }
     }
 
-    /// Puts an entry into the bucket of a slice to come.
+    /// Puts an entry into the bucket of a future slice.
     fn wait(&mut self, slice: u64, timer: Timer) {
         self.waiting += 1;
         let bucket = &mut self.buckets[bucket(slice)];
@@ -179,13 +181,13 @@ impl Timers {
             self.chunks[last].entries.push(timer);
             return;
         }
-        let place = self.spare.unwrap_or_else(|| {
-            self.chunks.push(Chunk { entries: Vec::with_capacity(CHUNK), before: None });
+        let index = self.free.unwrap_or_else(|| {
+            self.chunks.push(Chunk { entries: Vec::with_capacity(CHUNK), previous: None });
             self.chunks.len() - 1
         });
-        let chunk = &mut self.chunks[place];
-        self.spare = chunk.before.take();
-        chunk.before = bucket.replace(place);
+        let chunk = &mut self.chunks[index];
+        self.free = chunk.previous.take();
+        chunk.previous = bucket.replace(index);
         chunk.entries.push(timer);
     }
 }
@@ -194,7 +196,7 @@ fn slice(at: Instant) -> u64 {
     at.as_nanos() >> SLICE_BITS
 }
 
-/// Which bucket a slice has.
+/// The bucket of a slice.
 fn bucket(slice: u64) -> usize {
     // Less than 256.
     usize::try_from(slice % SLICES).unwrap_or(0)
@@ -210,8 +212,8 @@ mod tests {
         Timer { at: Instant::from_nanos(at), class: Class::Flow, number, slot: 0 }
     }
 
-    /// How far ahead an entry lies: at once, in this slice, in the buckets, at their end, far
-    /// behind them, never.
+    /// The distance of an entry: now, in this slice, in the buckets, at their end, far behind them,
+    /// never.
     fn any_distance() -> impl Strategy<Value = u64> {
         let end = SLICES << SLICE_BITS;
         prop_oneof![
@@ -224,12 +226,12 @@ mod tests {
         ]
     }
 
-    /// Fills up what is due, as a driver does before every look.
+    /// Refills the heap, as a driver does before every query.
     fn fill(timers: &mut Timers, mut still_due: impl FnMut(&Timer) -> Option<Instant>) {
-        if timers.is_dry() {
+        if timers.needs_refill() {
             timers.refill(|timer, _| still_due(timer));
         }
-        assert!(!timers.is_dry());
+        assert!(!timers.needs_refill());
     }
 
     proptest! {
@@ -260,7 +262,7 @@ mod tests {
             prop_assert_eq!((timers.pop(), timers.next()), (None, Instant::NEVER));
         }
 
-        /// Each flow has one entry; its deadline moves on, or goes away, while the entry waits.
+        /// Each flow has one entry; its deadline moves later or is removed while the entry waits.
         #[test]
         fn no_deadline_is_missed_or_early(
             flows in proptest::collection::vec((any_distance(), any_distance(), any::<bool>()), 1..100),
@@ -277,7 +279,7 @@ mod tests {
             loop {
                 fill(&mut timers, |timer| deadlines[usize::try_from(timer.number).unwrap()]);
                 let Some(entry) = timers.pop() else { break };
-                // As the event loop does with what was already due when its deadline moved on.
+                // Like the event loop for an entry in the heap whose deadline has moved.
                 match deadlines[usize::try_from(entry.number).unwrap()] {
                     Some(at) if at == entry.at => seen.push((at, entry.number)),
                     Some(at) => timers.push(Timer { at, ..entry }),
@@ -288,7 +290,8 @@ mod tests {
         }
     }
 
-    /// However unevenly entries come, what waits takes little more memory than it needs.
+    /// With any distribution of entries, the buckets use little more memory than their entries
+    /// need.
     #[test]
     fn memory_goes_from_bucket_to_bucket() {
         const ENTRIES: u64 = 10_000;

@@ -1,7 +1,7 @@
-//! When flows start, how long they are, and which sender each uses.
+//! The starts, sizes and senders of a workload's flows.
 //!
-//! Three streams a workload, each drawn from a fixed number of times a flow: the same arrivals and
-//! sizes come whatever the senders are, and the same arrivals whatever the sizes.
+//! Each workload has three streams, each with a fixed number of draws per flow. The arrivals and
+//! sizes are therefore the same for all senders, and the arrivals the same for all sizes.
 
 use units::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use crate::streams::{Seed, Stream};
 /// The start of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowStart {
-    /// When.
+    /// The time of the start.
     pub at: Instant,
-    /// Its bytes; `None` for an endless flow.
+    /// The flow's size in bytes; `None` for an endless flow.
     pub size: Option<u64>,
-    /// The size's number from 1 among the workload's classes or transfers.
+    /// The number of the flow's size, from 1, among the workload's classes or transfers.
     pub class: Option<u32>,
     /// Index in [`crate::Plan::senders`].
     pub sender: usize,
@@ -101,20 +101,20 @@ impl Iterator for Starts {
     }
 }
 
-/// Which sender the next flow uses.
+/// The choice of the next flow's sender.
 #[derive(Debug, Clone)]
 struct Senders {
-    /// Sender and running sum of shares.
+    /// Senders and the running sum of their shares.
     cumulative: Vec<(usize, f64)>,
     order: Order,
 }
 
 #[derive(Debug, Clone)]
 enum Order {
-    /// At random, so that a flow's sender tells nothing about its neighbours'.
+    /// Random, so that a flow's sender is independent of its neighbours' senders.
     Random(Stream),
-    /// In turn: flows served so far of each sender. A handful of flows must not miss the shares by
-    /// luck.
+    /// Deterministic, with the number of flows of each sender so far: a few flows should have the
+    /// given shares exactly.
     InTurn(Vec<u32>),
 }
 
@@ -144,14 +144,14 @@ impl Senders {
                 index.min(self.cumulative.partition_point(|&(_, sum)| sum < total))
             }
             Order::InTurn(served) => {
-                // The sender furthest behind its share: the sum of all is the number of flows so
+                // The sender furthest below its share. The sum of all is the number of flows so
                 // far.
                 let flows: u32 = served.iter().sum();
                 let mut best = (0, f64::NEG_INFINITY);
                 let mut before = 0.0;
                 for (i, &(_, sum)) in self.cumulative.iter().enumerate() {
                     let due = (sum - before) / total * f64::from(flows + 1) - f64::from(served[i]);
-                    // A lead below rounding is none: the earlier sender goes first.
+                    // Differences below rounding are ties: the earlier sender is chosen.
                     if due > best.1 + 1e-9 {
                         best = (i, due);
                     }

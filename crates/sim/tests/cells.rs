@@ -1,11 +1,10 @@
-//! Packets as cells in whole runs: Cohen and Hamo's topologies, balanced discard, and what they
-//! leave in the books.
+//! Packets as cells in whole runs: Cohen and Hamo's topologies, balanced discard, and the books.
 
 mod common;
 
 use common::{Run, switch};
 use sim::tables::span_s;
-use sim::{Scenario, Simulation, Status};
+use sim::{Plan, Scenario, Simulation, Status};
 use units::Duration;
 
 const PLAIN: &str = r#"{"cells": 1200}"#;
@@ -35,8 +34,8 @@ fn books_balance_in_packets_and_in_cells() {
         let (offered, delivered) = (cell(&links.offered_cells), cell(&links.delivered_cells));
         let (dropped, held) = (cell(&links.dropped_cells), cell(&links.held_cells));
         assert_eq!(offered, delivered + dropped + held, "{buffer}");
-        // A datagram of 576 bytes is 13 cells; what was in the buffer at either end of the count
-        // may be in pieces.
+        // A datagram of 576 bytes is 13 cells. Packets in the buffer at either end of the count may
+        // be partial.
         let useful = delivered - cell(&links.wasted_cells);
         assert!(useful.abs_diff(13 * links.delivered_packets[0]) <= 2 * 1200, "{buffer}");
         assert_eq!(
@@ -44,14 +43,14 @@ fn books_balance_in_packets_and_in_cells() {
             links.dropped_buffer_packets[0] + links.dropped_early_packets[0] > 0
         );
         assert_eq!(links.offered_cells.get(1), None);
-        // 53 bytes of 5.653 µs: the line is busy with cells and nothing else.
+        // 53 bytes of 5.653 µs: the line is busy with cells only.
         let busy = links.utilisation[0] * links.duration_s[0];
         let cells = span_s(Duration::from_nanos(delivered * 424_000 / 75));
         assert!((busy - cells).abs() < 1e-4, "{buffer}: {busy}");
     }
 }
 
-/// §3: the less a policy sends in vain, the better; §5: BPD does without most of the timeouts.
+/// §3: a better policy sends fewer cells in vain. §5: BPD avoids most timeouts.
 #[test]
 fn policies_are_ordered_as_in_the_paper() {
     let wasted = |run: &Run| run.links.wasted_cells.get(0).unwrap();
@@ -64,7 +63,7 @@ fn policies_are_ordered_as_in_the_paper() {
     assert!(delivered(bpd) > delivered(epd), "{} and {} packets", delivered(bpd), delivered(epd));
 }
 
-/// A line behind a port that loses packets loses them whole, and for nothing.
+/// A link behind a port loses whole packets, whose cells were sent in vain.
 #[test]
 fn a_port_may_lose_packets_on_its_line() {
     let mut scenario = switch(5, "30Mb/s", BPD, "2s");
@@ -86,8 +85,8 @@ fn the_same_seed_gives_the_same_cells() {
     assert_eq!(simulation.links().digest(), whole.links.digest());
 }
 
-/// Alone on its way, a packet's cells follow each other through the port: it arrives a cell's time
-/// after its last cell came.
+/// Without other traffic a packet's cells follow each other through the port. The packet arrives
+/// one cell time after its last cell reached the port.
 #[test]
 fn cells_cut_through_the_port() {
     let workload = r#"{"name": "one", "kind": "transfers", "from": "s", "to": "d", "sizes": [536], "start": "0s",
@@ -111,13 +110,13 @@ fn cells_cut_through_the_port() {
 }
 
 #[test]
-fn what_ports_cannot_do_is_refused() {
+fn invalid_port_scenarios_are_refused() {
     let refused = |links: &str| {
         let json = format!(
             r#"{{"name": "x", "duration": "1s", "link": [{links}, {{"name": "back", "from": "d", "to": "s", "delay": "1ms"}}],
                 "workload": [{{"name": "w", "kind": "greedy", "from": "s", "to": "d", "flows": 1, "sender": "reno / full / iw=1"}}]}}"#
         );
-        let error = Scenario::from_json(&json).unwrap_err();
+        let error = Plan::new(&Scenario::from_json(&json).unwrap()).unwrap_err();
         format!("{error} | {}", error.hint().unwrap_or("-"))
     };
     let first = |buffer: &str| {
@@ -173,7 +172,8 @@ fn what_ports_cannot_do_is_refused() {
     );
 }
 
-/// A line that leads to a port hands over cells: what goes elsewhere needs a line of its own.
+/// A link that leads to a port delivers cells: packets with another next hop need a link of their
+/// own.
 #[test]
 fn a_line_leads_to_a_port_or_elsewhere() {
     let json = r#"{"name": "x", "duration": "1s", "link": [
@@ -184,7 +184,7 @@ fn a_line_leads_to_a_port_or_elsewhere() {
         "workload": [
             {"name": "w", "kind": "greedy", "from": "s", "to": "d", "flows": 1, "sender": "reno / full / iw=1"},
             {"name": "v", "kind": "greedy", "from": "s", "to": "m", "flows": 1, "sender": "reno / full / iw=1"}]}"#;
-    let error = Scenario::from_json(json).unwrap_err();
+    let error = Plan::new(&Scenario::from_json(json).unwrap()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "link[0]: leads to the port `p` and to somewhere else, so to cells and to packets"

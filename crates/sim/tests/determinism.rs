@@ -1,4 +1,5 @@
-//! The same scenario and seed give the same bytes, and one flow's luck isn't another's.
+//! Equal scenarios and seeds give equal bytes, and one flow's losses are independent of
+//! another's.
 
 mod common;
 
@@ -10,27 +11,27 @@ use sim::{Simulation, Status};
 const BUFFER: &str = r#", "buffer": {"bytes": "150kB"}"#;
 
 #[test]
-fn a_rebuild_changes_nothing() {
+fn digests_do_not_change_with_a_rebuild() {
     let workloads = [web(FIXED, 0.8), greedy(CLASSIC, 10)].join(",");
     let mut scenario = network("30s", BUFFER, &workloads);
     scenario.drain = Some(units::Duration::ZERO);
     let run = Run::new(&scenario, 7);
-    // The first moved when `flows` got its columns on what arrived, waiting and the timer; it was
-    // 0x998a_aef0_3d1e_2482. The third moved when `links` got its columns on early drops and
-    // marks, and again when it got those on cells, empty here: without the latter it was
-    // 0xe9e9_56ac_b8be_69cd. All three moved when SACK senders kept reports over a timeout and
+    // The first digest changed when `flows` got its columns on received data, waiting and the
+    // timer; it was 0x998a_aef0_3d1e_2482. The third changed when `links` got its columns on early
+    // drops and marks, and again with those on cells, empty here: without the latter it was
+    // 0xe9e9_56ac_b8be_69cd. All three changed when SACK senders kept reports over a timeout and
     // stopped premature rescue retransmissions. A change here changes every published figure:
-    // say why in CHANGELOG.md under "Changed behaviour".
+    // explain it in CHANGELOG.md under "Changed behaviour".
     assert_eq!(run.digest(), [0x5212_1444_286b_a40a, 0x22ac_36a2_c446_3c77, 0x589b_d109_49bd_4eb5]);
-    // With the flows that are unfinished at 30 s, which are followed to their end; the links' books
-    // are those of 30 s.
+    // Includes the flows that are unfinished at 30 s, which are simulated to their end. The links'
+    // books are those of 30 s.
     scenario.drain = None;
     let run = Run::new(&scenario, 7);
     assert_eq!(run.digest(), [0xbcf0_a437_437d_5c1f, 0x53f9_c953_dbb5_c11c, 0x589b_d109_49bd_4eb5]);
 }
 
 #[test]
-fn however_the_run_is_divided_the_rows_are_the_same() {
+fn rows_do_not_depend_on_the_division_of_a_run() {
     let scenario = network("20s", BUFFER, &[web(CLASSIC, 0.9), greedy(CLASSIC, 3)].join(","));
     let whole = Run::new(&scenario, 3);
     let mut simulation = Simulation::new(&scenario, 3).unwrap();
@@ -47,7 +48,7 @@ fn however_the_run_is_divided_the_rows_are_the_same() {
 }
 
 #[test]
-fn runs_side_by_side_don_t_touch() {
+fn concurrent_runs_are_independent() {
     let scenario = network("10s", BUFFER, &web(CLASSIC, 0.9));
     let alone: Vec<[u64; 3]> = (0..4).map(|seed| Run::new(&scenario, seed).digest()).collect();
     let together: Vec<[u64; 3]> = std::thread::scope(|scope| {
@@ -61,9 +62,9 @@ fn runs_side_by_side_don_t_touch() {
     assert_eq!(alone, together);
 }
 
-/// Loss by chance on an otherwise idle network: then a flow's fate depends on its own draws alone.
+/// Random loss on an otherwise idle network: a flow's losses depend on its own draws alone.
 #[test]
-fn a_flow_added_leaves_the_losses_of_the_others_alone() {
+fn an_added_flow_does_not_change_other_losses() {
     let lossy = r#", "loss": {"kind": "packet", "probability": 0.2}"#;
     let transfers = |name: &str, start: &str| {
         format!(
@@ -91,7 +92,7 @@ fn a_flow_added_leaves_the_losses_of_the_others_alone() {
 
 /// Common random numbers: variants are compared on the same arrivals and sizes.
 #[test]
-fn another_sender_sees_the_same_arrivals() {
+fn arrivals_do_not_depend_on_the_sender() {
     let starts = |sender: &str| -> BTreeMap<u64, (u64, Option<u64>)> {
         let run = Run::new(&network("30s", BUFFER, &web(sender, 0.5)), 11);
         let rows = 0..run.flows.len();

@@ -1,12 +1,12 @@
-//! Balanced discard and controlled delay in whole runs: what they drop, when it is known, and what
-//! becomes of the flows.
+//! Balanced discard and controlled delay in whole runs: their drops, the time of their decisions,
+//! and the flows' results.
 
 mod common;
 
 use std::collections::HashMap;
 
 use common::{CLASSIC, FIXED, Run, greedy, network, switch, web};
-use sim::{Scenario, Simulation, Status};
+use sim::{Plan, Scenario, Simulation, Status};
 
 const TAIL: &str = r#", "buffer": {"bytes": "150kB"}"#;
 const BALANCED: &str =
@@ -16,7 +16,8 @@ const BPD: &str =
     r#"{"cells": 400, "discard": {"policy": "bpd", "lower": 0.4, "upper": 0.9, "gap": 20}}"#;
 const PLAIN: &str = r#"{"cells": 400}"#;
 
-/// What the bottleneck dropped early, dropped for want of room, marked. Every link's books balance.
+/// The bottleneck's early drops, buffer drops and marks. Also checks that every link's books
+/// balance.
 fn bottleneck(run: &Run) -> [u64; 3] {
     let links = &run.links;
     for row in 0..links.len() {
@@ -63,7 +64,7 @@ fn balanced_discard_spaces_losses() {
 }
 
 #[test]
-fn controlled_delay_keeps_waiting_short() {
+fn controlled_delay_limits_waiting_times() {
     let workloads = [web(FIXED, 0.4), greedy(CLASSIC, 10)].join(",");
     let run = |buffer, seed| Run::new(&network("60s", buffer, &workloads), seed);
     let (tail, codel) = (run(TAIL, 1), run(CODEL, 1));
@@ -74,7 +75,7 @@ fn controlled_delay_keeps_waiting_short() {
     assert_eq!(codel.digest(), run(CODEL, 1).digest());
 }
 
-/// What is marked as it leaves is answered like any mark.
+/// A mark made when a packet leaves has the same response as any other mark.
 #[test]
 fn controlled_delay_marks_what_is_ecn_capable() {
     let workloads = greedy(CLASSIC, 10);
@@ -92,9 +93,10 @@ fn controlled_delay_marks_what_is_ecn_capable() {
     assert_eq!(bottleneck(&Run::new(&with_ecn(network("60s", &off, &workloads)), 2))[2], 0);
 }
 
-/// Whatever is sent arrives, is dropped, or is on its way at the end: once, and in order of time.
+/// Every sent packet arrives, is dropped or is in the network at the end: exactly one of these, and
+/// in order of time.
 #[test]
-fn every_packet_meets_one_fate() {
+fn every_packet_has_one_outcome() {
     let workloads = [web(FIXED, 0.4), greedy(CLASSIC, 5)].join(",");
     let lossy =
         |buffer: &str| format!(r#"{buffer}, "loss": {{"kind": "packet", "probability": 0.01}}"#);
@@ -143,7 +145,7 @@ fn every_packet_meets_one_fate() {
 }
 
 #[test]
-fn one_discipline_decides() {
+fn two_disciplines_are_refused() {
     let refused = |buffer: &str, rate: &str| {
         let json = format!(
             r#"{{"name": "x", "duration": "1s", "link": [
@@ -151,7 +153,7 @@ fn one_discipline_decides() {
                 {{"name": "b", "from": "d", "to": "s", "delay": "1ms"}}],
                 "workload": [{{"name": "w", "kind": "greedy", "from": "s", "to": "d", "flows": 1, "sender": "reno / full / iw=1"}}]}}"#
         );
-        Scenario::from_json(&json).unwrap_err().to_string()
+        Scenario::from_json(&json).and_then(|s| Plan::new(&s)).unwrap_err().to_string()
     };
     let rate = r#", "rate": "1Mb/s""#;
     let balanced = r#""balanced": {"lower": 0.4, "upper": 0.9, "gap": 25}"#;

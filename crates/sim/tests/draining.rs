@@ -1,5 +1,5 @@
-//! After `duration` a run goes on until the flows that count are complete, and that changes nothing
-//! of what came before.
+//! After `duration` a run continues until the flows that count are complete. Earlier results do not
+//! change.
 
 mod common;
 
@@ -45,7 +45,7 @@ fn end_s(flows: &Flows, at: usize) -> Option<f64> {
 }
 
 #[test]
-fn what_ended_before_has_the_same_rows_in_the_same_order() {
+fn flows_that_end_before_duration_have_the_same_rows() {
     for sender in [CLASSIC, FIXED, VARIABLE] {
         let cut = Run::new(&scenario(sender, Some(Duration::ZERO)), 3);
         let drained = Run::new(&scenario(sender, None), 3);
@@ -68,10 +68,9 @@ fn what_ended_before_has_the_same_rows_in_the_same_order() {
     }
 }
 
-/// The load stays as it was: a flow that ends after `duration` takes as long as in a run that goes
-/// on counting.
+/// The load stays the same: a flow that ends after `duration` takes as long as in a longer run.
 #[test]
-fn what_ends_later_has_the_rows_of_a_longer_run() {
+fn flows_that_end_later_have_the_rows_of_a_longer_run() {
     let drained = Run::new(&scenario(FIXED, None), 4);
     let mut longer = scenario(FIXED, Some(Duration::ZERO));
     longer.duration = Duration::from_secs(300);
@@ -103,7 +102,7 @@ fn at_the_limit_flows_are_recorded_without_a_time() {
 }
 
 #[test]
-fn listed_transfers_are_waited_for_on_request() {
+fn listed_transfers_drain_on_request() {
     let transfer = format!(
         r#"{{"name": "one", "kind": "transfers", "from": "servers", "to": "clients", "sizes": [2000000],
             "sender": "{CLASSIC}"}}"#
@@ -117,7 +116,7 @@ fn listed_transfers_are_waited_for_on_request() {
     let flows = simulation.take_flows();
     let took = flows.sender_s.get(0).unwrap();
     assert!(took > 1.0);
-    // With the last flow that counts the run is over.
+    // The run ends with the last flow that counts.
     assert!((sim::tables::time_s(simulation.now()) - took).abs() < 1e-9);
 }
 

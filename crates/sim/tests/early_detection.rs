@@ -16,7 +16,7 @@ fn with_ecn(mut scenario: Scenario) -> Scenario {
     scenario
 }
 
-/// What happened on the bottleneck: dropped early, dropped for want of room, marked, in packets.
+/// The bottleneck's early drops, buffer drops and marks, in packets.
 fn bottleneck(run: &Run) -> [u64; 3] {
     let links = &run.links;
     for row in 0..links.len() {
@@ -41,7 +41,7 @@ fn causes(run: &Run, cause: &str) -> usize {
 }
 
 #[test]
-fn early_detection_keeps_the_queue_short_and_its_books() {
+fn early_detection_limits_the_queue_and_the_books_balance() {
     for red in [RED, RED_IN_PACKETS] {
         let workloads = [web(FIXED, 0.5), greedy(CLASSIC, 10)].join(",");
         let tail = Run::new(&network("60s", DROP_TAIL, &workloads), 1);
@@ -56,14 +56,14 @@ fn early_detection_keeps_the_queue_short_and_its_books() {
 }
 
 #[test]
-fn ecn_takes_marks_in_the_place_of_drops() {
+fn ecn_replaces_drops_by_marks() {
     for sender in [CLASSIC, FIXED, VARIABLE] {
         let workloads = [web(sender, 0.5), greedy(sender, 10)].join(",");
         let dropped = Run::new(&network("60s", RED, &workloads), 2);
         let marked = Run::new(&with_ecn(network("60s", RED, &workloads)), 2);
         let [early, _, marks] = bottleneck(&marked);
-        // The average can't reach twice max_th, so what is dropped early is not ECN-capable: on
-        // this way, what was lost in a full buffer before and is sent again.
+        // The average cannot reach twice max_th, so packets dropped early are not ECN-capable. On
+        // this path these are retransmissions of packets lost in a full buffer.
         let again: u32 = marked.flows.retransmitted_segments.iter().sum();
         assert!(early <= u64::from(again), "{sender}: {early} dropped, {again} sent again");
         assert!(marks > 1000, "{sender}: {marks} marked");
@@ -78,15 +78,15 @@ fn ecn_takes_marks_in_the_place_of_drops() {
     }
 }
 
-/// Where nothing is marked, ECN makes no difference to anybody.
+/// Without marks ECN has no effect.
 #[test]
-fn without_marks_ecn_changes_nothing() {
+fn ecn_without_marks_has_no_effect() {
     let workloads = [web(VARIABLE, 0.8), greedy(CLASSIC, 5)].join(",");
     let scenario = network("30s", DROP_TAIL, &workloads);
     assert_eq!(Run::new(&scenario, 3).digest(), Run::new(&with_ecn(scenario), 3).digest());
 }
 
-/// A handshake agrees on what is otherwise taken as agreed.
+/// A handshake negotiates ECN, which is otherwise assumed to be negotiated.
 #[test]
 fn ecn_is_negotiated_with_a_handshake() {
     let workload = |handshake: bool| {
@@ -100,7 +100,7 @@ fn ecn_is_negotiated_with_a_handshake() {
 }
 
 #[test]
-fn early_detection_is_repeatable_and_draws_for_itself() {
+fn early_detection_has_a_stream_of_its_own() {
     let lossy = r#", "loss": {"kind": "packet", "probability": 0.01}"#;
     let workloads = [web(FIXED, 0.5), greedy(CLASSIC, 5)].join(",");
     let scenario = network("20s", &format!("{RED}{lossy}"), &workloads);

@@ -1,5 +1,5 @@
-//! On an idle link a flow's completion time is arithmetic: store and forward, and the
-//! acknowledgment clock.
+//! On an idle link a flow's completion time can be calculated: store and forward, and the ACK
+//! clock.
 
 mod common;
 
@@ -11,16 +11,15 @@ const HEADER: u64 = 40;
 const NANOS_PER_BYTE: u64 = 800;
 const DELAY: u64 = 50_000_000;
 
-/// The window rules of slow start, written anew from the papers: nothing of the simulator's code is
-/// used.
+/// The window rules of slow start, implemented again from the papers without the simulator's code.
 enum Rule {
     Classic,
     Fixed,
     Variable,
 }
 
-/// When the last byte arrives, and when its acknowledgment is back, in nanoseconds from the first
-/// send.
+/// The times of the last byte's arrival and of its acknowledgment, in nanoseconds from the first
+/// transmission.
 fn arithmetic(rule: &Rule, size: u64) -> (u64, u64) {
     let mut cwnd = MSS;
     let mut sent = 0;

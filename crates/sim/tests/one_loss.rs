@@ -1,5 +1,5 @@
-//! One lost packet, whichever it is, is one recovery: what is sent again for it must not look like
-//! the next loss.
+//! The loss of any one packet causes one recovery: its retransmissions must not look like another
+//! loss.
 
 mod common;
 
@@ -7,11 +7,11 @@ use common::{Run, network};
 
 const STACKS: [&str; 5] = ["tahoe", "reno", "reno+newreno", "reno+sack", "reno+sack1"];
 const FRAMINGS: [&str; 3] = ["full", "vs(n=4)", "fs(n=4)"];
-/// 28 full-sized segments, and more of any others.
+/// 28 full-sized segments, or more smaller ones.
 const SIZE: u64 = 40_000;
 
-/// RFC 6582 §3.2, step 2. Where a loss window is four segments, three of them are sent again for
-/// nothing.
+/// RFC 6582 §3.2, step 2. With a loss window of four segments, three of them are retransmitted
+/// unnecessarily.
 #[test]
 fn one_loss_is_one_recovery() {
     for sender in STACKS

@@ -1,4 +1,4 @@
-//! Paths whose delay changes or that reorder, in whole runs.
+//! Paths with a changing delay or reordering, in whole runs.
 
 mod common;
 
@@ -17,9 +17,9 @@ fn run(link: &str, seed: u64) -> Run {
     Run::new(&scenario, seed)
 }
 
-/// A link that may reorder goes another way through the simulator than one that doesn't.
+/// A link that may reorder uses another code path in the simulator than one that cannot.
 #[test]
-fn a_path_that_never_does_anything_changes_nothing() {
+fn a_path_that_never_reorders_changes_nothing() {
     for buffer in [BUFFER, RED, CODEL] {
         let plain = run(buffer, 3);
         for path in [
@@ -37,7 +37,7 @@ fn a_path_that_never_does_anything_changes_nothing() {
 }
 
 #[test]
-fn packets_that_are_overtaken_make_a_sender_resend_what_was_not_lost() {
+fn reordering_causes_spurious_retransmissions() {
     let reordering = |buffer: &str, probability: f64| {
         let link =
             format!(r#"{buffer}, "reorder": {{"probability": {probability}, "by": "20ms"}}"#);
@@ -57,10 +57,10 @@ fn packets_that_are_overtaken_make_a_sender_resend_what_was_not_lost() {
     }
 }
 
-/// One segment a round trip: 1.2 ms on the line, 32 us for its acknowledgement, 100 ms of
-/// propagation, or 300.
+/// One segment per round trip: 1.2 ms on the line, 32 µs for its acknowledgment, and 100 or 300 ms
+/// of propagation.
 #[test]
-fn a_window_of_one_turns_at_the_delay_that_there_is() {
+fn a_window_of_one_follows_the_delay() {
     let segments = |path: &str| {
         let made = Run::new(&network("20s", path, &greedy("fixed(n=1) / full / iw=1", 1)), 1);
         f64::from(made.flows.segments[0])

@@ -5,7 +5,7 @@
 use sim::tables::{Flows, Links, Quantity, Samples};
 use sim::{Scenario, Simulation, Status};
 
-/// What a segment carries, and the MSS that leaves so much beside the option.
+/// The payload of a segment, and the MSS that leaves this payload beside the option.
 const PAYLOAD: u32 = 960;
 const MSS: u32 = PAYLOAD + 16;
 
@@ -16,7 +16,7 @@ struct Run {
 }
 
 impl Run {
-    /// A flow of 10 s, with `data` and `back` said of the links there and back besides.
+    /// A flow of 10 s. `data` and `back` are additional keys of the forward and return links.
     fn new(sender: &str, data: &str, back: &str) -> Self {
         Self::with_seed(sender, data, back, 1)
     }
@@ -49,7 +49,7 @@ impl Run {
         }
     }
 
-    /// Packets through the bottleneck; the link has time for 1875.
+    /// Packets delivered by the bottleneck; the link has capacity for 1875.
     fn delivered(&self) -> u64 {
         self.links.delivered_packets[1]
     }
@@ -66,8 +66,8 @@ impl Run {
     }
 }
 
-/// Section 4.1: the window stays a little wider than what fills the path (16.5 packets), nothing is
-/// lost, and the link is in use; two packets wait, or three, the one on the line included.
+/// Section 4.1: the window stays slightly above the path's capacity (16.5 packets), without losses
+/// and with full utilization. Two or three packets are queued, including the one in transmission.
 #[test]
 fn the_window_settles_at_the_operating_point() {
     let run = Run::new("santa-cruz(n=1.5) / full / iw=2", "", "");
@@ -84,9 +84,9 @@ fn the_window_settles_at_the_operating_point() {
 }
 
 /// Section 4.1, Fig. 9: "The algorithm maintains this steady-state value for the duration of the
-/// connection". While every window is judged, it swings by a segment to either side.
+/// connection". While every window is judged, it varies by one segment in either direction.
 #[test]
-fn a_window_that_is_held_stands_still() {
+fn a_held_window_is_constant() {
     let spread = |reading: &str| {
         let run = Run::new(&format!("santa-cruz(n=1.5, delta=0.5{reading}) / full / iw=2"), "", "");
         assert_eq!(run.links.dropped_buffer_packets[1], 0);
@@ -99,11 +99,11 @@ fn a_window_that_is_held_stands_still() {
     assert!(spread("") >= 1.0, "{}", spread(""));
 }
 
-/// The abstract: "resilient use of any acknowledgments". With four acknowledgments in ten lost,
-/// over ten runs, the flow loses less of what it gets than one that counts them does, and keeps
-/// most of it.
+/// The abstract: "resilient use of any acknowledgments". With four in ten acknowledgments lost,
+/// over ten runs, the flow loses a smaller part of its throughput than a flow that counts
+/// acknowledgments.
 #[test]
-fn lost_acknowledgments_cost_less_than_who_counts_them() {
+fn lost_acknowledgments_cost_less_than_with_ack_counting() {
     let lossy = r#", "loss": {"kind": "packet", "probability": 0.4}"#;
     let [santa_cruz, sack] =
         ["santa-cruz(n=3) / full / iw=2", "reno+sack / full / iw=2"].map(|sender| {
@@ -119,10 +119,10 @@ fn lost_acknowledgments_cost_less_than_who_counts_them() {
     assert!(santa_cruz > sack && santa_cruz > 750, "{santa_cruz} {sack} thousandths");
 }
 
-/// The abstract: "determine the direction of congestion". What is late on one way counts there
-/// alone; and the queue of the flow is what the relative delay on the way there says it is.
+/// The abstract: "determine the direction of congestion". Delay in one direction is counted only
+/// there. The flow's queue equals the relative delay on the forward path.
 #[test]
-fn delays_are_told_apart_by_direction() {
+fn delays_are_measured_per_direction() {
     let jittered = r#", "reorder": {"probability": 0.05, "by": "20ms"}"#;
     for (data, back, forward, returning) in
         [("", "", false, false), (jittered, "", true, false), ("", jittered, false, true)]
@@ -131,7 +131,7 @@ fn delays_are_told_apart_by_direction() {
         let last = |quantity| run.since(9.9, quantity).last().copied().unwrap();
         assert_eq!(last(Quantity::ForwardReordered) > 0.0, forward, "{data} {back}");
         assert_eq!(last(Quantity::ReturnReordered) > 0.0, returning, "{data} {back}");
-        // Nothing waits on the way back: all that an acknowledgment can be is late.
+        // The return path has no queue: an acknowledgment can only be late.
         assert!(last(Quantity::ReturnDelay).abs() < 0.021, "{}", last(Quantity::ReturnDelay));
     }
     let run = Run::new("santa-cruz(n=3) / full / iw=2", "", "");
@@ -139,7 +139,7 @@ fn delays_are_told_apart_by_direction() {
         let values = run.since(5.0, quantity);
         values.iter().sum::<f64>() / f64::from(u32::try_from(values.len()).unwrap())
     };
-    // The queue holds the packet on the line, too. It takes 5.33 ms.
+    // The queue includes the packet in transmission, which takes 5.33 ms.
     let queue = mean(Quantity::QueuePackets) - 1.0;
     for found in [mean(Quantity::WaitingPackets), mean(Quantity::ForwardDelay) / 0.005_333] {
         assert!((found - queue).abs() < 1.0, "{found} {queue}");
@@ -149,11 +149,11 @@ fn delays_are_told_apart_by_direction() {
     );
 }
 
-/// Section 3.2.3: a lost copy is sent again without the timer, which SACK can't.
+/// Section 3.2.3: a lost retransmission is repaired without a timeout, which SACK cannot do.
 #[test]
-fn lost_copies_need_no_timer() {
+fn lost_retransmissions_need_no_timeout() {
     let lossy = r#", "loss": {"kind": "packet", "probability": 0.15}"#;
-    // Data packets through the bottleneck, segments sent again and timeouts, over ten runs of ten
+    // Data packets through the bottleneck, retransmissions and timeouts, over ten runs of ten
     // seconds.
     let [santa_cruz, ack_window, sack] = [
         "santa-cruz(n=3) / full / iw=2",
@@ -172,16 +172,16 @@ fn lost_copies_need_no_timer() {
         })
     });
     for (delivered, resent, timeouts) in [santa_cruz, ack_window] {
-        // About one copy in seven is lost, too.
+        // About one retransmission in seven is lost, too.
         assert!(resent > 200, "{resent}");
         assert!(2 * timeouts < sack.2, "{timeouts} {}", sack.2);
         assert!(2 * delivered > 3 * sack.0, "{delivered} {}", sack.0);
     }
 }
 
-/// Framing goes with it.
+/// The controller can be combined with framing.
 #[test]
-fn framing_composes() {
+fn framing_can_be_combined() {
     for framing in ["fs(n=4)", "vs(n=4)"] {
         let run = Run::new(&format!("santa-cruz(n=1.5) / {framing} / iw=1"), "", "");
         assert_eq!(run.links.dropped_buffer_packets[1], 0);

@@ -1,4 +1,5 @@
-//! How long a sender waits for its retransmission timer, and what its receiver has by the end.
+//! The time for which a sender waits for its retransmission timer, and the data received by the
+//! end.
 
 mod common;
 
@@ -15,10 +16,10 @@ fn transfer(duration: &str, drops: &str) -> Run {
     Run::new(&network(duration, &loss, &transfer), 1)
 }
 
-/// The first segment and its first repair are lost: nothing is heard until the timer has expired
-/// twice.
+/// The first segment and its first retransmission are lost: the sender receives nothing until the
+/// timer has expired twice.
 #[test]
-fn silence_before_each_expiry_counts() {
+fn silence_before_each_timeout_counts() {
     let run = transfer("100s", "1,1");
     assert_eq!((run.flows.timeouts[0], run.recoveries.len()), (2, 2));
     let since_start = run.recoveries.time_s[1] - 0.5;
@@ -26,9 +27,10 @@ fn silence_before_each_expiry_counts() {
     assert_eq!(run.flows.received_bytes[0], SIZE);
 }
 
-/// The last of ten segments is lost, and the acknowledgment of the ninth is the last thing heard.
+/// The last of ten segments is lost. The acknowledgment of the ninth is the last segment that the
+/// sender receives.
 #[test]
-fn what_is_heard_ends_the_silence() {
+fn an_acknowledgment_ends_the_silence() {
     let run = transfer("100s", "0,0,0,0,0,0,0,0,0,1");
     assert_eq!((run.flows.timeouts[0], run.flows.fast_retransmits[0]), (1, 0));
     let (waited, until) = (run.flows.waited_s[0], run.recoveries.time_s[0] - 0.5);
@@ -43,16 +45,16 @@ fn fast_retransmit_does_not_wait() {
     assert_eq!(run.flows.waited_s[0].to_bits(), 0.0_f64.to_bits());
 }
 
-/// Cut off while it waits: the silence counts as far as it went.
+/// A run that ends during the wait counts the silence up to its end.
 #[test]
-fn the_end_of_the_run_cuts_a_silence() {
+fn the_end_of_the_run_ends_a_silence() {
     let run = transfer("2s", "1");
     assert_eq!((run.flows.timeouts[0], run.flows.received_bytes[0]), (0, 0));
     assert!((run.flows.waited_s[0] - 1.5).abs() < 1e-9, "{}", run.flows.waited_s[0]);
 }
 
-/// Without loss the last silence is the time between two acknowledgments, and what is missing is on
-/// its way.
+/// Without loss the last silence is the time between two acknowledgments, and the missing data is
+/// in the network.
 #[test]
 fn a_busy_flow_hardly_waits() {
     let flows = Run::new(&network("20s", "", &greedy(CLASSIC, 1)), 3).flows;

@@ -11,17 +11,17 @@ use wire::{Mss, Segment, SeqNum};
 
 use self::incoming::{Front, Incoming};
 use crate::connection::Connection;
+use crate::connection::IcmpError;
 use crate::event::{Accepted, CallError, Event};
-use crate::icmp::IcmpError;
 
-/// A [`Connection`] and the bytes of both directions: what a program on a real wire drives.
+/// A [`Connection`] with the bytes of both directions, for programs on a real wire.
 ///
-/// The driving contract is `Connection`'s; the calls that move bytes are replaced by the ones here,
-/// the rest are passed on to it, and what only looks at it is reached through it.
+/// The driving contract is that of `Connection`. The calls that transfer bytes have variants here;
+/// other calls are forwarded, and queries use `Deref`.
 ///
-/// A direction keeps its buffer when it runs empty, for it may be filled again at once. Whoever
-/// holds many connections calls [`release`](ByteStream::release) on one that has been quiet: it is
-/// then as small as this type and what `Connection` keeps for it.
+/// A direction keeps its buffer when it becomes empty, because more data may follow. A driver with
+/// many connections calls [`release`](ByteStream::release) on idle ones. Then only this type and
+/// the memory of `Connection` remain.
 #[derive(Debug)]
 pub struct ByteStream {
     connection: Connection,
@@ -32,15 +32,15 @@ pub struct ByteStream {
 }
 
 impl ByteStream {
-    /// Wraps a connection on which nothing has been written or received.
+    /// Wraps a connection without written or received data.
     pub fn new(connection: Connection) -> Self {
         Self { connection, outgoing: VecDeque::new(), incoming: Incoming::default() }
     }
 
-    /// Queues bytes to be sent and returns how many fit.
+    /// Queues bytes to be sent. Returns the number of bytes that fit.
     ///
     /// # Errors
-    /// As [`Connection::write`].
+    /// Returns the errors of [`Connection::write`].
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, CallError> {
         let wanted = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let taken = self.connection.write(wanted)? as usize;
@@ -49,7 +49,7 @@ impl ByteStream {
         Ok(taken)
     }
 
-    /// Moves bytes that arrived in order into `into` and returns how many.
+    /// Moves bytes that arrived in order into `into`. Returns their number.
     pub fn read(&mut self, into: &mut [u8]) -> usize {
         let wanted = u32::try_from(into.len()).unwrap_or(u32::MAX);
         let taken = self.connection.read(wanted) as usize;
@@ -60,13 +60,14 @@ impl ByteStream {
         taken
     }
 
-    /// What arrived in order and hasn't been read, in at most two pieces and without a copy;
-    /// [`consume`](Self::consume) says how much of it is done with.
+    /// Returns the bytes that arrived in order and have not been read, in at most two slices and
+    /// without a copy. [`consume`](Self::consume) removes them.
     pub fn peek(&self) -> [&[u8]; 2] {
         self.incoming.peek(self.front().unread)
     }
 
-    /// Drops up to `bytes` that arrived in order, as if they had been read, and returns how many.
+    /// Discards up to `bytes` that arrived in order, as if they had been read. Returns their
+    /// number.
     pub fn consume(&mut self, bytes: usize) -> usize {
         let wanted = u32::try_from(bytes).unwrap_or(u32::MAX);
         let taken = self.connection.read(wanted) as usize;
@@ -74,8 +75,8 @@ impl ByteStream {
         taken
     }
 
-    /// Handles an arriving segment with its payload. A payload of another length than the segment
-    /// says is ignored with the segment.
+    /// Handles an arriving segment with its payload. The segment is ignored if the length of
+    /// `payload` differs from its own.
     pub fn on_segment(&mut self, segment: &Segment, payload: &[u8], now: Instant) {
         if u32::try_from(payload.len()) != Ok(segment.payload_len) {
             return;
@@ -90,14 +91,14 @@ impl ByteStream {
                 self.incoming.insert(front, front.next + count(ahead), taken);
             }
         }
-        if self.incoming.has_out_of_order() && !self.connection.rcv.has_islands() {
-            // The stream ends before them.
+        if self.incoming.has_out_of_order() && !self.connection.rcv.has_out_of_order() {
+            // The stream ends before the out-of-order data.
             self.incoming.forget_out_of_order(self.front().unread);
         }
         self.forget_acknowledged();
     }
 
-    /// The next segment to send; its payload replaces what `payload` holds.
+    /// Returns the next segment to send. Its payload replaces the contents of `payload`.
     pub fn poll_transmit(&mut self, now: Instant, payload: &mut Vec<u8>) -> Option<Segment> {
         let (segment, [first, second]) = self.poll_transmit_slices(now)?;
         payload.clear();
@@ -106,8 +107,8 @@ impl ByteStream {
         Some(segment)
     }
 
-    /// The next segment to send, with its payload in at most two pieces (the second is empty when
-    /// the first is) and without a copy.
+    /// Returns the next segment to send, with its payload in at most two slices and without a copy.
+    /// The second slice is empty if the first is.
     pub fn poll_transmit_slices(&mut self, now: Instant) -> Option<(Segment, [&[u8]; 2])> {
         let segment = self.connection.poll_transmit(now)?;
         if segment.payload_len == 0 {
@@ -118,100 +119,99 @@ impl ByteStream {
         Some((segment, payload))
     }
 
-    /// As [`Connection::offset_timestamps`].
+    /// Calls [`Connection::offset_timestamps`].
     pub fn offset_timestamps(&mut self, offset: u32, now: Instant) {
         self.connection.offset_timestamps(offset, now);
     }
 
-    /// As [`Connection::runs_dry`].
-    pub fn runs_dry(&mut self) -> bool {
-        self.connection.runs_dry()
+    /// Calls [`Connection::note_if_drained`].
+    pub fn note_if_drained(&mut self) -> bool {
+        self.connection.note_if_drained()
     }
 
-    /// As [`Connection::connect`].
+    /// Calls [`Connection::connect`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`Connection::connect`].
     pub fn connect(&mut self) -> Result<(), CallError> {
         self.connection.connect()
     }
 
-    /// As [`Connection::listen`].
+    /// Calls [`Connection::listen`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`Connection::listen`].
     pub fn listen(&mut self) -> Result<(), CallError> {
         self.connection.listen()
     }
 
-    /// As [`Connection::close`].
+    /// Calls [`Connection::close`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`Connection::close`].
     pub fn close(&mut self) -> Result<(), CallError> {
         self.connection.close()
     }
 
-    /// As [`Connection::abort`].
+    /// Calls [`Connection::abort`].
     pub fn abort(&mut self) {
         self.connection.abort();
     }
 
-    /// As [`Connection::on_timeout`].
+    /// Calls [`Connection::on_timeout`].
     pub fn on_timeout(&mut self, now: Instant) {
         self.connection.on_timeout(now);
     }
 
-    /// As [`Connection::on_packet_too_big`].
+    /// Calls [`Connection::on_packet_too_big`].
     pub fn on_packet_too_big(&mut self, mss: Mss, seq: SeqNum, now: Instant) -> bool {
         self.connection.on_packet_too_big(mss, seq, now)
     }
 
-    /// As [`Connection::on_icmp_error`].
+    /// Calls [`Connection::on_icmp_error`].
     pub fn on_icmp_error(&mut self, error: IcmpError, seq: SeqNum, now: Instant) -> bool {
         self.connection.on_icmp_error(error, seq, now)
     }
 
-    /// As [`Connection::poll_event`].
+    /// Calls [`Connection::poll_event`].
     pub fn poll_event(&mut self) -> Option<Event> {
         self.connection.poll_event()
     }
 
-    /// Gives up what has arrived out of order, although the peer has been told that it is here. RFC
-    /// 2018 §8 allows that when memory is short: the peer sends it again after a timeout.
+    /// Discards the out-of-order data, although its arrival was reported. RFC 2018 §8 allows that
+    /// when memory is short: the peer sends it again after a timeout.
     ///
-    /// Unlike there, the next acknowledgment does not report the newest segment if that was given
-    /// up too: a receiver that reports only what it holds is easier to reason about, and the
-    /// sender loses nothing by it.
+    /// Unlike there, the next acknowledgment does not report the newest segment if it was discarded
+    /// too. Reports then contain only data that the receiver holds, at no cost for the sender.
     pub fn renege(&mut self) {
         self.connection.rcv.renege();
         self.incoming.forget_out_of_order(self.front().unread);
     }
 
-    /// Whether a segment with this number brings the next byte, or one that is here already.
+    /// Returns whether a segment with this sequence number begins at the next expected byte or
+    /// below.
     pub fn is_in_order(&self, seq: SeqNum) -> bool {
         seq.at_or_before(self.connection.rcv.nxt)
     }
 
-    /// The bytes of memory that hold what has arrived out of order, with the gaps that are kept
-    /// open in it.
+    /// Memory of the out-of-order data in bytes, with the gaps inside it.
     pub fn out_of_order(&self) -> usize {
         self.incoming.out_of_order(self.front().unread)
     }
 
-    /// What has arrived in order and has not been read, in one piece.
+    /// Returns the bytes that arrived in order and have not been read, in one slice.
     pub fn peek_whole(&mut self) -> &[u8] {
         self.incoming.peek_whole(self.connection.readable() as usize)
     }
 
-    /// The bytes of memory that [`release`](Self::release) would give back, queues not counted.
-    /// Less if bytes that arrived out of order have to move for that.
+    /// Number of bytes that [`release`](Self::release) would free, without queues. It may free less
+    /// if out-of-order data has to move.
     pub fn spare(&self) -> usize {
         let outgoing = self.outgoing.capacity() - room_for(&self.outgoing, self.outgoing.len());
         outgoing + self.incoming.spare(self.front().unread)
     }
 
-    /// Gives back the memory of buffers and queues that is not in use.
+    /// Frees unused memory of buffers and queues.
     pub fn release(&mut self) {
         let kept = room_for(&self.outgoing, self.outgoing.len());
         if kept < self.outgoing.capacity() {
@@ -221,8 +221,7 @@ impl ByteStream {
         self.connection.release();
     }
 
-    /// The bytes of memory behind this value: buffers and queues. The value itself is
-    /// `size_of::<ByteStream>()`.
+    /// Heap memory of buffers and queues in bytes. The value itself has `size_of::<ByteStream>()`.
     pub fn memory(&self) -> usize {
         self.outgoing.capacity() + self.incoming.memory() + self.connection.memory()
     }
@@ -238,21 +237,21 @@ impl ByteStream {
     }
 }
 
-/// A range of a ring as it lies in memory.
+/// Returns a range of a ring buffer as two slices.
 fn slices(ring: &VecDeque<u8>, range: Range<usize>) -> [&[u8]; 2] {
     let (first, second) = ring.as_slices();
     let within = |slice: &[u8], at: usize| at.min(slice.len());
     let (start, end) = (within(first, range.start), within(first, range.end));
     if start == end {
-        // All of it, if anything, lies in the second.
+        // The range is empty or lies in the second slice.
         return [&second[range.start - first.len().min(range.start)..][..range.len()], &[]];
     }
     [&first[start..end], &second[..range.end - end]]
 }
 
-/// Makes room in a buffer for so many more bytes. A buffer that grows becomes a power of two, so
-/// that its memory is at most twice what it holds, and a limit on what it holds that is a power of
-/// two is a limit on its memory.
+/// Makes room for `more` bytes in a buffer. A growing buffer becomes a power of two, so its memory
+/// is at most twice its contents. A limit on the contents that is a power of two also limits the
+/// memory.
 #[inline]
 fn make_room(buffer: &mut VecDeque<u8>, more: usize) {
     let len = buffer.len() + more;
@@ -267,7 +266,7 @@ fn grow(buffer: &mut VecDeque<u8>, len: usize) {
     buffer.reserve_exact(enough(len) - buffer.len());
 }
 
-/// The memory that a buffer with so many bytes would have been given.
+/// Capacity that a buffer with `len` bytes would have been given.
 fn room_for(buffer: &VecDeque<u8>, len: usize) -> usize {
     if len == 0 { 0 } else { enough(len).min(buffer.capacity()) }
 }
@@ -276,7 +275,7 @@ fn enough(len: usize) -> usize {
     len.next_power_of_two().max(32)
 }
 
-/// A length within a window, which fits.
+/// Converts a length within a window, which fits.
 fn count(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }

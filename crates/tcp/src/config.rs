@@ -1,4 +1,4 @@
-//! What a connection is built with.
+//! Configuration of a connection.
 
 use policy::congestion::WindowRules;
 use policy::rtt::RtoConfig;
@@ -6,59 +6,60 @@ use policy::{Feedback, SenderPolicy};
 use units::Duration;
 use wire::{Mss, SantaCruz, WindowScale};
 
-/// The parameters of a connection. Many connections share one.
+/// Configuration of a connection. Many connections share one.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent switches, each an option of TCP with a name"
 )]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// How to send.
+    /// Sender policy: congestion control, loss recovery, segmentation.
     pub sender: SenderPolicy,
-    /// What holds for the window, whoever keeps it.
+    /// Window rules that hold for every congestion controller.
     pub window: WindowRules,
-    /// The largest segment to accept, which is announced, and to send.
+    /// Maximum segment size to announce in the MSS option and to send.
     pub mss: Mss,
-    /// The retransmission timer.
+    /// Parameters of the retransmission timer.
     pub rto: RtoConfig,
-    /// Which acknowledgments are timed.
+    /// Acknowledgments that measure the round-trip time.
     pub rtt_samples: RttSamples,
-    /// When to acknowledge.
+    /// Delay of acknowledgments.
     pub delayed_ack: DelayedAck,
-    /// Bytes held for the user before the peer must wait.
+    /// Receive buffer in bytes: data held for the application before the peer must wait.
     pub receive_buffer: u32,
-    /// Bytes taken from the user before they are acknowledged; at most 2³⁰.
+    /// Send buffer in bytes: data accepted from the application and not yet acknowledged; at most
+    /// 2³⁰.
     pub send_buffer: u32,
     /// Offer window scaling (RFC 7323 §2).
     pub window_scaling: bool,
     /// Offer timestamps (RFC 7323 §3).
     pub timestamps: bool,
-    /// Offer SACK (RFC 2018), for what is received; what is sent also needs a sender that uses it.
+    /// Offer SACK (RFC 2018) for received data. For sent data the sender policy must also use it.
     pub sack: bool,
-    /// Offer the option of TCP Santa Cruz, and accept it, in the place of SACK blocks.
+    /// Offer and accept the option of TCP Santa Cruz, which replaces SACK blocks.
     pub santa_cruz: bool,
-    /// Offer ECN (RFC 3168), and accept it.
+    /// Offer and accept ECN (RFC 3168).
     pub ecn: bool,
-    /// Hold a segment shorter than `MSS_c` back while another such segment is unacknowledged.
+    /// Delay a segment shorter than `MSS_c` while another such segment is unacknowledged (Nagle).
     pub nagle: bool,
-    /// RFC 5681 §4.1: begin a new slow start after an idle time of one RTO.
+    /// RFC 5681 §4.1: restart with slow start after an idle time of one RTO.
     pub restart_after_idle: bool,
-    /// The maximum segment lifetime (RFC 9293 §3.4.2); TIME-WAIT lasts two of them.
+    /// Maximum segment lifetime (RFC 9293 §3.4.2). TIME-WAIT lasts two of them.
     pub msl: Duration,
-    /// Timeouts in a row after which the connection is given up (RFC 9293 §3.8.3, R2).
+    /// Number of consecutive timeouts after which the connection is aborted (RFC 9293 §3.8.3, R2).
     pub max_timeouts: u8,
-    /// The same for a SYN.
+    /// Number of consecutive timeouts of a SYN after which the connection is aborted.
     pub max_syn_timeouts: u8,
-    /// What no peer and no router makes segments smaller than, options included.
+    /// Lower bound for the segment size that a peer or a router can impose, options included.
     pub min_mss: Mss,
-    /// How often a segment that may be a guess is challenged.
+    /// Rate limit for challenge ACKs.
     pub challenges: Challenges,
-    /// How long a silent or unwilling peer is waited for.
-    pub patience: Patience,
+    /// Time limits for a silent or stalled peer.
+    pub timeouts: Timeouts,
 }
 
 impl Default for Config {
-    /// What the RFCs recommend today, with classic framing.
+    /// Values that the RFCs recommend today, with full-sized segments.
     fn default() -> Self {
         Self {
             sender: SenderPolicy::CLASSIC,
@@ -83,56 +84,55 @@ impl Default for Config {
             max_syn_timeouts: 7,
             min_mss: Mss::LEAST,
             challenges: Challenges::DEFAULT,
-            patience: Patience::ENDLESS,
+            timeouts: Timeouts::NONE,
         }
     }
 }
 
-/// RFC 5961 §7: a limit for challenge ACKs, and for the other answers that a stranger can draw by
-/// guessing, so that a flood of guesses costs little.
+/// RFC 5961 §7: rate limit for challenge ACKs and for the other answers that an attacker can
+/// trigger by guessing.
 ///
-/// Unlike there, it holds for a connection, and there is none for all connections of a host:
-/// whoever draws the rest of a shared number on a connection of his own and counts what he gets of
-/// it learns whether his guesses about another's drew any (CVE-2016-5696), which is more than the
-/// guesses themselves were worth. What a host sends is bounded without it: a stranger draws one
-/// small packet with each of his, and ten a second from each connection whose ends and ports he
-/// knows.
+/// Unlike there, the limit holds for each connection, and hosts have no global limit. A global
+/// limit leaks information (CVE-2016-5696): an attacker exhausts it on another connection, and the
+/// number of remaining answers tells whether guesses for the victim triggered any. The traffic of a
+/// host stays bounded. One attacker packet triggers at most one small packet, and each connection
+/// with known addresses and ports sends at most ten a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Challenges {
-    /// So many at most …
+    /// Maximum number of challenges in a period.
     pub count: u8,
-    /// … in any time of this length.
+    /// Length of the period.
     pub per: Duration,
 }
 
 impl Challenges {
-    /// Ten a second.
+    /// Ten challenges a second.
     pub const DEFAULT: Self = Self { count: 10, per: Duration::from_secs(1) };
 }
 
-/// How long a host waits for a peer, beyond what the protocol says.
+/// Time limits of a connection, beyond those of the protocol. `None` disables a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// RFC 9293 §3.8.3, RFC 5482: what is queued may make no progress for so long, be it that the
-    /// peer is silent or that its window stays closed; then the connection is given up. It
-    /// also holds for a SYN.
+pub struct Timeouts {
+    /// User timeout (RFC 9293 §3.8.3, RFC 5482): maximum time without progress of queued data,
+    /// because the peer is silent or its window is closed. Then the connection is aborted. It also
+    /// holds for a SYN.
     pub user_timeout: Option<Duration>,
-    /// RFC 9293 §3.8.4: whether and how a peer that says nothing is asked if it is there.
+    /// Keep-alive probes to a silent peer (RFC 9293 §3.8.4).
     pub keep_alive: Option<KeepAlive>,
-    /// How long a peer may be silent in FIN-WAIT-2, where nothing else would end the wait.
+    /// Maximum silence of the peer in FIN-WAIT-2, a state that nothing else ends.
     pub fin_wait_2: Option<Duration>,
 }
 
-impl Patience {
-    /// What the protocol asks for and no more.
-    pub const ENDLESS: Self = Self { user_timeout: None, keep_alive: None, fin_wait_2: None };
+impl Timeouts {
+    /// No limits beyond those of the protocol.
+    pub const NONE: Self = Self { user_timeout: None, keep_alive: None, fin_wait_2: None };
 
-    pub(crate) fn is_endless(&self) -> bool {
-        *self == Self::ENDLESS
+    pub(crate) fn is_none(&self) -> bool {
+        *self == Self::NONE
     }
 }
 
-/// RFC 9293 §3.8.4: keep-alives.
+/// Parameters of keep-alive probes (RFC 9293 §3.8.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeepAlive {
     pub(crate) idle: Duration,
@@ -141,14 +141,15 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// RFC 9293 §3.8.4: two hours, the least that may be done unasked; then as stacks do, nine
-    /// times at 75 s.
+    /// RFC 9293 §3.8.4: two hours, the minimum for the default; then nine probes at 75 s, as other
+    /// implementations do.
     pub const DEFAULT: Self =
         Self { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), count: 9 };
 
-    /// After `idle` without a word from the peer, and with nothing unacknowledged, it is asked if
-    /// it is there; and again every `interval`, `count` times in all, before it is given up. No
-    /// single answer that is missing means anything. `None` if any of the three is zero.
+    /// Creates the parameters. After `idle` without a segment from the peer and with nothing
+    /// unacknowledged, a probe is sent, then one every `interval`. The connection is aborted after
+    /// `count` unanswered probes; a single missing answer proves nothing. Returns `None` if any of
+    /// the three is zero.
     pub fn new(idle: Duration, interval: Duration, count: u8) -> Option<Self> {
         (!idle.is_zero() && !interval.is_zero() && count > 0).then_some(Self {
             idle,
@@ -158,51 +159,52 @@ impl KeepAlive {
     }
 }
 
-/// Which acknowledgments measure the round-trip time.
+/// Acknowledgments that measure the round-trip time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RttSamples {
-    /// One segment at a time is timed: the BSD way, at most a sample a window.
+    /// One segment at a time is timed, as in BSD: at most one sample per window.
     OnePerWindow,
-    /// Every acknowledgment of a segment that was sent once.
+    /// Every acknowledgment of a segment that was sent only once.
     EveryAck,
 }
 
-/// When data in order is acknowledged.
+/// Acknowledgment of in-order data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelayedAck {
-    /// Acknowledge at the latest every so many segments; 1 acknowledges each at once.
+    /// Maximum number of segments per acknowledgment; 1 acknowledges each at once.
     pub every: u8,
-    /// Acknowledge at the latest after so long.
+    /// Maximum delay of an acknowledgment.
     pub timeout: Duration,
 }
 
 impl DelayedAck {
-    /// RFC 9293 §3.8.6.3: at least every second segment, within 0.5 s. Stacks take 200 ms.
+    /// RFC 9293 §3.8.6.3: at least every second segment, within 0.5 s. Common implementations use
+    /// 200 ms.
     pub const RFC: Self = Self { every: 2, timeout: Duration::from_millis(200) };
     /// No delay.
     pub const OFF: Self = Self { every: 1, timeout: Duration::from_millis(200) };
 }
 
-/// What the two ends agreed on with their SYNs.
+/// Options that both ends negotiated with their SYNs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Negotiated {
-    /// The peer's maximum segment size.
+    /// Maximum segment size of the peer.
     pub peer_mss: Mss,
-    /// What acknowledgments say, in both directions. With TCP Santa Cruz every segment with data
-    /// also says which transmission it is.
+    /// Information in acknowledgments, in both directions. With TCP Santa Cruz every data segment
+    /// also carries its transmission number.
     pub feedback: Feedback,
-    /// Whether routers may mark data segments, and both ends act on it.
+    /// Whether ECN is in use: routers may mark data segments.
     pub ecn: bool,
     /// Whether every segment carries timestamps.
     pub timestamps: bool,
-    /// The scale of the windows that the peer advertises.
+    /// Scale of the windows that the peer advertises.
     pub send_scale: WindowScale,
-    /// The scale of the windows that are advertised to the peer.
+    /// Scale of the windows that this end advertises.
     pub receive_scale: WindowScale,
 }
 
 impl Negotiated {
-    /// What two ends with this configuration agree on.
+    /// Returns the options that two ends with this configuration negotiate.
     pub fn between_equals(config: &Config) -> Self {
         let scale = if config.window_scaling {
             WindowScale::for_buffer(config.receive_buffer)
@@ -219,33 +221,34 @@ impl Negotiated {
         }
     }
 
-    /// The sender maximum segment size: RFC 6691 §2, the options on every data segment come out of
-    /// the payload.
+    /// Sender maximum segment size in bytes. RFC 6691 §2: options on every data segment reduce the
+    /// payload.
     pub(crate) fn smss(self, config: &Config) -> u32 {
         self.payload_of(config.mss.min(self.peer_mss.max(config.min_mss)))
     }
 
-    /// The largest payload that the peer may send, in bytes: what was announced to it. Windows are
-    /// opened in steps of it. What the peer takes, by which this end sends, may be less.
+    /// Maximum payload that the peer may send, in bytes, as announced to it. The advertised window
+    /// opens in steps of it. The peer's own MSS, which limits this end, may be smaller.
     pub(crate) fn peer_smss(self, config: &Config) -> u32 {
         self.payload_of(config.mss)
     }
 
-    /// What a segment of this size carries beside the options. With a FIN it stays below 2¹⁶
-    /// sequence numbers: RFC 2675 §5, the largest MSS says no more than that there is no bound.
+    /// Payload of a segment of this size without the options, in bytes. With a FIN it stays below
+    /// 2¹⁶ sequence numbers, because the largest MSS means only that there is no bound (RFC 2675
+    /// §5).
     pub(crate) fn payload_of(self, mss: Mss) -> u32 {
         let timestamps = if self.timestamps { 12 } else { 0 };
-        let santa_cruz = if self.speaks_santa_cruz() { SantaCruz::DATA_LEN } else { 0 };
+        let santa_cruz = if self.santa_cruz_negotiated() { SantaCruz::DATA_LEN } else { 0 };
         let bytes = mss.bytes().min(u32::from(u16::MAX) - 1);
         bytes.saturating_sub(timestamps + santa_cruz).max(1)
     }
 
-    /// Whether both ends speak TCP Santa Cruz.
-    pub(crate) fn speaks_santa_cruz(&self) -> bool {
+    /// Returns whether the option of TCP Santa Cruz is negotiated.
+    pub(crate) fn santa_cruz_negotiated(&self) -> bool {
         self.feedback == Feedback::AckWindow
     }
 
-    /// What acknowledgments say when so much is spoken by both ends.
+    /// Returns the feedback that results from the negotiated options.
     pub(crate) fn feedback_of(santa_cruz: bool, sack: bool) -> Feedback {
         match (santa_cruz, sack) {
             (true, _) => Feedback::AckWindow,

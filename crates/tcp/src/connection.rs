@@ -13,59 +13,64 @@ use wire::{
 
 use crate::config::{Config, Negotiated};
 use crate::event::{CallError, CloseReason, Event, Events};
-use crate::guard::Guard;
-use crate::opening::Opening;
 use crate::receive::Receiver;
 use crate::send::{SendState, SendStatistics, Sender};
 use crate::state::State;
 
-/// One TCP connection as a state machine over sequence numbers; it performs no I/O and reads no
+mod host_timers;
+mod icmp;
+mod opening;
+
+use host_timers::HostTimers;
+pub use icmp::IcmpError;
+pub(crate) use opening::Opening;
+
+/// One TCP connection as a state machine over sequence numbers. It performs no I/O and reads no
 /// clock.
 ///
 /// # Driving
 ///
-/// 1. Feed one thing: [`on_segment`](Self::on_segment), [`on_timeout`](Self::on_timeout), or a user
+/// 1. Feed one input: [`on_segment`](Self::on_segment), [`on_timeout`](Self::on_timeout), or a user
 ///    call ([`connect`](Self::connect), [`write`](Self::write), [`read`](Self::read),
 ///    [`close`](Self::close), …).
-/// 2. Drain: [`poll_transmit`](Self::poll_transmit) until `None`, then
+/// 2. Drain: call [`poll_transmit`](Self::poll_transmit) until `None`, then
 ///    [`poll_event`](Self::poll_event) until `None`. A drain that stops early loses
-///    acknowledgments: each out-of-order segment is owed one of its own.
-/// 3. Wait for the next segment, or until [`next_timeout`](Self::next_timeout), whichever is first.
+///    acknowledgments, because each out-of-order segment requires its own.
+/// 3. Wait for the next segment or for [`next_timeout`](Self::next_timeout), the earlier of both.
 ///
 /// Times passed in must not go backwards.
 ///
 /// # Memory
 ///
-/// A driver with many connections finds none of them in its processor's cache, and waits for each
-/// line of it. So what is used together lies together: first what only a sender of data uses
-/// ([`SENDING`](Self::SENDING)), then what both do, then what a receiver does
-/// ([`RECEIVING`](Self::RECEIVING)), last what hardly any packet asks for.
+/// With many connections every access is a cache miss. Fields that are used together are therefore
+/// adjacent: first those of a data sender ([`SENDING`](Self::SENDING)), then those of both halves,
+/// then those of a receiver ([`RECEIVING`](Self::RECEIVING)), last those that few packets need.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Connection {
     pub(crate) snd: Sender,
     pub(crate) config: Arc<Config>,
     pub(crate) timers: Timers,
-    /// None, or made when it is first needed: what happens to most segments asks no more than
-    /// whether it is there.
-    pub(crate) guard: Option<Box<Guard>>,
+    /// Allocated when first needed. Most segments only test whether it exists.
+    pub(crate) host_timers: Option<Box<HostTimers>>,
     pub(crate) negotiated: Negotiated,
     pub(crate) state: State,
     pub(crate) opening: Opening,
-    /// It has come to its end, and can't be opened again.
-    over: bool,
-    /// Asked for after everything that happens, and so kept where that has looked anyway.
+    /// Whether the connection has ended. It cannot be opened again.
+    has_ended: bool,
+    /// Whether the event queue is not empty. It is read after every call, so it is next to fields
+    /// in use.
     has_event: bool,
-    /// Whether a reset is owed to the peer: for the same reason.
+    /// Kind of the pending reset. It is read as often as `has_event`.
     reset: OwedReset,
     pub(crate) rcv: Receiver,
     events: Events,
-    /// What an owed reset says, and what it acknowledges if it acknowledges anything.
+    /// Sequence number of the pending reset, and its acknowledgment number if it has one.
     reset_numbers: [SeqNum; 2],
 }
 
-// For those who have a great many: of a processor's lines, all are kept in eight; of data, senders
-// look at seven, receivers at three.
+// Bounds in cache lines for drivers with many connections: eight in total, seven for a sender of
+// data, three for a receiver.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(
     size_of::<Connection>() <= 8 * 64
@@ -73,18 +78,18 @@ const _: () = assert!(
         && Connection::RECEIVING.end - Connection::RECEIVING.start <= 3 * 64
 );
 
-/// Deadlines; a timer that is off is at [`Instant::NEVER`].
+/// Deadlines of the timers. A timer that is off has [`Instant::NEVER`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timers {
-    /// RFC 6298: the first segment in flight, or the SYN, isn't acknowledged.
+    /// RFC 6298: retransmission of the first segment in flight, or of the SYN.
     pub(crate) retransmit: Instant,
-    /// RFC 9293 §3.8.6.3: an acknowledgment has been held back.
+    /// RFC 9293 §3.8.6.3: a delayed acknowledgment.
     pub(crate) delayed_ack: Instant,
-    /// RFC 9293 §3.8.6.1: the peer's window is too small to send.
+    /// RFC 9293 §3.8.6.1: probe of a window that is too small to send.
     pub(crate) persist: Instant,
-    /// How long the state may last, or patience is to be looked at: in TIME-WAIT RFC 9293 §3.10.8,
-    /// else [`Guard`].
-    pub(crate) limit: Instant,
+    /// State timer: 2 MSL in TIME-WAIT (RFC 9293 §3.10.8), otherwise the earliest deadline of
+    /// [`HostTimers`].
+    pub(crate) state: Instant,
 }
 
 impl Timers {
@@ -92,11 +97,11 @@ impl Timers {
         retransmit: Instant::NEVER,
         delayed_ack: Instant::NEVER,
         persist: Instant::NEVER,
-        limit: Instant::NEVER,
+        state: Instant::NEVER,
     };
 }
 
-/// Whether a reset is owed to the peer.
+/// Kind of a pending reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OwedReset {
     None,
@@ -104,34 +109,33 @@ enum OwedReset {
     WithAcknowledgment,
 }
 
-/// What a connection may have to send.
+/// Classification of the segments that a connection may have to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pending {
-    /// For certain nothing.
+    /// Nothing to send.
     Nothing,
-    /// What loses nothing if segments that have arrived and are still to be fed are fed first: an
-    /// acknowledgment without reports, which then stands for theirs too, or the next of many
-    /// segments in flight.
-    Patient,
-    /// Perhaps more, and not to wait.
-    Pressing,
+    /// Segments that may wait until arrived segments have been processed: an acknowledgment without
+    /// reports, which later ones replace, or more data of a large window.
+    Deferrable,
+    /// Segments that may exist and must not wait.
+    Urgent,
 }
 
 impl Connection {
-    /// The bytes of it that are used where it only sends data.
-    pub const SENDING: Range<usize> = 0..offset_of!(Self, rcv) + Receiver::OF_A_SENDER;
+    /// Byte range of the fields used by an end that only sends data.
+    pub const SENDING: Range<usize> = 0..offset_of!(Self, rcv) + Receiver::SENDER_END;
 
-    /// The bytes of it that are used where it only receives data.
+    /// Byte range of the fields used by an end that only receives data.
     pub const RECEIVING: Range<usize> =
-        offset_of!(Self, snd.repair.is_on)..offset_of!(Self, rcv) + Receiver::USUAL;
+        offset_of!(Self, snd.repair.in_recovery)..offset_of!(Self, rcv) + Receiver::RECEIVER_END;
 
-    /// The bytes that [`next_timeout`](Self::next_timeout) looks at.
+    /// Byte range of the fields that [`next_timeout`](Self::next_timeout) reads.
     pub const DEADLINES: Range<usize> =
         offset_of!(Self, timers)..offset_of!(Self, timers) + size_of::<Timers>();
 
-    /// A closed connection whose initial sequence number will be `iss`.
+    /// Creates a closed connection with the initial sequence number `iss`.
     pub fn new(config: Arc<Config>, iss: SeqNum) -> Self {
-        // Until the peer has said otherwise.
+        // Valid until the peer's SYN has arrived.
         let negotiated = Negotiated {
             peer_mss: Mss::DEFAULT_IPV4,
             send_scale: WindowScale::NONE,
@@ -149,18 +153,18 @@ impl Connection {
             reset: OwedReset::None,
             reset_numbers: [SeqNum::default(); 2],
             opening: Opening::Active,
-            over: false,
+            has_ended: false,
             has_event: false,
             events: Events::default(),
-            guard: Guard::of(&config),
+            host_timers: HostTimers::of(&config),
             negotiated,
             config,
         }
     }
 
-    /// A connection in ESTABLISHED without a handshake, and so without a measurement of the
-    /// round-trip time: for simulated flows that are timed from their first segment, and for
-    /// tests. Its patience begins at zero.
+    /// Creates a connection in ESTABLISHED without a handshake, and so without a round-trip time
+    /// measurement. It is for simulated flows timed from their first segment, and for tests. Its
+    /// host timers start at time zero.
     pub fn established(
         config: Arc<Config>,
         iss: SeqNum,
@@ -172,26 +176,26 @@ impl Connection {
         connection.rcv.synchronize(irs);
         connection.snd.syn_skipped(irs, peer_window);
         connection.state = State::Established;
-        if connection.guard.is_some() {
+        if connection.host_timers.is_some() {
             connection.note_opened(Instant::ZERO);
         }
         connection
     }
 
-    /// Takes over the memory of a connection's queues that is no longer needed. For those who make
-    /// many connections, one after the other.
+    /// Reuses the queue memory of a connection that is no longer needed. It saves allocations for
+    /// drivers that create many connections in sequence.
     pub fn inherit(&mut self, old: &mut Self) {
         self.snd.board.inherit(&mut old.snd.board);
         self.rcv.inherit(&mut old.rcv);
     }
 
-    /// Opens actively (RFC 9293 §3.10.1).
+    /// Opens the connection actively (RFC 9293 §3.10.1).
     ///
     /// # Errors
-    /// Unless the connection is LISTEN, or CLOSED because it is new: another connection is another
-    /// `Connection`.
+    /// Returns an error unless the connection is LISTEN, or CLOSED because it is new. A connection
+    /// that has ended cannot be reused.
     pub fn connect(&mut self) -> Result<(), CallError> {
-        if self.over {
+        if self.has_ended {
             return Err(CallError::Over { call: "connect" });
         }
         if !matches!(self.state, State::Closed | State::Listen) {
@@ -202,12 +206,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for a peer to open (RFC 9293 §3.10.1).
+    /// Waits for a peer to open the connection (RFC 9293 §3.10.1).
     ///
     /// # Errors
-    /// Unless the connection is CLOSED because it is new.
+    /// Returns an error unless the connection is CLOSED because it is new.
     pub fn listen(&mut self) -> Result<(), CallError> {
-        if self.over {
+        if self.has_ended {
             return Err(CallError::Over { call: "listen" });
         }
         if self.state != State::Closed {
@@ -218,10 +222,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Queues `bytes` to be sent and returns how many fit into the send buffer.
+    /// Queues `bytes` to be sent. Returns the number of bytes that fit into the send buffer.
     ///
     /// # Errors
-    /// When the connection isn't open, or has been closed here.
+    /// Returns an error if the connection is not open, or was closed locally.
     pub fn write(&mut self, bytes: u32) -> Result<u32, CallError> {
         if !self.state.accepts_writes() {
             return Err(CallError::State { call: "write", state: self.state });
@@ -229,7 +233,8 @@ impl Connection {
         Ok(self.snd.write(bytes, self.config.send_buffer))
     }
 
-    /// Takes up to `bytes` that arrived in order, which lets the peer send more; returns how many.
+    /// Reads up to `bytes` that arrived in order and returns their number. The peer may then send
+    /// more.
     pub fn read(&mut self, bytes: u32) -> u32 {
         let taken = self.rcv.read(bytes);
         if taken > 0
@@ -241,18 +246,18 @@ impl Connection {
         taken
     }
 
-    /// No more data will be written; what is queued is sent, then a FIN (RFC 9293 §3.10.4).
+    /// Closes the sending direction: the queued data is sent, then a FIN (RFC 9293 §3.10.4).
     ///
     /// # Errors
-    /// When there is nothing to close.
+    /// Returns an error if there is nothing to close.
     pub fn close(&mut self) -> Result<(), CallError> {
         let opening =
             self.state == State::SynReceived || self.state == State::SynSent && self.snd.has_data();
         if opening {
             // RFC 9293 §3.10.4, SYN-RECEIVED: the FIN waits until the connection is open. Unlike
-            // there, it waits without queued data too, for it can't leave before the
-            // SYN is acknowledged; and in SYN-SENT queued data is sent instead of given
-            // up, so that a user can write, close and forget.
+            // there, it also waits without queued data, because it cannot be sent before the SYN is
+            // acknowledged. In SYN-SENT queued data is sent instead of discarded, so that an
+            // application may write and close at once.
             self.snd.close();
             return Ok(());
         }
@@ -262,24 +267,24 @@ impl Connection {
             .ok_or(CallError::State { call: "close", state: self.state })?;
         self.state = next;
         if next == State::Closed {
-            self.over(CloseReason::Finished);
+            self.enter_closed(CloseReason::Finished);
         } else {
             self.snd.close();
         }
         Ok(())
     }
 
-    /// Ends the connection at once with a reset (RFC 9293 §3.10.5).
+    /// Aborts the connection with a reset (RFC 9293 §3.10.5).
     pub fn abort(&mut self) {
         if self.state.is_reset_by_abort() {
             self.owe_reset(self.snd.pure_seq(), Some(self.rcv.nxt));
         }
         if self.state != State::Closed {
-            self.over(CloseReason::Aborted);
+            self.enter_closed(CloseReason::Aborted);
         }
     }
 
-    /// The next thing that happened, oldest first.
+    /// Returns the oldest pending event.
     pub fn poll_event(&mut self) -> Option<Event> {
         if !self.has_event {
             return None;
@@ -289,159 +294,159 @@ impl Connection {
         event
     }
 
-    /// Whether [`poll_event`](Self::poll_event) has anything.
+    /// Returns whether [`poll_event`](Self::poll_event) would return an event.
     #[inline]
     pub fn has_event(&self) -> bool {
         self.has_event
     }
 
-    /// Whether an acknowledgment is due.
+    /// Returns whether an acknowledgment is due.
     #[inline]
     pub fn owes_acknowledgment(&self) -> bool {
         self.rcv.ack_is_due()
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit) has nothing for sure: nothing is owed, and
-    /// either nothing is unsent or in flight, or what is in flight fills the congestion window.
-    /// If not, it may have nothing all the same; this is a cheaper question.
+    /// Returns true only if [`poll_transmit`](Self::poll_transmit) would return `None`. It is a
+    /// cheap test with false negatives: nothing is pending, and either no data is unsent or in
+    /// flight, or the congestion window is full.
     #[inline]
     pub fn has_nothing_to_send(&self) -> bool {
         !self.owes_reset()
             && !self.rcv.ack_is_due()
-            && (self.snd.una == self.snd.end() || self.snd.is_held_back())
+            && (self.snd.una == self.snd.end() || self.snd.is_cwnd_limited())
             && self.state.is_synchronized()
     }
 
-    /// When [`on_timeout`](Self::on_timeout) is next due, [`Instant::NEVER`] if no timer runs.
+    /// Time at which [`on_timeout`](Self::on_timeout) is next due; [`Instant::NEVER`] if no timer
+    /// runs.
     pub fn next_timeout(&self) -> Instant {
         let timers = &self.timers;
-        timers.retransmit.min(timers.delayed_ack).min(timers.persist).min(timers.limit)
+        timers.retransmit.min(timers.delayed_ack).min(timers.persist).min(timers.state)
     }
 
-    /// What the two ends have agreed on, once the peer's SYN has come.
+    /// Negotiated options. They are final once the peer's SYN has arrived.
     pub fn negotiated(&self) -> Negotiated {
         self.negotiated
     }
 
-    /// The state.
+    /// State of the connection.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Bytes that arrived in order and haven't been read.
+    /// Number of bytes that arrived in order and have not been read.
     pub fn readable(&self) -> u32 {
         self.rcv.unread()
     }
 
-    /// Bytes that [`write`](Self::write) would take.
+    /// Number of bytes that [`write`](Self::write) would accept.
     pub fn writable(&self) -> u32 {
         if self.state.accepts_writes() { self.snd.free(self.config.send_buffer) } else { 0 }
     }
 
-    /// Where that lies which the next acknowledgment makes this end look at in memory of its own:
-    /// for those who have it fetched ahead. There may be nothing there.
+    /// Heap addresses that the next acknowledgment will access, for prefetching. They may be
+    /// dangling.
     #[inline]
     pub fn sending_queue(&self) -> [*const u8; 2] {
         self.snd.board.addresses()
     }
 
-    /// The same for the next data.
+    /// Heap address that the next data segment will access, for prefetching. It may be dangling.
     #[inline]
     pub const fn receiving_queue(&self) -> *const u8 {
-        self.rcv.islands_address()
+        self.rcv.out_of_order_address()
     }
 
-    /// Bytes written and not yet acknowledged.
+    /// Number of bytes written and not yet acknowledged.
     pub fn unacknowledged(&self) -> u32 {
         self.snd.unacknowledged()
     }
 
-    /// What [`poll_transmit`](Self::poll_transmit) may have to send.
+    /// Classifies what [`poll_transmit`](Self::poll_transmit) may have to send.
     pub fn pending(&self) -> Pending {
         const MANY: u32 = 16;
         let open = matches!(self.state, State::Established | State::CloseWait);
-        if !open || self.owes_reset() || self.rcv.has_reports() || self.snd.repair.is_on {
-            Pending::Pressing
+        if !open || self.owes_reset() || self.rcv.has_reports() || self.snd.repair.in_recovery {
+            Pending::Urgent
         } else if self.snd.unacknowledged() > 0 {
-            // While cuts are full-sized, they don't depend on what is fed first.
+            // Full-sized segments do not depend on which segments are processed first.
             let smss = self.snd.smss;
             if self.snd.flight() >= MANY * smss && self.snd.mss_c() == smss {
-                Pending::Patient
+                Pending::Deferrable
             } else {
-                Pending::Pressing
+                Pending::Urgent
             }
         } else if self.rcv.ack_is_due() {
-            Pending::Patient
+            Pending::Deferrable
         } else {
             Pending::Nothing
         }
     }
 
-    /// The congestion window in force, in bytes.
+    /// Congestion window in force, in bytes.
     pub fn cwnd(&self) -> u32 {
         self.snd.window()
     }
 
-    /// The slow start threshold in bytes.
+    /// Slow start threshold in bytes.
     pub fn ssthresh(&self) -> u32 {
         self.snd.ssthresh()
     }
 
-    /// What the sender's policy knows of the ways there and back, with a peer that reports what
-    /// arrived when.
+    /// Delays of the forward and return path as the sender policy estimates them; `None` unless the
+    /// peer reports arrival times.
     pub fn path(&self) -> Option<PathDelays> {
         self.snd.path()
     }
 
-    /// Sequence numbers sent and not acknowledged.
+    /// `FlightSize` (RFC 5681 §2): sequence numbers sent and not yet acknowledged.
     pub fn flight(&self) -> u32 {
         self.snd.flight()
     }
 
-    /// The retransmission timeout in force.
+    /// Retransmission timeout in force.
     pub fn rto(&self) -> Duration {
         self.snd.rtt.rto(&self.config.rto)
     }
 
-    /// The smoothed round-trip time, once there was a measurement.
+    /// Smoothed round-trip time; `None` before the first measurement.
     pub fn srtt(&self) -> Option<Duration> {
         self.snd.rtt.srtt()
     }
 
-    /// What has been sent so far.
+    /// Counters of what has been sent so far.
     pub fn statistics(&self) -> &SendStatistics {
         &self.snd.statistics
     }
 
-    /// The sending half as it stands.
+    /// State of the sending half.
     pub fn send_state(&self) -> SendState {
         self.snd.state()
     }
 
-    /// The sender maximum segment size in bytes.
+    /// Sender maximum segment size in bytes.
     pub fn smss(&self) -> u32 {
         self.snd.smss
     }
 
-    /// Where a segment's payload lies in the send buffer, counted from the first unacknowledged
-    /// byte.
+    /// Offset of a segment's payload in the send buffer, from the first unacknowledged byte.
     pub(crate) fn buffer_offset(&self, segment: &Segment) -> u32 {
         segment.seq.distance_from(self.snd.first_unacknowledged_byte())
     }
 
-    /// Gives back the memory of queues that are empty.
+    /// Frees the memory of empty queues.
     pub(crate) fn release(&mut self) {
         self.snd.board.release();
         self.rcv.release();
     }
 
-    /// The bytes of memory behind this value: its queues, whatever they hold now.
+    /// Heap memory of the connection in bytes, whatever the queues contain.
     pub fn memory(&self) -> usize {
-        let guard = self.guard.as_ref().map_or(0, |guard| guard.memory());
-        self.snd.board.memory() + self.snd.reports_memory() + self.rcv.memory() + guard
+        let host = self.host_timers.as_ref().map_or(0, |host| host.memory());
+        self.snd.board.memory() + self.snd.reports_memory() + self.rcv.memory() + host
     }
 
-    /// A segment with these numbers and RST leaves before anything else.
+    /// Schedules a reset with these numbers, to be sent before anything else.
     pub(crate) fn owe_reset(&mut self, seq: SeqNum, ack: Option<SeqNum>) {
         self.reset = if ack.is_some() { OwedReset::WithAcknowledgment } else { OwedReset::Bare };
         self.reset_numbers = [seq, ack.unwrap_or_default()];
@@ -451,7 +456,7 @@ impl Connection {
         self.reset != OwedReset::None
     }
 
-    /// The numbers of the reset that is owed; it is owed no longer.
+    /// Takes the numbers of the pending reset.
     pub(crate) fn take_reset(&mut self) -> Option<(SeqNum, Option<SeqNum>)> {
         let [seq, ack] = self.reset_numbers;
         match std::mem::replace(&mut self.reset, OwedReset::None) {
@@ -466,16 +471,16 @@ impl Connection {
         self.has_event = true;
     }
 
-    /// The connection is over: no timer runs and nothing more is sent, but for a reset that is
-    /// owed.
-    pub(crate) fn over(&mut self, reason: CloseReason) {
+    /// Ends the connection: stops all timers. Only a pending reset is still sent.
+    pub(crate) fn enter_closed(&mut self, reason: CloseReason) {
         self.state = State::Closed;
-        self.over = true;
+        self.has_ended = true;
         self.timers = Timers::OFF;
         self.emit(Event::Closed(reason));
     }
 
-    /// RFC 9293 §3.10.7.4: what was opened passively and didn't come about goes on listening.
+    /// RFC 9293 §3.10.7.4: returns a passively opened connection to LISTEN after a failed
+    /// handshake.
     pub(crate) fn listen_again(&mut self) {
         self.state = State::Listen;
         self.timers = Timers::OFF;
@@ -484,12 +489,12 @@ impl Connection {
 
     pub(crate) fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
-        self.timers = Timers { limit: now + self.config.msl * 2, ..Timers::OFF };
+        self.timers = Timers { state: now + self.config.msl * 2, ..Timers::OFF };
     }
 
-    /// A segment with the acknowledgment, window and options that every segment of this connection
-    /// carries.
-    #[expect(clippy::inline_always, reason = "the segment goes on in registers")]
+    /// Builds a segment with the acknowledgment, window and options that every segment of this
+    /// connection carries.
+    #[expect(clippy::inline_always, reason = "the segment stays in registers")]
     #[inline(always)]
     pub(crate) fn segment(
         &mut self,
@@ -502,24 +507,24 @@ impl Connection {
         if self.negotiated.timestamps {
             options.timestamps = Some(self.timestamps(now));
         }
-        let counted = self.negotiated.feedback == Feedback::Cumulative;
+        let peer_counts_duplicates = self.negotiated.feedback == Feedback::Cumulative;
         let (negotiated, config) = (&self.negotiated, &self.config);
         let smss = || negotiated.peer_smss(config);
-        let window = self.rcv.advertise(negotiated.receive_scale, smss, counted);
+        let window = self.rcv.advertise(negotiated.receive_scale, smss, peer_counts_duplicates);
         let ack = self.rcv.acknowledge(&mut self.timers.delayed_ack);
-        // RFC 3168 §6.1.3: on every acknowledgment until the peer says that it has heard.
+        // RFC 3168 §6.1.3: on every acknowledgment until a CWR arrives.
         let flags = Flags::NONE.with(Flags::ECE, self.rcv.echoes_mark());
         Segment { seq, ack: Some(ack), control, flags, window, payload_len, options }
     }
 
-    // Out of line: the clock is a division, which would be done ahead for every segment, stamped or
-    // not.
+    // Not inlined: the clock needs a division, which would be hoisted for every segment, with or
+    // without timestamps.
     #[inline(never)]
     fn timestamps(&self, now: Instant) -> Timestamps {
         Timestamps { val: self.timestamp_clock(now), ecr: self.rcv.timestamp_echo() }
     }
 
-    /// The segment that opens: a SYN, or a SYN that also acknowledges one.
+    /// Builds the SYN, or the SYN-ACK in SYN-RECEIVED.
     pub(crate) fn syn(&mut self, now: Instant) -> Segment {
         let answers = self.state == State::SynReceived;
         let config = &self.config;
@@ -527,13 +532,13 @@ impl Connection {
             mss: Some(config.mss),
             window_scale: (config.window_scaling && (!answers || self.rcv.peer_scales()))
                 .then_some(self.negotiated.receive_scale),
-            // Who opens offers both; who answers chooses.
+            // The active end offers both, the passive end chooses.
             sack_permitted: if answers {
                 self.negotiated.feedback == Feedback::Sack
             } else {
                 config.sack
             },
-            santa_cruz_permitted: self.negotiated.speaks_santa_cruz(),
+            santa_cruz_permitted: self.negotiated.santa_cruz_negotiated(),
             timestamps: self.negotiated.timestamps.then(|| {
                 let stamps = self.timestamps(now);
                 Timestamps { ecr: if answers { stamps.ecr } else { 0 }, ..stamps }
@@ -542,8 +547,7 @@ impl Connection {
         };
         // RFC 7323 §2.2: the window of a SYN is never scaled.
         let window = UnscaledWindow::from_bytes(config.receive_buffer, WindowScale::NONE);
-        // RFC 3168 §6.1.1: both bits to offer ECN, one to accept it; and a SYN itself is never
-        // ECN-capable.
+        // RFC 3168 §6.1.1: both bits offer ECN, one accepts it. A SYN itself is never ECN-capable.
         let flags = if answers {
             Flags::NONE.with(Flags::ECE, self.negotiated.ecn)
         } else {
@@ -562,7 +566,8 @@ impl Connection {
     }
 }
 
-/// RFC 7323 §5.4: a clock of one tick a millisecond. Starts at 1 because an echo of 0 means none.
+/// RFC 7323 §5.4: clock with one tick per millisecond. It starts at 1 because an echo of 0 means
+/// none.
 pub(crate) fn timestamp_clock(now: Instant) -> u32 {
     let millis = now.as_nanos() / 1_000_000 + 1;
     u32::try_from(millis & u64::from(u32::MAX)).unwrap_or(0)

@@ -1,28 +1,28 @@
-//! The next segment to send.
+//! Selection of the next segment to send.
 
 use policy::Feedback;
-use policy::loss::Cut;
+use policy::loss::SentSegment;
 use units::Instant;
 use wire::{AckWindow, Control, Ecn, Flags, Segment, SeqNum};
 
 use crate::connection::Connection;
 use crate::state::State;
 
-/// A run of sequence numbers to send as one segment.
+/// A range of sequence numbers to send as one segment.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+struct NextSegment {
     seq: SeqNum,
     len: u32,
-    /// Shorter than `MSS_c` was when it was cut.
+    /// Whether it is shorter than `MSS_c`.
     small: bool,
-    /// Sent for the first time, the whole of it.
+    /// Whether all of it is sent for the first time.
     new: bool,
 }
 
 impl Connection {
-    /// The next segment to send, `None` when there is none just now.
+    /// Returns the next segment to send; `None` if there is none at present.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        // Looked at before it is taken: that would write at every call.
+        // A test before the take avoids a write at every call.
         if self.owes_reset() {
             return self.take_reset().map(|(seq, ack)| Segment {
                 seq,
@@ -43,55 +43,55 @@ impl Connection {
             }
             _ => {}
         }
-        let piece = if self.rcv.owes_duplicate() { None } else { self.next_piece(now) };
-        let mut segment = match piece {
-            Some(piece) => self.data(now, piece),
+        let next = if self.rcv.owes_duplicate() { None } else { self.next_segment(now) };
+        let mut segment = match next {
+            Some(next) => self.data(now, next),
             None if self.rcv.ack_is_due() => self.pure_ack(now),
             None => return None,
         };
-        if self.negotiated.speaks_santa_cruz() {
-            self.write_label(piece.map(|piece| piece.seq));
-            if let Some(label) = self.rcv.label() {
-                segment.options.reports = *label;
+        if self.negotiated.santa_cruz_negotiated() {
+            self.write_santa_cruz_option(next.map(|next| next.seq));
+            if let Some(option) = self.rcv.santa_cruz_option() {
+                segment.options.reports = *option;
             }
         }
         Some(segment)
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), if what it would give is no more than an
-    /// acknowledgment: for an end that only receives, this is quicker.
+    /// Variant of [`poll_transmit`](Self::poll_transmit) for an end that only receives. It returns
+    /// the next segment if that is a plain acknowledgment, and is faster.
     #[inline]
     pub fn poll_acknowledgment(&mut self, now: Instant) -> Option<Segment> {
         let alone = self.rcv.ack_is_due()
             && self.snd.una == self.snd.end()
             && self.state.is_synchronized()
             && !self.owes_reset()
-            && !self.negotiated.speaks_santa_cruz();
+            && !self.negotiated.santa_cruz_negotiated();
         alone.then(|| self.pure_ack(now))
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit), which has just given a segment, has given
-    /// all for now: then that is noted as by the call that finds nothing, which need not be
-    /// made. For whoever sends little at a time.
-    pub fn runs_dry(&mut self) -> bool {
-        let dry = self.state.can_send()
+    /// Returns true if the last segment drained the send queue, and then records that the sender is
+    /// application-limited. Call it after [`poll_transmit`](Self::poll_transmit) returned a
+    /// segment; it replaces the call that would return `None`.
+    pub fn note_if_drained(&mut self) -> bool {
+        let drained = self.state.can_send()
             && self.snd.nxt == self.snd.end()
-            && !self.snd.repair.is_on
+            && !self.snd.repair.in_recovery
             && !self.rcv.ack_is_due()
             && !self.owes_reset();
-        if dry {
-            self.note_dry();
+        if drained {
+            self.note_app_limited();
         }
-        dry
+        drained
     }
 
     fn pure_ack(&mut self, now: Instant) -> Segment {
-        let asks = self.guard.is_some() && self.take_keep_alive();
-        // RFC 9293 §3.8.4: what lies before the peer's window must be answered.
+        let keepalive = self.host_timers.is_some() && self.take_keepalive();
+        // RFC 9293 §3.8.4: the peer must answer a segment below its window.
         let mut segment =
-            self.segment(now, self.snd.pure_seq() - u32::from(asks), 0, Control::None);
+            self.segment(now, self.snd.pure_seq() - u32::from(keepalive), 0, Control::None);
         if self.rcv.has_reports() {
-            // 40 bytes of options hold three blocks beside the timestamps, four without.
+            // 40 bytes of options hold three blocks with timestamps, four without.
             let room = if self.negotiated.timestamps { 3 } else { 4 };
             let blocks = self.rcv.sack_blocks(room);
             if self.negotiated.feedback == Feedback::Sack {
@@ -101,48 +101,48 @@ impl Connection {
         segment
     }
 
-    fn data(&mut self, now: Instant, piece: Piece) -> Segment {
-        let end = piece.seq + piece.len;
+    fn data(&mut self, now: Instant, next: NextSegment) -> Segment {
+        let end = next.seq + next.len;
         let fin = end.after(self.snd.data_end);
-        let payload_len = piece.len - u32::from(fin);
+        let payload_len = next.len - u32::from(fin);
         let control = if fin { Control::Fin } else { Control::None };
         self.start_retransmit_timer(now);
-        let mut segment = self.segment(now, piece.seq, payload_len, control);
-        // RFC 9293 §3.9.1: push what empties the queue, for there is nothing to wait for.
+        let mut segment = self.segment(now, next.seq, payload_len, control);
+        // RFC 9293 §3.9.1: PSH on the segment that empties the queue, because no data follows.
         let push = payload_len > 0 && end.at_or_after(self.snd.data_end);
         segment.flags = segment.flags.with(Flags::PSH, push);
-        // RFC 3168 §6.1.2, §6.1.5, §6.1.6: new data is ECN-capable; no retransmission, no window
-        // probe.
-        if self.negotiated.ecn && piece.new && payload_len > 0 && !self.snd.is_probing() {
-            let reduced = self.snd.ecn.take_news();
+        // RFC 3168 §6.1.2, §6.1.5, §6.1.6: only new data is ECN-capable, not retransmissions or
+        // window probes.
+        if self.negotiated.ecn && next.new && payload_len > 0 && !self.snd.is_probing() {
+            let reduced = self.snd.ecn.take_cwr();
             segment.flags = segment.flags.with_ecn(Ecn::Ect0).with(Flags::CWR, reduced);
         }
         segment
     }
 
-    /// Notes the option of TCP Santa Cruz, on data that begins here or on an acknowledgment alone.
-    /// It is copied from where it is noted: were it written into the segment by what is out of
-    /// line, every segment would be kept in memory for it.
+    /// Prepares the option of TCP Santa Cruz for data that begins at `data`, or for a pure
+    /// acknowledgment. The receiver stores it, and the caller copies it. If this function wrote
+    /// into the segment, every segment would have to be in memory instead of registers.
     #[cold]
     #[inline(never)]
-    fn write_label(&mut self, data: Option<SeqNum>) {
+    fn write_santa_cruz_option(&mut self, data: Option<SeqNum>) {
         let room = match data {
-            // What is out of order is acknowledged by itself.
+            // Out-of-order data is reported in a pure acknowledgment.
             Some(_) => 0,
-            // Of 40 bytes of options, what timestamps and the other fields leave.
+            // Bytes of the ACK window that fit into 40 bytes of options.
             None if self.negotiated.timestamps => 14,
             None => AckWindow::MAX_LEN,
         };
         let copy = data.map(|seq| self.snd.copy_of(seq));
-        self.rcv.write_label(copy, room);
+        self.rcv.write_santa_cruz_option(copy, room);
     }
 
     pub(crate) fn start_retransmit_timer(&mut self, now: Instant) {
         // RFC 6298 §5.1.
         if self.timers.retransmit == Instant::NEVER {
             self.restart_retransmit_timer(now);
-            if self.guard.is_some() {
-                self.note_owed(now);
+            if self.host_timers.is_some() {
+                self.start_user_timeout(now);
             }
         }
     }
@@ -152,52 +152,52 @@ impl Connection {
         self.timers.retransmit = (now + self.snd.rtt.rto(config)).ceil_to(config.expiry_tick());
     }
 
-    /// Decides what leaves next and notes that it has.
-    fn next_piece(&mut self, now: Instant) -> Option<Piece> {
+    /// Selects the next segment with sequence numbers, and records that it is sent.
+    fn next_segment(&mut self, now: Instant) -> Option<NextSegment> {
         if !self.state.can_send() {
             return None;
         }
-        if self.snd.repair.is_on
-            && let Some(piece) = self.repair_piece()
+        if self.snd.repair.in_recovery
+            && let Some(next) = self.next_retransmission()
         {
-            return Some(self.resent(piece, now));
+            return Some(self.resent(next, now));
         }
-        let is_dry = self.snd.nxt == self.snd.end();
-        if !is_dry && self.config.restart_after_idle {
+        let is_drained = self.snd.nxt == self.snd.end();
+        if !is_drained && self.config.restart_after_idle {
             self.snd.restart_if_idle(now, &self.config);
         }
-        let fresh = if is_dry { None } else { self.fresh_piece(now) };
-        let Some(piece) = fresh else {
-            if self.snd.repair.is_on
-                && let Some(cut) = self.snd.next_repair_without_new_data()
+        let fresh = if is_drained { None } else { self.next_new_segment(now) };
+        let Some(next) = fresh else {
+            if self.snd.repair.in_recovery
+                && let Some(segment) = self.snd.next_repair_without_new_data()
             {
-                let piece = self.piece_of(cut);
-                return Some(self.resent(piece, now));
+                let next = self.retransmission_of(segment);
+                return Some(self.resent(next, now));
             }
-            if is_dry {
-                self.note_dry();
+            if is_drained {
+                self.note_app_limited();
             }
             return None;
         };
         self.timers.persist = Instant::NEVER;
-        self.count(piece, !piece.new);
-        self.snd.sent(piece.len, now);
-        if piece.small {
+        self.count(next, !next.new);
+        self.snd.sent(next.len, now);
+        if next.small {
             self.snd.small_end = self.snd.nxt;
         }
-        Some(piece)
+        Some(next)
     }
 
-    /// Counts a retransmission that leaves now.
-    fn resent(&mut self, piece: Piece, now: Instant) -> Piece {
-        self.count(piece, true);
-        self.snd.resent(piece.seq, piece.len, now);
-        piece
+    /// Records a retransmission that is sent now.
+    fn resent(&mut self, next: NextSegment, now: Instant) -> NextSegment {
+        self.count(next, true);
+        self.snd.resent(next.seq, next.len, now);
+        next
     }
 
-    fn count(&mut self, piece: Piece, again: bool) {
-        let fin = (piece.seq + piece.len).after(self.snd.data_end);
-        let payload = piece.len - u32::from(fin);
+    fn count(&mut self, next: NextSegment, again: bool) {
+        let fin = (next.seq + next.len).after(self.snd.data_end);
+        let payload = next.len - u32::from(fin);
         if payload == 0 {
             return;
         }
@@ -210,45 +210,49 @@ impl Connection {
         }
     }
 
-    /// The segment, or the beginning of it, that recovery retransmits before new data.
-    fn repair_piece(&mut self) -> Option<Piece> {
+    /// Returns the segment, or its beginning, that recovery retransmits before new data.
+    fn next_retransmission(&mut self) -> Option<NextSegment> {
         if std::mem::take(&mut self.snd.repair.resend_first) {
-            // RFC 5681 §3.2 step 3, RFC 6675 §5 step (4.3): the first segment goes without asking
-            // the window.
+            // RFC 5681 §3.2 step 3, RFC 6675 §5 step (4.3): the first segment is retransmitted
+            // regardless of the window.
             let first = self.snd.board.next_lost().or(self.snd.board.first())?;
-            return Some(self.piece_of(first));
+            return Some(self.retransmission_of(first));
         }
-        let cut = if self.snd.pipe().is_none() {
+        let segment = if self.snd.pipe().is_none() {
             self.snd.board.next_lost()
         } else if self.snd.has_room_for_repair() {
             self.snd.next_repair()
         } else {
             None
         };
-        cut.map(|cut| self.piece_of(cut))
+        segment.map(|segment| self.retransmission_of(segment))
     }
 
-    /// The segment in which a cut, or the beginning of it, is sent again.
-    fn piece_of(&self, cut: Cut) -> Piece {
-        let (seq, len) = cut.range();
-        // A full-sized segment is cut anew when the window has become small (draft §6).
+    /// Returns the retransmission of a segment, or of its beginning.
+    fn retransmission_of(&self, segment: SentSegment) -> NextSegment {
+        let (seq, len) = segment.range();
+        // A full-sized segment is divided when the window has become small (draft §6).
         let limit = self.snd.mss_c();
         let fin = |len: u32| u32::from(self.snd.fin && seq + len == self.snd.data_end);
-        let len =
-            if self.snd.cuts_anew() { self.snd.board.lost_run(limit + fin(limit)) } else { len };
+        let len = if self.snd.may_resegment() {
+            self.snd.board.lost_run(limit + fin(limit))
+        } else {
+            len
+        };
         let len = len.min(limit + fin(limit));
-        Piece { seq, len, small: false, new: false }
+        NextSegment { seq, len, small: false, new: false }
     }
 
-    /// What the windows let out at SND.NXT: new data, or what a timeout made be sent again.
+    /// Returns the segment that the windows allow at SND.NXT: new data, or data to repeat after a
+    /// timeout.
     #[expect(
         clippy::inline_always,
         reason = "5 % of all instructions where most packets are new data"
     )]
     #[inline(always)]
-    fn fresh_piece(&mut self, now: Instant) -> Option<Piece> {
+    fn next_new_segment(&mut self, now: Instant) -> Option<NextSegment> {
         let snd = &self.snd;
-        if snd.ecn.waits() {
+        if snd.ecn.is_blocked_until_rto() {
             return None;
         }
         let view = snd.view();
@@ -260,7 +264,7 @@ impl Connection {
         let wanted = left.min(mss_c);
         let len = wanted.min(usable);
         let last = snd.fin && len == left;
-        // The FIN takes a sequence number, and so a place in the peer's window.
+        // The FIN has a sequence number, which must be in the peer's window.
         let fin = last && usable > len;
         let in_network = snd.pipe().unwrap_or(flight);
         let window = view.cwnd + snd.limited_transmit(mss_c);
@@ -268,39 +272,40 @@ impl Connection {
             return None;
         }
         let nothing = len == 0 && !fin;
-        // RFC 9293 §3.8.6.2.1, (3): a peer's small window is used in steps of half its largest.
+        // RFC 9293 §3.8.6.2.1, (3): a small window of the peer is filled in steps of half its
+        // maximum.
         let silly = len < wanted && len < snd.max_wnd / 2;
         if !probe && (nothing || silly) {
             if flight > 0 && usable < wanted && in_network + mss_c <= view.cwnd {
-                // RFC 7661 §4.3, RFC 9002 §7.8: a window that the peer's window keeps from being
-                // used does not grow.
-                self.snd.ran_dry();
+                // RFC 7661 §4.3, RFC 9002 §7.8: a congestion window that the peer's window leaves
+                // unused does not grow.
+                self.snd.set_app_limited();
             } else if flight == 0 && self.timers.persist == Instant::NEVER {
                 self.timers.persist = now + snd.rtt.rto(&self.config.rto);
-                if self.guard.is_some() {
-                    self.note_owed(now);
+                if self.host_timers.is_some() {
+                    self.start_user_timeout(now);
                 }
             }
             return None;
         }
-        // The journal's §III change to Nagle's rule: no more than one segment shorter than MSS_c,
-        // and not MSS, may be unacknowledged.
+        // The journal, §III, changes Nagle's rule: at most one segment shorter than MSS_c, instead
+        // of MSS, may be unacknowledged.
         let small = len > 0 && len < mss_c && !last;
         if self.config.nagle && small && snd.una.before(snd.small_end) {
             return None;
         }
         let len = len + u32::from(fin);
-        Some(Piece { seq: snd.nxt, len, small: len < mss_c, new: !snd.nxt.before(snd.max) })
+        Some(NextSegment { seq: snd.nxt, len, small: len < mss_c, new: !snd.nxt.before(snd.max) })
     }
 
-    fn note_dry(&mut self) {
-        // With nothing in flight there is nothing that the note would be about.
+    fn note_app_limited(&mut self) {
+        // Without data in flight no acknowledgment would use the record.
         if self.snd.flight() == 0 {
             return;
         }
         let view = self.snd.view();
         if view.flight + self.snd.mss_c_at(&view) <= view.cwnd {
-            self.snd.ran_dry();
+            self.snd.set_app_limited();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a connection tells its driver, and how a user's call can fail.
+//! Events of a connection, and errors of user calls.
 
 use std::collections::VecDeque;
 
@@ -7,102 +7,100 @@ use units::Instant;
 
 use crate::state::State;
 
-/// Something that happened.
+/// An event of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The handshake is complete.
     Connected,
-    /// The peer sends no more: every byte before its FIN has been received.
+    /// The peer closed its direction, and every byte before its FIN has been received.
     PeerClosed,
-    /// The connection is over.
+    /// The connection has ended.
     Closed(CloseReason),
-    /// The sender noticed a loss, or a mark in its place.
+    /// The sender detected a loss or an echoed mark.
     Loss(LossEvent),
 }
 
-/// Why a connection ended.
+/// Reason for the end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
-    /// Both ends closed and everything was acknowledged.
+    /// Both ends closed, and everything was acknowledged.
     Finished,
     /// The peer reset the connection.
     ResetByPeer,
-    /// Nothing was listening.
+    /// The peer refused the connection: nothing was listening.
     Refused,
-    /// The peer didn't answer for too long.
+    /// The peer did not answer before a timeout.
     TimedOut,
-    /// The user aborted.
+    /// The application aborted the connection.
     Aborted,
-    /// No keep-alive was answered.
+    /// The peer answered no keep-alive.
     KeepAlive,
     /// The peer was silent for too long in FIN-WAIT-2.
     FinWait2,
-    /// A router or the peer's host reported, before the connection was open, that it can't come
-    /// about.
+    /// An ICMP error during the handshake reported that the peer is unreachable.
     Unreachable,
 }
 
-/// How a loss is being repaired, or what else reduced the window.
+/// Response to a loss or to a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Repair {
-    /// Fast recovery was entered: once a window.
+    /// Fast recovery began: once per window.
     FastRetransmit,
-    /// The retransmission timer expired: each back-off step.
+    /// The retransmission timer expired: once per back-off step.
     Timeout,
-    /// The timer expired for a SYN.
+    /// The retransmission timer of a SYN expired.
     SynTimeout,
-    /// Nothing was lost: the peer echoed a router's mark (RFC 3168 §6.1.2). Once a window.
+    /// Nothing was lost: the peer echoed a mark (RFC 3168 §6.1.2). Once per window.
     Mark,
 }
 
-/// A loss as the sender saw it.
+/// A loss as the sender detected it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossEvent {
-    /// When it was noticed.
+    /// Time of detection.
     pub at: Instant,
-    /// What it led to.
+    /// Response of the sender.
     pub repair: Repair,
-    /// The congestion window before it was reduced, in bytes.
+    /// Congestion window before the reduction, in bytes.
     pub cwnd: u32,
-    /// Bytes in flight.
+    /// Number of bytes in flight.
     pub flight: u32,
 }
 
-/// The part of a segment's payload that the receiver took: what has to be copied, and where to.
+/// Part of a segment's payload that the receiver accepted and the caller must copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accepted {
-    /// Bytes of the payload to leave out at its start.
+    /// Number of payload bytes to skip at the start.
     pub skip: u32,
-    /// Where the rest belongs, counted from the first byte the user hasn't read.
+    /// Position of the accepted bytes, from the first unread byte.
     pub offset: u32,
-    /// How many bytes.
+    /// Number of accepted bytes.
     pub len: u32,
 }
 
-/// Why a user's call was refused.
+/// Error of a user call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CallError {
-    /// The connection isn't in a state for it.
+    /// The state of the connection does not allow the call.
     #[error("cannot {call} in state {state}")]
     State {
-        /// The call.
+        /// Name of the call.
         call: &'static str,
-        /// The state.
+        /// State of the connection.
         state: State,
     },
-    /// The connection has come to its end.
+    /// The connection has ended.
     #[error("cannot {call}: the connection is over")]
     Over {
-        /// The call.
+        /// Name of the call.
         call: &'static str,
     },
 }
 
-/// Events that haven't been taken. There is seldom more than one, and that one needs no memory of
-/// its own.
+/// Queue of events. Most of the time it has at most one event, which needs no heap memory.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
-    /// The oldest, if there is any.
+    /// Oldest event.
     first: Option<Event>,
     #[expect(clippy::box_collection, reason = "for its size: hardly any connection ever has one")]
     later: Option<Box<VecDeque<Event>>>,
@@ -137,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_taken_in_order_and_leave_no_memory_behind() {
+    fn events_are_in_order_and_free_their_memory() {
         let mut events = Events::default();
         assert_eq!(events.pop(), None);
         let three = [Event::Connected, Event::PeerClosed, Event::Closed(CloseReason::Finished)];
@@ -158,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_without_events_is_no_larger_for_them() {
+    fn an_empty_queue_is_small() {
         assert!(size_of::<Events>() <= size_of::<VecDeque<Event>>());
     }
 }

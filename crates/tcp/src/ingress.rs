@@ -1,7 +1,7 @@
 //! An arriving segment (RFC 9293 §3.10.7).
 //!
-//! In the synchronized states it passes the steps of §3.10.7.4 in their order; each step is a
-//! module and says whether the segment goes on to the next.
+//! In the synchronized states it passes the steps of §3.10.7.4 in order. Each step is a module,
+//! which decides whether the next step follows.
 
 mod ack;
 mod fin;
@@ -16,23 +16,23 @@ use units::Instant;
 use wire::{Control, Flags, Segment, UnscaledWindow, WindowScale};
 
 use crate::connection::Connection;
+use crate::connection::Opening;
 use crate::event::Accepted;
-use crate::opening::Opening;
 use crate::state::State;
 
-/// Whether a segment goes on to the next step.
+/// Next step for a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Continue,
-    /// Only to the fifth, where its acknowledgment is taken.
+    /// Only the fifth step, which handles the acknowledgment.
     OnlyAck,
     Stop,
 }
 
 impl Connection {
-    /// Handles an arriving segment and returns which part of its payload was taken, if any.
+    /// Handles an arriving segment. Returns the accepted part of its payload, if any.
     pub fn on_segment(&mut self, segment: &Segment, now: Instant) -> Option<Accepted> {
-        let guarded = self.guard.is_some().then(|| self.before_segment(segment, now));
+        let guarded = self.host_timers.is_some().then(|| self.before_segment(segment, now));
         let mut accepted = None;
         match self.state {
             State::Closed => self.refuse(segment),
@@ -40,8 +40,8 @@ impl Connection {
             State::SynSent => self.segment_in_syn_sent(segment, now),
             _ => accepted = self.segment_otherwise(segment, now),
         }
-        if self.negotiated.speaks_santa_cruz() {
-            self.judge_report(now);
+        if self.negotiated.santa_cruz_negotiated() {
+            self.detect_reported_loss(now);
             self.note_arrival(segment, now);
         }
         if let Some(before) = guarded {
@@ -56,8 +56,8 @@ impl Connection {
         let mut segment = segment;
         if self.state == State::SynReceived && segment.control == Control::Syn {
             if segment.seq + 1 == self.rcv.nxt && !segment.is_ecn_setup() {
-                // RFC 3168 §6.1.1.1: the peer has fallen back to a plain SYN, and no end may set
-                // ECT.
+                // RFC 3168 §6.1.1.1: the peer has fallen back to a plain SYN, so neither end may
+                // set ECT.
                 self.negotiated.ecn = false;
             }
             if self.repeats_known_syn(segment) {
@@ -80,18 +80,17 @@ impl Connection {
         accepted
     }
 
-    /// What the segment said of the transmission that caused it has been handled: does it give a
-    /// loss away?
+    /// Runs loss detection on the report in the segment, after the segment was handled.
     #[cold]
     #[inline(never)]
-    fn judge_report(&mut self, now: Instant) {
-        if let Some(loss) = self.snd.judge(now, &mut self.timers.retransmit) {
+    fn detect_reported_loss(&mut self, now: Instant) {
+        if let Some(loss) = self.snd.detect_loss(now, &mut self.timers.retransmit) {
             self.begin_repair(loss);
         }
     }
 
-    /// TCP Santa Cruz, section 3.2.1: the next acknowledgment names the transmission that has
-    /// arrived last, of what had arrived before, too.
+    /// TCP Santa Cruz, section 3.2.1: the next acknowledgment reports the transmission that arrived
+    /// last, even if its data had arrived before.
     #[cold]
     #[inline(never)]
     fn note_arrival(&mut self, segment: &Segment, now: Instant) {
@@ -104,27 +103,28 @@ impl Connection {
         }
     }
 
-    /// When both ends open at once, the peer's SYN-ACK begins with the SYN that has been received.
+    /// In a simultaneous open, the peer's SYN-ACK repeats the SYN that was received.
     fn repeats_known_syn(&self, segment: &Segment) -> bool {
         self.opening == Opening::Active && segment.ack.is_some() && segment.seq + 1 == self.rcv.nxt
     }
 
-    /// RFC 9293 §3.10.7.4: what lies before the window is trimmed off, here the SYN, so that the
-    /// acknowledgment behind it completes the handshake (§3.5, figure 7).
+    /// RFC 9293 §3.10.7.4: the part before the window, here the SYN, is trimmed off. The
+    /// acknowledgment after it then completes the handshake (§3.5, figure 7).
     fn without_syn(&self, segment: &Segment) -> Segment {
-        // RFC 7323 §2.2: the window of a SYN isn't scaled; that of what is left would be.
+        // RFC 7323 §2.2: the window of a SYN is not scaled; that of the trimmed segment would be.
         let window = segment.window.bytes(WindowScale::NONE);
         Segment {
             seq: segment.seq + 1,
             control: Control::None,
-            // RFC 3168 §6.1.1: with a SYN the bits say what the peer can do, not what it has seen.
+            // RFC 3168 §6.1.1: on a SYN the bits are an offer of ECN, not an echo.
             flags: Flags::NONE,
             window: UnscaledWindow::from_bytes(window, self.negotiated.send_scale),
             ..*segment
         }
     }
 
-    /// RFC 9293 §3.10.7.1: what arrives without a connection is reset, unless it is a reset.
+    /// RFC 9293 §3.10.7.1: a segment without a connection is answered with a reset, unless it is a
+    /// reset.
     pub(crate) fn refuse(&mut self, segment: &Segment) {
         if segment.control == Control::Rst {
             return;

@@ -1,4 +1,4 @@
-//! The receiving half: reassembly, acknowledgment, the advertised window.
+//! The receiving half: reassembly, acknowledgment, advertised window.
 
 use std::mem::offset_of;
 
@@ -11,58 +11,57 @@ use wire::{
 use crate::config::{Config, DelayedAck};
 use crate::event::Accepted;
 
-/// What has been received of the peer's stream. In this order: see
+/// State of the receiving half. The order of the fields matters: see
 /// [`Connection`](crate::Connection).
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Receiver {
     /// RCV.NXT.
     pub(crate) nxt: SeqNum,
-    /// The right edge of the window that has been advertised; it never moves left (RFC 9293
-    /// §3.8.6.2.2).
+    /// Right edge of the advertised window. It never moves left (RFC 9293 §3.8.6.2.2).
     edge: SeqNum,
     capacity: u32,
     unread: u32,
     unacknowledged_segments: u8,
-    /// So many acknowledgments.
+    /// Number of acknowledgments to send.
     acks_due: u8,
     peer_scales: bool,
-    /// A marked segment has arrived, and the peer hasn't said yet that it knows.
+    /// Whether marks are echoed: a marked segment has arrived, and no CWR since.
     echoes_mark: bool,
     /// RFC 7323 §4.3, Last.ACK.sent.
     last_ack_sent: SeqNum,
-    /// What arrived beyond `nxt`; what grew last stands last.
-    islands: Vec<SeqRange>,
-    /// The sequence number of the peer's FIN, once it has been seen.
+    /// Out-of-order data above RCV.NXT, the most recently updated range last.
+    out_of_order: Vec<SeqRange>,
+    /// Sequence number of the peer's FIN, once it has arrived.
     pub(crate) fin: Option<SeqNum>,
-    /// A segment that arrived twice (RFC 2883).
+    /// Data that arrived twice, for a DSACK (RFC 2883).
     duplicate: Option<SeqRange>,
-    /// TS.Recent, and when it was taken; [`Instant::NEVER`] before there is one.
+    /// TS.Recent, and the time of its update; [`Instant::NEVER`] before the first.
     ts_recent: u32,
     ts_recent_at: Instant,
-    /// Only with a peer that says which transmission a segment is.
-    answers: Option<Box<Answers>>,
+    /// State of TCP Santa Cruz, if it is negotiated.
+    santa_cruz: Option<Box<SantaCruzAck>>,
 }
 
-/// What acknowledgments say of TCP Santa Cruz.
+/// Data for the option of TCP Santa Cruz in acknowledgments.
 #[derive(Debug, Clone, Copy, Default)]
-struct Answers {
-    /// The last segment that has arrived, until an acknowledgment names it.
-    unnamed: Option<Arrival>,
-    /// What the segment that leaves now says.
-    label: Reports,
+struct SantaCruzAck {
+    /// Last segment that has arrived, until an acknowledgment reports it.
+    arrival: Option<Arrival>,
+    /// Option of the segment that is sent now.
+    option: Reports,
 }
 
 impl Receiver {
-    /// What lies behind is for timestamps and labels.
-    pub(crate) const USUAL: usize = offset_of!(Self, ts_recent);
+    /// Offset after the fields that a data receiver uses. Timestamps and options of TCP Santa Cruz
+    /// follow.
+    pub(crate) const RECEIVER_END: usize = offset_of!(Self, ts_recent);
 
-    /// Who only sends data has nothing to say of data that arrived twice either.
-    pub(crate) const OF_A_SENDER: usize = offset_of!(Self, duplicate);
+    /// Offset after the fields that a data sender uses.
+    pub(crate) const SENDER_END: usize = offset_of!(Self, duplicate);
 
-    /// More islands than this are not kept: a peer that leaves so many holes is not worth the
-    /// memory.
-    const MAX_ISLANDS: usize = 256;
+    /// Maximum number of out-of-order ranges. Further ranges are not kept, which bounds the memory.
+    const MAX_OUT_OF_ORDER_RANGES: usize = 256;
 
     pub(crate) fn new(config: &Config) -> Self {
         Self {
@@ -70,7 +69,7 @@ impl Receiver {
             edge: SeqNum::default(),
             capacity: config.receive_buffer,
             unread: 0,
-            islands: Vec::new(),
+            out_of_order: Vec::new(),
             fin: None,
             unacknowledged_segments: 0,
             acks_due: 0,
@@ -80,37 +79,36 @@ impl Receiver {
             last_ack_sent: SeqNum::default(),
             peer_scales: false,
             echoes_mark: false,
-            answers: None,
+            santa_cruz: None,
         }
     }
 
-    /// Takes over the memory of a receiver that is no longer needed.
+    /// Reuses the memory of a receiver that is no longer needed.
     pub(crate) fn inherit(&mut self, old: &mut Self) {
-        old.islands.clear();
-        std::mem::swap(&mut self.islands, &mut old.islands);
+        old.out_of_order.clear();
+        std::mem::swap(&mut self.out_of_order, &mut old.out_of_order);
     }
 
-    /// Where the islands lie, or will as soon as there are any; nowhere if there have never been
-    /// any.
+    /// Address of the out-of-order ranges, for prefetching; dangling if there have never been any.
     #[inline]
-    pub(crate) const fn islands_address(&self) -> *const u8 {
-        self.islands.as_ptr().cast()
+    pub(crate) const fn out_of_order_address(&self) -> *const u8 {
+        self.out_of_order.as_ptr().cast()
     }
 
-    /// Gives back memory that is not in use.
+    /// Frees memory that is not in use.
     pub(crate) fn release(&mut self) {
-        if self.islands.is_empty() {
-            self.islands = Vec::new();
+        if self.out_of_order.is_empty() {
+            self.out_of_order = Vec::new();
         }
     }
 
-    /// The bytes of memory in use behind this value.
+    /// Heap memory of the receiver in bytes.
     pub(crate) fn memory(&self) -> usize {
-        self.islands.capacity() * size_of::<SeqRange>()
-            + self.answers.as_ref().map_or(0, |_| size_of::<Answers>())
+        self.out_of_order.capacity() * size_of::<SeqRange>()
+            + self.santa_cruz.as_ref().map_or(0, |_| size_of::<SantaCruzAck>())
     }
 
-    /// The peer's initial sequence number is known.
+    /// Applies the peer's initial sequence number.
     pub(crate) fn synchronize(&mut self, irs: SeqNum) {
         self.nxt = irs + 1;
         self.edge = self.nxt + self.capacity;
@@ -125,8 +123,8 @@ impl Receiver {
         self.peer_scales
     }
 
-    /// RFC 3168 §6.1.3: a mark is echoed until the peer says that it has reduced its window; a
-    /// segment that says so may be marked itself.
+    /// RFC 3168 §6.1.3: a mark is echoed until a CWR arrives. A segment with CWR may itself be
+    /// marked.
     pub(crate) fn note_marks(&mut self, flags: Flags) {
         self.echoes_mark &= !flags.has(Flags::CWR);
         self.echoes_mark |= flags.ecn() == Ecn::Ce;
@@ -136,11 +134,11 @@ impl Receiver {
         self.echoes_mark
     }
 
-    /// RFC 9293 §3.10.7.4, first step: whether any of the segment lies in the window.
+    /// RFC 9293 §3.10.7.4, first step: returns whether any of the segment lies in the window.
     ///
-    /// Unlike there, an empty segment may lie at the window's right edge. A peer that has filled
-    /// the window acknowledges from there, also while the first of its data is lost; two such
-    /// peers would refuse each other's acknowledgments, each with another one.
+    /// Unlike there, an empty segment at the right edge of the window is acceptable. A peer that
+    /// has filled the window acknowledges from there, even if the first of its data is lost. Two
+    /// such peers would reject each other's acknowledgments, each with another acknowledgment.
     pub(crate) fn accepts(&self, seq: SeqNum, seq_len: u32) -> bool {
         let window = self.window();
         let within = |n: SeqNum| n.at_or_after(self.nxt) && n.before(self.nxt + window);
@@ -155,8 +153,8 @@ impl Receiver {
         self.edge.distance_from(self.nxt)
     }
 
-    /// Takes the payload of an acceptable segment, or the part of it that is new. It was sent in
-    /// `segments` segments.
+    /// Takes the new part of the payload of an acceptable segment. The payload was sent in
+    /// `segments` segments. Returns the accepted part.
     pub(crate) fn text(
         &mut self,
         seq: SeqNum,
@@ -172,8 +170,8 @@ impl Receiver {
             stop = self.before_fin(stop);
         }
         let Some(fresh) = SeqRange::new(start, stop) else {
-            // RFC 5681 §4.2: a segment that brings nothing is answered at once, so that a sender
-            // whose acknowledgment was lost learns where it stands.
+            // RFC 5681 §4.2: a segment without new data is acknowledged at once. A sender whose
+            // acknowledgment was lost then learns RCV.NXT.
             self.note_duplicate(seq, len);
             self.acks_due = 1;
             return None;
@@ -188,16 +186,17 @@ impl Receiver {
             self.note_duplicate(seq, accepted.skip);
         }
         if start != self.nxt {
-            // RFC 5681 §4.2: data out of order is acknowledged at once, each segment with its own
-            // duplicate.
+            // RFC 5681 §4.2: out-of-order data is acknowledged at once, each segment with its own
+            // duplicate acknowledgment.
             self.ack_now();
-            return self.keep(fresh).then_some(accepted);
+            return self.insert_out_of_order(fresh).then_some(accepted);
         }
         self.advance(stop);
-        let gap_before = !self.islands.is_empty();
-        self.absorb();
-        if gap_before {
-            // RFC 5681 §4.2: so is a segment that fills a gap, in whole or in part.
+        let fills_gap = !self.out_of_order.is_empty();
+        self.merge_reached_ranges();
+        if fills_gap {
+            // RFC 5681 §4.2: a segment that fills a gap, completely or partly, is also acknowledged
+            // at once.
             self.acks_due = 1;
         } else {
             self.delay_ack(segments, now, delayed_ack, timer);
@@ -205,18 +204,18 @@ impl Receiver {
         Some(accepted)
     }
 
-    /// Whether anything has arrived out of order.
-    pub(crate) fn has_islands(&self) -> bool {
-        !self.islands.is_empty()
+    /// Returns whether there is out-of-order data.
+    pub(crate) fn has_out_of_order(&self) -> bool {
+        !self.out_of_order.is_empty()
     }
 
-    /// RFC 2018 §8: forgets what has arrived out of order.
+    /// RFC 2018 §8: discards the out-of-order data.
     pub(crate) fn renege(&mut self) {
-        self.islands = Vec::new();
+        self.out_of_order = Vec::new();
     }
 
-    /// The peer's FIN stands at `at`, unless one stood elsewhere first, or more than that has
-    /// arrived: then it is a lie. Returns whether everything before it has arrived.
+    /// Records the peer's FIN at `at`. It is ignored if another FIN arrived first or data beyond it
+    /// was received. Returns whether everything before the FIN has arrived.
     pub(crate) fn note_fin(&mut self, at: SeqNum) -> bool {
         if at.at_or_after(self.nxt) {
             self.fin.get_or_insert(at);
@@ -224,33 +223,33 @@ impl Receiver {
         self.fin == Some(self.nxt)
     }
 
-    /// Behind the end of the stream there can be nothing.
+    /// Limits a range to the end of the stream.
     #[cold]
     fn before_fin(&self, stop: SeqNum) -> SeqNum {
         self.fin.map_or(stop, |fin| stop.earliest(fin))
     }
 
-    /// Everything before the FIN has arrived. What pretended to lie behind it goes.
+    /// Consumes the FIN when everything before it has arrived. Discards data beyond it.
     pub(crate) fn finish(&mut self) {
         self.fin = None;
         self.nxt += 1;
-        self.islands = Vec::new();
+        self.out_of_order = Vec::new();
         self.acks_due = 1;
     }
 
-    /// RFC 2883 §4: the next acknowledgment says that these bytes had arrived before, if they had.
-    // Out of line: in both places of `text` it would cost 0.2 % of all instructions.
+    /// RFC 2883 §4: records data for a DSACK in the next acknowledgment, if it had arrived before.
+    // Not inlined: in both places of `text` it would cost 0.2 % of all instructions.
     #[cold]
     #[inline(never)]
     pub(crate) fn note_duplicate(&mut self, seq: SeqNum, len: u32) {
         if (seq + len).at_or_before(self.nxt)
-            && let Some(twice) = SeqRange::new(seq, seq + len)
+            && let Some(duplicate) = SeqRange::new(seq, seq + len)
         {
-            self.duplicate = Some(twice);
+            self.duplicate = Some(duplicate);
         }
     }
 
-    /// Bytes that can be read.
+    /// Number of bytes that can be read.
     pub(crate) fn unread(&self) -> u32 {
         self.unread
     }
@@ -261,15 +260,15 @@ impl Receiver {
         taken
     }
 
-    /// RFC 9293 §3.8.6.2.2: the window is reopened in steps worth a segment.
-    /// `smss` returns the largest segment of the peer, bytes.
+    /// RFC 9293 §3.8.6.2.2: returns whether a window update is due. The window reopens in steps of
+    /// a segment. `smss` returns the maximum segment of the peer in bytes.
     pub(crate) fn owes_window_update(&self, smss: impl Fn() -> u32) -> bool {
-        // Without this bound each read of an application that keeps up would cost an
-        // acknowledgment.
+        // Without this bound each read of a fast application would cost an acknowledgment.
         self.is_small(&smss) && self.reopening(smss).is_some()
     }
 
-    /// Whether the window is smaller than two segments, or than half of the buffer if that is less.
+    /// Returns whether the window is smaller than two segments, or than half of the buffer if that
+    /// is less.
     fn is_small(&self, smss: impl Fn() -> u32) -> bool {
         let window = self.window();
         // The first comparison follows from the second and needs no `smss`.
@@ -284,30 +283,29 @@ impl Receiver {
         self.acks_due > 0
     }
 
-    /// RFC 5681 §4.2: what has arrived out of order is owed an acknowledgment beside the one that
-    /// was due before and has not left, if that would have said as much. For a peer that counts
-    /// duplicates, one cannot stand for both.
+    /// RFC 5681 §4.2: schedules an acknowledgment for out-of-order data in addition to one that was
+    /// due before, if both would have the same content. A peer that counts duplicates needs both.
     #[cold]
     #[inline(never)]
-    pub(crate) fn owe_another(&mut self, delayed_ack: &DelayedAck) {
-        // One that would have left for fewer segments would be no duplicate of this.
+    pub(crate) fn owe_separate_ack(&mut self, delayed_ack: &DelayedAck) {
+        // An earlier one that acknowledged fewer segments would not be a duplicate of this one.
         if self.unacknowledged_segments.is_multiple_of(delayed_ack.every) {
             self.acks_due = self.acks_due.saturating_add(1);
         }
     }
 
-    /// Whether the acknowledgment that is due must not ride on data: there, it would be no
-    /// duplicate (RFC 5681 §2), and a full-sized segment has no room for SACK blocks.
+    /// Returns whether the due acknowledgment must be sent without data. With data it would not be
+    /// a duplicate (RFC 5681 §2), and a full-sized segment has no room for SACK blocks.
     pub(crate) fn owes_duplicate(&self) -> bool {
         self.ack_is_due() && self.has_reports()
     }
 
-    /// Whether there is anything for SACK blocks to say.
+    /// Returns whether there is data to report in SACK blocks.
     pub(crate) fn has_reports(&self) -> bool {
-        !self.islands.is_empty() || self.fin.is_some() || self.duplicate.is_some()
+        !self.out_of_order.is_empty() || self.fin.is_some() || self.duplicate.is_some()
     }
 
-    /// Notes that an acknowledgment is leaving and returns it.
+    /// Records that an acknowledgment is sent. Returns its number.
     pub(crate) fn acknowledge(&mut self, timer: &mut Instant) -> SeqNum {
         self.acks_due = self.acks_due.saturating_sub(1);
         self.unacknowledged_segments = 0;
@@ -316,9 +314,10 @@ impl Receiver {
         self.nxt
     }
 
-    /// The window to advertise, before the acknowledgment beside it is noted as leaving. `counted`
-    /// says that the peer knows a duplicate by what stands in it.
-    /// `smss`, the largest segment of the peer, is asked for only when it matters.
+    /// Returns the window to advertise. Call it before [`acknowledge`](Self::acknowledge) for the
+    /// same segment. `peer_counts_duplicates` says that the peer identifies duplicates by an
+    /// unchanged window. `smss` returns the maximum segment of the peer in bytes; it is called only
+    /// if needed.
     #[expect(
         clippy::inline_always,
         reason = "every segment carries a window: 2 % of all instructions"
@@ -328,76 +327,79 @@ impl Receiver {
         &mut self,
         scale: WindowScale,
         smss: impl Fn() -> u32,
-        counted: bool,
+        peer_counts_duplicates: bool,
     ) -> UnscaledWindow {
         if let Some(edge) = self.reopening(&smss)
-            && (self.islands.is_empty() || !counted || !self.keeps_window(edge, smss))
+            && (self.out_of_order.is_empty()
+                || !peer_counts_duplicates
+                || !self.defers_window_update(edge, smss))
         {
             self.edge = edge;
         }
         UnscaledWindow::from_bytes(self.window(), scale)
     }
 
-    /// RFC 5681 §2 (e): a duplicate has the window of the one before. What has been read since
-    /// waits for an acknowledgment that says more; unless it is so much that the sender may be
-    /// waiting for it, as far as RFC 9293 §3.8.6.2.2 lets it wait.
+    /// RFC 5681 §2 (e): a duplicate repeats the window of the previous acknowledgment. The window
+    /// update waits for an acknowledgment of new data, unless it is so large that the sender may be
+    /// waiting for it. RFC 9293 §3.8.6.2.2 defines the limit.
     #[cold]
     #[inline(never)]
-    fn keeps_window(&self, edge: SeqNum, smss: impl Fn() -> u32) -> bool {
+    fn defers_window_update(&self, edge: SeqNum, smss: impl Fn() -> u32) -> bool {
         self.nxt == self.last_ack_sent
             && !self.is_small(smss)
             && edge.distance_from(self.edge) < self.capacity / 2
     }
 
-    /// Up to `room` blocks: what arrived twice first (RFC 2883 §4), then what grew last (RFC 2018
-    /// §4). A FIN that is kept has its number in the block that it ends, or a block of its own
-    /// behind the others: RFC 2018 speaks of data, but a sender whose last segment carries the
-    /// FIN has to learn that all of it arrived, and Linux says it in this way.
+    /// Returns up to `room` blocks: first the duplicate (RFC 2883 §4), then the most recently
+    /// updated ranges (RFC 2018 §4). A pending FIN is included in the block that it ends, or is a
+    /// block of its own after the others. RFC 2018 speaks of data only, but a sender whose last
+    /// segment carries the FIN must learn that all of it arrived. Linux reports it in the same way.
     pub(crate) fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
-        if let Some(twice) = self.duplicate.take() {
-            blocks.push(twice);
+        if let Some(duplicate) = self.duplicate.take() {
+            blocks.push(duplicate);
         }
         let room = room.min(SackBlocks::CAPACITY).saturating_sub(blocks.len());
         let kept = self.fin.and_then(|fin| SeqRange::new(fin, fin + 1));
-        let ended = |island: SeqRange| match kept {
-            Some(fin) if island.end() == fin.start() => {
-                SeqRange::new(island.start(), fin.end()).unwrap_or(island)
+        let ended = |held: SeqRange| match kept {
+            Some(fin) if held.end() == fin.start() => {
+                SeqRange::new(held.start(), fin.end()).unwrap_or(held)
             }
-            _ => island,
+            _ => held,
         };
         let alone =
-            kept.filter(|fin| self.islands.iter().all(|island| island.end() != fin.start()));
-        let islands = self.islands.iter().rev().map(|&island| ended(island));
-        for block in islands.chain(alone).take(room) {
+            kept.filter(|fin| self.out_of_order.iter().all(|held| held.end() != fin.start()));
+        let out_of_order = self.out_of_order.iter().rev().map(|&held| ended(held));
+        for block in out_of_order.chain(alone).take(room) {
             blocks.push(block);
         }
         blocks
     }
 
-    /// TCP Santa Cruz, section 3.2.1: notes that this transmission of a segment has arrived, if
-    /// what it brought is there to be acknowledged.
+    /// TCP Santa Cruz, section 3.2.1: records the arrival of a transmission, if its data can be
+    /// acknowledged.
     pub(crate) fn note_arrival(&mut self, seq: SeqNum, len: u32, copy: CopyNumber, now: Instant) {
-        let held = (seq + len).at_or_before(self.nxt)
+        let is_held = (seq + len).at_or_before(self.nxt)
             || SeqRange::new(seq, seq + len)
-                .is_none_or(|range| self.islands.iter().any(|island| island.contains(range)));
-        if held {
+                .is_none_or(|range| self.out_of_order.iter().any(|held| held.contains(range)));
+        if is_held {
             let arrival = Arrival { seq, copy, at: arrival_clock(now) };
-            self.answers.get_or_insert_default().unnamed = Some(arrival);
+            self.santa_cruz.get_or_insert_default().arrival = Some(arrival);
         }
     }
 
-    /// Notes TCP Santa Cruz's option for an acknowledgment that leaves now, on this transmission of
-    /// data, if on any, and with a window of up to so many bytes. An arrival is named once.
+    /// Prepares the option of TCP Santa Cruz for the segment that is sent now. `data_copy` is the
+    /// transmission number of its data, and `room` the maximum size of the ACK window in bytes.
+    /// Each arrival is reported once.
     #[cold]
     #[inline(never)]
-    pub(crate) fn write_label(&mut self, data_copy: Option<CopyNumber>, room: usize) {
+    pub(crate) fn write_santa_cruz_option(&mut self, data_copy: Option<CopyNumber>, room: usize) {
         self.duplicate = None;
-        let answers = self.answers.get_or_insert_default();
+        let santa_cruz = self.santa_cruz.get_or_insert_default();
         let option = SantaCruz::new(data_copy);
-        answers.label = match answers.unnamed.take() {
+        santa_cruz.option = match santa_cruz.arrival.take() {
             Some(arrival) => {
-                let window = AckWindow::covering(self.nxt, self.islands.iter().copied(), room);
+                let window = AckWindow::covering(self.nxt, self.out_of_order.iter().copied(), room);
                 option.answering(arrival, window).into()
             }
             None if data_copy.is_some() => option.into(),
@@ -405,13 +407,13 @@ impl Receiver {
         };
     }
 
-    /// What has been noted.
-    pub(crate) fn label(&self) -> Option<&Reports> {
-        Some(&self.answers.as_ref()?.label)
+    /// Returns the prepared option.
+    pub(crate) fn santa_cruz_option(&self) -> Option<&Reports> {
+        Some(&self.santa_cruz.as_ref()?.option)
     }
 
-    /// RFC 7323 §5.3, R1: a timestamp older than the last one marks an old duplicate, unless (§5.5)
-    /// the last one is so old that the clock may have gone round.
+    /// RFC 7323 §5.3, R1: returns whether a timestamp is older than TS.Recent, which identifies an
+    /// old duplicate. §5.5: not if TS.Recent is so old that the clock may have wrapped.
     pub(crate) fn is_stale(&self, timestamp: u32, now: Instant) -> bool {
         const DAY: Duration = Duration::from_secs(86_400);
         self.ts_recent_at != Instant::NEVER
@@ -419,7 +421,7 @@ impl Receiver {
             && SeqNum::new(timestamp).before(SeqNum::new(self.ts_recent))
     }
 
-    /// RFC 7323 §4.3: which timestamp to echo.
+    /// RFC 7323 §4.3: updates the timestamp to echo.
     pub(crate) fn note_timestamp(&mut self, timestamp: u32, seq: SeqNum, now: Instant) {
         if seq.at_or_before(self.last_ack_sent) && !self.is_stale(timestamp, now) {
             self.first_timestamp(timestamp, now);
@@ -454,56 +456,57 @@ impl Receiver {
         self.nxt = to;
     }
 
-    /// Moves `nxt` over the islands it has reached.
-    fn absorb(&mut self) {
+    /// Advances RCV.NXT over the out-of-order ranges that it has reached.
+    fn merge_reached_ranges(&mut self) {
         while let Some(index) =
-            self.islands.iter().position(|island| island.start().at_or_before(self.nxt))
+            self.out_of_order.iter().position(|held| held.start().at_or_before(self.nxt))
         {
-            let island = self.islands.remove(index);
-            if island.end().after(self.nxt) {
-                self.advance(island.end());
+            let held = self.out_of_order.remove(index);
+            if held.end().after(self.nxt) {
+                self.advance(held.end());
             }
         }
     }
 
-    /// Joins a range with the islands it touches; `false` when there are too many to keep another.
-    fn keep(&mut self, fresh: SeqRange) -> bool {
+    /// Merges a range with the out-of-order ranges that it touches. Returns `false` if there are
+    /// too many ranges to keep another.
+    fn insert_out_of_order(&mut self, fresh: SeqRange) -> bool {
         let mut range = fresh;
         let mut index = 0;
-        while index < self.islands.len() {
-            let island = self.islands[index];
-            if island.contains(fresh) {
+        while index < self.out_of_order.len() {
+            let held = self.out_of_order[index];
+            if held.contains(fresh) {
                 self.duplicate = Some(fresh);
             }
-            if island.touches(range) {
-                range = range.union(island);
-                self.islands.remove(index);
-                // What the union now touches may lie before this index.
+            if held.touches(range) {
+                range = range.union(held);
+                self.out_of_order.remove(index);
+                // The union may touch ranges before this index.
                 index = 0;
             } else {
                 index += 1;
             }
         }
-        if self.islands.len() >= Self::MAX_ISLANDS {
+        if self.out_of_order.len() >= Self::MAX_OUT_OF_ORDER_RANGES {
             return false;
         }
-        self.islands.push(range);
+        self.out_of_order.push(range);
         true
     }
 
-    /// The new right edge, if it is worth announcing.
+    /// Returns the new right edge of the window, if it should be advertised.
     fn reopening(&self, smss: impl Fn() -> u32) -> Option<SeqNum> {
         let candidate = self.nxt + self.capacity.saturating_sub(self.unread);
         let gain = candidate.distance_from(self.edge);
-        // RFC 9293 §3.8.6.2.2: by steps, so that no small window arises. While half of the buffer
-        // is open none can, and a window that says the same every time lets the peer take
-        // its short way through a segment (Linux: prediction of the header).
+        // RFC 9293 §3.8.6.2.2: the window opens in steps, to avoid a small window. That cannot
+        // occur while half of the buffer is open. A constant window then lets the peer use its fast
+        // path (Linux: header prediction).
         let wide = || self.window() >= self.capacity / 2;
         (gain > 0 && (wide() || gain >= smss().min(self.capacity / 2))).then_some(candidate)
     }
 }
 
-/// A clock of one tick a microsecond.
+/// Clock with one tick per microsecond.
 fn arrival_clock(now: Instant) -> u32 {
     let micros = now.as_nanos() / 1000;
     u32::try_from(micros & u64::from(u32::MAX)).unwrap_or(0)
@@ -527,7 +530,7 @@ mod tests {
 
     /// RFC 2018 §4, with the segments of its §7 example 3.
     #[test]
-    fn the_block_that_grew_last_is_reported_first() {
+    fn most_recent_block_is_reported_first() {
         let mut rcv = receiver();
         let delays = DelayedAck::OFF;
         let mut timer = Instant::NEVER;
@@ -544,9 +547,9 @@ mod tests {
         assert_eq!((rcv.nxt.value(), blocks(&mut rcv)), (2001, vec![(2501, 3001)]));
     }
 
-    /// RFC 2883 §4.1.1
+    /// RFC 2883 §4.1.1: a duplicate is reported in one acknowledgment.
     #[test]
-    fn a_segment_that_arrives_twice_is_reported_once() {
+    fn duplicate_segment_is_reported_once() {
         let mut rcv = receiver();
         let delays = DelayedAck::RFC;
         let mut timer = Instant::NEVER;
@@ -558,9 +561,9 @@ mod tests {
         assert_eq!(blocks(&mut rcv), []);
     }
 
-    /// RFC 2883 §4: an empty segment is no duplicate, and takes the place of none.
+    /// RFC 2883 §4: an empty segment is not a duplicate and replaces none.
     #[test]
-    fn an_empty_segment_erases_no_report_of_a_duplicate() {
+    fn empty_segment_keeps_a_pending_dsack() {
         let mut rcv = receiver();
         let delays = DelayedAck::RFC;
         let mut timer = Instant::NEVER;
@@ -570,9 +573,9 @@ mod tests {
         assert_eq!(blocks(&mut rcv), [(1, 501)]);
     }
 
-    /// RFC 5681 §4.2
+    /// RFC 5681 §4.2: the second segment is acknowledged at once, the first after the delay.
     #[test]
-    fn every_second_segment_in_order_is_acknowledged_at_once() {
+    fn every_second_segment_is_acknowledged_at_once() {
         let mut rcv = receiver();
         let delays = DelayedAck::RFC;
         let mut timer = Instant::NEVER;
@@ -583,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_leaves_too_many_holes_is_not_followed() {
+    fn number_of_out_of_order_ranges_is_limited() {
         let mut rcv = receiver();
         let delays = DelayedAck::RFC;
         let mut timer = Instant::NEVER;
@@ -593,12 +596,15 @@ mod tests {
                 rcv.text(SeqNum::new(1 + 2 * hole), 1, 1, Instant::ZERO, &delays, &mut timer);
             taken += usize::from(accepted.is_some());
         }
-        assert_eq!((taken, rcv.islands.len()), (Receiver::MAX_ISLANDS, Receiver::MAX_ISLANDS));
+        assert_eq!(
+            (taken, rcv.out_of_order.len()),
+            (Receiver::MAX_OUT_OF_ORDER_RANGES, Receiver::MAX_OUT_OF_ORDER_RANGES)
+        );
     }
 
     proptest! {
         #[test]
-        fn whatever_the_order_everything_is_taken_once(
+        fn each_byte_is_accepted_once_in_any_order(
             start in prop_oneof![Just(0u32), Just(u32::MAX - 700)],
             order in prop::collection::vec((0..20u32, 1..5u32), 1..200),
         ) {
@@ -612,7 +618,8 @@ mod tests {
                 let (first, len) = (block * 5, count);
                 let offset_before = rcv.nxt.distance_from(base);
                 if let Some(taken) = rcv.text(base + first, len, 1, Instant::ZERO, &delays, &mut timer) {
-                    // The offset counts from the first unread byte; nothing is read here, so from the base.
+                    // The offset counts from the first unread byte. Nothing is read here, so that
+                    // is the base.
                     prop_assert_eq!(taken.offset, (first + taken.skip).max(offset_before));
                 }
                 for byte in first..first + len {
@@ -621,10 +628,10 @@ mod tests {
                 let in_order = have.iter().position(|&h| !h).unwrap_or(have.len());
                 prop_assert_eq!(rcv.nxt.distance_from(base) as usize, in_order);
                 prop_assert_eq!(rcv.unread() as usize, in_order);
-                let beyond: u32 = rcv.islands.iter().map(|island| island.len()).sum();
-                prop_assert_eq!(beyond as usize, have.iter().filter(|&&h| h).count() - in_order);
+                let above: u32 = rcv.out_of_order.iter().map(|held| held.len()).sum();
+                prop_assert_eq!(above as usize, have.iter().filter(|&&h| h).count() - in_order);
             }
-            prop_assert!(rcv.islands.is_empty());
+            prop_assert!(rcv.out_of_order.is_empty());
         }
     }
 }

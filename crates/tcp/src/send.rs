@@ -1,7 +1,7 @@
 //! The sending half: window, retransmission queue, loss response.
 //!
-//! Sequence space is `snd.una ≤ snd.nxt ≤ snd.max`. A timeout pulls `nxt` back to `una` and
-//! everything up to `max` is cut and sent again; otherwise `nxt = max`.
+//! The sequence space is `snd.una ≤ snd.nxt ≤ snd.max`. A timeout sets `nxt` back to `una`, and
+//! everything up to `max` is segmented and sent again. Otherwise `nxt = max`.
 
 use policy::congestion::PathDelays;
 use policy::loss::{DUP_THRESH, LossDetector, Scoreboard};
@@ -20,66 +20,67 @@ mod repair;
 mod reports;
 mod timing;
 
-use ecn::Marks;
+use ecn::EcnState;
 use policies::Policies;
 pub(crate) use repair::Expiry;
 use repair::RepairState;
 
-/// Counts of what has been sent.
+/// Counters of what has been sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SendStatistics {
-    /// Segments that carried payload.
+    /// Number of segments with payload.
     pub segments: u32,
-    /// Payload bytes, retransmissions included.
+    /// Number of payload bytes, with retransmissions.
     pub bytes: u64,
-    /// Segments that carried payload sent before.
+    /// Number of segments with payload that had been sent before.
     pub retransmitted_segments: u32,
-    /// Payload bytes in those segments.
+    /// Number of payload bytes in retransmitted segments.
     pub retransmitted_bytes: u64,
-    /// Times fast recovery was entered.
+    /// Number of times that fast recovery began.
     pub fast_retransmits: u32,
-    /// Expiries of the retransmission timer for data.
+    /// Number of expiries of the retransmission timer for data.
     pub timeouts: u32,
-    /// Expiries of the retransmission timer for a SYN.
+    /// Number of expiries of the retransmission timer for a SYN.
     pub syn_timeouts: u32,
-    /// Times an echoed mark reduced the window.
+    /// Number of times that an echoed mark reduced the window.
     pub ecn_reductions: u32,
 }
 
-/// The sending half as it stands, for traces and tests.
+/// State of the sending half, for traces and tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendState {
     /// SND.UNA.
     pub una: SeqNum,
     /// SND.NXT.
     pub nxt: SeqNum,
-    /// Past the highest sequence number ever sent.
+    /// Sequence number after the highest ever sent.
     pub max: SeqNum,
     /// SND.WND in bytes.
     pub wnd: u32,
-    /// `MSS_c`: the largest payload of the next segment, in bytes.
+    /// `MSS_c`: maximum payload of the next segment, in bytes.
     pub mss_c: u32,
-    /// Segments in flight. After a timeout, those that have been sent since.
+    /// Number of segments in flight. After a timeout, number of segments sent since.
     pub segments: u32,
-    /// The bytes that count against the congestion window: the pipe (RFC 6675 §4) while recovering
-    /// by the scoreboard, otherwise everything in flight.
+    /// Number of bytes that count against the congestion window: the pipe (RFC 6675 §4) during
+    /// recovery with the scoreboard, otherwise everything in flight.
     pub in_network: u32,
-    /// Duplicate acknowledgments since `una` last advanced.
+    /// Number of duplicate acknowledgments since `una` last advanced.
     pub duplicates: u32,
-    /// Whether a loss is being repaired without the timer.
+    /// Whether fast recovery is active.
     pub recovering: bool,
 }
 
-/// What an acknowledgment of new data asks for.
+/// Consequences of an acknowledgment of new data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Acknowledged {
-    /// The retransmission timer is to be restarted.
+    /// Whether to restart the retransmission timer.
     pub(crate) restart_timer: bool,
-    /// The segment that is now the first is lost.
+    /// Whether the segment that is now the first is lost.
     pub(crate) lost: bool,
 }
 
-/// What has been sent, and what may be. In this order: see [`Connection`](crate::Connection).
+/// State of the sending half. The order of the fields matters: see
+/// [`Connection`](crate::Connection).
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Sender {
@@ -87,38 +88,38 @@ pub(crate) struct Sender {
     pub(crate) rtt: RttEstimator,
     policies: Policies,
     pub(crate) board: Scoreboard,
-    /// The one timed segment: when it left, [`Instant::NEVER`] if there is none, and the number
-    /// past it.
+    /// Transmission time of the one timed segment, [`Instant::NEVER`] if there is none. The
+    /// sequence number after it is `timed_end`.
     timed_at: Instant,
     pub(crate) last_sent: Instant,
     timed_end: SeqNum,
-    /// SND.SML: past the last segment shorter than `MSS_c`.
+    /// SND.SML: sequence number after the last segment shorter than `MSS_c`.
     pub(crate) small_end: SeqNum,
-    /// The acknowledgment up to which the window wasn't what held the sender back.
+    /// Sequence number up to which the sender was application-limited.
     app_limited_until: SeqNum,
     pub(crate) iss: SeqNum,
-    /// From here on, what a receiver uses, too.
+    /// A data receiver also uses the fields from here on.
     pub(crate) repair: RepairState,
-    pub(crate) ecn: Marks,
-    /// SND.WL1 and SND.WL2: the segment that `wnd` was taken from.
+    pub(crate) ecn: EcnState,
+    /// SND.WL1 and SND.WL2: sequence and acknowledgment number of the segment that set `wnd`.
     wl: (SeqNum, SeqNum),
     /// SND.UNA.
     pub(crate) una: SeqNum,
     /// SND.NXT.
     pub(crate) nxt: SeqNum,
-    /// Past the highest sequence number ever sent.
+    /// Sequence number after the highest ever sent.
     pub(crate) max: SeqNum,
-    /// SND.WND in bytes, and the widest it has been.
+    /// SND.WND in bytes, and its maximum so far.
     pub(crate) wnd: u32,
     pub(crate) max_wnd: u32,
-    /// Past the last byte written.
+    /// Sequence number after the last byte written.
     pub(crate) data_end: SeqNum,
     pub(crate) smss: u32,
     /// Whether a FIN follows the data.
     pub(crate) fin: bool,
-    /// A byte may leave although the peer's window is closed (RFC 9293 §3.8.6.1).
+    /// Whether a probe of a closed window is due: one byte may be sent (RFC 9293 §3.8.6.1).
     pub(crate) probe: bool,
-    /// What is in flight is such a byte, or a FIN that went like one.
+    /// Whether a window probe is in flight: such a byte, or a FIN beyond the window.
     probing: bool,
     timeouts_in_a_row: u8,
 }
@@ -139,11 +140,11 @@ impl Sender {
             board: Scoreboard::default(),
             rtt: RttEstimator::new(&config.rto),
             statistics: SendStatistics::default(),
-            repair: RepairState::at_rest(iss),
-            ecn: Marks::default(),
+            repair: RepairState::inactive(iss),
+            ecn: EcnState::default(),
             small_end: iss,
             last_sent: Instant::ZERO,
-            policies: Policies::agreed(config, negotiated),
+            policies: Policies::new(config, negotiated),
             timed_end: iss,
             timed_at: Instant::NEVER,
             app_limited_until: iss,
@@ -153,10 +154,10 @@ impl Sender {
         }
     }
 
-    /// The peer's options are known: what depends on them begins afresh, with a slow start.
+    /// Applies the negotiated options: replaces the policies and begins a slow start.
     pub(crate) fn negotiated(&mut self, config: &Config, negotiated: &Negotiated) {
         self.smss = negotiated.smss(config);
-        self.policies = Policies::agreed(config, negotiated);
+        self.policies = Policies::new(config, negotiated);
         if self.statistics.syn_timeouts > 0 {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
             self.policies.controller.set_cwnd(self.smss);
@@ -164,14 +165,14 @@ impl Sender {
         self.begin_slow_start(self.window());
     }
 
-    /// Cuts begin anew with this window, in bytes.
+    /// Informs the segmenter of a slow start with this window, in bytes.
     fn begin_slow_start(&mut self, window: u32) {
         let view = self.view();
         self.policies.segmenter.on_slow_start(window, &view);
     }
 
-    /// Starts as if the SYN had been acknowledged by a peer with this initial sequence number and
-    /// this window.
+    /// Starts as if the SYN had been acknowledged, by a peer with this initial sequence number and
+    /// this window in bytes.
     pub(crate) fn syn_skipped(&mut self, irs: SeqNum, window: u32) {
         self.begin_slow_start(self.window());
         self.una = self.iss + 1;
@@ -191,10 +192,10 @@ impl Sender {
         }
     }
 
-    /// The same after a timeout, when what was in flight is lost: what counts is what has been sent
-    /// since.
+    /// View of the sender after a timeout, when everything that was in flight is lost. Only
+    /// segments sent since count.
     #[cold]
-    fn network_view(&self) -> SendView {
+    fn view_after_timeout(&self) -> SendView {
         let view = self.view();
         match self.pipe() {
             Some(flight) => {
@@ -211,38 +212,38 @@ impl Sender {
             max: self.max,
             wnd: self.wnd,
             mss_c: self.mss_c(),
-            segments: if self.repair.grows {
+            segments: if self.repair.after_timeout {
                 self.board.pipe_segments()
             } else {
                 self.board.segments()
             },
             in_network: self.pipe().unwrap_or_else(|| self.flight()),
             duplicates: self.policies.detector.duplicates(),
-            recovering: self.repair.is_on && !self.repair.grows,
+            recovering: self.repair.in_recovery && !self.repair.after_timeout,
         }
     }
 
-    /// `MSS_c`.
+    /// `MSS_c` in bytes.
     pub(crate) fn mss_c(&self) -> u32 {
         self.mss_c_at(&self.view())
     }
 
-    /// `MSS_c`, for whoever has a view already.
+    /// `MSS_c` in bytes, for a caller that already has a view.
     pub(crate) fn mss_c_at(&self, view: &SendView) -> u32 {
         self.policies.segmenter.mss_c(view)
     }
 
-    /// Whether the segmenter allows another segment in flight.
+    /// Returns whether the segmenter allows another segment in flight.
     pub(crate) fn may_add_segment(&self, view: &SendView) -> bool {
         let Some(most) = self.policies.segmenter.max_segments(view) else { return true };
         if self.pipe().is_some() {
             return self.board.pipe_segments() < most;
         }
         // A duplicate acknowledgment stands for a segment that has left the network. Outside
-        // recovery only Limited Transmit (RFC 3042) sends another one for it, for the first
+        // recovery only Limited Transmit (RFC 3042) sends another segment for it, for the first
         // two.
         let duplicates = self.policies.detector.duplicates();
-        let left = match (self.repair.is_on, self.policies.limited_transmit) {
+        let left = match (self.repair.in_recovery, self.policies.limited_transmit) {
             (true, _) => duplicates,
             (false, true) => duplicates.min(DUP_THRESH - 1),
             (false, false) => 0,
@@ -250,10 +251,12 @@ impl Sender {
         self.board.segments().saturating_sub(left) < most
     }
 
-    /// The congestion window in force.
+    /// Congestion window in force, in bytes.
     pub(crate) fn window(&self) -> u32 {
         match &self.policies.recovery {
-            Some(recovery) if self.repair.is_on => recovery.window(self.policies.controller.cwnd()),
+            Some(recovery) if self.repair.in_recovery => {
+                recovery.window(self.policies.controller.cwnd())
+            }
             _ => self.policies.controller.cwnd(),
         }
     }
@@ -264,26 +267,27 @@ impl Sender {
 
     pub(crate) fn path(&self) -> Option<PathDelays> {
         let path = self.policies.controller.path()?;
-        let overtaken = self.policies.reported.as_ref().map_or(0, |reported| reported.overtaken);
-        Some(PathDelays { return_reordered: path.return_reordered + overtaken, ..path })
+        let reordered =
+            self.policies.reported.as_ref().map_or(0, |reported| reported.return_reordered);
+        Some(PathDelays { return_reordered: path.return_reordered + reordered, ..path })
     }
 
     pub(crate) fn flight(&self) -> u32 {
         self.nxt.distance_from(self.una)
     }
 
-    /// Whether for sure what is unsent waits for room in the congestion window. Recovery and RFC
-    /// 3042 have other rules.
-    pub(crate) fn is_held_back(&self) -> bool {
+    /// Returns true only if unsent data waits for room in the congestion window. Recovery and RFC
+    /// 3042 have other rules, so the result is then false.
+    pub(crate) fn is_cwnd_limited(&self) -> bool {
         let (flight, left) = (self.flight(), self.data_end.distance_from(self.nxt));
-        if flight == 0 || left == 0 || self.repair.is_on || self.policies.limited_transmit {
+        if flight == 0 || left == 0 || self.repair.in_recovery || self.policies.limited_transmit {
             return false;
         }
         let next = flight + left.min(self.mss_c());
         next > self.policies.controller.cwnd() && next <= self.wnd
     }
 
-    /// Past everything that is to be sent, the FIN included.
+    /// Sequence number after everything to be sent, including the FIN.
     pub(crate) fn end(&self) -> SeqNum {
         self.data_end + u32::from(self.fin)
     }
@@ -303,8 +307,8 @@ impl Sender {
     }
 
     pub(crate) fn first_unacknowledged_byte(&self) -> SeqNum {
-        // Before the handshake is complete that is behind the SYN. Later the initial number means
-        // nothing: 2³¹ bytes on it would lie ahead.
+        // Before the handshake is complete it follows the SYN. Later the initial sequence number
+        // must not be compared: after 2³¹ bytes it would be ahead.
         let opening = self.una == self.iss && self.statistics.bytes == 0;
         self.una + u32::from(opening)
     }
@@ -317,18 +321,20 @@ impl Sender {
         self.fin = true;
     }
 
-    /// RFC 5961 §5.2: whether an acknowledgment before SND.UNA lies further back than the peer's
-    /// largest window. Unlike there, nor does it lie before the SYN, where nothing was ever
-    /// sent: what is in reach of a guess is then no more than has been acknowledged.
+    /// RFC 5961 §5.2: returns whether an acknowledgment below SND.UNA is older than the peer's
+    /// largest window. Unlike there, acknowledgments up to the initial sequence number are also too
+    /// old, because nothing was sent there. A guess then has to hit data that has been
+    /// acknowledged.
     #[cold]
     #[inline(never)]
     pub(crate) fn is_too_old(&self, ack: SeqNum) -> bool {
-        // The distance from the SYN is one only until numbers come round.
-        let young = self.statistics.bytes < 1 << 30;
-        ack.before(self.una - self.max_wnd) || young && ack.at_or_before(self.iss)
+        // Distances from the SYN are valid only until sequence numbers wrap.
+        let unwrapped = self.statistics.bytes < 1 << 30;
+        ack.before(self.una - self.max_wnd) || unwrapped && ack.at_or_before(self.iss)
     }
 
-    /// RFC 9293 §3.10.7.4, fifth step: whether the segment's window is newer than the one in use.
+    /// RFC 9293 §3.10.7.4, fifth step: returns whether the segment's window is newer than the
+    /// current one.
     pub(crate) fn updates_window(&self, seq: SeqNum, ack: SeqNum) -> bool {
         self.wl.0.before(seq) || (self.wl.0 == seq && self.wl.1.at_or_before(ack))
     }
@@ -338,28 +344,29 @@ impl Sender {
         self.wl = (seq, ack);
         self.set_window(window);
         if probing {
-            // RFC 9293 §3.8.6.1: a peer that answers probes is alive, however long its window stays
+            // RFC 9293 §3.8.6.1: a peer that answers probes is alive, even if its window remains
             // closed.
             self.timeouts_in_a_row = 0;
             if window > 0 && self.probing {
-                // It may have dropped the probe; what follows must not look like a loss, nor begin
-                // with the patience that the probes had come to.
-                self.send_again();
+                // The peer may have dropped the probe. The data that follows must not look like a
+                // loss, and must not inherit the back-off of the probes.
+                self.unsend_all();
                 self.rtt.end_back_off();
             }
         }
     }
 
-    /// The peer's window is closed, so its silence about what is in flight says nothing of a loss.
-    /// That is a probe, or a window that was taken back whole. (Scaling makes a window shrink a
-    /// little all the time, because it is told in steps: RFC 7323 §2.4.)
+    /// Returns whether the peer's window is closed, so that missing acknowledgments do not indicate
+    /// a loss. Either a probe is in flight, or the peer has closed a window with data in flight.
+    /// (With scaling a window often shrinks slightly, because it is advertised in steps: RFC 7323
+    /// §2.4.)
     pub(crate) fn is_probing(&self) -> bool {
         self.probing || self.wnd == 0 && self.flight() > 0
     }
 
-    /// The sequence number of a segment that takes none. RFC 9293 §3.10 has SND.NXT; what a timeout
-    /// pulled back here still lies before the peer's RCV.NXT perhaps, and a probe still beyond
-    /// its window, and what doesn't fit there isn't heard.
+    /// Sequence number of a segment without data. RFC 9293 §3.10 uses SND.NXT. After a timeout
+    /// SND.NXT may be below the peer's RCV.NXT, and a probe may be above its window. The peer would
+    /// ignore either.
     pub(crate) fn pure_seq(&self) -> SeqNum {
         if self.probing { self.una } else { self.max }
     }
@@ -369,7 +376,7 @@ impl Sender {
         self.max_wnd = self.max_wnd.max(window);
     }
 
-    /// Notes that a segment of `len` sequence numbers leaves at `nxt`.
+    /// Records that a segment of `len` sequence numbers is sent at `nxt`.
     pub(crate) fn sent(&mut self, len: u32, now: Instant) {
         let again = self.nxt.before(self.max);
         self.board.push(self.nxt, len, now, again);
@@ -378,13 +385,13 @@ impl Sender {
         }
         let flight = self.flight() + len;
         if self.policies.limited_transmit
-            && !self.repair.is_on
+            && !self.repair.in_recovery
             && self.policies.detector.duplicates() > 0
             && flight > self.window()
         {
-            self.repair.limited += len;
+            self.repair.limited_transmit_bytes += len;
         }
-        self.leaves(len);
+        self.note_sent_in_recovery(len);
         self.probing = flight > self.wnd;
         self.nxt += len;
         self.max = self.max.latest(self.nxt);
@@ -392,38 +399,41 @@ impl Sender {
         self.probe = false;
     }
 
-    /// Notes that the first `len` numbers of the segment at `seq` leave again.
+    /// Records a retransmission of the first `len` sequence numbers of the segment at `seq`.
     pub(crate) fn resent(&mut self, seq: SeqNum, len: u32, now: Instant) {
-        self.leaves(len);
+        self.note_sent_in_recovery(len);
         if self.policies.reported.is_some() {
             self.note_copy(seq, len, now);
         } else {
             self.board.resend(seq, len, now);
         }
         if self.timed().is_some_and(|(end, _)| seq.before(end)) {
-            // Karn's rule (RFC 6298 §3): the timed segment can't be told from its copy.
+            // Karn's rule (RFC 6298 §3): the timed segment is indistinguishable from its
+            // retransmission.
             self.stop_timing();
         }
         self.last_sent = now;
     }
 
-    fn leaves(&mut self, bytes: u32) {
-        if self.repair.is_on
+    fn note_sent_in_recovery(&mut self, bytes: u32) {
+        if self.repair.in_recovery
             && let Some(recovery) = &mut self.policies.recovery
         {
             recovery.on_sent(bytes);
         }
     }
 
-    /// Notes that there was nothing more to send although the window had room.
-    pub(crate) fn ran_dry(&mut self) {
+    /// Records that the sender is application-limited: it had no more data although the window had
+    /// room.
+    pub(crate) fn set_app_limited(&mut self) {
         self.app_limited_until = self.nxt;
     }
 
-    /// RFC 5681 §4.1: after an idle time of one RTO the acknowledgment clock has stopped.
+    /// RFC 5681 §4.1: restarts with slow start after an idle time of one RTO, because the
+    /// acknowledgment clock has stopped.
     pub(crate) fn restart_if_idle(&mut self, now: Instant, config: &Config) {
         let never_sent = self.max == self.iss + 1;
-        // After a timeout nothing is in flight either, but that isn't idleness.
+        // After a timeout nothing is in flight, but the connection is not idle.
         let repairing = self.timeouts_in_a_row > 0;
         if self.flight() > 0
             || never_sent
@@ -438,21 +448,21 @@ impl Sender {
         self.begin_slow_start(restart);
     }
 
-    /// An acknowledgment advanced SND.UNA to `ack`. `echo` is the round-trip time by timestamps, if
-    /// they are in use; `marked`, that the acknowledgment echoes a mark.
-    // Out of line: what handles a segment has more to keep at hand than there are registers.
+    /// Handles an advance of SND.UNA to `ack`. `timestamp_rtt` is the round-trip time from
+    /// timestamps, if they are in use. `ece` says that the acknowledgment echoes a mark.
+    // Not inlined: the caller already needs more values than there are registers.
     #[inline(never)]
     pub(crate) fn acknowledged(
         &mut self,
         ack: SeqNum,
         now: Instant,
-        echo: Option<Duration>,
-        marked: bool,
+        timestamp_rtt: Option<Duration>,
+        ece: bool,
         config: &Config,
     ) -> Acknowledged {
         let acked = ack.distance_from(self.una);
         let app_limited = self.una.before(self.app_limited_until);
-        if self.policies.watched {
+        if self.policies.needs_samples {
             self.note_delivered(ack);
         }
         let segments = self.board.segments();
@@ -460,28 +470,33 @@ impl Sender {
         self.una = ack;
         self.nxt = self.nxt.latest(ack);
         self.probing &= self.nxt != ack;
-        // Numbers that stay behind would be ahead again 2³¹ bytes later.
+        // Advance these with SND.UNA: left behind, they would compare as ahead after 2³¹ bytes.
         self.small_end = self.small_end.latest(ack);
         self.app_limited_until = self.app_limited_until.latest(ack);
         self.repair.recover = self.repair.recover.latest(ack - 1);
         self.ecn.acknowledged(ack);
         if self.policies.reported.is_none() {
-            self.measure(ack, now, timed.map(|at| now.since(at)).or(echo), segments, config);
+            self.measure(
+                ack,
+                now,
+                timed.map(|at| now.since(at)).or(timestamp_rtt),
+                segments,
+                config,
+            );
         }
         self.timeouts_in_a_row = 0;
-        // Most policies look at no more of it than three facts, and it comes with every
-        // acknowledgment.
+        // Most policies need only three facts of a sample, so it is built only on request.
         let (mut sample, mut lost) = (None, false);
-        if self.policies.watched {
+        if self.policies.needs_samples {
             let sample = sample.insert(self.sample(acked, timed, app_limited, now));
             lost = self.policies.detector.on_ack(sample, &self.board);
         } else {
             self.policies.detector.reset();
         }
-        self.repair.limited = 0;
-        if self.repair.is_on {
-            if self.repair.grows {
-                let view = self.network_view();
+        self.repair.limited_transmit_bytes = 0;
+        if self.repair.in_recovery {
+            if self.repair.after_timeout {
+                let view = self.view_after_timeout();
                 self.policies.segmenter.on_ack(&view);
                 let growth = self.policies.segmenter.growth(&view);
                 self.policies.controller.acknowledged(acked, app_limited, growth, sample.as_ref());
@@ -489,13 +504,14 @@ impl Sender {
                 self.policies.controller.observe(sample);
             }
             return Acknowledged {
-                restart_timer: self.repaired(acked, ack.at_or_after(self.repair.point)),
+                restart_timer: self
+                    .on_recovery_ack(acked, ack.at_or_after(self.repair.recovery_point)),
                 lost,
             };
         }
-        if marked {
-            // RFC 3168 §6.1.2: an echo widens nothing, nor does it lengthen the segments of a small
-            // window.
+        if ece {
+            // RFC 3168 §6.1.2: an echo does not widen the window, and does not lengthen the
+            // segments of a small window.
             if let Some(sample) = &sample {
                 self.policies.controller.observe(sample);
             }
@@ -508,7 +524,7 @@ impl Sender {
         Acknowledged { restart_timer: true, lost }
     }
 
-    /// What `ack` is about to take off the scoreboard has arrived.
+    /// Counts the sequence numbers that `ack` is about to remove from the scoreboard as delivered.
     #[cold]
     #[inline(never)]
     fn note_delivered(&mut self, ack: SeqNum) {
@@ -517,8 +533,8 @@ impl Sender {
         }
     }
 
-    /// All that there is to be said of an acknowledgment of new data. The newest segment that it
-    /// acknowledges was sent at `timed`.
+    /// Builds the full sample of an acknowledgment of new data. `timed` is the transmission time of
+    /// the newest segment that it acknowledges.
     #[cold]
     #[inline(never)]
     fn sample(
@@ -528,7 +544,7 @@ impl Sender {
         app_limited: bool,
         now: Instant,
     ) -> AckSample {
-        let forward = self.policies.reported.as_mut().and_then(|reported| reported.show());
+        let forward = self.policies.reported.as_mut().and_then(|reported| reported.take_sample());
         let sent_at = forward.map(|forward| forward.sent_at).or(timed);
         AckSample {
             acked,
@@ -542,7 +558,7 @@ impl Sender {
         }
     }
 
-    /// The SYN was acknowledged.
+    /// Handles the acknowledgment of the SYN.
     pub(crate) fn syn_acknowledged(&mut self, now: Instant, config: &Config) {
         self.una = self.iss + 1;
         self.nxt = self.una;
@@ -558,16 +574,16 @@ impl Sender {
         }
     }
 
-    /// The handshake came to nothing, and another may follow.
+    /// Resets the state after a failed handshake, for the next one.
     pub(crate) fn listen_again(&mut self) {
         self.nxt = self.iss;
         self.stop_timing();
         self.timeouts_in_a_row = 0;
     }
 
-    /// A SYN leaves.
+    /// Records that a SYN is sent.
     pub(crate) fn syn_sent(&mut self, now: Instant) {
-        // Karn's rule: when both ends open at once, the SYN goes out a second time with an
+        // Karn's rule: in a simultaneous open the SYN is sent a second time, with an
         // acknowledgment.
         if self.max == self.iss {
             self.start_timing(self.iss + 1, now);
@@ -579,8 +595,9 @@ impl Sender {
         self.last_sent = now;
     }
 
-    /// The retransmission timer expired for the SYN; `false` when it has done so too often.
-    pub(crate) fn syn_timed_out(&mut self, config: &Config) -> bool {
+    /// Handles an expiry of the retransmission timer for the SYN. Returns `false` after too many
+    /// expiries.
+    pub(crate) fn on_syn_rto(&mut self, config: &Config) -> bool {
         if self.timeouts_in_a_row >= config.max_syn_timeouts {
             return false;
         }

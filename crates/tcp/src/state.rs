@@ -1,47 +1,47 @@
-//! The states of a connection (RFC 9293 §3.3.2).
+//! States of a connection (RFC 9293 §3.3.2).
 
 use std::fmt;
 
-/// Where a connection is in its life.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
     /// No connection.
     Closed,
-    /// Waiting for a peer to open.
+    /// The connection waits for a SYN.
     Listen,
     /// A SYN was sent.
     SynSent,
     /// A SYN was received and answered.
     SynReceived,
-    /// Data flows both ways.
+    /// Data flows in both directions.
     Established,
-    /// Closed here, not yet acknowledged.
+    /// The local end closed; its FIN is not acknowledged yet.
     FinWait1,
-    /// Closed here, the peer may still send.
+    /// The local end closed and its FIN is acknowledged; the peer may still send.
     FinWait2,
-    /// Closed by the peer, not yet here.
+    /// The peer closed; the local end has not.
     CloseWait,
-    /// Both closed at once; ours isn't acknowledged yet.
+    /// Both ends closed simultaneously; the local FIN is not acknowledged yet.
     Closing,
-    /// Closed by the peer and then here; ours isn't acknowledged yet.
+    /// The peer closed first, then the local end; the local FIN is not acknowledged yet.
     LastAck,
-    /// Both closed; waiting until no old segment can be left.
+    /// Both ends closed; the connection waits until all old segments have left the network.
     TimeWait,
 }
 
 impl State {
-    /// Both ends know each other's initial sequence number (RFC 9293 §3.5.2).
+    /// Returns whether both ends know each other's initial sequence number (RFC 9293 §3.5.2).
     pub const fn is_synchronized(self) -> bool {
         !matches!(self, Self::Closed | Self::Listen | Self::SynSent | Self::SynReceived)
     }
 
-    /// The peer may still send data.
+    /// Returns whether the peer may still send data.
     pub const fn can_receive(self) -> bool {
         matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
     }
 
-    /// Data and a FIN may leave: the connection is open, or closing with something yet to be
-    /// acknowledged.
+    /// Returns whether data or a FIN may be sent: the connection is open, or closing with data or a
+    /// FIN unacknowledged.
     pub const fn can_send(self) -> bool {
         matches!(
             self,
@@ -49,12 +49,12 @@ impl State {
         )
     }
 
-    /// The user may still write.
+    /// Returns whether the application may still write.
     pub const fn accepts_writes(self) -> bool {
         matches!(self, Self::SynSent | Self::SynReceived | Self::Established | Self::CloseWait)
     }
 
-    /// RFC 9293 §3.10.4, CLOSE: the next state, `None` where the call has no effect.
+    /// RFC 9293 §3.10.4, CLOSE: returns the next state; `None` if the call has no effect.
     pub(crate) const fn closed_by_user(self) -> Option<Self> {
         match self {
             Self::Listen | Self::SynSent => Some(Self::Closed),
@@ -64,7 +64,8 @@ impl State {
         }
     }
 
-    /// RFC 9293 §3.10.5, ABORT: the peer is told. After both have closed there is nothing to abort.
+    /// RFC 9293 §3.10.5, ABORT: returns whether a reset is sent. After both ends have closed, there
+    /// is nothing to abort.
     pub(crate) const fn is_reset_by_abort(self) -> bool {
         matches!(
             self,
@@ -76,7 +77,8 @@ impl State {
         )
     }
 
-    /// The peer acknowledged our FIN (RFC 9293 §3.10.7.4, fifth step).
+    /// RFC 9293 §3.10.7.4, fifth step: returns the next state after the peer acknowledged the local
+    /// FIN.
     pub(crate) const fn fin_acknowledged(self) -> Self {
         match self {
             Self::FinWait1 => Self::FinWait2,
@@ -86,7 +88,8 @@ impl State {
         }
     }
 
-    /// The peer's FIN arrived in order (RFC 9293 §3.10.7.4, eighth step).
+    /// RFC 9293 §3.10.7.4, eighth step: returns the next state after the peer's FIN arrived in
+    /// order.
     pub(crate) const fn fin_received(self) -> Self {
         match self {
             Self::SynReceived | Self::Established => Self::CloseWait,
@@ -97,7 +100,7 @@ impl State {
     }
 }
 
-/// Prints the RFC's name, e.g. `FIN-WAIT-1`.
+/// Prints the name in the RFC, e.g. `FIN-WAIT-1`.
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

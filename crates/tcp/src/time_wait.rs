@@ -1,4 +1,4 @@
-//! A new connection in the place of one in TIME-WAIT (RFC 9293 §3.6.1, RFC 6191).
+//! Reuse of a connection in TIME-WAIT (RFC 9293 §3.6.1, RFC 6191).
 
 use wire::{Control, Segment};
 
@@ -6,21 +6,20 @@ use crate::connection::Connection;
 use crate::state::State;
 
 impl Connection {
-    /// Whether this segment may begin a new connection between the same ends, although this one is
-    /// still in TIME-WAIT: nothing that is left of the old one could be taken for part of the
-    /// new one.
+    /// Returns whether `syn` may open a new connection between the same endpoints although this one
+    /// is in TIME-WAIT. No old segment could then be mistaken for one of the new connection.
     pub fn may_be_succeeded_by(&self, syn: &Segment) -> bool {
         if self.state != State::TimeWait || syn.control != Control::Syn || syn.ack.is_some() {
             return false;
         }
         let later = syn.seq.after(self.rcv.nxt);
         match syn.options.timestamps {
-            // RFC 6191 §2: segments of the old connection, without timestamps, are no part of the
-            // new one.
+            // RFC 6191 §2: segments of the old connection have no timestamps, so the new one
+            // rejects them.
             Some(_) if !self.negotiated.timestamps => later || self.config.timestamps,
-            // RFC 6191 §2: a later timestamp is enough, with the same one the sequence number
-            // decides. The question is not put to a clock that has been idle for 24
-            // days: TIME-WAIT is shorter.
+            // RFC 6191 §2: a later timestamp is enough. With the same timestamp the sequence number
+            // decides. A timestamp clock that was idle for 24 days cannot occur here, because
+            // TIME-WAIT is shorter.
             Some(stamp) => match stamp.val.wrapping_sub(self.rcv.timestamp_echo()) {
                 0 => later,
                 ahead => ahead <= u32::MAX / 2,
@@ -54,8 +53,8 @@ mod tests {
         }
     }
 
-    /// In TIME-WAIT, with RCV.NXT at 1002 and, if there are timestamps, TS.Recent at 500. This end
-    /// offers timestamps, or not.
+    /// Returns a connection in TIME-WAIT with RCV.NXT at 1002. With `timestamps` TS.Recent is 500;
+    /// `offered` says whether this end offers timestamps.
     fn waiting(timestamps: bool, offered: bool) -> Connection {
         let config = Arc::new(Config { timestamps: offered, ..Config::default() });
         let negotiated = Negotiated { timestamps, ..Negotiated::between_equals(&config) };
@@ -71,10 +70,10 @@ mod tests {
         connection
     }
 
-    /// RFC 6191 §2
+    /// RFC 6191 §2: a later timestamp, or else a later sequence number, is required.
     #[test]
-    fn a_later_timestamp_or_else_a_later_sequence_number_begins_anew() {
-        for (timestamps, seq, stamp, begins) in [
+    fn later_timestamp_or_sequence_number_reopens() {
+        for (timestamps, seq, stamp, reopens) in [
             (true, 7, Some(501), true),
             (true, 7, Some(500), false),
             (true, 1003, Some(500), true),
@@ -88,7 +87,7 @@ mod tests {
             let syn = segment(seq, None, Control::Syn, stamp);
             assert_eq!(
                 connection.may_be_succeeded_by(&syn),
-                begins,
+                reopens,
                 "{timestamps} {seq} {stamp:?}"
             );
             for other in [
@@ -99,7 +98,8 @@ mod tests {
                 assert!(!connection.may_be_succeeded_by(&other));
             }
         }
-        // The old connection had no timestamps, and the new one will: its number may be any.
+        // The old connection had no timestamps and the new one will have them: any sequence number
+        // is acceptable.
         assert!(waiting(false, true).may_be_succeeded_by(&segment(7, None, Control::Syn, Some(1))));
         assert!(!waiting(false, true).may_be_succeeded_by(&segment(7, None, Control::Syn, None)));
         let open = Connection::new(Arc::new(Config::default()), SeqNum::new(9));

@@ -8,7 +8,7 @@ use crate::send::Expiry;
 use crate::state::State;
 
 impl Connection {
-    /// Handles every timer that is due at `now`; without one it does nothing.
+    /// Handles every timer that is due at `now`. Without a due timer it has no effect.
     pub fn on_timeout(&mut self, now: Instant) {
         if self.timers.delayed_ack <= now {
             self.timers.delayed_ack = Instant::NEVER;
@@ -20,13 +20,13 @@ impl Connection {
         }
         if self.timers.persist <= now {
             self.timers.persist = Instant::NEVER;
-            // RFC 9293 §3.8.6.1: probe the window with what fits, or else a byte. The probe is an
-            // ordinary segment, and the retransmission timer with its back-off repeats
+            // RFC 9293 §3.8.6.1: probe the window with the data that fits, or with one byte. The
+            // probe is an ordinary segment, and the retransmission timer with its back-off repeats
             // it.
             self.snd.probe = true;
         }
-        if self.timers.limit <= now {
-            self.limit_reached(now);
+        if self.timers.state <= now {
+            self.on_host_timer(now);
         }
     }
 
@@ -34,14 +34,14 @@ impl Connection {
         if matches!(self.state, State::SynSent | State::SynReceived) {
             let mut event = self.snd.event(now, Repair::SynTimeout);
             event.flight = 0;
-            if self.snd.syn_timed_out(&self.config) {
+            if self.snd.on_syn_rto(&self.config) {
                 self.emit(Event::Loss(event));
             } else {
-                self.over(CloseReason::TimedOut);
+                self.enter_closed(CloseReason::TimedOut);
             }
             return;
         }
-        if let Some((loss, deadline)) = self.snd.look_again(due, now) {
+        if let Some((loss, deadline)) = self.snd.recheck_loss(due, now) {
             if let Some(loss) = loss {
                 self.begin_repair(loss);
                 return;
@@ -51,13 +51,13 @@ impl Connection {
                 return;
             }
         }
-        if self.snd.ecn.end_wait() && self.snd.flight() == 0 {
+        if self.snd.ecn.unblock() && self.snd.flight() == 0 {
             return;
         }
-        match self.snd.timed_out(now, &self.config) {
+        match self.snd.on_rto(now, &self.config) {
             Expiry::Loss(event) => self.emit(Event::Loss(event)),
             Expiry::Probe => {}
-            Expiry::GiveUp => self.over(CloseReason::TimedOut),
+            Expiry::GiveUp => self.enter_closed(CloseReason::TimedOut),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The largest segments that a peer may ask for.
+//! The largest segments that a peer may request.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use tcp::{Config, Connection, Negotiated};
 use units::Instant;
 use wire::{Control, Mss, Segment, SeqNum};
 
-/// A FIN behind the longest payload is a sequence number more, and the sender's queue holds both as
-/// one.
+/// A FIN after the longest payload adds a sequence number. The retransmission queue holds both as
+/// one segment.
 #[test]
-fn the_longest_segment_takes_a_fin_and_can_be_sent_again() {
+fn longest_segment_with_fin_can_be_retransmitted() {
     let longest = u32::from(u16::MAX) - 1;
     let config = Arc::new(Config {
         sender: "reno / full / iw=10".parse().unwrap(),

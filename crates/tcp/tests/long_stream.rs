@@ -1,5 +1,5 @@
-//! Streams longer than sequence numbers can tell apart (RFC 9293 §3.4): what a connection remembers
-//! from the beginning must not come to lie ahead of it 2³¹ bytes later.
+//! Streams longer than the range of comparable sequence numbers (RFC 9293 §3.4). Old sequence
+//! numbers stored by a connection must not compare as ahead after 2³¹ bytes.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl Sender {
         Self { connection, now: Instant::ZERO }
     }
 
-    /// How many segments leave.
+    /// Returns the number of segments sent.
     fn drain(&mut self) -> usize {
         std::iter::from_fn(|| self.connection.poll_transmit(self.now)).count()
     }
@@ -52,7 +52,7 @@ impl Sender {
         self.connection.on_segment(&segment, self.now);
     }
 
-    /// Sends so many full-sized segments, all of which arrive.
+    /// Sends `count` full-sized segments, all of which arrive.
     fn send_full_sized(&mut self, count: u32) {
         for _ in 0..count {
             assert_eq!(self.connection.write(60_000), Ok(60_000));
@@ -63,12 +63,12 @@ impl Sender {
     }
 }
 
-/// More than 2³¹ bytes.
+/// Number of segments with more than 2³¹ bytes together.
 const MANY: u32 = (1 << 31) / 60_000 + 1_000;
 
-/// RFC 9293 §3.7.4: a small segment that was acknowledged long ago holds no other back.
+/// RFC 9293 §3.7.4: a small segment that was acknowledged long ago delays no other one.
 #[test]
-fn nagle_forgets() {
+fn nagle_ignores_old_small_segments() {
     let mut sender = Sender::new("reno / full / iw=10");
     sender.connection.write(100).unwrap();
     assert_eq!(sender.drain(), 1);
@@ -78,10 +78,10 @@ fn nagle_forgets() {
     assert_eq!(sender.drain(), 1);
 }
 
-/// RFC 6582 §3.2: `recover` guards against echoes of a loss, not against the next one two gigabytes
+/// RFC 6582 §3.2: `recover` excludes duplicates of an earlier loss, but not a loss two gigabytes
 /// later.
 #[test]
-fn recovery_forgets() {
+fn recover_does_not_exclude_later_losses() {
     for name in ["tahoe / full / iw=10", "reno / full / iw=10", "reno+newreno / full / iw=10"] {
         let mut sender = Sender::new(name);
         for loss in 1..=2 {
@@ -100,10 +100,10 @@ fn recovery_forgets() {
     }
 }
 
-/// What is queued is counted from what is acknowledged, however far the initial sequence number
-/// lies behind.
+/// The queue is measured from the first unacknowledged byte, at any distance from the initial
+/// sequence number.
 #[test]
-fn the_send_buffer_forgets() {
+fn send_buffer_is_relative_to_snd_una() {
     let mut sender = Sender::new("reno / full / iw=10");
     // Past 2³¹ bytes, and past the initial sequence number again.
     for _ in 0..3 {

@@ -1,5 +1,4 @@
-//! Connections made from a peer's SYN or from a SYN cookie: they come to the same as one that
-//! listens.
+//! Connections created from a peer's SYN or from a SYN cookie behave like one that listens.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use wire::{
 };
 
 const ISS: SeqNum = SeqNum::new(u32::MAX - 10);
-/// In the half of the numbers that a window update's memory must not begin with.
+/// A sequence number that compares as before the initial value of SND.WL1.
 const IRS: SeqNum = SeqNum::new(3_000_000_000);
 const NOW: Instant = Instant::from_nanos(5_000_000_000);
 
@@ -44,14 +43,14 @@ fn events(connection: &mut Connection) -> Vec<Event> {
     std::iter::from_fn(|| connection.poll_event()).collect()
 }
 
-/// What leaves when the peer's window lets everything out.
+/// Returns the segments sent when the peer's window allows all data.
 fn writes(connection: &mut Connection) -> Vec<Segment> {
     assert_eq!(connection.write(10_000), Ok(10_000));
     std::iter::from_fn(|| connection.poll_transmit(NOW)).collect()
 }
 
 #[test]
-fn however_it_was_opened_it_is_the_same_connection() {
+fn all_passive_opens_give_the_same_connection() {
     let mut listener = Connection::new(config(), ISS);
     listener.listen().unwrap();
     listener.on_segment(&syn(), NOW);
@@ -64,7 +63,7 @@ fn however_it_was_opened_it_is_the_same_connection() {
     assert_eq!(Some(answer), listener.poll_transmit(NOW));
     assert_eq!(answer.options.mss, Some(Mss::ETHERNET_IPV4));
 
-    // The cookie, and what it stands for, have come back; of the connection nothing was kept.
+    // The cookie and its options have been returned; the connection itself was dropped.
     let ack = segment(Control::None, IRS + 1, Some(ISS + 1));
     let kept = accepted.negotiated();
     let mut returned = Connection::from_cookie(config(), answer.seq, &ack, kept, NOW).unwrap();
@@ -80,7 +79,7 @@ fn however_it_was_opened_it_is_the_same_connection() {
 }
 
 #[test]
-fn only_a_syn_is_accepted_and_only_the_right_acknowledgment_returns_a_cookie() {
+fn accept_needs_a_syn_and_from_cookie_the_right_ack() {
     for (control, ack) in [
         (Control::None, None),
         (Control::Fin, None),
@@ -106,10 +105,10 @@ fn only_a_syn_is_accepted_and_only_the_right_acknowledgment_returns_a_cookie() {
     );
 }
 
-/// RFC 9293 §3.10.7.4: there is no LISTEN to go back to. A SYN is challenged, and the true peer
-/// then resets.
+/// RFC 9293 §3.10.7.4: there is no LISTEN to return to. A SYN is challenged, and the real peer then
+/// resets.
 #[test]
-fn a_handshake_that_fails_ends_it() {
+fn failed_handshake_ends_the_connection() {
     let mut accepted = Connection::accept(config(), &syn(), ISS, NOW).unwrap();
     accepted.poll_transmit(NOW).unwrap();
     let mut other = syn();
@@ -124,7 +123,7 @@ fn a_handshake_that_fails_ends_it() {
 }
 
 #[test]
-fn an_answer_that_nobody_acknowledges_is_given_up() {
+fn unacknowledged_syn_ack_times_out() {
     let mut accepted = Connection::accept(config(), &syn(), ISS, NOW).unwrap();
     let mut answers = 0;
     let mut now = NOW;

@@ -1,5 +1,5 @@
-//! What a driver may put off: a connection that says it is patient sends the same whether or not it
-//! is drained between segments that have arrived together.
+//! Deferrable segments: a connection that reports [`Pending::Deferrable`] sends the same segments,
+//! whether or not it is drained between segments that arrived together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,13 +42,14 @@ fn acknowledgment(bytes: u32) -> Segment {
     }
 }
 
-/// Acknowledges so many segments at a time, in groups that arrive together, and drains after each
-/// acknowledgment, or else where the connection is not patient and at the end of a group. Returns
-/// what was sent by then, and how often it was patient.
+/// Acknowledges the given numbers of segments, in groups that arrive together. With `at_once` the
+/// connection is drained after each acknowledgment. Otherwise it is drained only if its segments
+/// are not deferrable, and at the end of a group. Returns the segments sent and the number of
+/// deferrals.
 fn run(name: &str, groups: &[Vec<u32>], at_once: bool) -> (Vec<Vec<Sent>>, usize) {
     let mut connection = sender(name);
     let mut now = Instant::ZERO;
-    let (mut bytes, mut patient) = (0, 0);
+    let (mut bytes, mut deferred) = (0, 0);
     let mut all = Vec::new();
     let mut sent = Vec::new();
     let drain = |connection: &mut Connection, sent: &mut Vec<Sent>, now| {
@@ -59,27 +60,28 @@ fn run(name: &str, groups: &[Vec<u32>], at_once: bool) -> (Vec<Vec<Sent>>, usize
     drain(&mut connection, &mut sent, now);
     for group in groups {
         now += Duration::from_millis(20);
-        // What the peer has of what left before the group.
+        // Number of the peer's bytes that were sent before the group.
         let arrived = connection.send_state().max.distance_from(ISS + 1);
         for segments in group {
             bytes = (bytes + segments * 1000).min(arrived);
             connection.on_segment(&acknowledgment(bytes), now);
-            let may_wait = connection.pending() == Pending::Patient;
-            patient += usize::from(may_wait);
-            if at_once || !may_wait {
+            let deferrable = connection.pending() == Pending::Deferrable;
+            deferred += usize::from(deferrable);
+            if at_once || !deferrable {
                 drain(&mut connection, &mut sent, now);
             }
         }
         drain(&mut connection, &mut sent, now);
         all.push(std::mem::take(&mut sent));
     }
-    (all, patient)
+    (all, deferred)
 }
 
-/// Hands so many segments of 1000 bytes to a receiver without SACK, in groups that arrive together
-/// and are read then, and drains after each segment, or else where the connection is not patient
-/// and at the end of a group. Returns how many duplicates were sent of each acknowledgment, as RFC
-/// 5681 §2 counts them, and how often it was patient. One segment of `every` is acknowledged.
+/// Delivers segments of 1000 bytes to a receiver without SACK, in groups that arrive together and
+/// are then read. With `at_once` the receiver is drained after each segment. Otherwise it is
+/// drained only if its segments are not deferrable, and at the end of a group. Returns the number
+/// of duplicates of each acknowledgment (RFC 5681 §2) and the number of deferrals. One segment of
+/// `every` is acknowledged.
 fn duplicates(groups: &[Vec<u32>], every: u8, at_once: bool) -> (BTreeMap<u32, u32>, usize) {
     let config = Config {
         mss: Mss::new(1000).expect("a segment size"),
@@ -92,7 +94,7 @@ fn duplicates(groups: &[Vec<u32>], every: u8, at_once: bool) -> (BTreeMap<u32, u
     let negotiated = Negotiated::between_equals(&config);
     let mut connection = Connection::established(config, ISS, IRS, negotiated, 1 << 16);
     let mut found = BTreeMap::new();
-    let (mut now, mut patient, mut last) = (Instant::ZERO, 0, None);
+    let (mut now, mut deferred, mut last) = (Instant::ZERO, 0, None);
     let mut drain = |connection: &mut Connection, now| {
         while let Some(segment) = connection.poll_transmit(now) {
             let said = segment.ack.map(|ack| (ack, segment.window));
@@ -110,16 +112,16 @@ fn duplicates(groups: &[Vec<u32>], every: u8, at_once: bool) -> (BTreeMap<u32, u
             let segment =
                 Segment { seq: IRS + 1 + number * 1000, payload_len: 1000, ..acknowledgment(0) };
             connection.on_segment(&segment, now);
-            let may_wait = connection.pending() == Pending::Patient;
-            patient += usize::from(may_wait);
-            if at_once || !may_wait {
+            let deferrable = connection.pending() == Pending::Deferrable;
+            deferred += usize::from(deferrable);
+            if at_once || !deferrable {
                 drain(&mut connection, now);
             }
         }
         connection.read(u32::MAX);
         drain(&mut connection, now);
     }
-    (found, patient)
+    (found, deferred)
 }
 
 const SENDERS: [&str; 3] =
@@ -127,7 +129,7 @@ const SENDERS: [&str; 3] =
 
 proptest! {
     #[test]
-    fn who_is_patient_sends_the_same(
+    fn deferral_does_not_change_the_segments(
         name in proptest::sample::select(&SENDERS),
         groups in proptest::collection::vec(proptest::collection::vec(1..4u32, 1..20), 1..60),
     ) {
@@ -136,9 +138,9 @@ proptest! {
         prop_assert_eq!(at_once, later);
     }
 
-    /// Some are lost and come again behind others.
+    /// Some segments are lost and arrive again after others.
     #[test]
-    fn who_counts_duplicates_gets_all_of_them(
+    fn deferral_does_not_merge_duplicates(
         lost in proptest::collection::vec((0..40u32, 1..8u32), 0..4),
         sizes in proptest::collection::vec(1..12usize, 50),
     ) {
@@ -154,8 +156,8 @@ proptest! {
         }
         let [at_once, later] = [true, false].map(|at_once| duplicates(&groups, 1, at_once).0);
         prop_assert_eq!(at_once, later);
-        // Where an acknowledgment may be delayed, the first for what is out of order may bring it, and is no duplicate then;
-        // whether it does depends on where the groups end.
+        // With delayed acknowledgments the first out-of-order segment may trigger the pending one,
+        // which is not a duplicate. That depends on the end of the groups.
         let [at_once, later] = [true, false].map(|at_once| duplicates(&groups, 2, at_once).0);
         let of = |all: &BTreeMap<u32, u32>, ack| all.get(ack).copied().unwrap_or(0);
         for ack in at_once.keys().chain(later.keys()) {
@@ -164,63 +166,63 @@ proptest! {
     }
 }
 
-/// The third of six is lost, and its sender counts to three.
+/// The third of six segments is lost, and the sender counts three duplicates.
 #[test]
-fn an_acknowledgment_that_is_due_is_no_duplicate() {
+fn pending_ack_does_not_replace_a_duplicate() {
     for at_once in [true, false] {
-        let (found, patient) = duplicates(&[vec![0, 1, 3, 4, 5]], 2, at_once);
-        assert!(patient > 0);
+        let (found, deferred) = duplicates(&[vec![0, 1, 3, 4, 5]], 2, at_once);
+        assert!(deferred > 0);
         assert_eq!(found, BTreeMap::from([(2001, 3)]));
     }
 }
 
-/// What was read between them does not make them different.
+/// Data read between the acknowledgments does not make them differ.
 #[test]
-fn duplicates_are_equal_whatever_is_read() {
+fn reads_do_not_change_duplicates() {
     let (found, _) = duplicates(&[vec![0, 1, 2, 3, 5], vec![6], vec![7, 8]], 2, false);
     assert_eq!(found, BTreeMap::from([(4001, 4)]));
 }
 
 #[test]
-fn a_bulk_transfer_is_patient() {
+fn bulk_transfer_is_deferrable() {
     let groups = vec![vec![2; 16]; 40];
     for name in SENDERS {
-        let (later, patient) = run(name, &groups, false);
-        assert!(patient > 100, "{name}");
+        let (later, deferred) = run(name, &groups, false);
+        assert!(deferred > 100, "{name}");
         assert_eq!(later, run(name, &groups, true).0, "{name}");
     }
 }
 
-/// A user who writes little at a time leaves part of the window unused, and it is noted, whichever
-/// call finds out.
+/// An application that writes little at a time leaves part of the window unused. Both calls record
+/// that the sender is application-limited.
 #[test]
-fn running_dry_is_as_good_as_being_asked_for_more() {
-    let run = |asks: bool| {
+fn note_if_drained_equals_a_final_poll() {
+    let run = |polls_again: bool| {
         let config = Config { mss: Mss::new(1000).expect("a segment size"), ..Config::default() };
         let config = Arc::new(config);
         let negotiated = Negotiated { timestamps: false, ..Negotiated::between_equals(&config) };
         let mut connection = Connection::established(config, ISS, IRS, negotiated, 1 << 20);
-        let (mut now, mut bytes, mut dry) = (Instant::ZERO, 0, 0);
+        let (mut now, mut bytes, mut drained) = (Instant::ZERO, 0, 0);
         let mut windows = Vec::new();
         for len in [300, 5000, 1000, 40, 2500, 1, 300, 300, 9000] {
             now += Duration::from_millis(20);
             assert_eq!(connection.write(len), Ok(len));
             while let Some(segment) = connection.poll_transmit(now) {
                 bytes += segment.payload_len;
-                if !asks && connection.runs_dry() {
-                    dry += 1;
+                if !polls_again && connection.note_if_drained() {
+                    drained += 1;
                     break;
                 }
             }
             connection.on_segment(&acknowledgment(bytes), now + Duration::from_millis(10));
             windows.push((connection.cwnd(), connection.send_state()));
         }
-        (windows, dry)
+        (windows, drained)
     };
-    let (asked, _) = run(true);
-    let (ran_dry, times) = run(false);
+    let (polled, _) = run(true);
+    let (drained, times) = run(false);
     assert!(times > 4, "{times} times");
-    assert_eq!(ran_dry, asked);
-    // Of three small writes in a row none widened the window.
-    assert_eq!(asked[5].0, asked[7].0);
+    assert_eq!(drained, polled);
+    // None of three small writes in sequence widened the window.
+    assert_eq!(polled[5].0, polled[7].0);
 }

@@ -8,7 +8,7 @@ use policy::congestion::{Counting, Halving, MAX_WINDOW, WindowRules};
 use policy::rtt::RtoConfig;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tcp::{Challenges, Config, DelayedAck, Patience, RttSamples};
+use tcp::{Challenges, Config, DelayedAck, RttSamples, Timeouts};
 use units::Duration;
 use wire::{Mss, SeqNum};
 
@@ -112,7 +112,7 @@ prop_compose! {
             max_syn_timeouts: u8::MAX,
             min_mss: Mss::new(min_mss).expect("at least one byte"),
             challenges,
-            patience: Patience::ENDLESS,
+            timeouts: Timeouts::NONE,
         }
     }
 }

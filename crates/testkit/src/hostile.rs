@@ -304,19 +304,19 @@ impl Victim {
 
     fn drain(&mut self) -> Result<(), String> {
         let mut sent = 0;
-        let mut dry = false;
+        let mut drained = false;
         loop {
             let silent = self.stream.has_nothing_to_send();
             let Some(segment) = self.stream.poll_transmit(self.now, &mut self.payload) else {
                 break;
             };
-            if silent || dry {
+            if silent || drained {
                 return Err(format!(
                     "sent {}: {segment:?}",
-                    if dry { "when it had run dry" } else { "what it did not have" }
+                    if drained { "when it had run drained" } else { "what it did not have" }
                 ));
             }
-            dry = self.stream.runs_dry();
+            drained = self.stream.note_if_drained();
             if segment.control != Control::Rst {
                 self.expects = segment.ack.unwrap_or(self.expects);
             }

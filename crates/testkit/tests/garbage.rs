@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tcp::{IcmpError, KeepAlive, Patience};
+use tcp::{IcmpError, KeepAlive, Timeouts};
 use testkit::generate::{cases, tcp};
 use testkit::hostile::{Claim, Garbage, Number, Start, Stimulus, Victim};
 use units::Duration;
@@ -73,12 +73,12 @@ fn stimulus() -> impl Strategy<Value = Stimulus> {
 }
 
 prop_compose! {
-    fn patience()(
+    fn timeouts()(
         [user, idle, interval, fin] in prop::array::uniform4((1..200_000u64).prop_map(Duration::from_millis)),
         count in 0..4u8,
         [has_user, has_keep_alive, has_fin] in any::<[bool; 3]>(),
-    ) -> Patience {
-        Patience {
+    ) -> Timeouts {
+        Timeouts {
             user_timeout: has_user.then_some(user),
             keep_alive: KeepAlive::new(idle, interval, count).filter(|_| has_keep_alive),
             fin_wait_2: has_fin.then_some(fin),
@@ -92,11 +92,11 @@ proptest! {
     #[test]
     fn nothing_that_arrives_does_harm(
         config in tcp(),
-        patience in patience(),
+        timeouts in timeouts(),
         start in select(Start::ALL.to_vec()),
         stimuli in prop::collection::vec(stimulus(), 1..150),
     ) {
-        let mut victim = Victim::new(tcp::Config { patience, ..config }, start);
+        let mut victim = Victim::new(tcp::Config { timeouts, ..config }, start);
         for stimulus in &stimuli {
             victim.suffer(stimulus).map_err(TestCaseError::fail)?;
         }

@@ -1,4 +1,4 @@
-//! Time on a real wire: `CLOCK_MONOTONIC`, counted from a start.
+//! Real time (`CLOCK_MONOTONIC`), timer slack and scheduling priority.
 
 use std::num::NonZeroU64;
 
@@ -12,38 +12,38 @@ use units::{Duration, Instant};
 use crate::Error;
 use crate::sys::Scheduling;
 
-/// A clock that began at zero when it was made and never goes backwards.
+/// A monotonic clock that starts at zero when it is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
     start: u64,
 }
 
 impl Clock {
-    /// A clock that begins now.
+    /// Starts a clock at the current time.
     pub fn start() -> Self {
         Self { start: monotonic() }
     }
 
-    /// The time of day at the clock's `at`, in nanoseconds since 1970, if nobody has set the time
-    /// of day since.
+    /// Converts a time of this clock to nanoseconds since 1970, by the current system time. If the
+    /// system time is set between two calls, the results differ.
     pub fn since_1970(&self, at: Instant) -> u64 {
         let now = nanos(ClockId::Realtime);
         now.saturating_sub(self.now().as_nanos()).saturating_add(at.as_nanos())
     }
 
-    /// The time since it began.
+    /// The time since the start of the clock.
     pub fn now(&self) -> Instant {
         Instant::from_nanos(monotonic().saturating_sub(self.start))
     }
 
-    /// Waits until one of `fds` is ready or it is `until`, whichever is first, and returns how many
-    /// are ready. The last `spin` before `until` is spent asking instead of sleeping: a sleeper
-    /// wakes some tens of microseconds late.
+    /// Waits until one of `fds` is ready or the clock reaches `until`, and returns the number of
+    /// ready descriptors. During the last `spin` before `until` it polls without sleeping, because
+    /// a sleeping thread wakes some tens of microseconds late.
     ///
-    /// A signal that was handled ends the wait with zero.
+    /// A handled signal ends the wait with zero.
     ///
     /// # Errors
-    /// When the system does not take the descriptors.
+    /// If the system refuses the descriptors.
     pub fn wait(
         &self,
         fds: &mut [PollFd<'_>],
@@ -71,19 +71,19 @@ impl Clock {
     }
 }
 
-/// Timers of the calling thread as exact as the kernel can: by default it may delay them by 50 µs
-/// to save wake-ups. Ends with the value.
+/// Sets the timer slack of the calling thread to the minimum while the value lives. By default the
+/// kernel may delay timers by 50 µs to save wake-ups.
 #[derive(Debug)]
 pub struct TimerSlack {
     before: Option<NonZeroU64>,
 }
 
 impl TimerSlack {
-    /// One nanosecond of slack.
+    /// Sets a slack of one nanosecond.
     ///
     /// # Errors
-    /// When the system refuses.
-    pub fn least() -> Result<Self, Error> {
+    /// If the system refuses.
+    pub fn minimal() -> Result<Self, Error> {
         let fail = |errno: Errno| Error::new("set the timer slack of this thread to 1 ns", errno);
         let before = NonZeroU64::new(current_timer_slack().map_err(fail)?);
         set_current_timer_slack(NonZeroU64::new(1)).map_err(fail)?;
@@ -93,13 +93,13 @@ impl TimerSlack {
 
 impl Drop for TimerSlack {
     fn drop(&mut self) {
-        // Nothing hangs on it: what was set before was accepted then.
+        // An error is ignored: the system accepted this value before.
         let _ = set_current_timer_slack(self.before);
     }
 }
 
-/// The calling thread before all others of ordinary programs, if the system lets it: on a busy
-/// machine it is woken in time then. Ends with the value.
+/// Raises the priority of the calling thread above ordinary programs while the value lives, if the
+/// system allows it. The thread is then woken in time on a busy machine.
 #[derive(Debug)]
 pub struct Priority {
     niceness: Option<i32>,
@@ -107,26 +107,26 @@ pub struct Priority {
 }
 
 impl Priority {
-    /// In real time (`SCHED_RR`), for a thread that works little and is to do it at once: where
-    /// there are groups of processes, of sessions or containers, niceness counts within one
-    /// only. The lowest niceness where the system does not let it. Programs started meanwhile
-    /// are ordinary ones.
+    /// Uses real-time scheduling (`SCHED_RR`), for a thread that does little work without delay.
+    /// Niceness would not suffice: with scheduling groups, by session or container, it counts
+    /// within a group only. If the system refuses, this falls back to the lowest niceness. Programs
+    /// started meanwhile are scheduled normally.
     pub fn real_time() -> Self {
         match Scheduling::current() {
-            Ok(before) if Scheduling::FIRST.set().is_ok() => {
+            Ok(before) if Scheduling::HIGHEST.set().is_ok() => {
                 Self { niceness: None, scheduling: Some(before) }
             }
             _ => Self::highest(),
         }
     }
 
-    /// The lowest niceness that there is, for a thread that works much. Programs started meanwhile
-    /// have it too.
+    /// Uses the lowest niceness, for a thread that does much work. Programs started meanwhile
+    /// inherit it.
     pub fn highest() -> Self {
         const NICENESS: i32 = -20;
-        // Linux: a process is a thread here, and none is the calling one.
+        // Linux applies the call to a thread; `None` is the calling one.
         let before = getpriority_process(None).ok();
-        // Without CAP_SYS_NICE it stays where it was.
+        // Without CAP_SYS_NICE the niceness is unchanged.
         let niceness = before.filter(|_| setpriority_process(None, NICENESS).is_ok());
         Self { niceness, scheduling: None }
     }
@@ -134,7 +134,7 @@ impl Priority {
 
 impl Drop for Priority {
     fn drop(&mut self) {
-        // Going back needs no privilege.
+        // Restoring the priority needs no privilege.
         if let Some(before) = self.niceness {
             let _ = setpriority_process(None, before);
         }
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_never_short() {
+    fn wait_never_returns_early() {
         let clock = Clock::start();
         for spin in [Duration::ZERO, Duration::from_micros(200), Duration::from_secs(1)] {
             let until = clock.now() + Duration::from_millis(2);
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_past_is_not_waited_for() {
+    fn past_deadline_returns_at_once() {
         let clock = Clock::start();
         assert_eq!(clock.wait(&mut [], Instant::ZERO, Duration::ZERO).unwrap(), 0);
     }
 
     #[test]
-    fn priority_goes_back_to_what_it_was() {
+    fn priority_is_restored() {
         let before = getpriority_process(None).unwrap();
         let highest = Priority::highest();
         assert!(getpriority_process(None).unwrap() <= before);
@@ -196,18 +196,21 @@ mod tests {
     }
 
     #[test]
-    fn so_does_scheduling() {
+    fn scheduling_is_restored() {
         let before = Scheduling::current().unwrap();
         let first = Priority::real_time();
-        assert_eq!(Scheduling::current().unwrap() == Scheduling::FIRST, first.scheduling.is_some());
+        assert_eq!(
+            Scheduling::current().unwrap() == Scheduling::HIGHEST,
+            first.scheduling.is_some()
+        );
         drop(first);
         assert_eq!(Scheduling::current().unwrap(), before);
     }
 
     #[test]
-    fn slack_goes_back_to_what_it_was() {
+    fn timer_slack_is_restored() {
         let before = current_timer_slack().unwrap();
-        let least = TimerSlack::least().unwrap();
+        let least = TimerSlack::minimal().unwrap();
         assert_eq!(current_timer_slack().unwrap(), 1);
         drop(least);
         assert_eq!(current_timer_slack().unwrap(), before);

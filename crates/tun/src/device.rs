@@ -1,4 +1,4 @@
-//! TUN devices: network interfaces whose far end is a program
+//! TUN devices: network interfaces whose other end is a program
 //! (`Documentation/networking/tuntap.rst` of Linux).
 
 use std::fs::{File, OpenOptions};
@@ -11,21 +11,21 @@ use crate::{Error, Interface};
 
 const DEVICE: &str = "/dev/net/tun";
 
-/// How packets cross between the kernel and the program.
+/// Format of the packets that pass between the kernel and the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Offload {
-    /// As they are on a wire: checksums filled in, none longer than the interface's MTU.
+    /// Packets as on a wire: with checksums, and no longer than the interface's MTU.
     #[default]
     None,
-    /// Behind a [`Tun::HEADER_LEN`] bytes long `struct virtio_net_hdr`, either way: TCP checksums
-    /// may be left to the other side, and so may cutting up to 64 kB of one TCP stream into
-    /// segments.
+    /// Packets with a `struct virtio_net_hdr` of [`Tun::HEADER_LEN`] bytes in front, in both
+    /// directions. The receiving side may have to complete TCP checksums and to segment up to 64 kB
+    /// of a TCP stream.
     Segmentation,
 }
 
-/// The program's end of a TUN device. Reads and writes are of whole packets and don't wait.
+/// The program's end of a TUN device. Reads and writes transfer whole packets and do not block.
 ///
-/// The device is gone when its last descriptor is: no cleaning up, even after a kill.
+/// The kernel removes the device when its last descriptor is closed, even if the program is killed.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -34,19 +34,20 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// The length of the header before each packet with [`Offload::Segmentation`]: `struct
-    /// virtio_net_hdr`.
+    /// The length of `struct virtio_net_hdr`, in bytes, for [`Offload::Segmentation`].
     pub const HEADER_LEN: usize = 10;
 
-    /// Makes a device in the calling thread's network namespace. `name` may hold one `%d`, for the
-    /// first free number; an empty name leaves it to the kernel.
+    /// Creates a device in the calling thread's network namespace. `name` may contain one `%d`,
+    /// which the kernel replaces by the first free number. If it is empty, the kernel chooses the
+    /// name.
     ///
     /// # Errors
-    /// When there is no `/dev/net/tun`, no privilege, or the name is taken or too long (15 bytes).
+    /// If `/dev/net/tun` is missing, the privilege is missing, or the name is in use or longer than
+    /// 15 bytes.
     pub fn open(name: &str, offload: Offload) -> Result<Self, Error> {
         let fail = |source: io::Error| {
             let hint = hint(&source);
-            // A name with `%d` is a template, and nobody has seen it.
+            // A name with `%d` is a template, so the message does not quote it.
             let template = name.is_empty() || name.contains('%');
             let device =
                 if template { "a TUN device".to_owned() } else { format!("TUN device `{name}`") };
@@ -60,7 +61,7 @@ impl Tun {
         if offload == Offload::Segmentation {
             flags |= libc::IFF_VNET_HDR;
         }
-        // The bits of an unsigned 16-bit field.
+        // The field has 16 bits and is unsigned.
         let mut request = u16::try_from(flags)
             .ok()
             .and_then(|flags| InterfaceRequest::new(name, flags))
@@ -82,14 +83,13 @@ impl Tun {
         Ok(tun)
     }
 
-    /// The device that a descriptor made by [`open`](Self::open), perhaps in another process,
-    /// belongs to.
+    /// The device of a descriptor that [`open`](Self::open) created, possibly in another process.
     ///
     /// # Errors
-    /// When it belongs to none.
+    /// If the descriptor belongs to no TUN device.
     pub fn from_fd(fd: OwnedFd) -> Result<Self, Error> {
         let request = sys::tun_interface(&fd)
-            .map_err(|source| Error::new("ask a descriptor for its TUN device", source))?;
+            .map_err(|source| Error::new("query the TUN device of a descriptor", source))?;
         let offload = if i32::from(request.flags) & libc::IFF_VNET_HDR == 0 {
             Offload::None
         } else {
@@ -98,34 +98,35 @@ impl Tun {
         Ok(Self { file: File::from(fd), name: text(&request), offload })
     }
 
-    /// Its descriptor.
+    /// Converts the device to its descriptor.
     pub fn into_fd(self) -> OwnedFd {
         self.file.into()
     }
 
-    /// Its name, as the kernel gave it.
+    /// The device name assigned by the kernel.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How packets cross.
+    /// The packet format.
     pub fn offload(&self) -> Offload {
         self.offload
     }
 
-    /// The interface, as seen from the network namespace in which the device is: call it there.
+    /// The network interface of the device. The calling thread must be in the device's network
+    /// namespace.
     ///
     /// # Errors
-    /// When this thread is in another namespace.
+    /// If the calling thread is in another namespace.
     pub fn interface(&self) -> Result<Interface, Error> {
         Interface::find(&self.name)
     }
 
-    /// Reads one packet into `buffer` and returns its length; `None` when there is none. What does
-    /// not fit is cut off.
+    /// Reads one packet into `buffer` and returns its length, or `None` if there is none. A longer
+    /// packet is truncated.
     ///
     /// # Errors
-    /// When the device is down or gone.
+    /// If the device is down or was removed.
     pub fn read(&self, buffer: &mut [u8]) -> Result<Option<usize>, Error> {
         match retrying(|| (&self.file).read(buffer)) {
             Ok(len) => Ok(Some(len)),
@@ -134,19 +135,19 @@ impl Tun {
         }
     }
 
-    /// Writes one packet; `false` when the kernel has no room for it now.
+    /// Writes one packet. Returns `false` if the kernel currently has no room for it.
     ///
     /// # Errors
-    /// When the kernel cannot take such a packet (no IP version, too short, too long), or the
-    /// device is down or gone.
+    /// If the kernel refuses the packet (no IP version, too short, too long), or the device is down
+    /// or was removed.
     pub fn write(&self, packet: &[u8]) -> Result<bool, Error> {
         self.written(packet.len(), retrying(|| (&self.file).write(packet)))
     }
 
-    /// Writes one packet from its parts, in order; otherwise like [`write`](Self::write).
+    /// Writes one packet given as several slices. See [`write`](Self::write).
     ///
     /// # Errors
-    /// As for `write`.
+    /// The errors of [`write`](Self::write).
     pub fn write_vectored(&self, parts: &[IoSlice<'_>]) -> Result<bool, Error> {
         let len = parts.iter().map(|part| part.len()).sum();
         self.written(len, retrying(|| (&self.file).write_vectored(parts)))
@@ -189,17 +190,17 @@ fn hint(source: &io::Error) -> Option<&'static str> {
             "the kernel offers no TUN devices here: `modprobe tun`, or for a container `--device /dev/net/tun`",
         ),
         libc::EPERM => Some(
-            "it takes CAP_NET_ADMIN in this network namespace: run it as root, or in a namespace of your own with \
+            "this requires CAP_NET_ADMIN in this network namespace: run it as root, or in a namespace of your own with \
              `unshare --user --map-root-user --net`",
         ),
         libc::EACCES => Some(
-            "only root may open `/dev/net/tun` here: run it as root, or let everybody open it, as most systems do: \
+            "only root may open `/dev/net/tun` here: run it as root, or allow all users to open it, as most systems do: \
              `chmod 666 /dev/net/tun`",
         ),
         libc::ENOTTY => Some(
             "`/dev/net/tun` is not the TUN device here: `mknod /dev/net/tun c 10 200` makes it",
         ),
-        libc::EBUSY => Some("the name is in use: take another"),
+        libc::EBUSY => Some("the name is in use: choose another"),
         _ => None,
     }
 }

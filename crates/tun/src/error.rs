@@ -1,11 +1,10 @@
-//! What the system refused.
+//! Errors of system calls.
 
 use std::io;
 
 use thiserror::Error;
 
-/// A request that the system refused: what was wanted of what, why not, and if something can be
-/// done about it, what.
+/// A failed system call: the operation with its object, the cause, and possibly a remedy.
 #[derive(Debug, Error)]
 #[error("cannot {operation}: {source}")]
 pub struct Error {
@@ -15,35 +14,36 @@ pub struct Error {
 }
 
 impl Error {
-    /// `operation` reads on from "cannot", with the value that it was about.
+    /// Creates an error. `operation` continues the sentence "cannot …" and quotes the value
+    /// concerned.
     pub fn new(operation: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self { operation: operation.into(), hint: None, source: source.into() }
     }
 
-    /// With a way out.
+    /// Adds a remedy.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// What was wanted.
+    /// The operation that failed.
     pub fn operation(&self) -> &str {
         &self.operation
     }
 
-    /// What can be done about it.
+    /// The remedy, if one is known.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// What the system said.
+    /// The error of the system.
     pub fn source(&self) -> &io::Error {
         &self.source
     }
 
-    /// Whether the system wants a capability for it, as one has in a namespace of one's own. A file
-    /// that one may not open is something else: that may be so there, too.
-    pub fn is_for_want_of_privilege(&self) -> bool {
+    /// Whether a capability is missing (`EPERM`), which a user has in a user namespace. A file that
+    /// may not be opened (`EACCES`) does not count, because a user namespace does not help there.
+    pub fn is_permission_denied(&self) -> bool {
         self.source.raw_os_error() == Some(libc::EPERM)
     }
 }

@@ -1,4 +1,4 @@
-//! Interfaces of the calling thread's network namespace, set up by rtnetlink.
+//! Network interfaces of the calling thread's namespace, configured through rtnetlink.
 
 use std::fmt;
 use std::io;
@@ -8,10 +8,10 @@ use std::os::fd::OwnedFd;
 use rustix::net::netdevice::{index_to_name, name_to_index};
 use units::{Duration, Instant};
 
-use crate::netlink::{self, Request, attributes, half, number};
+use crate::netlink::{self, Request, attributes, u16_at, u32_at};
 use crate::{Clock, Error};
 
-/// The addresses that begin with the same bits.
+/// An address prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Prefix {
     address: IpAddr,
@@ -19,28 +19,28 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// Every IPv4 address.
+    /// The prefix of all IPv4 addresses.
     pub const ALL_V4: Self = Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), len: 0 };
-    /// Every IPv6 address.
+    /// The prefix of all IPv6 addresses.
     pub const ALL_V6: Self = Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), len: 0 };
 
-    /// The addresses whose first `len` bits are those of `address`; `None` when it has fewer.
+    /// The prefix with the first `len` bits of `address`. `None` if the address has fewer bits.
     pub const fn new(address: IpAddr, len: u8) -> Option<Self> {
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        if len > most { None } else { Some(Self { address, len }) }
+        let max = if address.is_ipv4() { 32 } else { 128 };
+        if len > max { None } else { Some(Self { address, len }) }
     }
 
-    /// One of the addresses: the one it was made with.
+    /// The address that the prefix was created with.
     pub const fn address(self) -> IpAddr {
         self.address
     }
 
-    /// How many bits they share.
+    /// The length of the prefix in bits.
     pub const fn len(self) -> u8 {
         self.len
     }
 
-    /// Whether `address` is one of them.
+    /// Whether `address` has this prefix.
     pub const fn contains(self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(one), IpAddr::V4(other)) => {
@@ -55,7 +55,7 @@ impl Prefix {
         }
     }
 
-    /// Whether they share nothing.
+    /// Whether the length is zero.
     pub const fn is_empty(self) -> bool {
         self.len == 0
     }
@@ -67,52 +67,53 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// An address that an interface of the namespace has.
+/// An address of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// The address, and how much of it names its network.
+    /// The address, with the prefix length of its network.
     pub prefix: Prefix,
-    /// The interface, by number.
+    /// The interface index.
     pub interface: u32,
 }
 
 /// A route of the namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// Where it leads.
+    /// Destination prefix.
     pub destination: Prefix,
-    /// Whether its destination is this machine.
+    /// Whether the destination is an address of this machine.
     pub is_local: bool,
-    /// Whether its destination is every machine of a network.
+    /// Whether the destination is a broadcast address.
     pub is_broadcast: bool,
-    /// The routers that it goes through.
+    /// The gateways.
     pub gateways: Vec<IpAddr>,
 }
 
-/// What an interface counts, since it was made.
+/// Counters of an interface since its creation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Packets that it sent: those that the reader of a TUN device has read.
+    /// Packets sent; of a TUN device, packets that its reader has read.
     pub sent_packets: u64,
-    /// Packets that it should have sent and did not: those that the reader of a TUN device was too
-    /// slow for.
+    /// Packets dropped before sending; of a TUN device, packets dropped because its reader was too
+    /// slow.
     pub not_sent_packets: u64,
 }
 
-/// An interface of the network namespace in which it was found. It can be used from any other.
+/// An interface of the network namespace in which it was found. It can be used from any other
+/// namespace.
 #[derive(Debug)]
 pub struct Interface {
     name: String,
     index: u32,
-    /// Speaks for the namespace.
+    /// Netlink socket of the namespace.
     socket: OwnedFd,
 }
 
 impl Interface {
-    /// The interface of that name, in the calling thread's namespace.
+    /// Finds an interface by name in the calling thread's namespace.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub fn find(name: &str) -> Result<Self, Error> {
         let fail = |source: io::Error| Error::new(format!("find interface `{name}`"), source);
         let socket = netlink::open().map_err(fail)?;
@@ -120,50 +121,54 @@ impl Interface {
         Ok(Self { name: name.to_owned(), index, socket })
     }
 
-    /// The interface with that number, in the namespace that a descriptor from
-    /// [`into_fd`](Self::into_fd), perhaps of another process, belongs to.
+    /// Finds an interface by index, in the namespace of a socket from [`into_fd`](Self::into_fd),
+    /// possibly of another process.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub fn from_fd(socket: OwnedFd, index: u32) -> Result<Self, Error> {
         let name = index_to_name(&socket, index)
             .map_err(|errno| Error::new(format!("find interface number {index}"), errno))?;
         Ok(Self { name, index, socket })
     }
 
-    /// Its descriptor.
+    /// Converts the interface to its netlink socket.
     pub fn into_fd(self) -> OwnedFd {
         self.socket
     }
 
-    /// Its name.
+    /// The interface name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its number.
+    /// The interface index.
     pub fn index(&self) -> u32 {
         self.index
     }
 
-    /// Turns it on, and waits until packets can go through it.
+    /// Brings the interface up and waits until it can pass packets.
     ///
     /// # Errors
-    /// When the system refuses, or it isn't ready within some seconds.
+    /// If the system refuses, or the interface is not ready within five seconds.
     pub fn set_up(&self) -> Result<(), Error> {
-        // IFF_UP is 1: set, and nothing else changes.
+        // `IFF_UP` is 1. No other flag changes.
         self.link(1, |_| ()).map_err(|e| self.fail("turn on", e))?;
-        // RFC 2863's ifOperStatus. The kernel looks after it in its own time, up to a second later,
-        // unless it is asked; until then IPv6 has no route through the interface.
-        self.until("turn on", || self.is_ready())
+        // `ifOperStatus` of RFC 2863. The kernel updates it asynchronously, up to a second later,
+        // unless it is queried. Until then IPv6 has no route through the interface.
+        self.wait_for("turn on", || self.is_ready())
     }
 
-    /// Asks until the answer is yes, for some seconds.
-    fn until(&self, operation: &str, asked: impl Fn() -> io::Result<bool>) -> Result<(), Error> {
-        const PATIENCE: Instant = Instant::from_nanos(5_000_000_000);
+    /// Polls `condition` until it holds, for at most five seconds.
+    fn wait_for(
+        &self,
+        operation: &str,
+        condition: impl Fn() -> io::Result<bool>,
+    ) -> Result<(), Error> {
+        const TIMEOUT: Instant = Instant::from_nanos(5_000_000_000);
         let clock = Clock::start();
-        while !asked().map_err(|e| self.fail(operation, e))? {
-            if clock.now() > PATIENCE {
+        while !condition().map_err(|e| self.fail(operation, e))? {
+            if clock.now() > TIMEOUT {
                 return Err(self.fail(operation, io::ErrorKind::TimedOut.into()));
             }
             clock.wait(&mut [], clock.now() + Duration::from_millis(1), Duration::ZERO)?;
@@ -172,26 +177,26 @@ impl Interface {
     }
 
     fn is_ready(&self) -> io::Result<bool> {
-        /// `IF_OPER_UNKNOWN`, which is all that many drivers say, and `IF_OPER_UP`.
+        /// `IF_OPER_UNKNOWN`, the only state of many drivers, and `IF_OPER_UP`.
         const READY: [u8; 2] = [0, 6];
-        self.ask(IFLA_OPERSTATE, |value| value.first().map(|state| READY.contains(state)))
+        self.query(IFLA_OPERSTATE, |value| value.first().map(|state| READY.contains(state)))
     }
 
-    /// Sets the longest packet that it takes, in bytes, IP header included.
+    /// Sets the MTU in bytes, IP header included.
     ///
     /// # Errors
-    /// When the system refuses, as it does below 68 and, with IPv6, takes the addresses away below
-    /// 1280.
+    /// If the system refuses, as it does below 68. Below 1280 the kernel removes the IPv6
+    /// addresses.
     pub fn set_mtu(&self, bytes: u32) -> Result<(), Error> {
         self.link(0, |request| request.attribute(libc::IFLA_MTU, &bytes.to_ne_bytes()))
             .map_err(|e| self.fail(&format!("set MTU {bytes} on"), e))
     }
 
-    /// Leaves it without an IPv6 address of the kernel's own making, and so without the packets
-    /// that the kernel sends to ask for routers. Before it is turned on.
+    /// Disables the automatic IPv6 link-local address, and thus the router solicitations of the
+    /// kernel. To be called before [`set_up`](Self::set_up).
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn set_no_link_local(&self) -> Result<(), Error> {
         const INET6_ADDR_GEN_MODE: u16 = 8;
         const NONE: u8 = 1;
@@ -205,20 +210,21 @@ impl Interface {
         result.map_err(|e| self.fail("turn off link-local addresses of", e))
     }
 
-    /// Sets how many packets may wait in it; for a TUN device, until they are read.
+    /// Sets the length of the transmit queue in packets. Of a TUN device, they wait there until
+    /// they are read.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn set_queue_len(&self, packets: u32) -> Result<(), Error> {
         self.link(0, |request| request.attribute(libc::IFLA_TXQLEN, &packets.to_ne_bytes()))
             .map_err(|e| self.fail(&format!("set a queue of {packets} packets for"), e))
     }
 
-    /// Gives it an address, and with `peer` the address at the other end of it in place of a
-    /// network of its own.
+    /// Adds an address. With `peer`, the interface becomes point-to-point, with that address at the
+    /// other end.
     ///
     /// # Errors
-    /// When it has the address already, or the system refuses.
+    /// If the interface has the address already, or the system refuses.
     pub fn add_address(&self, address: Prefix, peer: Option<IpAddr>) -> Result<(), Error> {
         let result = || {
             let mut fixed = vec![family(address.address), address.len, 0, 0];
@@ -227,25 +233,25 @@ impl Interface {
             let mut request = Request::new(libc::RTM_NEWADDR, flags, &fixed);
             request.attribute(libc::IFA_LOCAL, &octets(address.address));
             request.attribute(libc::IFA_ADDRESS, &octets(peer.unwrap_or(address.address)));
-            // Nobody else is on such a line: no need to ask for a second.
+            // Duplicate address detection is useless on a point-to-point line.
             request.attribute(IFA_FLAGS, &libc::IFA_F_NODAD.to_ne_bytes());
-            request.carry_out(&self.socket)
+            request.execute(&self.socket)
         };
         let operation = format!("add address {address} to");
         result().map_err(|e| self.fail(&operation, e))?;
         if address.address.is_ipv4() {
             return Ok(());
         }
-        // The kernel adds the routes of an IPv6 address later: the one to the address, then the one
-        // to the peer.
-        self.until(&operation, || match peer {
-            None => self.leads_to(address.address, |kind, _| kind == libc::RTN_LOCAL),
-            Some(peer) => self.leads_to(peer, |_, interface| interface == Some(self.index)),
+        // The kernel adds the routes of an IPv6 address asynchronously: that to the address, then
+        // that to the peer.
+        self.wait_for(&operation, || match peer {
+            None => self.has_route(address.address, |kind, _| kind == libc::RTN_LOCAL),
+            Some(peer) => self.has_route(peer, |_, interface| interface == Some(self.index)),
         })
     }
 
-    /// Whether the route to `address`, of a kind and through an interface, is the one wanted.
-    fn leads_to(
+    /// Looks up the route to `address` and applies `wanted` to its type and interface index.
+    fn has_route(
         &self,
         address: IpAddr,
         wanted: impl Fn(u8, Option<u32>) -> bool,
@@ -257,11 +263,11 @@ impl Interface {
         let mut request = Request::new(libc::RTM_GETROUTE, libc::NLM_F_ACK, &fixed);
         request.attribute(libc::RTA_DST, &octets(address));
         let mut found = false;
-        let result = request.answer(&self.socket, |message, body| {
+        let result = request.execute_with(&self.socket, |message, body| {
             if message == libc::RTM_NEWROUTE {
                 let mut all = attributes(body.get(fixed.len()..).unwrap_or_default());
                 let interface = all.find(|&(kind, _)| kind == libc::RTA_OIF);
-                let interface = interface.and_then(|(_, value)| number(value, 0));
+                let interface = interface.and_then(|(_, value)| u32_at(value, 0));
                 found = body.get(KIND_AT).is_some_and(|&kind| wanted(kind, interface));
             }
         });
@@ -271,11 +277,11 @@ impl Interface {
         }
     }
 
-    /// Sends packets for `destination` through it.
+    /// Adds a route to `destination` through the interface.
     ///
     /// # Errors
-    /// With `AlreadyExists` when the namespace has a route for just that prefix; when the system
-    /// refuses.
+    /// `AlreadyExists` if the namespace has a route for exactly this prefix; other errors of the
+    /// system.
     pub fn add_route(&self, destination: Prefix) -> Result<(), Error> {
         let result = || {
             let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
@@ -299,46 +305,45 @@ impl Interface {
                 request.attribute(libc::RTA_DST, &octets(destination.address));
             }
             request.attribute(libc::RTA_OIF, &self.index.to_ne_bytes());
-            request.carry_out(&self.socket)
+            request.execute(&self.socket)
         };
         result().map_err(|e| self.fail(&format!("add route {destination} through"), e))
     }
 
-    /// Every address of the namespace.
+    /// Lists all addresses of the namespace.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn addresses() -> Result<Vec<Address>, Error> {
         list("addresses", libc::RTM_GETADDR, libc::RTM_NEWADDR, &[0; 8], address)
     }
 
-    /// Every route of the namespace, those that the kernel keeps for itself included.
+    /// Lists all routes of the namespace, including those of the kernel's local table.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn routes() -> Result<Vec<Route>, Error> {
         list("routes", libc::RTM_GETROUTE, libc::RTM_NEWROUTE, &[0; 12], route)
     }
 
-    /// The neighbours of the namespace that have answered: who has been seen on the networks of its
-    /// interfaces.
+    /// Lists the neighbours of the namespace that have answered address resolution.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn neighbours() -> Result<Vec<IpAddr>, Error> {
         list("neighbours", libc::RTM_GETNEIGH, libc::RTM_NEWNEIGH, &[0; 12], neighbour)
     }
 
-    /// What it has counted.
+    /// Reads the counters of the interface.
     ///
     /// # Errors
-    /// When it is gone, or the system refuses.
+    /// If the interface was removed, or the system refuses.
     pub fn statistics(&self) -> Result<Statistics, Error> {
-        /// `struct rtnl_link_stats64` begins with packets received and sent, bytes, errors, and
-        /// packets dropped.
+        /// Indexes into `struct rtnl_link_stats64`, which begins with packets received and sent,
+        /// bytes, errors, and dropped packets.
         const SENT: usize = 1;
         const NOT_SENT: usize = 7;
-        let found = self.ask(libc::IFLA_STATS64, |value| {
+        let found = self.query(libc::IFLA_STATS64, |value| {
             let count = |at: usize| {
                 Some(u64::from_ne_bytes(value.get(8 * at..8 * at + 8)?.try_into().ok()?))
             };
@@ -347,7 +352,7 @@ impl Interface {
         found.map_err(|e| self.fail("ask for the statistics of", e))
     }
 
-    /// Changes the interface: `flags` to be set, and attributes.
+    /// Changes flags and attributes of the interface.
     fn link(&self, flags: u32, attributes: impl FnOnce(&mut Request)) -> io::Result<()> {
         let mut fixed = vec![0; 4];
         fixed.extend(self.index.to_ne_bytes());
@@ -355,17 +360,17 @@ impl Interface {
         fixed.extend(flags.to_ne_bytes());
         let mut request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK, &fixed);
         attributes(&mut request);
-        request.carry_out(&self.socket)
+        request.execute(&self.socket)
     }
 
     /// Reads one attribute of the interface.
-    fn ask<T>(&self, wanted: u16, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<T> {
+    fn query<T>(&self, wanted: u16, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<T> {
         let mut fixed = vec![0; 4];
         fixed.extend(self.index.to_ne_bytes());
         fixed.extend([0; 8]);
         let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_ACK, &fixed);
         let mut found = None;
-        request.answer(&self.socket, |kind, body| {
+        request.execute_with(&self.socket, |kind, body| {
             if kind == libc::RTM_NEWLINK {
                 let mut all = attributes(body.get(fixed.len()..).unwrap_or_default());
                 found = all.find(|&(kind, _)| kind == wanted).and_then(|(_, value)| read(value));
@@ -376,9 +381,10 @@ impl Interface {
 
     fn fail(&self, operation: &str, source: io::Error) -> Error {
         let error = Error::new(format!("{operation} interface `{}`", self.name), source);
-        if error.is_for_want_of_privilege() {
-            return error
-                .with_hint("it takes CAP_NET_ADMIN in this network namespace: run it as root");
+        if error.is_permission_denied() {
+            return error.with_hint(
+                "this requires CAP_NET_ADMIN in this network namespace: run it as root",
+            );
         }
         error
     }
@@ -399,7 +405,7 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-/// Asks for a list of the calling thread's namespace and reads each entry of the kind `entry`.
+/// Requests a list from the calling thread's namespace and parses each message of type `entry`.
 fn list<T>(
     what: &str,
     request: u16,
@@ -410,7 +416,7 @@ fn list<T>(
     let mut found = Vec::new();
     let request = Request::new(request, libc::NLM_F_DUMP, fixed);
     let result = netlink::open().and_then(|socket| {
-        request.answer(&socket, |kind, body| {
+        request.execute_with(&socket, |kind, body| {
             if kind == entry {
                 found.extend(read(body));
             }
@@ -420,9 +426,9 @@ fn list<T>(
     Ok(found)
 }
 
-/// What an `RTM_NEWROUTE` says.
+/// Parses an `RTM_NEWROUTE` message.
 fn route(body: &[u8]) -> Option<Route> {
-    /// `struct rtnexthop` without its attributes.
+    /// Length of `struct rtnexthop` without its attributes.
     const NEXT_HOP_BYTES: usize = 8;
     let (family, len, kind) = (i32::from(*body.first()?), *body.get(1)?, *body.get(7)?);
     let (mut address, mut gateways) = (
@@ -437,12 +443,12 @@ fn route(body: &[u8]) -> Option<Route> {
         match kind {
             libc::RTA_DST => address = ip(value)?,
             libc::RTA_GATEWAY => gateways.extend(ip(value)),
-            // A gateway of the other family: the family, then the address.
+            // A gateway of the other address family: the family, then the address.
             libc::RTA_VIA => gateways.extend(value.get(2..).and_then(ip)),
             libc::RTA_MULTIPATH => {
                 let mut rest = value;
                 while let Some(len) =
-                    half(rest, 0).map(usize::from).filter(|&len| len >= NEXT_HOP_BYTES)
+                    u16_at(rest, 0).map(usize::from).filter(|&len| len >= NEXT_HOP_BYTES)
                 {
                     let hop = attributes(rest.get(NEXT_HOP_BYTES..len).unwrap_or_default());
                     let to = hop.filter(|&(kind, _)| kind == libc::RTA_GATEWAY);
@@ -461,18 +467,18 @@ fn route(body: &[u8]) -> Option<Route> {
     })
 }
 
-/// What an `RTM_NEWNEIGH` says, when the neighbour has answered.
+/// Parses an `RTM_NEWNEIGH` message. `None` unless the neighbour has answered.
 fn neighbour(body: &[u8]) -> Option<IpAddr> {
     const STATE_AT: usize = 8;
     let silent = libc::NUD_INCOMPLETE | libc::NUD_FAILED | libc::NUD_NOARP;
-    if half(body, STATE_AT)? & silent != 0 {
+    if u16_at(body, STATE_AT)? & silent != 0 {
         return None;
     }
     let (_, value) = attributes(body.get(12..)?).find(|&(kind, _)| kind == libc::NDA_DST)?;
     ip(value)
 }
 
-/// An address as the kernel writes it.
+/// Parses a binary address.
 fn ip(octets: &[u8]) -> Option<IpAddr> {
     match <[u8; 4]>::try_from(octets) {
         Ok(octets) => Some(octets.into()),
@@ -480,10 +486,10 @@ fn ip(octets: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// What an `RTM_NEWADDR` says.
+/// Parses an `RTM_NEWADDR` message.
 fn address(body: &[u8]) -> Option<Address> {
-    let (len, interface) = (*body.get(1)?, number(body, 4)?);
-    // The interface's own is the local one; IPv6 gives it as the address when there is no peer.
+    let (len, interface) = (*body.get(1)?, u32_at(body, 4)?);
+    // `IFA_LOCAL` is the interface's own address. Without a peer, IPv6 has `IFA_ADDRESS` only.
     let of = |wanted: u16| attributes(body.get(8..)?).find(|&(kind, _)| kind == wanted);
     let (_, value) = of(libc::IFA_LOCAL).or_else(|| of(libc::IFA_ADDRESS))?;
     Some(Address { prefix: Prefix::new(ip(value)?, len)?, interface })

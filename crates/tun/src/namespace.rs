@@ -1,4 +1,4 @@
-//! Network namespaces (`network_namespaces(7)`): networks of one's own.
+//! Network namespaces (`network_namespaces(7)`).
 
 use std::fs::{self, File};
 use std::io;
@@ -10,18 +10,18 @@ use crate::{Error, Interface, sys};
 
 const OWN: &str = "/proc/thread-self/ns/net";
 
-/// A network namespace, kept by a descriptor: it has no name, and is gone when nobody uses it any
-/// more.
+/// A network namespace, referenced by a descriptor. It has no name, and the kernel removes it with
+/// its last reference.
 #[derive(Debug)]
 pub struct NetNamespace {
     fd: OwnedFd,
 }
 
 impl NetNamespace {
-    /// Makes one, with its loopback interface on. The calling thread stays where it is.
+    /// Creates a namespace with its loopback interface up. The calling thread does not enter it.
     ///
     /// # Errors
-    /// When the caller has no privilege for it.
+    /// If the caller lacks the privilege.
     pub fn new() -> Result<Self, Error> {
         on_a_thread_of_its_own(|| {
             sys::unshare_network().map_err(refused)?;
@@ -31,31 +31,31 @@ impl NetNamespace {
         })?
     }
 
-    /// The one in which the calling thread is.
+    /// The namespace of the calling thread.
     ///
     /// # Errors
-    /// When `/proc` is not there.
+    /// If `/proc` is not mounted.
     pub fn current() -> Result<Self, Error> {
         let file = File::open(OWN)
             .map_err(|e| Error::new(format!("open this network namespace, `{OWN}`"), e))?;
         Ok(Self { fd: file.into() })
     }
 
-    /// The one that a descriptor belongs to.
+    /// The namespace of a descriptor.
     pub fn from_fd(fd: OwnedFd) -> Self {
         Self { fd }
     }
 
-    /// Its descriptor.
+    /// Converts the namespace to its descriptor.
     pub fn into_fd(self) -> OwnedFd {
         self.fd
     }
 
-    /// Runs `work` in it, on a thread of its own: sockets and devices made there belong to this
-    /// namespace for good. No other thread moves.
+    /// Runs `work` in the namespace on a new thread. Sockets and devices created there stay in the
+    /// namespace. No other thread moves.
     ///
     /// # Errors
-    /// When the caller has no privilege to enter.
+    /// If the caller lacks the privilege to enter.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
         on_a_thread_of_its_own(|| {
             self.enter()?;
@@ -63,23 +63,23 @@ impl NetNamespace {
         })?
     }
 
-    /// Moves the calling thread into it.
+    /// Moves the calling thread into the namespace.
     ///
     /// # Errors
-    /// When the caller has no privilege for it.
+    /// If the caller lacks the privilege.
     pub fn enter(&self) -> Result<(), Error> {
         move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(|errno| Error::new("enter a network namespace", errno).with_hint(PRIVILEGE))
     }
 
-    /// Lets the calling thread's namespace pass on packets that are for others.
+    /// Enables IP forwarding in the calling thread's namespace.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn allow_forwarding() -> Result<(), Error> {
         for path in ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"] {
             match fs::write(path, "1") {
-                // A kernel without IPv6.
+                // The kernel has no IPv6.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
                     return Err(Error::new(format!("turn on forwarding, `{path}`"), error));
@@ -97,19 +97,19 @@ impl AsFd for NetNamespace {
     }
 }
 
-/// Turns on the loopback interface of the calling thread's namespace.
+/// Brings the loopback interface of the calling thread's namespace up.
 pub(crate) fn loopback_up() -> Result<(), Error> {
-    // The kernel gives it its addresses.
+    // The kernel assigns its addresses.
     Interface::find("lo")?.set_up()
 }
 
-const PRIVILEGE: &str = "it takes CAP_SYS_ADMIN: run it as root";
+const PRIVILEGE: &str = "this requires CAP_SYS_ADMIN: run it as root";
 
 fn refused(source: io::Error) -> Error {
     Error::new("make a network namespace", source).with_hint(PRIVILEGE)
 }
 
-/// A thread's namespace is its own; threads that were there before don't move.
+/// Runs `work` on a new thread. A namespace belongs to a thread, so existing threads do not move.
 fn on_a_thread_of_its_own<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Error> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()

@@ -1,4 +1,4 @@
-//! rtnetlink (RFC 3549, `rtnetlink(7)`): one request, and the kernel's answer to it.
+//! rtnetlink (RFC 3549, `rtnetlink(7)`): one request and the kernel's response.
 
 use std::io;
 
@@ -9,27 +9,27 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
 
-/// Answers to a dump come in pieces of this much at most (`NLMSG_GOODSIZE` and what the kernel
-/// makes of large reads).
-const ANSWER_BYTES: usize = 32_768;
+/// Maximum size of one datagram of a response, in bytes. The kernel limits dumps to
+/// `NLMSG_GOODSIZE`, or to 32 KiB for large receive buffers.
+const RESPONSE_BYTES: usize = 32_768;
 
 const HEADER_BYTES: usize = 16;
 
-/// A request being written: a header, a structure of its kind, and attributes.
+/// A request under construction: header, fixed structure, attributes.
 #[derive(Debug)]
 pub(crate) struct Request {
     bytes: Vec<u8>,
 }
 
 impl Request {
-    /// A request of a kind with flags beside `NLM_F_REQUEST`; `fixed` is the structure that the
-    /// kind begins with.
+    /// A request of type `kind` with `flags` beside `NLM_F_REQUEST`. `fixed` is the fixed structure
+    /// of the type.
     pub(crate) fn new(kind: u16, flags: libc::c_int, fixed: &[u8]) -> Self {
         let flags = u16::try_from(flags | libc::NLM_F_REQUEST).unwrap_or(u16::MAX);
         let mut bytes = vec![0; 4];
         bytes.extend(kind.to_ne_bytes());
         bytes.extend(flags.to_ne_bytes());
-        // A sequence number, and a port that the kernel fills in.
+        // The sequence number, and the port, which the kernel fills in.
         bytes.extend(1_u32.to_ne_bytes());
         bytes.extend(0_u32.to_ne_bytes());
         bytes.extend(fixed);
@@ -38,14 +38,14 @@ impl Request {
         request
     }
 
-    /// Adds an attribute.
+    /// Appends an attribute.
     pub(crate) fn attribute(&mut self, kind: u16, value: &[u8]) {
         let start = self.begin(kind);
         self.bytes.extend(value);
         self.end(start);
     }
 
-    /// Begins an attribute that holds others.
+    /// Begins an attribute that contains others. Returns its start.
     pub(crate) fn begin(&mut self, kind: u16) -> usize {
         let start = self.bytes.len();
         self.bytes.extend([0; 2]);
@@ -53,7 +53,7 @@ impl Request {
         start
     }
 
-    /// Ends the one that began at `start`.
+    /// Ends the attribute that began at `start`.
     pub(crate) fn end(&mut self, start: usize) {
         let len = u16::try_from(self.bytes.len() - start).unwrap_or(u16::MAX);
         self.bytes[start..start + 2].copy_from_slice(&len.to_ne_bytes());
@@ -70,33 +70,34 @@ impl Request {
         &self.bytes
     }
 
-    /// Sends it to the kernel and waits until it has been carried out.
-    pub(crate) fn carry_out(self, socket: impl AsFd) -> io::Result<()> {
-        self.answer(socket, |_, _| ())
+    /// Sends the request to the kernel and waits for its completion.
+    pub(crate) fn execute(self, socket: impl AsFd) -> io::Result<()> {
+        self.execute_with(socket, |_, _| ())
     }
 
-    /// Sends it and shows every message of the answer: its kind and what is behind its header. The
-    /// answer ends with a list's end or an acknowledgment: ask for one of them.
-    pub(crate) fn answer(
+    /// Sends the request and passes each message of the response to `show`: its type, and its
+    /// content after the header. The response ends with the end of a list or an acknowledgment, so
+    /// the flags must request one of them.
+    pub(crate) fn execute_with(
         mut self,
         socket: impl AsFd,
         mut show: impl FnMut(u16, &[u8]),
     ) -> io::Result<()> {
         let socket = socket.as_fd();
         sendto(socket, self.finish(), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-        let mut answer = vec![0; ANSWER_BYTES];
+        let mut answer = vec![0; RESPONSE_BYTES];
         loop {
             let len = match recv(socket, &mut answer[..], RecvFlags::empty()) {
                 Err(Errno::INTR) => continue,
                 result => result?.1,
             };
-            let mut rest = &answer[..len.min(ANSWER_BYTES)];
+            let mut rest = &answer[..len.min(RESPONSE_BYTES)];
             while let Some((kind, body, behind)) = message(rest) {
                 rest = behind;
                 match i32::from(kind) {
                     libc::NLMSG_DONE => return Ok(()),
                     libc::NLMSG_ERROR => {
-                        let code = number(body, 0).map_or(0, u32::cast_signed);
+                        let code = u32_at(body, 0).map_or(0, u32::cast_signed);
                         return if code == 0 {
                             Ok(())
                         } else {
@@ -110,40 +111,39 @@ impl Request {
     }
 }
 
-/// A socket to the kernel, which speaks for the network namespace in which the calling thread is
-/// now.
+/// Opens a netlink socket for the current network namespace of the calling thread.
 pub(crate) fn open() -> io::Result<OwnedFd> {
-    // No protocol is NETLINK_ROUTE, which is 0.
+    // Protocol 0 is `NETLINK_ROUTE`.
     Ok(socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?)
 }
 
-/// The first message: its kind, its body, and what is behind it.
+/// Splits off the first message: its type, its body, and the remaining bytes.
 fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
-    let len = usize::try_from(number(bytes, 0)?).ok()?;
-    let kind = half(bytes, 4)?;
+    let len = usize::try_from(u32_at(bytes, 0)?).ok()?;
+    let kind = u16_at(bytes, 4)?;
     let body = bytes.get(HEADER_BYTES..len)?;
     Some((kind, body, bytes.get(len.next_multiple_of(4)..).unwrap_or_default()))
 }
 
-/// The attributes in `bytes`, each a kind and a value.
+/// Iterates over the attributes in `bytes`, each a type and a value.
 pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
-        let len = usize::from(half(rest, 0)?);
-        let kind = half(rest, 2)?;
+        let len = usize::from(u16_at(rest, 0)?);
+        let kind = u16_at(rest, 2)?;
         let value = rest.get(4..len)?;
         rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
         Some((kind, value))
     })
 }
 
-/// Two bytes as a number of this machine's.
-pub(crate) fn half(bytes: &[u8], at: usize) -> Option<u16> {
+/// Reads a 16-bit number in native byte order.
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// Four bytes as a number of this machine's.
-pub(crate) fn number(bytes: &[u8], at: usize) -> Option<u32> {
+/// Reads a 32-bit number in native byte order.
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_read_back_and_nonsense_ends_them() {
+    fn attributes_round_trip_and_malformed_input_ends_them() {
         let mut request = Request::new(1, 0, &[7; 8]);
         request.attribute(1, b"abc");
         let nest = request.begin(2);

@@ -1,4 +1,4 @@
-//! Signals as something to wait for.
+//! Signals as readable events.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -8,30 +8,30 @@ use rustix::process::Signal;
 
 use crate::{Error, sys};
 
-/// A signal that came.
+/// A caught signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caught {
-    /// Which.
+pub struct CaughtSignal {
+    /// The signal.
     pub signal: Signal,
-    /// Whether a process sent it to this one alone. Otherwise it came from the terminal, which
-    /// sends it to all processes in the foreground.
-    pub sent: bool,
+    /// Whether a process sent the signal to this process. Otherwise the terminal sent it to all
+    /// foreground processes.
+    pub from_process: bool,
 }
 
-/// Signals caught while the value lives: they do nothing but wait here, and whoever handled them
-/// before does so again afterwards. One at a time in a process.
+/// Catches signals while the value lives, and queues them for reading. Afterwards the previous
+/// handlers are restored. Only one value may exist in a process.
 pub struct Signals {
     from: UnixStream,
-    /// The handler's end.
+    /// The end that the signal handler writes to.
     _to: UnixStream,
     previous: Vec<sys::Previous>,
 }
 
 impl Signals {
-    /// Catches these, except for those that the process ignores.
+    /// Catches these signals, except those that the process ignores.
     ///
     /// # Errors
-    /// When they are being caught already, or the system refuses.
+    /// If another value exists, or the system refuses.
     pub fn catch(signals: &[Signal]) -> Result<Self, Error> {
         let fail = |source: io::Error| Error::new("catch signals", source);
         let (from, to) = UnixStream::pair().map_err(fail)?;
@@ -45,13 +45,13 @@ impl Signals {
         Ok(Self { from, _to: to, previous })
     }
 
-    /// The next one that came, if any.
-    pub fn next(&self) -> Option<Caught> {
+    /// The next caught signal, if any.
+    pub fn next(&self) -> Option<CaughtSignal> {
         let mut pair = [0; 2];
-        // Two bytes were written at once.
+        // The handler writes both bytes with one call.
         (&self.from).read_exact(&mut pair).ok()?;
         let signal = Signal::from_named_raw(i32::from(pair[0]))?;
-        Some(Caught { signal, sent: pair[1] != 0 })
+        Some(CaughtSignal { signal, from_process: pair[1] != 0 })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Programs in namespaces.
+//! Starts programs in namespaces.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,18 +12,18 @@ use rustix::thread::{
 
 use crate::{Error, NetNamespace, sys};
 
-/// Where a program runs.
+/// The namespaces of a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Namespaces<'a> {
-    /// Its network; `None` is the caller's.
+    /// The network namespace; `None` is the caller's.
     pub net: Option<&'a NetNamespace>,
-    /// The user namespace that the network belongs to, when it isn't the caller's.
+    /// The user namespace that owns the network namespace, if it is not the caller's.
     pub user: Option<&'a OwnedFd>,
 }
 
-/// What a program keeps of its user namespace: enough to make links of its own there, and to
+/// Capabilities that a program keeps in its user namespace. They suffice for nested links and for
 /// `ping`.
-const KEPT: [CapabilitySet; 4] = [
+const KEPT_CAPABILITIES: [CapabilitySet; 4] = [
     CapabilitySet::NET_ADMIN,
     CapabilitySet::NET_RAW,
     CapabilitySet::NET_BIND_SERVICE,
@@ -31,15 +31,15 @@ const KEPT: [CapabilitySet; 4] = [
 ];
 
 impl Namespaces<'_> {
-    /// Starts `command` there. It is killed when the calling thread ends: call it from one that
-    /// lives as long.
+    /// Starts `command` in the namespaces. It is killed when the calling thread ends, so the caller
+    /// must use a thread that lives long enough.
     ///
     /// # Errors
-    /// When there is no such program, or no privilege to enter.
+    /// If the program does not exist, or the privilege to enter is missing.
     pub fn spawn(&self, mut command: Command) -> Result<Child, Error> {
         let program = command.get_program().to_string_lossy().into_owned();
         let fail = |e: io::Error| Error::new(format!("start `{program}`"), e);
-        // Own copies, which the child has until it becomes the program.
+        // Duplicates, which the child has until it executes the program.
         let net = self.net.map(|net| net.as_fd().try_clone_to_owned()).transpose().map_err(fail)?;
         let user = self.user.map(OwnedFd::try_clone).transpose().map_err(fail)?;
         let parent = getpid();
@@ -54,10 +54,10 @@ impl Namespaces<'_> {
             if user.is_some() {
                 keep_capabilities()?;
             }
-            // Last: moving into a user namespace takes the request back.
+            // This call is last, because entering a user namespace resets the setting.
             set_parent_process_death_signal(Some(Signal::KILL))?;
             if getppid() != Some(parent) {
-                // The parent was gone before it was asked for.
+                // The parent ended before the setting took effect.
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
             Ok(())
@@ -66,14 +66,15 @@ impl Namespaces<'_> {
     }
 }
 
-/// Without this, a program of a user other than root loses what its user namespace gives it.
+/// Keeps the capabilities of the user namespace across `exec`, which otherwise drops them for users
+/// other than root.
 fn keep_capabilities() -> io::Result<()> {
     let mut sets = capabilities(None)?;
-    for one in KEPT {
+    for one in KEPT_CAPABILITIES {
         sets.inheritable |= one;
     }
     set_capabilities(None, sets)?;
-    for one in KEPT {
+    for one in KEPT_CAPABILITIES {
         configure_capability_in_ambient_set(one, true)?;
     }
     Ok(())

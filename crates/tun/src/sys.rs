@@ -1,5 +1,4 @@
-//! The system calls that the type system cannot vouch for, each behind a function that can be
-//! called with anything.
+//! Unsafe system calls, each behind a safe function.
 #![expect(
     unsafe_code,
     reason = "ioctls of TUN devices, fork, unshare, signal handlers, scheduling: no safe wrapper exists"
@@ -15,7 +14,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use rustix::ioctl::{IntegerSetter, Setter, Updater, ioctl, opcode};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// `struct ifreq` as far as TUN devices use it: a name, and flags in a union of 24 bytes.
+/// `struct ifreq` as used for TUN devices: a name, and flags in a union of 24 bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct InterfaceRequest {
@@ -27,7 +26,7 @@ pub(crate) struct InterfaceRequest {
 impl InterfaceRequest {
     pub(crate) fn new(name: &str, flags: u16) -> Option<Self> {
         let mut request = Self { name: [0; libc::IFNAMSIZ], flags, rest: [0; 22] };
-        // The last byte stays zero.
+        // The last byte remains zero.
         let room = request.name.len() - 1;
         let fits = name.len() <= room && !name.bytes().any(|byte| byte == 0);
         fits.then(|| {
@@ -37,60 +36,60 @@ impl InterfaceRequest {
     }
 }
 
-/// Binds an open `/dev/net/tun` to a device, which is made if there is none; the kernel writes its
-/// name.
+/// Attaches an open `/dev/net/tun` to a device, which is created if necessary. The kernel writes
+/// its name.
 pub(crate) fn tun_set_interface(file: &File, request: &mut InterfaceRequest) -> io::Result<()> {
     const SET: u32 = opcode::write::<libc::c_int>(b'T', 202);
-    // SAFETY: TUNSETIFF reads and writes one `struct ifreq` of 40 bytes, which `InterfaceRequest`
-    // is laid out as.
+    // SAFETY: TUNSETIFF reads and writes one `struct ifreq` of 40 bytes, and `InterfaceRequest` has
+    // this layout.
     let operation = unsafe { Updater::<SET, InterfaceRequest>::new(request) };
-    // SAFETY: the same; `request` outlives the call.
+    // SAFETY: as above; `request` outlives the call.
     Ok(unsafe { ioctl(file, operation) }?)
 }
 
-/// Asks which device a descriptor belongs to, and with which flags.
+/// Reads name and flags of the device that a descriptor belongs to.
 pub(crate) fn tun_interface(fd: impl AsFd) -> io::Result<InterfaceRequest> {
     const GET: u32 = opcode::read::<libc::c_uint>(b'T', 210);
     let mut request = InterfaceRequest { name: [0; libc::IFNAMSIZ], flags: 0, rest: [0; 22] };
     // SAFETY: TUNGETIFF writes one `struct ifreq`, as above.
     let operation = unsafe { Updater::<GET, InterfaceRequest>::new(&mut request) };
-    // SAFETY: the same; `request` outlives the call.
+    // SAFETY: as above; `request` outlives the call.
     unsafe { ioctl(fd, operation) }?;
     Ok(request)
 }
 
-/// Says what may be left to the reader of a TUN device.
+/// Sets the offload features of the reader of a TUN device.
 pub(crate) fn tun_set_offload(file: &File, features: u32) -> io::Result<()> {
     const SET: u32 = opcode::write::<libc::c_uint>(b'T', 208);
-    // SAFETY: TUNSETOFFLOAD takes a number where others take a pointer.
+    // SAFETY: TUNSETOFFLOAD takes an integer in place of a pointer.
     let operation = unsafe { IntegerSetter::<SET>::new_usize(features as usize) };
-    // SAFETY: the same.
+    // SAFETY: as above.
     Ok(unsafe { ioctl(file, operation) }?)
 }
 
-/// Says how long the header before each packet is.
+/// Sets the length of the header before each packet.
 pub(crate) fn tun_set_header_len(file: &File, len: libc::c_int) -> io::Result<()> {
     const SET: u32 = opcode::write::<libc::c_int>(b'T', 216);
     // SAFETY: TUNSETVNETHDRSZ reads one `int`.
     let operation = unsafe { Setter::<SET, libc::c_int>::new(len) };
-    // SAFETY: the same; the number is in `operation`.
+    // SAFETY: as above; the number is in `operation`.
     Ok(unsafe { ioctl(file, operation) }?)
 }
 
-/// Puts the calling thread into a new network namespace.
+/// Moves the calling thread into a new network namespace.
 pub(crate) fn unshare_network() -> io::Result<()> {
     // SAFETY: without `FILES` the descriptors stay shared.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
 }
 
-/// Puts the calling process, which has one thread, into a new user namespace and a network
-/// namespace of it.
+/// Moves the calling process, which must have one thread, into a new user namespace with a new
+/// network namespace.
 pub(crate) fn unshare_user_and_network() -> io::Result<()> {
     // SAFETY: without `FILES` the descriptors stay shared.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) }?)
 }
 
-/// How a thread is scheduled.
+/// Scheduling policy and priority of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scheduling {
     policy: libc::c_int,
@@ -98,14 +97,14 @@ pub(crate) struct Scheduling {
 }
 
 impl Scheduling {
-    /// Before all ordinary programs and those in real time that ask for the least; what is started
-    /// is ordinary again.
-    pub(crate) const FIRST: Self =
+    /// Priority above ordinary programs and above real-time programs of the lowest priority. It is
+    /// reset on fork.
+    pub(crate) const HIGHEST: Self =
         Self { policy: libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, priority: 2 };
 
-    /// That of the calling thread.
+    /// The scheduling of the calling thread.
     pub(crate) fn current() -> io::Result<Self> {
-        // SAFETY: `sched_param` is plain data for which all zeros is a value.
+        // SAFETY: `sched_param` is plain data, and all zeros is a valid value.
         let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
         // SAFETY: 0 is the calling thread; the kernel writes one `sched_param`.
         let (policy, result) =
@@ -116,9 +115,9 @@ impl Scheduling {
         Ok(Self { policy, priority: parameters.sched_priority })
     }
 
-    /// Makes it that of the calling thread.
+    /// Applies the scheduling to the calling thread.
     pub(crate) fn set(self) -> io::Result<()> {
-        // SAFETY: `sched_param` is plain data for which all zeros is a value.
+        // SAFETY: `sched_param` is plain data, and all zeros is a valid value.
         let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
         parameters.sched_priority = self.priority;
         // SAFETY: 0 is the calling thread; the kernel reads one `sched_param`.
@@ -127,12 +126,11 @@ impl Scheduling {
     }
 }
 
-/// Runs `child` in a copy of this process, with its result as the exit status, and returns the
-/// copy's id.
+/// Runs `child` in a forked process, with its result as exit status. Returns the process id.
 pub(crate) fn fork(child: impl FnOnce() -> i32) -> io::Result<rustix::process::Pid> {
-    // SAFETY: the child has this thread alone. The C library keeps its allocator usable there, and
-    // `child` is ours: it makes system calls and allocates, takes no lock that another thread
-    // could have held, and never returns into the caller.
+    // SAFETY: the child has only this thread. The C library keeps its allocator usable there.
+    // `child` belongs to this crate: it makes system calls and allocates, takes no lock that
+    // another thread could hold, and never returns into the caller.
     let pid = unsafe { libc::fork() };
     if pid < 0 {
         return Err(io::Error::last_os_error());
@@ -141,27 +139,27 @@ pub(crate) fn fork(child: impl FnOnce() -> i32) -> io::Result<rustix::process::P
         return Ok(pid);
     }
     let status = child();
-    // SAFETY: ends the copy without running what the original registered for its own end.
+    // SAFETY: ends the child without running the exit handlers of the parent.
     unsafe { libc::_exit(status) }
 }
 
-/// Has `before` run in the child of `command` just before it becomes the program.
+/// Runs `before` in the child of `command` just before `exec`.
 pub(crate) fn before_exec(
     command: &mut Command,
     before: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: all closures given here are in `spawn` and make system calls only: no allocation, no
+    // SAFETY: all closures passed here are in `spawn` and make system calls only: no allocation, no
     // lock.
     unsafe { command.pre_exec(before) };
 }
 
-/// Where the handler writes; −1 while there is none.
+/// Descriptor that the handler writes to; −1 if there is none.
 static SIGNALS_TO: AtomicI32 = AtomicI32::new(-1);
 
-/// What was there before a handler.
+/// The previous action of a signal.
 pub(crate) struct Previous(libc::c_int, libc::sigaction);
 
-/// Writes the number of the signal, and whether a process sent it, to the pipe.
+/// Writes the signal number, and whether a process sent it, to the socket.
 extern "C" fn handler(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
@@ -172,11 +170,11 @@ extern "C" fn handler(
         return;
     }
     // SAFETY: with SA_SIGINFO the kernel passes a valid `siginfo_t`; `write` and `errno` are
-    // allowed in a handler.
+    // async-signal-safe.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
-        // SI_KERNEL is what a terminal's keys give.
+        // `SI_KERNEL` marks signals from terminal keys.
         let sent = u8::from((*info).si_code != libc::SI_KERNEL);
         let bytes = [u8::try_from(signal).unwrap_or(0), sent];
         libc::write(fd, bytes.as_ptr().cast(), bytes.len());
@@ -184,13 +182,13 @@ extern "C" fn handler(
     }
 }
 
-/// Has `signals` written to the pipe `to`, two bytes each; not those that are ignored. One caller
-/// at a time: `None` if there is another.
+/// Installs a handler that writes `signals` to `to`, two bytes each. Ignored signals stay ignored.
+/// `None` if a handler is installed already.
 pub(crate) fn catch(signals: &[libc::c_int], to: RawFd) -> Option<io::Result<Vec<Previous>>> {
     SIGNALS_TO.compare_exchange(-1, to, Ordering::SeqCst, Ordering::SeqCst).ok()?;
     let mut previous = Vec::new();
     for &signal in signals {
-        // SAFETY: `sigaction` is plain data for which all zeros is a value; the handler is
+        // SAFETY: `sigaction` is plain data, and all zeros is a valid value; the handler is
         // async-signal-safe.
         let result = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
@@ -200,7 +198,8 @@ pub(crate) fn catch(signals: &[libc::c_int], to: RawFd) -> Option<io::Result<Vec
             let result = libc::sigaction(signal, &raw const action, &raw mut before);
             previous.push(Previous(signal, before));
             if result == 0 && before.sa_sigaction == libc::SIG_IGN {
-                // As `nohup` leaves it: it stays so, for the programs that are started too.
+                // The signal is ignored, as under `nohup`. It stays ignored, also for started
+                // programs.
                 libc::sigaction(signal, &raw const before, std::ptr::null_mut())
             } else {
                 result
@@ -216,19 +215,18 @@ pub(crate) fn catch(signals: &[libc::c_int], to: RawFd) -> Option<io::Result<Vec
     Some(Ok(previous))
 }
 
-/// Puts back what was there before [`catch`].
+/// Restores the actions from before [`catch`].
 pub(crate) fn release(previous: &[Previous]) {
     for Previous(signal, action) in previous {
-        // SAFETY: the action is one that the kernel gave out.
+        // SAFETY: the kernel returned this action earlier.
         unsafe { libc::sigaction(*signal, &raw const *action, std::ptr::null_mut()) };
     }
     SIGNALS_TO.store(-1, Ordering::SeqCst);
 }
 
-/// Gives pages of the heap that are free back to the system.
+/// Returns free pages of the heap to the system.
 pub(crate) fn trim_heap() {
-    // SAFETY: it may be called at any time, by any thread; it only looks at memory that has been
-    // freed.
+    // SAFETY: any thread may call it at any time; it only accesses freed memory.
     #[cfg(target_env = "gnu")]
     unsafe {
         libc::malloc_trim(0);

@@ -1,5 +1,5 @@
-//! Devices, namespaces and processes for real. Needs root and `/dev/net/tun`; each test has a
-//! network of its own.
+//! Devices, namespaces and processes on a real kernel. Needs root and `/dev/net/tun`; each test has
+//! its own network.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
 
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 use tun::{
-    Clock, Handed, Interface, Namespaces, NetNamespace, Offload, PollFd, PollFlags, Prefix,
+    Clock, Interface, Namespaces, NetNamespace, Offload, PassedFds, PollFd, PollFlags, Prefix,
     Signals, Tun, in_own_namespaces,
 };
 use units::Duration;
@@ -24,7 +24,7 @@ fn namespace() -> NetNamespace {
     NetNamespace::new().expect("these tests need root, with the right to make network namespaces")
 }
 
-/// A device in the calling thread's namespace, with both families.
+/// A device in the calling thread's namespace, with IPv4 and IPv6 addresses.
 fn device(offload: Offload) -> Tun {
     let tun = Tun::open("test%d", offload).expect("these tests need /dev/net/tun");
     let interface = tun.interface().unwrap();
@@ -49,7 +49,7 @@ fn next_packet(tun: &Tun) -> Vec<u8> {
 }
 
 #[test]
-fn packets_of_both_families_cross() {
+fn ipv4_and_ipv6_packets_pass() {
     namespace()
         .run(|| {
             let tun = device(Offload::None);
@@ -67,8 +67,8 @@ fn packets_of_both_families_cross() {
                     IpAddr::V4(there) => assert_eq!(destination, there.octets()),
                     IpAddr::V6(there) => assert_eq!(destination, there.octets()),
                 }
-                // The same packet back: addresses and ports change places, and every checksum stays
-                // right.
+                // The packet is returned with addresses and ports exchanged, so that every checksum
+                // remains correct.
                 packet.copy_within(source_at..destination_at, destination_at);
                 let source = match there {
                     IpAddr::V4(there) => there.octets().to_vec(),
@@ -89,7 +89,7 @@ fn packets_of_both_families_cross() {
 }
 
 #[test]
-fn with_offload_a_packet_is_longer_than_the_mtu() {
+fn offload_leaves_the_checksum_to_the_reader() {
     namespace()
         .run(|| {
             let tun = device(Offload::Segmentation);
@@ -98,14 +98,14 @@ fn with_offload_a_packet_is_longer_than_the_mtu() {
             let socket = UdpSocket::bind((HERE, 0)).unwrap();
             socket.send_to(b"x", (THERE, 9)).unwrap();
             let packet = next_packet(&tun);
-            // VIRTIO_NET_HDR_F_NEEDS_CSUM: the UDP checksum is left to us.
+            // VIRTIO_NET_HDR_F_NEEDS_CSUM: the reader has to complete the UDP checksum.
             assert_eq!((packet.len(), packet[0]), (Tun::HEADER_LEN + 20 + 8 + 1, 1));
         })
         .unwrap();
 }
 
 #[test]
-fn namespaces_are_apart_and_the_caller_stays_where_it_is() {
+fn namespaces_are_isolated_and_the_caller_does_not_move() {
     let (one, other) = (namespace(), namespace());
     let listener = one.run(|| TcpListener::bind("127.0.0.1:0").unwrap()).unwrap();
     let address = listener.local_addr().unwrap();
@@ -118,7 +118,7 @@ fn namespaces_are_apart_and_the_caller_stays_where_it_is() {
 }
 
 #[test]
-fn a_route_is_there_once() {
+fn duplicate_route_is_refused() {
     namespace()
         .run(|| {
             let tun = device(Offload::None);
@@ -142,7 +142,7 @@ fn a_route_is_there_once() {
 }
 
 #[test]
-fn a_device_goes_with_its_descriptor() {
+fn device_is_removed_with_its_descriptor() {
     namespace()
         .run(|| {
             let tun = device(Offload::None);
@@ -157,9 +157,9 @@ fn a_device_goes_with_its_descriptor() {
             // Nothing has been read yet.
             assert_eq!((statistics.sent_packets, statistics.not_sent_packets), (0, 2));
             let error = Tun::open(tun.name(), Offload::None).unwrap_err();
-            assert_eq!(error.hint(), Some("the name is in use: take another"), "{error}");
+            assert_eq!(error.hint(), Some("the name is in use: choose another"), "{error}");
             drop(tun);
-            // Other tests here make processes, which hold copies of all descriptors for a moment.
+            // Other tests fork processes, which briefly hold copies of all descriptors.
             let clock = Clock::start();
             while Interface::find("test0").is_ok() {
                 assert!(clock.now() < units::Instant::from_nanos(10_000_000_000));
@@ -170,7 +170,7 @@ fn a_device_goes_with_its_descriptor() {
 }
 
 #[test]
-fn a_program_runs_in_the_namespace() {
+fn program_runs_in_the_namespace() {
     let net = namespace();
     let _tun = net.run(|| device(Offload::None)).unwrap();
     let mut command = Command::new("cat");
@@ -188,10 +188,10 @@ fn a_program_runs_in_the_namespace() {
 }
 
 #[test]
-fn without_privilege_everything_lives_in_namespaces_of_ones_own() {
+fn unprivileged_user_works_in_a_user_namespace() {
     let (user, handed) = in_own_namespaces(|| {
         let tun = device(Offload::None);
-        Ok(Handed {
+        Ok(PassedFds {
             text: tun.name().to_owned(),
             fds: vec![NetNamespace::current()?.into_fd(), tun.into_fd()],
         })
@@ -209,7 +209,7 @@ fn without_privilege_everything_lives_in_namespaces_of_ones_own() {
     assert!(output.starts_with("0\n") && output.contains("test0:"), "{output}");
     let error = in_own_namespaces(|| {
         Tun::open("a-name-too-long-for-it", Offload::None)?;
-        Ok(Handed::default())
+        Ok(PassedFds::default())
     })
     .unwrap_err();
     assert!(
@@ -219,7 +219,7 @@ fn without_privilege_everything_lives_in_namespaces_of_ones_own() {
 }
 
 #[test]
-fn signals_wait_until_they_are_asked_for() {
+fn signals_are_queued_until_read() {
     let signals = Signals::catch(&[Signal::USR1, Signal::USR2]).unwrap();
     assert!(Signals::catch(&[Signal::USR1]).is_err());
     assert_eq!(signals.next(), None);
@@ -230,13 +230,13 @@ fn signals_wait_until_they_are_asked_for() {
     {
     }
     let caught = signals.next().unwrap();
-    assert_eq!((caught.signal, caught.sent), (Signal::USR2, true));
+    assert_eq!((caught.signal, caught.from_process), (Signal::USR2, true));
     drop(signals);
     Signals::catch(&[Signal::USR1]).unwrap();
 }
 
 #[test]
-fn the_program_dies_with_the_thread_that_started_it() {
+fn program_is_killed_with_the_starting_thread() {
     let mut command = Command::new("cat");
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     // The thread ends at once.

@@ -1,11 +1,11 @@
-//! What a device does for a TCP that hands it more than the path carries: cutting and summing, in
-//! bytes.
+//! Segmentation and checksum offload, in bytes. A TCP passes packets that are larger than the path
+//! MTU to a device, which divides them and completes their checksums.
 //!
-//! A packet comes from, or goes to, such a device with a header before it (virtio 1.2 §5.1.6; on
-//! Linux, a TUN device with `IFF_VNET_HDR`): [`Offload`]. It says that the TCP checksum holds the
-//! sum over the pseudo-header only and is to be [completed](complete), and that the packet is to be
-//! cut into segments, which [`Cutter`] does. To send such a packet, write its TCP header by
-//! [`tcp::Repr::partial_header`], or let a [`Joiner`] make it of segments that are there.
+//! Packets to and from such a device have a header before them (virtio 1.2 §5.1.6; on Linux, a TUN
+//! device with `IFF_VNET_HDR`): [`Offload`]. The TCP checksum may contain only the sum over the
+//! pseudo-header and must be [completed](complete). The packet may have to be divided into segments
+//! by a [`Cutter`]. To create such a packet, write its TCP header with
+//! [`tcp::Repr::partial_header`], or merge existing segments with a [`Joiner`].
 
 use std::num::NonZeroU16;
 
@@ -22,7 +22,7 @@ mod join;
 
 pub use join::Joiner;
 
-// Virtio 1.2 §5.1.6: bits of the flags, and kinds of segmentation.
+// Virtio 1.2 §5.1.6: flag bits and kinds of segmentation.
 const NEEDS_CHECKSUM: u8 = 1;
 const CHECKED: u8 = 2;
 const NONE: u8 = 0;
@@ -30,78 +30,77 @@ const TCP_V4: u8 = 1;
 const TCP_V6: u8 = 4;
 const ECN: u8 = 0x80;
 
-/// What the header before a packet says: `struct virtio_net_hdr`, in the byte order of this
-/// machine.
+/// Header before a packet: `struct virtio_net_hdr`, in the byte order of this machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offload {
-    /// The checksum is to be completed.
+    /// Checksum that is to be completed.
     pub checksum: Option<PartialChecksum>,
-    /// The packet is to be cut.
+    /// Segmentation of the packet.
     pub segmentation: Option<Segmentation>,
-    /// The checksum has been found good: no need to look again.
+    /// Whether the checksum has been verified already.
     pub checked: bool,
 }
 
-/// Where a sum is to be taken and put.
+/// Position of an incomplete checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartialChecksum {
-    /// From which byte of the packet to its end.
+    /// Offset of the first summed byte in the packet. The sum extends to its end.
     pub start: u16,
-    /// How far behind `start` the field is, in bytes.
+    /// Offset of the checksum field from `start`, in bytes.
     pub offset: u16,
 }
 
-/// How a packet is to be cut.
+/// Parameters of a segmentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segmentation {
-    /// Of which IP it is.
+    /// IP version.
     pub version: Version,
-    /// The payload of each segment in bytes; what remains is in the last.
+    /// Payload of each segment in bytes. The last segment has the rest.
     pub size: NonZeroU16,
-    /// CWR is set, and belongs to the first segment only.
+    /// Whether CWR is set, which belongs to the first segment only.
     pub ecn: bool,
-    /// The bytes of all headers. A hint: the packet itself says it too.
+    /// Number of bytes of all headers. It is a hint, because the packet contains it too.
     pub header_len: u16,
 }
 
-/// What such a header asks for that we cannot do.
+/// Error for a header with an unsupported request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OffloadError {
-    /// Segmentation of something else than TCP.
+    /// Segmentation of a protocol other than TCP.
     #[error("cannot read an offload header: segmentation of kind {kind} is not TCP's")]
     Kind {
-        /// The kind, without the bit for ECN.
+        /// Kind of segmentation, without the ECN bit.
         kind: u8,
     },
-    /// Segments of nothing.
+    /// Segments of zero bytes.
     #[error("cannot read an offload header: segments of 0 bytes")]
     Size,
-    /// A checksum that is not in the packet.
+    /// Checksum field outside the packet.
     #[error("cannot complete a checksum at byte {start} + {offset}: the packet has {len} bytes")]
     Place {
-        /// Where the sum begins.
+        /// Offset of the first summed byte.
         start: u16,
-        /// How far behind it the field is.
+        /// Offset of the field from it.
         offset: u16,
-        /// The bytes of the packet.
+        /// Length of the packet in bytes.
         len: usize,
     },
 }
 
 impl Offload {
-    /// The bytes of the header.
+    /// Length of the header in bytes.
     pub const LEN: usize = 10;
 
-    /// A packet that is ready as it is.
+    /// Header of a packet that needs no processing.
     pub const NONE: Self = Self { checksum: None, segmentation: None, checked: false };
 
-    /// For a segment whose header was written by [`tcp::Repr::partial_header`]: to be cut into
-    /// segments of `size`, if it is longer.
+    /// Header for a segment written by [`tcp::Repr::partial_header`]. It is divided into segments
+    /// of `size` bytes if it is longer.
     pub fn of(ip: &ip::Repr, tcp: &tcp::Repr, size: NonZeroU16) -> Self {
         let segment = tcp.segment();
         let start = ip.version().header_len();
         let header_len = start + tcp.len() - usize::try_from(segment.payload_len).unwrap_or(0);
-        // Both headers together have 100 bytes at the most.
+        // Both headers together have at most 100 bytes.
         let [start, header_len] =
             [start, header_len].map(|len| u16::try_from(len).unwrap_or(u16::MAX));
         let segmentation = Segmentation {
@@ -118,10 +117,10 @@ impl Offload {
         }
     }
 
-    /// What a header says.
+    /// Parses a header.
     ///
     /// # Errors
-    /// When it asks for segmentation of something else than TCP.
+    /// Returns an error if the header requests segmentation of a protocol other than TCP.
     pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Result<Self, OffloadError> {
         let &[flags, kind, ref numbers @ ..] = bytes;
         let number = |at: usize| u16::from_ne_bytes([numbers[at], numbers[at + 1]]);
@@ -143,7 +142,7 @@ impl Offload {
         Ok(Self { checksum, segmentation, checked: flags & CHECKED != 0 })
     }
 
-    /// The bytes of the header.
+    /// Returns the bytes of the header.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut flags = if self.checked { CHECKED } else { 0 };
         let (mut kind, mut numbers) = (NONE, [0; 4]);
@@ -168,18 +167,18 @@ impl Offload {
     }
 }
 
-/// Completes the checksum of a packet, whose field holds the sum over the pseudo-header.
+/// Completes the checksum of a packet, whose field contains the sum over the pseudo-header.
 ///
 /// # Errors
-/// When the field is not in the packet; nothing is changed then.
+/// Returns an error, without changes, if the field is not in the packet.
 pub fn complete(packet: &mut [u8], checksum: PartialChecksum) -> Result<(), OffloadError> {
     let PartialChecksum { start, offset } = checksum;
     let (from, at) = (usize::from(start), usize::from(start) + usize::from(offset));
     if packet.len() < at + 2 {
         return Err(OffloadError::Place { start, offset, len: packet.len() });
     }
-    // RFC 768: a sum of zero is sent as the other zero, since UDP's zero means that there is none.
-    // It is as good to TCP.
+    // RFC 768: a sum of zero is sent as the other zero, because zero means "no checksum" in UDP.
+    // TCP accepts both.
     let field = match Checksum::of(&packet[from..]).field() {
         0 => u16::MAX,
         field => field,
@@ -188,50 +187,50 @@ pub fn complete(packet: &mut [u8], checksum: PartialChecksum) -> Result<(), Offl
     Ok(())
 }
 
-/// Cuts a TCP packet into segments, each a packet of its own with checksums that are whole.
+/// Divides a TCP packet into segments. Each is a packet with complete checksums.
 #[derive(Debug, Clone)]
 pub struct Cutter<'a> {
     packet: ip::View<'a>,
-    /// All that comes before the payload.
+    /// Headers: all bytes before the payload.
     headers: &'a [u8],
-    /// How much of it is IP's.
+    /// Length of the IP header in bytes.
     ip_len: usize,
     seq: SeqNum,
     payload: &'a [u8],
     size: usize,
     segments: usize,
-    /// The number of the next one.
+    /// Index of the next segment.
     next: usize,
 }
 
-/// Why a packet cannot be cut.
+/// Error for a packet that cannot be divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CutError {
-    /// Not a packet.
+    /// The bytes are not a packet.
     #[error("cannot cut a packet into segments: {0}")]
     Ip(#[from] ip::ViewError),
-    /// A packet without a TCP header.
+    /// The packet has no TCP header.
     #[error("cannot cut a packet into segments: {0}")]
     Tcp(#[from] tcp::ViewError),
-    /// Another protocol, or a fragment.
+    /// The packet has another protocol, or is a fragment.
     #[error(
         "cannot cut a packet into segments: it is no whole packet of TCP (protocol {protocol})"
     )]
     Protocol {
-        /// The protocol.
+        /// Protocol number.
         protocol: u8,
     },
-    /// SYN, RST or URG, which would mean something else in each segment.
+    /// The segment has SYN, RST or URG, which must not be repeated.
     #[error("cannot cut a packet into segments: it has one of the control bits SYN, RST, URG")]
     Control,
 }
 
 impl<'a> Cutter<'a> {
-    /// For segments of `size` bytes of payload; the last may have fewer. A packet that is no longer
-    /// stays one.
+    /// Creates a cutter for segments with `size` bytes of payload; the last one may have fewer. A
+    /// packet that is not longer remains one segment.
     ///
     /// # Errors
-    /// When it is no TCP packet, or one that cannot be cut.
+    /// Returns an error if the bytes are not a TCP packet, or one that cannot be divided.
     pub fn new(bytes: &'a [u8], size: NonZeroU16) -> Result<Self, CutError> {
         let packet = ip::View::new(bytes)?;
         if packet.protocol() != ip::TCP || packet.is_fragment() {
@@ -250,18 +249,18 @@ impl<'a> Cutter<'a> {
             seq: tcp.seq(),
             payload,
             size,
-            // One for a packet without payload.
+            // A packet without payload is one segment.
             segments: payload.len().div_ceil(size).max(1),
             next: 0,
         })
     }
 
-    /// How many segments there are still to come.
+    /// Number of remaining segments.
     pub fn remaining(&self) -> usize {
         self.segments - self.next
     }
 
-    /// Appends the next segment's packet; `false`, with nothing appended, when there is none.
+    /// Appends the packet of the next segment. Returns `false`, without changes, if there is none.
     pub fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
         if self.remaining() == 0 {
             return false;
@@ -278,9 +277,9 @@ impl<'a> Cutter<'a> {
         true
     }
 
-    /// The packet's own length, and what else tells it apart from the others.
+    /// Sets the length of the packet, and the identification in IPv4.
     fn adapt_ip(&self, header: &mut [u8], payload_len: usize) {
-        // None is longer than the packet that they are cut from, whose lengths have 16 bits.
+        // No segment is longer than the original packet, whose lengths have 16 bits.
         let word = |len: usize| u16::try_from(len).unwrap_or(u16::MAX).to_be_bytes();
         match self.packet {
             ip::View::V4(packet) => {
@@ -293,20 +292,20 @@ impl<'a> Cutter<'a> {
                 let checksum = Checksum::of(header).field();
                 header[10..12].copy_from_slice(&checksum.to_be_bytes());
             }
-            // Its length counts the extension headers.
+            // The IPv6 payload length includes extension headers.
             ip::View::V6(_) => {
                 header[4..6].copy_from_slice(&word(self.ip_len - ipv6::HEADER_LEN + payload_len));
             }
         }
     }
 
-    /// Sequence number, control bits and checksum.
+    /// Sets sequence number, control bits and checksum.
     fn adapt_tcp(&self, header: &mut [u8], payload: &[u8]) {
         let offset = u32::try_from(self.next * self.size).unwrap_or(u32::MAX);
         let seq = self.seq + offset;
         header[4..8].copy_from_slice(&seq.value().to_be_bytes());
         let (first, last) = (self.next == 0, self.remaining() == 1);
-        // RFC 3168 §6.1.2: CWR says where a reduction took effect.
+        // RFC 3168 §6.1.2: CWR marks the segment at which a reduction took effect.
         let not_here = if first { 0 } else { tcp::Flags::CWR.bits() };
         let not_yet = if last { 0 } else { tcp::Flags::FIN.bits() | tcp::Flags::PSH.bits() };
         header[13] &= !(not_here | not_yet);

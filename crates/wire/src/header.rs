@@ -5,8 +5,7 @@ use std::ops::Deref;
 
 use crate::checksum::Checksum;
 
-/// The bytes of one header, of at most 60: what an IPv4 or TCP header can be. Nothing is allocated
-/// for it; copy it to where it is wanted.
+/// Bytes of one header, at most 60: the maximum of an IPv4 or TCP header. It needs no allocation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     bytes: [u8; Self::MAX_LEN],
@@ -14,13 +13,12 @@ pub struct Header {
 }
 
 impl Header {
-    /// The longest: as many words as four bits count.
+    /// Maximum length in bytes: the number of words that four bits count.
     pub const MAX_LEN: usize = 60;
 
     pub(crate) const EMPTY: Self = Self { bytes: [0; Self::MAX_LEN], len: 0 };
 
-    /// Adds bytes behind the others. Those without room are left out: a `Repr` has checked that
-    /// there are none.
+    /// Appends bytes. Bytes without room are dropped; the `Repr` has checked that there are none.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         let end = self.len + bytes.len();
         if let Some(room) = self.bytes.get_mut(self.len..end) {
@@ -29,23 +27,23 @@ impl Header {
         }
     }
 
-    /// Appends it to a packet.
+    /// Appends the header to a packet.
     #[inline]
     pub fn write(&self, out: &mut Vec<u8>) {
-        // All of its room and then less: a length that is known is no call.
+        // Copies a constant length and then truncates: a constant length needs no call of `memcpy`.
         let end = out.len() + self.len;
         out.extend_from_slice(&self.bytes);
         out.truncate(end);
     }
 
-    /// The sum over its bytes.
+    /// Returns the sum over its bytes.
     #[inline]
     pub(crate) fn sum(&self) -> Checksum {
-        // A header is whole words, and behind it there are zeros.
+        // A header consists of whole words, and zeros follow it in the array.
         Checksum::of_array(&self.bytes)
     }
 
-    /// Puts a number where there are two bytes already.
+    /// Overwrites two bytes with a number.
     pub(crate) fn set_word(&mut self, at: usize, word: u16) {
         if let Some(room) = self.bytes.get_mut(at..at + 2) {
             room.copy_from_slice(&word.to_be_bytes());
@@ -68,7 +66,7 @@ impl fmt::Debug for Header {
 }
 
 impl From<&[u8]> for Header {
-    /// The first 60 bytes at the most.
+    /// Takes at most the first 60 bytes.
     fn from(bytes: &[u8]) -> Self {
         let mut header = Self::EMPTY;
         header.push(bytes.get(..Self::MAX_LEN).unwrap_or(bytes));

@@ -1,8 +1,7 @@
-//! ICMP over IPv4 (RFC 792) and IPv6 (RFC 4443), as far as a TCP host needs it: to answer a ping,
-//! to hear that a packet did not arrive and of which connection it was, and to say so to others.
+//! ICMP over IPv4 (RFC 792) and IPv6 (RFC 4443), as far as a TCP host needs it: echo replies,
+//! received errors with the connection they belong to, and sent errors.
 //!
-//! [`Repr`] is what the stack believes, [`View`] is bytes as they came. [`answer`] writes whole
-//! packets.
+//! [`Repr`] is a validated message, [`View`] reads received bytes. [`answer`] writes whole packets.
 
 pub mod answer;
 mod quote;
@@ -17,27 +16,26 @@ use crate::ip::{self, Version};
 use crate::ipv4;
 use crate::ipv6;
 
-/// The bytes before what a message quotes or echoes.
+/// Number of bytes before the quoted packet or the echo data.
 pub const HEADER_LEN: usize = 8;
 
-/// What a packet with an error may take in IPv4 (RFC 1812 §4.3.2.3). RFC 792 asks for eight bytes
-/// of payload at least.
-const MOST_V4: usize = 576;
+/// Maximum length of an IPv4 packet with an error (RFC 1812 §4.3.2.3). RFC 792 requires at least
+/// eight bytes of payload.
+const MAX_V4: usize = 576;
 
-/// The type of a message, in both versions; zero stands for none where there is only one.
+/// Types of messages in IPv4 and IPv6. Zero means that a version has none.
 mod kind {
     pub(super) const ECHO_REPLY: [u8; 2] = [0, 129];
     pub(super) const ECHO_REQUEST: [u8; 2] = [8, 128];
     pub(super) const UNREACHABLE: [u8; 2] = [3, 1];
     pub(super) const TIME_EXCEEDED: [u8; 2] = [11, 3];
     pub(super) const PARAMETER_PROBLEM: [u8; 2] = [12, 4];
-    /// RFC 4443 §3.2. In IPv4 it is a destination that is unreachable, with a code of its own (RFC
-    /// 1191 §4).
+    /// RFC 4443 §3.2. In IPv4 this is "destination unreachable" with a separate code (RFC 1191 §4).
     pub(super) const TOO_BIG_V6: u8 = 2;
     pub(super) const FRAGMENTATION_NEEDED_V4: u8 = 4;
 }
 
-/// The one of two numbers that is of this version.
+/// Selects the number of this version.
 fn of<T: Copy>([v4, v6]: [T; 2], version: Version) -> T {
     match version {
         Version::V4 => v4,
@@ -45,58 +43,58 @@ fn of<T: Copy>([v4, v6]: [T; 2], version: Version) -> T {
     }
 }
 
-/// What a message says.
+/// Content of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// A ping.
+    /// Echo request (ping).
     EchoRequest(Echo<'a>),
-    /// Its answer.
+    /// Echo reply.
     EchoReply(Echo<'a>),
-    /// A packet could not be delivered.
+    /// Destination unreachable.
     Unreachable {
-        /// Why.
+        /// Reason.
         reason: Unreachable,
-        /// Which packet.
+        /// Packet that could not be delivered.
         quote: Quote<'a>,
     },
-    /// A packet was longer than the next link carries ("fragmentation needed" in IPv4, RFC 1191).
+    /// Packet too big for the next link ("fragmentation needed" in IPv4, RFC 1191).
     TooBig {
-        /// What the link carries, in bytes; zero from a router that does not say (RFC 1191 §5).
+        /// MTU of the link in bytes; zero from a router that does not report it (RFC 1191 §5).
         mtu: u32,
-        /// Which packet.
+        /// Packet that was too big.
         quote: Quote<'a>,
     },
-    /// A packet had no time left.
+    /// Time exceeded.
     TimeExceeded {
-        /// For what.
+        /// Kind of the limit.
         reason: TimeExceeded,
-        /// Which packet.
+        /// Packet that was dropped.
         quote: Quote<'a>,
     },
-    /// Something is wrong with a header.
+    /// Parameter problem in a header.
     ParameterProblem {
-        /// What, by a number of its version.
+        /// Code, which depends on the version.
         code: u8,
-        /// Where, in bytes from the packet's first.
+        /// Offset of the problem in the packet, in bytes.
         pointer: u32,
-        /// Which packet.
+        /// Packet with the problem.
         quote: Quote<'a>,
     },
 }
 
-/// A ping or its answer.
+/// An echo request or reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo<'a> {
-    /// Who pings.
+    /// Identifier of the requesting process.
     pub identifier: u16,
-    /// Which ping.
+    /// Sequence number of the request.
     pub sequence: u16,
-    /// What comes back unchanged.
+    /// Data that the reply repeats.
     pub data: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// What follows the first eight bytes.
+    /// Bytes after the first eight.
     fn body(&self) -> &'a [u8] {
         match *self {
             Self::EchoRequest(echo) | Self::EchoReply(echo) => echo.data,
@@ -107,7 +105,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The packet that it is about, of a message about one.
+    /// Quoted packet of an error.
     pub fn quote(&self) -> Option<Quote<'a>> {
         match *self {
             Self::EchoRequest(_) | Self::EchoReply(_) => None,
@@ -118,7 +116,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The same with no more of the quote than an error of this version may carry.
+    /// Truncates the quoted packet to the maximum in an error of this version.
     fn with_short_quote(mut self, version: Version) -> Self {
         match &mut self {
             Self::EchoRequest(_) | Self::EchoReply(_) => {}
@@ -126,8 +124,8 @@ impl<'a> Message<'a> {
             | Self::TooBig { quote, .. }
             | Self::TimeExceeded { quote, .. }
             | Self::ParameterProblem { quote, .. } => {
-                // RFC 4443 §2.4 (c): as much as fits without exceeding what every link carries.
-                let most = of([MOST_V4, ipv6::MIN_MTU], version);
+                // RFC 4443 §2.4 (c): as much as fits without exceeding the minimum MTU.
+                let most = of([MAX_V4, ipv6::MIN_MTU], version);
                 *quote = quote.first(most - version.header_len() - HEADER_LEN);
             }
         }
@@ -135,41 +133,40 @@ impl<'a> Message<'a> {
     }
 }
 
-/// A message that can be written in its version of IP.
+/// A message that can be written for its version of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr<'a> {
     version: Version,
     message: Message<'a>,
 }
 
-/// Why a message cannot be written.
+/// Error for a message that cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Unwritable {
-    /// A reason that this version has no code for.
+    /// A reason without a code in this version.
     #[error("cannot write an ICMP message over {version:?}: it has no code for {reason:?}")]
     Reason {
-        /// The version.
+        /// IP version.
         version: Version,
-        /// The reason.
+        /// Reason without a code.
         reason: Unreachable,
     },
-    /// A number that IPv4's field does not hold.
+    /// A number that is too large for the field of IPv4.
     #[error("cannot write an ICMP message over IPv4: {value} has more than {bits} bits")]
     TooLarge {
-        /// The MTU or pointer.
+        /// MTU or pointer.
         value: u32,
-        /// What the field holds.
+        /// Width of the field in bits.
         bits: u8,
     },
 }
 
 impl<'a> Repr<'a> {
-    /// A message over `version`. Of a packet that it quotes, it keeps as much as an error may
-    /// carry: 576 bytes with everything in IPv4 (RFC 1812 §4.3.2.3), 1280 in IPv6 (RFC 4443
-    /// §2.4).
+    /// Creates a message for `version`. Its quoted packet is truncated to the maximum: 576 bytes in
+    /// total in IPv4 (RFC 1812 §4.3.2.3), 1280 in IPv6 (RFC 4443 §2.4).
     ///
     /// # Errors
-    /// When that version cannot say it.
+    /// Returns an error if that version cannot represent the message.
     pub fn new(version: Version, message: Message<'a>) -> Result<Self, Unwritable> {
         let fits = |value: u32, bits: u8| match version {
             Version::V4 if value >> bits != 0 => Err(Unwritable::TooLarge { value, bits }),
@@ -186,34 +183,34 @@ impl<'a> Repr<'a> {
         Ok(Self { version, message: message.with_short_quote(version) })
     }
 
-    /// The version of IP that it is for.
+    /// IP version of the message.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// What it says.
+    /// Content of the message.
     pub fn message(&self) -> Message<'a> {
         self.message
     }
 
-    /// Whether it says that trying again is of no use (RFC 9293 §3.9.2.2: a hard error). Only a SYN
-    /// may take its word for it (RFC 5927 §5).
+    /// Returns whether the error is permanent (RFC 9293 §3.9.2.2: a hard error). Only a SYN may be
+    /// aborted for it (RFC 5927 §5).
     pub fn is_hard_error(&self) -> bool {
         matches!(self.message, Message::Unreachable { reason, .. } if reason.is_hard(self.version))
     }
 
-    /// The bytes of the message.
+    /// Length of the message in bytes.
     pub fn len(&self) -> usize {
         HEADER_LEN + self.message.body().len()
     }
 
-    /// Never: there is a header.
+    /// Always false: there is a header.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Appends the message. `pseudo_header` is the IP header's; IPv4's ICMP leaves it out of its
-    /// checksum.
+    /// Appends the message. `pseudo_header` is that of the IP header; the ICMP checksum of IPv4
+    /// does not include it.
     pub fn write(&self, pseudo_header: Checksum, out: &mut Vec<u8>) {
         let mut header = self.header();
         let body = self.message.body();
@@ -224,7 +221,7 @@ impl<'a> Repr<'a> {
         out.extend_from_slice(body);
     }
 
-    /// The first eight bytes, with a checksum of zero.
+    /// First eight bytes, with a checksum of zero.
     fn header(&self) -> [u8; HEADER_LEN] {
         let version = self.version;
         let (kind, code, [a, b, c, d]) = match self.message {
@@ -235,7 +232,7 @@ impl<'a> Repr<'a> {
                 (of(kind::UNREACHABLE, version), reason.code(version).unwrap_or(0), [0; 4])
             }
             Message::TooBig { mtu, .. } => match version {
-                // RFC 1191 §4: in the lower half of what RFC 792 leaves unused.
+                // RFC 1191 §4: in the lower half of the field that RFC 792 leaves unused.
                 Version::V4 => {
                     (kind::UNREACHABLE[0], kind::FRAGMENTATION_NEEDED_V4, mtu.to_be_bytes())
                 }
@@ -260,8 +257,7 @@ impl Echo<'_> {
     }
 }
 
-/// A message's bytes, of which the first eight are known to be there. Everything else is as it
-/// came.
+/// Bytes of a received message of at least eight bytes. Nothing else is validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View<'a> {
     version: Version,
@@ -270,31 +266,32 @@ pub struct View<'a> {
     body: &'a [u8],
 }
 
-/// Why a packet has no ICMP message to look at.
+/// Error for a packet without a readable ICMP message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ViewError {
-    /// Another protocol, or the ICMP of the other version of IP.
+    /// Another protocol, or the ICMP of the other IP version.
     #[error("cannot read an ICMP message: the packet's protocol is {protocol}")]
     Protocol {
-        /// The protocol.
+        /// Protocol number.
         protocol: u8,
     },
-    /// A part of a packet.
+    /// A fragment.
     #[error("cannot read an ICMP message: the packet is a fragment")]
     Fragment,
-    /// Less than eight bytes.
+    /// Fewer than eight bytes.
     #[error("cannot read an ICMP message: {len} bytes are too few")]
     Truncated {
-        /// The bytes there are.
+        /// Number of bytes.
         len: usize,
     },
 }
 
 impl<'a> View<'a> {
-    /// Looks at what a packet carries.
+    /// Reads the ICMP message of a packet.
     ///
     /// # Errors
-    /// When that is no ICMP message of the packet's version. A wrong checksum is none.
+    /// Returns an error if the packet has no ICMP message of its version. A wrong checksum is no
+    /// error.
     pub fn new(packet: &ip::View<'a>) -> Result<Self, ViewError> {
         let (version, protocol) = (packet.version(), packet.protocol());
         if protocol != version.icmp() {
@@ -315,39 +312,38 @@ impl<'a> View<'a> {
         Ok(Self { version, pseudo_header, header, body })
     }
 
-    /// The version of IP that it came over.
+    /// IP version of the packet.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The type.
+    /// Type.
     pub fn kind(&self) -> u8 {
         self.header[0]
     }
 
-    /// The code.
+    /// Code.
     pub fn code(&self) -> u8 {
         self.header[1]
     }
 
-    /// What follows the first eight bytes.
+    /// Bytes after the first eight.
     pub fn body(&self) -> &'a [u8] {
         self.body
     }
 
-    /// Whether the message is intact.
+    /// Returns whether the checksum is correct.
     pub fn checksum_is_good(&self) -> bool {
         self.pseudo_header.with(self.header).with(self.body).is_good()
     }
 
-    /// Whether it is about another packet. Nothing is to be sent about it then (RFC 1122 §3.2.2,
-    /// RFC 4443 §2.4 (e)).
+    /// Returns whether the message is an error about another packet. No error may be sent about it
+    /// (RFC 1122 §3.2.2, RFC 4443 §2.4 (e)).
     pub fn is_error(&self) -> bool {
         is_error(self.version, self.kind())
     }
 
-    /// What the stack believes of it; `None` for a message that it has no use for, and for a bad
-    /// checksum.
+    /// Returns the validated message; `None` for unsupported messages and for a wrong checksum.
     pub fn repr(&self) -> Option<Repr<'a>> {
         let (version, code) = (self.version, self.code());
         let is = |kinds: [u8; 2]| self.kind() == of(kinds, version);
@@ -361,7 +357,7 @@ impl<'a> View<'a> {
         {
             Message::TooBig { mtu: self.number() & 0xffff, quote: self.quote() }
         } else if version == Version::V6 && self.kind() == kind::TOO_BIG_V6 {
-            // RFC 4443 §3.2: the code means nothing.
+            // RFC 4443 §3.2: the code is ignored.
             Message::TooBig { mtu: self.number(), quote: self.quote() }
         } else if is(kind::UNREACHABLE) {
             Message::Unreachable {
@@ -385,17 +381,17 @@ impl<'a> View<'a> {
         Echo { identifier, sequence, data: self.body }
     }
 
-    /// What the second four bytes hold.
+    /// Number in the second four bytes.
     fn number(&self) -> u32 {
         let [.., a, b, c, d] = *self.header;
         u32::from_be_bytes([a, b, c, d])
     }
 
-    /// The packet that it is about.
+    /// Quoted packet.
     fn quote(&self) -> Quote<'a> {
-        // RFC 4884 §4: the quote's length in words, of 32 bits in IPv4 and 64 in IPv6, when
-        // something follows it. Zero from who does not know of that. A packet that is too
-        // big has its MTU there in IPv6.
+        // RFC 4884 §4: length of the quoted packet in words of 32 bits in IPv4 and 64 in IPv6, if
+        // extensions follow it. Older senders write zero. "Packet too big" has its MTU there in
+        // IPv6.
         let words = match self.version {
             Version::V4 => usize::from(self.header[5]) * 4,
             Version::V6
@@ -419,10 +415,8 @@ fn is_error(version: Version, kind: u8) -> bool {
     }
 }
 
-const _: () = assert!(
-    MOST_V4 >= 2 * ipv4::MAX_HEADER_LEN + HEADER_LEN,
-    "room for what RFC 792 asks to quote"
-);
+const _: () =
+    assert!(MAX_V4 >= 2 * ipv4::MAX_HEADER_LEN + HEADER_LEN, "room for what RFC 792 asks to quote");
 
 #[cfg(test)]
 mod tests;

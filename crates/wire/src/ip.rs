@@ -1,5 +1,5 @@
-//! What IPv4 and IPv6 have in common, so that a host is written once: [`Repr`] and [`View`] are
-//! either version's.
+//! Common interface of IPv4 and IPv6, so that a host is written once: [`Repr`] and [`View`] hold
+//! either version.
 
 use std::net::IpAddr;
 
@@ -10,30 +10,19 @@ use crate::header::Header;
 use crate::segment::Ecn;
 use crate::{ipv4, ipv6};
 
-/// ICMP over IPv4, as the protocol of a packet (IANA).
-pub const ICMPV4: u8 = 1;
+pub use crate::protocol::{ICMPV4, ICMPV6, TCP};
 
-/// TCP.
-pub const TCP: u8 = 6;
-
-/// ICMP over IPv6.
-pub const ICMPV6: u8 = 58;
-
-/// The most routers that a packet passes, unless told otherwise: what IANA recommends (RFC 1122
-/// §3.2.1.7, RFC 8200 §3).
-pub(crate) const DEFAULT_HOPS: u8 = 64;
-
-/// Which IP.
+/// IP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Version {
-    /// RFC 791.
+    /// IPv4, RFC 791.
     V4,
-    /// RFC 8200.
+    /// IPv6, RFC 8200.
     V6,
 }
 
 impl Version {
-    /// That of an address.
+    /// Version of an address.
     pub const fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Self::V4,
@@ -41,7 +30,7 @@ impl Version {
         }
     }
 
-    /// The bytes of a header without options or extensions.
+    /// Length of a header without options or extensions, in bytes.
     pub const fn header_len(self) -> usize {
         match self {
             Self::V4 => ipv4::HEADER_LEN,
@@ -49,7 +38,7 @@ impl Version {
         }
     }
 
-    /// The protocol number of its ICMP.
+    /// Protocol number of the version's ICMP.
     pub const fn icmp(self) -> u8 {
         match self {
             Self::V4 => ICMPV4,
@@ -58,7 +47,7 @@ impl Version {
     }
 }
 
-/// What is said of either version in the same way.
+/// Evaluates an expression for either version.
 macro_rules! each {
     ($self:expr, $inner:ident => $call:expr) => {
         match $self {
@@ -68,41 +57,43 @@ macro_rules! each {
     };
 }
 
-/// A header that can be written: without options or extensions, of a packet that is no fragment.
+/// A header that can be written: without options or extensions, of an unfragmented packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repr {
-    /// Of IPv4.
+    /// IPv4 header.
     V4(ipv4::Repr),
-    /// Of IPv6.
+    /// IPv6 header.
     V6(ipv6::Repr),
 }
 
-/// Why a packet cannot be written.
+/// Error for a packet that cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Unwritable {
-    /// One address is of IPv4, the other of IPv6.
+    /// Source and destination have different versions.
     #[error(
         "cannot write an IP packet from {source_address} to {destination}: they are of two versions of IP"
     )]
     Families {
-        /// Where it would come from.
+        /// Source address.
         source_address: IpAddr,
-        /// Where it would go to.
+        /// Destination address.
         destination: IpAddr,
     },
-    /// Too long for IPv4.
+    /// Packet too long for IPv4.
     #[error(transparent)]
     V4(#[from] ipv4::TooLong),
-    /// Too long for IPv6.
+    /// Packet too long for IPv6.
     #[error(transparent)]
     V6(#[from] ipv6::TooLong),
 }
 
 impl Repr {
-    /// A header before `payload_len` bytes of `protocol`, for 64 routers and Not-ECT.
+    /// Creates a header before `payload_len` bytes of `protocol`, with a hop limit of 64 and
+    /// Not-ECT.
     ///
     /// # Errors
-    /// When the addresses are not of one version, or the packet is longer than that version allows.
+    /// Returns an error if the addresses have different versions, or if the packet is too long for
+    /// the version.
     pub fn new(
         source: IpAddr,
         destination: IpAddr,
@@ -120,14 +111,14 @@ impl Repr {
         }
     }
 
-    /// The same with this ECN field.
+    /// Returns the header with this ECN field.
     #[must_use]
     pub fn with_ecn(mut self, ecn: Ecn) -> Self {
         each!(&mut self, repr => repr.ecn = ecn);
         self
     }
 
-    /// Which IP.
+    /// IP version.
     pub fn version(&self) -> Version {
         match self {
             Self::V4(_) => Version::V4,
@@ -135,32 +126,32 @@ impl Repr {
         }
     }
 
-    /// Where it comes from.
+    /// Source address.
     pub fn source(&self) -> IpAddr {
         each!(self, repr => repr.source().into())
     }
 
-    /// Where it goes to.
+    /// Destination address.
     pub fn destination(&self) -> IpAddr {
         each!(self, repr => repr.destination().into())
     }
 
-    /// What the payload is, e.g. [`TCP`].
+    /// Protocol of the payload, e.g. [`TCP`].
     pub fn protocol(&self) -> u8 {
         each!(self, repr => repr.protocol())
     }
 
-    /// What routers may do, and have done, about congestion.
+    /// ECN field.
     pub fn ecn(&self) -> Ecn {
         each!(self, repr => repr.ecn)
     }
 
-    /// The bytes of the packet, header included.
+    /// Length of the packet in bytes, with the header.
     pub fn packet_len(&self) -> usize {
         each!(self, repr => repr.packet_len())
     }
 
-    /// The bytes of the header.
+    /// Bytes of the header.
     pub fn header(&self) -> Header {
         each!(self, repr => repr.header().as_slice().into())
     }
@@ -170,46 +161,46 @@ impl Repr {
         each!(self, repr => repr.write(out));
     }
 
-    /// The sum over the pseudo-header that the payload's checksum begins with.
+    /// Sum over the pseudo-header, with which the payload's checksum begins.
     pub fn pseudo_header(&self) -> Checksum {
         each!(self, repr => repr.pseudo_header())
     }
 }
 
-/// A packet's bytes, of which the header is known to be there and to fit its lengths.
+/// Bytes of a received packet, with a complete header and consistent lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View<'a> {
-    /// Of IPv4.
+    /// IPv4 packet.
     V4(ipv4::View<'a>),
-    /// Of IPv6.
+    /// IPv6 packet.
     V6(ipv6::View<'a>),
 }
 
-/// Why bytes are no IP packet.
+/// Error for bytes that are not an IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ViewError {
-    /// Nothing there.
+    /// No bytes.
     #[error("cannot read an IP header: no bytes")]
     Empty,
-    /// Neither version.
+    /// Unknown version.
     #[error("cannot read an IP header: its version is {version}")]
     Version {
-        /// The version.
+        /// Version in the header.
         version: u8,
     },
-    /// Said to be of IPv4.
+    /// Invalid IPv4 packet.
     #[error(transparent)]
     V4(#[from] ipv4::ViewError),
-    /// Said to be of IPv6.
+    /// Invalid IPv6 packet.
     #[error(transparent)]
     V6(#[from] ipv6::ViewError),
 }
 
 impl<'a> View<'a> {
-    /// Looks at a packet at the start of `bytes`, of the version that it says.
+    /// Reads the packet at the start of `bytes`, of either version.
     ///
     /// # Errors
-    /// When there is no whole packet. A wrong checksum is none: ask
+    /// Returns an error if there is no complete packet. A wrong checksum is no error: call
     /// [`checksum_is_good`](Self::checksum_is_good).
     pub fn new(bytes: &'a [u8]) -> Result<Self, ViewError> {
         match version(bytes)? {
@@ -218,11 +209,10 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The same of a packet whose end may be missing: one that an ICMP message quotes, or a capture
-    /// cut off.
+    /// Reads a packet that may be truncated, in an ICMP message or a capture.
     ///
     /// # Errors
-    /// When there is no whole header.
+    /// Returns an error if there is no complete header.
     pub fn cut_short(bytes: &'a [u8]) -> Result<Self, ViewError> {
         match version(bytes)? {
             Version::V4 => Ok(Self::V4(ipv4::View::cut_short(bytes)?)),
@@ -230,7 +220,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Which IP.
+    /// IP version.
     pub fn version(&self) -> Version {
         match self {
             Self::V4(_) => Version::V4,
@@ -238,23 +228,23 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Where it comes from.
+    /// Source address.
     pub fn source(&self) -> IpAddr {
         each!(self, view => view.source().into())
     }
 
-    /// Where it goes to.
+    /// Destination address.
     pub fn destination(&self) -> IpAddr {
         each!(self, view => view.destination().into())
     }
 
-    /// What the payload is, e.g. [`TCP`]: for IPv6, where the extension headers lead to
+    /// Protocol of the payload, e.g. [`TCP`]. In IPv6 it follows the extension headers
     /// ([`ipv6::View::protocol`]).
     pub fn protocol(&self) -> u8 {
         each!(self, view => view.protocol())
     }
 
-    /// How many routers it may still pass.
+    /// Hop limit or TTL.
     pub fn hops(&self) -> u8 {
         match self {
             Self::V4(view) => view.ttl(),
@@ -262,22 +252,23 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The ECN field.
+    /// ECN field.
     pub fn ecn(&self) -> Ecn {
         each!(self, view => view.ecn())
     }
 
-    /// Whether it is part of a larger packet: then the payload need not begin with a header.
+    /// Returns whether the packet is a fragment. The payload then need not begin with a header.
     pub fn is_fragment(&self) -> bool {
         each!(self, view => view.is_fragment())
     }
 
-    /// Whether it is such a part and not the first: then the payload begins with no header.
+    /// Returns whether the packet is a fragment other than the first. The payload then does not
+    /// begin with a header.
     pub fn is_later_fragment(&self) -> bool {
         each!(self, view => view.is_later_fragment())
     }
 
-    /// Whether the header is intact. IPv6 has nothing to tell it by.
+    /// Returns whether the header checksum is correct. IPv6 has none.
     pub fn checksum_is_good(&self) -> bool {
         match self {
             Self::V4(view) => view.checksum_is_good(),
@@ -285,27 +276,27 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The packet's bytes by its own field, headers included.
+    /// Length of the packet in bytes by its own field, with headers.
     pub fn packet_len(&self) -> usize {
         each!(self, view => view.packet_len())
     }
 
-    /// What follows the header and its extensions, up to the packet's own length.
+    /// Bytes after the header and its extensions, up to the length of the packet.
     pub fn payload(&self) -> &'a [u8] {
         each!(self, view => view.payload())
     }
 
-    /// The sum over the pseudo-header that the payload's checksum begins with.
+    /// Sum over the pseudo-header, with which the payload's checksum begins.
     pub fn pseudo_header(&self) -> Checksum {
         each!(self, view => view.pseudo_header())
     }
 
-    /// The same before as many bytes of payload, of those that 16 bits count.
+    /// Sum over the pseudo-header for a payload of this length.
     pub(crate) fn pseudo_header_of(&self, payload_len: usize) -> Checksum {
         each!(self, view => view.pseudo_header_of(payload_len))
     }
 
-    /// What the stack believes of it; `None` for what a [`Repr`] does not hold.
+    /// Returns the validated header; `None` if a [`Repr`] cannot represent it.
     pub fn repr(&self) -> Option<Repr> {
         match self {
             Self::V4(view) => view.repr().map(Repr::V4),
@@ -322,11 +313,11 @@ fn version(bytes: &[u8]) -> Result<Version, ViewError> {
     }
 }
 
-/// Sets the ECN field of the packet at the start of `bytes`, as a router does. A good checksum
-/// stays good and a bad one bad.
+/// Sets the ECN field of the packet at the start of `bytes`, as a router does. A correct checksum
+/// remains correct, a wrong one wrong.
 ///
 /// # Errors
-/// When there is no header; nothing is changed then.
+/// Returns an error, without changes, if there is no header.
 pub fn set_ecn(bytes: &mut [u8], ecn: Ecn) -> Result<(), ViewError> {
     match View::cut_short(bytes)? {
         View::V4(view) => {
@@ -339,8 +330,7 @@ pub fn set_ecn(bytes: &mut [u8], ecn: Ecn) -> Result<(), ViewError> {
             bytes[1] = new[1];
             bytes[10..12].copy_from_slice(&checksum.field().to_be_bytes());
         }
-        // RFC 8200 §7: the lowest two bits of the traffic class, which lies across the first two
-        // bytes.
+        // RFC 8200 §7: the lowest two bits of the traffic class, which spans the first two bytes.
         View::V6(_) => bytes[1] = bytes[1] & !0b11_0000 | (ecn as u8) << 4,
     }
     Ok(())

@@ -1,50 +1,49 @@
-//! IPv4 headers (RFC 791): [`Repr`] is what the stack believes, [`View`] is bytes as they came.
+//! IPv4 headers (RFC 791): [`Repr`] is a validated header, [`View`] reads received bytes.
 
 use std::net::Ipv4Addr;
 
 use thiserror::Error;
 
 use crate::checksum::Checksum;
-use crate::ip::DEFAULT_HOPS;
-pub use crate::ip::TCP;
+use crate::protocol::DEFAULT_HOPS;
+pub use crate::protocol::TCP;
 use crate::segment::Ecn;
 
-/// The bytes of a header without options.
+/// Length of a header without options, in bytes.
 pub const HEADER_LEN: usize = 20;
 
-/// The longest header: as many words as four bits count.
+/// Maximum header length in bytes: the number of words that four bits count.
 pub const MAX_HEADER_LEN: usize = 60;
 
-/// A header without options, of a packet that is not and must not be fragmented.
+/// A header without options, of a packet that is not fragmented and has DF set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
     source: Ipv4Addr,
     destination: Ipv4Addr,
     protocol: u8,
     payload_len: u16,
-    /// How many routers it may pass.
+    /// Time to live: maximum number of routers.
     pub ttl: u8,
-    /// What routers may do, and have done, about congestion (RFC 3168 §5).
+    /// ECN field (RFC 3168 §5).
     pub ecn: Ecn,
-    /// Tells the packets of a pair of hosts apart. RFC 6864 §4.1 gives it no meaning where there
-    /// are no fragments.
+    /// Identification. It has no meaning for unfragmented packets (RFC 6864 §4.1).
     pub identification: u16,
 }
 
-/// Why a packet cannot be written.
+/// Error for a packet that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("cannot write an IPv4 packet of {len} bytes: its length has 16 bits")]
 pub struct TooLong {
-    /// The bytes of the packet, header included.
+    /// Length of the packet in bytes, with the header.
     pub len: usize,
 }
 
 impl Repr {
-    /// A header before `payload_len` bytes of `protocol`, with a TTL of 64, Not-ECT and the
+    /// Creates a header before `payload_len` bytes of `protocol`, with a TTL of 64, Not-ECT and the
     /// identification 0.
     ///
     /// # Errors
-    /// When the packet is longer than 65 535 bytes.
+    /// Returns an error if the packet is longer than 65 535 bytes.
     pub fn new(
         source: Ipv4Addr,
         destination: Ipv4Addr,
@@ -58,22 +57,22 @@ impl Repr {
         Ok(Self { source, destination, protocol, payload_len, ttl, ecn, identification: 0 })
     }
 
-    /// Where it comes from.
+    /// Source address.
     pub fn source(&self) -> Ipv4Addr {
         self.source
     }
 
-    /// Where it goes to.
+    /// Destination address.
     pub fn destination(&self) -> Ipv4Addr {
         self.destination
     }
 
-    /// What the payload is.
+    /// Protocol of the payload.
     pub fn protocol(&self) -> u8 {
         self.protocol
     }
 
-    /// The bytes of the packet, header included.
+    /// Length of the packet in bytes, with the header.
     pub fn packet_len(&self) -> usize {
         HEADER_LEN + usize::from(self.payload_len)
     }
@@ -83,7 +82,7 @@ impl Repr {
         out.extend_from_slice(&self.header());
     }
 
-    /// The bytes of the header.
+    /// Bytes of the header.
     pub fn header(&self) -> [u8; HEADER_LEN] {
         let mut header = [0; HEADER_LEN];
         // Version 4, five words.
@@ -102,55 +101,55 @@ impl Repr {
         header
     }
 
-    /// The sum over the pseudo-header that the payload's checksum begins with (RFC 9293 §3.1).
+    /// Sum over the pseudo-header, with which the payload's checksum begins (RFC 9293 §3.1).
     pub fn pseudo_header(&self) -> Checksum {
         pseudo_header(self.source, self.destination, self.protocol, self.payload_len)
     }
 }
 
-/// A packet's bytes, of which the header is known to be there and to fit its lengths. Everything
-/// else is as it came.
+/// Bytes of a received packet, with a complete header and consistent lengths. Nothing else is
+/// validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View<'a> {
     header: &'a [u8],
     payload: &'a [u8],
 }
 
-/// Why bytes are no IPv4 packet.
+/// Error for bytes that are not an IPv4 packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ViewError {
-    /// Less than a header.
+    /// Fewer bytes than a header.
     #[error("cannot read an IPv4 header: {len} bytes are too few")]
     Truncated {
-        /// The bytes there are.
+        /// Number of bytes.
         len: usize,
     },
     /// Another version.
     #[error("cannot read an IPv4 header: its version is {version}")]
     Version {
-        /// The version.
+        /// Version in the header.
         version: u8,
     },
-    /// The header's or the packet's length contradicts the other, or the bytes there are.
+    /// Length of the header or packet that contradicts the other or the number of bytes.
     #[error(
         "cannot read an IPv4 header: a header of {header} bytes, a packet of {packet}, {len} bytes in all"
     )]
     Length {
-        /// The header's length by its own field.
+        /// Length of the header by its own field.
         header: usize,
-        /// The packet's length by its own field.
+        /// Length of the packet by its own field.
         packet: usize,
-        /// The bytes there are.
+        /// Number of bytes.
         len: usize,
     },
 }
 
 impl<'a> View<'a> {
-    /// Looks at a packet at the start of `bytes`; what is behind it (the padding of a short
-    /// Ethernet frame) is left.
+    /// Reads the packet at the start of `bytes`. Bytes after it (the padding of a short Ethernet
+    /// frame) are ignored.
     ///
     /// # Errors
-    /// When there is no whole packet. A wrong checksum is none: ask
+    /// Returns an error if there is no complete packet. A wrong checksum is no error: call
     /// [`checksum_is_good`](Self::checksum_is_good).
     pub fn new(bytes: &'a [u8]) -> Result<Self, ViewError> {
         let view = Self::cut_short(bytes)?;
@@ -158,11 +157,10 @@ impl<'a> View<'a> {
         if len < packet { Err(ViewError::Length { header, packet, len }) } else { Ok(view) }
     }
 
-    /// The same of a packet whose end may be missing: one that an ICMP message quotes, or a capture
-    /// cut off.
+    /// Reads a packet that may be truncated, in an ICMP message or a capture.
     ///
     /// # Errors
-    /// When there is no whole header.
+    /// Returns an error if there is no complete header.
     pub fn cut_short(bytes: &'a [u8]) -> Result<Self, ViewError> {
         let len = bytes.len();
         let Some(fixed) = bytes.first_chunk::<HEADER_LEN>() else {
@@ -179,53 +177,54 @@ impl<'a> View<'a> {
         Ok(Self { header: &bytes[..header], payload: &bytes[header..packet.min(len)] })
     }
 
-    /// Where it comes from.
+    /// Source address.
     pub fn source(&self) -> Ipv4Addr {
         self.address(12)
     }
 
-    /// Where it goes to.
+    /// Destination address.
     pub fn destination(&self) -> Ipv4Addr {
         self.address(16)
     }
 
-    /// What the payload is, e.g. [`TCP`].
+    /// Protocol of the payload, e.g. [`TCP`].
     pub fn protocol(&self) -> u8 {
         self.header[9]
     }
 
-    /// How many routers it may still pass.
+    /// Time to live.
     pub fn ttl(&self) -> u8 {
         self.header[8]
     }
 
-    /// The ECN field.
+    /// ECN field.
     pub fn ecn(&self) -> Ecn {
         Ecn::from_bits(self.header[1])
     }
 
-    /// The identification.
+    /// Identification.
     pub fn identification(&self) -> u16 {
         u16::from_be_bytes([self.header[4], self.header[5]])
     }
 
-    /// Whether routers must not cut it into fragments (DF).
+    /// Returns whether routers must not fragment the packet (DF).
     pub fn dont_fragment(&self) -> bool {
         self.header[6] & 0x40 != 0
     }
 
-    /// Whether it is part of a larger packet: then the payload need not begin with a header.
+    /// Returns whether the packet is a fragment. The payload then need not begin with a header.
     pub fn is_fragment(&self) -> bool {
         // MF and the offset, without the reserved bit and DF.
         u16::from_be_bytes([self.header[6], self.header[7]]) & 0x3fff != 0
     }
 
-    /// Whether it is such a part and not the first: then the payload begins with no header.
+    /// Returns whether the packet is a fragment other than the first. The payload then does not
+    /// begin with a header.
     pub fn is_later_fragment(&self) -> bool {
         u16::from_be_bytes([self.header[6], self.header[7]]) & 0x1fff != 0
     }
 
-    /// Whether the header is intact.
+    /// Returns whether the header checksum is correct.
     pub fn checksum_is_good(&self) -> bool {
         match self.header.first_chunk::<HEADER_LEN>() {
             Some(header) if self.header.len() == HEADER_LEN => Checksum::of_array(header).is_good(),
@@ -233,34 +232,34 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The checksum's field.
+    /// Checksum field.
     pub(crate) fn checksum(&self) -> u16 {
         u16::from_be_bytes([self.header[10], self.header[11]])
     }
 
-    /// The packet's bytes by its own field, header included.
+    /// Length of the packet in bytes by its own field, with the header.
     pub fn packet_len(&self) -> usize {
         usize::from(u16::from_be_bytes([self.header[2], self.header[3]]))
     }
 
-    /// What follows the header, up to the packet's own length.
+    /// Bytes after the header, up to the length of the packet.
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// The sum over the pseudo-header that the payload's checksum begins with.
+    /// Sum over the pseudo-header, with which the payload's checksum begins.
     pub fn pseudo_header(&self) -> Checksum {
         self.pseudo_header_of(self.packet_len() - self.header.len())
     }
 
-    /// The same before as many bytes of payload, of those that 16 bits count.
+    /// Sum over the pseudo-header for a payload of this length.
     pub(crate) fn pseudo_header_of(&self, payload_len: usize) -> Checksum {
         let len = u16::try_from(payload_len).unwrap_or(u16::MAX);
         pseudo_header(self.source(), self.destination(), self.protocol(), len)
     }
 
-    /// What the stack believes of it; `None` for what a [`Repr`] does not hold: options, fragments,
-    /// a bad checksum.
+    /// Returns the validated header; `None` if a [`Repr`] cannot represent it: options, fragments,
+    /// a wrong checksum.
     pub fn repr(&self) -> Option<Repr> {
         if self.header.len() > HEADER_LEN || self.is_fragment() || !self.checksum_is_good() {
             return None;
@@ -288,7 +287,7 @@ fn pseudo_header(
     protocol: u8,
     payload_len: u16,
 ) -> Checksum {
-    // RFC 1071 §2 (C): an address is two words, and so is what holds both.
+    // RFC 1071 §2 (C): an address is two words, so a sum of addresses holds words too.
     let addresses = u64::from(source.to_bits()) + u64::from(destination.to_bits());
     Checksum::of_words(addresses + u64::from(protocol) + u64::from(payload_len))
 }

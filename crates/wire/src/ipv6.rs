@@ -1,4 +1,4 @@
-//! IPv6 headers (RFC 8200): [`Repr`] is what the stack believes, [`View`] is bytes as they came.
+//! IPv6 headers (RFC 8200): [`Repr`] is a validated header, [`View`] reads received bytes.
 
 mod extension;
 
@@ -8,16 +8,16 @@ use thiserror::Error;
 
 pub use self::extension::{Extension, Extensions};
 use crate::checksum::Checksum;
-use crate::ip::DEFAULT_HOPS;
+use crate::protocol::DEFAULT_HOPS;
 use crate::segment::Ecn;
 
-/// The bytes of a header without extensions.
+/// Length of a header without extensions, in bytes.
 pub const HEADER_LEN: usize = 40;
 
-/// What every link carries whole (RFC 8200 §5).
+/// Minimum MTU of a link in bytes (RFC 8200 §5).
 pub const MIN_MTU: usize = 1280;
 
-/// The label that a source gives the packets of a flow: 20 bits (RFC 6437). Zero for none.
+/// Flow label: 20 bits that a source assigns to the packets of a flow (RFC 6437). Zero means none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct FlowLabel(u32);
 
@@ -25,12 +25,12 @@ impl FlowLabel {
     /// No label.
     pub const NONE: Self = Self(0);
 
-    /// The label with this value; `None` when that has more than 20 bits.
+    /// Creates a label. Returns `None` if the value has more than 20 bits.
     pub const fn new(value: u32) -> Option<Self> {
         if value >> 20 == 0 { Some(Self(value)) } else { None }
     }
 
-    /// The value.
+    /// Value of the label.
     pub const fn value(self) -> u32 {
         self.0
     }
@@ -43,28 +43,28 @@ pub struct Repr {
     destination: Ipv6Addr,
     protocol: u8,
     payload_len: u16,
-    /// How many routers it may pass.
+    /// Hop limit: maximum number of routers.
     pub hop_limit: u8,
-    /// What routers may do, and have done, about congestion (RFC 3168 §5).
+    /// ECN field (RFC 3168 §5).
     pub ecn: Ecn,
-    /// The flow it belongs to.
+    /// Flow label.
     pub flow_label: FlowLabel,
 }
 
-/// Why a packet cannot be written.
+/// Error for a packet that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("cannot write an IPv6 packet with a payload of {len} bytes: its length has 16 bits")]
 pub struct TooLong {
-    /// The bytes of the payload.
+    /// Length of the payload in bytes.
     pub len: usize,
 }
 
 impl Repr {
-    /// A header before `payload_len` bytes of `protocol`, with a hop limit of 64, Not-ECT and no
-    /// flow label.
+    /// Creates a header before `payload_len` bytes of `protocol`, with a hop limit of 64, Not-ECT
+    /// and no flow label.
     ///
     /// # Errors
-    /// When the payload is longer than 65 535 bytes.
+    /// Returns an error if the payload is longer than 65 535 bytes.
     pub fn new(
         source: Ipv6Addr,
         destination: Ipv6Addr,
@@ -76,22 +76,22 @@ impl Repr {
         Ok(Self { source, destination, protocol, payload_len, hop_limit, ecn, flow_label })
     }
 
-    /// Where it comes from.
+    /// Source address.
     pub fn source(&self) -> Ipv6Addr {
         self.source
     }
 
-    /// Where it goes to.
+    /// Destination address.
     pub fn destination(&self) -> Ipv6Addr {
         self.destination
     }
 
-    /// What the payload is.
+    /// Protocol of the payload.
     pub fn protocol(&self) -> u8 {
         self.protocol
     }
 
-    /// The bytes of the packet, header included.
+    /// Length of the packet in bytes, with the header.
     pub fn packet_len(&self) -> usize {
         HEADER_LEN + usize::from(self.payload_len)
     }
@@ -101,7 +101,7 @@ impl Repr {
         out.extend_from_slice(&self.header());
     }
 
-    /// The bytes of the header.
+    /// Bytes of the header.
     pub fn header(&self) -> [u8; HEADER_LEN] {
         let mut header = [0; HEADER_LEN];
         // RFC 8200 §3: version, traffic class, whose lowest bits are the ECN field, and flow label.
@@ -115,56 +115,56 @@ impl Repr {
         header
     }
 
-    /// The sum over the pseudo-header that the payload's checksum begins with (RFC 8200 §8.1).
+    /// Sum over the pseudo-header, with which the payload's checksum begins (RFC 8200 §8.1).
     pub fn pseudo_header(&self) -> Checksum {
         pseudo_header(self.source, self.destination, self.protocol, self.payload_len)
     }
 }
 
-/// A packet's bytes, of which the header is known to be there and to fit its length. Everything
-/// else is as it came.
+/// Bytes of a received packet, with a complete header and a consistent length. Nothing else is
+/// validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
-    /// All that follows the header.
+    /// Bytes after the header.
     rest: &'a [u8],
-    /// What follows the extensions.
+    /// Bytes after the extension headers.
     payload: &'a [u8],
     protocol: u8,
     fragment: bool,
     later_fragment: bool,
 }
 
-/// Why bytes are no IPv6 packet.
+/// Error for bytes that are not an IPv6 packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ViewError {
-    /// Less than a header.
+    /// Fewer bytes than a header.
     #[error("cannot read an IPv6 header: {len} bytes are too few")]
     Truncated {
-        /// The bytes there are.
+        /// Number of bytes.
         len: usize,
     },
     /// Another version.
     #[error("cannot read an IPv6 header: its version is {version}")]
     Version {
-        /// The version.
+        /// Version in the header.
         version: u8,
     },
-    /// The packet's length contradicts the bytes there are.
+    /// Length of the packet that contradicts the number of bytes.
     #[error("cannot read an IPv6 header: a packet of {packet} bytes, {len} bytes in all")]
     Length {
-        /// The packet's length by its own field, header included.
+        /// Length of the packet by its own field, with the header.
         packet: usize,
-        /// The bytes there are.
+        /// Number of bytes.
         len: usize,
     },
 }
 
 impl<'a> View<'a> {
-    /// Looks at a packet at the start of `bytes`; what is behind it is left.
+    /// Reads the packet at the start of `bytes`. Bytes after it are ignored.
     ///
     /// # Errors
-    /// When there is no whole packet. Extension headers that make no sense are none: see
+    /// Returns an error if there is no complete packet. Invalid extension headers are no error: see
     /// [`protocol`](Self::protocol).
     pub fn new(bytes: &'a [u8]) -> Result<Self, ViewError> {
         let view = Self::cut_short(bytes)?;
@@ -172,11 +172,10 @@ impl<'a> View<'a> {
         if len < packet { Err(ViewError::Length { packet, len }) } else { Ok(view) }
     }
 
-    /// The same of a packet whose end may be missing: one that an ICMP message quotes, or a capture
-    /// cut off.
+    /// Reads a packet that may be truncated, in an ICMP message or a capture.
     ///
     /// # Errors
-    /// When there is no whole header.
+    /// Returns an error if there is no complete header.
     pub fn cut_short(bytes: &'a [u8]) -> Result<Self, ViewError> {
         let len = bytes.len();
         let Some((header, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {
@@ -194,87 +193,88 @@ impl<'a> View<'a> {
             view.fragment |= extension.is_fragment();
             view.later_fragment |= extension.is_later_fragment();
         }
-        (view.protocol, view.payload) = chain.what_follows();
+        (view.protocol, view.payload) = chain.next_header();
         Ok(view)
     }
 
-    /// Where it comes from.
+    /// Source address.
     pub fn source(&self) -> Ipv6Addr {
         self.address(8)
     }
 
-    /// Where it goes to.
+    /// Destination address.
     pub fn destination(&self) -> Ipv6Addr {
         self.address(24)
     }
 
-    /// What follows the header itself: an extension, or what the payload is.
+    /// Next header field: an extension, or the protocol of the payload.
     pub fn next_header(&self) -> u8 {
         self.header[6]
     }
 
-    /// The extension headers, one by one.
+    /// Iterates over the extension headers.
     pub fn extensions(&self) -> Extensions<'a> {
         Extensions::new(self.next_header(), self.rest)
     }
 
-    /// What the payload is, e.g. [`TCP`](crate::ip::TCP): where the extension headers lead to.
+    /// Protocol of the payload, e.g. [`TCP`](crate::protocol::TCP), after the extension headers.
     ///
-    /// It is an extension's own number when the walk ends at one that is not whole, stands where it
-    /// must not, or forbids a host that does not know it to go on (RFC 8200 §4): the payload
-    /// begins with it.
+    /// It is the number of an extension header if the iteration ends there: the extension is
+    /// incomplete, misplaced, or must not be skipped by a host that does not support it (RFC 8200
+    /// §4). The payload then begins with it.
     pub fn protocol(&self) -> u8 {
         self.protocol
     }
 
-    /// How many routers it may still pass.
+    /// Hop limit.
     pub fn hop_limit(&self) -> u8 {
         self.header[7]
     }
 
-    /// The ECN field.
+    /// ECN field.
     pub fn ecn(&self) -> Ecn {
         Ecn::from_bits(self.header[1] >> 4)
     }
 
-    /// The flow label.
+    /// Flow label.
     pub fn flow_label(&self) -> FlowLabel {
         FlowLabel(u32::from_be_bytes([0, self.header[1] & 0xf, self.header[2], self.header[3]]))
     }
 
-    /// Whether it is part of a larger packet: then the payload need not begin with a header. A
-    /// packet that is the whole of itself in spite of a fragment header (RFC 6946) is not.
+    /// Returns whether the packet is a fragment. The payload then need not begin with a header. A
+    /// complete packet with a fragment header (RFC 6946) is not a fragment.
     pub fn is_fragment(&self) -> bool {
         self.fragment
     }
 
-    /// Whether it is such a part and not the first: then the payload begins with no header.
+    /// Returns whether the packet is a fragment other than the first. The payload then does not
+    /// begin with a header.
     pub fn is_later_fragment(&self) -> bool {
         self.later_fragment
     }
 
-    /// The packet's bytes by its own field, header included.
+    /// Length of the packet in bytes by its own field, with the header.
     pub fn packet_len(&self) -> usize {
         HEADER_LEN + usize::from(u16::from_be_bytes([self.header[4], self.header[5]]))
     }
 
-    /// What follows the header and its extensions, up to the packet's own length.
+    /// Bytes after the header and its extensions, up to the length of the packet.
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// The sum over the pseudo-header that the payload's checksum begins with (RFC 8200 §8.1).
+    /// Sum over the pseudo-header, with which the payload's checksum begins (RFC 8200 §8.1).
     pub fn pseudo_header(&self) -> Checksum {
         self.pseudo_header_of(self.packet_len() - HEADER_LEN - self.extensions_len())
     }
 
-    /// The same before as many bytes of payload, of those that 16 bits count.
+    /// Sum over the pseudo-header for a payload of this length.
     pub(crate) fn pseudo_header_of(&self, payload_len: usize) -> Checksum {
         let len = u16::try_from(payload_len).unwrap_or(u16::MAX);
         pseudo_header(self.source(), self.destination(), self.protocol, len)
     }
 
-    /// What the stack believes of it; `None` for what a [`Repr`] does not hold: extension headers.
+    /// Returns the validated header; `None` if a [`Repr`] cannot represent it: extension headers.
     pub fn repr(&self) -> Option<Repr> {
         if self.extensions_len() > 0 || extension::is_extension(self.protocol) {
             return None;
@@ -299,7 +299,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// The payload's length has 32 bits there, of which the upper 16 are zero.
+/// Sum over the pseudo-header. The payload length has 32 bits there, of which the upper 16 are
+/// zero.
 fn pseudo_header(
     source: Ipv6Addr,
     destination: Ipv6Addr,

@@ -1,20 +1,21 @@
-//! TCP's own types, and the bytes that carry them.
+//! Value types of TCP, and the bytes of IPv4, IPv6, TCP and ICMP.
 //!
-//! Two levels. A `Repr` is what the stack believes: impossible values are unrepresentable, and it
-//! can be written. A `View` looks at bytes as they came: it exists for any bytes with room for
-//! their own lengths, so that nonsense can be counted and shown, and says what to believe of them.
+//! Each header has two types. A `Repr` is a validated value that can be written; impossible values
+//! are unrepresentable. A `View` reads received bytes: it exists for any bytes with room for their
+//! own lengths, so that invalid packets can be counted and shown. It returns the `Repr` of valid
+//! ones.
 //!
-//! | | believed | as it came |
+//! | | validated | received |
 //! | --- | --- | --- |
 //! | IPv4 | [`ipv4::Repr`] | [`ipv4::View`] |
 //! | IPv6 | [`ipv6::Repr`] | [`ipv6::View`], [`ipv6::Extension`] |
 //! | either | [`ip::Repr`] | [`ip::View`] |
 //! | TCP | [`tcp::Repr`], a [`Segment`] between two ports | [`tcp::View`], [`tcp::RawOption`] |
 //! | ICMP | [`icmp::Repr`], a [`icmp::Message`] of one version | [`icmp::View`], [`icmp::Quote`] |
-//! | packets that a device cuts and sums | [`gso::Offload`], [`gso::Joiner`] | [`gso::Cutter`] |
+//! | offload: segmentation and checksums | [`gso::Offload`], [`gso::Joiner`] | [`gso::Cutter`] |
 //!
-//! A [`Segment`] is a small `Copy` value whose payload is a length; whoever holds the stream holds
-//! the bytes. Nothing is allocated for a header: [`Header`] is its bytes on the stack.
+//! A [`Segment`] is a small `Copy` value whose payload is a length; the owner of the stream has the
+//! bytes. Headers need no allocation: a [`Header`] is an array on the stack.
 
 mod checksum;
 pub mod gso;
@@ -23,6 +24,7 @@ pub mod icmp;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
+mod protocol;
 mod sack;
 mod santa_cruz;
 mod segment;

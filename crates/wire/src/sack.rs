@@ -10,42 +10,43 @@ pub struct SeqRange {
 }
 
 impl SeqRange {
-    /// The range from `start` up to and without `end`; `None` unless `start` comes before `end`.
+    /// Creates the range from `start` to `end`, without `end`. Returns `None` unless `start` is
+    /// before `end`.
     pub const fn new(start: SeqNum, end: SeqNum) -> Option<Self> {
         if start.before(end) { Some(Self { start, end }) } else { None }
     }
 
-    /// The first number in the range.
+    /// First sequence number in the range.
     pub const fn start(self) -> SeqNum {
         self.start
     }
 
-    /// The first number past the range.
+    /// First sequence number after the range.
     pub const fn end(self) -> SeqNum {
         self.end
     }
 
-    /// How many numbers the range holds.
+    /// Number of sequence numbers in the range.
     pub const fn len(self) -> u32 {
         self.end.distance_from(self.start)
     }
 
-    /// Never: a range that exists holds something.
+    /// Always false: a range is never empty.
     pub const fn is_empty(self) -> bool {
         false
     }
 
-    /// Whether `other` lies wholly within this range.
+    /// Returns whether `other` lies completely within this range.
     pub const fn contains(self, other: Self) -> bool {
         self.start.at_or_before(other.start) && other.end.at_or_before(self.end)
     }
 
-    /// Whether the two share a number or touch.
+    /// Returns whether the two ranges overlap or are adjacent.
     pub const fn touches(self, other: Self) -> bool {
         self.start.at_or_before(other.end) && other.start.at_or_before(self.end)
     }
 
-    /// The smallest range that holds both.
+    /// Smallest range that contains both.
     pub const fn union(self, other: Self) -> Self {
         Self { start: self.start.earliest(other.start), end: self.end.latest(other.end) }
     }
@@ -59,13 +60,13 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// What 40 bytes of options hold without timestamps.
+    /// Number of blocks that fit into 40 bytes of options without timestamps.
     pub const CAPACITY: usize = 4;
     /// No blocks.
     pub const EMPTY: Self =
         Self { count: 0, edges: [(SeqNum::new(0), SeqNum::new(0)); Self::CAPACITY] };
 
-    /// Adds a block behind the others; returns `false`, changing nothing, when there is no room.
+    /// Appends a block. Returns `false`, without changes, if there is no room.
     pub fn push(&mut self, block: SeqRange) -> bool {
         let slot = usize::from(self.count);
         if slot == Self::CAPACITY {
@@ -76,17 +77,18 @@ impl SackBlocks {
         true
     }
 
-    /// The blocks, in the order they were sent.
+    /// Iterates over the blocks in the order in which they were sent.
     pub fn iter(&self) -> impl Iterator<Item = SeqRange> + '_ {
         self.edges[..usize::from(self.count)].iter().map(|&(start, end)| SeqRange { start, end })
     }
 
-    /// The number of blocks.
+    /// Number of blocks.
     pub const fn len(&self) -> usize {
         self.count as usize
     }
 
-    /// How many there are, and two edges a word in the places of four.
+    /// Encodes the blocks for [`Reports`](crate::Reports): their number, and both edges of a block
+    /// per word.
     #[inline]
     pub(crate) const fn to_words(self) -> (u8, [u64; Self::CAPACITY]) {
         const fn word((start, end): (SeqNum, SeqNum)) -> u64 {
@@ -96,13 +98,13 @@ impl SackBlocks {
         (self.count, [word(first), word(second), word(third), word(fourth)])
     }
 
-    /// Of such words.
+    /// Decodes such words.
     pub(crate) fn of_words(count: u8, words: [u64; Self::CAPACITY]) -> Self {
         let edge = |word: u64| SeqNum::new(u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0));
         Self { count, edges: words.map(|word| (edge(word >> 32), edge(word))) }
     }
 
-    /// Whether there are no blocks.
+    /// Returns whether there are no blocks.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -115,7 +117,7 @@ impl std::fmt::Debug for SackBlocks {
 }
 
 impl FromIterator<SeqRange> for SackBlocks {
-    /// Takes the first four and leaves the rest.
+    /// Takes the first four blocks and ignores the rest.
     fn from_iter<I: IntoIterator<Item = SeqRange>>(blocks: I) -> Self {
         let mut all = Self::EMPTY;
         for block in blocks {

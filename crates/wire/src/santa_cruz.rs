@@ -1,60 +1,60 @@
-//! The option of TCP Santa Cruz: which transmission a segment is, and what has arrived at the other
-//! end.
+//! Option of TCP Santa Cruz: it identifies the transmission of a segment, and reports the
+//! transmissions that arrived at the other end.
 //!
 //! C. Parsa, J. J. Garcia-Luna-Aceves, *Improving TCP Congestion Control over Internets with
-//! Heterogeneous Transmission Media*, ICNP 1999, sections 3.2 and 3.3, Table 1. What the table
-//! leaves open is fixed here: an experimental option (RFC 6994), numbers that begin at 1,
-//! microseconds, units of 50 bytes, the first bit of a byte the highest.
+//! Heterogeneous Transmission Media*, ICNP 1999, sections 3.2 and 3.3, Table 1. The table leaves
+//! details open. This implementation uses an experimental option (RFC 6994), numbers from 1,
+//! microseconds, units of 50 bytes, and the highest bit of a byte first.
 
 use crate::sack::SeqRange;
 use crate::seq::SeqNum;
 
-/// Which transmission of a segment: the first is 1. Four bits hold no more than 15, so that from
-/// the fifteenth on they are not told apart.
+/// Number of a transmission of a segment: the first is 1. Four bits hold at most 15, so
+/// transmissions from the fifteenth on are indistinguishable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CopyNumber(u8);
 
 impl CopyNumber {
-    /// Of what has not been sent before.
+    /// Number of the first transmission.
     pub const FIRST: Self = Self(1);
-    /// The fifteenth, or any that follows.
+    /// Number of the fifteenth transmission, and of all later ones.
     pub const LAST: Self = Self(15);
 
-    /// The number with this value; `None` unless it is one from 1 to 15.
+    /// Creates a number. Returns `None` unless it is between 1 and 15.
     pub const fn new(value: u8) -> Option<Self> {
         if value == 0 || value > Self::LAST.0 { None } else { Some(Self(value)) }
     }
 
-    /// The value as it stands in the option.
+    /// Value in the option.
     pub const fn get(self) -> u8 {
         self.0
     }
 
-    /// Of the transmission after this one.
+    /// Number of the next transmission.
     #[must_use]
     pub const fn next(self) -> Self {
         if self.0 < Self::LAST.0 { Self(self.0 + 1) } else { Self::LAST }
     }
 
-    /// Whether it stands for one transmission alone.
+    /// Returns whether the number identifies a single transmission.
     pub const fn is_unique(self) -> bool {
         self.0 < Self::LAST.0
     }
 }
 
-/// The segment that caused an acknowledgment, and when it arrived: section 3.2.1.
+/// Segment that caused an acknowledgment, and its arrival time: section 3.2.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Arrival {
-    /// Its sequence number.
+    /// Sequence number.
     pub seq: SeqNum,
-    /// Which transmission of it.
+    /// Number of the transmission.
     pub copy: CopyNumber,
-    /// When it arrived: microseconds by the receiver's clock, which wrap.
+    /// Arrival time in microseconds of the receiver's clock. The counter wraps.
     pub at: u32,
 }
 
-/// What has arrived behind a hole, a bit for so many bytes each: section 3.2.2. A bit is set when
-/// all of its bytes have arrived.
+/// Bitmap of data that arrived after a hole: section 3.2.2. A bit stands for a fixed number of
+/// bytes, and is set if all of them have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AckWindow {
     granularity: u8,
@@ -63,15 +63,15 @@ pub struct AckWindow {
 }
 
 impl AckWindow {
-    /// The bytes of the longest window.
+    /// Maximum length of the window in bytes.
     pub const MAX_LEN: usize = 18;
-    /// A bit stands for at least so many bytes, and for a multiple of it.
+    /// Unit of the bytes per bit.
     pub const UNIT: u32 = 50;
-    /// No window: there are no holes, or nothing is known of them.
+    /// Empty window: there are no holes, or they are unknown.
     pub const EMPTY: Self = Self { granularity: 0, len: 0, bits: [0; Self::MAX_LEN] };
 
-    /// A window as it stands in the option; `None` when bits stand for nothing, or there are too
-    /// many.
+    /// Creates a window from its fields. Returns `None` if its bits stand for zero bytes, or if
+    /// there are too many.
     pub fn new(granularity: u8, window: &[u8]) -> Option<Self> {
         let len = u8::try_from(window.len()).ok().filter(|&len| len > 0 && granularity > 0)?;
         let mut bits = [0; Self::MAX_LEN];
@@ -79,28 +79,28 @@ impl AckWindow {
         Some(Self { granularity, len, bits })
     }
 
-    /// What arrived of `islands`, beyond the acknowledgment `ack`, in the finest window of up to
-    /// `room` bytes that reaches to the last of them, unless that is beyond the coarsest.
+    /// Creates the window that reports `ranges` above the acknowledgment `ack`. It has the finest
+    /// granularity with which up to `room` bytes reach the last range, at most the coarsest
+    /// granularity.
     pub fn covering(
         ack: SeqNum,
-        islands: impl Iterator<Item = SeqRange> + Clone,
+        ranges: impl Iterator<Item = SeqRange> + Clone,
         room: usize,
     ) -> Self {
         let room = room.min(Self::MAX_LEN);
-        let most = u32::try_from(8 * room).unwrap_or(0);
-        let reach =
-            islands.clone().map(|island| island.end().distance_from(ack)).max().unwrap_or(0);
-        if most == 0 || reach == 0 {
+        let max = u32::try_from(8 * room).unwrap_or(0);
+        let reach = ranges.clone().map(|range| range.end().distance_from(ack)).max().unwrap_or(0);
+        if max == 0 || reach == 0 {
             return Self::EMPTY;
         }
-        let granularity = u8::try_from(reach.div_ceil(most * Self::UNIT)).unwrap_or(u8::MAX);
+        let granularity = u8::try_from(reach.div_ceil(max * Self::UNIT)).unwrap_or(u8::MAX);
         let step = u32::from(granularity) * Self::UNIT;
         let mut window = Self { granularity, ..Self::EMPTY };
-        for island in islands {
-            let first = island.start().distance_from(ack).div_ceil(step);
-            let past = (island.end().distance_from(ack) / step).min(most);
+        for range in ranges {
+            let first = range.start().distance_from(ack).div_ceil(step);
+            let past = (range.end().distance_from(ack) / step).min(max);
             for bit in first..past {
-                // `most` is at most 144.
+                // `max` is at most 144.
                 let byte = u8::try_from(bit / 8).unwrap_or(0);
                 window.bits[usize::from(byte)] |= 0x80 >> (bit % 8);
                 window.len = window.len.max(byte + 1);
@@ -109,38 +109,39 @@ impl AckWindow {
         if window.len == 0 { Self::EMPTY } else { window }
     }
 
-    /// The bytes that a bit stands for.
+    /// Number of bytes per bit.
     pub const fn bytes_per_bit(&self) -> u32 {
         self.granularity as u32 * Self::UNIT
     }
 
-    /// The field that says how many.
+    /// Granularity field: bytes per bit in units.
     pub const fn granularity(&self) -> u8 {
         self.granularity
     }
 
-    /// The window itself.
+    /// Bytes of the window.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bits[..usize::from(self.len)]
     }
 
-    /// Whether there is none.
+    /// Returns whether the window is empty.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// What it reports beyond the acknowledgment `ack`: the runs of bits that are set, in order.
+    /// Iterates over the reported ranges above the acknowledgment `ack`: the runs of set bits, in
+    /// order.
     pub fn ranges(&self, ack: SeqNum) -> impl Iterator<Item = SeqRange> + '_ {
         let step = self.bytes_per_bit();
         let is_set = |bit: u32| self.bits[(bit / 8) as usize] & 0x80 >> (bit % 8) != 0;
-        let most = 8 * u32::from(self.len);
+        let max = 8 * u32::from(self.len);
         let mut bit = 0;
         std::iter::from_fn(move || {
-            while bit < most && !is_set(bit) {
+            while bit < max && !is_set(bit) {
                 bit += 1;
             }
             let first = bit;
-            while bit < most && is_set(bit) {
+            while bit < max && is_set(bit) {
                 bit += 1;
             }
             SeqRange::new(ack + first * step, ack + bit * step)
@@ -148,13 +149,12 @@ impl AckWindow {
     }
 }
 
-/// The option on any segment but a SYN, on which it has no fields and says that its sender speaks
-/// it.
+/// Option on any segment except a SYN. On a SYN it has no fields and offers the option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SantaCruz {
-    /// Zero: the segment brings nothing that takes sequence numbers.
+    /// Zero if the segment has no data.
     data_copy: u8,
-    /// Zero: nothing has arrived, and what follows means nothing.
+    /// Zero if nothing has arrived; the following fields are then undefined.
     ack_copy: u8,
     ack_seq: SeqNum,
     at: u32,
@@ -164,11 +164,12 @@ pub struct SantaCruz {
 }
 
 impl SantaCruz {
-    /// The bytes of the option on a segment with data, with and without an acknowledgment, padded
-    /// to whole words.
+    /// Length of the option on a data segment in bytes, padded to whole words, with or without an
+    /// acknowledgment.
     pub const DATA_LEN: u32 = 16;
 
-    /// What is said of a segment that is this transmission of its data, if it has any.
+    /// Creates the option of a segment. `data_copy` is the transmission number of its data, if it
+    /// has any.
     pub const fn new(data_copy: Option<CopyNumber>) -> Self {
         let data_copy = match data_copy {
             Some(copy) => copy.get(),
@@ -186,7 +187,7 @@ impl SantaCruz {
         }
     }
 
-    /// The same, with what caused the acknowledgment, and what has arrived beyond it.
+    /// Adds the arrival that caused the acknowledgment, and the data that arrived above it.
     #[must_use]
     pub const fn answering(self, arrival: Arrival, window: AckWindow) -> Self {
         let Arrival { seq, copy, at } = arrival;
@@ -194,23 +195,23 @@ impl SantaCruz {
         Self { ack_copy: copy.get(), ack_seq: seq, at, granularity, len, bits, ..self }
     }
 
-    /// Which transmission of its data the segment is; `None` when it brings none.
+    /// Transmission number of the segment's data; `None` without data.
     pub const fn data_copy(&self) -> Option<CopyNumber> {
         CopyNumber::new(self.data_copy)
     }
 
-    /// What caused the acknowledgment.
+    /// Arrival that caused the acknowledgment.
     pub fn arrival(&self) -> Option<Arrival> {
         let copy = CopyNumber::new(self.ack_copy)?;
         Some(Arrival { seq: self.ack_seq, copy, at: self.at })
     }
 
-    /// What has arrived beyond it.
+    /// Data that arrived above the acknowledgment.
     pub const fn window(&self) -> AckWindow {
         AckWindow { granularity: self.granularity, len: self.len, bits: self.bits }
     }
 
-    /// The same in words, for a segment: what is short, then the others.
+    /// Encodes the option in words for [`Reports`](crate::Reports), the short fields first.
     pub(crate) fn to_words(self) -> [u64; 4] {
         let mut bytes = [0; 32];
         bytes[..4].copy_from_slice(&[self.data_copy, self.ack_copy, self.granularity, self.len]);
@@ -224,7 +225,7 @@ impl SantaCruz {
         words
     }
 
-    /// Of such words.
+    /// Decodes such words.
     pub(crate) fn of_words(words: [u64; 4]) -> Self {
         let [data_copy, ack_copy, granularity, len, seq @ ..] = words[0].to_be_bytes();
         let [at @ .., b0, b1, b2, b3] = words[1].to_be_bytes();
@@ -237,12 +238,12 @@ impl SantaCruz {
         Self { data_copy, ack_copy, ack_seq, at, granularity, len, bits }
     }
 
-    /// The bytes of the fields.
+    /// Length of the fields in bytes.
     pub(crate) const fn fields_len(&self) -> u32 {
         Self::len_of(self.ack_copy, self.len)
     }
 
-    /// The same, of its first word.
+    /// Length of the fields in bytes, from the first word.
     pub(crate) const fn fields_len_of(word: u64) -> u32 {
         let [_, ack_copy, _, len, ..] = word.to_be_bytes();
         Self::len_of(ack_copy, len)
@@ -256,9 +257,9 @@ impl SantaCruz {
         }
     }
 
-    /// The fields, one after the other, of which [`fields_len`](Self::fields_len) count.
-    pub(crate) fn fields(&self) -> [u8; Self::MOST_FIELDS] {
-        let mut fields = [0; Self::MOST_FIELDS];
+    /// Returns the fields, of which the first [`fields_len`](Self::fields_len) bytes are valid.
+    pub(crate) fn fields(&self) -> [u8; Self::MAX_FIELDS] {
+        let mut fields = [0; Self::MAX_FIELDS];
         fields[0] = self.data_copy << 4 | self.ack_copy;
         fields[1..5].copy_from_slice(&self.ack_seq.value().to_be_bytes());
         fields[5..9].copy_from_slice(&self.at.to_be_bytes());
@@ -267,7 +268,7 @@ impl SantaCruz {
         fields
     }
 
-    /// The option with these fields; `None` when they make no sense.
+    /// Parses the fields. Returns `None` if they are invalid.
     pub(crate) fn of_fields(fields: &[u8]) -> Option<Self> {
         let (&copies, rest) = fields.split_first()?;
         let this = Self::new(CopyNumber::new(copies >> 4));
@@ -288,7 +289,7 @@ impl SantaCruz {
         Some(this.answering(arrival, window))
     }
 
-    const MOST_FIELDS: usize = 10 + AckWindow::MAX_LEN;
+    const MAX_FIELDS: usize = 10 + AckWindow::MAX_LEN;
 }
 
 impl std::fmt::Debug for SantaCruz {
@@ -317,8 +318,8 @@ mod tests {
         window.ranges(SeqNum::new(ack)).map(|r| (r.start().value(), r.end().value())).collect()
     }
 
-    /// Section 3.2.2 with Figure 6: acknowledged up to 1449; of what was sent behind it, the packet
-    /// that ends with 1849 has arrived, and begins somewhere between 1550 and 1599.
+    /// Section 3.2.2 with Figure 6: 1449 is acknowledged. Above it, the packet that ends with 1849
+    /// has arrived, and begins between 1550 and 1599.
     #[test]
     fn figure_6() {
         let window = AckWindow::covering(SeqNum::new(1450), [range(1580, 1850)].into_iter(), 18);
@@ -326,9 +327,9 @@ mod tests {
         assert_eq!(spans(&window, 1450), [(1600, 1850)]);
     }
 
-    /// Section 3.2.2: 18 bytes accommodate 64 kB with 450 bytes (and a few) a bit.
+    /// Section 3.2.2: 18 bytes cover 64 kB with about 450 bytes per bit.
     #[test]
-    fn a_window_is_as_fine_as_its_reach_allows() {
+    fn granularity_is_the_finest_that_fits() {
         let bit_of = |reach| {
             AckWindow::covering(SeqNum::new(0), [range(0, reach)].into_iter(), 18).bytes_per_bit()
         };
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_counted_to_fifteen() {
+    fn copy_numbers_saturate_at_15() {
         let mut copy = CopyNumber::FIRST;
         for expected in 2..=15 {
             assert!(copy.is_unique());
@@ -361,9 +362,10 @@ mod tests {
     }
 
     proptest! {
-        /// What a window reports has arrived; and of what has, less than two bits are missing at each end of an island.
+        /// Reported data has arrived. Of the data that has arrived, less than two bits are missing
+        /// at each end of a range.
         #[test]
-        fn a_window_reports_what_has_arrived(
+        fn window_reports_arrived_data(
             ack in any::<u32>(),
             mut cuts in proptest::collection::btree_set(1..60_000u32, 2..40),
             room in 1..=18usize,
@@ -372,22 +374,22 @@ mod tests {
                 cuts.pop_last();
             }
             let cuts: Vec<u32> = cuts.into_iter().map(|offset| ack.wrapping_add(offset)).collect();
-            let islands: Vec<SeqRange> = cuts.chunks(2).map(|pair| range(pair[0], pair[1])).collect();
-            let window = AckWindow::covering(SeqNum::new(ack), islands.iter().copied(), room);
+            let ranges: Vec<SeqRange> = cuts.chunks(2).map(|pair| range(pair[0], pair[1])).collect();
+            let window = AckWindow::covering(SeqNum::new(ack), ranges.iter().copied(), room);
             prop_assert!(window.as_bytes().len() <= room && window.as_bytes().last() != Some(&0));
             let reported: Vec<SeqRange> = window.ranges(SeqNum::new(ack)).collect();
             for run in &reported {
-                prop_assert!(islands.iter().any(|island| island.contains(*run)), "{run:?}");
+                prop_assert!(ranges.iter().any(|range| range.contains(*run)), "{run:?}");
             }
             let step = window.bytes_per_bit();
-            for island in islands.iter().filter(|island| island.len() >= 2 * step && step > 0) {
-                let run = reported.iter().find(|run| island.contains(**run));
-                prop_assert!(run.is_some_and(|run| island.len() - run.len() < 2 * step));
+            for range in ranges.iter().filter(|range| range.len() >= 2 * step && step > 0) {
+                let run = reported.iter().find(|run| range.contains(**run));
+                prop_assert!(run.is_some_and(|run| range.len() - run.len() < 2 * step));
             }
         }
 
         #[test]
-        fn any_fields_can_be_read(fields in proptest::collection::vec(any::<u8>(), 0..40)) {
+        fn parsing_arbitrary_fields_does_not_panic(fields in proptest::collection::vec(any::<u8>(), 0..40)) {
             if let Some(option) = SantaCruz::of_fields(&fields) {
                 let again = option.fields();
                 prop_assert_eq!(SantaCruz::of_fields(&again[..option.fields_len() as usize]), Some(option));

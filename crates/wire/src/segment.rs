@@ -1,4 +1,4 @@
-//! A TCP segment as the stack believes it.
+//! A validated TCP segment.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use crate::santa_cruz::SantaCruz;
 use crate::seq::SeqNum;
 use crate::window::{Mss, UnscaledWindow, WindowScale};
 
-/// The control bits that exclude each other: no segment both opens and resets.
+/// Control bits that exclude each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Control {
-    /// None of them.
+    /// None of SYN, FIN and RST.
     #[default]
     None,
-    /// Opens the connection; takes one sequence number before the payload.
+    /// SYN: opens the connection. It has one sequence number before the payload.
     Syn,
-    /// Ends the stream; takes one sequence number after the payload.
+    /// FIN: ends the stream. It has one sequence number after the payload.
     Fin,
-    /// Aborts the connection.
+    /// RST: aborts the connection.
     Rst,
 }
 
 impl Control {
-    /// How many sequence numbers the bit itself takes.
+    /// Number of sequence numbers of the bit itself.
     pub const fn seq_len(self) -> u32 {
         match self {
             Self::Syn | Self::Fin => 1,
@@ -31,22 +31,22 @@ impl Control {
     }
 }
 
-/// What the ECN field of the IP header says (RFC 3168 §5).
+/// ECN field of the IP header (RFC 3168 §5).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Ecn {
-    /// Not-ECT: a router drops the packet when it would mark one that is ECN-capable.
+    /// Not-ECT: a router drops the packet instead of marking it.
     #[default]
     NotEct,
     /// ECT(1).
     Ect1,
-    /// ECT(0), what a TCP sets.
+    /// ECT(0), which TCP uses.
     Ect0,
-    /// Congestion experienced: a router has marked it.
+    /// Congestion experienced: a router has marked the packet.
     Ce,
 }
 
 impl Ecn {
-    /// What the two lowest bits of a byte say; the field is the lowest of the header's second byte.
+    /// Decodes the two lowest bits of a byte, which is the header's second byte.
     pub(crate) const fn from_bits(bits: u8) -> Self {
         match bits & 0b11 {
             0b00 => Self::NotEct,
@@ -56,21 +56,21 @@ impl Ecn {
         }
     }
 
-    /// Whether a router may mark the packet instead of dropping it.
+    /// Returns whether a router may mark the packet instead of dropping it.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }
 }
 
-/// The bits that may stand beside each other, in one byte: PSH, ECE and CWR of the TCP header, and
-/// the ECN field of the IP header, which TCP writes and reads.
+/// Independent bits in one byte: PSH, ECE and CWR of the TCP header, and the ECN field of the IP
+/// header, which TCP also uses.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Flags(u8);
 
 impl Flags {
-    /// None of them, and Not-ECT.
+    /// No bits, and Not-ECT.
     pub const NONE: Self = Self(0);
-    /// The sender asks for prompt delivery.
+    /// PSH: the sender requests prompt delivery.
     pub const PSH: Self = Self(1 << 2);
     /// ECN-Echo (RFC 3168 §6.1).
     pub const ECE: Self = Self(1 << 3);
@@ -78,23 +78,23 @@ impl Flags {
     pub const CWR: Self = Self(1 << 4);
     const ECN: u8 = 0b11;
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// These bits and those of `other`, if `wanted`.
+    /// Returns these bits, with those of `other` if `wanted`.
     #[must_use]
     pub const fn with(self, other: Self, wanted: bool) -> Self {
         if wanted { Self(self.0 | other.0) } else { self }
     }
 
-    /// The ECN field of the packet.
+    /// ECN field of the packet.
     pub const fn ecn(self) -> Ecn {
         Ecn::from_bits(self.0)
     }
 
-    /// These bits in a packet with this ECN field.
+    /// Returns these bits with this ECN field.
     #[must_use]
     pub const fn with_ecn(self, ecn: Ecn) -> Self {
         Self(self.0 & !Self::ECN | ecn as u8)
@@ -111,57 +111,57 @@ impl fmt::Debug for Flags {
     }
 }
 
-/// The timestamps option (RFC 7323 §3).
+/// Timestamps option (RFC 7323 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Timestamps {
-    /// `TSval`: the sender's clock.
+    /// `TSval`: clock of the sender.
     pub val: u32,
-    /// `TSecr`: the peer's clock, echoed.
+    /// `TSecr`: echo of the peer's clock.
     pub ecr: u32,
 }
 
-/// What an acknowledgment says beyond its number, as it lies in a segment: written from what stands
-/// in a [`Report`], and read as one.
+/// Information in an acknowledgment besides its number, in encoded form. It converts from and to a
+/// [`Report`].
 ///
-/// Four numbers and not an array of edges: they pass from hand to hand in registers. An array is
-/// copied in halves that overlap, and each such copy waits for the one before.
+/// It has four integers instead of an array of edges, so that it is passed in registers. An array
+/// would be copied in overlapping halves, and each such copy waits for the one before.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[repr(Rust, packed(4))] // as everything else in a segment: it stays as small
 pub struct Reports {
-    /// How many SACK blocks, or [`Self::SANTA_CRUZ`].
+    /// Number of SACK blocks, or [`Self::SANTA_CRUZ`].
     count: u32,
-    /// Two edges each, or what the option says.
+    /// Two edges per word, or the fields of the option.
     first: u64,
     second: u64,
     third: u64,
     fourth: u64,
 }
 
-/// What an acknowledgment says beyond its number.
+/// Information in an acknowledgment besides its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Report {
-    /// Nothing.
+    /// No information.
     None,
-    /// SACK blocks, one at least (RFC 2018 §3).
+    /// SACK blocks, at least one (RFC 2018 §3).
     Sack(SackBlocks),
-    /// The option of TCP Santa Cruz, which data carry too.
+    /// Option of TCP Santa Cruz, which data segments have too.
     SantaCruz(SantaCruz),
 }
 
 impl Reports {
-    /// Nothing.
+    /// No information.
     pub const NONE: Self = Self { count: 0, first: 0, second: 0, third: 0, fourth: 0 };
 
-    /// The count that says that the words are TCP Santa Cruz's.
+    /// Value of `count` for words of TCP Santa Cruz.
     const SANTA_CRUZ: u32 = u32::MAX;
 
-    /// Whether nothing is said.
+    /// Returns whether there is no information.
     #[inline]
     pub const fn is_none(&self) -> bool {
         self.count == 0
     }
 
-    /// What is said.
+    /// Decodes the information.
     pub fn read(&self) -> Report {
         match self.santa_cruz() {
             Some(option) => Report::SantaCruz(option),
@@ -170,7 +170,7 @@ impl Reports {
         }
     }
 
-    /// The SACK blocks, if that is what stands here.
+    /// Returns the SACK blocks; empty if there are none.
     pub fn sack(&self) -> SackBlocks {
         match u8::try_from(self.count) {
             Ok(count) => SackBlocks::of_words(count, self.words()),
@@ -178,7 +178,7 @@ impl Reports {
         }
     }
 
-    /// The option of TCP Santa Cruz, if that is what stands here.
+    /// Returns the option of TCP Santa Cruz, if there is one.
     pub fn santa_cruz(&self) -> Option<SantaCruz> {
         (self.count == Self::SANTA_CRUZ).then(|| SantaCruz::of_words(self.words()))
     }
@@ -186,7 +186,7 @@ impl Reports {
     const fn wire_len(&self) -> u32 {
         match self.count {
             0 => 0,
-            // Kind, length and ExID, then its fields.
+            // Kind, length and ExID, then the fields.
             Self::SANTA_CRUZ => (4 + SantaCruz::fields_len_of(self.first)).next_multiple_of(4),
             count => 4 + 8 * count,
         }
@@ -228,7 +228,7 @@ impl fmt::Debug for Reports {
     }
 }
 
-/// The options in use. Those of a SYN are `None` on every other segment.
+/// Options of a segment. Those of a SYN are `None` on every other segment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
     /// Maximum segment size (SYN only).
@@ -241,12 +241,13 @@ pub struct Options {
     pub santa_cruz_permitted: bool,
     /// Timestamps (RFC 7323 §3).
     pub timestamps: Option<Timestamps>,
-    /// What stands in the place of SACK blocks.
+    /// SACK blocks or the option of TCP Santa Cruz.
     pub reports: Reports,
 }
 
 impl Options {
-    /// The bytes the options take in the header, padded to whole words as stacks lay them out.
+    /// Length of the options in the header in bytes, padded to whole words as common
+    /// implementations do.
     pub const fn wire_len(&self) -> u32 {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let scale = if self.window_scale.is_some() { 4 } else { 0 };
@@ -257,48 +258,49 @@ impl Options {
     }
 }
 
-/// A TCP segment. The payload is a length: the bytes stay with whoever keeps the stream.
+/// A TCP segment. The payload is a length; the owner of the stream has the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// The sequence number of the first payload byte, or of the SYN.
+    /// Sequence number of the first payload byte, or of the SYN.
     pub seq: SeqNum,
-    /// The acknowledgment number, when the ACK bit is set.
+    /// Acknowledgment number, if the ACK bit is set.
     pub ack: Option<SeqNum>,
     /// SYN, FIN or RST.
     pub control: Control,
     /// PSH, ECE, CWR, and the ECN field of the packet.
     pub flags: Flags,
-    /// The advertised window, unscaled.
+    /// Advertised window, unscaled.
     pub window: UnscaledWindow,
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub payload_len: u32,
-    /// The options.
+    /// Options.
     pub options: Options,
 }
 
 impl Segment {
-    /// The bytes of an IPv4 header without options.
+    /// Length of an IPv4 header without options, in bytes.
     pub const IPV4_HEADER: u32 = 20;
-    /// The bytes of a TCP header without options.
+    /// Length of a TCP header without options, in bytes.
     pub const TCP_HEADER: u32 = 20;
 
-    /// RFC 3168 §6.1.1: whether a SYN says that its sender does ECN: ECE and CWR without an
-    /// acknowledgment, ECE alone with one. A peer that reflects the bits it received says no.
+    /// RFC 3168 §6.1.1: returns whether a SYN negotiates ECN: ECE and CWR without an
+    /// acknowledgment, ECE alone with one. A peer that reflects the received bits does not support
+    /// ECN.
     pub const fn is_ecn_setup(&self) -> bool {
         self.flags.has(Flags::ECE) && self.flags.has(Flags::CWR) == self.ack.is_none()
     }
 
-    /// SEG.LEN of RFC 9293: payload plus what SYN or FIN take.
+    /// SEG.LEN of RFC 9293: payload plus the sequence number of SYN or FIN.
     pub const fn seq_len(&self) -> u32 {
         self.payload_len + self.control.seq_len()
     }
 
-    /// The sequence number past the segment.
+    /// Sequence number after the segment.
     pub fn seq_end(&self) -> SeqNum {
         self.seq + self.seq_len()
     }
 
-    /// The size of the IPv4 packet that carries the segment, in bytes.
+    /// Length of the IPv4 packet with the segment, in bytes.
     pub const fn ipv4_len(&self) -> u32 {
         Self::IPV4_HEADER + Self::TCP_HEADER + self.options.wire_len() + self.payload_len
     }
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_take_forty_bytes_and_options_more() {
+    fn header_lengths() {
         assert_eq!(data(1460).ipv4_len(), 1500);
         let mut ack = data(0);
         ack.options.timestamps = Some(Timestamps { val: 1, ecr: 2 });
@@ -331,13 +333,13 @@ mod tests {
     }
 
     #[test]
-    fn syn_and_fin_take_a_sequence_number() {
+    fn syn_and_fin_have_a_sequence_number() {
         let fin = Segment { control: Control::Fin, ..data(10) };
         assert_eq!(fin.seq_end(), SeqNum::new(12));
     }
 
     #[test]
-    fn bits_stand_beside_each_other() {
+    fn flags_are_independent() {
         for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
             let flags = Flags::PSH.with(Flags::CWR, true).with(Flags::ECE, false).with_ecn(ecn);
             assert_eq!(flags.ecn(), ecn);
@@ -349,9 +351,9 @@ mod tests {
         assert_eq!(format!("{marked:?} {:?}", Flags::NONE), "ECE Ce NotEct");
     }
 
-    /// RFC 3168 §6.1.1
+    /// RFC 3168 §6.1.1: combinations of ECE and CWR on a SYN.
     #[test]
-    fn a_syn_offers_ecn_with_both_bits_and_accepts_it_with_one() {
+    fn ecn_setup_bits_of_a_syn() {
         let both = Flags::ECE.with(Flags::CWR, true);
         for (flags, offers, accepts) in [
             (Flags::NONE, false, false),
@@ -367,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_small() {
+    fn segment_is_small() {
         assert!(size_of::<Segment>() <= 76, "{} bytes", size_of::<Segment>());
     }
 }

@@ -5,39 +5,38 @@ use std::ops::{Add, AddAssign, Sub};
 
 /// A 32-bit TCP sequence number.
 ///
-/// There is no order among arbitrary sequence numbers, so there is no `<`: ask
-/// [`before`](Self::before) or [`after`](Self::after), which are right for numbers less than 2³¹
-/// apart.
+/// Arbitrary sequence numbers have no order, so there is no `<`. [`before`](Self::before) and
+/// [`after`](Self::after) are correct for numbers less than 2³¹ apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SeqNum(u32);
 
 impl SeqNum {
-    /// The sequence number with this value.
+    /// Creates a sequence number.
     pub const fn new(value: u32) -> Self {
         Self(value)
     }
 
-    /// The value as it stands in the header.
+    /// Value in the header.
     pub const fn value(self) -> u32 {
         self.0
     }
 
-    /// Whether `self` comes before `other`.
+    /// Returns whether `self` is before `other`.
     pub const fn before(self, other: Self) -> bool {
         self.0.wrapping_sub(other.0) > u32::MAX / 2
     }
 
-    /// Whether `self` comes after `other`.
+    /// Returns whether `self` is after `other`.
     pub const fn after(self, other: Self) -> bool {
         other.before(self)
     }
 
-    /// Whether `self` equals `other` or comes before it.
+    /// Returns whether `self` equals `other` or is before it.
     pub const fn at_or_before(self, other: Self) -> bool {
         !other.before(self)
     }
 
-    /// Whether `self` equals `other` or comes after it.
+    /// Returns whether `self` equals `other` or is after it.
     pub const fn at_or_after(self, other: Self) -> bool {
         !self.before(other)
     }
@@ -52,7 +51,7 @@ impl SeqNum {
         if other.after(self) { other } else { self }
     }
 
-    /// The distance from `earlier` to `self`, zero when `earlier` is in fact after `self`.
+    /// Distance from `earlier` to `self`; zero if `earlier` is after `self`.
     pub const fn distance_from(self, earlier: Self) -> u32 {
         if self.before(earlier) { 0 } else { self.0.wrapping_sub(earlier.0) }
     }
@@ -91,18 +90,18 @@ mod tests {
 
     use super::*;
 
-    // Sequence numbers wrap, so a total order would be a lie that compiles.
+    // Sequence numbers wrap, so a total order would be wrong.
     assert_not_impl_any!(SeqNum: PartialOrd, Ord);
 
     fn any_seq() -> impl Strategy<Value = SeqNum> {
-        // Half of the cases sit beside the wrap, where mistakes live.
+        // Half of the cases are near the wrap, where errors are likely.
         prop_oneof![any::<u32>(), (0..2000u32).prop_map(|n| n.wrapping_sub(1000))]
             .prop_map(SeqNum::new)
     }
 
     proptest! {
         #[test]
-        fn adding_moves_forward_across_the_wrap(a in any_seq(), n in 1..1u32 << 31) {
+        fn addition_wraps(a in any_seq(), n in 1..1u32 << 31) {
             prop_assert!(a.before(a + n) && (a + n).after(a));
             prop_assert_eq!((a + n).distance_from(a), n);
             prop_assert_eq!(a + n - n, a);
@@ -119,7 +118,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_is_before_itself(a in any_seq()) {
+        fn before_is_irreflexive(a in any_seq()) {
             prop_assert!(!a.before(a) && !a.after(a) && a.at_or_before(a) && a.at_or_after(a));
             prop_assert_eq!(a.distance_from(a + 1), 0);
         }

@@ -1,5 +1,4 @@
-//! TCP headers (RFC 9293 §3.1): [`Repr`] is what the stack believes, [`View`] is bytes as they
-//! came.
+//! TCP headers (RFC 9293 §3.1): [`Repr`] is a validated segment, [`View`] reads received bytes.
 
 mod option;
 
@@ -12,58 +11,58 @@ use crate::segment::{Control, Ecn, Flags as Marks, Segment};
 use crate::seq::SeqNum;
 use crate::window::UnscaledWindow;
 
-/// The bytes of a header without options.
+/// Length of a header without options, in bytes.
 pub const HEADER_LEN: usize = 20;
 
-/// The longest header: as many words as four bits count.
+/// Maximum header length in bytes: the number of words that four bits count.
 pub const MAX_HEADER_LEN: usize = 60;
 
-/// Where the checksum's field begins, in bytes.
+/// Offset of the checksum field in bytes.
 pub(crate) const CHECKSUM_OFFSET: u16 = 16;
 pub(crate) const CHECKSUM_AT: usize = CHECKSUM_OFFSET as usize;
 
-/// Where a segment comes from and goes to, within the hosts.
+/// Source and destination port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ports {
-    /// Of the end that sends the segment.
+    /// Port of the sender.
     pub source: u16,
-    /// Of the end that it is for.
+    /// Port of the receiver.
     pub destination: u16,
 }
 
-/// The control bits as they stand in the header (RFC 9293 §3.1; RFC 3168 for the last two).
+/// Control bits of the header (RFC 9293 §3.1; RFC 3168 for the last two).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Flags(u8);
 
 impl Flags {
-    /// The sender has no more to send.
+    /// The sender has no more data.
     pub const FIN: Self = Self(1);
-    /// Opens.
+    /// Opens the connection.
     pub const SYN: Self = Self(1 << 1);
-    /// Aborts.
+    /// Aborts the connection.
     pub const RST: Self = Self(1 << 2);
-    /// Asks for prompt delivery.
+    /// Requests prompt delivery.
     pub const PSH: Self = Self(1 << 3);
-    /// The acknowledgment number counts.
+    /// The acknowledgment number is valid.
     pub const ACK: Self = Self(1 << 4);
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: Self = Self(1 << 5);
-    /// Echoes congestion.
+    /// ECN-Echo.
     pub const ECE: Self = Self(1 << 6);
-    /// The window was reduced.
+    /// Congestion window reduced.
     pub const CWR: Self = Self(1 << 7);
 
-    /// Whether all of `other` are set.
+    /// Returns whether all bits of `other` are set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The byte of the header.
+    /// Bits as a byte of the header.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// These and `other`.
+    /// Returns the union of these bits and `other`.
     const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -82,7 +81,7 @@ impl Flags {
         flags
     }
 
-    /// Those bits that a segment keeps as marks.
+    /// Bits that a segment keeps as flags.
     const MARKS: [(Self, Marks); 3] =
         [(Self::PSH, Marks::PSH), (Self::ECE, Marks::ECE), (Self::CWR, Marks::CWR)];
 
@@ -92,7 +91,7 @@ impl Flags {
             .fold(Marks::NONE, |marks, (bit, mark)| marks.with(mark, self.has(bit)))
     }
 
-    /// The bit that says what the segment does; `None` for two that exclude each other.
+    /// Returns the control bit; `None` for two that exclude each other.
     fn control(self) -> Option<Control> {
         match (self.has(Self::SYN), self.has(Self::FIN), self.has(Self::RST)) {
             (false, false, false) => Some(Control::None),
@@ -104,32 +103,32 @@ impl Flags {
     }
 }
 
-/// A segment between two ports, which can be written.
+/// A segment between two ports that can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
     ports: Ports,
     segment: Segment,
 }
 
-/// Why a segment cannot be written.
+/// Error for a segment that cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Unwritable {
-    /// More options than a header holds.
+    /// More bytes of options than a header holds.
     #[error("cannot write a TCP header with {len} bytes of options: it holds 40")]
     Options {
-        /// Their bytes.
+        /// Length of the options in bytes.
         len: u32,
     },
-    /// An option of the handshake on another segment.
+    /// An option of a SYN on another segment.
     #[error("cannot write a TCP header with options of a SYN and no SYN")]
     SynOptions,
 }
 
 impl Repr {
-    /// The header of this segment.
+    /// Creates the header of a segment.
     ///
     /// # Errors
-    /// When its options do not fit, or belong to a SYN that it is not.
+    /// Returns an error if the options do not fit, or belong to a SYN on another segment.
     pub fn new(ports: Ports, segment: Segment) -> Result<Self, Unwritable> {
         let options = &segment.options;
         let len = options.wire_len();
@@ -146,17 +145,17 @@ impl Repr {
         Ok(Self { ports, segment })
     }
 
-    /// The ports.
+    /// Source and destination port.
     pub fn ports(&self) -> Ports {
         self.ports
     }
 
-    /// The segment.
+    /// Segment.
     pub fn segment(&self) -> &Segment {
         &self.segment
     }
 
-    /// The bytes of header and payload.
+    /// Length of header and payload in bytes.
     pub fn len(&self) -> usize {
         // At most 60 + 2³² − 1.
         usize::try_from(Segment::TCP_HEADER + self.segment.options.wire_len())
@@ -164,19 +163,18 @@ impl Repr {
             + usize::try_from(self.segment.payload_len).unwrap_or(usize::MAX - MAX_HEADER_LEN)
     }
 
-    /// Never: there is a header.
+    /// Always false: there is a header.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Appends the header. `pseudo_header` is the IP header's; `payload` is the sum over the bytes
-    /// that the caller lets follow, as many as the segment says: [`Checksum::EMPTY`] for zeros.
+    /// Appends the header. `pseudo_header` is that of the IP header. `payload` is the sum over the
+    /// payload that the caller appends; [`Checksum::EMPTY`] for zeros.
     pub fn write(&self, pseudo_header: Checksum, payload: Checksum, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.header(pseudo_header, payload));
     }
 
-    /// The bytes of the header, with the checksum that belongs to these sums, as for
-    /// [`write`](Self::write).
+    /// Bytes of the header, with the checksum of these sums, as in [`write`](Self::write).
     pub fn header(&self, pseudo_header: Checksum, payload: Checksum) -> Header {
         let mut header = self.unsummed();
         let checksum = pseudo_header.and(header.sum()).and(payload).field();
@@ -184,21 +182,21 @@ impl Repr {
         header
     }
 
-    /// The bytes of the header of a segment whose checksum, and segmentation if it is longer than
-    /// the path carries, are left to a device: see [`gso`](crate::gso).
+    /// Bytes of the header for a device that completes the checksum, and divides the segment if it
+    /// is longer than the path MTU: see [`gso`](crate::gso).
     pub fn partial_header(&self, pseudo_header: Checksum) -> Header {
         let mut header = self.unsummed();
         header.set_word(CHECKSUM_AT, pseudo_header.partial_field());
         header
     }
 
-    /// The header with a checksum of zero.
+    /// Header with a checksum of zero.
     fn unsummed(&self) -> Header {
         let segment = &self.segment;
         // The constructor has checked that there are at most ten words of options.
         let words =
             u8::try_from((Segment::TCP_HEADER + segment.options.wire_len()) / 4).unwrap_or(15);
-        // Checksum, to be filled in, and an urgent pointer that means nothing, stay zero.
+        // The checksum is filled in later. The urgent pointer is not used and stays zero.
         let mut fixed = [0; HEADER_LEN];
         fixed[..2].copy_from_slice(&self.ports.source.to_be_bytes());
         fixed[2..4].copy_from_slice(&self.ports.destination.to_be_bytes());
@@ -212,7 +210,7 @@ impl Repr {
     }
 }
 
-/// A segment's bytes, of which the header is known to be there. Everything else is as it came.
+/// Bytes of a received segment with a complete header. Nothing else is validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View<'a> {
     bytes: &'a [u8],
@@ -221,30 +219,30 @@ pub struct View<'a> {
     payload: &'a [u8],
 }
 
-/// Why bytes are no TCP segment.
+/// Error for bytes that are not a TCP segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ViewError {
-    /// Less than a header.
+    /// Fewer bytes than a header.
     #[error("cannot read a TCP header: {len} bytes are too few")]
     Truncated {
-        /// The bytes there are.
+        /// Number of bytes.
         len: usize,
     },
-    /// The data offset points into the fixed header, or past the end.
+    /// A data offset into the fixed header, or past the end.
     #[error("cannot read a TCP header: its data offset is {offset} bytes of {len}")]
     Offset {
-        /// The offset in bytes.
+        /// Data offset in bytes.
         offset: usize,
-        /// The bytes there are.
+        /// Number of bytes.
         len: usize,
     },
 }
 
 impl<'a> View<'a> {
-    /// Looks at the payload of an IP packet.
+    /// Reads the payload of an IP packet.
     ///
     /// # Errors
-    /// When there is no whole header. A wrong checksum is none: ask
+    /// Returns an error if there is no complete header. A wrong checksum is no error: call
     /// [`checksum_is_good`](Self::checksum_is_good).
     pub fn new(bytes: &'a [u8]) -> Result<Self, ViewError> {
         let len = bytes.len();
@@ -258,68 +256,68 @@ impl<'a> View<'a> {
         Ok(Self { bytes, fixed, options, payload })
     }
 
-    /// The ports.
+    /// Source and destination port.
     pub fn ports(&self) -> Ports {
         Ports { source: self.word(0), destination: self.word(2) }
     }
 
-    /// The sequence number.
+    /// Sequence number.
     pub fn seq(&self) -> SeqNum {
         self.number(4)
     }
 
-    /// The acknowledgment number, which counts only with [`Flags::ACK`].
+    /// Acknowledgment number, valid only with [`Flags::ACK`].
     pub fn ack(&self) -> SeqNum {
         self.number(8)
     }
 
-    /// The control bits.
+    /// Control bits.
     pub fn flags(&self) -> Flags {
         Flags(self.fixed[13])
     }
 
-    /// The window field.
+    /// Window field.
     pub fn window(&self) -> UnscaledWindow {
         UnscaledWindow::new(self.word(14))
     }
 
-    /// The four bits between data offset and control bits. The last is AE of accurate ECN (RFC
-    /// 9768), once NS.
+    /// Four bits between data offset and control bits. The last is AE of accurate ECN (RFC 9768),
+    /// formerly NS.
     pub fn reserved(&self) -> u8 {
         self.fixed[12] & 0xf
     }
 
-    /// The checksum's field.
+    /// Checksum field.
     pub fn checksum(&self) -> u16 {
         self.word(CHECKSUM_AT)
     }
 
-    /// The urgent pointer, which counts only with [`Flags::URG`].
+    /// Urgent pointer, valid only with [`Flags::URG`].
     pub fn urgent(&self) -> u16 {
         self.word(18)
     }
 
-    /// The options, one by one.
+    /// Iterates over the options.
     pub fn options(&self) -> RawOptions<'a> {
         RawOptions::new(self.options)
     }
 
-    /// What follows the header.
+    /// Bytes after the header.
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// Whether the segment is intact, given the sum over its pseudo-header.
+    /// Returns whether the checksum is correct, given the sum over the pseudo-header.
     pub fn checksum_is_good(&self, pseudo_header: Checksum) -> bool {
         pseudo_header.with(self.bytes).is_good()
     }
 
-    /// What the stack believes of it, in a packet with this ECN field; `None` when the control bits
+    /// Returns the validated segment of a packet with this ECN field; `None` if the control bits
     /// exclude each other.
     ///
-    /// Options that make no sense are left out, and so are those behind one whose length is wrong
-    /// (RFC 9293 §3.1: no option may harm who reads it) and those of a SYN on another segment.
-    /// Urgent data is ordinary data.
+    /// Invalid options are ignored. So are all options after one of wrong length (RFC 9293 §3.1: no
+    /// option may harm its receiver), and options of a SYN on another segment. Urgent data is
+    /// treated as ordinary data.
     pub fn repr(&self, ecn: Ecn) -> Option<Repr> {
         let flags = self.flags();
         let control = flags.control()?;
@@ -330,9 +328,9 @@ impl<'a> View<'a> {
             flags: flags.marks().with_ecn(ecn),
             window: self.window(),
             payload_len: u32::try_from(self.payload.len()).ok()?,
-            options: option::believed(self.options, control == Control::Syn),
+            options: option::validated(self.options, control == Control::Syn),
         };
-        // What is believed of the options fits, and those of a SYN stand on one.
+        // Validated options fit, and options of a SYN occur only on a SYN.
         Some(Repr { ports: self.ports(), segment })
     }
 

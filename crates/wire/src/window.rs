@@ -1,29 +1,29 @@
-//! Segment sizes and windows whose ranges live in the type.
+//! Segment sizes and windows whose types guarantee their ranges.
 
-/// A maximum segment size in bytes of payload, at least 1.
+/// Maximum segment size in bytes of payload, at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mss(u16);
 
 impl Mss {
-    /// What to assume of a peer that sent no MSS option over IPv4 (RFC 9293 §3.7.1).
+    /// Default for a peer that sent no MSS option over IPv4 (RFC 9293 §3.7.1).
     pub const DEFAULT_IPV4: Self = Self(536);
-    /// The least that leaves room for data beside 40 bytes of options: what stacks take for a peer
-    /// that says less.
+    /// Minimum that leaves room for data with 40 bytes of options. Common implementations use it if
+    /// a peer announces less.
     pub const LEAST: Self = Self(48);
-    /// What an Ethernet path carries over IPv4 without options.
+    /// Maximum segment size of an Ethernet path over IPv4 without options.
     pub const ETHERNET_IPV4: Self = Self(1460);
 
-    /// A segment size of `bytes`; `None` when that is zero.
+    /// Creates a segment size. Returns `None` if `bytes` is zero.
     pub const fn new(bytes: u16) -> Option<Self> {
         if bytes == 0 { None } else { Some(Self(bytes)) }
     }
 
-    /// The size in bytes.
+    /// Size in bytes.
     pub const fn get(self) -> u16 {
         self.0
     }
 
-    /// The size in bytes, as wide as windows are.
+    /// Size in bytes, with the width of windows.
     pub const fn bytes(self) -> u32 {
         self.0 as u32
     }
@@ -39,22 +39,22 @@ impl Mss {
     }
 }
 
-/// A window scale shift, 0 to 14 (RFC 7323 §2.3).
+/// Window scale shift, 0 to 14 (RFC 7323 §2.3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WindowScale(u8);
 
 impl WindowScale {
     /// No scaling.
     pub const NONE: Self = Self(0);
-    /// The largest shift.
+    /// Maximum shift.
     pub const MAX: Self = Self(14);
 
-    /// RFC 7323 §2.3: a shift above 14 is taken as 14.
+    /// RFC 7323 §2.3: a shift above 14 is replaced by 14.
     pub const fn clamped(shift: u8) -> Self {
         if shift > 14 { Self::MAX } else { Self(shift) }
     }
 
-    /// The smallest shift with which a buffer of `bytes` can be advertised whole.
+    /// Smallest shift with which a buffer of `bytes` can be advertised completely.
     pub const fn for_buffer(bytes: u32) -> Self {
         let mut shift = 0;
         while shift < 14 && (bytes >> shift) > u16::MAX as u32 {
@@ -63,33 +63,33 @@ impl WindowScale {
         Self(shift)
     }
 
-    /// The shift.
+    /// Shift in bits.
     pub const fn shift(self) -> u8 {
         self.0
     }
 }
 
-/// The window field as it stands in the header, before scaling.
+/// Window field of the header, before scaling.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct UnscaledWindow(u16);
 
 impl UnscaledWindow {
-    /// The field with this value.
+    /// Creates the field with this value.
     pub const fn new(value: u16) -> Self {
         Self(value)
     }
 
-    /// The largest field that promises no more than `bytes` under `scale`.
+    /// Largest field that advertises no more than `bytes` with `scale`.
     pub fn from_bytes(bytes: u32, scale: WindowScale) -> Self {
         Self(u16::try_from(bytes >> scale.0).unwrap_or(u16::MAX))
     }
 
-    /// The value of the field.
+    /// Value of the field.
     pub const fn value(self) -> u16 {
         self.0
     }
 
-    /// The window in bytes: at most 2³⁰ − 1.
+    /// Window in bytes: at most 2³⁰ − 1.
     pub const fn bytes(self, scale: WindowScale) -> u32 {
         (self.0 as u32) << scale.0
     }
@@ -103,21 +103,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_window_never_promises_more_than_there_is(bytes in 0..1u32 << 30, shift in 0..20u8) {
+        fn window_never_exceeds_the_buffer(bytes in 0..1u32 << 30, shift in 0..20u8) {
             let scale = WindowScale::clamped(shift);
             let promised = UnscaledWindow::from_bytes(bytes, scale).bytes(scale);
             prop_assert!(promised <= bytes);
         }
 
         #[test]
-        fn a_buffer_fits_its_scale(bytes in 0..1u32 << 30) {
+        fn buffer_fits_its_scale(bytes in 0..1u32 << 30) {
             let scale = WindowScale::for_buffer(bytes);
             prop_assert!(u16::try_from(bytes >> scale.shift()).is_ok());
         }
     }
 
     #[test]
-    fn a_segment_carries_something() {
+    fn mss_is_not_zero() {
         assert_eq!(Mss::new(0), None);
     }
 }

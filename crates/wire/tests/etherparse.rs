@@ -1,5 +1,5 @@
-//! The codec beside another one, `etherparse`: what either writes the other reads, and of damaged
-//! packets both make the same, as far as both read them.
+//! Comparison with the codec `etherparse`. Each reads packets that the other writes. Both give the
+//! same result for damaged packets, as far as both parse them.
 
 #![expect(clippy::unwrap_used, reason = "a packet that cannot be made is a mistake of the test")]
 
@@ -41,7 +41,7 @@ prop_compose! {
         let [fin, syn, rst, psh, ack, urg, ece, cwr, ns] = flags;
         (header.fin, header.syn, header.rst, header.psh, header.ack) = (fin, syn, rst, psh, ack);
         (header.urg, header.ece, header.cwr, header.ns) = (urg, ece, cwr, ns);
-        // Those that do not fit are left out.
+        // Options that do not fit are omitted.
         let fitting = (0..=options.len()).rev().find(|count| header.set_options(&options[..*count]).is_ok());
         assert!(fitting.is_some());
         header
@@ -62,7 +62,7 @@ prop_compose! {
     }
 }
 
-/// The padding of an extension header of hop-by-hop or destination options: six bytes, or 8 more.
+/// Padding of a hop-by-hop or destination options header: six bytes, or 8 more.
 fn padding(long: bool) -> Ipv6RawExtHeader {
     let options: &[u8] =
         if long { &[0, 0, 5, 2, 0, 0, 1, 6, 0, 0, 0, 0, 0, 0] } else { &[1, 4, 0, 0, 0, 0] };
@@ -79,7 +79,7 @@ prop_compose! {
         atomic in proptest::option::of(any::<u32>()),
     ) -> IpHeaders {
         let routing = routing.map(|(mut data, last)| {
-            // No segments left: it has been where it had to go.
+            // No segments left: the packet has reached its destination.
             data[1] = 0;
             let routing = Ipv6RawExtHeader::new_raw(IpNumber::TCP, &data).unwrap();
             Ipv6RoutingExtensions { routing, final_destination_options: last.map(padding) }
@@ -100,7 +100,7 @@ prop_compose! {
     }
 }
 
-/// A packet that they write, with the checksums that they find.
+/// Returns a packet written by `etherparse`, with its checksums.
 fn their_packet(
     mut ip: IpHeaders,
     mut tcp: TcpHeader,
@@ -113,7 +113,7 @@ fn their_packet(
             tcp.checksum = tcp.calc_checksum_ipv4(header, payload).unwrap();
         }
         IpHeaders::Ipv6(header, _) => {
-            tcp.checksum = tcp.calc_checksum_ipv6(header, payload).unwrap()
+            tcp.checksum = tcp.calc_checksum_ipv6(header, payload).unwrap();
         }
     }
     let mut bytes = Vec::new();
@@ -127,8 +127,8 @@ fn any_payload() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..200)
 }
 
-/// What they call an option that we have taken apart.
-fn as_they_say(option: KnownOption<'_>) -> TcpOptionElement {
+/// Converts a parsed option to that of `etherparse`.
+fn to_etherparse(option: KnownOption<'_>) -> TcpOptionElement {
     let edge = |bytes: &[u8; 8]| {
         let [a, b] = [bytes.first_chunk(), bytes.last_chunk()]
             .map(|edge| u32::from_be_bytes(*edge.unwrap()));
@@ -149,7 +149,7 @@ fn as_they_say(option: KnownOption<'_>) -> TcpOptionElement {
 
 proptest! {
     #[test]
-    fn we_read_what_they_write(
+    fn etherparse_packets_are_parsed(
         ip in prop_oneof![their_ipv4(), their_ipv6()],
         tcp in their_tcp(),
         payload in any_payload(),
@@ -186,13 +186,13 @@ proptest! {
         let all = [Flags::FIN, Flags::SYN, Flags::RST, Flags::PSH, Flags::ACK, Flags::URG, Flags::ECE, Flags::CWR];
         prop_assert_eq!(all.map(|flag| ours_tcp.flags().has(flag)), theirs);
         let options: Vec<_> =
-            ours_tcp.options().map(|option| as_they_say(option.unwrap().known().unwrap())).collect();
+            ours_tcp.options().map(|option| to_etherparse(option.unwrap().known().unwrap())).collect();
         let theirs: Vec<_> = tcp.options_iterator().map(Result::unwrap).filter(|option| *option != TcpOptionElement::Noop).collect();
         prop_assert_eq!(options, theirs);
     }
 
     #[test]
-    fn they_read_what_we_write(
+    fn etherparse_parses_our_packets(
         (v6, addresses) in any::<(bool, [[u8; 16]; 2])>(),
         (seq, ack, window, val, ecr) in any::<(u32, u32, u16, u32, u32)>(),
         (syn, ecn) in (any::<bool>(), 0..4usize),
@@ -248,13 +248,13 @@ proptest! {
         prop_assert_eq!((their_tcp.syn(), their_tcp.fin(), their_tcp.rst(), their_tcp.psh()), (syn, !syn, false, true));
         prop_assert_eq!((their_tcp.window_size(), their_tcp.payload()), (window, &payload[..]));
         let view = tcp::View::new(theirs.payload().payload).unwrap();
-        let ours: Vec<_> = view.options().map(|option| as_they_say(option.unwrap().known().unwrap())).collect();
+        let ours: Vec<_> = view.options().map(|option| to_etherparse(option.unwrap().known().unwrap())).collect();
         let theirs: Vec<_> = their_tcp.options_iterator().map(Result::unwrap).filter(|option| *option != TcpOptionElement::Noop).collect();
         prop_assert_eq!(ours, theirs);
     }
 
     #[test]
-    fn of_damaged_packets_both_make_the_same(
+    fn damaged_packets_parse_equally(
         ip in prop_oneof![their_ipv4(), their_ipv6()],
         tcp in their_tcp(),
         payload in any_payload(),
@@ -263,7 +263,7 @@ proptest! {
     ) {
         let (.., mut bytes) = their_packet(ip, tcp, &payload);
         for (at, byte) in damage {
-            // Mostly in the headers.
+            // Most changes are in the headers.
             let most = bytes.len().min(100);
             bytes[at.index(most)] = byte;
         }
@@ -274,8 +274,9 @@ proptest! {
             }
             (Ok(ours), Ok(theirs)) => {
                 prop_assert_eq!((ours.source(), ours.destination()), (theirs.source_addr(), theirs.destination_addr()));
-                // They take an IPv6 packet without a payload for one with a jumbo payload, pass AH, look for headers
-                // behind a later fragment's, and pass what RFC 8200 §4 forbids a host to pass.
+                // `etherparse` differs in four points. It treats an IPv6 packet without payload as
+                // a jumbogram, skips AH, reads headers after that of a later fragment, and skips
+                // options where RFC 8200 §4 forbids it.
                 let (walked, theirs_number) = (ours.protocol(), theirs.payload_ip_number());
                 let jumbo = ours.version() == Version::V6 && ours.packet_len() == ipv6::HEADER_LEN;
                 if jumbo || matches!(walked, 51 | 0 | 43 | 44 | 60) || ours.is_later_fragment() {
@@ -289,14 +290,14 @@ proptest! {
                     (ours, theirs) => prop_assert!(ours.is_err() && theirs.is_err()),
                 }
             }
-            // Extension headers that are not whole, and the like: what we read ends there.
+            // For incomplete extension headers and similar errors our parser ends there.
             (Ok(ours), Err(_)) => prop_assert!(matches!(ours.protocol(), 51 | 0 | 43 | 44 | 60)),
         }
     }
 
     #[test]
-    fn icmp_says_the_same(v6 in any::<bool>(), (kind, code, number) in any::<(u8, u8, u32)>(), payload in any_payload(), small in any::<bool>()) {
-        // What there is has mostly small numbers.
+    fn icmp_messages_parse_equally(v6 in any::<bool>(), (kind, code, number) in any::<(u8, u8, u32)>(), payload in any_payload(), small in any::<bool>()) {
+        // Most message types and codes are small numbers.
         let (kind, code) = if small { ((kind % 13) | (kind & (u8::from(v6) << 7)), code % 16) } else { (kind, code) };
         let bytes5to8 = number.to_be_bytes();
         let (source, destination) = ([1; 16], [2; 16]);
@@ -344,7 +345,7 @@ fn compare_v4(ours: Option<icmp::Message<'_>>, theirs: &Icmpv4Type) -> Result<()
         }
         (Some(icmp::Message::TimeExceeded { .. }), Icmpv4Type::TimeExceeded(_))
         | (Some(icmp::Message::ParameterProblem { .. }), Icmpv4Type::ParameterProblem(_)) => {}
-        // RFC 1108 gives it a code that they do not know.
+        // RFC 1108 defines a code that `etherparse` does not have.
         (Some(icmp::Message::ParameterProblem { code, .. }), Icmpv4Type::Unknown { .. }) => {
             prop_assert!(code > 2);
         }
@@ -372,7 +373,7 @@ fn compare_v6(ours: Option<icmp::Message<'_>>, theirs: &Icmpv6Type) -> Result<()
         (Some(icmp::Message::TooBig { mtu: ours, .. }), Icmpv6Type::PacketTooBig { mtu }) => {
             prop_assert_eq!(ours, *mtu);
         }
-        // RFC 4443 §3.2: whatever its code; they ask for zero.
+        // RFC 4443 §3.2: any code is accepted; `etherparse` requires zero.
         (Some(icmp::Message::TooBig { .. }), Icmpv6Type::Unknown { code_u8, .. }) => {
             prop_assert!(*code_u8 != 0);
         }
@@ -382,7 +383,7 @@ fn compare_v6(ours: Option<icmp::Message<'_>>, theirs: &Icmpv6Type) -> Result<()
         ) => {
             prop_assert_eq!(reason.code(Version::V6), Some(theirs.code_u8()));
         }
-        // RFC 6550 and RFC 8883 have added two.
+        // RFC 6550 and RFC 8883 have added two codes.
         (Some(icmp::Message::Unreachable { reason, .. }), Icmpv6Type::Unknown { .. }) => {
             prop_assert!(matches!(
                 reason,

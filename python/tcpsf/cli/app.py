@@ -27,6 +27,20 @@ from tcpsf.cli.options import (
 from tcpsf.cli.quantities import Seconds
 from tcpsf.cli.reproduce_commands import reproduce
 
+SCHEMAS = (
+    "scenario",
+    "sim",
+    "link",
+    "fetch",
+    "evaluation",
+    "index",
+    "table-1",
+    "model",
+    "model-report",
+    "chain",
+)
+"""The schemas that `tcpsf schema` prints: of scenario files, and of JSON outputs."""
+
 
 def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
@@ -470,6 +484,24 @@ def fetch(**arguments: Any) -> None:
     from tcpsf.cli.fetch import fetch
 
     fetch(**arguments)
+
+
+@app.command()
+@click.argument("name", type=click.Choice(SCHEMAS), metavar="[NAME]", default="scenario")
+def schema(name: str) -> None:
+    """Print the JSON Schema of scenario files, or of a command's JSON output.
+
+    Editors check and complete a scenario with it: save it beside the file, and begin the file with
+    `#:schema scenario.schema.json` (Taplo, Even Better TOML).
+
+    NAME is scenario, or the output's: sim, link, fetch, evaluation (reproduce), index (reproduce
+    all), table-1, model, model-report or chain (model smart-framing --chain).
+
+    For example: tcpsf schema > scenario.schema.json
+    """
+    from tcpsf.cli.schema import schema
+
+    schema(name=name)
 
 
 app.add_command(reproduce)

@@ -23,6 +23,10 @@ INTRODUCTION = """\
 A scenario is a network, what is sent through it, and for how long. It is written as a TOML file or built from the
 Python classes of the same names; both have the same keys (`from` is `from_` in Python). Unknown keys are refused.
 
+`tcpsf schema` prints the JSON Schema of these files. An editor with a TOML language server (Taplo, Even Better TOML)
+completes and checks a file that begins with `#:schema scenario.schema.json`, after
+`tcpsf schema > scenario.schema.json`.
+
 How values are written:
 
 | kind | written | examples |

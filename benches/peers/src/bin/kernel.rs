@@ -1,4 +1,4 @@
-//! The kernel's own TCP behind the same three ports, by one thread.
+//! Server of the three ports over the kernel's own TCP, with one thread.
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
@@ -16,7 +16,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Reads and writes what there is; `false` when the peer has hung up.
+    /// Reads and writes as much as possible; `false` if the peer has closed.
     fn serve(&mut self, bytes: &mut [u8]) -> bool {
         loop {
             match self.stream.read(bytes) {
@@ -25,7 +25,7 @@ impl Peer {
                     self.asked += taken;
                     self.owed += self.asked / REQUEST * RESPONSE;
                     self.asked %= REQUEST;
-                    // As much as there was: `epoll` says when there is more.
+                    // A short read: the buffer is empty, and `epoll` reports new data.
                     if taken < bytes.len() {
                         break;
                     }
@@ -85,7 +85,7 @@ fn main() {
             } else if let Some(peer) = peers.get_mut(&number)
                 && !peer.serve(&mut bytes)
             {
-                // Closing it also ends the watch.
+                // Closing the socket also removes it from `epoll`.
                 peers.remove(&number);
             }
         }

@@ -1,9 +1,10 @@
-//! A client of the kernel's: opens connections to a server, keeps them busy for a while, and says in JSON what came of
-//! it.
+//! Client over the kernel's TCP. It opens connections to a server, keeps them busy for a while, and
+//! prints the result as JSON.
 //!
-//! `load get|put|ask|hold --connections N --milliseconds M [--fresh]`: takes from the source, gives to the sink, asks and waits
-//! for the answer, with `--fresh` once for each connection; or opens them, asks once on each, and waits for its standard
-//! input to end.
+//! `load get|put|ask|hold --connections N --milliseconds M [--fresh]`. `get` reads from the source.
+//! `put` writes to the sink. `ask` sends requests and waits for the responses; with `--fresh` it
+//! sends one request per connection. `hold` opens the connections, sends one request on each, and
+//! waits until its standard input ends.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -16,10 +17,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 use tun::Clock;
 use units::{Duration, Instant};
 
-/// Handshakes at once.
-const AT_ONCE: usize = 256;
+/// Maximum number of concurrent handshakes.
+const MAX_HANDSHAKES: usize = 256;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const STALL_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
@@ -34,7 +35,7 @@ struct Client {
     fresh: bool,
     poll: std::os::fd::OwnedFd,
     connections: Vec<Connection>,
-    /// How many connections there are to be.
+    /// Number of connections to open.
     wanted: usize,
     bytes: Vec<u8>,
     moved: u64,
@@ -43,14 +44,14 @@ struct Client {
 
 struct Connection {
     stream: TcpStream,
-    /// It has asked.
+    /// The request has been sent.
     open: bool,
-    /// Bytes of the answer that are missing.
+    /// Missing bytes of the response.
     missing: usize,
 }
 
 impl Client {
-    fn open(&self, place: usize) -> Connection {
+    fn open(&self, index: usize) -> Connection {
         let port = match self.work {
             Work::Get => SOURCE,
             Work::Put => SINK,
@@ -63,18 +64,18 @@ impl Client {
         set_tcp_nodelay(&socket, true).expect("it does not wait");
         let begun = connect(&socket, &to);
         assert!(matches!(begun, Ok(()) | Err(Errno::INPROGRESS)), "connect: {begun:?}");
-        let data = epoll::EventData::new_u64(place as u64);
+        let data = epoll::EventData::new_u64(index as u64);
         let mut flags = epoll::EventFlags::IN;
         flags.set(epoll::EventFlags::OUT, self.work != Work::Get);
-        // Said once, since one who asks can nearly always write.
+        // Edge-triggered, since a connection with a request is nearly always writable.
         flags.set(epoll::EventFlags::ET, matches!(self.work, Work::Ask | Work::Hold));
         epoll::add(&self.poll, &socket, data, flags).expect("it is watched");
         Connection { stream: TcpStream::from(socket), open: false, missing: 0 }
     }
 
-    /// Goes on where a connection is ready.
-    fn serve(&mut self, place: usize) {
-        let connection = &mut self.connections[place];
+    /// Continues the work of a ready connection.
+    fn serve(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
         match self.work {
             Work::Put => match connection.stream.write(&self.bytes) {
                 Ok(taken) => self.moved += taken as u64,
@@ -89,8 +90,8 @@ impl Client {
                 if let Ok(Some(Errno::CONNREFUSED)) =
                     socket_error(&connection.stream).map(Result::err)
                 {
-                    // All of smoltcp's sockets were taken.
-                    self.connections[place] = self.open(place);
+                    // All sockets of smoltcp were in use.
+                    self.connections[index] = self.open(index);
                 } else {
                     connection.ask(&self.bytes);
                 }
@@ -110,7 +111,7 @@ impl Client {
                 }
                 self.answers += 1;
                 if self.work == Work::Ask && self.fresh {
-                    self.connections[place] = self.open(place);
+                    self.connections[index] = self.open(index);
                 } else if self.work == Work::Ask {
                     connection.ask(&self.bytes);
                 }
@@ -153,9 +154,9 @@ fn main() {
         moved: 0,
         answers: 0,
     };
-    // More SYNs at once than the device's queue takes would be lost.
-    for place in 0..wanted.min(AT_ONCE) {
-        let connection = client.open(place);
+    // More concurrent SYNs than the device's queue holds would be lost.
+    for index in 0..wanted.min(MAX_HANDSHAKES) {
+        let connection = client.open(index);
         client.connections.push(connection);
     }
     let clock = Clock::start();
@@ -169,12 +170,12 @@ fn main() {
         epoll::wait(&client.poll, rustix::buffer::spare_capacity(&mut events), Some(&timeout))
             .expect("a wait");
         if events.is_empty() {
-            assert!(clock.now().since(last) < PATIENCE, "nothing moves");
+            assert!(clock.now().since(last) < STALL_TIMEOUT, "nothing moves");
             continue;
         }
         last = clock.now();
         for event in &events {
-            client.serve(usize::try_from(event.data.u64()).expect("a place"));
+            client.serve(usize::try_from(event.data.u64()).expect("a index"));
         }
     }
     let elapsed = clock.now().as_nanos();

@@ -1,21 +1,21 @@
-//! Our host.
+//! Server of the three ports over this project's host.
 
-use host::{ConnectionId, Driver, Event, Service, Stack, StackConfig, What};
+use host::{ConnectionId, Driver, Event, EventKind, Service, Stack, StackConfig};
 use peers::{CHUNK, REQUEST, REQUESTS, RESPONSE, SERVER, SINK, SOURCE};
 use units::{Duration, Instant};
 
 struct Bench {
     bytes: Vec<u8>,
-    /// By [`ConnectionId::index`].
+    /// Peers by [`ConnectionId::index`].
     peers: Vec<Peer>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Peer {
     port: u16,
-    /// Bytes of requests that are not answered.
+    /// Bytes of an incomplete request.
     asked: usize,
-    /// Bytes of an answer that are still to be written.
+    /// Bytes of responses that are still to be written.
     owed: usize,
 }
 
@@ -59,15 +59,15 @@ impl Service for Bench {
 
     fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
         let id = event.id;
-        match event.what {
-            What::Accepted(port) => {
+        match event.kind {
+            EventKind::Accepted(port) => {
                 self.peers.resize(self.peers.len().max(id.index() + 1), Peer::default());
                 self.peers[id.index()] = Peer { port, ..Peer::default() };
                 self.write(stack, id, now);
             }
-            What::Readable => self.read(stack, id, now),
-            What::Writable => self.write(stack, id, now),
-            What::Connected | What::Closed(_) => {}
+            EventKind::Readable => self.read(stack, id, now),
+            EventKind::Writable => self.write(stack, id, now),
+            EventKind::Connected | EventKind::Closed(_) => {}
         }
     }
 

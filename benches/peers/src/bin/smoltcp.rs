@@ -1,5 +1,5 @@
-//! smoltcp as a host: its TCP over IPv4, with a device that neither allocates nor copies for a packet, unlike the one
-//! that comes with it.
+//! Server of the three ports over smoltcp's TCP and IPv4. Unlike smoltcp's own TUN device, the
+//! device here neither allocates nor copies for a packet.
 
 use std::os::fd::AsFd;
 
@@ -14,7 +14,7 @@ use smoltcp::time::Instant;
 use smoltcp::wire::{HardwareAddress, IpCidr};
 use tun::{Offload, Tun};
 
-/// Packets that are taken in before connections are served.
+/// Maximum number of packets received before connections are served.
 const BATCH: usize = 64;
 
 struct Wire {
@@ -58,13 +58,13 @@ impl TxToken for Leaving<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
         let packet = &mut self.1[..len];
         let result = f(packet);
-        // What there is no room for is lost: TCP sends it again.
+        // A packet that the device does not accept is lost; TCP retransmits it.
         let _ = self.0.write(packet).expect("the device works");
         result
     }
 }
 
-/// A socket, what it is for, and bytes as in `ours.rs`.
+/// A socket, its port, and byte counts as in `ours.rs`.
 struct Peer {
     handle: SocketHandle,
     port: u16,
@@ -117,7 +117,7 @@ fn main() {
         addresses.push(IpCidr::new(SERVER.into(), 24)).expect("there is room for one");
     });
     let mut sockets = SocketSet::new(Vec::new());
-    // Only the port that is asked for has sockets: each one more is looked at for each packet.
+    // Only the requested port has sockets, because smoltcp examines every socket for each packet.
     let port = peers::option("--port", SOURCE);
     assert!([SOURCE, SINK, REQUESTS].contains(&port), "--port {port}: no such port");
     let mut peers = Vec::new();

@@ -1,4 +1,4 @@
-//! One block: its type, its length at both ends, everything padded to 32 bits.
+//! A pcapng block: a type, the length at both ends, and contents padded to 32 bits.
 
 use std::net::Ipv4Addr;
 
@@ -8,24 +8,24 @@ pub(super) const NAMES: u32 = 4;
 pub(super) const ENHANCED_PACKET: u32 = 6;
 
 const END_OF_OPTIONS: u16 = 0;
-/// In every block.
+/// Options of all blocks.
 pub(super) const COMMENT: u16 = 1;
-/// In the section header.
+/// Options of the section header.
 pub(super) const HARDWARE: u16 = 2;
 pub(super) const OS: u16 = 3;
 pub(super) const APPLICATION: u16 = 4;
-/// In an interface.
+/// Options of an interface.
 pub(super) const INTERFACE_NAME: u16 = 2;
 pub(super) const INTERFACE_DESCRIPTION: u16 = 3;
 pub(super) const INTERFACE_IPV4: u16 = 4;
 pub(super) const RESOLUTION: u16 = 9;
-/// In a packet.
+/// Options of a packet.
 pub(super) const PACKET_FLAGS: u16 = 2;
 
-/// Among names.
+/// Record types of a name resolution block.
 const IPV4_RECORD: u16 = 1;
 
-/// The block being written; used again for the next.
+/// The block being written. Its memory is reused for the next block.
 #[derive(Debug, Default)]
 pub(super) struct Block {
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ impl Block {
         self.bytes.clear();
         self.has_options = false;
         self.number(kind);
-        // The length, to be filled in.
+        // The length, which is set at the end.
         self.number(0);
         self
     }
@@ -50,28 +50,28 @@ impl Block {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Bytes, and zeros up to the next multiple of four.
+    /// Adds bytes, and zeros up to the next multiple of four.
     pub(super) fn padded(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }
 
-    /// An option; a value longer than 16 bits count is cut.
+    /// Adds an option. A value of more than 65535 bytes is cut.
     pub(super) fn option(&mut self, code: u16, value: &[u8]) {
         self.has_options = true;
         self.item(code, value);
     }
 
-    /// An option that is text, cut between two characters where it is too long.
+    /// Adds a text option. A text that is too long is cut between two characters.
     pub(super) fn text(&mut self, code: u16, text: &str) {
         let len = text.floor_char_boundary(usize::from(u16::MAX));
         self.option(code, &text.as_bytes()[..len]);
     }
 
-    /// The name of an address.
+    /// Adds the name of an address.
     pub(super) fn record(&mut self, address: Ipv4Addr, name: &str) {
         let name = name.split('\0').next().unwrap_or_default();
-        // Room for the address before it and the zero behind.
+        // The record also holds the address before the name and the zero after it.
         let name = &name[..name.floor_char_boundary(usize::from(u16::MAX) - 5)];
         let mut value = address.octets().to_vec();
         value.extend_from_slice(name.as_bytes());
@@ -79,12 +79,12 @@ impl Block {
         self.item(IPV4_RECORD, &value);
     }
 
-    /// What closes a list of options, and of names too.
+    /// Terminates a list of options or of names.
     pub(super) fn end_of_options(&mut self) {
         self.item(END_OF_OPTIONS, &[]);
     }
 
-    /// The finished block.
+    /// Finishes the block and returns its bytes.
     pub(super) fn end(&mut self) -> &[u8] {
         if self.has_options {
             self.end_of_options();

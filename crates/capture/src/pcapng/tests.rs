@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a reader finds: the type of each block and its body.
+/// The type and the body of each block.
 fn blocks(mut bytes: &[u8]) -> Vec<(u32, &[u8])> {
     let mut found = Vec::new();
     while !bytes.is_empty() {
@@ -77,7 +77,7 @@ const SECTION: u32 = block::SECTION_HEADER;
 
 proptest! {
     #[test]
-    fn packets_come_out_as_they_went_in(
+    fn packets_read_back_equal(
         packets in proptest::collection::vec(
             (any::<u64>(), proptest::collection::vec(any::<u8>(), 0..200), any::<u16>(),
              proptest::collection::vec(".{0,20}", 0..3), any::<bool>()),
@@ -112,7 +112,7 @@ proptest! {
 }
 
 #[test]
-fn a_text_that_is_too_long_is_cut_between_characters() {
+fn long_texts_are_cut_between_characters() {
     let comment = "é".repeat(40_000);
     let section = Section { comment: Some(&comment), ..Section::default() };
     let mut writer = Writer::new(Vec::new(), &section).unwrap();

@@ -1,4 +1,4 @@
-use link::{Balanced, Burst, CoDel, Drop, LossModel};
+use link::{Balanced, Burst, CoDel, DropReason, LossModel};
 use proptest::prelude::*;
 use units::Rate;
 
@@ -22,7 +22,7 @@ fn p(value: f64) -> Probability {
     Probability::new(value).unwrap()
 }
 
-/// A UDP packet, as far as a link looks, with a number in its last bytes.
+/// A UDP packet, as far as a link parses it, with a number in its last bytes.
 fn packet(number: u32, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len.max(28)];
     bytes[0] = 0x45;
@@ -38,7 +38,7 @@ fn number(bytes: &[u8]) -> u32 {
     u32::from_be_bytes(bytes[bytes.len() - 4..].try_into().unwrap())
 }
 
-/// Everything that arrives until `now`, with its time.
+/// All deliveries until `now`, with their times.
 fn drain(line: &mut Line, now: Instant) -> Vec<(u32, Instant)> {
     std::iter::from_fn(|| line.deliver(now))
         .map(|arrived| (number(&arrived.bytes), arrived.due))
@@ -46,12 +46,17 @@ fn drain(line: &mut Line, now: Instant) -> Vec<(u32, Instant)> {
 }
 
 #[test]
-fn a_wire_takes_no_time() {
+fn a_default_line_takes_no_time() {
     let mut line = Line::new(&LineConfig::default(), 1, "up");
-    let fate = line.offer(at(3), &packet(7, 100));
+    let outcomes = line.offer(at(3), &packet(7, 100));
     assert_eq!(
-        fate,
-        Fate { outcome: Outcome::Accepted, duplicate: None, corrupted: false, late: false }
+        outcomes,
+        PacketOutcome {
+            outcome: Outcome::Accepted,
+            duplicate: None,
+            corrupted: false,
+            reordered: false
+        }
     );
     assert_eq!(drain(&mut line, at(3)), [(7, at(3))]);
     assert!(line.is_empty());
@@ -73,12 +78,12 @@ fn rate_and_delay_add_up() {
     assert_eq!(drain(&mut line, at(99)), [(2, at(23))]);
 }
 
-/// Parts of one packet wait for those that follow them, and for nobody else; all others are handed
-/// on when they are due.
+/// Parts of one segment wait for the parts that follow them. All other packets are written when
+/// they are due.
 #[test]
 fn parts_wait_for_each_other() {
     // One leaves each millisecond, from the 21st on.
-    for (patience, expected) in [
+    for (max_wait, expected) in [
         (0, [21, 22, 23, 24, 25, 26, 27, 28]),
         (1, [22, 23, 24, 24, 25, 26, 27, 28]),
         (2, [23, 24, 24, 24, 25, 26, 27, 28]),
@@ -86,16 +91,16 @@ fn parts_wait_for_each_other() {
     ] {
         let (rate, delay) = (Rate::from_bits_per_sec(8_000_000), MS * 20);
         let mut line = only(LinkConfig { rate, delay, ..LinkConfig::default() });
-        assert_eq!(line.next_handing_on(MS), None);
+        assert_eq!(line.next_write(MS), None);
         for (number, is_part) in (0..).zip([true, true, true, true, false, true, false, true]) {
             line.offer_part(at(0), &packet(number, 1000), is_part);
         }
         for (number, expected) in (0..).zip(expected) {
             assert_eq!(line.next_delivery(), Some(at(21 + number)));
             assert_eq!(
-                line.next_handing_on(MS * patience),
+                line.next_write(MS * max_wait),
                 Some(at(expected)),
-                "packet {number}, {patience} ms"
+                "packet {number}, {max_wait} ms"
             );
             line.deliver(at(21 + number)).unwrap();
         }
@@ -103,21 +108,21 @@ fn parts_wait_for_each_other() {
 }
 
 #[test]
-fn a_copy_takes_up_the_line_too() {
+fn a_duplicate_occupies_the_line() {
     let parts = LinkConfig { rate: Rate::from_bits_per_sec(8_000_000), ..LinkConfig::default() };
     let mut line = Line::new(
         &LineConfig { link: parts, duplicate: Probability::ONE, ..LineConfig::default() },
         1,
         "up",
     );
-    let fate = line.offer(at(0), &packet(7, 1000));
-    assert_eq!(fate.duplicate, Some(Outcome::Accepted));
+    let outcomes = line.offer(at(0), &packet(7, 1000));
+    assert_eq!(outcomes.duplicate, Some(Outcome::Accepted));
     assert_eq!(drain(&mut line, at(9)), [(7, at(1)), (7, at(2))]);
     assert_eq!((line.books(at(9)).offered.packets, line.extras().duplicated.packets), (2, 1));
 }
 
 #[test]
-fn one_bit_is_turned() {
+fn one_bit_is_inverted() {
     let mut line =
         Line::new(&LineConfig { corrupt: Probability::ONE, ..LineConfig::default() }, 1, "up");
     let mut places = Vec::new();
@@ -137,24 +142,24 @@ fn one_bit_is_turned() {
 }
 
 #[test]
-fn the_late_are_passed() {
+fn reordered_packets_are_overtaken() {
     let reorder = Some(Reorder { probability: p(0.5), by: MS * 5 });
     let mut line = only(LinkConfig { reorder, ..LinkConfig::default() });
-    let late: Vec<bool> = (0..20)
-        .map(|number| line.offer(at(u64::from(number)), &packet(number, 100)).late)
+    let reordered: Vec<bool> = (0..20)
+        .map(|number| line.offer(at(u64::from(number)), &packet(number, 100)).reordered)
         .collect();
-    assert!(late.contains(&true) && late.contains(&false));
+    assert!(reordered.contains(&true) && reordered.contains(&false));
     let arrived = drain(&mut line, at(99));
     assert_eq!(arrived.len(), 20);
     assert!(arrived.is_sorted_by_key(|&(_, due)| due));
     for (number, due) in arrived {
-        let extra = if late[number as usize] { 5 } else { 0 };
+        let extra = if reordered[number as usize] { 5 } else { 0 };
         assert_eq!(due, at(u64::from(number) + extra), "packet {number}");
     }
 }
 
 #[test]
-fn a_gap_is_told_to_the_next_that_arrives() {
+fn the_next_delivery_reports_a_gap() {
     let parts = LinkConfig {
         buffer: link::Buffer::packets(1).unwrap(),
         rate: Rate::from_bits_per_sec(8_000_000),
@@ -163,17 +168,17 @@ fn a_gap_is_told_to_the_next_that_arrives() {
     let mut line = only(parts);
     for number in 0..3 {
         let outcome = line.offer(at(0), &packet(number, 1000)).outcome;
-        assert_eq!(outcome == Outcome::Dropped(Drop::Buffer), number > 0);
+        assert_eq!(outcome == Outcome::Dropped(DropReason::Buffer), number > 0);
     }
     line.offer(at(5), &packet(3, 1000));
     assert_eq!(line.deliver(at(9)).unwrap().gap, 0);
     assert_eq!(line.deliver(at(9)).unwrap().gap, 2);
 }
 
-/// A queue that stands: every millisecond a packet comes and one leaves. Of those that CoDel drops
-/// as they leave, the next that arrives tells.
+/// A persistent queue: every millisecond a packet arrives and one leaves. The next delivered packet
+/// reports the packets that CoDel has dropped.
 #[test]
-fn what_codel_drops_is_told_behind_it() {
+fn the_next_delivery_reports_codel_drops() {
     let codel = CoDel::new(MS * 5, MS * 100).unwrap();
     let mut line = Line::new(
         &LineConfig {
@@ -188,11 +193,11 @@ fn what_codel_drops_is_told_behind_it() {
         1,
         "up",
     );
-    let (mut arrived, mut told) = (0, 0);
+    let (mut arrived, mut reported) = (0, 0);
     let mut take = |line: &mut Line, now| {
         while let Some(delivery) = line.deliver(now) {
             arrived += 1;
-            told += delivery.gap;
+            reported += delivery.gap;
             line.recycle(delivery.bytes);
         }
     };
@@ -206,7 +211,10 @@ fn what_codel_drops_is_told_behind_it() {
     let books = line.books(at(2000));
     assert!(books.balance() && line.is_empty());
     assert!(books.dropped_early.packets > 5, "{books:?}");
-    assert_eq!((arrived, u64::from(told)), (books.delivered.packets, books.dropped_early.packets));
+    assert_eq!(
+        (arrived, u64::from(reported)),
+        (books.delivered.packets, books.dropped_early.packets)
+    );
     assert_eq!(
         line.extras().corrupted,
         books.delivered,
@@ -216,7 +224,7 @@ fn what_codel_drops_is_told_behind_it() {
 
 /// A packet that is marked as it leaves the queue arrives marked.
 #[test]
-fn codel_marks_what_can_be_marked() {
+fn codel_marks_ecn_capable_packets() {
     let codel = CoDel::new(MS * 5, MS * 100).unwrap();
     let parts = LinkConfig {
         rate: Rate::from_bits_per_sec(8_000_000),
@@ -241,9 +249,9 @@ fn codel_marks_what_can_be_marked() {
     assert_eq!((marked, bits), (books.marked.packets, books.marked.packets));
 }
 
-/// §4 of Cohen and Hamo: of two connections, the one that has just lost is spared.
+/// §4 of Cohen and Hamo: of two connections, the one that has just lost a packet is protected.
 #[test]
-fn balanced_discard_knows_connections() {
+fn balanced_discard_distinguishes_connections() {
     let parts = LinkConfig {
         rate: Rate::from_bits_per_sec(8_000_000),
         buffer: link::Buffer::packets(10).unwrap(),
@@ -256,7 +264,7 @@ fn balanced_discard_knows_connections() {
         bytes[23] = port;
         line.offer(at(0), &bytes).outcome.is_accepted()
     };
-    // Three are there before more than a fifth of the queue is taken.
+    // Three packets are accepted before more than a fifth of the queue is occupied.
     assert_eq!([1, 2, 3].map(|port| offer(port, 0)), [true; 3]);
     let first: Vec<bool> = (0..5).map(|number| offer(1, number)).collect();
     assert_eq!(first, [false, true, true, true, false]);
@@ -292,11 +300,11 @@ fn anything() -> impl Strategy<Value = LineConfig> {
 
 proptest! {
     #[test]
-    fn the_books_balance_and_the_same_packets_meet_the_same_fate(
+    fn books_balance_and_outcomes_are_repeatable(
         config in anything(),
         seed: u64,
         packets in prop::collection::vec((0..3u64, 28..1500usize, any::<bool>()), 1..60),
-        patience in 0..4u64,
+        max_wait in 0..4u64,
     ) {
         let mut lines = [Line::new(&config, seed, "up"), Line::new(&config, seed, "up")];
         let mut now = at(0);
@@ -306,8 +314,8 @@ proptest! {
             let packet = packet(u32::try_from(number).unwrap(), *len);
             for (line, seen) in lines.iter_mut().zip(&mut seen) {
                 seen.push((line.offer_part(now, &packet, *is_part), drain(line, now)));
-                let [next, together] = [line.next_delivery(), line.next_handing_on(MS * patience)];
-                let latest = next.map(|next| next + MS * patience);
+                let [next, together] = [line.next_delivery(), line.next_write(MS * max_wait)];
+                let latest = next.map(|next| next + MS * max_wait);
                 prop_assert!((next..=latest).contains(&together), "{:?} for {:?}", together, next);
                 let books = line.books(now);
                 prop_assert!(books.balance(), "{:?}", books);

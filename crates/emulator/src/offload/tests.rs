@@ -13,8 +13,8 @@ use crate::line::{Line, LineConfig};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// What a kernel hands over: the bytes of a stream from `offset` on, behind an offload header, to
-/// be cut into `mss` each.
+/// A segment as passed by a kernel: the bytes of a stream from `offset` on, behind an offload
+/// header, to be split into packets of `mss` bytes each.
 fn handed(six: bool, offset: usize, len: usize, mss: u16) -> Vec<u8> {
     let ends: [IpAddr; 2] = if six {
         ["2001:db8::1", "2001:db8::2"].map(|end| end.parse().unwrap())
@@ -34,7 +34,7 @@ fn handed(six: bool, offset: usize, len: usize, mss: u16) -> Vec<u8> {
     let ip = ip::Repr::new(ends[0], ends[1], ip::TCP, tcp.len()).unwrap().with_ecn(Ecn::Ect0);
     let mut packet = ip.header().to_vec();
     if !six {
-        // The next number is that of the next segment.
+        // The next sequence number is that of the next segment.
         let identification = u16::try_from(offset / usize::from(mss)).unwrap();
         packet[4..6].copy_from_slice(&identification.to_be_bytes());
         packet[10..12].fill(0);
@@ -49,13 +49,14 @@ fn handed(six: bool, offset: usize, len: usize, mss: u16) -> Vec<u8> {
 
 fn packets(mut read: Vec<u8>) -> Vec<(Vec<u8>, bool)> {
     let mut all = Vec::new();
-    let count =
-        apart(&mut read, &mut Vec::new(), |bytes, is_part| all.push((bytes.to_vec(), is_part)));
+    let count = split_segments(&mut read, &mut Vec::new(), |bytes, is_part| {
+        all.push((bytes.to_vec(), is_part));
+    });
     assert_eq!(count, all.len());
     all
 }
 
-/// What is written of all that is due.
+/// All due packets as written to the device.
 fn written(line: &mut Line, now: Instant) -> Vec<Vec<u8>> {
     let (mut outlet, mut frames) = (Outlet::default(), Vec::new());
     let mut write = |outlet: &mut Outlet| {
@@ -108,9 +109,9 @@ fn anything() -> impl Strategy<Value = LineConfig> {
 }
 
 proptest! {
-    /// A kernel that cuts what it is handed has the packets that it would have got one by one.
+    /// A kernel that splits the joined segments gets the same packets as without joining.
     #[test]
-    fn the_same_packets_arrive(
+    fn joined_output_has_the_same_packets(
         config in anything(),
         six: bool,
         mss in prop_oneof![Just(1448u16), 300..1448u16],
@@ -125,8 +126,8 @@ proptest! {
             offset += len.next_multiple_of(mss.into());
             for (bytes, is_part) in segments {
                 prop_assert!(bytes.len() <= 72 + usize::from(mss));
-                let fate = lines[0].offer_part(now, &bytes, is_part);
-                prop_assert_eq!(fate, lines[1].offer(now, &bytes));
+                let outcomes = lines[0].offer_part(now, &bytes, is_part);
+                prop_assert_eq!(outcomes, lines[1].offer(now, &bytes));
             }
             now += MS * wait;
             for (line, arrived) in lines.iter_mut().zip(&mut arrived) {
@@ -138,7 +139,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_due_together_is_one() {
+fn packets_due_together_are_joined() {
     let mut line = Line::new(&LineConfig::default(), 1, "up");
     for six in [false, true] {
         for offset in [0, 14_480] {
@@ -154,18 +155,18 @@ fn what_is_due_together_is_one() {
 }
 
 #[test]
-fn no_more_than_there_is_room_for() {
+fn a_write_has_at_most_max_packets() {
     let mut line = Line::new(&LineConfig::default(), 1, "up");
     for (bytes, is_part) in packets(handed(false, 0, 40_000, 400)) {
         line.offer_part(Instant::ZERO, &bytes, is_part);
     }
     let counts: Vec<usize> =
         written(&mut line, Instant::ZERO).into_iter().map(|frame| packets(frame).len()).collect();
-    assert_eq!(counts, [MOST, 100 - MOST]);
+    assert_eq!(counts, [MAX_PACKETS, 100 - MAX_PACKETS]);
 }
 
 #[test]
-fn what_came_alone_leaves_alone() {
+fn single_packets_are_not_joined() {
     let mut line = Line::new(&LineConfig::default(), 1, "up");
     for number in 0..3 {
         for (bytes, is_part) in packets(handed(true, number * 1000, 1000, 1000)) {
@@ -176,10 +177,9 @@ fn what_came_alone_leaves_alone() {
     assert_eq!(written(&mut line, Instant::ZERO).len(), 3);
 }
 
-/// A packet that is dropped leaves two behind it; a bit that is turned is still turned when it is
-/// written.
+/// A dropped packet separates its neighbours, and an inverted bit remains inverted in the output.
 #[test]
-fn what_happens_to_one_happens_to_one() {
+fn changes_affect_one_packet_only() {
     let loss = LossModel::Mask((0..10).map(|number| number == 4).collect());
     let config = LinkConfig { loss, ..LinkConfig::default() };
     let mut line = Line::new(&LineConfig { link: config, ..LineConfig::default() }, 1, "up");
@@ -205,14 +205,15 @@ fn what_happens_to_one_happens_to_one() {
 }
 
 #[test]
-fn nonsense_is_counted_and_nothing_more() {
-    let nothing = |mut read: Vec<u8>| apart(&mut read, &mut Vec::new(), |_, _| panic!("shown"));
+fn invalid_input_shows_no_packets() {
+    let nothing =
+        |mut read: Vec<u8>| split_segments(&mut read, &mut Vec::new(), |_, _| panic!("shown"));
     assert_eq!(nothing(vec![]), 0);
     assert_eq!(nothing(vec![0; 9]), 0);
-    // Segmentation of UDP, which nobody asked for, and of a TCP that is not there.
+    // Segmentation of UDP, which was not enabled, and of a missing TCP header.
     assert_eq!(nothing(vec![0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 3]), 0);
     assert_eq!(nothing(vec![1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 3]), 0);
-    // A checksum of bytes that are not there.
+    // A checksum outside the packet.
     let read = vec![1, 0, 0, 0, 0, 0, 9, 0, 9, 0, 1, 2, 3];
     assert_eq!(packets(read), [(vec![1, 2, 3], false)]);
 }

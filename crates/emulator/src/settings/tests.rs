@@ -9,7 +9,7 @@ fn refused(json: &str) -> String {
 }
 
 #[test]
-fn nothing_is_a_wire() {
+fn defaults_have_no_effect() {
     let settings = read("{}");
     assert_eq!(
         settings,
@@ -25,7 +25,7 @@ fn nothing_is_a_wire() {
 }
 
 #[test]
-fn a_direction_of_its_own_goes_before_both() {
+fn a_directions_own_options_take_precedence() {
     let settings = read(
         r#"{"both": {"rate": "10mbit", "delay": "20ms", "queue": "150kB", "loss": "1%"},
             "up": {"rate": "1Mb/s", "queue": "none"}, "down": {"loss-per-byte": "1e-5"}, "seed": 7, "mtu": 1400,
@@ -82,7 +82,8 @@ fn every_way_to_write_a_queue_and_a_loss_is_read() {
 }
 
 #[test]
-fn an_error_names_the_option_as_it_was_written() {
+#[expect(clippy::too_many_lines, reason = "a list of cases")]
+fn errors_name_the_option_as_written() {
     for (json, wanted) in [
         (
             r#"{"up": {"rate": "10"}}"#,

@@ -1,4 +1,4 @@
-//! What the tests share: a network for each, the example programs, and their answers.
+//! Helpers of the tests: network namespaces, the example programs, and their results.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tun::NetNamespace;
 
-/// The first address that a link takes, in a network of its own.
+/// The first address that a link uses in a new network namespace.
 pub(crate) const OUTSIDE: &str = "100.64.0.1";
 pub(crate) const OUTSIDE_6: &str = "fd74:6370:7366::6440:1";
 pub(crate) const PORT: &str = "7008";
@@ -27,19 +27,19 @@ pub(crate) fn example(name: &str) -> PathBuf {
     path
 }
 
-/// A file of this process in the folder for such.
+/// A file name of this process in the temporary folder.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("tcpsf-emulator-{}-{name}", std::process::id()))
 }
 
-/// The words that run the example `traffic`.
+/// The command line of the example `traffic`.
 pub(crate) fn traffic(arguments: &[&str]) -> Vec<String> {
     let mut words = vec![example("traffic").display().to_string()];
     words.extend(arguments.iter().map(|&word| word.to_owned()));
     words
 }
 
-/// The example `link`, in the calling thread's network.
+/// The example `link`, in the calling thread's network namespace.
 pub(crate) fn link<S: AsRef<str>>(settings: &str, words: &[S], options: &[&str]) -> Command {
     let mut command = Command::new(example("link"));
     command.arg(settings).args(options).arg("--").args(words.iter().map(AsRef::as_ref));
@@ -47,13 +47,13 @@ pub(crate) fn link<S: AsRef<str>>(settings: &str, words: &[S], options: &[&str])
     command
 }
 
-/// A command behind a link, and what came of it.
+/// The result of a command behind a link.
 pub(crate) struct Run {
     settings: String,
     words: Vec<String>,
     options: Vec<String>,
     pub(crate) status: i32,
-    /// The command's, and the report as the last line.
+    /// The command's standard output, with the report as the last line.
     pub(crate) output: String,
     pub(crate) errors: String,
     pub(crate) report: Value,
@@ -79,7 +79,7 @@ impl Run {
         self
     }
 
-    /// With the example `traffic` as the server at the other end.
+    /// Runs with the example `traffic` as the server at the other end.
     pub(crate) fn served(self) -> Self {
         let serve = traffic(&["serve", PORT]).join(" ");
         self.with(&["--outside", &serve]).alone()
@@ -112,7 +112,7 @@ impl Run {
             .unwrap_or_else(|| panic!("no {way} {column} in {}", self.report))
     }
 
-    /// offered = delivered + dropped + held, in packets and in bytes.
+    /// Asserts that offered = delivered + dropped + held, in packets and in bytes.
     pub(crate) fn assert_balanced(&self, way: &str) {
         for unit in ["packets", "bytes"] {
             let count = |what: &str| self.count(way, &format!("{what}_{unit}"));
@@ -129,7 +129,7 @@ pub(crate) struct Captured {
     pub(crate) outbound: bool,
     pub(crate) data: bool,
     pub(crate) len: usize,
-    /// Of IP and of TCP, if it is TCP.
+    /// The checksums of IP and, in a TCP segment, of TCP are valid.
     pub(crate) checksums_are_good: bool,
     comments: Vec<String>,
 }
@@ -140,7 +140,7 @@ impl Captured {
     }
 }
 
-/// The packets of a pcapng file, as far as these tests look: enhanced packet blocks, in order.
+/// The enhanced packet blocks of a pcapng file, in order; other blocks are skipped.
 pub(crate) fn captured(file: &Path) -> Vec<Captured> {
     let bytes = std::fs::read(file).unwrap();
     let number = |at: usize| {
@@ -189,7 +189,7 @@ pub(crate) fn wait_for_line(output: &mut impl Read, wanted: &str) {
     assert_eq!(first_line(output), wanted);
 }
 
-/// Whether a process is there and no zombie, which whoever takes orphans in may leave for long.
+/// Returns true if a process exists and is no zombie. Orphaned zombies may remain for a long time.
 pub(crate) fn is_alive(process: &Path) -> bool {
     let Ok(stat) = std::fs::read_to_string(process.join("stat")) else { return false };
     !stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))

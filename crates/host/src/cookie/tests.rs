@@ -31,28 +31,28 @@ fn secs(seconds: u64) -> Instant {
 }
 
 #[test]
-fn a_cookie_comes_back_with_what_it_took() {
+fn cookie_returns_the_peer_mss() {
     let secret = Secret::new([1; 16]);
     for (offered, kept) in [(1460, 1460), (1459, 1440), (536, 536), (65_535, 8940), (100, 64)] {
         let cookie = make(&secret, &tuple(9), &syn(offered), secs(59)).unwrap();
-        let back = settled(&secret, &tuple(9), &Config::default(), &answer_to(cookie), secs(61));
-        assert_eq!(back.map(|settled| settled.peer_mss.get()), Some(kept), "{offered}");
+        let back = negotiated(&secret, &tuple(9), &Config::default(), &answer_to(cookie), secs(61));
+        assert_eq!(back.map(|negotiated| negotiated.peer_mss.get()), Some(kept), "{offered}");
     }
     assert_eq!(make(&secret, &tuple(9), &syn(63), secs(0)), None);
 }
 
 /// RFC 4987 §3.6
 #[test]
-fn a_cookie_is_good_for_a_minute_or_two_for_one_peer_and_one_sequence_number() {
+fn cookie_is_bound_to_tuple_sequence_number_and_minute() {
     let secret = Secret::new([1; 16]);
     let cookie = make(&secret, &tuple(9), &syn(1460), secs(60)).unwrap();
     let config = Config::default();
     let good = |secret: &Secret, port, segment: &Segment, at| {
-        settled(secret, &tuple(port), &config, segment, at).is_some()
+        negotiated(secret, &tuple(port), &config, segment, at).is_some()
     };
     let answer = answer_to(cookie);
     assert!(good(&secret, 9, &answer, secs(60)) && good(&secret, 9, &answer, secs(179)));
-    // Neither before it was made nor later, nor when 32 minutes are over.
+    // Invalid before its creation, after two minutes, and 32 minutes later.
     for at in [0, 59, 180, 60 + 32 * 60] {
         assert!(!good(&secret, 9, &answer, secs(at)), "{at}");
     }
@@ -63,15 +63,15 @@ fn a_cookie_is_good_for_a_minute_or_two_for_one_peer_and_one_sequence_number() {
 
 proptest! {
     #[test]
-    fn an_arbitrary_number_is_hardly_ever_a_cookie(number: u32, at in 0..10_000u64) {
-        // A chance of 2⁻²⁴ in the two minutes of 32 that count.
+    fn random_numbers_are_rarely_valid_cookies(number: u32, at in 0..10_000u64) {
+        // The probability is 2⁻²⁴ in the two minutes of 32 that are valid.
         let secret = Secret::new([1; 16]);
         let answer = answer_to(SeqNum::new(number));
-        prop_assert_eq!(settled(&secret, &tuple(9), &Config::default(), &answer, secs(at)), None);
+        prop_assert_eq!(negotiated(&secret, &tuple(9), &Config::default(), &answer, secs(at)), None);
     }
 
     #[test]
-    fn timestamps_hold_the_options_and_stay_behind_the_clock(
+    fn timestamp_cookies_encode_options_and_never_exceed_the_clock(
         clock in 64u32..,
         sack: bool,
         ecn: bool,
@@ -92,6 +92,6 @@ proptest! {
         let cookie = make(&secret, &tuple(9), &syn(1460), secs(0)).unwrap();
         let mut answer = answer_to(cookie);
         answer.options.timestamps = Some(Timestamps { val: 1, ecr: stamp });
-        prop_assert_eq!(settled(&secret, &tuple(9), &config, &answer, secs(0)), Some(offered));
+        prop_assert_eq!(negotiated(&secret, &tuple(9), &config, &answer, secs(0)), Some(offered));
     }
 }

@@ -1,10 +1,10 @@
-//! The value of the field Host: `uri-host [ ":" port ]` (RFC 9110 §7.2), with the characters that
-//! RFC 3986 §3.2.2 allows.
+//! Validation of the Host field: `uri-host [ ":" port ]` (RFC 9110 §7.2), with the characters of
+//! RFC 3986 §3.2.2.
 
 use std::net::Ipv6Addr;
 
-/// Whether a value is valid. An empty one is: a target without an authority has none to repeat (RFC
-/// 9112 §3.2).
+/// Whether a field value is valid. The empty value is: a client sends it if the target URI has no
+/// authority (RFC 9112 §3.2).
 pub(super) fn is_valid(value: &[u8]) -> bool {
     let (host, behind) = if value.starts_with(b"[") {
         let Some(end) = value.iter().position(|&byte| byte == b']') else { return false };
@@ -15,14 +15,14 @@ pub(super) fn is_valid(value: &[u8]) -> bool {
     } else {
         value.split_at(value.iter().position(|&byte| byte == b':').unwrap_or(value.len()))
     };
-    // RFC 3986 §3.2.3: a port may have no digits.
+    // RFC 3986 §3.2.3: the port may be empty.
     let port = behind.strip_prefix(b":").unwrap_or(behind);
     is_name(host)
         && (behind.is_empty() || port.len() < behind.len())
         && port.iter().all(u8::is_ascii_digit)
 }
 
-/// What stands between brackets.
+/// Whether `text` is the content of an `IP-literal`, without its brackets (RFC 3986 §3.2.2).
 fn is_ip_literal(text: &[u8]) -> bool {
     let Some((b'v' | b'V', future)) = text.split_first() else {
         return std::str::from_utf8(text).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok());
@@ -34,7 +34,7 @@ fn is_ip_literal(text: &[u8]) -> bool {
     some && version.iter().all(u8::is_ascii_hexdigit) && address.iter().all(is_one)
 }
 
-/// A registered name, or an address of IPv4, which has no other characters.
+/// Whether `text` is a registered name. The characters of an IPv4 address are a subset.
 fn is_name(mut text: &[u8]) -> bool {
     while let Some((&first, behind)) = text.split_first() {
         text = match (first, behind) {
@@ -50,7 +50,7 @@ fn is_name(mut text: &[u8]) -> bool {
     true
 }
 
-/// `unreserved` or `sub-delims` (RFC 3986 §2.2, §2.3).
+/// Whether `byte` is in `unreserved` or `sub-delims` (RFC 3986 §2.2, §2.3).
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte)
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_have_the_characters_of_uris() {
+    fn host_field_accepts_uri_characters_only() {
         for good in [
             "",
             "x",

@@ -1,7 +1,8 @@
-//! A client that fetches one resource, each time over a connection of its own (RFC 9110, RFC 9112).
+//! HTTP client that fetches one resource repeatedly, each time over a new connection (RFC 9110, RFC
+//! 9112).
 //!
-//! A request has the version HTTP/1.0, so its response has no chunks (RFC 9112 §6.1): the body ends
-//! with the length that the response gives, or with the connection.
+//! A request has the version HTTP/1.0, so its response has no chunks (RFC 9112 §6.1). The body ends
+//! after the length given by the response, or with the connection.
 
 use std::fmt;
 use std::fs::File;
@@ -11,25 +12,25 @@ use std::net::{IpAddr, SocketAddr};
 use httparse::Status as Parsed;
 use units::{Duration, Instant};
 
-use crate::event::{ConnectionId, Ending, Event, What};
+use crate::event::{ConnectionId, EndReason, Event, EventKind};
 use crate::service::Service;
 use crate::stack::{OpenError, Stack};
 use crate::timers::Timers;
 use crate::tuple::Tuple;
 
 /// The longest head of a response, in bytes.
-const MOST_HEAD: usize = 64 << 10;
+const MAX_HEAD: usize = 64 << 10;
 
 /// The most header fields of a response.
-const MOST_FIELDS: usize = 128;
+const MAX_FIELDS: usize = 128;
 
-/// The first port of the dynamic range (RFC 6335 §6). The others follow.
+/// First port of the dynamic range (RFC 6335 §6). Later connections use the next ports.
 const FIRST_PORT: u16 = 49_152;
 
 /// The resource to fetch, and the number of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchConfig {
-    /// The address of ours that connections are opened from, of the server's IP version.
+    /// The local address of the connections, of the server's IP version.
     pub local: IpAddr,
     /// The server.
     pub remote: SocketAddr,
@@ -57,7 +58,7 @@ pub enum Outcome {
     /// The response was not complete within [`FetchConfig::timeout`].
     TimedOut,
     /// The connection failed.
-    Failed(Ending),
+    Failed(EndReason),
     /// The connection could not be opened.
     NotOpened,
 }
@@ -95,12 +96,12 @@ pub struct Fetched {
     pub status: Option<u16>,
     /// The bytes of the response's body that arrived.
     pub body_bytes: u64,
-    /// How it ended.
+    /// The outcome of the request.
     pub outcome: Outcome,
 }
 
 impl Fetched {
-    /// A request that starts at `now`; nothing has arrived.
+    /// A request that starts at `now` and has received nothing.
     fn started(serial: u64, sender: u16, now: Instant) -> Self {
         Self {
             serial,
@@ -116,15 +117,15 @@ impl Fetched {
     }
 }
 
-/// Fetches a resource a number of times.
+/// Client that fetches one resource repeatedly.
 #[derive(Debug)]
 pub struct Fetcher {
     config: FetchConfig,
     request: Vec<u8>,
-    /// The body of a response that arrives is written here.
+    /// The body of each response is written here.
     body: Option<File>,
     body_error: Option<io::Error>,
-    /// By [`ConnectionId::index`].
+    /// Requests by [`ConnectionId::index`].
     fetches: Vec<Option<Fetch>>,
     deadlines: Timers,
     port: u16,
@@ -138,34 +139,34 @@ pub struct Fetcher {
     failed: u64,
 }
 
-/// A request that is under way.
+/// A request in progress.
 #[derive(Debug)]
 struct Fetch {
     id: ConnectionId,
     found: Fetched,
-    /// How much of the request has been written.
+    /// Number of request bytes written.
     written: usize,
-    /// The head of the response so far; empty once it is complete.
+    /// The head of the response received so far; empty once it is complete.
     head: Vec<u8>,
     body: Body,
     deadline: Instant,
     timer: Instant,
 }
 
-/// The end of the response (RFC 9112 §6.3).
+/// How the body of the response ends (RFC 9112 §6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Body {
     /// The head is not complete.
     Head,
-    /// After this many bytes more.
+    /// The body ends after this many more bytes.
     Length(u64),
-    /// With the connection.
+    /// The body ends with the connection.
     ToEnd,
 }
 
 impl Fetcher {
-    /// Fetches as `config` says. The body of each response is written to `body`, if there is one,
-    /// and dropped otherwise.
+    /// Creates a client for `config`. The body of each response is written to `body` if it is
+    /// given, and discarded otherwise.
     pub fn new(config: FetchConfig, body: Option<File>) -> Self {
         let request = format!(
             "GET {} HTTP/1.0\r\nHost: {}\r\nUser-Agent: tcpsf/{}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
@@ -196,19 +197,18 @@ impl Fetcher {
         self.open == 0 && (self.stopping || self.started >= self.config.requests)
     }
 
-    /// Takes the results of the requests that have ended since the last call, in the order of their
-    /// ends.
+    /// Takes the results of the requests that have ended since the last call, in the order of
+    /// completion.
     pub fn take_finished(&mut self) -> Vec<Fetched> {
         std::mem::take(&mut self.finished)
     }
 
-    /// Takes the error by which the body could not be written, if there was one. Nothing has been
-    /// written since.
+    /// Takes the error that stopped the writing of bodies, if there was one.
     pub fn take_body_error(&mut self) -> Option<io::Error> {
         self.body_error.take()
     }
 
-    /// Starts as many requests as may be under way.
+    /// Starts requests up to the limit of concurrency.
     fn start_requests(&mut self, stack: &mut Stack, now: Instant) {
         while !self.stopping
             && self.started < self.config.requests
@@ -266,17 +266,17 @@ impl Fetcher {
         self.fetches.get_mut(id.index()).and_then(Option::as_mut).filter(|fetch| fetch.id == id)
     }
 
-    /// Writes what is left of the request.
+    /// Writes the rest of the request.
     fn write(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         let Some(written) = self.fetch(id).map(|fetch| fetch.written) else { return };
-        // A connection that is over has its own event.
+        // An ended connection has an event of its own.
         let taken = stack.write(id, &self.request[written..], now).unwrap_or(0);
         if let Some(fetch) = self.fetch(id) {
             fetch.written += taken;
         }
     }
 
-    /// Reads what has arrived.
+    /// Reads the received part of the response.
     fn read(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         let outcome = loop {
             let Some(fetch) =
@@ -317,7 +317,8 @@ impl Fetcher {
         }
     }
 
-    /// Ends a request, and its connection with it: in an orderly way if the response is complete.
+    /// Ends a request and its connection: with a close if the response is complete, otherwise with
+    /// a reset.
     fn finish(&mut self, stack: &mut Stack, id: ConnectionId, outcome: Outcome, now: Instant) {
         let fetch = self
             .fetches
@@ -345,8 +346,8 @@ impl Fetcher {
 }
 
 impl Fetch {
-    /// Takes in bytes of the response and returns those of its body; more bytes than the response
-    /// has are dropped.
+    /// Accepts bytes of the response and returns those of its body. Bytes beyond the response are
+    /// discarded.
     fn take<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Outcome> {
         let mut rest = bytes;
         if self.body == Body::Head {
@@ -368,21 +369,21 @@ impl Fetch {
     }
 }
 
-/// Reads the head of a response: its status code, where its body ends, and the length of the head;
-/// `None` while the head is not complete.
+/// Parses the head of a response: status code, body length and length of the head. `None` while the
+/// head is incomplete.
 fn response_head(bytes: &[u8]) -> Result<Option<(u16, Body, usize)>, Outcome> {
-    let mut room = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut room = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut parsed = httparse::Response::new(&mut room);
     let len = match parsed.parse(bytes) {
         Ok(Parsed::Complete(len)) => len,
-        Ok(Parsed::Partial) if bytes.len() < MOST_HEAD => return Ok(None),
+        Ok(Parsed::Partial) if bytes.len() < MAX_HEAD => return Ok(None),
         Ok(Parsed::Partial) | Err(_) => return Err(Outcome::Malformed),
     };
     let status = parsed.code.ok_or(Outcome::Malformed)?;
     let mut body = Body::ToEnd;
     for field in parsed.headers.iter() {
         if field.name.eq_ignore_ascii_case("transfer-encoding") {
-            // RFC 9112 §6.1: not in a response to HTTP/1.0.
+            // RFC 9112 §6.1: not allowed in a response to HTTP/1.0.
             return Err(Outcome::Malformed);
         }
         if field.name.eq_ignore_ascii_case("content-length") {
@@ -400,7 +401,7 @@ fn response_head(bytes: &[u8]) -> Result<Option<(u16, Body, usize)>, Outcome> {
     Ok(Some((status, body, len)))
 }
 
-/// RFC 9110 §8.6: digits only. A list of equal values is not accepted.
+/// Parses a Content-Length (RFC 9110 §8.6): digits only. A list of equal values is not accepted.
 fn content_length(value: &[u8]) -> Option<u64> {
     let text = str::from_utf8(value).ok()?;
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
@@ -408,23 +409,23 @@ fn content_length(value: &[u8]) -> Option<u64> {
 
 impl Service for Fetcher {
     fn start(&mut self, _stack: &mut Stack, now: Instant) {
-        // Not yet: time passes until the driver runs.
+        // Requests start when the driver runs, which may be later.
         self.begin_at = now;
     }
 
     fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
         let id = event.id;
-        match event.what {
-            What::Connected => {
+        match event.kind {
+            EventKind::Connected => {
                 if let Some(fetch) = self.fetch(id) {
                     fetch.found.connected = Some(now);
                 }
                 self.write(stack, id, now);
             }
-            What::Writable => self.write(stack, id, now),
-            What::Readable => self.read(stack, id, now),
-            What::Closed(ending) => self.finish(stack, id, Outcome::Failed(ending), now),
-            What::Accepted(_) => {}
+            EventKind::Writable => self.write(stack, id, now),
+            EventKind::Readable => self.read(stack, id, now),
+            EventKind::Closed(ending) => self.finish(stack, id, Outcome::Failed(ending), now),
+            EventKind::Accepted(_) => {}
         }
     }
 
@@ -476,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_says_where_the_body_ends() {
+    fn response_head_determines_the_body_length() {
         let whole = "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n";
         assert_eq!(head(whole), Ok(Some((200, Body::Length(12), whole.len()))));
         assert_eq!(head(&whole[..whole.len() - 1]), Ok(None));
@@ -494,13 +495,13 @@ mod tests {
             assert_eq!(head(bad), Err(Outcome::Malformed), "{bad}");
         }
         assert_eq!(
-            head(&format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(MOST_HEAD))),
+            head(&format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(MAX_HEAD))),
             Err(Outcome::Malformed)
         );
     }
 
     #[test]
-    fn the_body_is_what_follows_the_head_however_it_is_cut() {
+    fn body_is_independent_of_segmentation() {
         let text = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello and more";
         for size in 1..text.len() {
             let mut fetch = Fetch {

@@ -1,4 +1,4 @@
-//! Dates as HTTP writes them (RFC 9110 §5.6.7), from and to seconds since 1970.
+//! HTTP dates (RFC 9110 §5.6.7), from and to seconds since 1970.
 
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] =
@@ -14,15 +14,15 @@ pub(super) fn write(seconds: u64) -> String {
     format!("{name}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
 }
 
-/// Writes a date for people, in UTC, e.g. `1994-11-06 08:49`.
+/// Writes a date for directory listings, in UTC, e.g. `1994-11-06 08:49`.
 pub(super) fn short(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", rest / 3600, rest / 60 % 60)
 }
 
-/// Reads a date in the form that is in use, or in one of the two of old; `None` for anything else
-/// and for times before 1970.
+/// Parses a date in the preferred format or in one of the two obsolete ones. `None` for anything
+/// else and for times before 1970.
 pub(super) fn read(text: &str) -> Option<u64> {
     let words: Vec<&str> = text.split([' ', ',', '-']).filter(|word| !word.is_empty()).collect();
     // `Sun, 06 Nov 1994 08:49:37 GMT`, and `Sunday, 06-Nov-94 08:49:37 GMT`; or `Sun Nov  6
@@ -33,14 +33,14 @@ pub(super) fn read(text: &str) -> Option<u64> {
     let month = MONTHS.iter().position(|name| *name == month)? + 1;
     let day: u64 = number(day, 31)?;
     let year = match (number(year, 9999)?, year.len()) {
-        // RFC 9110 §5.6.7: two digits lie in the past, or less than 50 years ahead.
+        // RFC 9110 §5.6.7: a two-digit year is in the past, or less than 50 years in the future.
         (year, 2) => year + if year < 70 { 2000 } else { 1900 },
         (year, 4) => year,
         _ => return None,
     };
     let mut parts = time.split(':');
     let (hour, minute) = (number(parts.next()?, 23)?, number(parts.next()?, 59)?);
-    // A leap second.
+    // 60 is a leap second.
     let second = number(parts.next()?, 60)?;
     if parts.next().is_some() || day == 0 {
         return None;
@@ -66,7 +66,7 @@ fn month_len(year: u64, month: usize) -> u64 {
     }
 }
 
-/// Leap days before a year, from year 1 on.
+/// Number of leap days before a year, counted from year 1.
 fn leap_days(year: u64) -> u64 {
     let past = year - 1;
     past / 4 - past / 100 + past / 400
@@ -83,7 +83,7 @@ fn days(year: u64, month: usize, day: u64) -> Option<u64> {
 /// Year, month and day of a number of days since 1970.
 fn civil(days_since: u64) -> (u64, usize, u64) {
     let begins = |year: u64| (year - 1970) * 365 + leap_days(year) - leap_days(1970);
-    // Never too early: a year is shorter than 366 days.
+    // A lower bound, because no year is longer than 366 days.
     let mut year = 1970 + days_since / 366;
     while begins(year + 1) <= days_since {
         year += 1;
@@ -104,7 +104,7 @@ mod tests {
 
     /// RFC 9110 §5.6.7
     #[test]
-    fn the_examples_of_the_rfc() {
+    fn dates_of_rfc_9110_examples() {
         assert_eq!(write(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
         for text in [
             "Sun, 06 Nov 1994 08:49:37 GMT",
@@ -126,12 +126,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(seconds in 0..253_402_300_800u64) {
+        fn written_dates_are_parsed_back(seconds in 0..253_402_300_800u64) {
             prop_assert_eq!(read(&write(seconds)), Some(seconds));
         }
 
         #[test]
-        fn any_text_is_a_date_or_not(text: String) {
+        fn arbitrary_text_never_panics(text: String) {
             let _ = read(&text);
         }
     }

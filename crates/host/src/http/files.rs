@@ -1,4 +1,4 @@
-//! Opening files below a folder and nowhere else.
+//! Opens files below a folder and nowhere else.
 
 use std::fs::File;
 use std::io;
@@ -19,15 +19,15 @@ pub struct Folder {
     fd: OwnedFd,
 }
 
-/// What a path leads to.
+/// Result of a path lookup.
 #[derive(Debug)]
 pub(super) enum Found {
     File(Opened),
-    /// A folder; `true` if its path says so.
+    /// A folder.
     Folder(OwnedFd),
 }
 
-/// A file that can be read.
+/// An open regular file.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) file: File,
@@ -39,8 +39,8 @@ impl Folder {
     /// Opens a folder.
     ///
     /// # Errors
-    /// When it is none, cannot be read, or the kernel cannot keep a path below it (before Linux
-    /// 5.6).
+    /// If the path is no folder, cannot be read, or the kernel does not support `RESOLVE_BENEATH`
+    /// (before Linux 5.6).
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path.as_os_str().as_bytes(), flags, Mode::empty())?;
@@ -49,7 +49,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// What a path leads to, links followed as long as they stay below the folder.
+    /// Looks up a path. Symbolic links are followed as long as they stay below the folder.
     pub(super) fn find(&self, path: &[u8]) -> Result<Found, Status> {
         let path = if path.is_empty() { b"." } else { path };
         let fd = self.below(path).map_err(status)?;
@@ -62,27 +62,27 @@ impl Folder {
             return Err(Status::NotFound);
         }
         let (len, modified) = (metadata.len(), u64::try_from(metadata.mtime()).unwrap_or(0));
-        // The time of the last change in nanoseconds: no two states of a file are likely to share
-        // it and the length.
+        // The modification time in nanoseconds: two versions of a file are unlikely to share it and
+        // the length.
         let etag = format!("\"{:x}-{:x}-{len:x}\"", metadata.mtime(), metadata.mtime_nsec());
         Ok(Found::File(Opened { file, len, validators: Validators { etag, modified } }))
     }
 
     fn below(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
-        // Without waiting for the other end of a pipe.
+        // `NONBLOCK` avoids waiting for the other end of a named pipe.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let stay = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         openat2(&self.fd, path, flags, Mode::empty(), stay)
     }
 }
 
-/// How the peer is told why something cannot be opened or read.
+/// The HTTP status for an error of opening or reading.
 pub(super) fn status(errno: Errno) -> Status {
     match errno {
         Errno::ACCESS | Errno::PERM => Status::Forbidden,
         Errno::NAMETOOLONG => Status::UriTooLong,
         Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO => Status::InternalError,
-        // Not there, or, by a link, outside.
+        // The path does not exist, or a symbolic link leads outside.
         _ => Status::NotFound,
     }
 }

@@ -1,11 +1,11 @@
-//! The page of a folder, made in pieces while it is sent: a connection holds one piece and the last
-//! name in it, however large the folder is. Names come in their order, so the next piece begins
-//! behind that name.
+//! Directory listings, generated in pieces while they are sent. A connection holds one piece and
+//! the last name in it, however large the folder is. Names are sorted, so the next piece starts
+//! after that name.
 //!
-//! The sorted names of the folders that were listed last are kept for all connections together, and
-//! are taken again as long as the folder has not changed. To read a folder takes far more work than
-//! to ask for it: 7 ms for 10 000 long names. So all reading together is bounded by [`RATE`]; a
-//! page whose names are not kept waits until it may read them.
+//! The sorted names of the most recently listed folders are cached for all connections and reused
+//! until the folder changes. Reading a folder takes far more work than requesting it: 7 ms for 10
+//! 000 long names. [`RATE`] therefore limits the reading of all connections together. A listing
+//! without cached names waits until it may read them.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,142 +18,143 @@ use super::files::status;
 use super::response::Status;
 use super::{date, path};
 
-/// The most entries of a folder that are listed.
-const MOST_ENTRIES: usize = 10_000;
+/// Maximum number of entries in a listing.
+const MAX_ENTRIES: usize = 10_000;
 
-/// A piece ends with the first row that reaches this length in bytes. Its largest row has some 2
+/// A piece ends with the first row that reaches this length in bytes. The largest row has about 2
 /// kB.
-const PIECE: usize = 4 << 10;
+const PIECE_LEN: usize = 4 << 10;
 
-/// The most folders whose names are kept, and the most bytes of memory for all of these names.
-const KEPT: (usize, usize) = (64, 24 << 20);
+/// Limits of the cache: number of folders, and bytes of memory for all names.
+const CACHE_LIMITS: (usize, usize) = (64, 24 << 20);
 
-/// Names that may be read in a second. Where this was measured, 10 000 names of 120 bytes took 7
-/// ms, so this is a fourteenth of the time.
+/// Names that may be read per second. On the machine where it was measured, 10 000 names of 120
+/// bytes took 7 ms, so this is a fourteenth of the time.
 const RATE: u64 = 100_000;
 
-/// Names that may be read at once, when none have been read for some time.
-const AT_ONCE: u64 = RATE / 2;
+/// Names that may be read at once after a time without reading.
+const BURST: u64 = RATE / 2;
 
-/// What a folder without names counts.
-const LEAST: u64 = 20;
+/// Cost of reading a folder, beside its names, in names.
+const BASE_COST: u64 = 20;
 
-/// Two changes of a folder may have the same time if they are no further apart. FAT has the
-/// coarsest times, of two seconds.
-const TICK: Duration = Duration::from_secs(2);
+/// Coarsest granularity of modification times, of FAT. Two changes within this time may have the
+/// same modification time.
+const TIMESTAMP_GRANULARITY: Duration = Duration::from_secs(2);
 
-/// For how long names may be taken again: there are file systems that do not tell that a folder has
-/// changed.
-const LASTING: Duration = Duration::from_secs(10);
+/// Maximum age of cached names. Some file systems do not update the modification time of a folder.
+const MAX_AGE: Duration = Duration::from_secs(10);
 
-/// For how long names may be taken again whatever happened to the folder, if no more may be read.
-const AT_LEAST: Duration = Duration::from_secs(1);
+/// Age up to which cached names are used regardless of changes, while the rate limit forbids
+/// reading.
+const MIN_AGE: Duration = Duration::from_secs(1);
 
 const STYLE: &str = "body{font-family:system-ui,sans-serif;margin:1.5em;color-scheme:light dark}\
     th,td{text-align:left;padding:.2em 1.5em .2em 0;white-space:nowrap}\
     td:first-child{white-space:normal;overflow-wrap:anywhere}td:nth-child(2){text-align:right}";
 
-/// The names in the folders that were listed last.
+/// Cache of the names in the most recently listed folders.
 #[derive(Debug)]
 pub(super) struct Names {
-    /// The one that was listed last comes last.
+    /// Cached folders, the most recently listed last.
     kept: VecDeque<Sorted>,
-    /// The memory of all names that are kept.
+    /// Memory of all cached names, in bytes.
     kept_bytes: usize,
-    /// When the names that have been read may have been read, at [`RATE`].
-    paid_at: Instant,
+    /// The time from which on the rate limit allows the next folder to be read.
+    next_read_at: Instant,
     read: u64,
 }
 
-/// Device and inode of a folder.
-type Place = (u64, u64);
+/// Device and inode number of a folder.
+type FolderId = (u64, u64);
 
-/// The names in a folder.
+/// The sorted names in a folder.
 #[derive(Debug)]
 struct Sorted {
-    place: Place,
-    /// When the folder was last changed, in nanoseconds since 1970.
+    folder_id: FolderId,
+    /// Modification time of the folder, in nanoseconds since 1970.
     changed_at: u64,
     read_at: Instant,
     names: Vec<Box<[u8]>>,
-    /// The memory of the names.
+    /// Memory of the names, in bytes.
     bytes: usize,
-    /// There are more.
-    is_cut: bool,
+    /// The folder has more entries than [`MAX_ENTRIES`].
+    is_truncated: bool,
 }
 
-/// A page that is being sent.
+/// A listing that is being sent.
 #[derive(Debug)]
 pub(super) struct Listing {
     folder: OwnedFd,
-    place: Place,
-    /// No name of it has been looked for.
+    folder_id: FolderId,
+    /// No piece with names has been generated.
     is_new: bool,
     /// The last name that was written.
     last: Box<[u8]>,
-    /// The peer is told by chunks where the page ends (RFC 9112 §7.1), and not by the end of the
-    /// connection.
+    /// The response uses chunked coding (RFC 9112 §7.1). Otherwise it ends with the connection.
     chunked: bool,
 }
 
 impl Names {
-    /// Those of no folder.
+    /// An empty cache.
     pub(super) fn new() -> Self {
-        Self { kept: VecDeque::new(), kept_bytes: 0, paid_at: Instant::ZERO, read: 0 }
+        Self { kept: VecDeque::new(), kept_bytes: 0, next_read_at: Instant::ZERO, read: 0 }
     }
 
-    /// How many names have been read.
+    /// Number of names read since the start.
     pub(super) fn read_so_far(&self) -> u64 {
         self.read
     }
 
-    /// From when on the names of another folder may be read.
+    /// The time from which on the rate limit allows the next folder to be read.
     pub(super) fn may_read_at(&self) -> Instant {
-        self.paid_at
+        self.next_read_at
     }
 
-    /// Where the names of the folder of a page are; `None` if they may not be read yet.
+    /// Returns the names of a listing's folder, from the cache or newly read. `None` if the rate
+    /// limit forbids reading.
     fn find(&mut self, listing: &mut Listing, now: Instant) -> Result<Option<&Sorted>, Status> {
-        let mut found = self.kept.iter().position(|sorted| sorted.place == listing.place);
+        let mut found = self.kept.iter().position(|sorted| sorted.folder_id == listing.folder_id);
         if listing.is_new {
             let metadata = fstat(&listing.folder).map_err(status)?;
-            let may_wait = self.paid_at > now;
+            let may_wait = self.next_read_at > now;
             found = found
                 .filter(|&index| self.kept[index].is_fresh(changed_at(&metadata), may_wait, now));
         }
         let index = match found {
             Some(index) => index,
-            None if self.paid_at > now => return Ok(None),
+            None if self.next_read_at > now => return Ok(None),
             None => {
-                self.read(&listing.folder, listing.place, now)?;
+                self.read(&listing.folder, listing.folder_id, now)?;
                 self.kept.len() - 1
             }
         };
         listing.is_new = false;
-        // It has been listed last.
+        // The entry becomes the most recently listed.
         if let Some(sorted) = self.kept.remove(index) {
             self.kept.push_back(sorted);
         }
         Ok(self.kept.back())
     }
 
-    /// Keeps the names of a folder as they are now, behind all others.
-    fn read(&mut self, folder: &OwnedFd, place: Place, now: Instant) -> Result<(), Status> {
-        if let Some(index) = self.kept.iter().position(|sorted| sorted.place == place) {
+    /// Reads the names of a folder and appends them to the cache.
+    fn read(&mut self, folder: &OwnedFd, folder_id: FolderId, now: Instant) -> Result<(), Status> {
+        if let Some(index) = self.kept.iter().position(|sorted| sorted.folder_id == folder_id) {
             self.drop_names(index);
         }
-        // Before the names are read: what changes meanwhile is noticed.
+        // The modification time is taken before the names are read, so that a concurrent change is
+        // noticed later.
         let changed_at = changed_at(&fstat(folder).map_err(status)?);
         let mut names: Vec<Box<[u8]>> = Vec::new();
-        let mut is_cut = false;
+        let mut is_truncated = false;
         for entry in Dir::read_from(folder.as_fd()).map_err(status)? {
             let entry = entry.map_err(|_| Status::InternalError)?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
                 continue;
             }
-            is_cut = names.len() == MOST_ENTRIES;
-            if is_cut {
+            is_truncated = names.len() == MAX_ENTRIES;
+            if is_truncated {
                 break;
             }
             names.push(name.into());
@@ -163,20 +164,26 @@ impl Names {
         let count = names.len() as u64;
         self.read += count;
         let nanos = |names: u64| Duration::from_nanos(names * (1_000_000_000 / RATE));
-        let at_least =
-            Instant::from_nanos(now.as_nanos().saturating_sub(nanos(AT_ONCE).as_nanos()));
-        self.paid_at = self.paid_at.max(at_least) + nanos(count + LEAST);
-        // With what an allocator needs for each.
+        let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(nanos(BURST).as_nanos()));
+        self.next_read_at = self.next_read_at.max(earliest) + nanos(count + BASE_COST);
+        // The names with the allocator's overhead for each.
         let each = size_of::<Box<[u8]>>() + 16;
         let bytes = names.iter().map(|name| name.len() + each).sum();
-        let (most, most_bytes) = KEPT;
-        while self.kept.len() >= most
-            || self.kept_bytes + bytes > most_bytes && !self.kept.is_empty()
+        let (max_folders, max_bytes) = CACHE_LIMITS;
+        while self.kept.len() >= max_folders
+            || self.kept_bytes + bytes > max_bytes && !self.kept.is_empty()
         {
             self.drop_names(0);
         }
         self.kept_bytes += bytes;
-        self.kept.push_back(Sorted { place, changed_at, read_at: now, names, bytes, is_cut });
+        self.kept.push_back(Sorted {
+            folder_id,
+            changed_at,
+            read_at: now,
+            names,
+            bytes,
+            is_truncated,
+        });
         Ok(())
     }
 
@@ -187,32 +194,33 @@ impl Names {
 }
 
 impl Sorted {
-    /// Whether these are the names of a folder that was last changed then; at least nearly so if it
-    /// cannot be read just now.
+    /// Whether these names are valid for a folder with modification time `changed_at`. With
+    /// `may_not_read`, slightly outdated names are valid, too.
     fn is_fresh(&self, changed_at: u64, may_not_read: bool, now: Instant) -> bool {
         let age = now.since(self.read_at);
         let unchanged = changed_at == self.changed_at
-            // What was changed just before it was read may have been changed once more just behind that.
-            && changed_at.saturating_add(TICK.as_nanos()) < self.read_at.as_nanos();
-        unchanged && age < LASTING || may_not_read && age < AT_LEAST
+            // After a change within this time before the reading, another change could have the
+            // same modification time.
+            && changed_at.saturating_add(TIMESTAMP_GRANULARITY.as_nanos()) < self.read_at.as_nanos();
+        unchanged && age < MAX_AGE || may_not_read && age < MIN_AGE
     }
 }
 
-/// In nanoseconds since 1970.
+/// Modification time in nanoseconds since 1970.
 fn changed_at(metadata: &Stat) -> u64 {
     let seconds = u64::try_from(metadata.st_mtime).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(metadata.st_mtime_nsec)
 }
 
 impl Listing {
-    /// A page of a folder, and its first piece, which has no names.
+    /// Starts the listing of a folder. Returns it with its first piece, which has no names.
     pub(super) fn begin(
         folder: OwnedFd,
         path: &[u8],
         chunked: bool,
     ) -> Result<(Self, Vec<u8>), Status> {
         let metadata = fstat(&folder).map_err(status)?;
-        let place = (metadata.st_dev, metadata.st_ino);
+        let folder_id = (metadata.st_dev, metadata.st_ino);
         let title = escaped(&format!("/{}", String::from_utf8_lossy(path)));
         let mut text = format!(
             "<!doctype html>\n<meta charset=\"utf-8\">\n\
@@ -223,49 +231,52 @@ impl Listing {
         if !path.is_empty() {
             text.push_str("<tr><td><a href=\"../\">../</a><td><td>\n");
         }
-        let listing = Self { folder, place, is_new: true, last: Box::default(), chunked };
-        let piece = listing.coded(&text);
+        let listing = Self { folder, folder_id, is_new: true, last: Box::default(), chunked };
+        let piece = listing.encode_piece(&text);
         Ok((listing, piece))
     }
 
-    /// The next piece, and whether it is the last one; `None` if it has to wait for the names.
+    /// Generates the next piece and tells whether it is the last one. `None` if it has to wait for
+    /// the names.
     pub(super) fn next_piece(
         &mut self,
         names: &mut Names,
         now: Instant,
     ) -> Result<Option<(Vec<u8>, bool)>, Status> {
-        let Some(Sorted { names, is_cut, .. }) = names.find(self, now)? else { return Ok(None) };
+        let Some(Sorted { names, is_truncated, .. }) = names.find(self, now)? else {
+            return Ok(None);
+        };
         let begin = names.partition_point(|name| *name <= self.last);
-        let mut text = String::with_capacity(2 * PIECE);
+        let mut text = String::with_capacity(2 * PIECE_LEN);
         let mut last = None;
         for name in &names[begin..] {
             match statat(&self.folder, &**name, AtFlags::SYMLINK_NOFOLLOW) {
-                // It was removed after the folder was read.
+                // The entry was removed after the folder was read.
                 Err(Errno::NOENT) => {}
                 found => write_row(&mut text, name, found.ok().as_ref()),
             }
             last = Some(name);
-            if text.len() >= PIECE {
+            if text.len() >= PIECE_LEN {
                 break;
             }
         }
-        if let Some(last) = last.filter(|_| text.len() >= PIECE) {
+        if let Some(last) = last.filter(|_| text.len() >= PIECE_LEN) {
             self.last = last.clone();
-            return Ok(Some((self.coded(&text), false)));
+            return Ok(Some((self.encode_piece(&text), false)));
         }
         text.push_str("</table>\n");
-        if *is_cut {
+        if *is_truncated {
             text.push_str("<p>This folder has more entries. They are not listed.\n");
         }
-        let mut piece = self.coded(&text);
+        let mut piece = self.encode_piece(&text);
         if self.chunked {
             piece.extend_from_slice(b"0\r\n\r\n");
         }
         Ok(Some((piece, true)))
     }
 
-    /// As it is sent.
-    fn coded(&self, text: &str) -> Vec<u8> {
+    /// Encodes a piece as a chunk, if the response is chunked.
+    fn encode_piece(&self, text: &str) -> Vec<u8> {
         if self.chunked {
             [format!("{:x}\r\n", text.len()).as_bytes(), text.as_bytes(), b"\r\n"].concat()
         } else {
@@ -273,14 +284,14 @@ impl Listing {
         }
     }
 
-    /// Bytes of memory that depend on names.
+    /// Heap memory of the stored name, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.last.len()
     }
 }
 
-/// `metadata` is that of a symbolic link itself, since what it leads to may lie outside of the
-/// folder that is served.
+/// Appends the row of an entry. `metadata` describes a symbolic link itself, since its target may
+/// be outside the served folder.
 fn write_row(text: &mut String, name: &[u8], metadata: Option<&Stat>) {
     let kind = metadata.map(|metadata| FileType::from_raw_mode(metadata.st_mode));
     let slash = if kind == Some(FileType::Directory) { "/" } else { "" };
@@ -291,12 +302,12 @@ fn write_row(text: &mut String, name: &[u8], metadata: Option<&Stat>) {
     let modified = metadata.and_then(|metadata| u64::try_from(metadata.st_mtime).ok());
     let (len, modified) =
         (len.map(size).unwrap_or_default(), modified.map(date::short).unwrap_or_default());
-    // A name with a colon would be taken for a scheme.
+    // The prefix `./` keeps a name with a colon from being parsed as a URI scheme.
     text.extend(["<tr><td><a href=\"./", &link, slash, "\">", &shown, slash, "</a><td>"]);
     text.extend([&*len, "<td>", &modified, "\n"]);
 }
 
-/// A number of bytes for people, e.g. `1.5 kB`.
+/// Formats a number of bytes for people, e.g. `1.5 kB`.
 fn size(bytes: u64) -> String {
     if bytes < 1000 {
         return format!("{bytes} B");

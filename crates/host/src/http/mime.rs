@@ -1,4 +1,4 @@
-//! What a file holds, by the end of its name.
+//! Media types by file name extension.
 
 const TYPES: [(&str, &str); 32] = [
     ("html", "text/html; charset=utf-8"),
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_the_name_counts() {
+    fn media_type_follows_the_file_extension() {
         assert_eq!(of(b"a/b.PNG"), "image/png");
         assert_eq!(of(b"archive.tar.gz"), "application/gzip");
         assert_eq!(of(b"png"), "application/octet-stream");

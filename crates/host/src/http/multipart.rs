@@ -1,33 +1,33 @@
-//! Several parts of a file in one answer (RFC 9110 §14.6, RFC 2046 §5.1): what stands before,
-//! between and behind them.
+//! `multipart/byteranges` responses (RFC 9110 §14.6, RFC 2046 §5.1.1): the delimiters before,
+//! between and after the parts.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::ops::Range;
 
-/// What is left to be sent of such an answer.
+/// The unsent rest of a multipart response.
 #[derive(Debug)]
 pub(super) struct Multipart {
     boundary: String,
-    /// Of the file.
+    /// Media type of the file.
     media_type: &'static str,
-    /// Of the whole file, in bytes.
+    /// Length of the file, in bytes.
     len: u64,
     ranges: VecDeque<Range<u64>>,
     begun: bool,
 }
 
 impl Multipart {
-    /// These parts of a file of `len` bytes. `mark` tells their boundary from what may stand in the
-    /// file, so it should be known to nobody who writes there.
+    /// A response with these ranges of a file of `len` bytes. `boundary_key` makes the boundary
+    /// unpredictable, so that an author of the file cannot imitate it.
     pub(super) fn new(
         ranges: Vec<Range<u64>>,
-        mark: u64,
+        boundary_key: u64,
         media_type: &'static str,
         len: u64,
     ) -> Self {
         Self {
-            boundary: format!("part-{mark:016x}"),
+            boundary: format!("part-{boundary_key:016x}"),
             media_type,
             len,
             ranges: ranges.into(),
@@ -35,21 +35,23 @@ impl Multipart {
         }
     }
 
-    /// The media type of all of it.
+    /// The media type of the whole response, with its boundary.
     pub(super) fn media_type(&self) -> String {
         format!("multipart/byteranges; boundary={}", self.boundary)
     }
 
-    /// The bytes of all of it. To be asked before the first part is taken.
+    /// Length of the whole response body in bytes. Valid only before the first call of
+    /// [`advance`](Self::advance).
     pub(super) fn content_len(&self) -> u64 {
-        let part = |(place, range): (usize, &Range<u64>)| {
-            self.delimiter(place > 0, Some(range)).len() as u64 + (range.end - range.start)
+        let part = |(index, range): (usize, &Range<u64>)| {
+            self.delimiter(index > 0, Some(range)).len() as u64 + (range.end - range.start)
         };
         let parts: u64 = self.ranges.iter().enumerate().map(part).sum();
         parts + self.delimiter(true, None).len() as u64
     }
 
-    /// What stands before the next part, and which it is; at the end, what stands behind the last.
+    /// Returns the next delimiter and the range that follows it, which is `None` after the closing
+    /// delimiter.
     pub(super) fn advance(&mut self) -> (Vec<u8>, Option<Range<u64>>) {
         let next = self.ranges.pop_front();
         let text = self.delimiter(self.begun, next.as_ref());
@@ -57,15 +59,15 @@ impl Multipart {
         (text.into_bytes(), next)
     }
 
-    /// RFC 2046 §5.1.1: a line end before each delimiter belongs to that, and what closes ends in
-    /// two more hyphens.
+    /// RFC 2046 §5.1.1: the line break before a delimiter belongs to it. The closing delimiter ends
+    /// in two more hyphens.
     fn delimiter(&self, behind: bool, part: Option<&Range<u64>>) -> String {
         let Self { boundary, media_type, len, .. } = self;
         let mut text = String::with_capacity(160);
         if behind {
             text.push_str("\r\n");
         }
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = match part {
             Some(Range { start, end }) => write!(
                 text,
@@ -84,7 +86,7 @@ mod tests {
 
     /// RFC 9110 §14.6
     #[test]
-    fn the_example_of_the_rfc() {
+    fn multipart_example_of_rfc_9110() {
         let mut parts = Multipart::new(vec![500..1000, 7000..8000], 1, "application/pdf", 8000);
         assert_eq!(parts.media_type(), "multipart/byteranges; boundary=part-0000000000000001");
         let promised = parts.content_len();

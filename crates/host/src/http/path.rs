@@ -1,8 +1,7 @@
-//! From a request's target to a place below the folder that is served.
+//! Translates a request target into a path below the served folder.
 
-/// The path that a target names, decoded and relative to the folder; empty for the folder itself.
-/// `None` for what names no file: a broken escape, a zero byte, a slash that was escaped, a way out
-/// of the folder.
+/// The path of a target, decoded and relative to the folder; empty for the folder itself. `None` if
+/// the target has an invalid escape, a NUL byte, an escaped slash, or leaves the folder.
 pub(super) fn of(target: &[u8]) -> Option<Vec<u8>> {
     let path = target.split(|&byte| byte == b'?').next()?;
     let mut parts: Vec<Vec<u8>> = Vec::new();
@@ -13,7 +12,8 @@ pub(super) fn of(target: &[u8]) -> Option<Vec<u8>> {
         }
         match &part[..] {
             b"" | b"." => {}
-            // RFC 3986 §5.2.4 would stop at the root; who asks for more is not looking for a file.
+            // Unlike RFC 3986 §5.2.4, which stays at the root, a target that leaves the folder is
+            // refused.
             b".." => drop(parts.pop()?),
             _ => parts.push(part),
         }
@@ -21,7 +21,7 @@ pub(super) fn of(target: &[u8]) -> Option<Vec<u8>> {
     Some(parts.join(&b'/'))
 }
 
-/// RFC 3986 §2.1.
+/// Decodes percent escapes (RFC 3986 §2.1).
 fn decoded(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let mut bytes = Vec::with_capacity(text.len());
@@ -39,7 +39,7 @@ fn decoded(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A name as part of a link.
+/// Percent-encodes a file name for a link.
 pub(super) fn encoded(name: &[u8]) -> String {
     let mut text = String::with_capacity(name.len());
     for &byte in name {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_decoded_and_stay_below() {
+    fn targets_are_decoded_within_the_folder() {
         let path =
             |target: &str| of(target.as_bytes()).map(|path| String::from_utf8(path).unwrap());
         for (target, expected) in [
@@ -88,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_target_leads_out(target: Vec<u8>) {
+        fn no_target_escapes_the_folder(target: Vec<u8>) {
             if let Some(path) = of(&target) {
                 prop_assert!(!path.starts_with(b"/") && !path.contains(&0));
                 prop_assert!(path.split(|&byte| byte == b'/').all(|part| part != b".." && part != b"."));
@@ -96,7 +96,7 @@ mod tests {
         }
 
         #[test]
-        fn a_name_survives_its_link(name in proptest::collection::vec(any::<u8>().prop_filter("", |b| *b != 0 && *b != b'/'), 1..20)) {
+        fn encoded_names_are_decoded_back(name in proptest::collection::vec(any::<u8>().prop_filter("", |b| *b != 0 && *b != b'/'), 1..20)) {
             prop_assume!(name != b"." && name != b"..");
             let link = format!("/{}", encoded(&name));
             prop_assert_eq!(of(link.as_bytes()), Some(name));

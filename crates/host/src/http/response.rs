@@ -1,8 +1,8 @@
-//! The head of an answer (RFC 9112 §4).
+//! Response heads (RFC 9112 §4).
 
 use std::fmt::Write;
 
-/// What became of a request.
+/// Status codes of the responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of RFC 9110 §15")]
 pub enum Status {
@@ -27,12 +27,12 @@ pub enum Status {
 }
 
 impl Status {
-    /// Its number.
+    /// The numeric status code.
     pub const fn code(self) -> u16 {
         self as u16
     }
 
-    /// What it says to people.
+    /// The reason phrase.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Ok => "OK",
@@ -57,7 +57,7 @@ impl Status {
     }
 }
 
-/// A head in the making.
+/// A response head under construction.
 pub(super) struct Head(String);
 
 impl Head {
@@ -65,7 +65,7 @@ impl Head {
         let mut head = Self(String::with_capacity(256));
         let (code, reason) = (status.code(), status.reason());
         head.line(format_args!("HTTP/1.1 {code} {reason}"));
-        // RFC 9110 §6.6.1: who has a clock says what time it is.
+        // RFC 9110 §6.6.1: a server with a clock sends the date.
         head.field("Date", super::date::write(seconds));
         head
     }
@@ -75,21 +75,20 @@ impl Head {
     }
 
     pub(super) fn finish(mut self, persistent: bool) -> Vec<u8> {
-        // RFC 9112 §9.3: what stays open is said to those of HTTP/1.0, who asked for it; others may
-        // hear it too.
+        // RFC 9112 §9.3: HTTP/1.0 clients need `keep-alive`; for others it is redundant.
         self.field("Connection", if persistent { "keep-alive" } else { "close" });
         self.0.push_str("\r\n");
         self.0.into_bytes()
     }
 
     fn line(&mut self, line: std::fmt::Arguments<'_>) {
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = self.0.write_fmt(line);
         self.0.push_str("\r\n");
     }
 }
 
-/// A page that says what went wrong.
+/// The HTML page of an error status.
 pub(super) fn page(status: Status) -> Vec<u8> {
     let (code, reason) = (status.code(), status.reason());
     format!("<!doctype html>\n<title>{code} {reason}</title>\n<h1>{code} {reason}</h1>\n")

@@ -1,42 +1,42 @@
-//! Conditions and ranges (RFC 9110 §13, §14): which parts of a file are sent, if any.
+//! Conditional and range requests (RFC 9110 §13, §14): the parts of a file to send, if any.
 
 use std::ops::Range;
 
 use super::date;
 use super::request::{Fields, Method};
 
-/// What tells one state of a file from another.
+/// Validators of a file version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Validators {
-    /// With its quotes, and strong: it changes when the file does.
+    /// Strong entity tag with its quotes; it changes with the file.
     pub(super) etag: String,
-    /// Seconds since 1970.
+    /// Modification time in seconds since 1970.
     pub(super) modified: u64,
 }
 
-/// More ranges in one request are not looked at: nobody needs them, and each costs.
-const MOST_ASKED: usize = 256;
+/// Maximum number of ranges in a request. No client needs more, and each costs work.
+const MAX_ASKED: usize = 256;
 
-/// The most parts of one answer.
-const MOST_PARTS: usize = 64;
+/// Maximum number of parts in a response.
+const MAX_PARTS: usize = 64;
 
-/// Parts that are no further from each other than this are sent as one: what would stand between
-/// them takes as much.
+/// Ranges separated by at most this many bytes are merged: the delimiter between two parts is as
+/// long.
 const GAP: u64 = 128;
 
-/// What is sent.
+/// Result of the evaluation of conditions and ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Selection {
     All,
     Part(Range<u64>),
-    /// Two or more, in the order in which they were asked for.
+    /// Two or more ranges, in the order of the request.
     Parts(Vec<Range<u64>>),
     NotModified,
     PreconditionFailed,
     NotSatisfiable,
 }
 
-/// RFC 9110 §13.2.2: conditions in their order, then the range.
+/// Evaluates the conditions in the order of RFC 9110 §13.2.2, then the range.
 pub(super) fn select(
     method: Method,
     fields: &Fields,
@@ -54,20 +54,20 @@ pub(super) fn select(
         return Selection::PreconditionFailed;
     }
     if let Some(tags) = &fields.if_none_match {
-        // RFC 9110 §13.1.2: by weak comparison.
+        // RFC 9110 §13.1.2: weak comparison.
         if lists(tags, |tag| tag.strip_prefix("W/").unwrap_or(tag) == etag) {
             return Selection::NotModified;
         }
     } else if time(&fields.if_modified_since).is_some_and(|since| *modified <= since) {
         return Selection::NotModified;
     }
-    // RFC 9110 §14.2: only for GET.
+    // RFC 9110 §14.2: ranges apply to GET only.
     let Some(range) = fields.range.as_deref().filter(|_| method == Method::Get) else {
         return Selection::All;
     };
     if let Some(condition) = &fields.if_range {
-        // RFC 9110 §13.1.5: the very same state. A date is worth nothing if the file may have
-        // changed twice in it.
+        // RFC 9110 §13.1.5: strong comparison. A date is a strong validator only if the file cannot
+        // have changed twice within that second.
         let same_time = date::read(condition) == Some(*modified) && modified + 1 < now;
         if condition != etag && !same_time {
             return Selection::All;
@@ -80,18 +80,18 @@ fn lists(tags: &str, matches: impl Fn(&str) -> bool) -> bool {
     tags.trim() == "*" || tags.split(',').any(|tag| matches(tag.trim()))
 }
 
-/// RFC 9110 §14.1.2. What makes no sense, another unit, and too many ranges are as good as none, as
-/// §14.2 allows.
+/// Evaluates a Range field (RFC 9110 §14.1.2). A malformed field, another unit, and too many ranges
+/// are ignored, as §14.2 allows.
 fn parts(range: &str, len: u64) -> Selection {
     let unit = range.trim().split_once('=').filter(|(unit, _)| unit.eq_ignore_ascii_case("bytes"));
     let Some((_, set)) = unit else { return Selection::All };
     let mut found: Vec<Range<u64>> = Vec::new();
-    // RFC 9110 §5.6.1.2: elements of a list may be empty.
+    // RFC 9110 §5.6.1.2: list elements may be empty.
     let asked = set.split(',').map(str::trim).filter(|one| !one.is_empty());
     let mut count = 0;
     for one in asked {
         count += 1;
-        let Some(range) = part(one, len).filter(|_| count <= MOST_ASKED) else {
+        let Some(range) = part(one, len).filter(|_| count <= MAX_ASKED) else {
             return Selection::All;
         };
         if !range.is_empty() {
@@ -100,36 +100,36 @@ fn parts(range: &str, len: u64) -> Selection {
     }
     match &found[..] {
         [] if count == 0 => Selection::All,
-        // RFC 9110 §15.5.17: nothing of what was asked for is there.
+        // RFC 9110 §15.5.17: none of the ranges overlaps the file.
         [] => Selection::NotSatisfiable,
-        // RFC 9110 §15.3.7.1: who asked for one must not get several, and who gets one needs no
-        // multipart.
+        // RFC 9110 §15.3.7.1, §15.3.7.2: a request for one range must not get a multipart response,
+        // and a single part needs none.
         [only] => Selection::Part(only.clone()),
-        all if all.len() > MOST_PARTS => Selection::All,
+        all if all.len() > MAX_PARTS => Selection::All,
         _ => Selection::Parts(found),
     }
 }
 
-/// RFC 9110 §15.3.7.2: ranges that overlap, or almost touch, may become one, in the place of the
-/// first of them. So no byte is sent twice, however often it was asked for, and an answer is hardly
-/// longer than the file.
+/// Adds a range. Overlapping or nearly adjacent ranges are merged at the position of the first (RFC
+/// 9110 §15.3.7.2). No byte is thus sent twice, however often it is requested, and a response is
+/// hardly longer than the file.
 fn join(found: &mut Vec<Range<u64>>, mut range: Range<u64>) {
     let near = |one: &Range<u64>, other: &Range<u64>| one.start <= other.end.saturating_add(GAP);
-    let mut place = found.len();
-    // What the union touches may stand anywhere.
+    let mut index = found.len();
+    // The merged range may touch ranges at any position.
     while let Some(at) = found.iter().position(|other| near(&range, other) && near(other, &range)) {
         let other = found.remove(at);
         range = range.start.min(other.start)..range.end.max(other.end);
-        place = place.min(at);
+        index = index.min(at);
     }
-    found.insert(place.min(found.len()), range);
+    found.insert(index.min(found.len()), range);
 }
 
-/// One of the ranges, as far as it lies in the file; `None` for what is no range.
+/// Parses one range and clips it to the file. `None` if it is malformed.
 fn part(one: &str, len: u64) -> Option<Range<u64>> {
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // A number that no file is as long as stands for its end.
+        // A number that overflows is beyond the end of any file.
         digits.then(|| text.parse().unwrap_or(u64::MAX))
     };
     let (first, last) = one.split_once('-')?;
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_one_part() {
+    fn single_ranges() {
         for (range, expected) in [
             ("bytes=0-0", Selection::Part(0..1)),
             ("bytes=10-", Selection::Part(10..1000)),
@@ -189,7 +189,7 @@ mod tests {
 
     /// RFC 9110 §13.2.2
     #[test]
-    fn conditions_in_their_order() {
+    fn conditions_are_evaluated_in_rfc_order() {
         let some = |text: &str| Some(text.to_owned());
         let (at, before) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:36 GMT");
         let none = Fields::default();
@@ -242,17 +242,18 @@ mod tests {
 
     /// RFC 9110 §14.1.1, §14.2, §15.3.7.2, §15.5.17
     #[test]
-    fn several_ranges() {
+    fn multiple_ranges() {
         let long = |step: u64, count: u64| {
             let asked: Vec<_> = (0..count).map(|n| format!("{}-{}", n * step, n * step)).collect();
             format!("bytes={}", asked.join(","))
         };
         for (range, expected) in [
             ("bytes=0-499, 9500-".to_owned(), Selection::Parts(vec![0..500, 9_500..10_000])),
-            // In the order asked for, also where the file would be read backwards.
+            // In the order of the request, even if the file is then read backwards.
             ("bytes=-1,0-0".to_owned(), Selection::Parts(vec![9_999..10_000, 0..1])),
             ("bytes=5000-5001 ,, 0-1,".to_owned(), Selection::Parts(vec![5_000..5_002, 0..2])),
-            // What overlaps, touches or almost touches becomes one, where the first stood.
+            // Overlapping, adjacent and nearly adjacent ranges are merged at the position of the
+            // first.
             ("bytes=0-1,5-6".to_owned(), Selection::Part(0..7)),
             (
                 "bytes=5000-6000,0-9,5500-7000".to_owned(),
@@ -265,13 +266,13 @@ mod tests {
             ),
             ("bytes=0-99,228-299".to_owned(), Selection::Part(0..300)),
             ("bytes=0-99,229-299".to_owned(), Selection::Parts(vec![0..100, 229..300])),
-            // Of those that are there only one, or none.
+            // Only one range overlaps the file, or none.
             ("bytes=10000-,0-4".to_owned(), Selection::Part(0..5)),
             ("bytes=-0,10000-".to_owned(), Selection::NotSatisfiable),
-            // One that makes no sense spoils all.
+            // One malformed range invalidates all.
             ("bytes=0-0,5-4".to_owned(), Selection::All),
             ("bytes=0-0,x".to_owned(), Selection::All),
-            // Many small ones, and very many.
+            // Many small ranges, up to and beyond the limits.
             (long(140, 64), Selection::Parts((0..64).map(|n| n * 140..n * 140 + 1).collect())),
             (long(140, 65), Selection::All),
             (long(1, 256), Selection::Part(0..256)),
@@ -303,7 +304,7 @@ mod tests {
         }
 
         #[test]
-        fn every_byte_that_is_asked_for_is_sent_once(
+        fn every_requested_byte_is_sent_once(
             asked in prop::collection::vec((0..3_000u64, 1..200u64), 1..20),
         ) {
             const LEN: u64 = 2_500;
@@ -321,7 +322,7 @@ mod tests {
                 let count = sent.iter().filter(|part| part.contains(&byte)).count();
                 prop_assert!(count <= 1 && (count == 1 || !wanted), "byte {} {} times", byte, count);
             }
-            // What lies between two is worth what stands between them.
+            // The gap between two parts is at least as long as the delimiter between them.
             let mut sorted = sent;
             sorted.sort_by_key(|part| part.start);
             prop_assert!(sorted.windows(2).all(|pair| pair[0].end + GAP < pair[1].start));

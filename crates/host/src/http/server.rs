@@ -1,4 +1,4 @@
-//! Files for many peers at once.
+//! File server for many concurrent connections.
 
 mod answer;
 
@@ -14,26 +14,27 @@ use super::listing::{Listing, Names};
 use super::multipart::Multipart;
 use super::request::{self, Body, Method, Refusal};
 use super::response::Status;
-use crate::event::{ConnectionId, Event, What};
+use crate::event::{ConnectionId, Event, EventKind};
 use crate::service::Service;
 use crate::stack::Stack;
 use crate::timers::Timers;
 
-/// How much of a file is sent before another connection has its turn.
-const TURN: usize = 256 << 10;
+/// Maximum number of bytes sent for one connection before another is served.
+const QUANTUM: usize = 256 << 10;
 
-/// How much of a file is in memory at once.
+/// Maximum number of file bytes in memory at once.
 const CHUNK: usize = 64 << 10;
 
-/// How long peers are waited for.
+/// Time limits for peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// From the first byte of a request to its end, body and trailers included. The first request
-    /// of a connection must begin within the same time.
+    /// Maximum time from the first byte of a request to its end, including body and trailers. The
+    /// first request of a connection must begin within the same time.
     pub request: Duration,
-    /// Between an answer and the next request.
+    /// Maximum time between a response and the next request.
     pub idle: Duration,
-    /// From our FIN, when the peer has got the answer, to its own.
+    /// Maximum time between the peer's acknowledgment of the whole response with our FIN, and the
+    /// peer's FIN.
     pub linger: Duration,
 }
 
@@ -47,10 +48,10 @@ impl Default for HttpLimits {
     }
 }
 
-/// What has been served.
+/// Totals of the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Served {
-    /// Answers, by the first digit of their status.
+    /// Responses by the first digit of their status code.
     pub answers: [u64; 6],
 }
 
@@ -58,45 +59,45 @@ pub struct Served {
 #[derive(Debug)]
 pub struct FileServer {
     folder: Folder,
-    /// What is in the folders that were listed last.
+    /// Cache of the names in recently listed folders.
     names: Names,
     port: u16,
     limits: HttpLimits,
-    /// By [`ConnectionId::index`].
+    /// Exchanges by [`ConnectionId::index`].
     exchanges: Vec<Option<Box<Exchange>>>,
     deadlines: Timers,
-    /// Those that have had their turn, and have more to send.
-    again: VecDeque<ConnectionId>,
-    /// Those whose page of a folder waits until more names may be read, in the order in which they
-    /// get them.
-    waiting: VecDeque<ConnectionId>,
+    /// Connections that have used up their quantum and have more to send.
+    backlog: VecDeque<ConnectionId>,
+    /// Connections whose listing waits until the rate limit allows its names to be read, in order
+    /// of arrival.
+    names_queue: VecDeque<ConnectionId>,
     chunk: Vec<u8>,
     served: Served,
-    /// What stands between parts is drawn from it: keys that nobody knows.
-    marks: RandomState,
+    /// Secret keys for the boundaries of multipart responses.
+    boundary_keys: RandomState,
     stopping: bool,
 }
 
-/// A connection's requests and answers, one after the other.
+/// The requests and responses of a connection, one after the other.
 #[derive(Debug)]
 struct Exchange {
     id: ConnectionId,
     phase: Phase,
-    /// The head of the answer, small contents, and what there is of the page of a folder.
+    /// The head of the response, small contents, and the current piece of a listing.
     text: Vec<u8>,
-    /// How much of it has been written.
+    /// Number of bytes of `text` that have been written.
     sent: usize,
-    /// The file that follows: what is left of it, or of the part that is being sent …
+    /// The file that follows `text`, with the start and end of the range that is left to send.
     file: Option<(File, u64, u64)>,
-    /// … and those that come then.
+    /// The parts of a multipart response that follow.
     parts: Option<Box<Multipart>>,
-    /// What is left of the page of a folder.
+    /// The rest of a listing.
     listing: Option<Box<Listing>>,
-    /// It stands in the queue of those that wait for names.
-    waits: bool,
-    /// Another request may follow.
+    /// The connection is in the queue of listings that wait for names.
+    in_names_queue: bool,
+    /// The connection is persistent.
     persistent: bool,
-    /// When the request that has begun must have ended; never between requests.
+    /// Deadline of the request in progress; `NEVER` between requests.
     due: Instant,
     deadline: Instant,
     timer: Instant,
@@ -104,15 +105,15 @@ struct Exchange {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// A request is waited for, or an answer is on its way.
+    /// A request is awaited, or a response is being sent.
     Head,
-    /// A body is read past.
+    /// The body of a request is being skipped.
     Body(Body),
-    /// The last answer is out.
+    /// The last response has been written.
     Closing,
 }
 
-/// Whether there is more to do.
+/// Whether an exchange can make further progress.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     More,
@@ -120,7 +121,7 @@ enum Step {
 }
 
 impl FileServer {
-    /// Serves this folder on this port.
+    /// Creates a server for this folder on this port.
     pub fn new(folder: Folder, port: u16, limits: HttpLimits) -> Self {
         Self {
             folder,
@@ -129,26 +130,26 @@ impl FileServer {
             limits,
             exchanges: Vec::new(),
             deadlines: Timers::default(),
-            again: VecDeque::new(),
-            waiting: VecDeque::new(),
+            backlog: VecDeque::new(),
+            names_queue: VecDeque::new(),
             chunk: vec![0; CHUNK],
             served: Served::default(),
-            marks: RandomState::new(),
+            boundary_keys: RandomState::new(),
             stopping: false,
         }
     }
 
-    /// What has been served so far.
+    /// Totals so far.
     pub fn served(&self) -> &Served {
         &self.served
     }
 
-    /// Names in folders that were read to list them.
+    /// Number of directory entries read for listings.
     pub fn names_read(&self) -> u64 {
         self.names.read_so_far()
     }
 
-    /// Bytes of requests and answers in memory, beside the buffers of the stack.
+    /// Memory held by requests and responses in bytes, beside the buffers of the stack.
     pub fn held_bytes(&self) -> usize {
         let held = |exchange: &Exchange| {
             let listing = exchange.listing.as_ref().map_or(0, |listing| listing.held_bytes());
@@ -159,8 +160,8 @@ impl FileServer {
 
     fn pump(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         let Some(mut exchange) = self.take(id) else { return };
-        let mut turn = TURN;
-        while self.step(stack, &mut exchange, &mut turn, now) == Step::More {}
+        let mut budget = QUANTUM;
+        while self.step(stack, &mut exchange, &mut budget, now) == Step::More {}
         self.deadlines.set(id, &mut exchange.timer, exchange.deadline);
         self.exchanges[id.index()] = Some(exchange);
     }
@@ -173,19 +174,19 @@ impl FileServer {
         &mut self,
         stack: &mut Stack,
         exchange: &mut Exchange,
-        turn: &mut usize,
+        budget: &mut usize,
         now: Instant,
     ) -> Step {
         if exchange.is_answering() {
-            let step = self.send(stack, exchange, turn, now);
+            let step = self.send(stack, exchange, budget, now);
             if step == Step::More && !exchange.is_answering() {
-                self.answered(stack, exchange, now);
+                self.on_answer_sent(stack, exchange, now);
             }
             return step;
         }
         match exchange.phase {
             Phase::Closing => {
-                // What still comes is of no use, but must not fill the window.
+                // Further data is discarded, so that it does not fill the window.
                 while stack.read(exchange.id, &mut self.chunk) > 0 {}
                 Step::Wait
             }
@@ -201,10 +202,10 @@ impl FileServer {
                     exchange.phase = Phase::Body(rest);
                     Step::More
                 }
-                // The request has been answered: a second answer would be taken for that to the
-                // next one.
+                // The request has been answered: a second response would be taken for that of the
+                // next request.
                 None => {
-                    self.hang_up(stack, exchange, now);
+                    self.close(stack, exchange, now);
                     Step::More
                 }
             },
@@ -238,11 +239,11 @@ impl FileServer {
         }
     }
 
-    /// An incomplete request stays in the buffer of its connection, which the stack counts and
-    /// bounds.
+    /// Waits for the rest of a request, which stays in the receive buffer of the connection. The
+    /// stack counts and limits that buffer.
     fn wait_for_more(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) -> Step {
-        if stack.hears_no_more(exchange.id) {
-            self.hang_up(stack, exchange, now);
+        if stack.peer_has_closed(exchange.id) {
+            self.close(stack, exchange, now);
         }
         Step::Wait
     }
@@ -251,7 +252,7 @@ impl FileServer {
         &mut self,
         stack: &mut Stack,
         exchange: &mut Exchange,
-        turn: &mut usize,
+        budget: &mut usize,
         now: Instant,
     ) -> Step {
         let id = exchange.id;
@@ -267,15 +268,15 @@ impl FileServer {
             return Step::More;
         }
         if exchange.listing.is_some() {
-            return self.go_on_listing(stack, exchange, turn, now);
+            return self.send_listing(stack, exchange, budget, now);
         }
         let Some((file, at, end)) = &mut exchange.file else { return Step::More };
-        if *turn == 0 {
-            self.again.push_back(id);
+        if *budget == 0 {
+            self.backlog.push_back(id);
             return Step::Wait;
         }
         let left = usize::try_from(*end - *at).unwrap_or(usize::MAX);
-        let room = stack.writable(id).min(CHUNK).min(*turn).min(left);
+        let room = stack.writable(id).min(CHUNK).min(*budget).min(left);
         if room == 0 {
             return Step::Wait;
         }
@@ -285,51 +286,51 @@ impl FileServer {
                     return Step::Wait;
                 };
                 *at += taken as u64;
-                *turn -= taken;
-                exchange.go_on();
+                *budget -= taken;
+                exchange.finish_part();
                 Step::More
             }
-            // It is shorter than it was, or cannot be read.
+            // The file was truncated or cannot be read.
             _ => {
-                exchange.give_up(stack, now);
+                exchange.abort(stack, now);
                 Step::Wait
             }
         }
     }
 
-    /// Makes the next piece of the page of a folder, if the peer will soon have room for it: unlike
-    /// the content of a file, it costs as much work as it has bytes, and a peer that asks for
-    /// it may never take it.
-    fn go_on_listing(
+    /// Generates the next piece of a listing, if the peer is about to have room for it. Unlike file
+    /// data, a piece costs work in proportion to its length, and the peer may never read it.
+    fn send_listing(
         &mut self,
         stack: &mut Stack,
         exchange: &mut Exchange,
-        turn: &mut usize,
+        budget: &mut usize,
         now: Instant,
     ) -> Step {
-        if *turn == 0 {
-            self.again.push_back(exchange.id);
+        if *budget == 0 {
+            self.backlog.push_back(exchange.id);
             return Step::Wait;
         }
-        // As much as is in flight, and as much again for what its acknowledgments let out.
+        // Twice the congestion window: the data in flight, and the data that its acknowledgments
+        // release.
         let ahead = stack.connection(exchange.id).map_or(0, |connection| 2 * connection.cwnd());
-        if exchange.waits || stack.writable_ahead(exchange.id, ahead) == 0 {
+        if exchange.in_names_queue || stack.writable_ahead(exchange.id, ahead) == 0 {
             return Step::Wait;
         }
         let Some(listing) = &mut exchange.listing else { return Step::More };
         let (piece, is_last) = match listing.next_piece(&mut self.names, now) {
             Ok(Some(next)) => next,
             Ok(None) => {
-                exchange.waits = true;
-                self.waiting.push_back(exchange.id);
+                exchange.in_names_queue = true;
+                self.names_queue.push_back(exchange.id);
                 return Step::Wait;
             }
             Err(_) => {
-                exchange.give_up(stack, now);
+                exchange.abort(stack, now);
                 return Step::Wait;
             }
         };
-        *turn = turn.saturating_sub(piece.len());
+        *budget = budget.saturating_sub(piece.len());
         exchange.text = piece;
         if is_last {
             exchange.listing = None;
@@ -337,17 +338,17 @@ impl FileServer {
         Step::More
     }
 
-    /// An answer is out.
-    fn answered(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
+    /// Ends a response whose last byte has been written.
+    fn on_answer_sent(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
         if exchange.persistent && !self.stopping {
-            // The time of the request goes on: its body may not have come yet.
+            // The deadline of the request still applies, since its body may not have arrived.
             exchange.deadline = exchange.due;
         } else {
-            self.hang_up(stack, exchange, now);
+            self.close(stack, exchange, now);
         }
     }
 
-    fn hang_up(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
+    fn close(&mut self, stack: &mut Stack, exchange: &mut Exchange, now: Instant) {
         if exchange.phase != Phase::Closing {
             exchange.phase = Phase::Closing;
             exchange.deadline = now + self.limits.linger;
@@ -355,20 +356,17 @@ impl FileServer {
         }
     }
 
-    fn expired(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
+    fn on_deadline(&mut self, stack: &mut Stack, id: ConnectionId, now: Instant) {
         let Some(mut exchange) = self.take(id) else { return };
         match exchange.phase {
-            // It has not got all of the answer. How long it may owe acknowledgments is for the
-            // stack to say.
+            // The peer has not acknowledged the whole response. The stack limits the time for that.
             Phase::Closing if stack.connection(id).is_some_and(|it| it.unacknowledged() > 0) => {
                 exchange.deadline = now + self.limits.linger;
             }
             Phase::Closing => stack.abort(id, now),
-            Phase::Head if exchange.due == Instant::NEVER => {
-                self.hang_up(stack, &mut exchange, now)
-            }
-            // Its request has been answered, so nothing is left to be said.
-            Phase::Body(_) => self.hang_up(stack, &mut exchange, now),
+            Phase::Head if exchange.due == Instant::NEVER => self.close(stack, &mut exchange, now),
+            // The request has been answered, so no error response is sent.
+            Phase::Body(_) => self.close(stack, &mut exchange, now),
             Phase::Head => {
                 let refusal = Refusal { status: Status::RequestTimeout, close: true };
                 self.refuse(&mut exchange, Method::Get, refusal, now);
@@ -380,8 +378,9 @@ impl FileServer {
 }
 
 impl Exchange {
-    /// If the file, or the part of it that was being sent, is out: what comes next.
-    fn go_on(&mut self) {
+    /// Starts the next part of a multipart response, if the current range is complete. After the
+    /// last part the response is complete.
+    fn finish_part(&mut self) {
         let Some((_, at, end)) = &mut self.file else { return };
         if at < end {
             return;
@@ -399,8 +398,8 @@ impl Exchange {
         }
     }
 
-    /// Ends an answer that cannot be completed: no orderly end would be the right one.
-    fn give_up(&mut self, stack: &mut Stack, now: Instant) {
+    /// Aborts a response that cannot be completed. An orderly close would make it look complete.
+    fn abort(&mut self, stack: &mut Stack, now: Instant) {
         (self.file, self.parts, self.listing) = (None, None, None);
         self.phase = Phase::Closing;
         stack.abort(self.id, now);
@@ -418,8 +417,8 @@ impl Service for FileServer {
 
     fn on_event(&mut self, stack: &mut Stack, event: Event, now: Instant) {
         let id = event.id;
-        match event.what {
-            What::Accepted(_) => {
+        match event.kind {
+            EventKind::Accepted(_) => {
                 if self.exchanges.len() <= id.index() {
                     self.exchanges.resize_with(id.index() + 1, || None);
                 }
@@ -431,7 +430,7 @@ impl Service for FileServer {
                     file: None,
                     parts: None,
                     listing: None,
-                    waits: false,
+                    in_names_queue: false,
                     persistent: true,
                     due: Instant::NEVER,
                     deadline: now + self.limits.request,
@@ -439,9 +438,9 @@ impl Service for FileServer {
                 }));
                 self.pump(stack, id, now);
             }
-            What::Readable | What::Writable => self.pump(stack, id, now),
-            What::Closed(_) => drop(self.take(id)),
-            What::Connected => {}
+            EventKind::Readable | EventKind::Writable => self.pump(stack, id, now),
+            EventKind::Closed(_) => drop(self.take(id)),
+            EventKind::Connected => {}
         }
     }
 
@@ -456,22 +455,22 @@ impl Service for FileServer {
             exchange.timer = Instant::NEVER;
             if exchange.deadline <= now {
                 exchange.deadline = Instant::NEVER;
-                self.expired(stack, id, now);
+                self.on_deadline(stack, id, now);
             } else {
                 self.deadlines.set(id, &mut exchange.timer, exchange.deadline);
             }
         }
-        for _ in 0..self.again.len() {
-            if let Some(id) = self.again.pop_front() {
+        for _ in 0..self.backlog.len() {
+            if let Some(id) = self.backlog.pop_front() {
                 self.pump(stack, id, now);
             }
         }
         while self.names.may_read_at() <= now {
-            let Some(id) = self.waiting.pop_front() else { break };
+            let Some(id) = self.names_queue.pop_front() else { break };
             if let Some(exchange) = self.exchanges.get_mut(id.index()).and_then(Option::as_mut)
                 && exchange.id == id
             {
-                exchange.waits = false;
+                exchange.in_names_queue = false;
                 self.pump(stack, id, now);
             }
         }
@@ -483,10 +482,11 @@ impl Service for FileServer {
     }
 
     fn next_timeout(&self) -> Instant {
-        if !self.again.is_empty() {
+        if !self.backlog.is_empty() {
             return Instant::ZERO;
         }
-        let names = if self.waiting.is_empty() { Instant::NEVER } else { self.names.may_read_at() };
+        let names =
+            if self.names_queue.is_empty() { Instant::NEVER } else { self.names.may_read_at() };
         self.deadlines.next().min(names)
     }
 
@@ -518,7 +518,7 @@ impl Service for FileServer {
             .collect();
         for id in idle {
             if let Some(mut exchange) = self.take(id) {
-                self.hang_up(stack, &mut exchange, now);
+                self.close(stack, &mut exchange, now);
                 self.exchanges[id.index()] = Some(exchange);
             }
         }

@@ -2,8 +2,8 @@ use std::net::Ipv6Addr;
 
 use super::*;
 
-/// What a Linux host says on joining a group (RFC 3810 §5.2): behind an option for routers (RFC
-/// 2711), from nobody yet.
+/// A multicast listener report that a Linux host sends on joining a group (RFC 3810 §5.2): with a
+/// router alert option (RFC 2711), from the unspecified address.
 fn multicast_report() -> Vec<u8> {
     let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 2);
     let option = [58, 0, 5, 2, 0, 0, 1, 0];
@@ -15,7 +15,7 @@ fn multicast_report() -> Vec<u8> {
     };
     let checksum = ip(58, report.len()).pseudo_header().with(&report).field();
     report[2..4].copy_from_slice(&checksum.to_be_bytes());
-    // A packet has any number but an extension's; here that is the one.
+    // The protocol number of the packet is replaced by that of the hop-by-hop extension header.
     let mut packet = Vec::new();
     ip(59, option.len() + report.len()).write(&mut packet);
     packet[6] = 0;
@@ -25,7 +25,7 @@ fn multicast_report() -> Vec<u8> {
 }
 
 #[test]
-fn a_multicast_report_is_unknown_and_not_damaged() {
+fn multicast_listener_report_is_unknown_not_damaged() {
     let mut packet = multicast_report();
     assert_eq!(read(&packet, true).unwrap_err(), Ignored::Unknown);
     *packet.last_mut().unwrap() ^= 1;
@@ -33,7 +33,7 @@ fn a_multicast_report_is_unknown_and_not_damaged() {
 }
 
 #[test]
-fn another_protocol_is_unknown_and_half_a_segment_damaged() {
+fn other_protocols_are_unknown_and_truncated_segments_damaged() {
     let of = |protocol, payload: &[u8]| {
         let address = Ipv6Addr::LOCALHOST.into();
         let mut packet = Vec::new();
@@ -48,7 +48,7 @@ fn another_protocol_is_unknown_and_half_a_segment_damaged() {
 
 /// RFC 1191 §3, §5; RFC 8201 §4
 #[test]
-fn no_path_is_believed_to_carry_next_to_nothing() {
+fn path_mtu_reports_have_a_lower_bound() {
     let v4 = [1, 2].map(|last| IpAddr::from([192, 0, 2, last]));
     let v6 = [1, 2].map(|last| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last).into());
     for ([ours, theirs], mtu, believed) in [
@@ -77,7 +77,7 @@ fn no_path_is_believed_to_carry_next_to_nothing() {
         let said = icmp::answer::Report::TooBig { mtu };
         icmp::answer::report(said, about.bytes(), theirs, &mut report).unwrap();
         let mss = match read(&report, true) {
-            Ok(Arrived::Report(about, seq, Report::TooBig(mss))) => {
+            Ok(Arrived::Report(about, seq, IcmpReport::TooBig(mss))) => {
                 assert_eq!((about, seq), (tuple, segment.seq));
                 Some(mss.get())
             }
@@ -90,10 +90,10 @@ fn no_path_is_believed_to_carry_next_to_nothing() {
     }
 }
 
-/// RFC 1122 §3.3.2 would have a host put fragments together; ours drops them (RFC 8900 tells why
-/// TCP needs none). What says that it is a fragment and is whole (RFC 6946) is none.
+/// Unlike RFC 1122 §3.3.2, fragments are not reassembled but dropped; RFC 8900 explains why TCP
+/// needs none. An atomic fragment (RFC 6946) is a complete packet and is accepted.
 #[test]
-fn fragments_are_unknown_and_whole_packets_that_pretend_are_taken() {
+fn fragments_are_unknown_and_atomic_fragments_are_accepted() {
     let segment = |len: u32| Segment {
         seq: SeqNum::new(5),
         ack: Some(SeqNum::new(7)),
@@ -111,14 +111,14 @@ fn fragments_are_unknown_and_whole_packets_that_pretend_are_taken() {
     };
     let six = |last| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last).into();
     let v6 = Tuple { local: six(1), remote: six(2), ..v4 };
-    // The offset in eight bytes, and whether more follows.
+    // The fragment offset in units of eight bytes, and the more-fragments flag.
     for (offset, more) in [(0, false), (0, true), (1, false), (1, true), (8191, false)] {
         let field = u16::to_be_bytes(offset << 3 | u16::from(more));
         let whole = (offset, more) == (0, false);
         let mut packet = Outgoing::default();
         write(&v6, &segment(4), [b"abcd", &[]], false, &mut packet).unwrap();
         let mut six = packet.bytes().to_vec();
-        // A fragment header (RFC 8200 §4.5), and the length with it.
+        // A fragment header (RFC 8200 §4.5), and the payload length with it.
         let header = [six[6], 0, field[0], field[1], 0, 0, 0, 9];
         six.splice(40..40, header);
         six[6] = 44;

@@ -1,4 +1,4 @@
-//! A SYN for a port that takes connections in: whether there is room, and who has to go for it.
+//! Admission of new connections: limits, SYN cookies and eviction.
 
 use std::sync::Arc;
 
@@ -6,27 +6,27 @@ use tcp::{ByteStream, Config, Connection};
 use units::{Duration, Instant};
 use wire::{Flags, Options, Segment, SeqNum, Timestamps};
 
-use super::{Known, Slot, Stack};
+use super::{AcceptState, Slot, Stack};
 use crate::config::Limits;
 use crate::cookie;
-use crate::event::{ConnectionId, Ending};
+use crate::event::{ConnectionId, EndReason};
 use crate::tuple::Tuple;
 
-/// How long after the last cookie one may come back.
-const COOKIES_LIVE: Duration = Duration::from_secs(120);
+/// Time after the last SYN cookie was sent during which a cookie is accepted.
+const COOKIE_LIFETIME: Duration = Duration::from_secs(120);
 
-/// How long after one eviction for want of memory the next may follow.
-const RELIEF: Duration = Duration::from_millis(1);
+/// Minimum time between two evictions that free memory.
+const RELIEF_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How many connections are looked at for one that may be evicted.
-const LOOKED_AT: usize = 64;
+/// Number of slots examined in one step of the search for a connection to evict.
+const EVICTION_SCAN: usize = 64;
 
-/// If there was none among all connections, when they are looked at again.
-const LOOKED_AGAIN: Duration = Duration::from_millis(10);
+/// Time before the next search, if a search of all slots found no connection to evict.
+const EVICTION_RETRY: Duration = Duration::from_millis(10);
 
 impl Stack {
-    /// A SYN without a connection. `behind` is what its sequence numbers must lie behind, if there
-    /// was one of the same ends just before.
+    /// Handles a SYN without a connection. `behind` is the highest sequence number of the previous
+    /// connection between the same ends, if it was in TIME-WAIT.
     pub(super) fn on_syn(
         &mut self,
         tuple: Tuple,
@@ -39,14 +39,14 @@ impl Stack {
             return;
         }
         let full = self.connections() >= self.config.limits.connections;
-        // RFC 4987 §3.6: past the limit nothing is kept; who is in earnest brings it back.
+        // RFC 4987 §3.6: beyond the limit no state is kept. A genuine client returns the cookie.
         if full || self.half_open >= self.config.limits.half_open {
             self.answer_with_cookie(&tuple, syn, now);
             return;
         }
         let mut iss = self.secret.initial_sequence_number(&tuple, now);
         if let Some(behind) = behind.filter(|behind| behind.at_or_after(iss)) {
-            // As far behind as the clock would have gone in a tenth of a second.
+            // The ISS clock of RFC 6528 advances by this much in a tenth of a second.
             iss = behind + 25_000;
         }
         let (sender, profile) = self.profile_of_next(&tuple, now);
@@ -55,22 +55,22 @@ impl Stack {
         let id = self.insert(tuple, stream, sender, now);
         self.slots[id.index()].half_open = true;
         self.half_open += 1;
-        self.settle(id, now);
+        self.update_connection(id, now);
     }
 
     fn answer_with_cookie(&mut self, tuple: &Tuple, syn: &Segment, now: Instant) {
-        let config = self.profiles.get(self.config.senders.turn(0, now), tuple.local).clone();
+        let config = self.profiles.get(self.config.senders.index_for(0, now), tuple.local).clone();
         let Some(iss) = cookie::make(&self.secret, tuple, syn, now) else {
             self.counters.refused += 1;
             return;
         };
-        // A cookie has no room to say that TCP Santa Cruz is spoken.
+        // A cookie has no bits for the negotiation of TCP Santa Cruz.
         let config = if config.santa_cruz {
             Arc::new(Config { santa_cruz: false, ..(*config).clone() })
         } else {
             config
         };
-        // The connection that answers is forgotten with its answer.
+        // The connection that builds the SYN-ACK is dropped afterwards.
         let Some(mut connection) = Connection::accept(config, syn, iss, now) else { return };
         connection.offset_timestamps(self.secret.timestamp_offset(tuple), now);
         let Some(mut answer) = connection.poll_transmit(now) else { return };
@@ -82,17 +82,17 @@ impl Stack {
         if let Some((val, ecr)) = stamp {
             options.timestamps = Some(Timestamps { val, ecr });
         } else {
-            // What the cookie cannot say is not offered.
+            // Options that the cookie cannot encode are not offered.
             *options = Options { mss: options.mss, ..Options::default() };
             answer.flags = Flags::NONE;
         }
         self.reply(tuple, &answer);
-        self.cookie_at = Some(now);
+        self.last_cookie_at = Some(now);
         self.counters.cookies_sent += 1;
     }
 
-    /// Takes a connection in whose handshake ends with this segment; `false` if it isn't one that
-    /// we began.
+    /// Establishes a connection from a segment that returns a SYN cookie. Returns `false` if the
+    /// segment must be reset, because it matches no handshake of this host.
     pub(super) fn on_cookie(
         &mut self,
         tuple: Tuple,
@@ -100,23 +100,24 @@ impl Stack {
         payload: &[u8],
         now: Instant,
     ) -> bool {
-        let recent = self.cookie_at.is_some_and(|at| now.since(at) <= COOKIES_LIVE);
+        let recent = self.last_cookie_at.is_some_and(|at| now.since(at) <= COOKIE_LIFETIME);
         let Some(cookie) = segment.ack.map(|ack| ack - 1).filter(|_| recent) else { return false };
         let (sender, profile) = self.profile_of_next(&tuple, now);
-        let Some(settled) = cookie::settled(&self.secret, &tuple, &profile, segment, now) else {
+        let Some(negotiated) = cookie::negotiated(&self.secret, &tuple, &profile, segment, now)
+        else {
             self.counters.cookies_refused += 1;
-            // Of a peer that has one, the first segment may be lost, and a later one does not show
-            // the number that the cookie is made with. A reset would end what the
-            // first, sent again, begins.
-            return cookie::is_conceivable(segment, now);
+            // The peer's first data segment may be lost, and a later one does not carry the initial
+            // sequence number that the cookie is bound to. A reset would end the connection that a
+            // retransmission of the first segment establishes.
+            return cookie::may_be_cookie(segment, now);
         };
         let queue_is_full = self.accept_queue >= self.config.limits.accept_queue;
         if queue_is_full || !self.make_room(now) {
-            // The peer believes that it is connected and will say so again.
+            // The peer considers the connection open and will retransmit.
             self.counters.refused += 1;
             return true;
         }
-        let Some(connection) = Connection::from_cookie(profile, cookie, segment, settled, now)
+        let Some(connection) = Connection::from_cookie(profile, cookie, segment, negotiated, now)
         else {
             self.counters.cookies_refused += 1;
             return false;
@@ -128,98 +129,105 @@ impl Stack {
         true
     }
 
-    /// Whether there is room for a connection, if need be because one that is slow had to go. It
-    /// need not have been slow for long: otherwise whoever opens all connections anew within
-    /// [`Limits::evict_after`] would keep everybody else out.
+    /// Returns whether there is room for a new connection, after evicting a slow one if necessary.
+    /// A connection is evictable after [`Limits::GRACE`] without progress rather than
+    /// [`Limits::evict_after`]. Otherwise an attacker that reopens all connections within
+    /// `evict_after` would lock out all other clients.
     fn make_room(&mut self, now: Instant) -> bool {
         let limits = &self.config.limits;
         if self.connections() < limits.connections {
             return true;
         }
-        if self.nobody_slow_until > now {
+        if self.no_eviction_before > now {
             return false;
         }
         let slow = now + (limits.evict_after - Limits::GRACE);
-        // Many in a row may be in TIME-WAIT, so all are looked at if need be.
-        for _ in 0..=self.used_places / LOOKED_AT {
-            let slowest =
-                self.looked_at(slow).min_by_key(|slot| slot.makes_room_at).map(|slot| slot.id);
-            self.hand += LOOKED_AT;
+        // Many consecutive slots may be in TIME-WAIT, so the search may cover all slots.
+        for _ in 0..=self.slot_high_water / EVICTION_SCAN {
+            let slowest = self
+                .eviction_candidates(slow)
+                .min_by_key(|slot| slot.evictable_at)
+                .map(|slot| slot.id);
+            self.eviction_cursor += EVICTION_SCAN;
             if let Some(id) = slowest {
                 self.evict(id, now);
                 return true;
             }
         }
-        self.nobody_slow_until = now + LOOKED_AGAIN;
+        self.no_eviction_before = now + EVICTION_RETRY;
         false
     }
 
-    /// The next few of the connections that may be evicted at this time.
-    fn looked_at(&self, at: Instant) -> impl Iterator<Item = &Slot> {
-        let places = self.used_places.max(1);
-        (0..LOOKED_AT.min(places))
-            .map(move |step| (self.hand + step) % places)
-            .filter_map(|place| self.slots.get(place))
-            .filter(|slot| !slot.time_wait && slot.known != Known::Over && slot.cause.is_none())
-            .filter(move |slot| slot.makes_room_at <= at)
+    /// The evictable connections among the next [`EVICTION_SCAN`] slots at time `at`.
+    fn eviction_candidates(&self, at: Instant) -> impl Iterator<Item = &Slot> {
+        let slot_count = self.slot_high_water.max(1);
+        (0..EVICTION_SCAN.min(slot_count))
+            .map(move |step| (self.eviction_cursor + step) % slot_count)
+            .filter_map(|index| self.slots.get(index))
+            .filter(|slot| {
+                !slot.time_wait && slot.accept_state != AcceptState::Closed && slot.cause.is_none()
+            })
+            .filter(move |slot| slot.evictable_at <= at)
     }
 
     fn evict(&mut self, id: ConnectionId, now: Instant) {
         let slot = &mut self.slots[id.index()];
-        slot.cause = Some(Ending::Evicted);
+        slot.cause = Some(EndReason::Evicted);
         slot.stream.abort();
         self.counters.evicted += 1;
-        self.settle(id, now);
+        self.update_connection(id, now);
     }
 
-    /// The buffers are short. First what arrived out of order is given up, what has been here
-    /// longest first: a loss is repaired within a round trip, unless the peer does not mean to
-    /// repair it. Then a slow connection goes, of those that hold more than is kept for each.
+    /// Frees memory while the shared buffers are short. Out-of-order data is discarded first,
+    /// longest held first: the peer retransmits it within a round trip, unless it is malicious.
+    /// Then one slow connection is evicted, among those that hold more than their reserve.
     #[cold]
     pub(super) fn relieve(&mut self, now: Instant) {
         while self.config.limits.is_short(self.buffered) {
-            let Some(id) = self.scattered.pop_front() else { break };
+            let Some(id) = self.out_of_order_queue.pop_front() else { break };
             let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
                 continue;
             };
-            slot.scattered = false;
+            slot.in_out_of_order_queue = false;
             if slot.stream.out_of_order() > 0 {
                 slot.stream.renege();
                 slot.count(&mut self.buffered);
                 self.counters.reneged += 1;
             }
         }
-        if self.relief_at > now || !self.config.limits.is_short(self.buffered) {
+        if self.next_relief_at > now || !self.config.limits.is_short(self.buffered) {
             return;
         }
-        // Whoever goes is gone when the user has been told.
-        self.relief_at = now + RELIEF;
+        // The memory of an evicted connection is freed only after the application has received the
+        // event.
+        self.next_relief_at = now + RELIEF_INTERVAL;
         let kept = 2 * self.config.limits.reserve();
         let largest = self
-            .looked_at(now)
+            .eviction_candidates(now)
             .filter(|slot| slot.buffered > kept)
             .max_by_key(|slot| slot.buffered);
         match largest.map(|slot| slot.id) {
-            // Those beside it may be as large: they came at the same time.
+            // The cursor stays: neighbouring slots may be as large, because they were opened at the
+            // same time.
             Some(id) => self.evict(id, now),
-            None => self.hand += LOOKED_AT,
+            None => self.eviction_cursor += EVICTION_SCAN,
         }
     }
 
-    /// A connection holds data out of order, and did not when it was last looked at.
+    /// Queues a connection that has begun to hold out-of-order data.
     #[cold]
-    pub(super) fn note_scattered(&mut self, id: ConnectionId) {
-        // Those that are gone must not pile up.
-        if self.scattered.len() > 64 + 2 * self.slots.len() {
+    pub(super) fn queue_out_of_order(&mut self, id: ConnectionId) {
+        // Stale entries are removed once they are the majority.
+        if self.out_of_order_queue.len() > 64 + 2 * self.slots.len() {
             let slots = &mut self.slots;
-            self.scattered.retain(|id| {
+            self.out_of_order_queue.retain(|id| {
                 let slot = slots.get_mut(id.index()).filter(|slot| slot.id == *id);
                 slot.is_some_and(|slot| {
-                    slot.scattered = slot.stream.out_of_order() > 0;
-                    slot.scattered
+                    slot.in_out_of_order_queue = slot.stream.out_of_order() > 0;
+                    slot.in_out_of_order_queue
                 })
             });
         }
-        self.scattered.push_back(id);
+        self.out_of_order_queue.push_back(id);
     }
 }

@@ -1,4 +1,4 @@
-//! The next packet to send.
+//! Selection of the next packet to send.
 
 use std::num::NonZeroU16;
 
@@ -11,62 +11,60 @@ use crate::config::Limits;
 use crate::event::ConnectionId;
 use crate::packet::{self, Outgoing};
 
-/// How many packets a connection sends before the next one has its turn.
+/// Number of packets that a connection sends before the next connection is served.
 const BURST: u32 = 32;
 
-/// How much payload goes into one packet that a device cuts: with its headers, what IPv4's 16 bits
-/// count.
-const MOST_UNCUT: u32 = 65_000;
+/// Maximum payload of a packet for segmentation by the device, in bytes. With headers it fits the
+/// 16-bit total length of IPv4.
+const MAX_GSO_PAYLOAD: u32 = 65_000;
 
-/// A segment that has been cut and has not left: it did not go with those before it into one
-/// packet.
+/// A segment that was polled from a connection but could not be appended to the previous packet.
 #[derive(Debug)]
-pub(super) struct Carried {
+pub(super) struct UnsentSegment {
     id: ConnectionId,
     segment: Segment,
     payload: Vec<u8>,
 }
 
-/// What a connection has sent.
+/// Result of sending from one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sent {
-    /// Nothing: it has nothing to send.
+    /// The connection had nothing to send.
     Nothing,
-    /// A packet, and perhaps there is more.
+    /// A packet was sent, and the connection may have more.
     Some,
-    /// A packet, and it has nothing more to send.
+    /// A packet was sent, and the connection has nothing more to send.
     Last,
 }
 
 impl Stack {
-    /// Writes the next packet to send into `out`, in place of what that holds; `false` when there
-    /// is none just now.
+    /// Writes the next packet to send into `out`, replacing its contents. Returns `false` if there
+    /// is none.
     ///
-    /// With [`offload`](crate::StackConfig::offload) full-sized segments that follow each other
-    /// leave as one packet, and segments that were cut smaller one by one.
+    /// With [`offload`](crate::StackConfig::offload), consecutive full-sized segments are combined
+    /// into one packet. Smaller segments are sent one by one.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing) -> bool {
         loop {
             if self.poll_pressing(now, out) {
                 return true;
             }
-            let Some(id) = self.patient.pop_front() else { return false };
+            let Some(id) = self.deferrable_queue.pop_front() else { return false };
             let Some(slot) = self.slot(id) else { continue };
-            slot.patient = false;
-            if !slot.ready {
-                slot.ready = true;
-                self.ready.push_back(id);
+            slot.in_deferrable_queue = false;
+            if !slot.in_send_queue {
+                slot.in_send_queue = true;
+                self.send_queue.push_back(id);
             }
         }
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), but without acknowledgments that may wait for
-    /// what else has arrived: one of them may stand for what several packets bring, as it does
-    /// behind a network card that joins segments. For whoever has many packets at hand, between
-    /// one and the next.
+    /// Like [`poll_transmit`](Self::poll_transmit), but without the output that can be deferred.
+    /// One acknowledgment may then cover several received packets, as it does behind a network card
+    /// with receive offload. A driver calls this between the packets of a batch.
     #[inline]
     pub fn poll_pressing(&mut self, now: Instant, out: &mut Outgoing) -> bool {
-        // Asked after everything that happens.
-        let nothing = self.ready.is_empty() && self.replies.is_empty();
+        // This check is inlined because the driver calls it after every input.
+        let nothing = self.send_queue.is_empty() && self.replies.is_empty();
         !nothing && self.next_packet(now, out)
     }
 
@@ -76,9 +74,11 @@ impl Stack {
             self.counters.sent_packets += 1;
             return true;
         }
-        while let Some(&id) = self.ready.front() {
-            // What has been cut goes before others have their turn: there is one place for it.
-            let cut = self.carried.as_ref().is_some_and(|carried| carried.is_of(id));
+        while let Some(&id) = self.send_queue.front() {
+            // The unsent segment must leave before another connection is served, since only one can
+            // be stored.
+            let cut =
+                self.unsent_segment.as_ref().is_some_and(|unsent_segment| unsent_segment.is_of(id));
             let sent =
                 if self.burst < BURST || cut { self.send(id, now, out) } else { Sent::Nothing };
             if sent == Sent::Some {
@@ -86,11 +86,11 @@ impl Stack {
                 self.counters.sent_packets += 1;
                 return true;
             }
-            self.ready.pop_front();
+            self.send_queue.pop_front();
             if self.burst >= BURST && sent == Sent::Nothing {
-                self.ready.push_back(id);
+                self.send_queue.push_back(id);
             } else {
-                self.rest(id, now);
+                self.leave_send_queue(id, now);
             }
             self.burst = 0;
             if sent == Sent::Last {
@@ -101,18 +101,18 @@ impl Stack {
         false
     }
 
-    /// A connection's next segment, or several in one packet.
+    /// Writes a connection's next segment into `out`, combined with the following ones if possible.
     #[inline]
     fn send(&mut self, id: ConnectionId, now: Instant, out: &mut Outgoing) -> Sent {
         let offload = self.config.offload;
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
             return Sent::Nothing;
         };
-        let carried = match &self.carried {
-            Some(carried) if carried.id == id => self.carried.take(),
+        let unsent_segment = match &self.unsent_segment {
+            Some(unsent_segment) if unsent_segment.id == id => self.unsent_segment.take(),
             _ => None,
         };
-        let first = if let Some(Carried { segment, payload, .. }) = carried {
+        let first = if let Some(UnsentSegment { segment, payload, .. }) = unsent_segment {
             packet::write(&slot.tuple, &segment, [&payload, &[]], offload, out).map(|()| segment)
         } else {
             let Some((segment, payload)) = slot.stream.poll_transmit_slices(now) else {
@@ -123,31 +123,35 @@ impl Stack {
         let Some(first) = first else { return Sent::Nothing };
         slot.sent(&first, now);
         if offload && first.payload_len == slot.stream.smss() && first.control == Control::None {
-            self.carried = slot.gather(first, now, out);
+            self.unsent_segment = slot.gather(first, now, out);
         }
-        if self.carried.is_none() && slot.stream.runs_dry() { Sent::Last } else { Sent::Some }
+        if self.unsent_segment.is_none() && slot.stream.note_if_drained() {
+            Sent::Last
+        } else {
+            Sent::Some
+        }
     }
 
-    /// A connection has nothing to send just now.
-    fn rest(&mut self, id: ConnectionId, now: Instant) {
+    /// Removes a connection that has nothing to send from the send queue, and updates its timer.
+    fn leave_send_queue(&mut self, id: ConnectionId, now: Instant) {
         let Limits { idle, lifetime, .. } = self.config.limits;
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
             return;
         };
-        slot.ready = false;
+        slot.in_send_queue = false;
         let deadline = slot.deadline(idle, lifetime);
         self.timers.set(id, &mut slot.timer, deadline);
         if slot.stream.state() == State::Closed {
             self.take_connection_events(id, now);
             if let Some(slot) = self.slots.get_mut(id.index()) {
-                slot.tell(&mut self.telling);
+                slot.queue_event(&mut self.event_queue);
             }
         }
         self.forget_if_over(id);
     }
 }
 
-impl Carried {
+impl UnsentSegment {
     pub(super) fn is_of(&self, id: ConnectionId) -> bool {
         self.id == id
     }
@@ -167,13 +171,18 @@ impl Slot {
         }
     }
 
-    /// Appends to the packet that holds `first` the full-sized segments that follow it. Returns the
-    /// first that is to be sent and does not go with them.
-    fn gather(&mut self, first: Segment, now: Instant, out: &mut Outgoing) -> Option<Carried> {
+    /// Appends the full-sized segments that follow `first` to the packet in `out`. Returns the
+    /// first segment that cannot be appended.
+    fn gather(
+        &mut self,
+        first: Segment,
+        now: Instant,
+        out: &mut Outgoing,
+    ) -> Option<UnsentSegment> {
         let size = NonZeroU16::new(u16::try_from(first.payload_len).ok()?)?;
         let mut all = first;
-        let mut carried = None;
-        while all.payload_len + first.payload_len <= MOST_UNCUT && !all.flags.has(Flags::PSH) {
+        let mut unsent_segment = None;
+        while all.payload_len + first.payload_len <= MAX_GSO_PAYLOAD && !all.flags.has(Flags::PSH) {
             let Some((next, payload)) = self.stream.poll_transmit_slices(now) else { break };
             self.active_at = now;
             let follows = next.seq == all.seq_end() && next.payload_len == first.payload_len;
@@ -183,7 +192,8 @@ impl Slot {
                 && next.options == all.options
                 && next.flags == all.flags.with(Flags::PSH, next.flags.has(Flags::PSH));
             if !(follows && alike) {
-                carried = Some(Carried { id: self.id, segment: next, payload: payload.concat() });
+                unsent_segment =
+                    Some(UnsentSegment { id: self.id, segment: next, payload: payload.concat() });
                 break;
             }
             out.append(payload);
@@ -193,6 +203,6 @@ impl Slot {
         if all.payload_len > first.payload_len {
             packet::lengthen(&self.tuple, &all, size, out);
         }
-        carried
+        unsent_segment
     }
 }

@@ -1,4 +1,4 @@
-//! An arriving packet.
+//! Handling of received packets.
 
 use tcp::State;
 use units::Instant;
@@ -6,23 +6,23 @@ use wire::{Control, Flags, Options, Segment, SeqNum, UnscaledWindow, icmp, ip};
 
 use super::{Slot, Stack};
 use crate::event::ConnectionId;
-use crate::packet::{self, Arrived, Ignored, Outgoing, Report};
+use crate::packet::{self, Arrived, IcmpReport, Ignored, Outgoing};
 use crate::tuple::Tuple;
 
-/// Whether a packet's checksum is to be looked at.
+/// Whether the checksum of a received packet is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checksums {
-    /// It came over a wire.
+    /// The packet came over a wire.
     Verify,
-    /// It came out of this machine's memory, and the checksum has not been computed.
+    /// The packet comes from the memory of this machine, where its checksum was not yet computed.
     Offloaded,
 }
 
-/// Replies that wait to be sent, at most.
-const MOST_REPLIES: usize = 1024;
+/// Maximum number of queued replies.
+const MAX_QUEUED_REPLIES: usize = 1024;
 
 impl Stack {
-    /// Handles an arriving packet.
+    /// Handles a received packet.
     pub fn receive(&mut self, bytes: &[u8], checksums: Checksums, now: Instant) {
         self.counters.received_packets += 1;
         match packet::read(bytes, checksums == Checksums::Verify) {
@@ -40,16 +40,16 @@ impl Stack {
     }
 
     fn on_segment(&mut self, tuple: Tuple, segment: &Segment, payload: &[u8], now: Instant) {
-        let Some(slot) = self.place(&tuple).and_then(|index| self.slots.get(index)) else {
+        let Some(slot) = self.index_of(&tuple).and_then(|index| self.slots.get(index)) else {
             self.on_stray(tuple, segment, payload, now);
             return;
         };
         let id = slot.id;
         if slot.stream.state() == State::TimeWait && slot.stream.may_be_succeeded_by(segment) {
-            // RFC 6191 §2, RFC 9293 §3.6.1: a new connection between the same ends, begun behind
-            // the old one.
+            // RFC 6191 §2, RFC 9293 §3.6.1: a new connection between the same ends replaces the one
+            // in TIME-WAIT. Its ISS lies above the old sequence numbers.
             let behind = slot.stream.send_state().max;
-            self.cut_time_wait(id);
+            self.end_time_wait(id);
             self.on_syn(tuple, segment, Some(behind), now);
             return;
         }
@@ -65,15 +65,17 @@ impl Stack {
         }
     }
 
-    /// How many bytes of payload a connection may take in with this segment. In order it may hold
-    /// its reserve in any case, or nothing would ever be read and make room.
+    /// The number of payload bytes that the connection may accept with this segment. In-order data
+    /// may always fill the connection's reserve; otherwise the application would never get data to
+    /// read, and no memory would be freed.
     #[inline]
     fn room_to_receive(&self, slot: &Slot, segment: &Segment) -> usize {
         let limits = &self.config.limits;
         let readable = usize::try_from(slot.stream.readable()).unwrap_or(usize::MAX);
         if slot.stream.is_in_order(segment.seq) {
-            // Data out of order do not count here: they wait for just this segment, and were there
-            // more of them than its share, a connection would hold them for ever.
+            // Out-of-order data does not count here, because this segment fills the gap before it.
+            // If it counted, a connection that holds more of it than its share would keep it
+            // forever.
             return limits.share(self.buffered).saturating_sub(readable);
         }
         let held = slot.stream.out_of_order() + readable;
@@ -85,12 +87,12 @@ impl Stack {
         share.saturating_sub(held)
     }
 
-    fn place(&self, tuple: &Tuple) -> Option<usize> {
-        usize::try_from(*self.places.get(tuple)?).ok()
+    fn index_of(&self, tuple: &Tuple) -> Option<usize> {
+        usize::try_from(*self.index_by_tuple.get(tuple)?).ok()
     }
 
     pub(super) fn find(&self, tuple: &Tuple) -> Option<ConnectionId> {
-        self.slots.get(self.place(tuple)?).map(|slot| slot.id)
+        self.slots.get(self.index_of(tuple)?).map(|slot| slot.id)
     }
 
     pub(super) fn feed(
@@ -104,26 +106,28 @@ impl Stack {
         let Some(slot) = self.slot(id) else { return };
         let (unacknowledged, readable) = (slot.stream.unacknowledged(), slot.stream.readable());
         slot.stream.on_segment(segment, payload, now);
-        // Not what a stranger sends who guesses.
-        slot.active_at = slot.active_at.max(slot.stream.last_heard().unwrap_or(now));
+        // Segments with guessed sequence numbers, from an off-path attacker, do not count as
+        // activity.
+        slot.active_at = slot.active_at.max(slot.stream.last_received().unwrap_or(now));
         let left = slot.stream.unacknowledged();
         if unacknowledged > 0 && left == 0 {
             slot.last_acknowledged = Some(now);
         }
         let taken = unacknowledged.saturating_sub(left);
-        slot.taken_bytes += u64::from(taken);
+        slot.acknowledged_bytes += u64::from(taken);
         let moved = taken + slot.stream.readable().saturating_sub(readable);
-        let is_scattered = slot.stream.out_of_order() > 0;
-        let is_news = is_scattered && !std::mem::replace(&mut slot.scattered, is_scattered);
-        slot.moved(moved, &limits, now);
-        if is_news {
-            self.note_scattered(id);
+        let has_out_of_order = slot.stream.out_of_order() > 0;
+        let is_first = has_out_of_order
+            && !std::mem::replace(&mut slot.in_out_of_order_queue, has_out_of_order);
+        slot.credit_progress(moved, &limits, now);
+        if is_first {
+            self.queue_out_of_order(id);
         }
-        self.settle(id, now);
+        self.update_connection(id, now);
     }
 
-    /// A segment of no connection: a SYN, the end of a handshake that we don't remember, or a
-    /// mistake.
+    /// Handles a segment without a connection: a SYN, the last segment of a handshake with a SYN
+    /// cookie, or an unexpected segment, which is reset.
     fn on_stray(&mut self, tuple: Tuple, segment: &Segment, payload: &[u8], now: Instant) {
         if segment.control == Control::Rst || !packet::is_one_host(tuple.remote) {
             return;
@@ -140,7 +144,7 @@ impl Stack {
         self.reset(&tuple, segment, now);
     }
 
-    /// RFC 9293 §3.10.7.1: what arrives without a connection is reset.
+    /// Sends the reset of RFC 9293 §3.10.7.1 for a segment without a connection.
     fn reset(&mut self, tuple: &Tuple, segment: &Segment, now: Instant) {
         let (seq, ack) = match segment.ack {
             Some(ack) => (ack, None),
@@ -163,7 +167,7 @@ impl Stack {
         }
     }
 
-    /// RFC 1122 §3.2.2.6, RFC 4443 §4.2.
+    /// Answers an echo request (RFC 1122 §3.2.2.6, RFC 4443 §4.2).
     fn answer_ping(&mut self, request: &ip::View<'_>, now: Instant) {
         if !self.config.addresses.contains(&request.destination()) {
             self.counters.unknown += 1;
@@ -180,21 +184,22 @@ impl Stack {
         }
     }
 
-    /// RFC 5927 §4: the connection judges whether it is about something that it sent.
-    fn on_report(&mut self, tuple: &Tuple, seq: SeqNum, report: Report, now: Instant) {
+    /// Passes an ICMP error to its connection, which checks that the quoted sequence number is in
+    /// flight (RFC 5927 §4).
+    fn on_report(&mut self, tuple: &Tuple, seq: SeqNum, report: IcmpReport, now: Instant) {
         let Some(slot) = self.find(tuple).and_then(|id| self.slot(id)) else { return };
         let id = slot.id;
         let believed = match report {
-            Report::TooBig(mss) => slot.stream.on_packet_too_big(mss, seq, now),
-            Report::Undelivered(error) => slot.stream.on_icmp_error(error, seq, now),
+            IcmpReport::TooBig(mss) => slot.stream.on_packet_too_big(mss, seq, now),
+            IcmpReport::Undelivered(error) => slot.stream.on_icmp_error(error, seq, now),
         };
         if believed {
             self.counters.icmp_believed += 1;
-            self.settle(id, now);
+            self.update_connection(id, now);
         }
     }
 
-    /// Sends a segment that belongs to no connection.
+    /// Queues a segment that belongs to no connection.
     pub(super) fn reply(&mut self, tuple: &Tuple, segment: &Segment) {
         let mut packet = Outgoing::default();
         if packet::write(tuple, segment, [&[], &[]], self.config.offload, &mut packet).is_some() {
@@ -203,7 +208,7 @@ impl Stack {
     }
 
     fn enqueue(&mut self, packet: Outgoing) {
-        if self.replies.len() < MOST_REPLIES {
+        if self.replies.len() < MAX_QUEUED_REPLIES {
             self.replies.push_back(packet);
         } else {
             self.counters.replies_withheld += 1;
@@ -211,11 +216,11 @@ impl Stack {
     }
 }
 
-/// The first bytes of a segment.
+/// Truncates a segment to its first `payload_len` payload bytes.
 fn cut(segment: &Segment, payload_len: usize) -> Segment {
     Segment {
         payload_len: u32::try_from(payload_len).unwrap_or(u32::MAX).min(segment.payload_len),
-        // What stands at its end is cut off.
+        // The FIN is beyond the truncated payload.
         control: if segment.control == Control::Fin { Control::None } else { segment.control },
         flags: segment.flags.with(Flags::PSH, false),
         ..*segment

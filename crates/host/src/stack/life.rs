@@ -1,19 +1,19 @@
-//! A connection's way through the stack: what follows from a change of its state, until it is
-//! forgotten.
+//! State changes of a connection in the stack, until its slot is freed.
 
 use std::collections::hash_map::Entry;
 
 use tcp::{Pending, State};
 use units::Instant;
 
-use super::{Known, Stack};
+use super::{AcceptState, Stack};
 use crate::config::Limits;
-use crate::event::{ConnectionId, Ending};
+use crate::event::{ConnectionId, EndReason};
 use crate::timers::Timers;
 
 impl Stack {
-    /// Brings everything up to date that depends on a connection's state, after it was fed.
-    pub(super) fn settle(&mut self, id: ConnectionId, now: Instant) {
+    /// Updates everything that depends on a connection's state, after an input: events, buffers,
+    /// queues and timers.
+    pub(super) fn update_connection(&mut self, id: ConnectionId, now: Instant) {
         self.take_connection_events(id, now);
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
             return;
@@ -22,43 +22,43 @@ impl Stack {
             slot.stream.release();
         }
         let readable = slot.stream.readable();
-        slot.untold.readable |= readable > slot.seen_readable;
-        slot.seen_readable = readable;
+        slot.pending_events.readable |= readable > slot.reported_readable;
+        slot.reported_readable = readable;
         if slot.blocked {
             let room = slot.stream.writable();
             if room > 0 && slot.stream.unacknowledged() <= room {
                 slot.blocked = false;
-                slot.untold.writable = true;
+                slot.pending_events.writable = true;
             }
         }
-        slot.tell(&mut self.telling);
-        self.line_up(id);
+        slot.queue_event(&mut self.event_queue);
+        self.schedule_send(id);
         if self.config.limits.is_short(self.buffered) {
             self.relieve(now);
         }
     }
 
-    /// What of it depends on the bytes that it holds, and on what it may have to send: all that a
-    /// user changes who reads, or writes what fits.
-    pub(super) fn line_up(&mut self, id: ConnectionId) {
+    /// Updates the memory count and the queue or timer of a connection. This suffices after a read,
+    /// or after a write that fits.
+    pub(super) fn schedule_send(&mut self, id: ConnectionId) {
         let Some(slot) = self.slots.get_mut(id.index()) else { return };
         slot.count(&mut self.buffered);
-        if slot.ready {
-            // Its deadline is looked at when it has sent.
+        if slot.in_send_queue {
+            // The deadline is computed when the connection leaves the send queue.
             return;
         }
         match slot.stream.pending() {
-            Pending::Pressing => {
-                slot.ready = true;
-                self.ready.push_back(slot.id);
+            Pending::Urgent => {
+                slot.in_send_queue = true;
+                self.send_queue.push_back(slot.id);
                 return;
             }
-            Pending::Patient if !slot.patient => {
-                slot.patient = true;
-                self.patient.push_back(slot.id);
+            Pending::Deferrable if !slot.in_deferrable_queue => {
+                slot.in_deferrable_queue = true;
+                self.deferrable_queue.push_back(slot.id);
                 return;
             }
-            Pending::Patient => return,
+            Pending::Deferrable => return,
             Pending::Nothing => {}
         }
         let Limits { idle, lifetime, .. } = self.config.limits;
@@ -82,7 +82,7 @@ impl Stack {
                 tcp::Event::Connected => self.opened(id, now),
                 tcp::Event::PeerClosed => {
                     slot.peer_closed = true;
-                    slot.untold.readable = true;
+                    slot.pending_events.readable = true;
                 }
                 tcp::Event::Loss(loss) => match loss.repair {
                     tcp::Repair::FastRetransmit => self.counters.fast_retransmits += 1,
@@ -101,17 +101,17 @@ impl Stack {
         }
     }
 
-    /// The handshake is complete.
+    /// Handles the completion of the handshake.
     fn opened(&mut self, id: ConnectionId, now: Instant) {
         let Some(slot) = self.slot(id) else { return };
         slot.handshake = slot.syn_sent.take().map(|sent| now.since(sent));
         slot.rto_first = slot.stream.rto();
-        slot.untold.opened = true;
+        slot.pending_events.opened = true;
         if slot.active {
-            slot.known = Known::Taken;
+            slot.accept_state = AcceptState::Accepted;
             self.counters.connected += 1;
         } else {
-            slot.known = Known::Waiting;
+            slot.accept_state = AcceptState::Queued;
             let was_half_open = std::mem::take(&mut slot.half_open);
             self.half_open -= usize::from(was_half_open);
             self.accept_queue += 1;
@@ -119,82 +119,91 @@ impl Stack {
         }
     }
 
-    /// Both ends have closed: for the user it is over.
+    /// Enters TIME-WAIT: both ends have closed, and the application gets [`EndReason::Finished`].
     fn enter_time_wait(&mut self, id: ConnectionId, now: Instant) {
-        self.ended(id, Ending::Finished, now);
+        self.ended(id, EndReason::Finished, now);
         let Some(slot) = self.slot(id) else { return };
         slot.time_wait = true;
         slot.stream.release();
         self.time_wait += 1;
-        self.waiting.push_back(id);
+        self.time_wait_queue.push_back(id);
         while self.time_wait > self.config.limits.time_wait {
-            let Some(oldest) = self.waiting.pop_front() else { break };
-            self.cut_time_wait(oldest);
+            let Some(oldest) = self.time_wait_queue.pop_front() else { break };
+            self.end_time_wait(oldest);
         }
-        // Those that are gone must not pile up in front of one that stays.
-        while let Some(&first) = self.waiting.front() {
+        // Stale entries at the front must not accumulate.
+        while let Some(&first) = self.time_wait_queue.front() {
             if self.slots.get(first.index()).is_some_and(|slot| slot.id == first) {
                 break;
             }
-            self.waiting.pop_front();
+            self.time_wait_queue.pop_front();
         }
     }
 
-    /// Ends a connection's TIME-WAIT before its time.
-    pub(super) fn cut_time_wait(&mut self, id: ConnectionId) {
+    /// Removes a connection in TIME-WAIT before the state expires.
+    pub(super) fn end_time_wait(&mut self, id: ConnectionId) {
         if self.slot(id).is_some_and(|slot| slot.time_wait) {
             self.counters.time_wait_cut += 1;
             self.remove(id);
         }
     }
 
-    /// It is over, but for what is still to be sent. Said once.
-    fn ended(&mut self, id: ConnectionId, ending: Ending, now: Instant) {
+    /// Queues the end of a connection for the application and records it, once. Segments may remain
+    /// to be sent.
+    fn ended(&mut self, id: ConnectionId, ending: EndReason, now: Instant) {
         let Some(slot) = self.slots.get_mut(id.index()).filter(|slot| slot.id == id) else {
             return;
         };
-        if slot.time_wait || slot.known == Known::Over || slot.untold.ending.is_some() {
+        if slot.time_wait
+            || slot.accept_state == AcceptState::Closed
+            || slot.pending_events.ending.is_some()
+        {
             return;
         }
-        if slot.known == Known::Opening && !slot.active {
-            slot.known = Known::Over;
+        if slot.accept_state == AcceptState::Handshaking && !slot.active {
+            slot.accept_state = AcceptState::Closed;
             self.counters.half_open_lost += 1;
             return;
         }
-        slot.untold.ending = Some(ending);
+        slot.pending_events.ending = Some(ending);
         let record = slot.record(ending, now);
         self.counters.closed += 1;
-        self.counters.failed += u64::from(ending != Ending::Finished);
+        self.counters.failed += u64::from(ending != EndReason::Finished);
         self.counters.sent_bytes += record.sent_bytes;
         if let Some(records) = &mut self.records {
             records.push(record);
         }
     }
 
-    /// Forgets a connection that is over, once everything has been sent and told.
+    /// Frees the slot of a closed connection, once all segments have been sent and all events
+    /// delivered.
     pub(super) fn forget_if_over(&mut self, id: ConnectionId) {
         let Some(slot) = self.slot(id) else { return };
         let over = slot.stream.state() == State::Closed;
-        if over && !slot.ready && slot.known == Known::Over && !slot.untold.queued {
+        if over
+            && !slot.in_send_queue
+            && slot.accept_state == AcceptState::Closed
+            && !slot.pending_events.queued
+        {
             self.remove(id);
         }
     }
 
     fn remove(&mut self, id: ConnectionId) {
-        self.carried.take_if(|carried| carried.is_of(id));
+        self.unsent_segment.take_if(|unsent_segment| unsent_segment.is_of(id));
         let Some(slot) = self.slots.try_remove(id.index()) else { return };
-        if let Entry::Occupied(place) = self.places.entry(slot.tuple)
-            && *place.get() == id.index
+        if let Entry::Occupied(entry) = self.index_by_tuple.entry(slot.tuple)
+            && *entry.get() == id.index
         {
-            place.remove();
+            entry.remove();
         }
         self.half_open -= usize::from(slot.half_open);
-        self.accept_queue -= usize::from(slot.known == Known::Waiting);
+        self.accept_queue -= usize::from(slot.accept_state == AcceptState::Queued);
         self.time_wait -= usize::from(slot.time_wait);
         self.buffered -= slot.buffered;
         if self.slots.is_empty() {
             self.timers = Timers::default();
-            self.used_places = 0;
+            self.slot_high_water = 0;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a stack keeps of a connection beside the connection itself.
+//! Per-connection state of the stack.
 
 use std::collections::VecDeque;
 
@@ -6,43 +6,40 @@ use tcp::{ByteStream, State};
 use units::{Duration, Instant};
 
 use crate::config::Limits;
-use crate::event::{ConnectionId, Ending};
+use crate::event::{ConnectionId, EndReason};
 use crate::record::Record;
 use crate::tuple::Tuple;
 
-/// A connection without traffic for so long gives back buffers that are empty. Before that they
-/// would be wanted again: a large one is a new mapping of memory each time.
-pub(super) const QUIET: Duration = Duration::from_secs(1);
+/// Empty buffers of a connection are freed after this time without traffic. Freeing them earlier
+/// would be wasteful: each large allocation is a new memory mapping.
+pub(super) const RELEASE_AFTER: Duration = Duration::from_secs(1);
 
-/// How far the user knows of a connection.
+/// State of a connection from the application's point of view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
-    /// In its handshake. Only who opens a connection himself knows of it.
-    Opening,
-    /// It waits to be taken.
-    Waiting,
-    /// He has it.
-    Taken,
-    /// He has been told that it is over.
-    Over,
+pub(super) enum AcceptState {
+    /// The handshake is in progress. The application knows the connection only if it opened it.
+    Handshaking,
+    /// The connection is in the accept queue.
+    Queued,
+    /// The application has received the accept event, or opened the connection itself.
+    Accepted,
+    /// The application has received the close event.
+    Closed,
 }
 
-/// What the user is to be told.
+/// Events that have not been delivered to the application.
 #[derive(Debug, Clone, Copy, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent events that wait to be told, each at most once"
-)]
-pub(super) struct Untold {
+#[expect(clippy::struct_excessive_bools, reason = "independent events, each pending at most once")]
+pub(super) struct PendingEvents {
     pub(super) opened: bool,
     pub(super) readable: bool,
     pub(super) writable: bool,
-    pub(super) ending: Option<Ending>,
-    /// It stands in the queue of those with something to tell.
+    pub(super) ending: Option<EndReason>,
+    /// The connection is in the event queue.
     pub(super) queued: bool,
 }
 
-/// A connection and what belongs to it.
+/// A connection with the state that the stack keeps for it.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Slot {
@@ -50,48 +47,48 @@ pub(super) struct Slot {
     pub(super) tuple: Tuple,
     pub(super) stream: ByteStream,
     pub(super) sender: u16,
-    /// Opened here.
+    /// The connection was opened by this host.
     pub(super) active: bool,
-    pub(super) known: Known,
-    pub(super) untold: Untold,
-    /// It stands in the queue of those that may have something to send.
-    pub(super) ready: bool,
-    /// It stands in the queue of those that may owe an acknowledgment and nothing else.
-    pub(super) patient: bool,
-    /// The user wrote more than fitted.
+    pub(super) accept_state: AcceptState,
+    pub(super) pending_events: PendingEvents,
+    /// The connection is in the send queue.
+    pub(super) in_send_queue: bool,
+    /// The connection is in the queue of deferrable output.
+    pub(super) in_deferrable_queue: bool,
+    /// The application wrote more bytes than fitted.
     pub(super) blocked: bool,
-    /// The peer sends no more.
+    /// The peer has closed its sending direction.
     pub(super) peer_closed: bool,
-    /// It is counted as half open.
+    /// The connection is counted in `Stack::half_open`.
     pub(super) half_open: bool,
-    /// It is counted as in TIME-WAIT, and no longer as a connection.
+    /// The connection is counted in `Stack::time_wait`, and not in `Stack::connections`.
     pub(super) time_wait: bool,
-    /// Why it will have ended, if that is the host's doing.
-    pub(super) cause: Option<Ending>,
-    /// The time of the entry that stands for it among the timers.
+    /// The reason for the end, if the host ends the connection.
+    pub(super) cause: Option<EndReason>,
+    /// The time of this connection's valid entry in the timer heap.
     pub(super) timer: Instant,
     pub(super) start: Instant,
-    /// When the peer last said something that only it could say, or was sent something else than
-    /// an acknowledgment.
+    /// The last time at which an acceptable segment arrived from the peer, or data, SYN or FIN was
+    /// sent.
     pub(super) active_at: Instant,
-    /// From then on it makes room for others that need it: see
-    /// [`Limits::SLOW`](crate::Limits::SLOW).
-    pub(super) makes_room_at: Instant,
-    /// It stands in the queue of those that hold data out of order.
-    pub(super) scattered: bool,
-    /// When our first SYN left, as long as there was one only and it is not acknowledged.
+    /// The time from which on the connection may be evicted; see
+    /// [`Limits::MIN_RATE`](crate::Limits::MIN_RATE).
+    pub(super) evictable_at: Instant,
+    /// The connection is in the queue of those with out-of-order data.
+    pub(super) in_out_of_order_queue: bool,
+    /// The time at which the SYN was sent, while it is unacknowledged and was not retransmitted.
     pub(super) syn_sent: Option<Instant>,
     pub(super) handshake: Option<Duration>,
     pub(super) first_sent: Option<Instant>,
     pub(super) last_acknowledged: Option<Instant>,
     pub(super) rto_first: Duration,
-    /// The memory of its buffers and queues, when that was last counted.
+    /// Memory of the buffers and queues in bytes, as last added to `Stack::buffered`.
     pub(super) buffered: usize,
-    /// Bytes that could be read when the user was last told.
-    pub(super) seen_readable: u32,
+    /// Readable bytes at the last event or read.
+    pub(super) reported_readable: u32,
     pub(super) read_bytes: u64,
-    /// What the peer has acknowledged.
-    pub(super) taken_bytes: u64,
+    /// Bytes that the peer has acknowledged.
+    pub(super) acknowledged_bytes: u64,
 }
 
 impl Slot {
@@ -100,7 +97,7 @@ impl Slot {
         tuple: Tuple,
         stream: ByteStream,
         sender: u16,
-        makes_room_at: Instant,
+        evictable_at: Instant,
         now: Instant,
     ) -> Self {
         Self {
@@ -110,10 +107,10 @@ impl Slot {
             stream,
             sender,
             active: false,
-            known: Known::Opening,
-            untold: Untold::default(),
-            ready: false,
-            patient: false,
+            accept_state: AcceptState::Handshaking,
+            pending_events: PendingEvents::default(),
+            in_send_queue: false,
+            in_deferrable_queue: false,
             blocked: false,
             peer_closed: false,
             half_open: false,
@@ -122,40 +119,43 @@ impl Slot {
             timer: Instant::NEVER,
             start: now,
             active_at: now,
-            makes_room_at,
-            scattered: false,
+            evictable_at,
+            in_out_of_order_queue: false,
             syn_sent: None,
             handshake: None,
             first_sent: None,
             last_acknowledged: None,
             buffered: 0,
-            seen_readable: 0,
+            reported_readable: 0,
             read_bytes: 0,
-            taken_bytes: 0,
+            acknowledged_bytes: 0,
         }
     }
 
-    /// When it is next to be looked at, whatever arrives.
+    /// The earliest time at which the connection needs attention if no packet arrives.
     pub(super) fn deadline(&self, idle: Duration, lifetime: Duration) -> Instant {
         let timeout = self.stream.next_timeout();
         if self.time_wait || self.stream.state() == State::Closed {
             return timeout;
         }
-        let release = if self.stream.spare() > 0 { self.active_at + QUIET } else { Instant::NEVER };
+        let release =
+            if self.stream.spare() > 0 { self.active_at + RELEASE_AFTER } else { Instant::NEVER };
         timeout.min(release).min(self.active_at + idle).min(self.start + lifetime)
     }
 
-    /// The peer has acknowledged, or has sent in order, so many bytes.
+    /// Postpones `evictable_at` for `bytes` of progress: bytes acknowledged by the peer, or
+    /// received in order.
     #[inline]
-    pub(super) fn moved(&mut self, bytes: u32, limits: &Limits, now: Instant) {
+    pub(super) fn credit_progress(&mut self, bytes: u32, limits: &Limits, now: Instant) {
         if bytes > 0 {
-            let earned = Duration::from_nanos(u64::from(bytes) * (1_000_000_000 / Limits::SLOW));
+            let earned =
+                Duration::from_nanos(u64::from(bytes) * (1_000_000_000 / Limits::MIN_RATE));
             let most = now + limits.evict_after;
-            self.makes_room_at = (self.makes_room_at.max(now) + earned).min(most);
+            self.evictable_at = (self.evictable_at.max(now) + earned).min(most);
         }
     }
 
-    /// Counts its buffers among those of `all`.
+    /// Updates this connection's share in `all`, the memory of all connections.
     #[inline]
     pub(super) fn count(&mut self, all: &mut usize) {
         let buffered = self.stream.memory();
@@ -163,18 +163,22 @@ impl Slot {
         self.buffered = buffered;
     }
 
-    /// Puts it into the queue of those with something to tell, if it has anything.
-    pub(super) fn tell(&mut self, telling: &mut VecDeque<ConnectionId>) {
-        let untold = &mut self.untold;
-        let any = untold.opened || untold.readable || untold.writable || untold.ending.is_some();
-        let known = matches!(self.known, Known::Waiting | Known::Taken) || self.active;
-        if any && known && !untold.queued {
-            untold.queued = true;
-            telling.push_back(self.id);
+    /// Adds the connection to the event queue, if it has an event that the application may see.
+    pub(super) fn queue_event(&mut self, event_queue: &mut VecDeque<ConnectionId>) {
+        let pending_events = &mut self.pending_events;
+        let any = pending_events.opened
+            || pending_events.readable
+            || pending_events.writable
+            || pending_events.ending.is_some();
+        let reportable =
+            matches!(self.accept_state, AcceptState::Queued | AcceptState::Accepted) || self.active;
+        if any && reportable && !pending_events.queued {
+            pending_events.queued = true;
+            event_queue.push_back(self.id);
         }
     }
 
-    pub(super) fn record(&self, ending: Ending, now: Instant) -> Record {
+    pub(super) fn record(&self, ending: EndReason, now: Instant) -> Record {
         let statistics = *self.stream.statistics();
         Record {
             serial: self.id.serial,

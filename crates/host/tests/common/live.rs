@@ -1,5 +1,5 @@
-//! A host on a TUN device in a network namespace of its own, and the kernel beside it. Needs root
-//! and `/dev/net/tun`.
+//! A host on a TUN device in its own network namespace, and the kernel beside it. Needs root and
+//! `/dev/net/tun`.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -16,7 +16,7 @@ pub const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 64, 1, 2));
 pub const KERNEL_6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1));
 pub const OURS_6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2));
 
-/// A device whose far end is ours, in the calling thread's namespace.
+/// Creates a device in the calling thread's namespace, with the host's addresses behind it.
 pub fn device(offload: Offload) -> Tun {
     let tun = Tun::open("host%d", offload).expect("these tests need root and /dev/net/tun");
     let interface = tun.interface().unwrap();
@@ -28,8 +28,8 @@ pub fn device(offload: Offload) -> Tun {
     tun
 }
 
-/// Runs `client` beside a driven service, in a namespace of their own, and returns the driver after
-/// it has stopped.
+/// Runs `client` beside a driven service in a new namespace. Returns the driver after it has
+/// stopped.
 pub fn beside<S: Service + Send>(
     offload: Offload,
     config: impl FnOnce(&mut StackConfig) + Send,
@@ -66,7 +66,7 @@ pub fn beside<S: Service + Send>(
         .unwrap()
 }
 
-/// An answer to a request.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -84,7 +84,7 @@ impl Answer {
     }
 }
 
-/// A kernel's connection that speaks HTTP.
+/// A kernel TCP connection to an HTTP server.
 pub struct Client(pub TcpStream, Vec<u8>);
 
 impl Client {
@@ -99,7 +99,7 @@ impl Client {
         self.0.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Reads one answer; `with_body` is false for answers to HEAD.
+    /// Reads one response; `with_body` is false for responses to HEAD.
     pub fn answer(&mut self, with_body: bool) -> Answer {
         let mut buffer = vec![0; 65_536];
         let split = loop {
@@ -127,7 +127,7 @@ impl Client {
         answer
     }
 
-    /// The content of an answer in chunks (RFC 9112 §7.1), without trailers.
+    /// Reads a chunked body (RFC 9112 §7.1) without trailers.
     fn chunks(&mut self) -> Vec<u8> {
         let mut content = Vec::new();
         loop {
@@ -156,7 +156,8 @@ impl Client {
         std::mem::replace(&mut self.1, rest)
     }
 
-    /// The same when these bytes of it have been read.
+    /// Like [`answer`](Self::answer), when the bytes `first` of the response have already been
+    /// read.
     pub fn answer_after(&mut self, first: &[u8]) -> Answer {
         self.1.extend_from_slice(first);
         self.answer(true)
@@ -172,7 +173,7 @@ impl Client {
     }
 }
 
-/// A folder that goes with the value.
+/// A folder that is removed when the value is dropped.
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {

@@ -1,4 +1,4 @@
-//! Stacks that talk to each other in virtual time.
+//! Two stacks that exchange packets in virtual time.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test uses its part of it")]
 
 pub mod live;
@@ -20,22 +20,22 @@ pub fn config(last: u8) -> StackConfig {
     StackConfig::new(vec![address(last)])
 }
 
-/// Between host 2, which opens, and host 1.
+/// The tuple of host 2, which opens the connection, to host 1.
 pub fn tuple(local_port: u16, remote_port: u16) -> Tuple {
     Tuple { local: address(2), remote: address(1), local_port, remote_port }
 }
 
-/// Hosts 1 and 2 on a line with a constant delay. What happens in between is a packet's fate.
+/// Hosts 1 and 2 on a link with a constant delay. A closure decides the fate of each packet.
 pub struct World {
     pub now: Instant,
     pub hosts: [Stack; 2],
-    /// By time and number: to which host.
+    /// Packets in flight with their destination, by arrival time and serial number.
     on_the_line: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
     sent: u64,
     buffer: Outgoing,
 }
 
-/// What becomes of a packet on its way to a host.
+/// The fate of a packet.
 pub enum Fate {
     Arrives,
     Lost,
@@ -61,12 +61,12 @@ impl World {
         self.client().connect(tuple(local_port, 80), now).expect("there is room")
     }
 
-    /// Lets a packet arrive at a host at once, and takes away what it answers.
+    /// Delivers a packet to a host at once.
     pub fn inject(&mut self, host: usize, packet: &[u8]) {
         self.hosts[host].receive(packet, Checksums::Verify, self.now);
     }
 
-    /// Drains both hosts, and gives their users' events to `user`.
+    /// Drains both hosts and passes their events to `user`.
     pub fn drain(
         &mut self,
         mut fate: impl FnMut(usize, &[u8]) -> Fate,
@@ -95,7 +95,7 @@ impl World {
         }
     }
 
-    /// Goes on until `end`, or until nothing is left to happen.
+    /// Advances virtual time until `end`.
     pub fn run(
         &mut self,
         end: Instant,
@@ -125,12 +125,12 @@ impl World {
     }
 }
 
-/// Nothing is lost.
+/// A network without loss.
 pub fn clean(_: usize, _: &[u8]) -> Fate {
     Fate::Arrives
 }
 
-/// A test byte stream that does not repeat soon.
+/// The byte at an offset of a test stream with a long period.
 pub fn byte(at: usize) -> u8 {
     u8::try_from((at ^ at >> 8 ^ at >> 16) & 0xff).unwrap_or(0)
 }

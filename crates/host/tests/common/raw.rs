@@ -1,4 +1,4 @@
-//! Peers that send whatever segment a test wants, to one stack and without a network.
+//! Peers that send arbitrary segments to a stack, without a network.
 
 use host::{Checksums, Outgoing, Stack, Tuple};
 use units::Instant;
@@ -9,21 +9,21 @@ use wire::{
 
 use super::address;
 
-/// A peer of host 1, with its own idea of what to send.
+/// A peer of host 1 under the control of the test.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer {
     pub tuple: Tuple,
-    /// The next number to send.
+    /// The next sequence number to send (SND.NXT).
     pub next: SeqNum,
-    /// The next number expected.
+    /// The next sequence number expected (RCV.NXT).
     pub expected: SeqNum,
-    /// The window that it announces, not scaled.
+    /// The announced window, unscaled.
     pub window: u16,
 }
 
 impl Peer {
-    /// The peer with this number, after its handshake with port 80. Offers window scaling by 2⁷ and
-    /// SACK.
+    /// Opens the peer with this number by a handshake with port 80. It offers window scaling by 2⁷
+    /// and SACK.
     pub fn open(stack: &mut Stack, number: u16, now: Instant) -> Self {
         let local = address(2 + u8::try_from(number / 50_000).expect("few"));
         let tuple = Tuple {
@@ -50,7 +50,7 @@ impl Peer {
         peer
     }
 
-    /// A segment so far beyond the next number to send.
+    /// A segment whose sequence number is `beyond` bytes above the next to send.
     pub fn segment(&self, beyond: u32) -> Segment {
         Segment {
             seq: self.next + beyond,
@@ -63,7 +63,7 @@ impl Peer {
         }
     }
 
-    /// Lets a segment arrive.
+    /// Delivers a segment to the stack.
     pub fn send(&self, stack: &mut Stack, segment: &Segment, payload: &[u8], now: Instant) {
         let payload_len = u32::try_from(payload.len()).expect("a small payload");
         let ports =
@@ -85,7 +85,7 @@ impl Peer {
     }
 }
 
-/// All that a stack has to send: to which of the peers' ports, and what.
+/// Drains the packets of a stack: the peer's port, segment and payload of each.
 pub fn replies(stack: &mut Stack, now: Instant) -> Vec<(u16, Segment, Vec<u8>)> {
     let mut out = Outgoing::default();
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! What hostile peers do.
+//! Attacks of hostile peers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,44 +7,45 @@ use serde::Serialize;
 
 use crate::Result;
 
-/// What the others do.
+/// An attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Attack {
     /// SYNs from addresses that never answer.
     SynFlood,
-    /// Resets for the good client's connection, at any sequence number.
+    /// Resets for the genuine client's connection, with random sequence numbers.
     Resets,
-    /// Data for the good client's connection, at any sequence number.
+    /// Data for the genuine client's connection, with random sequence numbers.
     Injection,
-    /// Segments cut short and with bytes changed, on open connections and others.
+    /// Truncated and modified segments, on open connections and elsewhere.
     Garbage,
-    /// SACK blocks for what was never sent, for what was acknowledged, and taken back.
+    /// SACK blocks for data that was never sent or is already acknowledged, and SACK reneging.
     SackLies,
-    /// Acknowledgments of what has not arrived, and of what has not been sent.
+    /// Acknowledgments of data that has not arrived or has not been sent.
     OptimisticAcks,
-    /// A big file is asked for, and no window given for it.
+    /// Requests for a large file with a zero window.
     ZeroWindows,
     /// Windows whose right edge moves to the left.
     ShrinkingWindows,
     /// Single bytes with gaps between them.
     Scattered,
-    /// Requests in segments that overlap and differ: the server must go by the first.
+    /// Requests in overlapping segments with different content: the server must keep the first.
     Overlaps,
-    /// Good transfers across the end of the sequence space, both ways; every byte compared.
+    /// Correct transfers across the wrap of the sequence space in both directions; every byte is
+    /// compared.
     Wraps,
-    /// Routers' reports of ever narrower paths: about what the good client is sent, at any sequence
-    /// number, and about what is in flight to the others themselves.
+    /// ICMP reports of ever smaller path MTUs: for the genuine client's connection with random
+    /// sequence numbers, and for data in flight to the hostile peers.
     TooBig,
-    /// Reports that a peer cannot be reached, hard and soft, in the same manner.
+    /// ICMP unreachable reports, hard and soft, aimed likewise.
     Unreachable,
-    /// Parts of packets: first ones that look like segments of the good client's, later ones, ones
-    /// that overlap.
+    /// Fragments: first fragments that resemble segments of the genuine client, later ones,
+    /// overlapping ones.
     Fragments,
 }
 
 impl Attack {
-    /// All of them.
+    /// All attacks.
     pub const ALL: [Self; 14] = [
         Self::SynFlood,
         Self::Resets,
@@ -88,6 +89,6 @@ impl FromStr for Attack {
     type Err = Box<dyn std::error::Error + Send + Sync>;
     fn from_str(text: &str) -> Result<Self> {
         let found = Self::ALL.into_iter().find(|attack| attack.to_string() == text);
-        found.ok_or_else(|| format!("`{text}` is no attack").into())
+        found.ok_or_else(|| format!("`{text}` is not an attack").into())
     }
 }

@@ -1,9 +1,9 @@
-//! Peers that hold what their connections cost the server, with few packets: memory, places in the
-//! table of connections, or its time. The server has the limits of `tcpsf serve`.
+//! Peers that hold resources of the server with few packets: memory, connection slots or time. The
+//! server has the limits of `tcpsf serve`.
 //!
-//! A good client is served in pairs of turns, the first without the others and the second with
-//! them. In between the others reset what they hold; behind the last pair they fall silent, so that
-//! the server has to find out by itself. Each time it must release everything.
+//! A genuine client is served in pairs of phases, the first without and the second with the hostile
+//! peers. After each pair but the last the peers reset their connections. After the last pair they
+//! fall silent, so that the server has to detect it. Each time the server must release everything.
 
 mod holders;
 
@@ -21,35 +21,34 @@ use wire::ip::Version;
 
 use self::holders::holders;
 use super::{
-    ATTACK, Addresses, Board, Files, OVER, PORT, QUIET, RESET, SILENT, devices, good_client,
-    resident_bytes,
+    ATTACK, Addresses, OVER, PORT, QUIET, RESET, SILENT, ServedFiles, SharedState, devices,
+    good_client, resident_bytes,
 };
 use crate::Result;
 
-/// When the last connection has gone: until the server has given its memory back.
-const GIVEN_BACK: Span = Span::from_secs(2);
+/// Time after the end of the last connection within which the server returns memory to the system.
+const TRIM_TIME: Span = Span::from_secs(2);
 
-/// What the others do.
+/// Behaviour of the hostile peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holding {
     /// One byte at the right edge of the window, and nothing else.
     WindowEdge,
-    /// They ask for the list of a folder with 10 000 long names, and read nothing: their windows
+    /// Requests for the listing of a folder with 10 000 long names, which are not read: the windows
     /// close after 64 KiB.
     UnreadLists,
-    /// Requests whose bodies come a byte at a time, every four seconds.
+    /// Requests whose bodies arrive one byte every four seconds.
     TricklingBodies,
-    /// Requests in chunks with trailers that never end, half of them fast and half of them slow.
+    /// Chunked requests with endless trailers, half of them fast and half of them slow.
     EndlessTrailers,
-    /// They ask for a big file. Each time the server's patience with a peer that takes nothing is
-    /// nearly over, half of them acknowledge one byte of what they were sent, and half of them
-    /// open a closed window by one byte.
+    /// Requests for a large file. Each time the server's user timeout has nearly expired, half of
+    /// the peers acknowledge one byte, and half of them open a closed window by one byte.
     LateBytes,
 }
 
 impl Holding {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 5] = [
         Self::WindowEdge,
         Self::UnreadLists,
@@ -58,7 +57,7 @@ impl Holding {
         Self::LateBytes,
     ];
 
-    /// As it is called on the command line.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::WindowEdge => "window-edge",
@@ -69,8 +68,7 @@ impl Holding {
         }
     }
 
-    /// The connections that they keep open at a time, where the table of the server has room for 16
-    /// 384.
+    /// Number of concurrent connections; the server's limit is 16 384.
     fn connections(self) -> usize {
         match self {
             Self::WindowEdge => 3000,
@@ -80,89 +78,87 @@ impl Holding {
         }
     }
 
-    /// The server's patience with a peer that takes nothing. There is no option of the command line
-    /// for it.
-    fn patience(self) -> Duration {
+    /// The server's user timeout, for which there is no command-line option.
+    fn user_timeout(self) -> Duration {
         match self {
-            // A thirtieth of the customary one, so that it nearly runs out several times in a turn.
+            // A thirtieth of the default, so that it nearly expires several times in a phase.
             Self::LateBytes => Duration::from_secs(4),
-            // A sixth: longer than a turn, and what is released behind it is not waited for so
-            // long.
+            // A sixth of the default: longer than a phase, while the wait for the release stays
+            // short.
             _ => Duration::from_secs(20),
         }
     }
 }
 
-/// How long, and how often.
+/// Number and length of the phases.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// Pairs of turns.
+    /// Number of pairs of phases.
     pub pairs: u32,
-    /// How long a turn without the others takes …
+    /// Length of a phase without hostile peers.
     pub quiet: Span,
-    /// … and one with them.
+    /// Length of a phase with hostile peers.
     pub attacked: Span,
 }
 
-/// What came of it.
+/// Result of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Held {
-    /// What was done.
+    /// Behaviour of the hostile peers.
     pub holding: Holding,
-    /// Over which IP: 4 or 6.
+    /// IP version: 4 or 6.
     pub ip: u8,
-    /// What the good client got in each pair of turns.
+    /// Results of the genuine client in each pair of phases.
     pub pairs: Vec<Pair>,
-    /// Files that it did not get, or not right.
+    /// Files that it received incorrectly or not at all.
     pub lost_files: u64,
-    /// Packets that the others sent.
+    /// Packets that the hostile peers sent.
     pub hostile_packets: u64,
-    /// The connections that the others keep open, as far as the server lets them.
+    /// Number of connections that the hostile peers try to keep open.
     pub wanted_connections: usize,
-    /// The most connections at a time.
+    /// Maximum number of connections.
     pub most_connections: usize,
-    /// The most bytes in buffers.
+    /// Maximum number of bytes in buffers.
     pub most_buffered_bytes: usize,
-    /// The limit of that.
+    /// Limit of the bytes in buffers.
     pub allowed_buffered_bytes: usize,
-    /// By how much the process grew, the others and the good client included.
+    /// Growth of the resident memory of the process in bytes, including the peers and the client.
     pub grown_bytes: u64,
-    /// What was left when the others had reset their connections: the most of all pairs but the
-    /// last.
+    /// Resources held after the resets: the maximum over all pairs but the last.
     pub after_resets: Option<Left>,
-    /// What was left when they had fallen silent.
+    /// Resources held after the peers fell silent.
     pub after_silence: Left,
-    /// Connections that made room for others.
+    /// Connections that were evicted.
     pub evicted: u64,
-    /// SYNs, and cookies come back, for which there was no room.
+    /// SYNs and returned SYN cookies refused because a limit was reached.
     pub refused: u64,
 }
 
-/// Files that the good client got, every byte right, in a pair of turns.
+/// Files that the genuine client received correctly in a pair of phases.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Pair {
-    /// While nobody else was at it.
+    /// Files in the phase without hostile peers.
     pub quiet_files: u64,
-    /// The seconds of that.
+    /// Length of that phase, in seconds.
     pub quiet_seconds: f64,
-    /// Among the others.
+    /// Files in the phase with hostile peers.
     pub attacked_files: u64,
-    /// The seconds of that.
+    /// Length of that phase, in seconds.
     pub attacked_seconds: f64,
 }
 
-/// What a server holds when it should hold nothing.
+/// Resources that the server still holds although all peers are gone.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Left {
-    /// The seconds that passed until there were no connections, or until that was given up.
+    /// Seconds until no connection was left, or until the wait was given up.
     pub seconds: f64,
-    /// Connections.
+    /// Number of connections.
     pub connections: usize,
-    /// Bytes in the stack's buffers, those of connections in TIME-WAIT included.
+    /// Bytes in the stack's buffers, including those of connections in TIME-WAIT.
     pub buffered_bytes: usize,
-    /// Bytes of requests and answers beside them.
+    /// Bytes of requests and responses beside them.
     pub server_bytes: usize,
-    /// By how much the process is larger than before the first turn.
+    /// Growth of the resident memory since before the first phase, in bytes.
     pub grown_bytes: u64,
 }
 
@@ -178,36 +174,36 @@ impl Left {
     }
 }
 
-/// What the server's thread tells.
+/// Measurements of the server's thread.
 #[derive(Debug, Default)]
 struct Meter {
     connections: AtomicUsize,
     most_connections: AtomicUsize,
     buffered: AtomicUsize,
     most_buffered: AtomicUsize,
-    /// Told only while the good client pauses.
+    /// Bytes held by the file server; measured only while the genuine client pauses.
     server: AtomicUsize,
     resident: AtomicU64,
     most_resident: AtomicU64,
-    /// How often all of this was told.
-    times: AtomicUsize,
-    /// The others have reset all their connections.
-    gone: AtomicBool,
-    /// The server runs.
+    /// Number of measurements so far.
+    reports: AtomicUsize,
+    /// The hostile peers have reset all their connections.
+    all_reset: AtomicBool,
+    /// The server is running.
     is_served: AtomicBool,
 }
 
-/// Lets the good client be served without the others and among them, in turns.
+/// Serves the genuine client alternately without and with hostile peers.
 ///
 /// # Errors
-/// When the system refuses, or an end of it panics.
+/// If the system refuses, or a thread panics.
 pub fn hold(holding: Holding, version: Version, plan: Plan) -> Result<Held> {
-    NetNamespace::new()?.run(|| in_a_network(holding, version, plan))?
+    NetNamespace::new()?.run(|| run_in_namespace(holding, version, plan))?
 }
 
-fn in_a_network(holding: Holding, version: Version, plan: Plan) -> Result<Held> {
+fn run_in_namespace(holding: Holding, version: Version, plan: Plan) -> Result<Held> {
     let addresses = Addresses::of(version)?;
-    let files = Files::new()?;
+    let files = ServedFiles::new()?;
     if holding == Holding::UnreadLists {
         let folder = files.0.join("many");
         fs::create_dir(&folder)?;
@@ -215,42 +211,44 @@ fn in_a_network(holding: Holding, version: Version, plan: Plan) -> Result<Held> 
             fs::write(folder.join(format!("{number:0>120}")), "")?;
         }
     }
-    let (tun, air, mut config) = devices(addresses)?;
-    let patience = holding.patience();
-    config.tcp.patience.user_timeout = Some(patience);
+    let (tun, device, mut config) = devices(addresses)?;
+    let user_timeout = holding.user_timeout();
+    config.tcp.timeouts.user_timeout = Some(user_timeout);
     let allowed_buffered_bytes = config.limits.buffered_bytes;
     let http = HttpLimits::default();
-    // An answer that is not taken, behind it a FIN that is not, and a while for a busy machine.
-    let [patience, request, linger] = [patience, http.request, http.linger].map(span);
-    let silence = patience + request + linger + Span::from_secs(10);
+    // The user timeout for the response, the time limits for the request and for the peer's FIN,
+    // and a margin for a busy machine.
+    let [user_timeout, request, linger] = [user_timeout, http.request, http.linger].map(span);
+    let silence = user_timeout + request + linger + Span::from_secs(10);
     let mut driver =
         Driver::new(tun, config, FileServer::new(Folder::open(&files.0)?, PORT, http))?;
-    let (board, meter) = (Board::default(), Meter::default());
+    let (shared, meter) = (SharedState::default(), Meter::default());
     let before = resident_bytes()?;
     thread::scope(|scope| {
-        let (board, meter) = (&board, &meter);
+        let (shared, meter) = (&shared, &meter);
         meter.is_served.store(true, Ordering::Relaxed);
         let server = scope.spawn(move || {
-            let served = serve(&mut driver, board, meter);
+            let served = serve(&mut driver, shared, meter);
             meter.is_served.store(false, Ordering::Relaxed);
             served
         });
-        let good = scope.spawn(move || good_client(addresses.server, board));
-        let others = scope
-            .spawn(move || holders(holding, addresses, air, patience.mul_f64(0.95), board, meter));
+        let good = scope.spawn(move || good_client(addresses.server, shared));
+        let others = scope.spawn(move || {
+            holders(holding, addresses, device, user_timeout.mul_f64(0.95), shared, meter)
+        });
         let (mut pairs, mut after_resets, mut after_silence) = (Vec::new(), None, Left::default());
         for number in 1..=plan.pairs {
-            let (quiet_files, quiet_seconds) = turn(board, QUIET, plan.quiet);
-            let (attacked_files, attacked_seconds) = turn(board, ATTACK, plan.attacked);
+            let (quiet_files, quiet_seconds) = run_turn(shared, QUIET, plan.quiet);
+            let (attacked_files, attacked_seconds) = run_turn(shared, ATTACK, plan.attacked);
             pairs.push(Pair { quiet_files, quiet_seconds, attacked_files, attacked_seconds });
             if number < plan.pairs {
-                let left = released(board, meter, RESET, Span::from_secs(10), before);
+                let left = wait_for_release(shared, meter, RESET, Span::from_secs(10), before);
                 after_resets = Some(after_resets.map_or(left, |most: Left| most.most(left)));
             } else {
-                after_silence = released(board, meter, SILENT, silence, before);
+                after_silence = wait_for_release(shared, meter, SILENT, silence, before);
             }
         }
-        board.phase.store(OVER, Ordering::Relaxed);
+        shared.phase.store(OVER, Ordering::Relaxed);
         let panicked = |_| "a thread panicked";
         let hostile_packets = others.join().map_err(panicked)??;
         let counters = server.join().map_err(panicked)??;
@@ -259,7 +257,7 @@ fn in_a_network(holding: Holding, version: Version, plan: Plan) -> Result<Held> 
             holding,
             ip: if version == Version::V4 { 4 } else { 6 },
             pairs,
-            lost_files: board.lost.load(Ordering::Relaxed),
+            lost_files: shared.lost.load(Ordering::Relaxed),
             hostile_packets,
             wanted_connections: holding.connections(),
             most_connections: meter.most_connections.load(Ordering::Relaxed),
@@ -278,14 +276,14 @@ fn span(duration: Duration) -> Span {
     Span::from_nanos(duration.as_nanos())
 }
 
-fn serve(driver: &mut Driver<FileServer>, board: &Board, meter: &Meter) -> Result<Counters> {
+fn serve(driver: &mut Driver<FileServer>, shared: &SharedState, meter: &Meter) -> Result<Counters> {
     loop {
-        let phase = board.phase.load(Ordering::Relaxed);
+        let phase = shared.phase.load(Ordering::Relaxed);
         if phase == OVER {
             return Ok(*driver.stack().counters());
         }
         driver.run(Duration::from_millis(10))?;
-        board.served.store(true, Ordering::Relaxed);
+        shared.served.store(true, Ordering::Relaxed);
         let (connections, buffered) =
             (driver.stack().connections(), driver.stack().buffered_bytes());
         let resident = resident_bytes()?;
@@ -298,36 +296,42 @@ fn serve(driver: &mut Driver<FileServer>, board: &Board, meter: &Meter) -> Resul
         if phase == RESET || phase == SILENT {
             meter.server.store(driver.service().held_bytes(), Ordering::Relaxed);
         }
-        meter.times.fetch_add(1, Ordering::Release);
+        meter.reports.fetch_add(1, Ordering::Release);
     }
 }
 
-/// One turn: the files of the good client, and its seconds.
-fn turn(board: &Board, phase: u8, span: Span) -> (u64, f64) {
-    let files = &board.files[usize::from(phase)];
+/// Runs one phase. Returns the genuine client's files and the length in seconds.
+fn run_turn(shared: &SharedState, phase: u8, span: Span) -> (u64, f64) {
+    let files = &shared.files[usize::from(phase)];
     let (begin, before) = (Moment::now(), files.load(Ordering::Relaxed));
-    board.phase.store(phase, Ordering::Relaxed);
+    shared.phase.store(phase, Ordering::Relaxed);
     thread::sleep(span);
     (files.load(Ordering::Relaxed) - before, begin.elapsed().as_secs_f64())
 }
 
-/// Waits until the server has no connection any more, for so long at most.
-fn released(board: &Board, meter: &Meter, phase: u8, most: Span, before: u64) -> Left {
-    meter.gone.store(false, Ordering::Relaxed);
-    board.phase.store(phase, Ordering::Relaxed);
+/// Waits until the server has no connection, for at most `most`.
+fn wait_for_release(
+    shared: &SharedState,
+    meter: &Meter,
+    phase: u8,
+    most: Span,
+    before: u64,
+) -> Left {
+    meter.all_reset.store(false, Ordering::Relaxed);
+    shared.phase.store(phase, Ordering::Relaxed);
     let mut begin = Moment::now();
-    while phase == RESET && !meter.gone.load(Ordering::Relaxed) && begin.elapsed() < most {
+    while phase == RESET && !meter.all_reset.load(Ordering::Relaxed) && begin.elapsed() < most {
         thread::sleep(Span::from_millis(1));
     }
     if phase == RESET {
-        // What is judged is the server.
+        // Only the server's time counts.
         begin = Moment::now();
     }
-    while told_anew(meter) > 0 && begin.elapsed() < most {}
+    while current_connections(meter) > 0 && begin.elapsed() < most {}
     let (seconds, connections) =
         (begin.elapsed().as_secs_f64(), meter.connections.load(Ordering::Relaxed));
-    thread::sleep(GIVEN_BACK);
-    told_anew(meter);
+    thread::sleep(TRIM_TIME);
+    current_connections(meter);
     Left {
         seconds,
         connections,
@@ -337,11 +341,11 @@ fn released(board: &Board, meter: &Meter, phase: u8, most: Span, before: u64) ->
     }
 }
 
-/// How many connections the server has now.
-fn told_anew(meter: &Meter) -> usize {
-    // Two more reports: the first may have been begun before.
-    let next = meter.times.load(Ordering::Acquire) + 2;
-    while meter.times.load(Ordering::Acquire) < next && meter.is_served.load(Ordering::Relaxed) {
+/// The server's current number of connections.
+fn current_connections(meter: &Meter) -> usize {
+    // Waits for two measurements, because the first may have started earlier.
+    let next = meter.reports.load(Ordering::Acquire) + 2;
+    while meter.reports.load(Ordering::Acquire) < next && meter.is_served.load(Ordering::Relaxed) {
         thread::sleep(Span::from_millis(1));
     }
     meter.connections.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! The program of this crate, run for tests: a link takes a process for itself.
+//! Runs this crate's binary for tests, because a link needs a process of its own.
 
 use std::process::{Child, Command, Stdio};
 
@@ -11,7 +11,7 @@ pub(crate) fn start(words: &[&str]) -> Child {
     command.spawn().expect("the program of this crate")
 }
 
-/// Waits for a run, and reads its results.
+/// Waits for a run and parses its results.
 pub(crate) fn results(run: Child) -> Vec<Value> {
     let output = run.wait_with_output().expect("a program that was started");
     let errors = String::from_utf8_lossy(&output.stderr);

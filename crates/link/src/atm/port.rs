@@ -1,9 +1,9 @@
-//! A port at work.
+//! The state of a port.
 //!
-//! A frame on its way in is a train of cells, evenly spaced: the driver says when the first and the
-//! last arrive. So no cell is an event: whenever the port is told the time, it merges the trains up
-//! to then, cell by cell, in a loop. Cells leave in order, one behind the other, so the buffer is a
-//! number and the moment at which its first cell leaves.
+//! An arriving frame is a train of evenly spaced cells, and the driver gives the times of the first
+//! and the last. Cells are therefore no events: when the port's state is advanced, it merges the
+//! trains up to that time in a loop. Cells leave in order and back to back. The buffer is therefore
+//! represented by the number of its cells and the time at which its first cell leaves.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,28 +12,28 @@ use units::{Duration, Instant, Rate};
 use super::{CELL_BYTES, CellBooks, Circuit, PortConfig, cells};
 use crate::balanced::Thresholds;
 use crate::books::Tally;
-use crate::late::{Fate, Settled};
-use crate::link::{Drop, Offered};
+use crate::decision::{Decision, DecisionKind, DeferringQueue};
 use crate::meter::Meter;
+use crate::packet::{DropReason, Offered};
 use crate::statistics::QueueStatistics;
 
-/// A port and the frames that come in.
+/// A port and the frames that are arriving.
 #[derive(Debug)]
 pub(crate) struct Port {
     line: CellLine,
     capacity: u64,
-    /// `None`: cells are on their own.
+    /// The thresholds for new packets; `None` if each cell is accepted independently.
     thresholds: Option<Thresholds>,
     circuit: Circuit,
-    /// In order of their first cells, and when the next cell of each arrives: apart, since every
-    /// cell looks at all of them.
+    /// The arriving frames, in order of their first cells. The arrival time of each frame's next
+    /// cell is kept in a separate list, because the merge reads all of them for every cell.
     trains: Vec<Train>,
     arrivals: Vec<u64>,
-    /// The earliest end of a train.
+    /// The earliest arrival of a train's last cell.
     next_end: Instant,
-    /// What is to be known of circuits of which there is something to be known.
+    /// The state of the circuits that are in recovery or have an unterminated frame.
     circuits: BTreeMap<u64, CircuitState>,
-    /// When the frames that are delivered leave the port, as far as they are known not to have.
+    /// Departure times of the delivered frames that have not been retired.
     leaving: VecDeque<Instant>,
     cells: Meter,
     frames: Meter,
@@ -41,36 +41,36 @@ pub(crate) struct Port {
     books: CellBooks,
 }
 
-/// A frame coming in.
+/// An arriving frame.
 #[derive(Debug)]
 struct Train {
     circuit: u64,
     cells: u32,
-    /// Cells still to come.
-    left: u32,
-    /// Cells stored.
+    /// Cells that have not arrived yet.
+    remaining: u32,
+    /// Cells that have been stored.
     stored: u32,
-    /// From one cell to the next: whole nanoseconds, and a rest in `parts`.
+    /// The time between two cells: whole nanoseconds, and a remainder in units of 1/`parts` ns.
     step: u64,
-    step_rest: u64,
-    rest: u64,
+    step_remainder: u64,
+    remainder: u64,
     parts: u64,
     end: Instant,
     /// The first cell was refused although there was room for it.
     refused: bool,
-    /// The last cell, which has come, is stored.
+    /// The last cell has arrived and is stored.
     has_end: bool,
-    /// The packet vanishes on the line, behind the port.
+    /// The packet is lost on the line behind the port.
     lost: bool,
 }
 
-/// What is known of a virtual circuit from one frame to the next.
+/// The state of a virtual circuit between two frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct CircuitState {
-    /// Packets until its recovery is over.
-    left: u32,
-    /// The last cell sent was not the last of its frame: the next frame will be taken for a part
-    /// of it.
+    /// Packets until the circuit's recovery period ends.
+    remaining: u32,
+    /// The last cell sent was not the last of its frame. The receiver merges the next frame with
+    /// it.
     dangling: bool,
 }
 
@@ -93,56 +93,8 @@ impl Port {
         }
     }
 
-    /// A frame whose first cell arrives at `now`. All that was before must have been
-    /// [settled](Self::settle).
-    pub(crate) fn offer(&mut self, now: Instant, packet: Offered, lost: bool) {
-        self.retire_frames(now);
-        self.frames.up(now, 1);
-        let cells = cells(packet.bytes);
-        let (parts, lag) = (u64::from(cells).saturating_sub(1).max(1), packet.lag.as_nanos());
-        let end = if cells > 1 { now + packet.lag } else { now };
-        self.next_end = self.next_end.min(end);
-        self.arrivals.push(now.as_nanos());
-        self.trains.push(Train {
-            circuit: match self.circuit {
-                Circuit::Flow => packet.flow,
-                Circuit::Path => packet.path,
-            },
-            cells,
-            left: cells,
-            stored: 0,
-            step: lag / parts,
-            step_rest: lag % parts,
-            rest: 0,
-            parts,
-            end,
-            refused: false,
-            has_end: false,
-            lost,
-        });
-    }
-
-    /// When a packet's fate will be known, at the earliest.
-    pub(crate) fn next_settled(&self) -> Option<Instant> {
-        (!self.trains.is_empty()).then_some(self.next_end)
-    }
-
-    /// The next packet whose fate is known by `now`: call until `None`, then all cells that have
-    /// come by then are settled.
-    pub(crate) fn settle(&mut self, now: Instant) -> Option<Settled> {
-        while let Some((number, at)) = self.next_arrival().filter(|&(_, at)| at <= now.as_nanos()) {
-            let at = Instant::from_nanos(at);
-            self.retire(at);
-            let is_last = self.cell(number, at);
-            if is_last {
-                return Some(self.end(number, at));
-            }
-        }
-        self.retire(now);
-        None
-    }
-
-    /// The train whose cell is next, and when: of several at once, the one that began first.
+    /// The train with the next cell, and the cell's arrival in nanoseconds. Ties go to the train
+    /// that began first.
     #[inline]
     fn next_arrival(&self) -> Option<(usize, u64)> {
         let (&first, others) = self.arrivals.split_first()?;
@@ -155,23 +107,24 @@ impl Port {
         Some(next)
     }
 
-    /// The next cell of a train arrives. Returns whether it is its last.
+    /// Processes the next cell of a train. Returns true if it is the train's last.
     #[inline]
     fn cell(&mut self, number: usize, at: Instant) -> bool {
         let room = self.cells.level() < self.capacity;
         let train = &mut self.trains[number];
-        let (is_first, is_last) = (train.left == train.cells, train.left == 1);
-        let whole_so_far = train.stored + train.left == train.cells;
+        let (is_first, is_last) = (train.remaining == train.cells, train.remaining == 1);
+        let whole_so_far = train.stored + train.remaining == train.cells;
         let wanted = match &self.thresholds {
             None => true,
-            // §3: only the first cell is refused early; what has begun is stored as long as there
-            // is room.
+            // §3: only the first cell is refused early. A packet that has begun is stored as long
+            // as there is room.
             Some(thresholds) if is_first => {
-                let left = self.circuits.get(&train.circuit).map_or(0, |circuit| circuit.left);
-                train.refused = room && thresholds.refuse(self.cells.level(), left);
+                let remaining =
+                    self.circuits.get(&train.circuit).map_or(0, |circuit| circuit.remaining);
+                train.refused = room && thresholds.refuse(self.cells.level(), remaining);
                 !train.refused
             }
-            // §3, PPD: behind a dropped cell nothing but the one with the AUU bit.
+            // §3, PPD: after a dropped cell only the one with the AUU bit is stored.
             Some(_) => whole_so_far || is_last,
         };
         self.books.offered += 1;
@@ -186,24 +139,26 @@ impl Port {
         } else {
             self.books.dropped += 1;
         }
-        train.left -= 1;
-        train.rest += train.step_rest;
-        let carry = train.rest >= train.parts;
-        train.rest -= if carry { train.parts } else { 0 };
+        train.remaining -= 1;
+        train.remainder += train.step_remainder;
+        let carry = train.remainder >= train.parts;
+        train.remainder -= if carry { train.parts } else { 0 };
         let next = &mut self.arrivals[number];
         *next = next.saturating_add(train.step + u64::from(carry));
         is_last
     }
 
-    /// The last cell of a train has come: the fate of its packet is known.
-    fn end(&mut self, number: usize, at: Instant) -> Settled {
+    /// Decides on a packet whose last cell has arrived.
+    fn end(&mut self, number: usize, at: Instant) -> Decision {
         let train = self.trains.remove(number);
         self.arrivals.remove(number);
         self.next_end = self.trains.iter().map(|train| train.end).min().unwrap_or(Instant::NEVER);
         let before = self.circuits.get(&train.circuit).copied().unwrap_or_default();
         let lost = train.stored < train.cells;
         let circuit = CircuitState {
-            left: self.thresholds.map_or(0, |thresholds| thresholds.after(lost, before.left)),
+            remaining: self
+                .thresholds
+                .map_or(0, |thresholds| thresholds.after(lost, before.remaining)),
             dangling: !train.has_end && (before.dangling || train.stored > 0),
         };
         if circuit == CircuitState::default() {
@@ -212,23 +167,23 @@ impl Port {
             self.circuits.insert(train.circuit, circuit);
         }
         let why = match (lost || before.dangling, train.refused) {
-            (true, true) => Some(Drop::Early),
-            (true, false) => Some(Drop::Buffer),
-            (false, _) => train.lost.then_some(Drop::Loss),
+            (true, true) => Some(DropReason::Early),
+            (true, false) => Some(DropReason::Buffer),
+            (false, _) => train.lost.then_some(DropReason::Loss),
         };
-        let fate = if let Some(why) = why {
+        let kind = if let Some(why) = why {
             self.books.wasted += u64::from(train.stored);
             self.frames.down(at, 1);
-            Fate::Dropped(why)
+            DecisionKind::Dropped(why)
         } else {
             let departure = self.line.departure(self.cells.level());
             self.leaving.push_back(departure);
-            Fate::Leaves(departure)
+            DecisionKind::Leaves(departure)
         };
-        Settled { at, place: number, fate }
+        Decision { at, index: number, kind }
     }
 
-    /// Sends the cells whose last bit has left by `now`.
+    /// Removes the cells whose last bit has left by `now`.
     #[inline]
     fn retire(&mut self, now: Instant) {
         while self.cells.level() > 0 && self.line.first_leaves() <= now {
@@ -248,15 +203,64 @@ impl Port {
             self.frames.down(at, 1);
         }
     }
+}
 
-    /// Frames of which the first cell has come, and not yet left the port or been dropped; and the
-    /// bytes of all cells stored.
-    pub(crate) fn depth(&mut self, now: Instant) -> Tally {
+impl DeferringQueue for Port {
+    /// A port decides on each cell as it arrives.
+    fn has_room(&self, _bytes: u32) -> bool {
+        true
+    }
+
+    fn offer(&mut self, now: Instant, packet: Offered, lost: bool) {
+        self.retire_frames(now);
+        self.frames.up(now, 1);
+        let cells = cells(packet.bytes);
+        let (parts, lag) = (u64::from(cells).saturating_sub(1).max(1), packet.lag.as_nanos());
+        let end = if cells > 1 { now + packet.lag } else { now };
+        self.next_end = self.next_end.min(end);
+        self.arrivals.push(now.as_nanos());
+        self.trains.push(Train {
+            circuit: match self.circuit {
+                Circuit::Flow => packet.flow,
+                Circuit::Path => packet.path,
+            },
+            cells,
+            remaining: cells,
+            stored: 0,
+            step: lag / parts,
+            step_remainder: lag % parts,
+            remainder: 0,
+            parts,
+            end,
+            refused: false,
+            has_end: false,
+            lost,
+        });
+    }
+
+    fn next_decision(&self) -> Option<Instant> {
+        (!self.trains.is_empty()).then_some(self.next_end)
+    }
+
+    fn poll_decision(&mut self, now: Instant) -> Option<Decision> {
+        while let Some((number, at)) = self.next_arrival().filter(|&(_, at)| at <= now.as_nanos()) {
+            let at = Instant::from_nanos(at);
+            self.retire(at);
+            let is_last = self.cell(number, at);
+            if is_last {
+                return Some(self.end(number, at));
+            }
+        }
+        self.retire(now);
+        None
+    }
+
+    fn depth(&mut self, now: Instant) -> Tally {
         self.retire_frames(now);
         Tally { packets: self.frames.level(), bytes: self.cells.level() * u64::from(CELL_BYTES) }
     }
 
-    pub(crate) fn statistics(&mut self, now: Instant, elapsed: Duration) -> QueueStatistics {
+    fn statistics(&mut self, now: Instant, elapsed: Duration) -> QueueStatistics {
         self.retire_frames(now);
         let (cells, busy) = (self.cells.integral(now), self.busy.integral(now));
         let (frames, bytes) = (self.frames.integral(now), u128::from(CELL_BYTES));
@@ -274,7 +278,7 @@ impl Port {
         }
     }
 
-    pub(crate) fn reset_statistics(&mut self, now: Instant) {
+    fn reset_statistics(&mut self, now: Instant) {
         self.retire_frames(now);
         for meter in [&mut self.cells, &mut self.frames, &mut self.busy] {
             meter.reset(now);
@@ -283,18 +287,18 @@ impl Port {
         self.books = CellBooks { offered, ..CellBooks::default() };
     }
 
-    pub(crate) fn books(&self) -> CellBooks {
-        CellBooks { held: self.cells.level(), ..self.books }
+    fn cell_books(&self) -> Option<CellBooks> {
+        Some(CellBooks { held: self.cells.level(), ..self.books })
     }
 }
 
-/// A line that sends cells, exact to the fraction of a nanosecond.
+/// The serializer of cells, exact to the fraction of a nanosecond.
 #[derive(Debug)]
 struct CellLine {
     rate: u64,
-    /// The time of a cell: whole nanoseconds, and a rest in units of 1/rate nanoseconds.
+    /// The transmission time of a cell: whole nanoseconds, and a remainder in units of 1/`rate` ns.
     step: (u64, u64),
-    /// When the first cell in the buffer has left.
+    /// The departure of the first cell in the buffer, in the same units.
     first: (u64, u64),
 }
 
@@ -304,34 +308,34 @@ impl CellLine {
         Self { rate, step: (scaled / rate, scaled % rate), first: (0, 0) }
     }
 
-    /// An idle line begins to send a cell.
+    /// Starts to send a cell on an idle line.
     fn start(&mut self, at: Instant) {
         self.first = (at.as_nanos(), 0);
         self.next();
     }
 
-    /// When the last bit of the first cell has left, in whole nanoseconds.
+    /// The departure of the first cell's last bit, rounded up to whole nanoseconds.
     #[inline]
     fn first_leaves(&self) -> Instant {
         Instant::from_nanos(self.first.0.saturating_add(u64::from(self.first.1 > 0)))
     }
 
-    /// The first cell has left, and there is another.
+    /// Starts to send the next cell after the first has left.
     #[inline]
     fn next(&mut self) {
-        let rest = self.first.1 + self.step.1;
-        let carry = rest >= self.rate;
-        self.first.1 = rest - if carry { self.rate } else { 0 };
+        let remainder = self.first.1 + self.step.1;
+        let carry = remainder >= self.rate;
+        self.first.1 = remainder - if carry { self.rate } else { 0 };
         self.first.0 = self.first.0.saturating_add(self.step.0 + u64::from(carry));
     }
 
-    /// When the last of `cells` in the buffer, which are more than none, will have left.
+    /// The departure of the last of `cells` cells in the buffer. `cells` is at least 1.
     fn departure(&self, cells: u64) -> Instant {
         let behind = u128::from(cells - 1);
-        let rest = u128::from(self.first.1) + behind * u128::from(self.step.1);
+        let remainder = u128::from(self.first.1) + behind * u128::from(self.step.1);
         let nanos = u128::from(self.first.0)
             + behind * u128::from(self.step.0)
-            + rest.div_ceil(u128::from(self.rate));
+            + remainder.div_ceil(u128::from(self.rate));
         Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }

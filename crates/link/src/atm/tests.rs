@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use units::Instant;
 
 use super::*;
-use crate::{Drop, Late, Link, LinkConfig, Offered, Outcome};
+use crate::{DropReason, Link, LinkConfig, Offered, Outcome, Verdict};
 
 /// A line on which a cell takes 1 µs.
 const MICRO: u64 = 1000;
@@ -27,7 +27,8 @@ fn port(cells: u32, discard: Discard) -> Link<usize> {
     })
 }
 
-/// A frame of so many cells on a circuit: when its first cell comes, and how far apart they are.
+/// A frame on a circuit: the arrival of its first cell and the distance between its cells, in
+/// nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     first: u64,
@@ -47,11 +48,10 @@ impl Frame {
     }
 }
 
-/// What became of a packet: when it was delivered, or why not.
-type Result = std::result::Result<u64, Drop>;
+/// The result of a packet: its delivery time, or the reason for its loss.
+type Result = std::result::Result<u64, DropReason>;
 
-/// Offers the frames, which are in order of their first cells, and does what the link asks for in
-/// between.
+/// Offers the frames, which are in order of their first cells, and drives the link in between.
 fn run(link: &mut Link<usize>, frames: &[Frame]) -> Vec<Result> {
     let mut fates = vec![None; frames.len()];
     for (number, frame) in frames.iter().enumerate() {
@@ -67,7 +67,7 @@ fn run(link: &mut Link<usize>, frames: &[Frame]) -> Vec<Result> {
     fates.into_iter().map(Option::unwrap).collect()
 }
 
-/// When the last cell has left for certain.
+/// A time by which the last cell has certainly left.
 fn last_moment(frames: &[Frame]) -> u64 {
     let cells: u64 = frames.iter().map(|frame| u64::from(frame.cells)).sum();
     let last = frames.iter().map(|frame| frame.first + frame.apart * u64::from(frame.cells)).max();
@@ -80,8 +80,8 @@ fn drive(link: &mut Link<usize>, until: u64, fates: &mut [Option<Result>]) {
             assert_eq!(fates[number].replace(Ok(now.as_nanos())), None);
             continue;
         }
-        link.attend(now);
-        while let Some(Late::Dropped(number, why)) = link.take_late() {
+        link.advance_to(now);
+        while let Some(Verdict::Dropped(number, why)) = link.poll_verdict() {
             assert_eq!(fates[number].replace(Err(why)), None);
         }
         check(link, now.as_nanos());
@@ -95,7 +95,7 @@ fn check(link: &mut Link<usize>, now: u64) {
     assert!(cells.balance() && cells.wasted <= cells.delivered + cells.held, "{cells:?}");
 }
 
-/// I.363.5: the trailer fits in behind the packet, or takes another cell.
+/// I.363.5: the trailer fits behind the packet, or takes another cell.
 #[test]
 fn a_packet_takes_whole_cells() {
     for (bytes, wanted) in
@@ -108,16 +108,16 @@ fn a_packet_takes_whole_cells() {
 }
 
 #[test]
-fn a_frame_lags_by_all_cells_but_one() {
+fn the_lag_of_a_frame_is_all_cells_but_one() {
     let rate = |bits| Rate::from_bits_per_sec(bits).unwrap();
     assert_eq!(Framing::Aal5.lag(rate(424_000_000), 576), Duration::from_micros(12));
     assert_eq!(Framing::Aal5.lag(rate(424_000_000), 40), Duration::ZERO);
-    // 576 bytes take 13 µs, and are 13 cells.
+    // 576 bytes take 13 µs and are 13 cells.
     assert_eq!(Framing::Packet.lag(rate(576 * 8_000_000 / 13), 576).as_nanos(), 12_000);
     assert_eq!(Framing::Aal5.lag(rate(1), u32::MAX).as_nanos(), u64::MAX);
 }
 
-/// The cells of two lines take turns, and each packet leaves with its last cell.
+/// The cells of two lines are interleaved, and each packet leaves with its last cell.
 #[test]
 fn cells_are_interleaved() {
     let mut link = port(100, Discard::Plain);
@@ -130,35 +130,35 @@ fn cells_are_interleaved() {
     assert_eq!(link.queue_statistics(at(20_000)).busy, Duration::from_micros(6));
 }
 
-/// §1: a single cell that is dropped corrupts its packet, and the rest travels on for nothing.
+/// §1: a single dropped cell corrupts its packet, and the other cells are sent in vain.
 #[test]
-fn plain_cells_are_on_their_own() {
+fn plain_discard_drops_single_cells() {
     let mut link = port(2, Discard::Plain);
     // Cells at 0, 0.5, 1, 1.5 and 2: with room for two, the fourth finds the second and the third.
     let fates = run(&mut link, &[Frame { first: 0, apart: 500, cells: 5, circuit: 1 }]);
-    assert_eq!(fates, [Err(Drop::Buffer)]);
+    assert_eq!(fates, [Err(DropReason::Buffer)]);
     let books = link.cell_books().unwrap();
     assert_eq!((books.offered, books.delivered, books.dropped, books.wasted), (5, 4, 1, 4));
 }
 
-/// §3: behind a dropped cell all are dropped except the last, which is stored if there is room.
+/// §3: after a dropped cell all are dropped except the last, which is stored if there is room.
 #[test]
-fn ppd_drops_the_rest_of_the_packet_but_its_end() {
+fn ppd_drops_the_rest_of_a_packet_except_its_last_cell() {
     let mut link = port(2, Discard::Ppd);
     let frame = Frame { first: 0, apart: 500, cells: 7, circuit: 1 };
     // The fourth finds no room; the fifth and the sixth would; the seventh, at 3, has room.
-    assert_eq!(run(&mut link, &[frame]), [Err(Drop::Buffer)]);
+    assert_eq!(run(&mut link, &[frame]), [Err(DropReason::Buffer)]);
     let books = link.cell_books().unwrap();
     assert_eq!((books.delivered, books.dropped, books.wasted), (4, 3, 4));
-    // The packet behind it is whole: the end was there to tell them apart.
+    // The next packet is whole, because the stored last cell separates the two.
     let next = Frame { first: 100_000, apart: MICRO, cells: 2, circuit: 1 };
     assert_eq!(run(&mut link, &[next]), [Ok(102_000)]);
 }
 
-/// AAL5: without the cell that ends it, a frame runs into the next of its circuit, and both are
-/// lost. Another circuit's is not.
+/// AAL5: a frame without its last cell merges with the next frame of its circuit, and both are
+/// lost. A frame of another circuit is not affected.
 #[test]
-fn a_lost_end_joins_two_frames() {
+fn a_lost_last_cell_merges_two_frames() {
     for discard in [Discard::Plain, Discard::Ppd] {
         let mut link = port(2, discard);
         let frame = |first, apart, cells, circuit| Frame { first, apart, cells, circuit };
@@ -172,14 +172,14 @@ fn a_lost_end_joins_two_frames() {
         let fates = run(&mut link, &frames);
         assert_eq!(
             fates,
-            [Err(Drop::Buffer), Ok(12_000), Err(Drop::Buffer), Ok(32_000)],
+            [Err(DropReason::Buffer), Ok(12_000), Err(DropReason::Buffer), Ok(32_000)],
             "{discard:?}"
         );
         assert_eq!(link.cell_books().unwrap().wasted, 4);
     }
 }
 
-/// §3: where more than the threshold is taken, no packet begins; what has begun goes on.
+/// §3: no packet begins above the threshold; a packet that has begun continues.
 #[test]
 fn epd_refuses_packets_at_their_first_cell() {
     // Three of six cells.
@@ -188,43 +188,43 @@ fn epd_refuses_packets_at_their_first_cell() {
     let fates = run(
         &mut link,
         &[
-            // Finds nothing, and has four cells at once: more than the threshold is not too much
-            // for what has begun.
+            // Finds an empty buffer, and has four cells at once. The threshold does not apply to a
+            // packet that has begun.
             frame(0, 0, 4, 1),
-            // Finds four, and there would be room: only its last cell is stored.
+            // Finds four cells, and there would be room: only its last cell is stored.
             frame(10, 0, 2, 2),
-            // Finds four still: the one at the end came into the fifth place, and one has left.
+            // Still finds four: the last cell of the frame before was stored, and one has left.
             frame(1010, 0, 2, 3),
-            // Finds three: that is not more than three.
+            // Finds three, which is not more than three.
             frame(3_000, 0, 2, 4),
         ],
     );
-    assert_eq!(fates, [Ok(4000), Err(Drop::Early), Err(Drop::Early), Ok(8000)]);
+    assert_eq!(fates, [Ok(4000), Err(DropReason::Early), Err(DropReason::Early), Ok(8000)]);
     let books = link.books();
     assert_eq!((books.dropped_early.packets, books.dropped_buffer.packets), (2, 0));
     let cells = link.cell_books().unwrap();
     assert_eq!((cells.dropped, cells.wasted), (2, 2));
 }
 
-/// A packet of a single cell is refused as a whole: its only cell is the first as well as the last.
+/// A packet of a single cell is refused as a whole: its only cell is both first and last.
 #[test]
 fn a_single_cell_is_refused_like_a_packet() {
     let mut link = port(4, Discard::Epd(p(0.0)));
     let frame = |first, cells, circuit| Frame { first, apart: 0, cells, circuit };
     let fates = run(&mut link, &[frame(0, 2, 1), frame(10, 1, 2), frame(5000, 1, 2)]);
-    assert_eq!(fates, [Ok(2000), Err(Drop::Early), Ok(6000)]);
+    assert_eq!(fates, [Ok(2000), Err(DropReason::Early), Ok(6000)]);
     assert_eq!(link.cell_books().unwrap().wasted, 0);
 }
 
-/// §4: who has lost a packet is under the upper threshold for the next `gap` packets, everybody
-/// else under the lower.
+/// §4: a circuit that has lost a packet has the upper threshold for the next `gap` packets, all
+/// others have the lower.
 #[test]
-fn bpd_spares_whoever_has_just_lost() {
+fn bpd_raises_the_threshold_after_a_loss() {
     // Lower: 2 of 10; upper: 8.
     let mut link = port(10, bpd(0.2, 0.8, 2));
     let frame = |first, circuit| Frame { first, apart: 0, cells: 1, circuit };
     let filler = Frame { first: 0, apart: 0, cells: 5, circuit: 9 };
-    // Four or five cells are there all the time.
+    // Four or five cells are stored at any time.
     let fates = run(
         &mut link,
         &[
@@ -238,16 +238,16 @@ fn bpd_spares_whoever_has_just_lost() {
             frame(7, 3),
         ],
     );
-    let (early, fine) = (Err(Drop::Early), |n: u64| Ok(n * MICRO));
-    // The first of circuit 1 is lost, two pass, the fourth is lost again, and the fifth passes: it
-    // is the first of another period.
+    let (early, fine) = (Err(DropReason::Early), |n: u64| Ok(n * MICRO));
+    // The first packet of circuit 1 is lost, two pass, the fourth is lost again, and the fifth
+    // passes: it is the first of another period.
     assert_eq!(fates, [fine(5), early, early, fine(6), fine(7), early, fine(8), early]);
 }
 
-/// §4: a buffer that overflows damages a circuit too; above the upper threshold even the damaged
-/// lose.
+/// §4: an overflow damages a circuit too; above the upper threshold even damaged circuits lose
+/// packets.
 #[test]
-fn bpd_counts_losses_of_every_kind() {
+fn bpd_counts_overflows_and_early_drops() {
     let frame = |first, cells, circuit| Frame { first, apart: 0, cells, circuit };
     // Lower: 2 of 6; upper: 4.
     let mut link = port(6, bpd(1.0 / 3.0, 2.0 / 3.0, 1));
@@ -256,27 +256,27 @@ fn bpd_counts_losses_of_every_kind() {
         &[
             // Overflows: six of seven cells.
             frame(0, 7, 1),
-            // Finds five: above the upper threshold, so even circuit 1 loses, and its period
-            // begins anew.
+            // Finds five, above the upper threshold: even circuit 1 loses the packet, and its
+            // period restarts.
             frame(1500, 1, 1),
             // Find four: circuit 1 passes, circuit 2 does not.
             frame(2500, 1, 2),
             frame(2600, 1, 1),
-            // Finds five, and circuit 1 has had its packet.
+            // Finds five, and circuit 1 has used its packet.
             frame(2700, 1, 1),
         ],
     );
-    // The cell that passed is the end of what overflowed: its packet is lost with that.
-    let (full, early) = (Err(Drop::Buffer), Err(Drop::Early));
+    // The cell that passed ends the frame that overflowed, so its packet is lost too.
+    let (full, early) = (Err(DropReason::Buffer), Err(DropReason::Early));
     assert_eq!(fates, [full, early, early, full, early]);
     assert_eq!(link.cell_books().unwrap().wasted, 7);
 }
 
-/// The port as the paper describes it, a cell at a time and without any cleverness.
+/// The port as the paper describes it, one cell at a time and without optimization.
 struct Specification {
     capacity: u32,
     policy: Discard,
-    /// When each cell in the buffer leaves, in nanoseconds.
+    /// Departure times of the cells in the buffer, in nanoseconds.
     buffer: Vec<u64>,
     free: u64,
     circuits: std::collections::HashMap<u64, Gap>,
@@ -286,12 +286,12 @@ struct Specification {
 struct Gap {
     left: u32,
     dropping: bool,
-    /// Cells at the receiver that no end has come for, and whether one of them is missing.
+    /// Cells at the receiver whose frame has no last cell yet, as frame and cell numbers.
     open: Vec<(usize, u32)>,
 }
 
 impl Specification {
-    /// Which packets arrive, and when.
+    /// The delivery time of each packet; `None` if it is lost.
     fn run(&mut self, frames: &[Frame]) -> Vec<Option<u64>> {
         let mut cells: Vec<(u64, usize, u32)> = Vec::new();
         for (number, frame) in frames.iter().enumerate() {
@@ -311,7 +311,7 @@ impl Specification {
             }
             self.free = self.free.max(now) + MICRO;
             self.buffer.push(self.free);
-            // The receiver puts together what comes until an end comes.
+            // The receiver joins cells until a last cell arrives.
             circuit.open.push((number, cell));
             if is_last {
                 let whole: Vec<(usize, u32)> =
@@ -379,7 +379,7 @@ fn any_discard() -> impl Strategy<Value = Discard> {
     ]
 }
 
-/// Frames on a few lines, each a circuit or two, one frame behind the other on each.
+/// Frames on a few lines, with one or two circuits each, and one frame after another on each line.
 fn any_frames() -> impl Strategy<Value = Vec<Frame>> {
     let line = (1..4u64, prop::collection::vec((1..9u32, 0..9000u64, any::<bool>()), 1..30));
     prop::collection::vec(line, 1..5).prop_map(|lines| {
@@ -399,7 +399,7 @@ fn any_frames() -> impl Strategy<Value = Vec<Frame>> {
 
 proptest! {
     #[test]
-    fn a_port_does_what_the_paper_says(cells in 1..30u32, policy in any_discard(), frames in any_frames()) {
+    fn a_port_equals_the_specification(cells in 1..30u32, policy in any_discard(), frames in any_frames()) {
         let mut specification = Specification {
             capacity: cells,
             policy,
@@ -418,7 +418,7 @@ proptest! {
     }
 
     #[test]
-    fn extreme_policies_are_each_other(
+    fn policies_with_extreme_thresholds_coincide(
         cells in 1..30u32, share in 0.0..=1.0, more in 0.0..=1.0, gap in 0..9u32, frames in any_frames()
     ) {
         let fates = |discard| run(&mut port(cells, discard), &frames);
@@ -429,9 +429,9 @@ proptest! {
         prop_assert_eq!(fates(bpd(share, share, gap)), fates(Discard::Epd(p(share))));
     }
 
-    /// Whoever asks in between changes nothing, and the statistics are those of a clock.
+    /// Queries do not change the result, and the statistics equal those of a clocked measurement.
     #[test]
-    fn looking_changes_nothing(
+    fn queries_do_not_change_the_result(
         cells in 1..20u32, policy in any_discard(), frames in any_frames(), looks in prop::collection::vec(0..200_000u64, 0..20)
     ) {
         let quiet = run(&mut port(cells, policy), &frames);
@@ -457,7 +457,7 @@ proptest! {
 }
 
 #[test]
-fn books_and_statistics_open_anew_with_what_the_port_holds() {
+fn a_reset_keeps_the_stored_cells() {
     let mut link = port(10, Discard::Ppd);
     let frame = Frame { first: 0, apart: 0, cells: 4, circuit: 1 };
     link.offer(at(0), frame.offered(), 0, |_| 0);
@@ -475,7 +475,7 @@ fn books_and_statistics_open_anew_with_what_the_port_holds() {
 }
 
 #[test]
-fn what_makes_a_circuit_is_chosen() {
+fn a_circuit_is_a_flow_or_a_path() {
     let fates = |circuit| {
         let mut link = Link::new(LinkConfig {
             port: Some(PortConfig::new(4, bpd(0.0, 1.0, 9), circuit).unwrap()),
@@ -503,7 +503,7 @@ fn port_config() -> LinkConfig {
 }
 
 #[test]
-fn nothing_is_no_port() {
+fn a_port_without_cells_is_refused() {
     assert_eq!(PortConfig::new(0, Discard::Ppd, Circuit::Flow), Err(ConfigError::EmptyBuffer));
     assert_eq!(
         Balanced::new(p(0.5), p(0.25), 3).unwrap_err().to_string(),
@@ -512,15 +512,15 @@ fn nothing_is_no_port() {
 }
 
 #[test]
-fn the_end_of_time_is_survived() {
+fn times_saturate_at_the_end() {
     let mut link = port(2, Discard::Ppd);
     for number in 0..5 {
         let frame =
             Frame { first: u64::MAX - 5 + number, apart: u64::MAX / 8, cells: 3, circuit: number };
         link.offer(at(frame.first), frame.offered(), 0, |_| 0);
     }
-    link.attend(Instant::NEVER);
-    while link.take_late().is_some() {}
+    link.advance_to(Instant::NEVER);
+    while link.poll_verdict().is_some() {}
     link.queue_statistics(Instant::NEVER);
     assert!(link.books().balance());
 }

@@ -3,9 +3,9 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Discipline, Late, Link, Outcome};
+use crate::{Discipline, Link, LinkConfig, Outcome, Verdict};
 
-/// A byte takes this long.
+/// The transmission time of a byte.
 const NANOS_PER_BYTE: u64 = 100;
 
 fn at(nanos: u64) -> Instant {
@@ -19,15 +19,14 @@ struct Arrival {
     ecn_capable: bool,
 }
 
-/// What becomes of a packet.
+/// The result of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Delivered { at: u64, marked: bool },
-    Dropped(Drop),
+    Dropped(DropReason),
 }
 
-/// The queue of RFC 8289 §5 as it stands there, with a clock and a line around it. Times are in
-/// nanoseconds, 0 is "not set".
+/// The listing of RFC 8289 §5, with a clock and a line. Times are in nanoseconds; 0 is "not set".
 struct Specification {
     target: u64,
     interval: u64,
@@ -52,7 +51,7 @@ impl Specification {
         self.queue.iter().map(|(_, packet)| packet.bytes).sum()
     }
 
-    /// interval / sqrt(count), rounded down, by bisection.
+    /// `interval / sqrt(count)`, rounded down, by bisection.
     fn control_law(&self, t: u64, count: u32) -> u64 {
         let (mut low, mut high) = (0, self.interval + 1);
         while high - low > 1 {
@@ -83,7 +82,7 @@ impl Specification {
 
     fn drop(&mut self, p: Option<(usize, Arrival)>) {
         let (number, _) = p.expect("only a packet is dropped");
-        self.ends[number] = Some(End::Dropped(Drop::Early));
+        self.ends[number] = Some(End::Dropped(DropReason::Early));
     }
 
     fn can_mark(&self, p: Option<(usize, Arrival)>) -> bool {
@@ -135,14 +134,14 @@ impl Specification {
         let mut coming = arrivals.iter().copied().enumerate().peekable();
         loop {
             let next = coming.peek().map_or(u64::MAX, |(_, packet)| packet.at);
-            // The line comes first.
+            // The line precedes arrivals.
             if let Some(now) = free.filter(|&free| free <= next) {
                 free = self.send(now);
                 continue;
             }
             let Some((number, packet)) = coming.next() else { break };
             if self.queue.len() + usize::from(free.is_some()) >= room {
-                self.ends[number] = Some(End::Dropped(Drop::Buffer));
+                self.ends[number] = Some(End::Dropped(DropReason::Buffer));
                 continue;
             }
             self.maxpacket = self.maxpacket.max(packet.bytes);
@@ -154,7 +153,7 @@ impl Specification {
         self.ends.into_iter().map(Option::unwrap).collect()
     }
 
-    /// Sends the next packet. Returns when the line is free again.
+    /// Sends the next packet. Returns the time at which the line is free again.
     fn send(&mut self, now: u64) -> Option<u64> {
         let (packet, marked) = self.dequeue(now);
         let (number, packet) = packet?;
@@ -174,7 +173,7 @@ fn config(target: u64, interval: u64, ecn: bool, room: u32) -> LinkConfig {
     }
 }
 
-/// The same with the link, and what a driver has to do.
+/// Runs the link on the arrivals, with the calls of a driver.
 fn run(link: &mut Link<(usize, bool)>, arrivals: &[Arrival]) -> Vec<End> {
     let mut ends = vec![None; arrivals.len()];
     for (number, packet) in arrivals.iter().enumerate() {
@@ -182,7 +181,7 @@ fn run(link: &mut Link<(usize, bool)>, arrivals: &[Arrival]) -> Vec<End> {
         let offered =
             Offered { bytes: packet.bytes, ecn_capable: packet.ecn_capable, ..Offered::default() };
         match link.offer(at(packet.at), offered, (number, false), |_| {
-            unreachable!("nothing is lost by chance")
+            unreachable!("no random decision is expected")
         }) {
             Outcome::Pending => assert_eq!(link.newest_mut().map(|newest| newest.0), Some(number)),
             Outcome::Dropped(why) => ends[number] = Some(End::Dropped(why)),
@@ -201,13 +200,13 @@ fn drive(link: &mut Link<(usize, bool)>, until: u64, ends: &mut [Option<End>]) {
             assert_eq!(ends[number].replace(End::Delivered { at: now.as_nanos(), marked }), None);
             continue;
         }
-        link.attend(now);
-        while let Some(late) = link.take_late() {
-            match late {
-                Late::Dropped((number, _), why) => {
+        link.advance_to(now);
+        while let Some(verdict) = link.poll_verdict() {
+            match verdict {
+                Verdict::Dropped((number, _), why) => {
                     assert_eq!(ends[number].replace(End::Dropped(why)), None)
                 }
-                Late::Marked(packet) => packet.1 = true,
+                Verdict::Marked(packet) => packet.1 = true,
             }
         }
         assert!(link.books().balance(), "{:?}", link.books());
@@ -230,8 +229,8 @@ fn specification(target: u64, interval: u64, ecn: bool) -> Specification {
     }
 }
 
-/// A packet takes 150 µs at the most, so a target of a few and an interval of some dozens of them
-/// make it drop.
+/// A packet takes 150 µs at most. With a target of a few and an interval of some dozens of packets,
+/// CoDel drops.
 fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let burst = (0..3_000_000u64, 0..120_000u64, 1..60usize, any::<bool>());
     let bursts = prop::collection::vec(burst, 1..25);
@@ -254,7 +253,7 @@ fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
 
 proptest! {
     #[test]
-    fn it_is_the_algorithm_of_the_rfc(
+    fn codel_equals_the_algorithm_of_the_rfc(
         arrivals in any_arrivals(), target in 100_000..2_000_000u64, more in 1..4_000_000u64, ecn in any::<bool>(), room in 1..200u32
     ) {
         let interval = target + more;
@@ -263,7 +262,7 @@ proptest! {
         prop_assert_eq!(&ends, &specification(target, interval, ecn).run(&arrivals, room as usize));
         let marked = ends.iter().filter(|end| matches!(end, End::Delivered { marked: true, .. })).count();
         prop_assert_eq!(link.books().marked.packets, marked as u64);
-        // The statistics, from what became of each packet.
+        // The statistics, computed from the results of the packets.
         let end = 100_000_000_000;
         let read = link.queue_statistics(at(end));
         let sent = arrivals.iter().zip(&ends).filter(|(_, end)| matches!(end, End::Delivered { .. }));
@@ -274,10 +273,10 @@ proptest! {
     }
 }
 
-/// §3: a queue that stands above the target for an interval loses a packet, and the next after an
-/// interval, then after 1/√2 of one, and so on.
+/// §3: a queue above the target for an interval loses a packet, the next after an interval, then
+/// after 1/√2 of one, and so on.
 #[test]
-fn a_standing_queue_is_thinned_in_the_rhythm_of_the_rfc() {
+fn a_persistent_queue_is_dropped_at_the_intervals_of_the_rfc() {
     let (target, interval) = (1_000_000, 10_000_000);
     // Ten packets at once, then as many as the line can send: each waits for 1.35 ms or more.
     let arrivals: Vec<Arrival> = (0..600)
@@ -291,18 +290,18 @@ fn a_standing_queue_is_thinned_in_the_rhythm_of_the_rfc() {
         Link::new(LinkConfig { buffer: Buffer::Unlimited, ..config(target, interval, false, 1) });
     let ends = run(&mut link, &arrivals);
     let dropped: Vec<usize> =
-        (0..ends.len()).filter(|&n| ends[n] == End::Dropped(Drop::Early)).collect();
+        (0..ends.len()).filter(|&n| ends[n] == End::Dropped(DropReason::Early)).collect();
     assert_eq!(ends, specification(target, interval, false).run(&arrivals, usize::MAX));
     assert!((3..8).contains(&dropped.len()), "{dropped:?}");
-    // The first leaves after the first that waited for 1 ms, an interval later; nothing is dropped
-    // once the queue is short.
+    // The first drop follows an interval after the first packet that waited for 1 ms. There are no
+    // drops once the queue is short.
     assert!(dropped[0] as u64 * 150_000 > interval, "{dropped:?}");
     assert!(dropped.windows(2).all(|pair| pair[1] - pair[0] > 1), "{dropped:?}");
 }
 
-/// What can be marked is, at the moments at which the others are dropped.
+/// ECN-capable packets are marked at the times at which others are dropped.
 #[test]
-fn marks_take_the_place_of_drops() {
+fn marks_replace_drops() {
     let arrivals = |ecn_capable| -> Vec<Arrival> {
         (0..600).map(|n| Arrival { at: 100_000 * n, bytes: 1500, ecn_capable }).collect()
     };
@@ -318,13 +317,13 @@ fn marks_take_the_place_of_drops() {
     assert!(fates(false, true).1 > 5);
 }
 
-/// What the loss model takes has had its turn on the line, unless it is lost at the entry.
+/// A packet lost on the line has been transmitted; one lost at the entry has not.
 #[test]
-fn losses_on_the_line_take_its_time() {
-    let link = |loss_place| {
+fn losses_on_the_line_occupy_the_line() {
+    let link = |loss_point| {
         let loss = crate::LossModel::Mask(vec![true]);
         let mut link: Link<usize> =
-            Link::new(LinkConfig { loss, loss_place, ..config(1_000_000, 10_000_000, true, 10) });
+            Link::new(LinkConfig { loss, loss_point, ..config(1_000_000, 10_000_000, true, 10) });
         let packet = Offered { bytes: 1500, data: true, ..Offered::default() };
         let outcomes = [0, 1].map(|number| link.offer(at(0), packet, number, |_| 0));
         while link.next_delivery().is_some_and(|next| next < at(1_000_000)) {
@@ -332,17 +331,17 @@ fn losses_on_the_line_take_its_time() {
             if let Some(number) = link.deliver(now) {
                 return (outcomes[0], number, now.as_nanos(), link.books().dropped_loss.packets);
             }
-            link.attend(now);
-            while link.take_late().is_some() {}
+            link.advance_to(now);
+            while link.poll_verdict().is_some() {}
         }
         unreachable!("one of them arrives")
     };
-    assert_eq!(link(crate::LossPlace::Line), (Outcome::Pending, 1, 300_000, 1));
-    assert_eq!(link(crate::LossPlace::Entry), (Outcome::Dropped(Drop::Loss), 1, 150_000, 1));
+    assert_eq!(link(crate::LossPoint::Line), (Outcome::Pending, 1, 300_000, 1));
+    assert_eq!(link(crate::LossPoint::Entry), (Outcome::Dropped(DropReason::Loss), 1, 150_000, 1));
 }
 
 #[test]
-fn impossible_times_are_refused() {
+fn invalid_target_and_interval_are_refused() {
     let ms = Duration::from_millis;
     for (target, interval) in [(0, 100), (100, 100), (200, 100)] {
         assert_eq!(
@@ -354,14 +353,14 @@ fn impossible_times_are_refused() {
 }
 
 #[test]
-fn the_end_of_time_is_survived() {
+fn times_saturate_at_the_end() {
     let mut link = Link::new(config(1_000_000, u64::MAX, false, 10));
     for number in 0..5 {
         let packet = Offered { bytes: u32::MAX, ..Offered::default() };
         link.offer(at(u64::MAX - 5 + number), packet, (0, false), |_| 0);
     }
-    link.attend(Instant::NEVER);
-    while link.take_late().is_some() {}
+    link.advance_to(Instant::NEVER);
+    while link.poll_verdict().is_some() {}
     link.queue_statistics(Instant::NEVER);
     assert!(link.books().balance());
 }

@@ -8,13 +8,13 @@ use crate::{
     Red,
 };
 
-/// What happened to the n-th packet offered.
+/// The history of the n-th packet offered.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     arrival: u64,
     bytes: u32,
     outcome: Outcome,
-    /// By exact rational arithmetic; `None` for a packet that never reached the line.
+    /// Computed with exact rational arithmetic; `None` for a packet that never reached the line.
     departure: Option<u64>,
     delivered: Option<u64>,
 }
@@ -26,7 +26,7 @@ struct Step {
     data: bool,
     ecn_capable: bool,
     draw: u64,
-    /// Whether a delivery due at the very moment of the offer comes before it.
+    /// A delivery due at the time of the offer precedes it.
     deliver_first: bool,
 }
 
@@ -43,7 +43,7 @@ fn data(bytes: u32) -> Offered {
 }
 
 fn no_chance(_: Chance) -> u64 {
-    panic!("nothing here is left to chance")
+    panic!("no random decision is expected")
 }
 
 /// A line in units of 1/rate nanoseconds, in which every transmission time is a whole number.
@@ -64,7 +64,7 @@ impl ExactLine {
     }
 }
 
-/// Runs a link as a driver would and calls `look` after every offer and every delivery.
+/// Drives a link and calls `look` after every offer and every delivery.
 fn drive(
     config: &LinkConfig,
     steps: &[Step],
@@ -88,13 +88,13 @@ fn drive(
         let outcome = link.offer(at(now), packet, seen.len(), |chance| match chance {
             Chance::Loss => step.draw,
             Chance::Early => step.draw.rotate_left(32),
-            Chance::Reorder => panic!("nothing here is late"),
+            Chance::Reorder => panic!("no packet is reordered here"),
         });
         let sent = match outcome {
             Outcome::Accepted | Outcome::Marked => true,
-            Outcome::Dropped(Drop::Loss) => config.loss_place == LossPlace::Line,
-            Outcome::Dropped(Drop::Buffer | Drop::Early) => false,
-            Outcome::Pending => panic!("nothing here is decided later"),
+            Outcome::Dropped(DropReason::Loss) => config.loss_point == LossPoint::Line,
+            Outcome::Dropped(DropReason::Buffer | DropReason::Early) => false,
+            Outcome::Pending => panic!("no verdict is deferred here"),
         };
         let departure = sent.then(|| exact.send(now, config.framing.line_bytes(step.bytes)));
         seen.push(Seen { arrival: now, bytes: step.bytes, outcome, departure, delivered: None });
@@ -125,7 +125,7 @@ fn deliver_up_to(
     }
 }
 
-/// Packets in the queue at `now` and their bytes, in order: arrived, and not departed.
+/// The sizes of the packets in the queue at `now`, in order: arrived and not departed.
 fn in_queue(seen: &[Seen], now: u64) -> impl Iterator<Item = u32> + '_ {
     seen.iter()
         .filter(move |p| p.arrival <= now && p.departure.is_some_and(|departure| departure > now))
@@ -192,11 +192,19 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
         1 => Just(None),
         4 => (1_000_000_000..200_000_000_000u64).prop_map(Rate::from_bits_per_sec),
     ];
-    let place = prop_oneof![Just(LossPlace::Line), Just(LossPlace::Entry)];
+    let loss_point = prop_oneof![Just(LossPoint::Line), Just(LossPoint::Entry)];
     let framing = prop_oneof![3 => Just(Framing::Packet), 1 => Just(Framing::Aal5)];
-    (rate, 0..3000u64, any_buffer(), any::<bool>(), any_discipline(), any_loss(), (place, framing))
+    (
+        rate,
+        0..3000u64,
+        any_buffer(),
+        any::<bool>(),
+        any_discipline(),
+        any_loss(),
+        (loss_point, framing),
+    )
         .prop_map(
-            |(rate, delay, buffer, counts_in_service, discipline, loss, (loss_place, framing))| {
+            |(rate, delay, buffer, counts_in_service, discipline, loss, (loss_point, framing))| {
                 LinkConfig {
                     rate,
                     delay: Duration::from_nanos(delay),
@@ -204,7 +212,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
                     counts_in_service,
                     discipline,
                     loss,
-                    loss_place,
+                    loss_point,
                     framing,
                     ..LinkConfig::default()
                 }
@@ -238,16 +246,16 @@ proptest! {
             assert!(books.balance(), "{books:?}");
             let gone = |p: &&Seen| p.departure.is_none_or(|departure| departure <= now);
             let of = |outcome| seen.iter().filter(move |p| p.outcome == outcome);
-            let lost = of(Outcome::Dropped(Drop::Loss)).filter(gone).map(|p| p.bytes);
-            let refused = of(Outcome::Dropped(Drop::Buffer)).map(|p| p.bytes);
+            let lost = of(Outcome::Dropped(DropReason::Loss)).filter(gone).map(|p| p.bytes);
+            let refused = of(Outcome::Dropped(DropReason::Buffer)).map(|p| p.bytes);
             let delivered = seen.iter().filter(|p| p.delivered.is_some()).map(|p| p.bytes);
             assert_eq!(books.offered, tally(seen.iter().map(|p| p.bytes)));
             assert_eq!(books.dropped_loss, tally(lost));
             assert_eq!(books.dropped_buffer, tally(refused));
-            let early = of(Outcome::Dropped(Drop::Early)).map(|p| p.bytes);
+            let early = of(Outcome::Dropped(DropReason::Early)).map(|p| p.bytes);
             assert_eq!(books.dropped_early, tally(early));
             if config.loss == LossModel::None {
-                // What is lost on the line may have been marked before.
+                // Packets lost on the line may have been marked before.
                 assert_eq!(books.marked, tally(of(Outcome::Marked).map(|p| p.bytes)));
             }
             assert_eq!(books.delivered, tally(delivered));
@@ -259,9 +267,9 @@ proptest! {
         }
     }
 
-    /// Twins: one carries every packet, of the other the driver keeps some.
+    /// Two equal links: one delivers every packet, the driver of the other delivers some itself.
     #[test]
-    fn what_the_driver_keeps_changes_nothing(
+    fn commit_delivered_equals_commit(
         config in any_config(), steps in any_steps(0..2000, 60), reset_after in 0..60usize, kept in any::<u64>()
     ) {
         let config = LinkConfig {
@@ -275,12 +283,12 @@ proptest! {
             let offered = data(step.bytes);
             let before = whole.next_delivery();
             let outcome = whole.offer(at(now), offered, serial, no_chance);
-            match parted.accept(at(now), offered) {
+            match parted.reserve(at(now), offered) {
                 Ok(accepted) if kept >> (serial % 64) & 1 == 1 => {
                     prop_assert!(before.is_none_or(|before| before <= accepted.delivery()));
-                    parted.pass(accepted);
+                    parted.commit_delivered(accepted);
                 }
-                Ok(accepted) => parted.carry(accepted, serial),
+                Ok(accepted) => parted.commit(accepted, serial),
                 Err(why) => prop_assert_eq!(outcome, Outcome::Dropped(why)),
             }
             for link in [&mut whole, &mut parted] {
@@ -299,7 +307,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_offered_ahead_of_time_is_delivered_in_its_turn(
+    fn packets_offered_ahead_are_delivered_in_order(
         offers in prop::collection::vec((0..50u64, any::<bool>()), 1..100)
     ) {
         let mut link = Link::new(LinkConfig { delay: Duration::from_nanos(7), ..LinkConfig::default() });
@@ -307,7 +315,7 @@ proptest! {
         let mut delivered = Vec::new();
         let mut due = 0;
         for (serial, (ahead, take)) in offers.into_iter().enumerate() {
-            // Never before what has been delivered.
+            // Not before an earlier delivery.
             let when = due + ahead;
             let first = link.next_delivery().is_none_or(|next| at(when + 7) < next);
             prop_assert_eq!(link.offer_ahead(at(when), 40, serial), first);
@@ -362,16 +370,16 @@ proptest! {
             let total: u64 = there.iter().chain([&p.bytes]).map(units).sum();
             let fits = total <= config.buffer.capacity() || (idle && !config.counts_in_service);
             match p.outcome {
-                Outcome::Accepted | Outcome::Marked | Outcome::Dropped(Drop::Early) => prop_assert!(fits),
-                Outcome::Dropped(Drop::Buffer) => prop_assert!(!fits),
-                Outcome::Dropped(Drop::Loss) => prop_assert!(fits || config.loss_place == LossPlace::Entry),
-                Outcome::Pending => prop_assert!(false, "nothing here is decided later"),
+                Outcome::Accepted | Outcome::Marked | Outcome::Dropped(DropReason::Early) => prop_assert!(fits),
+                Outcome::Dropped(DropReason::Buffer) => prop_assert!(!fits),
+                Outcome::Dropped(DropReason::Loss) => prop_assert!(fits || config.loss_point == LossPoint::Entry),
+                Outcome::Pending => prop_assert!(false, "no verdict is deferred here"),
             }
         }
     }
 
     #[test]
-    fn the_statistics_are_those_of_a_clock_that_looks_every_nanosecond(
+    fn statistics_equal_sampling_every_nanosecond(
         config in any_config(), steps in any_steps(0..200, 30), reset_after in 0..30usize, rest in 0..3000u64
     ) {
         let mut reset_at = 0;
@@ -490,23 +498,23 @@ fn a_packet_that_leaves_makes_room_for_one_at_the_same_instant() {
     let leaves = at(1_200_000);
     assert_eq!(link.offer(Instant::ZERO, data(1500), 1, no_chance), Outcome::Accepted);
     let early = at(leaves.as_nanos() - 1);
-    assert_eq!(link.offer(early, data(1500), 2, no_chance), Outcome::Dropped(Drop::Buffer));
+    assert_eq!(link.offer(early, data(1500), 2, no_chance), Outcome::Dropped(DropReason::Buffer));
     assert_eq!(link.offer(leaves, data(1500), 3, no_chance), Outcome::Accepted);
     assert_eq!(link.deliver(leaves), Some(1));
     assert_eq!(link.next_delivery(), Some(at(2_400_000)));
 }
 
 #[test]
-fn a_packet_lost_on_the_line_takes_its_time_and_one_lost_at_the_entry_does_not() {
-    for (loss_place, arrives, held) in
-        [(LossPlace::Line, 2_400_000, 2), (LossPlace::Entry, 1_200_000, 1)]
+fn only_losses_on_the_line_occupy_it() {
+    for (loss_point, arrives, held) in
+        [(LossPoint::Line, 2_400_000, 2), (LossPoint::Entry, 1_200_000, 1)]
     {
         let loss = LossModel::Mask(vec![true]);
         let mut link =
-            Link::new(LinkConfig { rate: megabit(10), loss, loss_place, ..LinkConfig::default() });
+            Link::new(LinkConfig { rate: megabit(10), loss, loss_point, ..LinkConfig::default() });
         assert_eq!(
             link.offer(Instant::ZERO, data(1500), 1, no_chance),
-            Outcome::Dropped(Drop::Loss)
+            Outcome::Dropped(DropReason::Loss)
         );
         assert_eq!(link.offer(Instant::ZERO, data(1500), 2, no_chance), Outcome::Accepted);
         assert_eq!(link.queue(Instant::ZERO).packets, held);
@@ -519,7 +527,7 @@ fn a_packet_lost_on_the_line_takes_its_time_and_one_lost_at_the_entry_does_not()
 }
 
 #[test]
-fn books_and_statistics_open_anew_with_what_the_link_holds() {
+fn a_reset_keeps_the_held_packets() {
     let mut link = Link::new(LinkConfig {
         rate: megabit(10),
         delay: Duration::from_millis(50),
@@ -544,7 +552,7 @@ fn books_and_statistics_open_anew_with_what_the_link_holds() {
 
 #[test]
 fn an_empty_packet_does_not_overtake_a_bit_still_on_the_line() {
-    // A byte takes a third of a nanosecond: it is there when the first one is over.
+    // A byte takes a third of a nanosecond: the second arrives when the first has left.
     let mut link = Link::new(LinkConfig { rate: megabit(24_000), ..LinkConfig::default() });
     for (serial, bytes) in [1, 0, 1].into_iter().enumerate() {
         link.offer(Instant::ZERO, data(bytes), serial, no_chance);
@@ -556,7 +564,7 @@ fn an_empty_packet_does_not_overtake_a_bit_still_on_the_line() {
 }
 
 #[test]
-fn time_that_runs_backwards_stands_still() {
+fn time_does_not_run_backwards() {
     let mut link = Link::new(LinkConfig { rate: megabit(10), ..LinkConfig::default() });
     link.reset_statistics(at(1_000_000));
     link.offer(Instant::ZERO, data(1500), (), no_chance);
@@ -565,7 +573,7 @@ fn time_that_runs_backwards_stands_still() {
 }
 
 #[test]
-fn the_end_of_time_is_survived() {
+fn times_saturate_at_the_end() {
     let rate = Rate::from_bits_per_sec(1);
     let delay = Duration::from_nanos(u64::MAX);
     let mut link = Link::new(LinkConfig { rate, delay, ..LinkConfig::default() });
@@ -578,8 +586,8 @@ fn the_end_of_time_is_survived() {
     link.queue_statistics(Instant::NEVER);
 }
 
-/// RFC 3168 §7: what chance chooses is marked where that can be understood, else dropped; with an
-/// average beyond the upper threshold everything is dropped.
+/// RFC 3168 §7: chosen packets are marked if they are ECN-capable, else dropped. With an average
+/// above the upper threshold every packet is dropped.
 #[test]
 fn early_detection_marks_what_is_ecn_capable_and_drops_the_rest() {
     let red = |min, max| {
@@ -594,16 +602,17 @@ fn early_detection_marks_what_is_ecn_capable_and_drops_the_rest() {
             .collect();
         (outcomes, link.books())
     };
-    let (chosen, refused) = (Outcome::Dropped(Drop::Early), Outcome::Dropped(Drop::Buffer));
-    // The average is the queue that the packet finds: from 1 on it has a chance, from 3 on none.
-    // Here the first that has one has 1 in 2, above the draw; the next 1 in 1.
+    let (chosen, refused) =
+        (Outcome::Dropped(DropReason::Early), Outcome::Dropped(DropReason::Buffer));
+    // The average is the queue that the packet finds. From 1 on a packet may be chosen, from 3 on
+    // it always is. The first has probability 1 in 2, which is above the draw; the next has 1 in 1.
     let (outcomes, books) = fill(red(0, 2), true);
     assert_eq!(outcomes[..4], [Outcome::Accepted, Outcome::Marked, chosen, chosen]);
     assert_eq!((books.marked.packets, books.dropped_early.packets, books.held.packets), (1, 4, 2));
     let (outcomes, books) = fill(red(0, 2), false);
     assert_eq!(outcomes[..4], [Outcome::Accepted, chosen, chosen, chosen]);
     assert_eq!((books.marked.packets, books.dropped_early.packets, books.held.packets), (0, 5, 1));
-    // A full buffer comes first.
+    // A full buffer takes precedence.
     let buffer = Buffer::packets(1).unwrap();
     let (outcomes, books) = fill(LinkConfig { buffer, ..red(0, 2) }, true);
     assert_eq!(outcomes[..3], [Outcome::Accepted, refused, refused]);
@@ -612,7 +621,7 @@ fn early_detection_marks_what_is_ecn_capable_and_drops_the_rest() {
 }
 
 #[test]
-fn the_driver_marks_the_packet_that_was_chosen() {
+fn newest_mut_returns_the_chosen_packet() {
     let red = Red::new(Measure::Packets, 0, 9, Probability::ONE, Probability::ONE).unwrap();
     let discipline = Discipline::Red(red);
     let mut link = Link::new(LinkConfig { rate: megabit(10), discipline, ..LinkConfig::default() });

@@ -1,18 +1,17 @@
 //! Loss in runs: a two-state Markov chain that loses every packet in one state and none in the
-//! other, known as the simple Gilbert model after E. N. Gilbert, "Capacity of a Burst-Noise
+//! other. It is known as the simple Gilbert model after E. N. Gilbert, "Capacity of a Burst-Noise
 //! Channel", BSTJ 39 (1960).
 
 use crate::error::ConfigError;
 use crate::probability::Probability;
 
-/// Bursts given by what can be measured: the mean fraction of packets lost, p, and the mean number
-/// of packets lost in a row, r.
+/// A burst model given by two measurable quantities: the mean fraction p of packets lost, and the
+/// mean number r of packets lost in a row.
 ///
 /// After a loss the next packet is lost with probability 1 − 1/r, so a run is geometric with mean
 /// r. After a packet that passed, the next is lost with probability p / (r (1 − p)), which makes
-/// the long-term fraction p. The chain advances by one step a packet, not with time. It starts in
-/// equilibrium: the first packet is lost with probability p, like any packet of which nothing is
-/// known.
+/// the long-term fraction p. The chain advances by one step per packet, not with time. It starts in
+/// equilibrium: the first packet is lost with probability p.
 ///
 /// With r = 1/(1 − p) losses are independent; a shorter run spreads them out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +25,8 @@ impl Burst {
     /// A fraction `loss` of packets lost, in runs of `run` packets on average.
     ///
     /// # Errors
-    /// When `run` is below 1 or `loss` is 1, or when runs of that length, with one packet between
-    /// any two, do not add up to that much loss: p / (r (1 − p)) must not be above 1.
+    /// If `run` is below 1, or `loss` is 1, or the runs are too short for the loss. At least one
+    /// packet arrives between two runs, so p / (r (1 − p)) must not exceed 1.
     pub fn new(loss: Probability, run: f64) -> Result<Self, ConfigError> {
         if !(run.is_finite() && run >= 1.0) {
             return Err(ConfigError::Run(run));
@@ -37,7 +36,7 @@ impl Burst {
         }
         let mean = loss.as_f64();
         let shortest = mean / (1.0 - mean);
-        // Without the allowance, rounding refuses some pairs on the limit, such as 0.9 in runs of
+        // Without this tolerance, rounding refuses some pairs on the limit, such as 0.9 in runs of
         // 9.
         if shortest > run * (1.0 + 1e-12) {
             return Err(ConfigError::Burst { loss: mean, run, shortest });
@@ -50,7 +49,7 @@ impl Burst {
     }
 }
 
-/// Where the chain is, as the probability that the next packet is lost.
+/// The state of the chain, as the probability that the next packet is lost.
 #[derive(Debug)]
 pub(crate) struct BurstState {
     burst: Burst,
@@ -62,7 +61,7 @@ impl BurstState {
         Self { burst, next: burst.mean }
     }
 
-    /// Takes the next step; true if it loses the packet.
+    /// Advances the chain by one packet. Returns true if the packet is lost.
     pub(crate) fn advance(&mut self, draw: u64) -> bool {
         let lost = self.next.hits(draw);
         self.next = if lost { self.burst.after_loss } else { self.burst.after_pass };

@@ -3,7 +3,7 @@
 use super::Linear;
 use crate::probability::Probability;
 
-/// How loss depends on size.
+/// The relation between a packet's size and its loss probability.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SizeLaw {
     PerByte(Probability),
@@ -19,25 +19,25 @@ impl SizeLaw {
     }
 }
 
-const PLACES: usize = 8;
+const SLOTS: usize = 8;
 
-/// A size law that remembers its last answers. Traffic has few sizes, and an answer costs some
-/// twenty multiplications or a division of 128 bits.
+/// A size law with a cache of its results. Traffic has few packet sizes, and a result costs some
+/// twenty multiplications or a 128-bit division.
 #[derive(Debug)]
 pub(crate) struct BySize {
     law: SizeLaw,
-    /// A size and its probability, in the place given by [`place`].
-    memo: [(u32, Probability); PLACES],
+    /// Sizes and their probabilities, in the slot given by [`slot`].
+    memo: [(u32, Probability); SLOTS],
 }
 
 impl BySize {
     pub(crate) fn new(law: SizeLaw) -> Self {
-        // Right for all places: a lookup of another size than 0 misses.
-        Self { law, memo: [(0, law.probability(0)); PLACES] }
+        // Valid in every slot: the lookup of any other size misses.
+        Self { law, memo: [(0, law.probability(0)); SLOTS] }
     }
 
     pub(crate) fn probability(&mut self, bytes: u32) -> Probability {
-        let entry = &mut self.memo[place(bytes)];
+        let entry = &mut self.memo[slot(bytes)];
         if entry.0 != bytes {
             *entry = (bytes, self.law.probability(bytes));
         }
@@ -45,8 +45,8 @@ impl BySize {
     }
 }
 
-/// Spreads sizes over the places: the top three bits of a product with 2³² / golden ratio (Knuth,
-/// TAOCP 3, §6.4).
-const fn place(bytes: u32) -> usize {
+/// Hashes a size to a slot: the top three bits of a product with 2³² / golden ratio (Knuth, TAOCP
+/// 3, §6.4).
+const fn slot(bytes: u32) -> usize {
     (bytes.wrapping_mul(0x9E37_79B9) >> 29) as usize
 }

@@ -27,17 +27,17 @@ fn packet(bytes: u32) -> Offered {
 }
 
 fn no_chance() -> u64 {
-    panic!("nothing here is left to chance")
+    panic!("no random decision is expected")
 }
 
-/// Which of a million packets of the sizes given (in turn) are lost.
+/// The sizes of a million packets, cycling through `sizes`, and whether each is lost.
 fn losses(model: LossModel, sizes: &[u32]) -> Vec<(u32, bool)> {
     let (mut loss, mut random) = (Loss::new(model), SplitMix(1));
     let sizes = sizes.iter().cycle().take(PACKETS as usize);
-    sizes.map(|&bytes| (bytes, loss.takes(packet(bytes), || random.next()))).collect()
+    sizes.map(|&bytes| (bytes, loss.loses(packet(bytes), || random.next()))).collect()
 }
 
-/// Holds the share of `hits` against a binomial distribution.
+/// Compares the share of `hits` with a binomial distribution.
 fn assert_share(hits: impl Iterator<Item = bool>, expected: f64) {
     let (mut total, mut count) = (0u32, 0u32);
     for hit in hits {
@@ -90,8 +90,8 @@ fn linear_loss_is_in_proportion_and_capped() {
 }
 
 #[test]
-fn sizes_that_share_a_place_in_the_memo_do_not_share_an_answer() {
-    // More sizes than places.
+fn colliding_sizes_in_the_cache_have_their_own_results() {
+    // More sizes than slots.
     let sizes: Vec<u32> = (0..20).map(|i| i * 75).collect();
     let lost = losses(LossModel::Linear(Linear::new(p(0.5), 1500).unwrap()), &sizes);
     for &size in &sizes {
@@ -100,14 +100,14 @@ fn sizes_that_share_a_place_in_the_memo_do_not_share_an_answer() {
 }
 
 #[test]
-fn bursts_have_the_mean_loss_and_the_mean_run_asked_for() {
+fn bursts_have_the_requested_mean_loss_and_run() {
     for (loss, run) in
         [(0.01, 1.0), (0.01, 3.0), (0.1, 10.0), (0.3, 2.0), (0.5, 1.0), (0.9, 9.0), (0.9, 50.0)]
     {
         let lost = losses(LossModel::Burst(Burst::new(p(loss), run).unwrap()), &[1500]);
         let lost: Vec<bool> = lost.into_iter().map(|(_, lost)| lost).collect();
         // The chain's two transitions are independent trials, so each is binomial; together they
-        // fix both means.
+        // determine both means.
         let after =
             |state: bool| lost.windows(2).filter(move |pair| pair[0] == state).map(|pair| pair[1]);
         assert_share(after(false), (loss / (run * (1.0 - loss))).min(1.0));
@@ -140,7 +140,7 @@ fn bursts_have_the_mean_loss_and_the_mean_run_asked_for() {
 fn a_burst_model_starts_in_equilibrium() {
     let model = LossModel::Burst(Burst::new(p(0.2), 5.0).unwrap());
     let mut random = SplitMix(2);
-    let first = |_| Loss::new(model.clone()).takes(packet(1500), || random.next());
+    let first = |_| Loss::new(model.clone()).loses(packet(1500), || random.next());
     assert_share((0..100_000).map(first), 0.2);
 }
 
@@ -162,26 +162,26 @@ fn runs_too_short_for_the_loss_are_refused() {
 }
 
 #[test]
-fn linear_loss_at_no_size_is_refused() {
+fn linear_loss_at_size_zero_is_refused() {
     assert_eq!(Linear::new(p(0.1), 0), Err(ConfigError::LinearAtZero));
 }
 
 #[test]
-fn a_mask_counts_data_packets_and_ends() {
+fn a_mask_counts_data_packets_only() {
     let mut loss = Loss::new(LossModel::Mask(vec![true, false, true, true]));
     let control = Offered { bytes: 40, ..Offered::default() };
-    assert!(!loss.takes(control, no_chance));
-    assert!(loss.takes(packet(1500), no_chance));
-    assert!(!loss.takes(control, no_chance));
-    assert!(!loss.takes(packet(1500), no_chance));
-    loss.pass_over(control);
-    loss.pass_over(packet(1500));
-    assert!(loss.takes(packet(1500), no_chance));
-    assert!((0..100).all(|_| !loss.takes(packet(1500), no_chance)));
+    assert!(!loss.loses(control, no_chance));
+    assert!(loss.loses(packet(1500), no_chance));
+    assert!(!loss.loses(control, no_chance));
+    assert!(!loss.loses(packet(1500), no_chance));
+    loss.skip(control);
+    loss.skip(packet(1500));
+    assert!(loss.loses(packet(1500), no_chance));
+    assert!((0..100).all(|_| !loss.loses(packet(1500), no_chance)));
 }
 
 #[test]
-fn chance_takes_one_draw_a_packet_whatever_the_probability() {
+fn random_models_use_one_draw_per_packet() {
     let burst = Burst::new(p(0.5), 1.0).unwrap();
     let models = [
         LossModel::PerPacket(p(0.0)),
@@ -193,12 +193,12 @@ fn chance_takes_one_draw_a_packet_whatever_the_probability() {
     for model in models {
         let (mut loss, mut draws) = (Loss::new(model), 0);
         for _ in 0..10 {
-            loss.takes(packet(1500), || {
+            loss.loses(packet(1500), || {
                 draws += 1;
                 1 << 63
             });
         }
         assert_eq!(draws, 10);
     }
-    assert!(!Loss::new(LossModel::None).takes(packet(1500), no_chance));
+    assert!(!Loss::new(LossModel::None).loses(packet(1500), no_chance));
 }

@@ -2,7 +2,9 @@ use proptest::prelude::*;
 use units::Rate;
 
 use super::*;
-use crate::{Buffer, Chance, CoDel, Discipline, Late, Link, LossModel, Offered, Outcome};
+use crate::{
+    Buffer, Chance, CoDel, Discipline, Link, LinkConfig, LossModel, Offered, Outcome, Verdict,
+};
 
 fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
@@ -35,7 +37,7 @@ struct Step {
 }
 
 impl Step {
-    /// Draws that decide as the step says, where each chance is one half.
+    /// Draws with the results that the step prescribes, for probabilities of one half.
     fn draw(self, chance: Chance) -> u64 {
         let hit = match chance {
             Chance::Loss => self.lost,
@@ -63,15 +65,15 @@ fn half(by: u64) -> Reorder {
     Reorder { probability: Probability::new(0.5).unwrap(), by: ns(by) }
 }
 
-/// When a packet came out, its number, and whether it was marked.
+/// The delivery time of a packet, its number, and whether it was marked.
 type Taken = (u64, usize, bool);
 
-/// Takes what is due up to `limit`.
+/// Takes all packets due up to `limit`.
 fn take(link: &mut Link<(usize, bool)>, limit: u64, taken: &mut Vec<Taken>) {
     while let Some(due) = link.next_delivery().filter(|due| due.as_nanos() <= limit) {
-        link.attend(due);
-        while let Some(late) = link.take_late() {
-            if let Late::Marked(content) = late {
+        link.advance_to(due);
+        while let Some(verdict) = link.poll_verdict() {
+            if let Verdict::Marked(content) = verdict {
                 content.1 = true;
             }
         }
@@ -93,7 +95,7 @@ fn run(config: &LinkConfig, steps: &[Step]) -> (Link<(usize, bool)>, Vec<Taken>,
         assert!(link.books().balance());
     }
     take(&mut link, u64::MAX - 1, &mut taken);
-    link.attend(Instant::NEVER);
+    link.advance_to(Instant::NEVER);
     (link, taken, outcomes)
 }
 
@@ -116,7 +118,7 @@ proptest! {
         let (mut now, mut free, mut expected) = (0, 0, Vec::new());
         for (number, (step, outcome)) in steps.iter().zip(&outcomes).enumerate() {
             now += step.gap;
-            if matches!(outcome, Outcome::Dropped(crate::Drop::Buffer)) {
+            if matches!(outcome, Outcome::Dropped(crate::DropReason::Buffer)) {
                 continue;
             }
             free = now.max(free) + byte_ns * u64::from(step.bytes);
@@ -145,17 +147,17 @@ proptest! {
         let by_number = |config| {
             let (link, mut taken, _) = run(config, &steps);
             taken.sort_by_key(|&(_, number, _)| number);
-            let told = taken.iter().map(|&(_, number, marked)| (number, marked)).collect::<Vec<_>>();
-            (told, link.books().marked)
+            let verdicts = taken.iter().map(|&(_, number, marked)| (number, marked)).collect::<Vec<_>>();
+            (verdicts, link.books().marked)
         };
-        let (told, marked) = by_number(&plain);
-        prop_assert_eq!(told.iter().filter(|(_, marked)| *marked).count() as u64, marked.packets);
-        prop_assert_eq!((told, marked), by_number(&strange));
+        let (verdicts, marked) = by_number(&plain);
+        prop_assert_eq!(verdicts.iter().filter(|(_, marked)| *marked).count() as u64, marked.packets);
+        prop_assert_eq!((verdicts, marked), by_number(&strange));
     }
 }
 
 #[test]
-fn a_shorter_path_is_taken_by_what_leaves_from_then_on_and_overtakes() {
+fn packets_on_a_shorter_path_overtake() {
     let config = LinkConfig {
         rate: line(1),
         delay: ns(1000),
@@ -164,8 +166,8 @@ fn a_shorter_path_is_taken_by_what_leaves_from_then_on_and_overtakes() {
     };
     let mut link = Link::new(config);
     for number in 0..3 {
-        let outcome =
-            link.offer(at(0), offered(100), number, |_| unreachable!("nothing is left to chance"));
+        let outcome = link
+            .offer(at(0), offered(100), number, |_| unreachable!("no random decision is expected"));
         assert_eq!(outcome, Outcome::Pending);
     }
     // They leave at 100, 200 and 300.
@@ -176,7 +178,7 @@ fn a_shorter_path_is_taken_by_what_leaves_from_then_on_and_overtakes() {
 }
 
 #[test]
-fn of_two_that_are_due_at_once_the_first_to_be_accepted_is_first() {
+fn simultaneous_deliveries_keep_the_order_of_acceptance() {
     let config = LinkConfig { reorder: Some(half(10)), ..LinkConfig::default() };
     let mut link = Link::new(config);
     link.offer(at(0), offered(1), "late", |_| 0);
@@ -186,7 +188,7 @@ fn of_two_that_are_due_at_once_the_first_to_be_accepted_is_first() {
 }
 
 #[test]
-fn changes_must_come_one_after_another() {
+fn changes_must_be_in_order_of_time() {
     let change = |when| DelayChange { at: at(when), delay: ns(1) };
     let error = DelayChanges::new(vec![change(5), change(5)]).unwrap_err();
     assert_eq!(

@@ -1,29 +1,29 @@
 //! The window of RFC 5681: additive increase, multiplicative decrease.
 //!
-//! Tahoe, Reno, NewReno and SACK keep the same window. They differ in what they do between noticing
-//! a loss and having repaired it, which is [`crate::recovery`].
+//! Tahoe, Reno, NewReno and SACK maintain the same window. They differ in [`crate::recovery`],
+//! between the detection of a loss and its repair.
 
 use crate::congestion::{
     CongestionController, Counting, Halving, MAX_WINDOW, SlowStart, WindowRules,
 };
 use crate::facts::{AckSample, Growth, LossSample};
 
-/// RFC 5681's congestion window.
+/// Congestion window of RFC 5681.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reno<S> {
     cwnd: u32,
     ssthresh: u32,
-    /// What congestion avoidance has earned and not yet added, in bytes · cwnd.
+    /// Growth that congestion avoidance has accumulated and not yet added, in bytes · cwnd.
     earned: u64,
     counting: Counting,
     halving: Halving,
     slow_start: S,
-    /// The slow start at hand, if any, follows a timeout.
+    /// Whether the current slow start follows a timeout.
     after_timeout: bool,
 }
 
 impl<S: SlowStart> Reno<S> {
-    /// A window of `initial` bytes in slow start.
+    /// Creates a window of `initial` bytes in slow start.
     pub const fn new(initial: u32, rules: WindowRules, slow_start: S) -> Self {
         let WindowRules { counting, halving, ssthresh } = rules;
         Self {
@@ -37,21 +37,22 @@ impl<S: SlowStart> Reno<S> {
         }
     }
 
-    /// [`CongestionController::on_ack`], by all that this controller goes by.
+    /// Handles an acknowledgment as [`CongestionController::on_ack`] does, with only the facts that
+    /// this controller needs.
     #[inline]
     pub fn grow(&mut self, acked: u32, app_limited: bool, growth: Growth) {
-        // RFC 5681 §3.1 has the window grow only while it is used; who counts acknowledgments
-        // doesn't look.
+        // RFC 5681 §3.1: the window grows only while it is used. Senders that count acknowledgments
+        // do not check that.
         if app_limited && self.counting != Counting::Acks {
             return;
         }
         match growth {
             Growth::Window(bytes) => self.widen_to(bytes),
             Growth::Standard { step, per_rtt } => {
-                // RFC 5681 §3.1, eq. (2), and in congestion avoidance RFC 3465 §1: an ACK earns no
-                // more than for the bytes it covers, so that a peer gains nothing
-                // by splitting its ACKs.
-                let in_slow_start = self.slow_start.is_on(self.cwnd, self.ssthresh);
+                // RFC 5681 §3.1, eq. (2), and RFC 3465 §1 in congestion avoidance: an ACK counts
+                // for no more than the bytes it covers. A peer then gains nothing by splitting its
+                // ACKs.
+                let in_slow_start = self.slow_start.is_active(self.cwnd, self.ssthresh);
                 let covered = match self.counting {
                     Counting::Acks => step,
                     Counting::Bytes => step.min(acked),
@@ -70,7 +71,7 @@ impl<S: SlowStart> Reno<S> {
         }
     }
 
-    /// RFC 3465: the bytes of an acknowledgment that count.
+    /// RFC 3465: the number of bytes that count for an acknowledgment.
     fn appropriate(&mut self, in_slow_start: bool, step: u32, acked: u32) -> u32 {
         if !in_slow_start {
             // §2.1: congestion avoidance counts all bytes.
@@ -78,7 +79,7 @@ impl<S: SlowStart> Reno<S> {
             return acked;
         }
         // §2.2: L is 2·SMSS, here two of the segmenter's steps. §2.3: in the slow start after a
-        // timeout an acknowledgment may cover much that left long ago, and L is 1·SMSS.
+        // timeout an acknowledgment may cover many bytes that were sent long ago, so L is 1·SMSS.
         let limit = if self.after_timeout { step } else { 2 * step };
         limit.min(acked)
     }
@@ -91,13 +92,13 @@ impl<S: SlowStart> Reno<S> {
         self.cwnd = self.cwnd.max(bytes.min(MAX_WINDOW));
     }
 
-    /// Slow start has come far enough.
+    /// Ends slow start at the present window.
     pub(super) fn end_slow_start(&mut self) {
         self.ssthresh = self.ssthresh.min(self.cwnd);
     }
 
-    /// RFC 5681 §3.1, eq. (4): half of what is in flight, not below two segments. Returns the
-    /// window that goes with it.
+    /// RFC 5681 §3.1, eq. (4): sets ssthresh to half of what is in flight, at least two segments.
+    /// Returns the corresponding window in bytes.
     fn halve(&mut self, loss: &LossSample) -> u32 {
         let least = 2 * loss.smss;
         self.earned = 0;
@@ -107,7 +108,7 @@ impl<S: SlowStart> Reno<S> {
                 self.ssthresh
             }
             Halving::Window => {
-                // The threshold in whole segments, the window not: ns-2's `slowdown`.
+                // Only the threshold is rounded to whole segments: ns-2's `slowdown`.
                 let half = self.cwnd / 2;
                 self.ssthresh = (half / loss.smss * loss.smss).max(least);
                 half.max(least)
@@ -135,8 +136,9 @@ impl<S: SlowStart> CongestionController for Reno<S> {
 
     fn on_mark(&mut self, loss: &LossSample) -> bool {
         let before = self.cwnd;
-        // RFC 3168 §6.1.2: halved as for a loss. But a loss leaves two segments (RFC 5681 §3.1, eq.
-        // (4)), a mark one; and a window of one must not come out of it wider.
+        // RFC 3168 §6.1.2: the window is halved as for a loss. A loss leaves at least two segments
+        // (RFC 5681 §3.1, eq. (4)), a mark at least one. A mark must not widen a window of one
+        // segment.
         self.halve(loss);
         let half = match self.halving {
             Halving::Flight => loss.flight / 2,
@@ -151,7 +153,7 @@ impl<S: SlowStart> CongestionController for Reno<S> {
         if !repeated || self.halving == Halving::Window {
             self.halve(loss);
         }
-        // RFC 5681 §3.1, eq. (4) ff.: the loss window, not the initial one.
+        // RFC 5681 §3.1, after eq. (4): the loss window, not the initial one.
         self.cwnd = loss.loss_window;
         self.after_timeout = true;
     }
@@ -203,8 +205,8 @@ mod tests {
         }
     }
 
-    /// RFC 3168 §6.1.2: a mark halves as a loss does, down to one segment, where only waiting is
-    /// left. It widens nothing.
+    /// RFC 3168 §6.1.2: a mark halves the window as a loss does, down to one segment. At one
+    /// segment the sender has to wait. A mark never widens the window.
     #[test]
     fn a_mark_halves_down_to_one_segment() {
         // Window and flight before; window, threshold and whether to wait after.
@@ -216,19 +218,19 @@ mod tests {
             (1500, 1000, 1000, 2000, false),
             (1000, 1000, 1000, 2000, true),
         ];
-        for (cwnd, flight, halved, ssthresh, waits) in table {
+        for (cwnd, flight, halved, ssthresh, must_wait) in table {
             let mut reno = at(cwnd, Halving::Flight);
-            assert_eq!(reno.on_mark(&sample(flight)), waits, "{cwnd}");
+            assert_eq!(reno.on_mark(&sample(flight)), must_wait, "{cwnd}");
             assert_eq!((reno.cwnd(), reno.ssthresh()), (halved, ssthresh), "{cwnd}");
         }
-        // By the window, whatever is in flight.
+        // `Halving::Window` ignores the bytes in flight.
         let mut reno = at(5000, Halving::Window);
         assert!(!reno.on_mark(&sample(1000)));
         assert_eq!((reno.cwnd(), reno.ssthresh()), (2500, 2000));
     }
 
-    /// RFC 5681 §3.1, eq. (3); RFC 3465 §1: in bytes a round trip earns a segment, however many
-    /// ACKs it comes in; who counts ACKs is taken in.
+    /// RFC 5681 §3.1, eq. (3); RFC 3465 §1: with byte counting a round trip adds one segment, for
+    /// any number of ACKs. A sender that counts ACKs grows too fast.
     #[test]
     fn splitting_acks_earns_nothing() {
         let after_a_round_trip = |counting, piece| {
@@ -241,15 +243,15 @@ mod tests {
             reno.cwnd - 10_000
         };
         for piece in [1, 100, SMSS] {
-            // The window widens on the way, which takes a little off.
+            // The window grows during the round trip, which reduces the sum slightly.
             let earned = after_a_round_trip(Counting::Bytes, piece);
             assert!((SMSS * 9 / 10..=SMSS).contains(&earned), "{piece}: {earned}");
         }
         assert!(after_a_round_trip(Counting::Acks, 1) > 100 * SMSS);
     }
 
-    /// RFC 3465 §2.1 to §2.3, with L = 2: what an acknowledgment of so many bytes adds to the
-    /// window.
+    /// RFC 3465 §2.1 to §2.3, with L = 2: the growth of the window for an acknowledgment of a given
+    /// number of bytes.
     #[test]
     fn appropriate_byte_counting() {
         let rules = WindowRules { counting: Counting::Appropriate, ..WindowRules::RFC };
@@ -268,19 +270,20 @@ mod tests {
         for (acked, more) in [(500, 500), (2000, 1000), (2000, 1000), (2000, 1000)] {
             assert_eq!(grown(&mut reno, acked), more, "after a timeout, {acked}");
         }
-        // 4500 bytes: congestion avoidance. An acknowledgment of the whole window earns a segment.
+        // At 4500 bytes congestion avoidance is active: an acknowledgment of the whole window adds
+        // one segment.
         assert_eq!(grown(&mut reno, 4500), SMSS);
-        // A slow start that follows no timeout.
+        // A slow start that does not follow a timeout has L = 2.
         reno.set_cwnd(2000);
         assert_eq!(grown(&mut reno, 3000), 2000);
-        // Smart Framing's step takes the place of SMSS.
+        // The step of Smart Framing replaces SMSS.
         let small = Growth::Standard { step: SMSS / 4, per_rtt: SMSS / 4 };
         let mut framed = Reno::new(SMSS, rules, Classic);
         framed.on_ack(&ack(SMSS), small);
         assert_eq!(framed.cwnd(), SMSS * 3 / 2);
     }
 
-    /// RFC 5681 §3.1, eq. (4): a loss leaves two segments.
+    /// RFC 5681 §3.1, eq. (4): a loss leaves at least two segments.
     #[test]
     fn a_loss_halves_down_to_two() {
         let mut reno = at(1000, Halving::Flight);

@@ -1,46 +1,46 @@
-//! The window of TCP Santa Cruz: so many packets at the bottleneck, found from delays on the way
-//! there.
+//! The window of TCP Santa Cruz. It keeps a target number of packets queued at the bottleneck,
+//! estimated from delays on the forward path.
 //!
 //! C. Parsa, J. J. Garcia-Luna-Aceves, *Improving TCP Congestion Control over Internets with
 //! Heterogeneous Transmission Media*, ICNP 1999, section 3.1. Numbers in brackets are its
-//! equations. What it leaves open:
+//! equations. The paper leaves these points open:
 //!
-//! - *A window* ends with the first report of a transmission that left after the window began, so
-//!   that a round trip is one, however many acknowledgments are lost; the pair that joins two
+//! - *A window* ends with the first report of a transmission that was sent after the window began.
+//!   It lasts one round trip even if acknowledgments are lost. The pair of reports that joins two
 //!   windows belongs to the later one.
-//! - *The service time* of (3) is the time from the last arrival of the window before to the last
-//!   of this one, over what arrived in between. That is exact on a link that never idles. What
-//!   arrived is counted in bytes, so that segments of any length and acknowledgments that got lost
-//!   count as they should; a packet is one of SMSS bytes.
-//! - *The sum of relative delays* is taken "from the beginning of a session" in the text, and
-//!   window by window in (2) and (4). Both are here ([`Translation`]). They differ once the link
-//!   has idled, as it does in every slow start: the service time is then long, and an error that
-//!   (2) makes stays. The first comes close to the paper's Table 2.
-//! - *Adjustments "only at discrete intervals"* ([`Hold`]): every window is judged, as the text has
-//!   it. What a change does to the queue is known only once a window that left after it has been
-//!   reported; with [`Hold::Window`] none is judged sooner.
+//! - *The service time* of (3) is the time from the last arrival of the previous window to the last
+//!   arrival of this one, divided by the amount that arrived between them. That is exact on a link
+//!   that never idles. The amount is counted in bytes, so that segments of any length and lost
+//!   acknowledgments count correctly. A packet is one of SMSS bytes.
+//! - *The sum of relative delays* is taken "from the beginning of a session" in the text, and per
+//!   window in (2) and (4). Both are implemented ([`Translation`]). They differ once the link has
+//!   idled, as it does in every slow start. The service time is then long, and an error of (2)
+//!   persists. The first reading comes close to the paper's Table 2.
+//! - *Adjustments "only at discrete intervals"* ([`Hold`]): every window is evaluated, as in the
+//!   text. The effect of a change on the queue is known only once a window that was sent after the
+//!   change has been reported. [`Hold::Window`] waits for that.
 //! - *n in slow start* ([`Startup`]) is compared with `N_op`/2 at every report, or at the end of
 //!   each window.
-//! - *Linearly* ([`Change`]) is one segment a window: a fraction of it with every report, or all at
+//! - *Linearly* ([`Change`]) means one segment per window: a fraction with every report, or all at
 //!   once.
-//! - *A loss* halves the window as Reno does, once a window; the estimate goes on.
+//! - *A loss* halves the window as Reno does, once per window. The estimate continues.
 
 use units::Instant;
 
 use crate::congestion::{Classic, CongestionController, PathDelays, Reno};
 use crate::facts::{AckSample, ForwardSample, Growth, LossSample};
 
-/// A number of packets in hundredths.
+/// A number of packets, in hundredths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Packets(u16);
 
 impl Packets {
-    /// So many hundredths of a packet.
+    /// Creates a number of packets from hundredths of a packet.
     pub const fn from_hundredths(hundredths: u16) -> Self {
         Self(hundredths)
     }
 
-    /// In hundredths.
+    /// Value in hundredths of a packet.
     pub const fn hundredths(self) -> u16 {
         self.0
     }
@@ -50,70 +50,72 @@ impl Packets {
     }
 }
 
-/// By which service time relative delays become packets. On a link that never idles it makes no
-/// difference.
+/// Service time that converts relative delays to packets. On a link that never idles both variants
+/// agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Translation {
-    /// All relative delays since the beginning of the session by the last window's.
+    /// Converts the sum of relative delays since the beginning of the session with the service time
+    /// of the last window.
     Session,
-    /// Those of each window by its own: (2) and (4) as they are printed.
+    /// Converts the delays of each window with the service time of that window: (2) and (4) as
+    /// printed.
     Window,
 }
 
-/// Whether a window is judged although the congestion window has been adjusted since before it
-/// left. What slow start adds is no adjustment.
+/// Whether a window is evaluated if the congestion window has been adjusted after that window was
+/// sent. Growth in slow start does not count as an adjustment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// A window is judged if the last adjustment was before it left.
+    /// A window is evaluated only if the last adjustment was made before it was sent.
     Window,
-    /// Every window is judged.
+    /// Every window is evaluated.
     None,
 }
 
-/// When slow start compares n with half of `N_op`.
+/// Times at which slow start compares n with half of `N_op`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Startup {
-    /// At every report, by the service time of the window so far; and at the end of each window.
+    /// At every report, with the service time of the window so far, and at the end of each window.
     Report,
     /// At the end of each window.
     Window,
 }
 
-/// How a segment is added to the congestion window, or taken from it.
+/// Way in which a segment is added to or removed from the congestion window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// In proportion to what arrives during the interval that follows.
+    /// In proportion to the bytes that arrive during the following interval.
     Ramp,
     /// At once.
     Step,
 }
 
-/// When the retransmission timer is backed off.
+/// Condition for the back-off of the retransmission timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackOff {
-    /// From the second expiry in a row on: nothing at all has come back that could be timed.
+    /// From the second consecutive expiry on: no measurable acknowledgment has arrived in between.
     Repeated,
-    /// Never: section 3.2.1 to the letter.
+    /// Never: section 3.2.1 taken literally.
     None,
 }
 
-/// How sections 3.1.2 and 3.2.1 are read where their text leaves a choice.
+/// Readings of sections 3.1.2 and 3.2.1 where their text leaves a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// How relative delays become packets.
+    /// Conversion of relative delays to packets.
     pub translation: Translation,
-    /// Which windows are judged.
+    /// Windows that are evaluated.
     pub hold: Hold,
-    /// When slow start looks at n.
+    /// Times at which slow start evaluates n.
     pub startup: Startup,
-    /// How the window changes.
+    /// Way in which the window changes.
     pub change: Change,
-    /// When the timer is backed off.
+    /// Condition for the back-off of the retransmission timer.
     pub back_off: BackOff,
 }
 
 impl Reading {
-    /// What is taken where nothing is said.
+    /// Default assumptions where the paper is silent.
     pub const DEFAULT: Self = Self {
         translation: Translation::Session,
         hold: Hold::None,
@@ -123,7 +125,7 @@ impl Reading {
     };
 }
 
-/// The operating point, and the reading of the text by which it is kept.
+/// Operating point, with the reading of the paper's text that controls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
     n_op: Packets,
@@ -132,34 +134,35 @@ pub struct Target {
 }
 
 impl Target {
-    /// Of the paper's Figure 9; it gives no δ, "some fraction of a packet".
+    /// Operating point of the paper's Figure 9. The paper gives no δ, only "some fraction of a
+    /// packet".
     pub const PAPER: Self =
         Self { n_op: Packets(150), delta: Packets(25), reading: Reading::DEFAULT };
 
-    /// `n_op` packets are to wait at the bottleneck, `delta` more or fewer. `None` unless `n_op` is
-    /// above zero and at most 100, and `delta` at most as much.
+    /// Targets `n_op` packets queued at the bottleneck, with a tolerance of `delta`. Returns `None`
+    /// unless `0 < n_op ≤ 100` and `delta ≤ n_op`.
     pub const fn new(n_op: Packets, delta: Packets, reading: Reading) -> Option<Self> {
         let valid = n_op.0 > 0 && n_op.0 <= 10_000 && delta.0 <= n_op.0;
         if valid { Some(Self { n_op, delta, reading }) } else { None }
     }
 
-    /// `N_op`.
+    /// `N_op`, the target number of queued packets.
     pub const fn n_op(self) -> Packets {
         self.n_op
     }
 
-    /// δ.
+    /// δ, the tolerance around `N_op`.
     pub const fn delta(self) -> Packets {
         self.delta
     }
 
-    /// How the text is read.
+    /// Reading of the paper's text.
     pub const fn reading(self) -> Reading {
         self.reading
     }
 }
 
-/// What one report says.
+/// Data of one report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Point {
     now: Instant,
@@ -169,24 +172,24 @@ struct Point {
 }
 
 impl Point {
-    /// How much longer than `earlier` it was under way, and how much later it arrived, in
-    /// nanoseconds: (1).
+    /// Returns the increase of the one-way delay over that of `earlier` and the time between the
+    /// two arrivals, in nanoseconds: (1).
     fn since(&self, earlier: &Self) -> (i128, i128) {
-        // Less than 2³¹ µs apart, in either order.
+        // The arrivals are less than 2³¹ µs apart, in either order.
         let gap = i128::from(self.arrived_us.wrapping_sub(earlier.arrived_us).cast_signed()) * 1000;
         let spacing = i128::from(self.sent_at.as_nanos()) - i128::from(earlier.sent_at.as_nanos());
         (gap - spacing, gap)
     }
 
-    /// How much longer than `earlier`'s its acknowledgment was under way, in nanoseconds: (1) for
-    /// the way back.
+    /// Returns the increase of the return-path delay over that of `earlier`, in nanoseconds: (1)
+    /// applied to the acknowledgments.
     fn back_since(&self, earlier: &Self) -> i128 {
         let (_, gap) = self.since(earlier);
         i128::from(self.now.as_nanos()) - i128::from(earlier.now.as_nanos()) - gap
     }
 
-    /// A delay in millionths of a packet, by the mean service time since `base`: (3), (4). `None`
-    /// if nothing has arrived since then.
+    /// Converts a delay in nanoseconds to millionths of a packet, with the mean service time since
+    /// `base`: (3), (4). Returns `None` if nothing has arrived since then.
     fn packets(&self, base: &Self, delay: i128, smss: u32) -> Option<i128> {
         let (_, span) = self.since(base);
         let bytes = i128::from(self.delivered.wrapping_sub(base.delivered));
@@ -196,7 +199,7 @@ impl Point {
     }
 }
 
-/// What is to become of the window.
+/// Direction of the next adjustment of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Widen,
@@ -204,21 +207,21 @@ enum Verdict {
     Narrow,
 }
 
-/// A change of the window in proportion to what arrives.
+/// A change of the window in proportion to the bytes that arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ramp {
     widens: bool,
-    /// By how many bytes in all, and by how many so far.
+    /// Total change in bytes, and the part of it already applied.
     by: u32,
     done: u32,
-    /// The bytes that had arrived when it began, and those that were in flight: the interval is
-    /// over when they have arrived.
+    /// Bytes delivered when the ramp began, and bytes in flight at that time. The ramp ends when
+    /// the latter have arrived.
     from: u64,
     over: u32,
 }
 
 impl Ramp {
-    /// The bytes that are due once so many have arrived in all.
+    /// Returns the additional bytes to apply once `delivered` bytes have arrived in total.
     fn take(&mut self, delivered: u64) -> u32 {
         let arrived = delivered.saturating_sub(self.from).min(u64::from(self.over));
         let due = u64::from(self.by) * arrived / u64::from(self.over.max(1));
@@ -229,40 +232,40 @@ impl Ramp {
     }
 }
 
-/// See the module.
+/// Congestion controller of TCP Santa Cruz. The module documentation describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SantaCruz {
     target: Target,
-    /// Window and threshold, and what a loss makes of them.
+    /// Window and threshold, with Reno's response to losses.
     window: Reno<Classic>,
     slow_start: bool,
-    /// n: packets that wait at the bottleneck, in millionths: (2).
+    /// n: number of packets queued at the bottleneck, in millionths: (2).
     queue: i128,
-    /// The relative delays since the beginning, in nanoseconds.
+    /// Sum of the relative delays since the beginning, in nanoseconds.
     delays: i128,
-    /// The last report of the window before, and the last of all.
+    /// Last report of the previous window, and last report of all.
     points: Option<(Point, Point)>,
-    /// What the reports say of the ways there and back, as of the end of the last window.
+    /// Estimated path delays at the end of the last window.
     path: PathDelays,
-    /// The relative delays there and back of the last packet reported against the first, in
-    /// nanoseconds; and of the window under way their sums, and over how many reports.
+    /// Relative delays on the forward and return path of the last reported packet against the
+    /// first, in nanoseconds. Then their sums over the current window, with the number of reports.
     ways: (i128, i128),
     sums: (i128, i128, i128),
     began: Instant,
     verdict: Verdict,
-    /// The window under way has not yet been adjusted.
+    /// Whether the current window has yet to be adjusted.
     due: bool,
     ramp: Option<Ramp>,
-    /// When the congestion window last changed otherwise than by slow start, and when the last
-    /// acknowledgment came.
+    /// Time of the last change of the congestion window outside slow start, and arrival time of the
+    /// last acknowledgment.
     adjusted: Instant,
     now: Instant,
-    /// What had been delivered when slow start last widened the window.
+    /// Bytes delivered when slow start last widened the window.
     counted: u64,
 }
 
 impl SantaCruz {
-    /// A controller with this window to begin with, in slow start.
+    /// Creates a controller in slow start with this initial window.
     pub const fn new(target: Target, window: Reno<Classic>) -> Self {
         Self {
             target,
@@ -284,7 +287,7 @@ impl SantaCruz {
         }
     }
 
-    /// n: the packets that wait at the bottleneck, in millionths, at the end of the last window.
+    /// n: number of packets queued at the bottleneck at the end of the last window, in millionths.
     pub const fn queue_millionths(&self) -> i128 {
         self.queue
     }
@@ -299,8 +302,8 @@ impl SantaCruz {
         };
         let (delay, gap) = point.since(&last);
         self.path.forward_reordered += u64::from(gap != 0 && (gap < 0) != (sent_at < last.sent_at));
-        // An acknowledgment that has been overtaken adds nothing to the sums, which are between the
-        // first report and the last.
+        // A reordered acknowledgment adds nothing to the sums, which run from the first report to
+        // the last.
         if gap < 0 {
             self.path.return_reordered += 1;
             return;
@@ -311,7 +314,7 @@ impl SantaCruz {
         self.ways = (forward, back);
         let (there, returning, reports) = self.sums;
         self.sums = (there + forward, returning + back, reports + 1);
-        // Startup: slow start ends with any relative delay or n beyond half of what is wanted.
+        // Startup: slow start ends when a relative delay or n exceeds half of the target.
         let enough = self.target.n_op.millionths() / 2;
         let exceeds = |found: Option<i128>| found.is_some_and(|packets| packets > enough);
         let waits = || match self.target.reading.startup {
@@ -323,7 +326,7 @@ impl SantaCruz {
         }
     }
 
-    /// n at `point` of the window that counts from `base`: (2). `None` if nothing has arrived since
+    /// n at `point`, for the window that begins at `base`: (2). `None` if nothing has arrived since
     /// then.
     fn queue_at(&self, base: &Point, point: &Point, smss: u32) -> Option<i128> {
         let (sum, _) = point.since(base);
@@ -335,7 +338,7 @@ impl SantaCruz {
         }
     }
 
-    /// The window that ended with `last` is over; returns what the next one counts from.
+    /// Closes the window that ended with `last`. Returns the base of the next window.
     fn close(&mut self, base: &Point, last: &Point, now: Instant, smss: u32) -> Point {
         let began = std::mem::replace(&mut self.began, now);
         let (forward, back, reports) = std::mem::take(&mut self.sums);
@@ -349,10 +352,10 @@ impl SantaCruz {
         if self.queue > n_op.millionths() / 2 {
             self.end_slow_start();
         }
-        // The last that is known of the window that is over left before `now`, so its delay shows
-        // what was changed before `began`, and nothing of what was changed then or later.
-        let stood_still = self.adjusted < began;
-        self.verdict = if reading.hold == Hold::Window && !stood_still {
+        // The last report of the closed window is of a transmission sent before `now`. Its delay
+        // shows the effect of changes made before `began`, and of none made later.
+        let unchanged = self.adjusted < began;
+        self.verdict = if reading.hold == Hold::Window && !unchanged {
             Verdict::Keep
         } else if queue < n_op.millionths() - delta.millionths() {
             Verdict::Widen
@@ -372,8 +375,8 @@ impl SantaCruz {
         }
     }
 
-    /// Section 3.1.2: the window grows or shrinks linearly, or is maintained, by what the last
-    /// window came to.
+    /// Section 3.1.2: widens, narrows or maintains the window linearly, by the verdict on the last
+    /// window.
     fn adjust(&mut self, ack: &AckSample, growth: Growth) {
         let due = std::mem::take(&mut self.due);
         let by = match (self.verdict, growth) {
@@ -403,8 +406,7 @@ impl SantaCruz {
         }
     }
 
-    /// Changes the window by so many bytes; it doesn't grow while something else holds the sender
-    /// back.
+    /// Changes the window by `bytes`. An application-limited sender does not widen it.
     fn change(&mut self, widens: bool, bytes: u32, ack: &AckSample) {
         if !widens {
             let least = (2 * ack.smss).min(self.window.cwnd());
@@ -414,7 +416,7 @@ impl SantaCruz {
         }
     }
 
-    /// The window changes for another reason than n.
+    /// Cancels the adjustment in progress, because the window changes for a reason other than n.
     fn interrupt(&mut self, now: Instant) {
         self.due = false;
         self.ramp = None;
@@ -422,17 +424,17 @@ impl SantaCruz {
         self.now = now;
     }
 
-    /// The bytes known to have arrived.
+    /// Number of bytes known to have arrived.
     fn delivered(&self) -> u64 {
         self.points.map_or(0, |(_, last)| last.delivered)
     }
 
-    /// The bytes that have arrived since slow start last asked.
-    fn news(&mut self, ack: &AckSample) -> u32 {
+    /// Number of bytes that have arrived since the last call in slow start.
+    fn newly_delivered(&mut self, ack: &AckSample) -> u32 {
         let Some(report) = ack.forward else { return ack.acked.min(ack.smss) };
-        let news = report.delivered.saturating_sub(self.counted);
+        let newly_delivered = report.delivered.saturating_sub(self.counted);
         self.counted = self.counted.max(report.delivered);
-        u32::try_from(news).unwrap_or(u32::MAX)
+        u32::try_from(newly_delivered).unwrap_or(u32::MAX)
     }
 }
 
@@ -450,19 +452,19 @@ impl CongestionController for SantaCruz {
         if self.due
             && let Some(Ramp { widens, by, done, .. }) = self.ramp.take()
         {
-            // The acknowledgments that it was to go by were lost. It is no change of the window
-            // that begins.
+            // Acknowledgments that the ramp depended on were lost. Applying the rest of it does not
+            // count as a new change of the window.
             self.change(widens, by - done, ack);
         }
         let before = self.window.cwnd();
         self.slow_start &= before < self.window.ssthresh();
-        let news = self.news(ack);
+        let newly_delivered = self.newly_delivered(ack);
         if self.slow_start {
-            // Unlike RFC 5681 §3.1, by all that has arrived, whatever acknowledgments were lost:
-            // section 3.1.2, the window doubles every round trip.
+            // Unlike RFC 5681 §3.1, by all bytes that have arrived, even if acknowledgments were
+            // lost. Section 3.1.2: the window doubles every round trip.
             match growth {
                 _ if ack.app_limited => {}
-                Growth::Standard { .. } => self.window.widen(news),
+                Growth::Standard { .. } => self.window.widen(newly_delivered),
                 Growth::Window(bytes) => self.window.widen_to(bytes),
             }
             return;

@@ -1,13 +1,13 @@
-//! TCP Vegas: the window follows what the delay says of the queue.
+//! TCP Vegas: the window follows the queueing delay.
 //!
 //! Source: Brakmo and Peterson, *TCP Vegas: End-to-End Congestion Avoidance on a Global Internet*,
-//! IEEE JSAC 13(8), 1995, §III. What the paper leaves open is done as ns-2's `TCP/Vegas` does it:
-//! that the difference is rounded to whole segments, the base round trip of a lone segment, the
-//! rounding of the cut.
+//! IEEE JSAC 13(8), 1995, §III. Points that the paper leaves open follow ns-2's `TCP/Vegas`: the
+//! difference is rounded to whole segments, a single segment in flight sets the base round trip,
+//! and the reduction is rounded.
 //!
-//! α, β and γ are buffers in the network, and so full-sized segments whatever the segmenter cuts:
-//! framing keeps the bytes in flight, and with them the queue, as they would be without it. How far
-//! the window moves is the segmenter's to say.
+//! α, β and γ are buffers in the network. They are full-sized segments for every segmenter, because
+//! framing keeps the bytes in flight, and with them the queue, unchanged. The segmenter decides how
+//! far the window moves.
 
 use units::{Duration, Instant};
 use wire::SeqNum;
@@ -15,7 +15,7 @@ use wire::SeqNum;
 use crate::congestion::{CongestionController, Counting, Halving, MAX_WINDOW, WindowRules};
 use crate::facts::{AckSample, Growth, LossSample};
 
-/// The thresholds, in full-sized segments.
+/// Thresholds α, β and γ, in full-sized segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VegasThresholds {
     alpha: u8,
@@ -24,14 +24,14 @@ pub struct VegasThresholds {
 }
 
 impl VegasThresholds {
-    /// One to three segments in the queue; slow start ends beyond one.
+    /// Thresholds of the paper: one to three queued segments; slow start ends above one.
     pub const PAPER: Self = Self { alpha: 1, beta: 3, gamma: 1 };
-    /// The largest threshold.
-    pub const MOST: u8 = 64;
+    /// Maximum threshold.
+    pub const MAX: u8 = 64;
 
-    /// `None` unless `1 ≤ alpha ≤ beta ≤ 64` and `1 ≤ gamma ≤ 64`.
+    /// Creates thresholds. Returns `None` unless `1 ≤ alpha ≤ beta ≤ 64` and `1 ≤ gamma ≤ 64`.
     pub fn new(alpha: u8, beta: u8, gamma: u8) -> Option<Self> {
-        let range = 1..=Self::MOST;
+        let range = 1..=Self::MAX;
         (alpha <= beta && [alpha, beta, gamma].iter().all(|n| range.contains(n))).then_some(Self {
             alpha,
             beta,
@@ -39,45 +39,45 @@ impl VegasThresholds {
         })
     }
 
-    /// α: with fewer in the queue the window grows.
+    /// α: the window grows while fewer segments are queued.
     pub const fn alpha(self) -> u8 {
         self.alpha
     }
 
-    /// β: with more in the queue the window shrinks.
+    /// β: the window shrinks while more segments are queued.
     pub const fn beta(self) -> u8 {
         self.beta
     }
 
-    /// γ: with more in the queue slow start ends.
+    /// γ: slow start ends when more segments are queued.
     pub const fn gamma(self) -> u8 {
         self.gamma
     }
 }
 
-/// What acknowledgments add in this round trip.
+/// Growth per acknowledgment in the current round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pace {
     Hold,
     Double,
-    /// A step in a round trip, spread over a window of so many bytes.
+    /// One step per round trip, spread over a window of `over` bytes.
     Add {
         over: u32,
     },
 }
 
-/// A round trip, from a segment's departure to its acknowledgment.
+/// A round trip, from the transmission of a segment to its acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Round {
-    /// SND.NXT and the time when it began.
+    /// SND.NXT and the time at the beginning of the round trip.
     begin: SeqNum,
     begun_at: Instant,
-    /// What acknowledgments measured in it: nanoseconds, and how many did.
+    /// Sum of the round-trip times measured in it, in nanoseconds, and their number.
     sum: u64,
     count: u32,
 }
 
-/// See the module.
+/// Congestion controller of TCP Vegas. The module documentation describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vegas {
     thresholds: VegasThresholds,
@@ -87,18 +87,18 @@ pub struct Vegas {
     ssthresh: u32,
     slow_start: bool,
     pace: Pace,
-    /// Slow start doubles in every second round only.
+    /// Whether slow start doubles the window in this round: every second round only.
     doubles: bool,
-    /// The round trip without a queue.
+    /// Minimum round-trip time, without a queue.
     base: Option<Duration>,
     round: Option<Round>,
-    /// Of this round's step, what is not yet added, in bytes · window.
+    /// Growth accumulated in this round and not yet added, in bytes · window.
     earned: u64,
     reduced_at: Option<Instant>,
 }
 
 impl Vegas {
-    /// A window of `initial` bytes in slow start.
+    /// Creates a window of `initial` bytes in slow start.
     pub const fn new(initial: u32, rules: WindowRules, thresholds: VegasThresholds) -> Self {
         Self {
             thresholds,
@@ -116,7 +116,7 @@ impl Vegas {
         }
     }
 
-    /// A round is over: how much of what is in transit waits in a queue?
+    /// Evaluates a completed round: estimates the queued segments and decides the next adjustment.
     fn compare(&mut self, ack: &AckSample, round: Round, step: u32) {
         let mean = round.sum.checked_div(u64::from(round.count));
         let rtt = mean.map_or(ack.now.since(round.begun_at), Duration::from_nanos);
@@ -124,8 +124,7 @@ impl Vegas {
         if rtt.is_zero() {
             return;
         }
-        // A segment alone in the network finds no queue of its own making, be it on another path
-        // than before.
+        // A single segment in flight finds no queue of its own sender, even after a change of path.
         let base = match self.base {
             Some(base) if base <= rtt && sent > ack.smss => base,
             _ => rtt,
@@ -150,24 +149,25 @@ impl Vegas {
         }
     }
 
-    /// The paper's `Diff` times the base round trip: what was sent in the round, less what would
-    /// have been in transit at that rate without a queue; in whole segments. The paper has the
-    /// window in place of the first. ns-2 has what is in flight and a segment, which is what
-    /// was sent as long as every segment is acknowledged by itself.
+    /// The paper's `Diff` times the base round trip: the bytes sent in the round minus the bytes in
+    /// transit at that rate without a queue, in whole segments. The paper has the window instead of
+    /// the bytes sent. ns-2 has the bytes in flight plus one segment, which is equal if every
+    /// segment is acknowledged separately.
     fn queued(sent: u32, smss: u32, base: Duration, rtt: Duration) -> u64 {
         let unqueued = u128::from(sent) * u128::from(base.as_nanos()) / u128::from(rtt.as_nanos());
-        // The base is no more than the mean, so nothing is below zero.
+        // The base is at most the mean, so the difference is not negative.
         let waits = u128::from(sent).saturating_sub(unqueued) + u128::from(smss) / 2;
         u64::try_from(waits / u128::from(smss)).unwrap_or(u64::MAX)
     }
 
-    /// A byte more than the window, so that the step is whole only with the next round: ns-2's
-    /// windows, sums of fractions of a segment, fall short of a whole one in the same way.
+    /// One byte more than the window, so that the step is complete only with the next round. The
+    /// windows of ns-2, sums of fractions of a segment, fall short of a whole segment in the same
+    /// way.
     fn add(&self) -> Pace {
         Pace::Add { over: self.cwnd + 1 }
     }
 
-    /// Slow start is over.
+    /// Ends slow start and begins congestion avoidance.
     fn avoid(&mut self) {
         self.slow_start = false;
         self.ssthresh = self.cwnd;
@@ -185,7 +185,7 @@ impl Vegas {
     }
 
     fn widen(&mut self, ack: &AckSample, step: u32, per_rtt: u32) {
-        // As fast as it is used, and no faster.
+        // The window grows only while it is used.
         let used = ack.flight().saturating_add(ack.acked);
         if ack.app_limited || self.cwnd.saturating_sub(used) > 2 * ack.smss {
             return;
@@ -209,7 +209,7 @@ impl Vegas {
     }
 }
 
-/// A quarter of the window, in whole segments and at least one.
+/// A quarter of the window in bytes, rounded to whole segments, at least one.
 fn quarter(cwnd: u32, smss: u32) -> u32 {
     (cwnd / smss / 4).max(1) * smss
 }
@@ -233,8 +233,8 @@ impl CongestionController for Vegas {
             if let Some(round) = self.round {
                 self.compare(ack, round, per_rtt);
             } else {
-                // Nothing is known of a queue: slow start only measures, congestion avoidance goes
-                // on.
+                // The queue has not been measured yet. Slow start only measures in this round;
+                // congestion avoidance adds a step.
                 self.doubles = false;
                 self.pace = if self.slow_start { Pace::Hold } else { self.add() };
             }
@@ -245,8 +245,8 @@ impl CongestionController for Vegas {
         }
         match growth {
             Growth::Window(bytes) => {
-                // The small window is the framing's: its segments are cut to fill it, a round trip
-                // at a time.
+                // Variable-size framing controls the small window: its segments are sized to fill
+                // it, one round trip at a time.
                 if !ack.app_limited {
                     self.cwnd = self.cwnd.max(bytes.min(MAX_WINDOW));
                 }
@@ -261,17 +261,17 @@ impl CongestionController for Vegas {
     }
 
     fn on_loss(&mut self, loss: &LossSample) {
-        // §III-A: only for a loss that happened after the last decrease; one before it was of the
-        // window as it had been.
+        // §III-A: the window is reduced only for a loss that happened after the last decrease. An
+        // earlier loss was caused by the window before that decrease.
         let known = self.reduced_at.is_some_and(|at| loss.sent_at.is_none_or(|sent| sent <= at));
         if !known {
-            // ns-2: a quarter; a half when it is a copy that was lost.
-            let cut = if loss.resent {
+            // ns-2: a quarter; a half if a retransmission was lost.
+            let reduction = if loss.resent {
                 (self.cwnd / loss.smss).div_ceil(2) * loss.smss
             } else {
                 quarter(self.cwnd, loss.smss)
             };
-            self.cwnd = self.cwnd.saturating_sub(cut).max(2 * loss.smss);
+            self.cwnd = self.cwnd.saturating_sub(reduction).max(2 * loss.smss);
             self.reduced_at = Some(loss.now);
         }
         self.avoid();
@@ -296,7 +296,7 @@ impl CongestionController for Vegas {
         }
         self.set_cwnd(loss.loss_window);
         self.reduced_at = Some(loss.now);
-        // What is in transit begins anew, and so does the comparison.
+        // The flight begins anew after a timeout, so the round trip starts again.
         self.round = None;
     }
 

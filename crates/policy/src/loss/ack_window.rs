@@ -1,13 +1,13 @@
-//! TCP Santa Cruz's way of noticing a loss.
+//! Loss detection of TCP Santa Cruz.
 
 use crate::facts::ForwardSample;
-use crate::loss::{Duplicate, Judged, LossDetector, Scoreboard};
+use crate::loss::{Detection, Duplicate, LossDetector, Scoreboard};
 
-/// Parsa and Garcia-Luna-Aceves 1999, sections 3.2.2 and 3.2.3: a transmission that has not been
-/// reported is lost as soon as a later one has arrived and a round-trip time has passed since it
-/// left. That holds for copies too.
+/// Parsa and Garcia-Luna-Aceves 1999, sections 3.2.2 and 3.2.3. An unreported transmission is lost
+/// once a later one has arrived and a round-trip time has passed since it was sent. This also holds
+/// for retransmissions.
 ///
-/// Every acknowledgment is looked at; none is counted.
+/// The detector uses every acknowledgment and counts none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AckWindow;
 
@@ -16,14 +16,14 @@ impl LossDetector for AckWindow {
         false
     }
 
-    fn on_report(&mut self, report: &ForwardSample, board: &mut Scoreboard) -> Judged {
-        // Section 3.2.3. Unlike there, what has waited for exactly the estimated time has waited
-        // long enough: on a path that never changes nothing waits for longer.
+    fn on_report(&mut self, report: &ForwardSample, board: &mut Scoreboard) -> Detection {
+        // Section 3.2.3. Unlike there, a transmission that has waited for exactly the estimated
+        // time is lost. On a path that never changes none waits longer.
         board.mark_lost_before((report.sent_at, report.seq), report.now, report.srtt)
     }
 
     fn survives_timeout(&self) -> bool {
-        // Section 3.2.2: what the ACK window said is kept until the window advances.
+        // Section 3.2.2: the reports of the ACK window are kept until the window advances.
         true
     }
 

@@ -1,8 +1,8 @@
-//! Three duplicate acknowledgments.
+//! Loss detection by three duplicate acknowledgments.
 
 use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Scoreboard};
 
-/// RFC 5681 §3.2: the third duplicate acknowledgment says that a segment is lost.
+/// RFC 5681 §3.2: the third duplicate acknowledgment indicates a loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DupAck {
     count: u32,

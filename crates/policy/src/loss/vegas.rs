@@ -1,36 +1,45 @@
-//! TCP Vegas's way of noticing a loss.
+//! Loss detection of TCP Vegas.
 
 use units::{Duration, Instant};
 
 use crate::facts::AckSample;
 use crate::loss::{DUP_THRESH, Duplicate, LossDetector, Scoreboard};
 
-/// Brakmo and Peterson, IEEE JSAC 13(8), 1995, §III-A: a duplicate acknowledgment is a reason to
-/// look at the clock. If the first segment left longer ago than a fine-grained timeout, it is lost
-/// at the first duplicate; and each of the first two acknowledgments of new data after a
-/// retransmission is such a reason too. Three duplicates are enough in any case.
+/// Brakmo and Peterson, IEEE JSAC 13(8), 1995, §III-A: a duplicate acknowledgment makes the sender
+/// check the time. The first segment is lost at the first duplicate if it was sent longer ago than
+/// a fine-grained timeout. The first two acknowledgments of new data after a retransmission cause
+/// the same check. Three duplicates are enough in any case.
 ///
-/// The paper doesn't say how the timeout follows from the round trips. As in ns-2 it is `srtt + 2 ·
-/// rttvar` and a sixteenth, longer by an eighth after a retransmission, and twice as long if a copy
-/// was lost, until the next measurement.
+/// The paper does not define the timeout. As in ns-2 it is `srtt + 2 · rttvar` plus a sixteenth.
+/// Until the next measurement it grows by an eighth after a retransmission and doubles if a
+/// retransmission was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vegas {
     count: u32,
-    /// Acknowledgments of new data that are still to be looked at.
-    watched: u8,
-    /// Nanoseconds; zero before the first measurement.
+    /// Number of acknowledgments of new data that still cause a check.
+    acks_to_check: u8,
+    /// Smoothed round-trip time in nanoseconds; zero before the first measurement.
     srtt: u64,
     rttvar: u64,
     timeout: Duration,
 }
 
 impl Vegas {
-    const WATCHED: u8 = 2;
+    const ACKS_CHECKED: u8 = 2;
 
-    /// No measurement yet.
-    #[expect(clippy::new_without_default, reason = "a sender names the detector it wants")]
+    /// Creates a detector without a measurement.
+    #[expect(
+        clippy::new_without_default,
+        reason = "a sender policy selects its detector explicitly"
+    )]
     pub const fn new() -> Self {
-        Self { count: 0, watched: 0, srtt: 0, rttvar: 0, timeout: Duration::from_nanos(u64::MAX) }
+        Self {
+            count: 0,
+            acks_to_check: 0,
+            srtt: 0,
+            rttvar: 0,
+            timeout: Duration::from_nanos(u64::MAX),
+        }
     }
 
     fn measure(&mut self, rtt: Duration) {
@@ -50,7 +59,7 @@ impl Vegas {
     }
 
     fn note_loss(&mut self, board: &Scoreboard) {
-        self.watched = Self::WATCHED;
+        self.acks_to_check = Self::ACKS_CHECKED;
         let copy = board.first().is_some_and(|first| first.was_resent());
         let timeout = self.timeout.as_nanos();
         self.timeout =
@@ -71,7 +80,7 @@ impl LossDetector for Vegas {
         lost
     }
 
-    fn on_duplicate_in_repair(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
+    fn on_duplicate_in_recovery(&mut self, duplicate: &Duplicate, board: &Scoreboard) -> bool {
         let lost = duplicate.exact && self.has_expired(duplicate.now, board);
         if lost {
             self.note_loss(board);
@@ -84,14 +93,14 @@ impl LossDetector for Vegas {
         if let Some(rtt) = ack.rtt {
             self.measure(rtt);
         }
-        let lost = self.watched > 0 && self.has_expired(ack.now, board);
-        self.watched = if lost { self.watched - 1 } else { 0 };
+        let lost = self.acks_to_check > 0 && self.has_expired(ack.now, board);
+        self.acks_to_check = if lost { self.acks_to_check - 1 } else { 0 };
         lost
     }
 
     fn reset(&mut self) {
         self.count = 0;
-        self.watched = 0;
+        self.acks_to_check = 0;
     }
 
     fn duplicates(&self) -> u32 {

@@ -1,12 +1,12 @@
-//! TCP Santa Cruz's recovery.
+//! Recovery of TCP Santa Cruz.
 
 use crate::facts::LossSample;
-use crate::loss::{Cut, Scoreboard};
+use crate::loss::{Scoreboard, SentSegment};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
-/// Parsa and Garcia-Luna-Aceves 1999, section 3.2.3: what the detector takes for lost is sent
-/// again, copies too, and nothing on suspicion. What is in the network is known from the scoreboard
-/// and held against the window.
+/// Parsa and Garcia-Luna-Aceves 1999, section 3.2.3: every transmission that the detector marks as
+/// lost is repeated, including retransmissions, and nothing else. The scoreboard's pipe is compared
+/// with the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AckWindow;
 
@@ -30,7 +30,7 @@ impl Recovery for AckWindow {
         Some(board.pipe())
     }
 
-    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut> {
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         board.next_lost()
     }
 

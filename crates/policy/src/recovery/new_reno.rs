@@ -1,20 +1,20 @@
-//! NewReno's fast recovery.
+//! Fast recovery of NewReno.
 
 use crate::facts::LossSample;
-use crate::loss::{Cut, Scoreboard};
+use crate::loss::{Scoreboard, SentSegment};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
-/// RFC 6582: an acknowledgment that stops short of the recovery point uncovers the next hole.
+/// RFC 6582: an acknowledgment below the recovery point reveals the next hole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NewReno {
-    /// Added to the controller's window; partial acknowledgments can take it below zero.
+    /// Bytes added to the controller's window. Partial acknowledgments can make it negative.
     inflation: i64,
     partial_seen: bool,
 }
 
 impl Recovery for NewReno {
     fn enter(&mut self, loss: &LossSample) {
-        // RFC 6582 §3.2, step 2 (RFC 5681 §3.2, step 3), in segments of the lost one's size.
+        // RFC 6582 §3.2, step 2 (RFC 5681 §3.2, step 3), in segments of the size of the lost one.
         self.inflation = i64::from(loss.duplicates) * i64::from(loss.segment);
         self.partial_seen = false;
     }
@@ -25,18 +25,18 @@ impl Recovery for NewReno {
 
     fn on_ack(&mut self, ack: &RecoveryAck) -> Progress {
         if ack.full {
-            // RFC 6582 §3.2, step 3, first option: no burst when little is in flight.
+            // RFC 6582 §3.2, step 3, first option: avoids a burst when little is in flight.
             self.inflation = 0;
             return Progress::Done { cwnd: ack.ssthresh.min(ack.flight.max(ack.smss) + ack.smss) };
         }
-        // RFC 6582 §3.2, step 3, partial: deflate by what was acknowledged, and let one segment out
-        // for the one that has left.
+        // RFC 6582 §3.2, step 3, partial: deflate by the bytes acknowledged, and add back one
+        // segment for the one that has left the network.
         self.inflation -= i64::from(ack.acked);
         if ack.acked >= ack.segment {
             self.inflation += i64::from(ack.segment);
         }
         // RFC 6582 §4, the "Impatient" variant, which §3.2 prescribes: only the first partial
-        // acknowledgment restarts the timer, so that many holes end in a timeout instead of a round
+        // acknowledgment restarts the timer. Many holes then end in a timeout, not in one round
         // trip each.
         let restart_timer = !self.partial_seen;
         self.partial_seen = true;
@@ -50,14 +50,14 @@ impl Recovery for NewReno {
         None
     }
 
-    fn next_repair(&mut self, _board: &Scoreboard) -> Option<Cut> {
+    fn next_repair(&mut self, _board: &Scoreboard) -> Option<SentSegment> {
         None
     }
 
     fn on_sent(&mut self, _bytes: u32) {}
 
     fn guards_its_end(&self) -> bool {
-        // RFC 6582 §3.2, step 2: the next fast retransmit takes an acknowledgment of more than
+        // RFC 6582 §3.2, step 2: the next fast retransmit requires an acknowledgment of more than
         // `recover`.
         true
     }

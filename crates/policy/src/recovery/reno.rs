@@ -1,11 +1,11 @@
-//! Reno's fast recovery.
+//! Fast recovery of Reno.
 
 use crate::facts::LossSample;
-use crate::loss::{Cut, Scoreboard};
+use crate::loss::{Scoreboard, SentSegment};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
-/// RFC 5681 §3.2: each duplicate is a segment that left the network and lets another one in; the
-/// first acknowledgment of new data ends it.
+/// RFC 5681 §3.2: each duplicate stands for a segment that left the network, and allows another
+/// one. The first acknowledgment of new data ends recovery.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reno {
     inflation: u32,
@@ -14,13 +14,13 @@ pub struct Reno {
 impl Recovery for Reno {
     fn enter(&mut self, loss: &LossSample) {
         // RFC 5681 §3.2, step 3: the segments that the duplicates stand for have left the network.
-        // With framing they are of the lost segment's size rather than of SMSS.
+        // With framing they have the size of the lost segment, not SMSS.
         self.inflation = loss.duplicates * loss.segment;
     }
 
     fn on_duplicate(&mut self, segment: u32) {
-        // RFC 5681 §3.2, step 4.
-        // A peer may send duplicates without end.
+        // RFC 5681 §3.2, step 4. The number of duplicates from a peer is unbounded, so the sum
+        // saturates.
         self.inflation = self.inflation.saturating_add(segment);
     }
 
@@ -37,7 +37,7 @@ impl Recovery for Reno {
         None
     }
 
-    fn next_repair(&mut self, _board: &Scoreboard) -> Option<Cut> {
+    fn next_repair(&mut self, _board: &Scoreboard) -> Option<SentSegment> {
         None
     }
 

@@ -1,27 +1,28 @@
-//! Recovery by the scoreboard.
+//! Recovery with the SACK scoreboard.
 
 use crate::facts::LossSample;
-use crate::loss::{Cut, Scoreboard};
+use crate::loss::{Scoreboard, SentSegment};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
-/// RFC 6675 §5: the scoreboard's pipe, an estimate of the bytes in the network, is held against the
-/// reduced window. No inflation is needed.
+/// RFC 6675 §5: the pipe of the scoreboard, an estimate of the bytes in the network, is compared
+/// with the reduced window. Window inflation is not needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SackPipe {
     stage: Stage,
 }
 
-/// How far recovery has come, as far as `NextSeg` asks.
+/// Stage of recovery, as far as `NextSeg` needs it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Stage {
-    /// Fast recovery has begun, and its first retransmission has not left yet.
+    /// Fast recovery has begun, and its first retransmission has not been sent yet.
     #[default]
     Entered,
-    /// The first retransmission has left. So many bytes from it on are not acknowledged.
+    /// The first retransmission has been sent. The value is the number of its bytes that are not
+    /// acknowledged.
     FirstResent(u32),
     /// More than the first retransmission is acknowledged: a rescue retransmission is allowed.
     Advanced,
-    /// The rescue retransmission of this recovery has been made.
+    /// The rescue retransmission of this recovery has been sent.
     Rescued,
     /// A timeout began this recovery.
     AfterTimeout,
@@ -44,15 +45,15 @@ impl Recovery for SackPipe {
         }
         if let Stage::FirstResent(left) = self.stage {
             // RFC 6675 §4, NextSeg rule (4): HighACK must be greater than RescueRxt, which step
-            // (4.3) of §5 sets to the end of the first retransmission. Its
-            // acknowledgment alone is not enough.
+            // (4.3) of §5 sets to the end of the first retransmission. Acknowledgment of that
+            // retransmission alone is not enough.
             self.stage = match left.checked_sub(ack.acked) {
                 Some(left) => Stage::FirstResent(left),
                 None => Stage::Advanced,
             };
         }
-        // RFC 6675 §5, step (B): the scoreboard says what to send. RFC 6298 §5.3 restarts the
-        // timer.
+        // RFC 6675 §5, step (B): the scoreboard decides the next retransmission. RFC 6298 §5.3
+        // restarts the timer.
         Progress::Partial { resend: false, restart_timer: true }
     }
 
@@ -64,15 +65,15 @@ impl Recovery for SackPipe {
         Some(board.pipe())
     }
 
-    /// RFC 6675 §4, `NextSeg` rule (1): a segment that is lost. New data is rule (2).
-    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut> {
+    /// RFC 6675 §4, `NextSeg` rule (1): a lost segment. New data is rule (2).
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         board.next_lost()
     }
 
-    /// RFC 6675 §4, `NextSeg` rules (3) and (4): a segment that may be lost, then, once in a
-    /// recovery, the last segment. After a timeout §5.1 does not use `NextSeg`, and neither
-    /// rule applies.
-    fn next_repair_without_new_data(&mut self, board: &Scoreboard) -> Option<Cut> {
+    /// RFC 6675 §4, `NextSeg` rules (3) and (4): a segment that may be lost; then, once per
+    /// recovery, the last segment. After a timeout §5.1 does not use `NextSeg`, so neither rule
+    /// applies.
+    fn next_repair_without_new_data(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         if self.stage == Stage::AfterTimeout {
             return None;
         }

@@ -1,21 +1,20 @@
-//! SACK recovery as it was before RFC 3517.
+//! SACK recovery before RFC 3517.
 
 use crate::facts::LossSample;
-use crate::loss::{Cut, Scoreboard};
+use crate::loss::{Scoreboard, SentSegment};
 use crate::recovery::{Progress, Recovery, RecoveryAck};
 
 /// Fall and Floyd's SACK1 (*Simulation-based Comparisons of Tahoe, Reno, and SACK TCP*, CCR 26(3),
-/// 1996, §5), which ns-2's `TCP/Sack1` implements: the sender of the simulations of the papers'
-/// time.
+/// 1996, §5), which ns-2's `TCP/Sack1` implements. Simulations of the papers' time used it.
 ///
-/// Unlike RFC 6675, which finds the pipe from the scoreboard, it counts: every acknowledgment takes
-/// a segment out of the pipe, a partial one two (the segment that was lost and its copy). A hole
-/// below the highest reported segment is resent without waiting for three reports above it, and the
-/// reports are forgotten when recovery is over.
+/// Unlike RFC 6675, which derives the pipe from the scoreboard, it counts acknowledgments. Each
+/// removes one segment from the pipe, a partial one two: the lost segment and its retransmission. A
+/// hole below the highest reported segment is retransmitted without three reports above it. The
+/// reports are discarded when recovery ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sack1 {
     pipe: u32,
-    /// The acknowledgment that began recovery lets nothing out but the first segment.
+    /// Set by the acknowledgment that begins recovery: only the first segment may be sent.
     entering: bool,
 }
 
@@ -47,7 +46,7 @@ impl Recovery for Sack1 {
         Some(if self.entering { u32::MAX } else { self.pipe })
     }
 
-    fn next_repair(&mut self, board: &Scoreboard) -> Option<Cut> {
+    fn next_repair(&mut self, board: &Scoreboard) -> Option<SentSegment> {
         board.next_hole()
     }
 

@@ -1,16 +1,16 @@
-//! FS-TCP-SF: one reduced size while the window is small.
+//! FS-TCP-SF: one reduced segment size while the window is small.
 
 use crate::facts::{Growth, SendView};
 use crate::segment::{Regime, Segmenter};
 
-/// What congestion avoidance adds in a round trip while the window is small.
+/// Growth per round trip in congestion avoidance while the window is small.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Avoidance {
-    /// `MSS_c`, as the draft's §6 writes it: `cwnd += MSS_c · MSS_c / cwnd`. Not the same in bytes
-    /// as classic TCP.
+    /// `MSS_c`, as in §6 of the draft: `cwnd += MSS_c · MSS_c / cwnd`. In bytes this is less than
+    /// classic TCP adds.
     #[default]
     Draft,
-    /// `SMSS`, what classic TCP adds: `cwnd += SMSS · MSS_c / cwnd`.
+    /// `SMSS`, as in classic TCP: `cwnd += SMSS · MSS_c / cwnd`.
     Bytewise,
 }
 
@@ -20,15 +20,15 @@ pub enum Avoidance {
 pub struct FixedSize {
     regime: Regime,
     avoidance: Avoidance,
-    /// `MSS_c` in the small-window regime.
+    /// `MSS_c` in the small-window regime, in bytes.
     reduced: u32,
-    /// In full-sized segments, whose size is the path's and may change.
+    /// Loss window in full-sized segments. Their size depends on the path and may change.
     loss_window: u8,
 }
 
 impl FixedSize {
-    /// A segmenter for a connection whose slow starts after a loss begin with `loss_window`
-    /// full-sized segments.
+    /// Creates a segmenter for a connection with a loss window of `loss_window` full-sized
+    /// segments.
     pub const fn new(regime: Regime, avoidance: Avoidance, loss_window: u8) -> Self {
         Self { regime, avoidance, reduced: u32::MAX, loss_window }
     }
@@ -42,9 +42,9 @@ impl Segmenter for FixedSize {
     fn on_ack(&mut self, _view: &SendView) {}
 
     fn on_reduction(&mut self, view: &SendView) {
-        // The papers take IW = LW. With a larger initial window its segments are so long that N_sf
-        // of them do not fit into the reduced window, and too few would follow a loss. The
-        // loss window is the other cwnd_0.
+        // The papers assume IW = LW. With a larger initial window, N_sf of its segments do not fit
+        // into the reduced window, and too few segments would follow a loss. The loss window then
+        // serves as cwnd_0.
         let reduced = self.reduced.min(view.smss);
         if self.regime.holds(view) && self.regime.segments() * reduced > view.cwnd {
             self.reduced = self.regime.reduced(u32::from(self.loss_window) * view.smss, view.smss);

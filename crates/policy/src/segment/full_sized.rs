@@ -1,9 +1,9 @@
-//! The classic rule.
+//! Classic segmentation.
 
 use crate::facts::{Growth, SendView};
 use crate::segment::Segmenter;
 
-/// Cuts segments of up to the sender maximum segment size: what every TCP does.
+/// Segments of up to the sender maximum segment size, as in every TCP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FullSized;
 

@@ -1,22 +1,22 @@
-//! VS-TCP-SF: a constant number of segments, which grow, while the window is small.
+//! VS-TCP-SF: a constant number of growing segments while the window is small.
 
 use crate::facts::{Growth, SendView};
 use crate::segment::{Regime, Segmenter};
 
-/// The factor by which an acknowledgment lengthens the next segment, in millionths, at least 1.01.
+/// Factor by which an acknowledgment lengthens the next segment, in millionths, at least 1.01.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alpha(u32);
 
 impl Alpha {
-    /// The papers' 1.32: `α⁵ = 4` rounded, so that the ninth segment is full-sized.
+    /// Factor of the papers, 1.32: `α⁵ = 4` rounded, so that the ninth segment is full-sized.
     pub const PAPER: Self = Self(1_320_000);
     const ONE: u64 = 1_000_000;
 
     const LEAST: u32 = 1_010_000;
     const MOST: u32 = 4_000_000;
 
-    /// `millionths / 10⁶`, between 1.01 and 4; `None` outside. With a factor of 1 segments would
-    /// stay small and the window would never grow.
+    /// Creates a factor of `millionths / 10⁶`. Returns `None` unless it is between 1.01 and 4. With
+    /// a factor of 1 segments would stay small and the window would never grow.
     pub const fn from_millionths(millionths: u32) -> Option<Self> {
         if millionths < Self::LEAST || millionths > Self::MOST {
             None
@@ -25,32 +25,32 @@ impl Alpha {
         }
     }
 
-    /// The factor in millionths.
+    /// Factor in millionths.
     pub const fn millionths(self) -> u32 {
         self.0
     }
 }
 
-/// Variable-size Smart Framing: `N_sf` segments in flight while `cwnd < cwnd_min`, each
-/// acknowledgment making the next one longer by `α`.
+/// Variable-size Smart Framing: `N_sf` segments in flight while `cwnd < cwnd_min`. Each
+/// acknowledgment lengthens the next segment by the factor `α`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VariableSize {
-    /// Its threshold is no more than `N_sf`: `N_sf` full-sized segments end the small-window
-    /// regime even below `cwnd_min`. With no more than that in flight the window could not
-    /// grow further.
+    /// Parameters with a threshold of at most `N_sf`: `N_sf` full-sized segments end the
+    /// small-window regime even below `cwnd_min`. Otherwise the window could not grow, with no more
+    /// than that in flight.
     regime: Regime,
     alpha: Alpha,
-    /// `MSS_c` in 1/65536 bytes, so that rounding doesn't accumulate: the ninth segment must be
-    /// full-sized. No segment has 65536.
+    /// `MSS_c` in 1/65536 bytes, so that rounding errors do not accumulate: the ninth segment must
+    /// be full-sized. A segment has less than 65536 bytes.
     size: u32,
-    /// Whether the last look found a small window.
+    /// Whether the window was small at the last acknowledgment or reduction.
     small: bool,
 }
 
 impl VariableSize {
     const FRACTION_BITS: u32 = 16;
 
-    /// A segmenter that has not begun a slow start yet.
+    /// Creates a segmenter before its first slow start.
     pub const fn new(regime: Regime, alpha: Alpha) -> Self {
         Self { regime: regime.up_to_its_segments(), alpha, size: 0, small: false }
     }
@@ -82,9 +82,9 @@ impl Segmenter for VariableSize {
 
     fn on_reduction(&mut self, view: &SendView) {
         if self.regime.holds(view) && !self.small {
-            // Neither paper says with which size a window that falls below cwnd_min begins. N_sf
-            // segments that fill the window keep the bytes in flight equal to classic
-            // TCP's, which is their principle.
+            // Neither paper specifies the size with which a window that falls below cwnd_min
+            // begins. N_sf segments that fill the window keep the bytes in flight equal to those of
+            // classic TCP, which is the papers' principle.
             self.set_size(self.regime.reduced(view.cwnd, view.smss));
         }
         self.small = self.regime.holds(view);
@@ -104,8 +104,8 @@ impl Segmenter for VariableSize {
         if !self.regime.holds(view) {
             return Growth::Standard { step: view.smss, per_rtt: view.smss };
         }
-        // The draft's table: the window is what is in flight, filled up to N_sf segments of the new
-        // size. The same rule is used above ssthresh, where the draft keeps it for
+        // The draft's table: the window equals the bytes in flight, filled up to N_sf segments of
+        // the new size. The same rule holds above ssthresh, where the draft keeps it for
         // simplicity.
         let room = self.regime.segments().saturating_sub(view.flight_segments);
         Growth::Window(view.flight + room * self.size(view.smss))

@@ -1,7 +1,8 @@
-//! Naming a combination of sender policies in text.
+//! Text form of a combination of sender policies.
 //!
 //! ```text
-//! <congestion>[+newreno|+sack|+sack1|+ackwindow][+lt][+er|+er-bytes][+abc] / <segmenter> / iw=<window>[, lw=N]
+//! <congestion>[+newreno|+sack|+sack1|+ackwindow][+lt][+er|+er-bytes][+abc]
+//!     / <segmenter> / iw=<window>[, lw=N]
 //!
 //! reno+sack / fs(n=4) / iw=1
 //! tahoe / full / iw=2
@@ -68,11 +69,12 @@ impl fmt::Display for SenderPolicy {
     }
 }
 
-/// An argument of a reading: its values by name, and how one of them is told and given.
+/// An argument that selects a reading of the paper: its key, its two values, and how a reading is
+/// queried and changed.
 struct ReadingArgument {
     key: &'static str,
     words: [&'static str; 2],
-    /// Whether a reading has the first of them.
+    /// Returns whether a reading has the first of the two values.
     is_first: fn(&Reading) -> bool,
     set: fn(&mut Reading, bool),
 }
@@ -116,7 +118,7 @@ const READING_ARGUMENTS: [ReadingArgument; 5] = [
     },
 ];
 
-/// What differs from the default.
+/// Prints the arguments that differ from the default.
 impl fmt::Display for Reading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for ReadingArgument { key, words: [first, second], is_first, .. } in READING_ARGUMENTS {
@@ -128,7 +130,7 @@ impl fmt::Display for Reading {
     }
 }
 
-/// A number of packets as people write it: up to two decimals, and no more than are needed.
+/// A number of packets with up to two decimals, without trailing zeros.
 struct Decimal(Packets);
 
 impl fmt::Display for Decimal {
@@ -185,7 +187,7 @@ impl fmt::Display for Framing {
     }
 }
 
-/// Why a sender's name can't be read.
+/// Error for a sender name that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("sender `{name}`: {problem}")]
 pub struct ParseSenderError {
@@ -194,7 +196,7 @@ pub struct ParseSenderError {
 }
 
 impl ParseSenderError {
-    /// What a name looks like, for a hint.
+    /// Grammar and example of a sender name, for a hint.
     pub const EXAMPLE: &str = "a sender is `<tahoe|reno|vegas|santa-cruz|fixed(n=N)>[+newreno|+sack|+sack1|+ackwindow][+lt][+er|+er-bytes][+abc] / <full|fs(n=4)|vs(n=4)> / iw=<1…10>`, \
          e.g. `reno+sack / fs(n=4) / iw=1`";
 }
@@ -210,7 +212,7 @@ impl FromStr for SenderPolicy {
 fn parse(name: &str) -> Result<SenderPolicy, String> {
     let parts: Vec<&str> = name.split('/').map(str::trim).collect();
     let [control, framing, windows] = parts[..] else {
-        return Err(format!("{} parts between slashes instead of three", parts.len()));
+        return Err(format!("expected three parts separated by slashes, got {}", parts.len()));
     };
     let mut policy = SenderPolicy { framing: parse_framing(framing)?, ..SenderPolicy::CLASSIC };
     parse_control(control, &mut policy)?;
@@ -243,7 +245,7 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
             policy.loss = LossResponse::AckWindow;
             Congestion::SantaCruz(parse_target(&arguments)?)
         }
-        other => return Err(format!("no congestion control is called `{other}`")),
+        other => return Err(format!("unknown congestion control `{other}`")),
     };
     for word in words {
         match word {
@@ -251,7 +253,7 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
             "sack" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack,
             "sack1" if policy.loss == LossResponse::Reno => policy.loss = LossResponse::Sack1,
             "ackwindow" if policy.loss == LossResponse::Reno => {
-                policy.loss = LossResponse::AckWindow
+                policy.loss = LossResponse::AckWindow;
             }
             "lt" if !policy.limited_transmit => policy.limited_transmit = true,
             "er" if policy.early_retransmit.is_none() => {
@@ -262,17 +264,17 @@ fn parse_control(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
             }
             "abc" if !policy.byte_counting => policy.byte_counting = true,
             "newreno" | "sack" | "sack1" | "ackwindow" | "lt" | "er" | "er-bytes" | "abc" => {
-                return Err(format!("`+{word}` doesn't go with what stands before it"));
+                return Err(format!("`+{word}` cannot be combined with the preceding words"));
             }
-            other => return Err(format!("nothing is called `+{other}`")),
+            other => return Err(format!("unknown suffix `+{other}`")),
         }
     }
     if policy.early_retransmit.is_some() && policy.loss == LossResponse::AckWindow {
-        // It counts nothing: one report of something later is enough.
-        return Err("`+er` doesn't go with an ACK window".to_owned());
+        // The ACK window counts no duplicates: one report of a later transmission is enough.
+        return Err("`+er` cannot be combined with an ACK window".to_owned());
     }
     if policy.byte_counting && matches!(policy.congestion, Congestion::Fixed(_)) {
-        return Err("`+abc` doesn't go with a window that never grows".to_owned());
+        return Err("`+abc` cannot be combined with a window that never grows".to_owned());
     }
     Ok(())
 }
@@ -304,7 +306,7 @@ fn parse_packets(text: &str) -> Result<Packets, String> {
         .ok_or_else(|| format!("`{text}` is not a number of packets with at most two decimals"))
 }
 
-/// A decimal number in units of its last of `places` decimals.
+/// Parses a decimal number in units of the last of `places` decimals.
 fn decimal(text: &str, places: usize) -> Option<u32> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
@@ -316,7 +318,7 @@ fn decimal(text: &str, places: usize) -> Option<u32> {
 fn parse_vegas(arguments: &Arguments<'_>) -> Result<Congestion, String> {
     let paper = VegasThresholds::PAPER;
     let threshold = |key, default| {
-        argument(arguments, key).map_or(Ok(default), |n| number(n, 1, VegasThresholds::MOST))
+        argument(arguments, key).map_or(Ok(default), |n| number(n, 1, VegasThresholds::MAX))
     };
     let alpha = threshold("alpha", paper.alpha())?;
     let beta = threshold("beta", paper.beta())?;
@@ -352,7 +354,7 @@ fn parse_framing(text: &str) -> Result<Framing, String> {
             let alpha = argument(&arguments, "alpha").map_or(Ok(Alpha::PAPER), parse_alpha)?;
             Ok(Framing::VariableSize(regime, alpha))
         }
-        other => Err(format!("no framing is called `{other}`")),
+        other => Err(format!("unknown framing `{other}`")),
     }
 }
 
@@ -379,11 +381,10 @@ fn parse_windows(text: &str, policy: &mut SenderPolicy) -> Result<(), String> {
 
 type Arguments<'a> = Vec<(&'a str, &'a str)>;
 
-/// `name(key=value, …)` or just `name`.
+/// Parses `name(key=value, …)` or just `name`.
 fn call(text: &str) -> Result<(&str, Arguments<'_>), String> {
     let Some((name, rest)) = text.split_once('(') else { return Ok((text, Vec::new())) };
-    let inner =
-        rest.strip_suffix(')').ok_or_else(|| format!("`{text}` lacks its closing bracket"))?;
+    let inner = rest.strip_suffix(')').ok_or_else(|| format!("`{text}` has no closing bracket"))?;
     Ok((name.trim(), arguments(inner)?))
 }
 
@@ -406,10 +407,10 @@ fn argument<'a>(arguments: &Arguments<'a>, key: &str) -> Option<&'a str> {
 fn allow(arguments: &Arguments<'_>, keys: &[&str]) -> Result<(), String> {
     for (index, (key, _)) in arguments.iter().enumerate() {
         if !keys.contains(key) {
-            return Err(format!("`{key}` means nothing here"));
+            return Err(format!("unknown parameter `{key}`"));
         }
         if arguments[..index].iter().any(|(earlier, _)| earlier == key) {
-            return Err(format!("`{key}` stands twice"));
+            return Err(format!("duplicate parameter `{key}`"));
         }
     }
     Ok(())
@@ -489,7 +490,7 @@ mod tests {
                 let santa_cruz =
                     matches!(congestion, Congestion::SantaCruz(_)) && loss != LossResponse::Tahoe;
                 SenderPolicy {
-                    // Tahoe is a name for two answers, and TCP Santa Cruz too.
+                    // The name of Tahoe determines two answers, and so does that of TCP Santa Cruz.
                     congestion: if loss == LossResponse::Tahoe {
                         Congestion::Reno
                     } else {
@@ -515,13 +516,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_name_reads_back_as_the_same_policy(policy in policies()) {
+        fn names_round_trip(policy in policies()) {
             prop_assert_eq!(policy.to_string().parse(), Ok(policy));
         }
     }
 
     #[test]
-    fn the_papers_senders_have_names() {
+    fn senders_of_the_papers_have_names() {
         let fs: SenderPolicy = "reno+sack / fs(n=4) / iw=1".parse().unwrap();
         assert_eq!(fs.framing, Framing::FixedSize(Regime::PAPER, Avoidance::Draft));
         assert_eq!(fs.to_string(), "reno+sack / fs(n=4) / iw=1");
@@ -542,12 +543,18 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_says_what_is_wrong() {
+    fn errors_name_the_wrong_part() {
         let cases = [
-            ("reno", "1 parts between slashes instead of three"),
-            ("cubic / full / iw=1", "no congestion control is called `cubic`"),
-            ("reno+sack+newreno / full / iw=1", "`+newreno` doesn't go with what stands before it"),
-            ("santa-cruz+sack / full / iw=2", "`+sack` doesn't go with what stands before it"),
+            ("reno", "expected three parts separated by slashes, got 1"),
+            ("cubic / full / iw=1", "unknown congestion control `cubic`"),
+            (
+                "reno+sack+newreno / full / iw=1",
+                "`+newreno` cannot be combined with the preceding words",
+            ),
+            (
+                "santa-cruz+sack / full / iw=2",
+                "`+sack` cannot be combined with the preceding words",
+            ),
             (
                 "santa-cruz(n=1.555) / full / iw=2",
                 "`1.555` is not a number of packets with at most two decimals",
@@ -557,23 +564,29 @@ mod tests {
                 "n is above 0 and at most 100, and delta at most n, not n=0.2, delta=0.25",
             ),
             ("santa-cruz(hold=on) / full / iw=2", "hold is `window` or `none`, not `on`"),
-            ("tahoe+sack / full / iw=1", "`+sack` doesn't go with what stands before it"),
+            ("tahoe+sack / full / iw=1", "`+sack` cannot be combined with the preceding words"),
             ("vegas(alpha=4) / full / iw=1", "alpha, 4, is more than beta, 3"),
             ("vegas(gamma=0) / full / iw=1", "`0` is not a whole number from 1 to 64"),
-            ("reno+rack / full / iw=1", "nothing is called `+rack`"),
-            ("reno+er+er-bytes / full / iw=1", "`+er-bytes` doesn't go with what stands before it"),
-            ("santa-cruz+er / full / iw=1", "`+er` doesn't go with an ACK window"),
-            ("fixed(n=4)+abc / full / iw=1", "`+abc` doesn't go with a window that never grows"),
+            ("reno+rack / full / iw=1", "unknown suffix `+rack`"),
+            (
+                "reno+er+er-bytes / full / iw=1",
+                "`+er-bytes` cannot be combined with the preceding words",
+            ),
+            ("santa-cruz+er / full / iw=1", "`+er` cannot be combined with an ACK window"),
+            (
+                "fixed(n=4)+abc / full / iw=1",
+                "`+abc` cannot be combined with a window that never grows",
+            ),
             ("reno / fs(n=1) / iw=1", "`1` is not a whole number from 2 to 64"),
-            ("reno / fs(m=4) / iw=1", "`m` means nothing here"),
-            ("reno / fs(n=4,n=5) / iw=1", "`n` stands twice"),
+            ("reno / fs(m=4) / iw=1", "unknown parameter `m`"),
+            ("reno / fs(n=4,n=5) / iw=1", "duplicate parameter `n`"),
             (
                 "reno / vs(alpha=9) / iw=1",
                 "alpha is between 1.01 and 4 with at most six decimals, not `9`",
             ),
             ("reno / full / iw=11", "`11` is not a whole number from 1 to 10"),
             ("reno / full / lw=1", "the initial window is missing: `iw=1`"),
-            ("reno / fs(n=4 / iw=1", "`fs(n=4` lacks its closing bracket"),
+            ("reno / fs(n=4 / iw=1", "`fs(n=4` has no closing bracket"),
         ];
         for (name, problem) in cases {
             let error = name.parse::<SenderPolicy>().unwrap_err();

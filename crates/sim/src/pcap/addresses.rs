@@ -1,19 +1,19 @@
-//! Which address a node has, and which ports a flow.
+//! Addresses of nodes and ports of flows.
 
 use std::net::Ipv4Addr;
 
 use wire::tcp::Ports;
 
-use super::{CaptureError, SeenAt};
+use super::{CaptureError, VantagePoint};
 use crate::plan::Plan;
 use crate::scenario::{Opener, Scenario};
 
-/// The hosts of a scenario, and who talks to whom.
+/// The hosts of a scenario, and the pair of hosts of each workload.
 #[derive(Debug)]
 pub(super) struct Addresses {
-    /// Names of the nodes at which flows begin or end, by their address.
+    /// Addresses and names of the nodes at which flows begin or end.
     hosts: Vec<(Ipv4Addr, String)>,
-    /// By workload.
+    /// Pairs of hosts by workload.
     pairs: Vec<Pair>,
 }
 
@@ -25,20 +25,20 @@ struct Pair {
     opener: Opener,
 }
 
-/// Between whom a packet goes.
+/// The source and destination of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct PacketAddresses {
     /// Indexes of hosts.
     pub(super) source: usize,
     pub(super) destination: usize,
     pub(super) ports: Ports,
 }
 
-/// Ports of the end that opens: the upper half of the dynamic ones (RFC 6335 §6).
+/// The ports of the end that opens: the upper part of the dynamic ports (RFC 6335 §6).
 const OPENERS: (u16, u64) = (57_344, 8192);
 
-/// Ports of the end that is opened to. An analyser takes some ports as a sign of what is in the
-/// payload; among these none means anything to Wireshark.
+/// The ports of the listening end. An analyser derives the payload's protocol from some ports;
+/// Wireshark assigns no protocol to any of these.
 const LISTENERS: (u16, u64) = (49_152, 7168);
 
 impl Addresses {
@@ -49,10 +49,11 @@ impl Addresses {
             if let Some(known) = hosts.iter().position(|(_, host)| host == name) {
                 return Ok(known);
             }
-            // By its place among all nodes: who else takes part doesn't change it.
-            let place = nodes.iter().position(|node| *node == name).unwrap_or(0);
+            // The address follows from the position among all nodes, so it does not depend on the
+            // set of hosts.
+            let index = nodes.iter().position(|node| *node == name).unwrap_or(0);
             let address =
-                address(place).ok_or(CaptureError::TooManyNodes { nodes: nodes.len() })?;
+                address(index).ok_or(CaptureError::TooManyNodes { nodes: nodes.len() })?;
             hosts.push((address, name.to_owned()));
             Ok(hosts.len() - 1)
         };
@@ -67,15 +68,16 @@ impl Addresses {
         Ok(Self { hosts, pairs })
     }
 
-    /// Addresses and names.
+    /// Addresses and names of the hosts.
     pub(super) fn hosts(&self) -> impl Iterator<Item = (Ipv4Addr, &str)> {
         self.hosts.iter().map(|(address, name)| (*address, name.as_str()))
     }
 
-    /// Whether packets are seen at a host.
-    pub(super) fn is_seen(&self, host: usize, place: SeenAt) -> bool {
+    /// Returns true if packets are captured at a host.
+    pub(super) fn is_seen(&self, host: usize, vantage_point: VantagePoint) -> bool {
         self.pairs.iter().any(|pair| {
-            pair.from == host && place.is_at(false) || pair.to == host && place.is_at(true)
+            pair.from == host && vantage_point.is_at(false)
+                || pair.to == host && vantage_point.is_at(true)
         })
     }
 
@@ -83,10 +85,10 @@ impl Addresses {
         self.hosts[host].0
     }
 
-    /// Between whom a packet of a flow goes; `back` if the receiver of the data sent it.
+    /// The addresses of a packet of a flow. `back` means that the receiver of the data sent it.
     ///
-    /// Ports are used again after 58 million flows.
-    pub(super) fn way(&self, flow: u64, workload: u16, back: bool) -> Way {
+    /// Ports repeat after 58 million flows.
+    pub(super) fn packet_addresses(&self, flow: u64, workload: u16, back: bool) -> PacketAddresses {
         let Pair { from, to, opener } = self.pairs[usize::from(workload)];
         let opens = port(OPENERS, flow);
         let listens = port(LISTENERS, flow / OPENERS.1);
@@ -95,13 +97,13 @@ impl Addresses {
             Opener::Receiver => (listens, opens),
         };
         if back {
-            Way {
+            PacketAddresses {
                 source: to,
                 destination: from,
                 ports: Ports { source: receiver, destination: sender },
             }
         } else {
-            Way {
+            PacketAddresses {
                 source: from,
                 destination: to,
                 ports: Ports { source: sender, destination: receiver },
@@ -121,14 +123,14 @@ fn nodes(scenario: &Scenario) -> Vec<&str> {
     nodes
 }
 
-/// 10.0.0.1 and on, without those that end in 0 or 255.
-fn address(place: usize) -> Option<Ipv4Addr> {
-    let last = u8::try_from(place % 254 + 1).ok()?;
-    let [high, low] = u16::try_from(place / 254).ok()?.to_be_bytes();
+/// The address with this index: from 10.0.0.1 on, without those that end in 0 or 255.
+fn address(index: usize) -> Option<Ipv4Addr> {
+    let last = u8::try_from(index % 254 + 1).ok()?;
+    let [high, low] = u16::try_from(index / 254).ok()?.to_be_bytes();
     Some(Ipv4Addr::new(10, high, low, last))
 }
 
-/// The port at `number` in a range, which is gone through again and again.
+/// The port at `number` in a range, which repeats.
 fn port((first, count): (u16, u64), number: u64) -> u16 {
     first + u16::try_from(number % count).unwrap_or(0)
 }
@@ -152,12 +154,12 @@ mod tests {
             hosts: vec![],
             pairs: vec![Pair { from: 0, to: 1, opener: Opener::Receiver }],
         };
-        let ports = |flow| addresses.way(flow, 0, false).ports;
+        let ports = |flow| addresses.packet_addresses(flow, 0, false).ports;
         assert_eq!(ports(0), Ports { source: 49_152, destination: 57_344 });
         assert_eq!(ports(8191), Ports { source: 49_152, destination: 65_535 });
         assert_eq!(ports(8192), Ports { source: 49_153, destination: 57_344 });
         assert_eq!(ports(8192 * 7168), ports(0));
-        let back = addresses.way(5, 0, true);
+        let back = addresses.packet_addresses(5, 0, true);
         assert_eq!((back.source, back.ports), (1, Ports { source: 57_349, destination: 49_152 }));
     }
 }

@@ -1,25 +1,24 @@
-//! What there is to say of a flow's packets: which were lost, and what made their sender send
-//! something again.
+//! The text of comments: losses of a flow's packets, and reasons for retransmissions.
 
 use std::fmt;
 
-use link::{Discipline, Drop, LinkConfig, LossModel};
+use link::{Discipline, DropReason, LinkConfig, LossModel};
 use units::Instant;
 use wire::{Control, Segment, SeqNum, SeqRange};
 
 use crate::plan::Plan;
 use crate::trace::{History, Sent, Started};
 
-/// Names and reasons, for comments.
+/// Names and reasons used in comments.
 #[derive(Debug)]
 pub(super) struct Causes {
     links: Vec<LinkCauses>,
     workloads: Vec<String>,
-    /// By sender: its name, and whether it goes by SACK.
+    /// The name of each sender, and whether it uses SACK.
     senders: Vec<(String, bool)>,
 }
 
-/// Of a link: its name, and why it drops packets.
+/// A link's name, and the causes of its drops.
 #[derive(Debug)]
 struct LinkCauses {
     name: String,
@@ -48,7 +47,7 @@ impl LinkCauses {
     }
 }
 
-/// A loss, as comments tell it.
+/// A loss, as described in comments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Loss(String);
 
@@ -75,12 +74,12 @@ impl Causes {
         }
     }
 
-    pub(super) fn loss(&self, at: Instant, link: u32, why: Drop) -> Loss {
+    pub(super) fn loss(&self, at: Instant, link: u32, why: DropReason) -> Loss {
         let Some(causes) = self.links.get(link as usize) else { return Loss(format!("at {at}")) };
         let why = match why {
-            Drop::Buffer => causes.full,
-            Drop::Early => causes.early,
-            Drop::Loss => causes.loss,
+            DropReason::Buffer => causes.full,
+            DropReason::Early => causes.early,
+            DropReason::Loss => causes.loss,
         };
         Loss(format!("at {at} on link `{}`: {why}", causes.name))
     }
@@ -90,7 +89,7 @@ impl Causes {
         format!("Marked (congestion experienced) at {at} on link `{name}`")
     }
 
-    /// Which flow this is, in the words of the result tables.
+    /// The description of a flow, with the words of the result tables.
     fn introduction(&self, flow: u64, started: &Started) -> String {
         let workload = &self.workloads[usize::from(started.workload)];
         let size = started.size.map_or("endless".to_owned(), |bytes| format!("{bytes} bytes"));
@@ -103,33 +102,32 @@ impl Causes {
     }
 }
 
-/// A flow so far.
+/// The history of a flow.
 #[derive(Debug)]
 pub(super) struct Story {
     started: Started,
     introduced: bool,
-    /// The end that sends data, and the one that receives them.
+    /// The end that sends data, and the end that receives data.
     ends: [End; 2],
 }
 
 #[derive(Debug, Default)]
 struct End {
-    /// Past the highest sequence number sent.
+    /// The end of the highest sequence number sent.
     max: Option<SeqNum>,
-    /// What it had been through when it last sent something again.
+    /// The end's history at its last retransmission.
     history: History,
-    /// Why it sends again what it sends again now.
+    /// The reason for the current retransmissions.
     reason: Reason,
-    /// What was lost and has not been sent again since.
+    /// Lost ranges that have not been retransmitted since.
     lost: Vec<(SeqRange, Loss)>,
-    /// Packets of its that never came to where they would be seen: numbers and what to say of
-    /// them.
+    /// The end's packets that were dropped before the vantage point: numbers and comments.
     unseen: Vec<(u32, String)>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Reason {
-    /// The connection has found no loss.
+    /// The connection has detected no loss.
     #[default]
     None,
     FastRetransmit,
@@ -145,20 +143,20 @@ impl Story {
         self.started.workload
     }
 
-    /// Which flow this is, the first time.
+    /// The description of the flow, on the first call only.
     pub(super) fn introduction(&mut self, flow: u64, causes: &Causes) -> Option<String> {
         let first = !std::mem::replace(&mut self.introduced, true);
         first.then(|| causes.introduction(flow, &self.started))
     }
 
-    /// Notes a packet that is sent, and says why if it was sent before.
+    /// Notes a packet that is sent. Returns the reason if it is a retransmission.
     pub(super) fn sent(&mut self, sent: &Sent, causes: &Causes) -> Option<String> {
         let segment = &sent.segment;
         let sack = causes.uses_sack(&self.started);
         let [data, other] = &mut self.ends;
         let (own, peer) = if sent.back { (other, data) } else { (data, other) };
         if let Some(ack) = segment.ack {
-            // Who acknowledges it has it, in whichever copy.
+            // The peer has received acknowledged data, from any of the transmissions.
             peer.lost.retain(|(range, _)| range.end().after(ack));
         }
         let range = occupied(segment)?;
@@ -178,7 +176,7 @@ impl Story {
         }
     }
 
-    /// Notes a packet that was dropped before it came to where it would have been seen.
+    /// Notes a packet that was dropped before it reached the vantage point.
     pub(super) fn unseen(&mut self, packet: u32, back: bool, segment: &Segment, loss: &Loss) {
         let what = match (segment.payload_len, segment.control) {
             (0, Control::None) => "ACK".to_owned(),
@@ -187,23 +185,23 @@ impl Story {
             (0, Control::Rst) => "RST".to_owned(),
             (bytes, _) => format!("{bytes} bytes"),
         };
-        let told = format!("Before it, packet {packet} of the flow ({what}) was dropped {loss}");
-        self.ends[usize::from(back)].unseen.push((packet, told));
+        let comment = format!("Before it, packet {packet} of the flow ({what}) was dropped {loss}");
+        self.ends[usize::from(back)].unseen.push((packet, comment));
     }
 
-    /// What there is to say of packets that were sent before this one and never came.
+    /// The comments on packets that were sent before this one and never reached the vantage point.
     pub(super) fn unseen_before(
         &mut self,
         packet: u32,
         back: bool,
     ) -> impl Iterator<Item = String> + '_ {
         let unseen = &mut self.ends[usize::from(back)].unseen;
-        unseen.extract_if(.., move |(number, _)| *number < packet).map(|(_, told)| told)
+        unseen.extract_if(.., move |(number, _)| *number < packet).map(|(_, comment)| comment)
     }
 }
 
 impl End {
-    /// What made the end send the segment again, and notes what it had been through.
+    /// The reason for a retransmission. Also updates the end's history.
     fn reason(&mut self, segment: &Segment, now: History, sack: bool) -> &'static str {
         let before = std::mem::replace(&mut self.history, now);
         if segment.control == Control::Syn {
@@ -233,7 +231,7 @@ impl End {
         }
     }
 
-    /// Takes what is sent again off the losses, and says which it repairs.
+    /// Removes a retransmitted range from the losses. Returns a description of the repaired losses.
     fn repair(&mut self, sent: SeqRange) -> String {
         let mut repaired = Vec::new();
         let mut left = Vec::new();
@@ -260,7 +258,7 @@ impl End {
     }
 }
 
-/// The sequence numbers that a segment takes, if any.
+/// The sequence numbers that a segment occupies, if any.
 fn occupied(segment: &Segment) -> Option<SeqRange> {
     SeqRange::new(segment.seq, segment.seq_end())
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::Status;
 use crate::tables::{PacketRow, Packets};
 
-/// Losses of both kinds, both ways; `more` goes into the workload.
+/// Losses of both kinds in both directions. `more` is added to the workload.
 fn scenario(more: &str) -> Scenario {
     let json = format!(
         r#"{{
@@ -32,19 +32,19 @@ struct Run {
     file: Vec<u8>,
     simulation: Simulation,
     packets: Packets,
-    /// The most frames that waited at once, and the most packets that were on the way.
+    /// The maximum numbers of frames in memory and of packets in the network.
     most: (usize, usize),
 }
 
-/// A run captured, with the file written every so many events.
-fn capture(scenario: &Scenario, place: SeenAt, snap_len: u32, events: u64) -> Run {
+/// Captures a run, with the file written after every `events` events.
+fn capture(scenario: &Scenario, vantage_point: VantagePoint, snap_len: u32, events: u64) -> Run {
     let mut simulation = Simulation::new(scenario, 1).unwrap();
-    let mut capture = Capture::new(Vec::new(), scenario, 1, place, snap_len).unwrap();
+    let mut capture = Capture::new(Vec::new(), scenario, 1, vantage_point, snap_len).unwrap();
     capture.start(&mut simulation);
     let mut most = (0, 0);
     while simulation.advance(events) == Status::Running {
         capture.drain(&mut simulation).unwrap();
-        most = (most.0.max(capture.frames.len()), most.1.max(capture.on_the_way.len()));
+        most = (most.0.max(capture.frames.len()), most.1.max(capture.in_flight.len()));
         assert_eq!(
             capture.stories.len(),
             simulation.active_flows(),
@@ -56,7 +56,7 @@ fn capture(scenario: &Scenario, place: SeenAt, snap_len: u32, events: u64) -> Ru
     Run { file: capture.finish().unwrap(), simulation, packets, most }
 }
 
-/// A packet as a reader of the file finds it.
+/// A packet as read from the file.
 #[derive(Debug)]
 struct Found {
     nanos: u64,
@@ -116,20 +116,20 @@ fn rows(packets: &Packets) -> Vec<PacketRow> {
         .collect()
 }
 
-/// The table has the same packets, taken down independently.
+/// The packets table has the same packets, recorded independently.
 #[test]
-fn what_a_host_sees_is_what_the_packets_table_says() {
-    for (more, place) in [
-        (BARE, SeenAt::Sender),
-        (WHOLE, SeenAt::Sender),
-        (WHOLE, SeenAt::Receiver),
-        (WHOLE, SeenAt::Both),
+fn captured_packets_equal_the_packets_table() {
+    for (more, vantage_point) in [
+        (BARE, VantagePoint::Sender),
+        (WHOLE, VantagePoint::Sender),
+        (WHOLE, VantagePoint::Receiver),
+        (WHOLE, VantagePoint::Both),
     ] {
-        let run = capture(&scenario(more), place, 65_535, 1000);
+        let run = capture(&scenario(more), vantage_point, 65_535, 1000);
         let found = found(&run.file);
         let seen = |row: &&PacketRow| match row.event {
-            0 => place.is_at(row.from == 1),
-            1 => place.is_at(row.from == 0),
+            0 => vantage_point.is_at(row.from == 1),
+            1 => vantage_point.is_at(row.from == 0),
             _ => false,
         };
         let rows = rows(&run.packets);
@@ -147,7 +147,7 @@ fn what_a_host_sees_is_what_the_packets_table_says() {
             assert_eq!(found.bytes.len(), found.wire_len);
             assert!(tcp.payload().iter().all(|&byte| byte == 0));
             assert_eq!(u32::from(ip.identification()), row.packet & 0xffff);
-            // One router on the way there, none on the way back.
+            // One router on the forward path, none on the return path.
             assert_eq!(ip.ttl(), 64 - u8::from(row.event == 1 && row.from == 0));
             let segment = *tcp.repr(ip.ecn()).unwrap().segment();
             assert_eq!(segment.payload_len, row.payload_bytes);
@@ -156,7 +156,7 @@ fn what_a_host_sees_is_what_the_packets_table_says() {
             let flags =
                 [Flags::default(), Flags::SYN, Flags::FIN, Flags::RST][row.control as usize];
             assert!(tcp.flags().has(flags));
-            // Numbers of an end count from one that is the same all along.
+            // Sequence numbers are relative to a constant initial one.
             let own = segment.seq - row.seq;
             assert_eq!(*initial.entry((row.flow, row.from)).or_insert(own), own);
             if let (Some(ack), Some(relative)) = (segment.ack, row.ack) {
@@ -168,8 +168,8 @@ fn what_a_host_sees_is_what_the_packets_table_says() {
 }
 
 #[test]
-fn comments_tell_every_drop_and_every_repair() {
-    let run = capture(&scenario(BARE), SeenAt::Sender, 128, 1000);
+fn comments_name_every_drop_and_retransmission() {
+    let run = capture(&scenario(BARE), VantagePoint::Sender, 128, 1000);
     let mut simulation = run.simulation;
     let (flows, packets) = (simulation.take_flows(), rows(&run.packets));
     let comments: Vec<String> =
@@ -183,7 +183,7 @@ fn comments_tell_every_drop_and_every_repair() {
     assert!(events(0, &[2]) > 50 && events(0, &[3]) > 50 && events(1, &[3]) > 50);
     let starts = |what: &str| comments.iter().filter(|comment| comment.starts_with(what)).count();
     assert_eq!(starts("Dropped at"), events(0, &[2, 3]));
-    // Of an acknowledgment that was lost behind all that arrived, nobody at the sender can know.
+    // The sender's host cannot know of a lost acknowledgment after the last that arrived.
     let unseen = starts("Before it, packet");
     assert!(
         unseen <= events(1, &[3]) && unseen + 5 > events(1, &[3]),
@@ -199,11 +199,11 @@ fn comments_tell_every_drop_and_every_repair() {
     assert_eq!(starts("Sent again; "), 0, "there is always a reason");
 }
 
-/// In a flow that completed, whatever was dropped when it was first sent has been repaired: by what
-/// names that loss, or by what was sent already when the loss happened.
+/// In a completed flow, every drop of a first transmission is repaired: by a retransmission whose
+/// comment names that loss, or by a segment already sent when the loss happened.
 #[test]
-fn a_repair_names_a_loss_and_a_loss_is_repaired() {
-    let mut run = capture(&scenario(BARE), SeenAt::Sender, 128, 1000);
+fn retransmissions_name_their_losses() {
+    let mut run = capture(&scenario(BARE), VantagePoint::Sender, 128, 1000);
     let flows = run.simulation.take_flows();
     let ends = flows.flow.iter().zip(flows.sender_s.iter());
     let complete: Vec<u64> = ends.filter(|(_, end)| end.is_some()).map(|(&flow, _)| flow).collect();
@@ -221,7 +221,7 @@ fn a_repair_names_a_loss_and_a_loss_is_repaired() {
                 more += others.strip_suffix(" more)").unwrap().parse::<usize>().unwrap();
                 assert!(
                     losses.iter().any(|(known, ..)| known == loss),
-                    "`{loss}` comes before it is told"
+                    "`{loss}` comes before its comment"
                 );
                 repaired.push(loss.to_owned());
             } else if comment.ends_with("lost so far") {
@@ -239,8 +239,8 @@ fn a_repair_names_a_loss_and_a_loss_is_repaired() {
 }
 
 #[test]
-fn a_handshake_that_is_lost_is_told_too() {
-    let run = capture(&scenario(WHOLE), SeenAt::Both, 128, 1000);
+fn comments_cover_lost_handshakes() {
+    let run = capture(&scenario(WHOLE), VantagePoint::Both, 128, 1000);
     let comments: Vec<String> =
         found(&run.file).into_iter().flat_map(|found| found.comments).collect();
     assert!(
@@ -255,31 +255,31 @@ fn a_handshake_that_is_lost_is_told_too() {
 }
 
 #[test]
-fn capturing_changes_nothing_and_is_the_same_however_often_it_is_written() {
+fn captures_do_not_depend_on_the_drain_interval() {
     let scenario = scenario(WHOLE);
     let mut plain = Simulation::new(&scenario, 1).unwrap();
     while plain.advance(10_000) == Status::Running {}
-    let mut often = capture(&scenario, SeenAt::Both, 128, 7);
-    let seldom = capture(&scenario, SeenAt::Both, 128, 100_000);
+    let mut often = capture(&scenario, VantagePoint::Both, 128, 7);
+    let seldom = capture(&scenario, VantagePoint::Both, 128, 100_000);
     assert_eq!(often.simulation.take_flows().digest(), plain.take_flows().digest());
     assert_eq!(often.packets.digest(), plain.take_packets().digest());
     assert!(often.file == seldom.file);
 }
 
-/// A packet is kept while one before it is on its way: as many wait as are sent in the time that a
-/// packet takes.
+/// A frame is kept while an earlier packet is in the network, so at most one transit time's worth
+/// of packets is in memory.
 #[test]
 fn memory_does_not_grow_with_the_run() {
     let json = scenario(WHOLE).to_json().unwrap();
     let longer = Scenario::from_json(&json.replace("\"20s\"", "\"100s\"")).unwrap();
-    let run = capture(&longer, SeenAt::Both, 128, 100);
+    let run = capture(&longer, VantagePoint::Both, 128, 100);
     assert!(found(&run.file).len() > 100_000);
     assert!(run.most.0 < 1500, "{:?} frames and packets at once", run.most);
 }
 
 #[test]
-fn long_packets_are_cut_and_headers_kept() {
-    let run = capture(&scenario(WHOLE), SeenAt::Sender, 80, 1000);
+fn snap_len_keeps_headers() {
+    let run = capture(&scenario(WHOLE), VantagePoint::Sender, 80, 1000);
     let found = found(&run.file);
     assert!(found.iter().any(|found| found.wire_len > 80));
     for found in found {
@@ -292,11 +292,11 @@ fn long_packets_are_cut_and_headers_kept() {
 }
 
 #[test]
-fn segments_that_no_packet_holds_are_refused() {
+fn segments_beyond_ipv4_are_refused() {
     let json = scenario(BARE).to_json().unwrap();
     let json = json.replace("15kB", "150kB").replace("\"rfc\"", "\"rfc\",\"mss\":65456");
     let scenario = Scenario::from_json(&json).unwrap();
-    let error = Capture::new(Vec::new(), &scenario, 1, SeenAt::Sender, 128).unwrap_err();
+    let error = Capture::new(Vec::new(), &scenario, 1, VantagePoint::Sender, 128).unwrap_err();
     assert_eq!(
         error.to_string(),
         "workload `web` has segments of 65456 bytes: with their headers they exceed an IPv4 packet's 65535"
@@ -304,7 +304,7 @@ fn segments_that_no_packet_holds_are_refused() {
 }
 
 #[test]
-fn a_mark_arrives_with_its_packet() {
+fn marked_packets_arrive_marked() {
     let json = r#"{
         "name": "test", "duration": "20s", "trace": ["web"],
         "link": [
@@ -316,7 +316,7 @@ fn a_mark_arrives_with_its_packet() {
             "sender": "reno+sack / full / iw=1"}],
         "tcp": {"profile": "rfc", "ecn": true}
     }"#;
-    let run = capture(&Scenario::from_json(json).unwrap(), SeenAt::Receiver, 2000, 1000);
+    let run = capture(&Scenario::from_json(json).unwrap(), VantagePoint::Receiver, 2000, 1000);
     let found = found(&run.file);
     let ecn = |found: &Found| ipv4::View::new(&found.bytes).unwrap().ecn();
     let arrived: Vec<&Found> = found.iter().filter(|found| !found.outbound).collect();

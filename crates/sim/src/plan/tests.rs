@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Two nodes, a link each way, one Poisson workload.
+/// Two nodes, a link in each direction, one Poisson workload.
 fn simple() -> Value {
     json!({
         "name": "simple",
@@ -90,6 +90,7 @@ fn an_explicit_route_replaces_the_shortest() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of cases")]
 fn contradictions_are_refused_by_path() {
     let workload = |change: Value| json!({ "workload": [change] });
     let cases = [
@@ -107,7 +108,7 @@ fn contradictions_are_refused_by_path() {
         ),
         (
             json!({ "link": [{}, { "from": "b", "to": "c" }] }),
-            "workload[0].from: no return path from `b` to `a` for acknowledgements",
+            "workload[0].from: no return path from `b` to `a` for acknowledgments",
         ),
         (
             json!({ "link": [{ "from": "c" }] , "workload": [{ "from": "b", "to": "c" }] }),
@@ -199,7 +200,7 @@ fn contradictions_are_refused_by_path() {
 }
 
 #[test]
-fn kinds_take_their_own_keys() {
+fn keys_of_other_kinds_are_refused() {
     let greedy = json!({
         "name": "g", "kind": "greedy", "from": "a", "to": "b", "flows": 3, "sender": "tahoe / full / iw=1",
     });
@@ -240,7 +241,7 @@ fn kinds_take_their_own_keys() {
 }
 
 #[test]
-fn an_empty_scenario_lacks_something() {
+fn an_empty_scenario_is_refused() {
     let mut scenario = simple();
     scenario["workload"] = json!([]);
     assert_eq!(plan(&scenario).unwrap_err().to_string(), "workload: there must be at least one");

@@ -7,42 +7,42 @@ use super::PlannedLink;
 use crate::convert::float;
 use crate::routes::Routes;
 use crate::scenario::{
-    Kind, Opener, Place, Scenario, ScenarioError, Sizes, TcpSettings, Workload, foreign, needed,
+    KeyPath, Kind, Opener, Scenario, ScenarioError, Sizes, TcpSettings, Workload, foreign, needed,
 };
 use crate::sizes::SizeSampler;
 
-/// More endless flows than this in one workload do not fit in memory.
+/// The largest number of endless flows in a workload; more would not fit in memory.
 const MOST_GREEDY: u32 = 10_000_000;
 
-/// A workload.
+/// A workload of the plan.
 #[derive(Debug, Clone)]
 pub struct PlannedWorkload {
-    /// Its name.
+    /// The workload's name.
     pub name: String,
-    /// The links that data takes, in order.
+    /// The links of the forward path, in order.
     pub forward: Vec<usize>,
-    /// The links that acknowledgements take.
+    /// The links of the return path, in order.
     pub back: Vec<usize>,
-    /// When flows start and how long they are.
+    /// The starts and sizes of the flows.
     pub demand: Demand,
     /// The senders to choose from, at least one.
     pub choices: Vec<Choice>,
     /// TCP settings of both ends.
     pub tcp: TcpSettings,
-    /// Whether connections are opened and closed on the wire.
+    /// Connections are opened and closed with SYN and FIN.
     pub handshake: bool,
-    /// The end that opens them.
+    /// The end that opens the connection.
     pub opener: Opener,
 }
 
 impl PlannedWorkload {
-    /// Whether its data or its acknowledgments take this link.
+    /// Returns true if the workload's data or acknowledgments take this link.
     pub(crate) fn uses(&self, link: usize) -> bool {
         self.forward.contains(&link) || self.back.contains(&link)
     }
 
-    /// Whether its data and its acknowledgments take the same links as those of the other.
-    pub(crate) fn takes_the_way_of(&self, other: &Self) -> bool {
+    /// Returns true if both workloads have the same forward and return paths.
+    pub(crate) fn shares_paths_with(&self, other: &Self) -> bool {
         (&self.forward, &self.back) == (&other.forward, &other.back)
     }
 }
@@ -52,42 +52,42 @@ impl PlannedWorkload {
 pub struct Choice {
     /// Index in [`crate::Plan::senders`].
     pub sender: usize,
-    /// Zero or more; the sum over a workload's choices is above zero.
+    /// Zero or more. The sum over a workload's choices is above zero.
     pub share: f64,
 }
 
-/// When flows start and how long they are.
+/// The starts and sizes of a workload's flows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Demand {
     /// Endless flows, each starting uniformly within `spread` of `start`.
     Greedy {
-        /// How many.
+        /// The number of flows.
         flows: u32,
         /// The earliest start.
         start: Instant,
-        /// The width of the interval of starts.
+        /// The length of the interval of starts.
         spread: Duration,
     },
-    /// Finite flows that start independently of each other.
+    /// Finite flows that start as a Poisson process.
     Poisson {
-        /// Mean number of starts a second.
+        /// Mean number of starts per second.
         per_second: f64,
-        /// Their sizes.
+        /// The distribution of sizes.
         sizes: SizeSampler,
     },
-    /// Listed flows at equal distances.
+    /// Listed flows with equal time between their starts.
     Transfers {
-        /// Size of each in bytes.
+        /// The size of each flow in bytes.
         sizes: Vec<u64>,
-        /// When the first starts.
+        /// The start of the first flow.
         start: Instant,
-        /// Time from one start to the next.
+        /// The time from one start to the next.
         spacing: Duration,
     },
 }
 
 impl Demand {
-    /// Flows that never end, and so are all alive at one time.
+    /// The number of endless flows, all of which are active at the same time.
     pub(crate) fn endless(&self) -> u32 {
         match self {
             Self::Greedy { flows, .. } => *flows,
@@ -105,21 +105,21 @@ impl PlannedWorkload {
         senders: &mut Vec<SenderPolicy>,
     ) -> Result<Self, ScenarioError> {
         let workload = &scenario.workloads[index];
-        let place = Place::element("workload", index);
-        let (forward, back) = paths(workload, &place, routes)?;
-        // Without any rate or delay a flow would send for ever within one instant.
+        let path = KeyPath::element("workload", index);
+        let (forward, back) = paths(workload, &path, routes)?;
+        // Without any rate or delay a flow would send forever within one instant.
         let takes_time = |&link: &usize| {
             links[link].config.rate.is_some() || !links[link].config.delay.is_zero()
         };
         let problem = "the way there and back takes no time: no link on it has a rate or a delay";
-        place.require(forward.iter().chain(&back).any(takes_time), problem)?;
-        let demand = demand(workload, &place, scenario.duration, links, &forward)?;
-        let tcp = scenario.tcp.resolve(&workload.tcp, &place)?;
+        path.require(forward.iter().chain(&back).any(takes_time), problem)?;
+        let demand = demand(workload, &path, scenario.duration, links, &forward)?;
+        let tcp = scenario.tcp.resolve(&workload.tcp, &path)?;
         check_buffers(&workload.name, &demand, &tcp, links, &forward)?;
         Ok(Self {
             name: workload.name.clone(),
             demand,
-            choices: choices(workload, &place, senders)?,
+            choices: choices(workload, &path, senders)?,
             tcp,
             handshake: workload.handshake,
             opener: workload.opener,
@@ -128,22 +128,22 @@ impl PlannedWorkload {
         })
     }
 
-    /// The stream that decides when flows start.
+    /// The name of the random stream for the starts of flows.
     pub fn arrivals_stream(&self) -> String {
         format!("{}/arrivals", self.name)
     }
 
-    /// The stream that decides how long they are.
+    /// The name of the random stream for sizes.
     pub fn sizes_stream(&self) -> String {
         format!("{}/sizes", self.name)
     }
 
-    /// The stream that decides which sender they use.
+    /// The name of the random stream for the choice of senders.
     pub fn senders_stream(&self) -> String {
         format!("{}/senders", self.name)
     }
 
-    /// The stream that puts off opportunities to send.
+    /// The name of the random stream for send jitter.
     pub fn jitter_stream(&self) -> String {
         format!("{}/jitter", self.name)
     }
@@ -153,9 +153,8 @@ impl PlannedWorkload {
     }
 }
 
-/// The ways there and back.
-/// Refuses a buffer on the data's way that cannot hold the workload's largest packet: it would drop
-/// each of them.
+/// Refuses a buffer on the forward path that cannot hold the workload's largest packet: it would
+/// drop each of them.
 fn check_buffers(
     name: &str,
     demand: &Demand,
@@ -163,7 +162,7 @@ fn check_buffers(
     links: &[PlannedLink],
     forward: &[usize],
 ) -> Result<(), ScenarioError> {
-    /// IP and TCP headers without options.
+    /// IP and TCP headers without options, in bytes.
     const LEAST_HEADER: u16 = 40;
     let mss = tcp.mss.bytes();
     let payload = match demand {
@@ -176,12 +175,15 @@ fn check_buffers(
     let packet = payload + u32::from(tcp.header.unwrap_or(LEAST_HEADER));
     for &link in forward {
         let config = &links[link].config;
-        // Without the packet in service, a line that is idle takes any packet.
+        // If the packet in service is not counted, an idle line accepts any packet.
         if config.rate.is_some() && config.counts_in_service && !config.buffer.holds(packet) {
             let problem =
                 format!("cannot hold a packet of workload `{name}`, which has {packet} bytes");
             let hint = "it would drop every packet: make the buffer larger, or `tcp.mss` smaller";
-            return Err(Place::element("link", link).key("buffer").error(&problem).with_hint(hint));
+            return Err(KeyPath::element("link", link)
+                .key("buffer")
+                .error(&problem)
+                .with_hint(hint));
         }
     }
     Ok(())
@@ -189,80 +191,80 @@ fn check_buffers(
 
 fn paths(
     workload: &Workload,
-    place: &Place,
+    path: &KeyPath,
     routes: &Routes,
 ) -> Result<(Vec<usize>, Vec<usize>), ScenarioError> {
-    let from = place.key("from").find(&workload.from, routes.nodes(), "node")?;
-    let to = place.key("to").find(&workload.to, routes.nodes(), "node")?;
-    place.key("to").require(from != to, "must be another node than `from`")?;
+    let from = path.key("from").find(&workload.from, routes.nodes(), "node")?;
+    let to = path.key("to").find(&workload.to, routes.nodes(), "node")?;
+    path.key("to").require(from != to, "must be another node than `from`")?;
     let forward = routes.path(from, to).ok_or_else(|| {
-        place.key("to").error(&format!("no path from `{}` to `{}`", workload.from, workload.to))
+        path.key("to").error(&format!("no path from `{}` to `{}`", workload.from, workload.to))
     })?;
     let back = routes.path(to, from).ok_or_else(|| {
         let problem = format!(
-            "no return path from `{}` to `{}` for acknowledgements",
+            "no return path from `{}` to `{}` for acknowledgments",
             workload.to, workload.from
         );
-        place.key("from").error(&problem)
+        path.key("from").error(&problem)
     })?;
     Ok((forward, back))
 }
 
 fn demand(
     workload: &Workload,
-    place: &Place,
+    path: &KeyPath,
     duration: Duration,
     links: &[PlannedLink],
     forward: &[usize],
 ) -> Result<Demand, ScenarioError> {
-    refuse_foreign(workload, place)?;
+    refuse_foreign(workload, path)?;
     let kind = workload.kind.name();
     let start = workload.start.unwrap_or_default();
     let problem = format!("{start} is not before the end of the run, {duration}");
-    place.key("start").require(start < duration, &problem)?;
+    path.key("start").require(start < duration, &problem)?;
     let start = Instant::ZERO + start;
     match workload.kind {
         Kind::Greedy => {
-            let flows = needed(workload.flows, place, "flows", kind)?;
+            let flows = needed(workload.flows, path, "flows", kind)?;
             let problem = format!("{flows} is not a number from 1 to {MOST_GREEDY}");
-            place.key("flows").require((1..=MOST_GREEDY).contains(&flows), &problem)?;
+            path.key("flows").require((1..=MOST_GREEDY).contains(&flows), &problem)?;
             Ok(Demand::Greedy { flows, start, spread: workload.spread.unwrap_or_default() })
         }
         Kind::Poisson => {
-            let sizes = match needed(workload.sizes.as_ref(), place, "sizes", kind)? {
-                Sizes::Distribution(distribution) => distribution.sampler(&place.key("sizes"))?,
+            let sizes = match needed(workload.sizes.as_ref(), path, "sizes", kind)? {
+                Sizes::Distribution(distribution) => distribution.sampler(&path.key("sizes"))?,
                 Sizes::List(_) => {
-                    let error = place
+                    let error = path
                         .key("sizes")
                         .error("a list of sizes does not belong to kind `poisson`");
                     return Err(error.with_hint("to draw from a list, write { classes = [ … ] }"));
                 }
             };
             Ok(Demand::Poisson {
-                per_second: arrival_rate(workload, place, &sizes, links, forward)?,
+                per_second: arrival_rate(workload, path, &sizes, links, forward)?,
                 sizes,
             })
         }
         Kind::Transfers => {
-            let sizes = match needed(workload.sizes.as_ref(), place, "sizes", kind)? {
+            let sizes = match needed(workload.sizes.as_ref(), path, "sizes", kind)? {
                 Sizes::List(sizes) => sizes.clone(),
                 Sizes::Distribution(_) => {
-                    let error = place
+                    let error = path
                         .key("sizes")
                         .error("a distribution does not belong to kind `transfers`");
                     return Err(error.with_hint("list the sizes, e.g. [1460, 2920]"));
                 }
             };
-            place.key("sizes").require(!sizes.is_empty(), "must not be empty")?;
+            path.key("sizes").require(!sizes.is_empty(), "must not be empty")?;
             for (i, &size) in sizes.iter().enumerate() {
-                place.key("sizes").index(i).require(size >= 1, "must be at least 1 byte")?;
+                path.key("sizes").index(i).require(size >= 1, "must be at least 1 byte")?;
             }
             Ok(Demand::Transfers { sizes, start, spacing: workload.spacing.unwrap_or_default() })
         }
     }
 }
 
-fn refuse_foreign(workload: &Workload, place: &Place) -> Result<(), ScenarioError> {
+fn refuse_foreign(workload: &Workload, path: &KeyPath) -> Result<(), ScenarioError> {
     let flows = ("flows", workload.flows.is_some());
     let (start, spread) =
         (("start", workload.start.is_some()), ("spread", workload.spread.is_some()));
@@ -274,58 +276,59 @@ fn refuse_foreign(workload: &Workload, place: &Place) -> Result<(), ScenarioErro
         Kind::Poisson => &[flows, start, spread, spacing],
         Kind::Transfers => &[flows, spread, load, of, rate],
     };
-    foreign(place, workload.kind.name(), keys)
+    foreign(path, workload.kind.name(), keys)
 }
 
-/// Flows per second: as given, or the load times the link's rate over the mean size in bits.
+/// Flows per second: the given rate, or the load times the link's rate over the mean size in bits.
 fn arrival_rate(
     workload: &Workload,
-    place: &Place,
+    path: &KeyPath,
     sizes: &SizeSampler,
     links: &[PlannedLink],
     forward: &[usize],
 ) -> Result<f64, ScenarioError> {
     let (key, per_second) = match (workload.load, workload.rate) {
         (Some(load), None) => {
-            place.key("load").positive(load)?;
+            path.key("load").positive(load)?;
             let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
             let of = workload.of.as_deref().ok_or_else(|| {
-                place.key("of").error("missing; `load` needs the name of the link it refers to")
+                path.key("of").error("missing; `load` needs the name of the link it refers to")
             })?;
-            let link = place.key("of").find(of, &names, "link")?;
+            let link = path.key("of").find(of, &names, "link")?;
             if !forward.contains(&link) {
-                let way: Vec<&str> = forward.iter().map(|&link| names[link]).collect();
-                let error = place.key("of").error(&format!("`{of}` is not on the way of the data"));
-                return Err(error.with_hint(&format!("on the way: {}", way.join(", "))));
+                let on_path: Vec<&str> = forward.iter().map(|&link| names[link]).collect();
+                let error = path.key("of").error(&format!("`{of}` is not on the way of the data"));
+                return Err(error.with_hint(&format!("on the way: {}", on_path.join(", "))));
             }
             let rate = links[link].config.rate.ok_or_else(|| {
-                place.key("of").error(&format!(
+                path.key("of").error(&format!(
                     "`{of}` is infinitely fast, so no load can be a share of its rate"
                 ))
             })?;
             ("load", load * float(rate.bits_per_sec()) / (8.0 * sizes.mean()))
         }
         (None, Some(rate)) => {
-            place.key("of").require(workload.of.is_none(), "goes with `load`, not with `rate`")?;
-            ("rate", place.key("rate").positive(rate)?)
+            path.key("of").require(workload.of.is_none(), "goes with `load`, not with `rate`")?;
+            ("rate", path.key("rate").positive(rate)?)
         }
-        (None, None) => return Err(place.error("needs `load` (with `of`) or `rate`")),
-        (Some(_), Some(_)) => return Err(place.error("has `load` and `rate`; give one")),
+        (None, None) => return Err(path.error("needs `load` (with `of`) or `rate`")),
+        (Some(_), Some(_)) => return Err(path.error("has `load` and `rate`; give one")),
     };
-    // Time counts in nanoseconds; beyond one start in each the process would not be Poisson.
+    // Time has a resolution of 1 ns; with more than one start per nanosecond the process would not
+    // be Poisson.
     let problem = format!("means {per_second:e} flows per second, which is out of range");
-    place.key(key).require(per_second > 1e-9 && per_second < 1e9, &problem)?;
+    path.key(key).require(per_second > 1e-9 && per_second < 1e9, &problem)?;
     Ok(per_second)
 }
 
-/// The senders of a workload; new ones are added to `known`.
+/// The senders of a workload. New ones are added to `known`.
 fn choices(
     workload: &Workload,
-    place: &Place,
+    path: &KeyPath,
     known: &mut Vec<SenderPolicy>,
 ) -> Result<Vec<Choice>, ScenarioError> {
-    let mut choose = |name: &str, place: &Place, share: f64| {
-        let policy = sender(name, place)?;
+    let mut choose = |name: &str, path: &KeyPath, share: f64| {
+        let policy = sender(name, path)?;
         let sender = known.iter().position(|other| *other == policy).unwrap_or_else(|| {
             known.push(policy);
             known.len() - 1
@@ -333,31 +336,30 @@ fn choices(
         Ok(Choice { sender, share })
     };
     match (&workload.sender, &workload.senders) {
-        (Some(name), None) => Ok(vec![choose(name, &place.key("sender"), 1.0)?]),
+        (Some(name), None) => Ok(vec![choose(name, &path.key("sender"), 1.0)?]),
         (None, Some(shares)) => {
-            let list = place.key("senders");
+            let list = path.key("senders");
             let mut sum = 0.0;
             let mut choices = Vec::with_capacity(shares.len());
             for (i, share) in shares.iter().enumerate() {
-                let place = list.index(i);
+                let path = list.index(i);
                 let problem = format!("{} is not zero or more", share.share);
-                place
-                    .key("share")
+                path.key("share")
                     .require(share.share >= 0.0 && share.share.is_finite(), &problem)?;
                 sum += share.share;
-                choices.push(choose(&share.sender, &place.key("sender"), share.share)?);
+                choices.push(choose(&share.sender, &path.key("sender"), share.share)?);
             }
             list.require(sum > 0.0 && sum.is_finite(), "the shares must have a sum above zero")?;
             Ok(choices)
         }
-        (None, None) => Err(place.error("needs `sender` or `senders`")),
-        (Some(_), Some(_)) => Err(place.error("has `sender` and `senders`; give one")),
+        (None, None) => Err(path.error("needs `sender` or `senders`")),
+        (Some(_), Some(_)) => Err(path.error("has `sender` and `senders`; give one")),
     }
 }
 
-/// The one place where a sender's name is read.
-fn sender(name: &str, place: &Place) -> Result<SenderPolicy, ScenarioError> {
+/// Parses the name of a sender.
+fn sender(name: &str, path: &KeyPath) -> Result<SenderPolicy, ScenarioError> {
     name.parse().map_err(|error: policy::ParseSenderError| {
-        place.error(&error.to_string()).with_hint("for example `reno+sack / fs(n=4) / iw=1`")
+        path.error(&error.to_string()).with_hint("for example `reno+sack / fs(n=4) / iw=1`")
     })
 }

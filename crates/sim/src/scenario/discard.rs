@@ -1,4 +1,4 @@
-//! Balanced packet discard and controlled delay on queues, and what a port does with cells, as
+//! Balanced packet discard and controlled delay for queues, and the cell discard of ports, as
 //! written.
 
 use ::link::Probability;
@@ -9,101 +9,100 @@ use units::Duration;
 use super::keys::at;
 use super::link::{is_yes, yes};
 use super::text;
-use super::{Place, ScenarioError, foreign, needed};
+use super::{KeyPath, ScenarioError, foreign, needed};
 
 /// Balanced packet discard (Cohen and Hamo 2001) with flows and packets: shares of the buffer, and
 /// a number of packets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { lower = 0.4, upper = 0.9, gap = 25 }")]
 pub struct Balanced {
-    /// Where more of the buffer is taken, a packet is dropped.
+    /// A packet is dropped if more than this share of the buffer is occupied.
     pub lower: f64,
-    /// The same for a flow that has just lost a packet.
+    /// The threshold for a flow that has just lost a packet.
     pub upper: f64,
-    /// For how many packets.
+    /// The number of packets for which `upper` applies after a loss.
     pub gap: u32,
 }
 
-/// Controlled delay (RFC 8289): packets that have waited too long for too long are dropped as they
-/// leave.
+/// Controlled delay (RFC 8289): packets are dropped as they leave if waiting times have been too
+/// long for too long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table such as { target = \"5ms\", interval = \"100ms\" }"
 )]
 pub struct CoDel {
-    /// How long packets may wait.
+    /// The target of the waiting time.
     #[serde(default = "five_milliseconds", with = "text")]
     pub target: Duration,
-    /// For how long they may wait longer.
+    /// The interval during which the target may be exceeded.
     #[serde(default = "a_tenth_of_a_second", with = "text")]
     pub interval: Duration,
-    /// Packets that are ECN-capable are marked instead.
+    /// ECN-capable packets are marked instead.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub ecn: bool,
 }
 
-/// What a port does with packets that it cannot store whole.
+/// The rule by which a port discards packets that it cannot store whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table such as { policy = \"bpd\", lower = 0.4, upper = 0.9, gap = 25 }"
 )]
 pub struct Discard {
-    /// Which rule.
+    /// The discard policy.
     pub policy: Policy,
-    /// `epd`: where more of the buffer is taken, no packet begins.
+    /// `epd`: no packet begins if more than this share of the buffer is occupied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
-    /// `bpd`: the same.
+    /// `bpd`: no packet begins if more than this share of the buffer is occupied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower: Option<f64>,
-    /// `bpd`: the same for a circuit that has just lost a packet.
+    /// `bpd`: the threshold for a circuit that has just lost a packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper: Option<f64>,
-    /// `bpd`: for how many packets.
+    /// `bpd`: the number of packets for which `upper` applies after a loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<u32>,
-    /// What makes a virtual circuit.
+    /// The definition of a virtual circuit.
     #[serde(default, skip_serializing_if = "Circuit::is_flow")]
     pub circuit: Circuit,
 }
 
-/// Which cells a port drops.
+/// A port's discard policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// Those for which there is no room.
+    /// Drops only cells for which there is no room.
     Plain,
-    /// And what follows them of their packet: partial packet discard.
+    /// Also drops the rest of their packet: partial packet discard.
     Ppd,
-    /// And all of a packet that comes when the buffer is fuller than a threshold: early packet
-    /// discard.
+    /// Also drops packets that begin while the buffer is above a threshold: early packet discard.
     Epd,
-    /// With a higher threshold for who has just lost: balanced packet discard.
+    /// Uses a higher threshold for circuits that have just lost a packet: balanced packet discard.
     Bpd,
 }
 
-/// What makes a virtual circuit.
+/// The definition of a virtual circuit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Circuit {
-    /// Each flow, in each direction.
+    /// Each direction of each flow is a circuit.
     #[default]
     Flow,
-    /// All flows of a workload, in each direction.
+    /// All flows of a workload share a circuit in each direction.
     Workload,
 }
 
 impl Balanced {
-    pub(super) fn model(&self, place: &Place) -> Result<::link::Balanced, ScenarioError> {
-        balanced(place, self.lower, self.upper, self.gap)
+    pub(super) fn model(&self, path: &KeyPath) -> Result<::link::Balanced, ScenarioError> {
+        balanced(path, self.lower, self.upper, self.gap)
     }
 }
 
 impl CoDel {
-    pub(super) fn model(&self, place: &Place) -> Result<::link::CoDel, ScenarioError> {
-        let codel = at(place, "target", ::link::CoDel::new(self.target, self.interval))?;
+    pub(super) fn model(&self, path: &KeyPath) -> Result<::link::CoDel, ScenarioError> {
+        let codel = at(path, "target", ::link::CoDel::new(self.target, self.interval))?;
         Ok(codel.with_ecn(self.ecn))
     }
 }
@@ -111,7 +110,7 @@ impl CoDel {
 impl Discard {
     pub(super) fn model(
         &self,
-        place: &Place,
+        path: &KeyPath,
     ) -> Result<(atm::Discard, atm::Circuit), ScenarioError> {
         let name = self.policy.name();
         let (threshold, lower) =
@@ -122,18 +121,18 @@ impl Discard {
             Policy::Epd => &[lower, upper, gap],
             Policy::Bpd => &[threshold],
         };
-        foreign(place, name, refused)?;
-        let needed = |key: &str, value: Option<f64>| needed(value, place, key, name);
+        foreign(path, name, refused)?;
+        let needed = |key: &str, value: Option<f64>| needed(value, path, key, name);
         let discard = match self.policy {
             Policy::Plain => atm::Discard::Plain,
             Policy::Ppd => atm::Discard::Ppd,
             Policy::Epd => {
-                atm::Discard::Epd(share(place, "threshold", needed("threshold", self.threshold)?)?)
+                atm::Discard::Epd(share(path, "threshold", needed("threshold", self.threshold)?)?)
             }
             Policy::Bpd => {
                 let (lower, upper) = (needed("lower", self.lower)?, needed("upper", self.upper)?);
-                let gap = super::needed(self.gap, place, "gap", name)?;
-                atm::Discard::Bpd(balanced(place, lower, upper, gap)?)
+                let gap = super::needed(self.gap, path, "gap", name)?;
+                atm::Discard::Bpd(balanced(path, lower, upper, gap)?)
             }
         };
         let circuit = match self.circuit {
@@ -145,7 +144,7 @@ impl Discard {
 }
 
 impl Policy {
-    /// As the scenario spells it.
+    /// The policy's name in a scenario.
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -164,19 +163,18 @@ impl Circuit {
 }
 
 fn balanced(
-    place: &Place,
+    path: &KeyPath,
     lower: f64,
     upper: f64,
     gap: u32,
 ) -> Result<::link::Balanced, ScenarioError> {
-    let (lower, upper) = (share(place, "lower", lower)?, share(place, "upper", upper)?);
-    at(place, "lower", ::link::Balanced::new(lower, upper, gap))
+    let (lower, upper) = (share(path, "lower", lower)?, share(path, "upper", upper)?);
+    at(path, "lower", ::link::Balanced::new(lower, upper, gap))
 }
 
-fn share(place: &Place, key: &str, value: f64) -> Result<Probability, ScenarioError> {
+fn share(path: &KeyPath, key: &str, value: f64) -> Result<Probability, ScenarioError> {
     Probability::new(value).map_err(|_| {
-        let error =
-            place.key(key).error(&format!("{value:?} is not a share of the buffer, 0 to 1"));
+        let error = path.key(key).error(&format!("{value:?} is not a share of the buffer, 0 to 1"));
         error.with_hint("0.4 is 40 % of it")
     })
 }
@@ -186,7 +184,7 @@ fn five_milliseconds() -> Duration {
     Duration::from_millis(5)
 }
 
-/// RFC 8289 §4.2: the longest of the usual round trips.
+/// RFC 8289 §4.2: the longest of the usual round-trip times.
 fn a_tenth_of_a_second() -> Duration {
     Duration::from_millis(100)
 }

@@ -1,41 +1,41 @@
-//! Places in a scenario and the checks that need one.
+//! Paths of keys in a scenario, and the checks that report them.
 
 use ::link::ConfigError;
 
 use super::ScenarioError;
 use super::nearest::suggestion;
 
-/// Where in the scenario a value stands, e.g. `workload[1].sizes`.
+/// The path of a value in the scenario, e.g. `workload[1].sizes`.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Place(String);
+pub(crate) struct KeyPath(String);
 
-impl Place {
-    /// The element `index` of the list `key` of the scenario.
+impl KeyPath {
+    /// The element `index` of the scenario's list `key`.
     pub(crate) fn element(key: &str, index: usize) -> Self {
         Self(format!("{key}[{index}]"))
     }
 
-    /// The value of `key` in the table at this place.
+    /// The value of `key` in the table at this path.
     pub(crate) fn key(&self, key: &str) -> Self {
         Self(if self.0.is_empty() { key.to_owned() } else { format!("{}.{key}", self.0) })
     }
 
-    /// The element `index` of the list at this place.
+    /// The element `index` of the list at this path.
     pub(crate) fn index(&self, index: usize) -> Self {
         Self(format!("{}[{index}]", self.0))
     }
 
-    /// A problem with the value here.
+    /// An error in the value at this path.
     pub(crate) fn error(&self, problem: &str) -> ScenarioError {
         ScenarioError::new(&self.0, problem)
     }
 
-    /// Refuses a value here unless `holds`; `problem` says what it is not.
+    /// Returns an error with the text `problem` unless `holds`.
     pub(crate) fn require(&self, holds: bool, problem: &str) -> Result<(), ScenarioError> {
         if holds { Ok(()) } else { Err(self.error(problem)) }
     }
 
-    /// The index of `name` among `names`, which are what the text `what` says.
+    /// The index of `name` among `names`. `what` is the kind of the names, for the error.
     pub(crate) fn find<S: AsRef<str>>(
         &self,
         name: &str,
@@ -48,40 +48,40 @@ impl Place {
         })
     }
 
-    /// A finite number above zero.
+    /// Checks that a number is finite and above zero.
     pub(crate) fn positive(&self, value: f64) -> Result<f64, ScenarioError> {
         let problem = format!("{value:?} is not a number above zero");
         self.require(value > 0.0 && value.is_finite(), &problem).map(|()| value)
     }
 }
 
-/// Puts what the link refuses at the key it came from.
+/// Attaches a link's configuration error to its key.
 pub(super) fn at<T>(
-    place: &Place,
+    path: &KeyPath,
     key: &str,
     result: Result<T, ConfigError>,
 ) -> Result<T, ScenarioError> {
-    result.map_err(|error| place.key(key).error(&error.to_string()))
+    result.map_err(|error| path.key(key).error(&error.to_string()))
 }
 
-/// The value of a key that `kind` cannot do without.
+/// The value of a key that `kind` requires.
 pub(crate) fn needed<T>(
     value: Option<T>,
-    place: &Place,
+    path: &KeyPath,
     key: &str,
     kind: &str,
 ) -> Result<T, ScenarioError> {
-    value.ok_or_else(|| place.key(key).error(&format!("missing; kind `{kind}` needs it")))
+    value.ok_or_else(|| path.key(key).error(&format!("missing; kind `{kind}` needs it")))
 }
 
-/// Refuses keys that mean nothing for `kind`: silently ignored, they would look obeyed.
+/// Refuses keys that have no meaning for `kind`. Ignoring them silently would hide the mistake.
 pub(crate) fn foreign(
-    place: &Place,
+    path: &KeyPath,
     kind: &str,
     keys: &[(&str, bool)],
 ) -> Result<(), ScenarioError> {
     match keys.iter().find(|(_, given)| *given) {
-        Some((key, _)) => Err(place.key(key).error(&format!("does not belong to kind `{kind}`"))),
+        Some((key, _)) => Err(path.key(key).error(&format!("does not belong to kind `{kind}`"))),
         None => Ok(()),
     }
 }

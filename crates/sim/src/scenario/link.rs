@@ -1,4 +1,4 @@
-//! Links of a scenario: rate, delay, buffer and loss, as written.
+//! Links of a scenario, as written: rate, delay, buffer and loss.
 
 use ::link::atm::Framing;
 use ::link::{Burst, DelayChanges, Discipline, Linear, LinkConfig, LossModel, Probability};
@@ -9,74 +9,73 @@ use super::discard::{Balanced, CoDel, Discard};
 use super::keys::at;
 use super::red::Red;
 use super::text;
-use super::{Place, ScenarioError, foreign, needed};
+use super::{KeyPath, ScenarioError, foreign, needed};
 
 /// A link in one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a link, a table of keys")]
 pub struct Link {
-    /// How routes, workloads and results call it.
+    /// The link's name in routes, workloads and results.
     pub name: String,
-    /// The node it starts at.
+    /// The node at which it starts.
     pub from: String,
-    /// The node it ends at.
+    /// The node at which it ends.
     pub to: String,
-    /// Absent: infinitely fast.
+    /// The rate; absent: infinitely fast.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
     pub rate: Option<Rate>,
     /// Propagation delay.
     #[serde(default, with = "text")]
     pub delay: Duration,
-    /// Other delays, from then on.
+    /// Changes of the delay during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delay_changes: Vec<DelayChange>,
-    /// Absent: packets that have left the line keep their order, but for a delay that becomes
-    /// shorter.
+    /// Random additional delay of some packets; absent: only a shorter delay can reorder packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
-    /// Absent: packets go on the line as they are.
+    /// Transmission in cells; absent: packets are sent unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells: Option<Cells>,
-    /// Absent: unlimited.
+    /// The buffer; absent: unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
-    /// Absent: none.
+    /// The loss model; absent: no loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
 }
 
-/// A path of another delay.
+/// A change of a link's delay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { at = \"5s\", delay = \"80ms\" }")]
 pub struct DelayChange {
-    /// What leaves the line then or later takes it.
+    /// Packets that leave the line at this time or later take the new delay.
     #[serde(with = "text")]
     pub at: Duration,
-    /// Its propagation delay.
+    /// The new propagation delay.
     #[serde(with = "text")]
     pub delay: Duration,
 }
 
-/// Packets that others overtake.
+/// Random additional delay that lets other packets overtake.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { probability = 0.01, by = \"20ms\" }")]
 pub struct Reorder {
-    /// How likely a packet is to be late.
+    /// The probability that a packet takes the additional delay.
     pub probability: f64,
-    /// By how much.
+    /// The additional delay.
     #[serde(with = "text")]
     pub by: Duration,
 }
 
-/// In which cells a line sends packets.
+/// The cell format of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cells {
-    /// ATM's, of 53 bytes, by the adaptation layer 5.
+    /// ATM cells of 53 bytes, with adaptation layer 5.
     Aal5,
 }
 
-/// How much may wait for a link: `bytes`, `packets`, `bytes` in chunks of `chunk`, or `cells`.
+/// The size of a link's buffer: `bytes`, `packets`, `bytes` in chunks of `chunk`, or `cells`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -92,88 +91,88 @@ pub struct Buffer {
     /// A limit in cells: the link is a switch's port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells: Option<u32>,
-    /// The unit in which bytes are allotted.
+    /// The unit in which bytes are allocated.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
     pub chunk: Option<u64>,
-    /// Whether the packet being transmitted takes up room.
+    /// The packet in transmission occupies the buffer.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub counts_in_service: bool,
-    /// Drops or marks before the buffer is full; absent: none.
+    /// Random early detection; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub red: Option<Red>,
-    /// One loss at a time for each flow; absent: none.
+    /// Balanced packet discard; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balanced: Option<Balanced>,
-    /// Drops or marks as packets leave; absent: none.
+    /// Controlled delay; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub codel: Option<CoDel>,
-    /// What a port does with packets that it cannot store whole; absent: each cell is on its own.
+    /// The discard rule of a port; absent: each cell is accepted independently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discard: Option<Discard>,
 }
 
-/// What a link loses, beyond a full buffer.
+/// Losses of a link that are independent of its buffer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table such as { kind = \"packet\", probability = 0.01 }"
 )]
 pub struct Loss {
-    /// The model.
+    /// The loss model.
     pub kind: LossKind,
-    /// `packet`, `byte`: of each; `linear`: of a packet of size `at`; `burst`: the mean over all
-    /// packets.
+    /// The loss probability. `packet`, `byte`: of each; `linear`: of a packet of size `at`;
+    /// `burst`: the mean over all packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// `linear`: the size that is lost with `probability`.
+    /// `linear`: the size of a packet that is lost with `probability`.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
     pub at: Option<u64>,
     /// `burst`: the mean number of packets lost in a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<f64>,
-    /// `mask`: the fate of each data packet in turn, `1` for lost, e.g. `1,0,0,1`.
+    /// `mask`: a list with an entry for each data packet in order, `1` for lost, e.g. `1,0,0,1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drops: Option<String>,
 }
 
-/// Which packets a link loses.
+/// A loss model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LossKind {
-    /// Each packet alike.
+    /// Every packet has the same loss probability.
     Packet,
-    /// Each byte alike, so longer packets more often.
+    /// Every byte has the same loss probability, so longer packets are lost more often.
     Byte,
-    /// In proportion to the packet's size.
+    /// The loss probability is proportional to the packet's size.
     Linear,
-    /// Several in a row.
+    /// Packets are lost in runs.
     Burst,
-    /// Listed data packets.
+    /// Listed data packets are lost.
     Mask,
 }
 
 impl Link {
-    /// The link these keys describe.
-    pub(crate) fn config(&self, place: &Place) -> Result<LinkConfig, ScenarioError> {
+    /// The configuration of the link.
+    pub(crate) fn config(&self, path: &KeyPath) -> Result<LinkConfig, ScenarioError> {
         let mut config = LinkConfig { rate: self.rate, delay: self.delay, ..LinkConfig::default() };
         if self.cells.is_some() {
-            place.key("cells").require(self.rate.is_some(), "needs a link with a `rate`")?;
+            path.key("cells").require(self.rate.is_some(), "needs a link with a `rate`")?;
             config.framing = Framing::Aal5;
         }
         if let Some(buffer) = &self.buffer {
-            self.apply(buffer, &mut config, place)?;
+            self.apply(buffer, &mut config, path)?;
         }
         if let Some(loss) = &self.loss {
-            config.loss = loss.model(&place.key("loss"))?;
+            config.loss = loss.model(&path.key("loss"))?;
         }
         let change = |change: &DelayChange| ::link::DelayChange {
             at: Instant::ZERO + change.at,
             delay: change.delay,
         };
         let changes = self.delay_changes.iter().map(change).collect();
-        config.delay_changes = at(place, "delay_changes", DelayChanges::new(changes))?;
+        config.delay_changes = at(path, "delay_changes", DelayChanges::new(changes))?;
         let reorder = self.reorder.as_ref();
-        config.reorder = reorder.map(|reorder| reorder.model(&place.key("reorder"))).transpose()?;
+        config.reorder = reorder.map(|reorder| reorder.model(&path.key("reorder"))).transpose()?;
         Ok(config)
     }
 
@@ -181,10 +180,10 @@ impl Link {
         &self,
         buffer: &Buffer,
         config: &mut LinkConfig,
-        place: &Place,
+        path: &KeyPath,
     ) -> Result<(), ScenarioError> {
-        let here = place.key("buffer");
-        // Nothing ever waits for an infinitely fast line.
+        let here = path.key("buffer");
+        // No packet ever waits for an infinitely fast line.
         let waits =
             |key: &str| here.key(key).require(self.rate.is_some(), "needs a link with a `rate`");
         if let Some(cells) = buffer.cells {
@@ -211,8 +210,8 @@ impl Link {
 }
 
 impl Buffer {
-    /// A switch's port.
-    fn port(&self, cells: u32, place: &Place) -> Result<::link::atm::PortConfig, ScenarioError> {
+    /// The configuration of a switch's port.
+    fn port(&self, cells: u32, path: &KeyPath) -> Result<::link::atm::PortConfig, ScenarioError> {
         let others = [
             ("bytes", self.bytes.is_some()),
             ("packets", self.packets.is_some()),
@@ -223,19 +222,19 @@ impl Buffer {
             ("codel", self.codel.is_some()),
         ];
         if let Some((key, _)) = others.iter().find(|(_, given)| *given) {
-            let error = place.key(key).error("does not go with `cells`");
+            let error = path.key(key).error("does not go with `cells`");
             return Err(error.with_hint("a port has `cells` and `discard`"));
         }
         let (discard, circuit) = match &self.discard {
-            Some(discard) => discard.model(&place.key("discard"))?,
+            Some(discard) => discard.model(&path.key("discard"))?,
             None => (::link::atm::Discard::Plain, ::link::atm::Circuit::Flow),
         };
-        at(place, "cells", ::link::atm::PortConfig::new(cells, discard, circuit))
+        at(path, "cells", ::link::atm::PortConfig::new(cells, discard, circuit))
     }
 
-    fn model(&self, place: &Place) -> Result<::link::Buffer, ScenarioError> {
+    fn model(&self, path: &KeyPath) -> Result<::link::Buffer, ScenarioError> {
         let alone = "goes with `cells`, not with `bytes` or `packets`";
-        place.key("discard").require(self.discard.is_none(), alone)?;
+        path.key("discard").require(self.discard.is_none(), alone)?;
         let disciplines = [
             ("red", self.red.is_some()),
             ("balanced", self.balanced.is_some()),
@@ -244,61 +243,61 @@ impl Buffer {
         let mut given = disciplines.iter().filter(|(_, given)| *given);
         if let (Some((first, _)), Some((second, _))) = (given.next(), given.next()) {
             let problem = format!("there is `{first}` as well; only one can decide");
-            return Err(place.key(second).error(&problem));
+            return Err(path.key(second).error(&problem));
         }
         match (self.bytes, self.packets, self.chunk) {
-            (None, None, _) => Err(place.error("needs `bytes`, `packets` or `cells`")),
+            (None, None, _) => Err(path.error("needs `bytes`, `packets` or `cells`")),
             (Some(_), Some(_), _) => {
-                Err(place.error("has `bytes` and `packets`; only one can be the limit"))
+                Err(path.error("has `bytes` and `packets`; only one can be the limit"))
             }
             (None, Some(_), Some(_)) => {
-                Err(place.key("chunk").error("goes with `bytes`, not with `packets`"))
+                Err(path.key("chunk").error("goes with `bytes`, not with `packets`"))
             }
-            (None, Some(packets), None) => at(place, "packets", ::link::Buffer::packets(packets)),
-            (Some(bytes), None, None) => at(place, "bytes", ::link::Buffer::bytes(bytes)),
+            (None, Some(packets), None) => at(path, "packets", ::link::Buffer::packets(packets)),
+            (Some(bytes), None, None) => at(path, "bytes", ::link::Buffer::bytes(bytes)),
             (Some(bytes), None, Some(chunk)) => {
-                // A chunk beyond 4 GiB exceeds any packet, so it may as well be one of 4 GiB.
+                // A chunk above 4 GiB exceeds any packet, so 4 GiB has the same effect.
                 let chunk = u32::try_from(chunk).unwrap_or(u32::MAX);
-                at(place, "chunk", ::link::Buffer::chunks(bytes, chunk))
+                at(path, "chunk", ::link::Buffer::chunks(bytes, chunk))
             }
         }
     }
 }
 
 impl Reorder {
-    fn model(&self, place: &Place) -> Result<::link::Reorder, ScenarioError> {
-        let probability = at(place, "probability", Probability::new(self.probability))?;
-        place.key("by").require(!self.by.is_zero(), "must be above zero")?;
+    fn model(&self, path: &KeyPath) -> Result<::link::Reorder, ScenarioError> {
+        let probability = at(path, "probability", Probability::new(self.probability))?;
+        path.key("by").require(!self.by.is_zero(), "must be above zero")?;
         Ok(::link::Reorder { probability, by: self.by })
     }
 }
 
 impl Loss {
-    fn model(&self, place: &Place) -> Result<LossModel, ScenarioError> {
-        self.refuse_foreign(place)?;
+    fn model(&self, path: &KeyPath) -> Result<LossModel, ScenarioError> {
+        self.refuse_foreign(path)?;
         let kind = self.kind.name();
         let probability = || {
-            let value = needed(self.probability, place, "probability", kind)?;
-            at(place, "probability", Probability::new(value))
+            let value = needed(self.probability, path, "probability", kind)?;
+            at(path, "probability", Probability::new(value))
         };
         match self.kind {
             LossKind::Packet => probability().map(LossModel::PerPacket),
             LossKind::Byte => probability().map(LossModel::PerByte),
             LossKind::Linear => {
-                let (probability, size) = (probability()?, needed(self.at, place, "at", kind)?);
-                let size = u32::try_from(size)
-                    .map_err(|_| place.key("at").error("must be below 4 GiB"))?;
-                at(place, "at", Linear::new(probability, size)).map(LossModel::Linear)
+                let (probability, size) = (probability()?, needed(self.at, path, "at", kind)?);
+                let size =
+                    u32::try_from(size).map_err(|_| path.key("at").error("must be below 4 GiB"))?;
+                at(path, "at", Linear::new(probability, size)).map(LossModel::Linear)
             }
             LossKind::Burst => {
-                let (probability, run) = (probability()?, needed(self.run, place, "run", kind)?);
-                at(place, "run", Burst::new(probability, run)).map(LossModel::Burst)
+                let (probability, run) = (probability()?, needed(self.run, path, "run", kind)?);
+                at(path, "run", Burst::new(probability, run)).map(LossModel::Burst)
             }
-            LossKind::Mask => self.mask(place).map(LossModel::Mask),
+            LossKind::Mask => self.mask(path).map(LossModel::Mask),
         }
     }
 
-    fn refuse_foreign(&self, place: &Place) -> Result<(), ScenarioError> {
+    fn refuse_foreign(&self, path: &KeyPath) -> Result<(), ScenarioError> {
         let (probability, at) =
             (("probability", self.probability.is_some()), ("at", self.at.is_some()));
         let (run, drops) = (("run", self.run.is_some()), ("drops", self.drops.is_some()));
@@ -308,27 +307,27 @@ impl Loss {
             LossKind::Burst => &[at, drops],
             LossKind::Mask => &[probability, at, run],
         };
-        foreign(place, self.kind.name(), keys)
+        foreign(path, self.kind.name(), keys)
     }
 
-    /// The fates listed in `drops`, `true` for lost.
-    fn mask(&self, place: &Place) -> Result<Vec<bool>, ScenarioError> {
-        let drops = needed(self.drops.as_deref(), place, "drops", self.kind.name())?;
-        let fate = |(index, text): (usize, &str)| match text.trim() {
+    /// The entries of `drops`, `true` for lost.
+    fn mask(&self, path: &KeyPath) -> Result<Vec<bool>, ScenarioError> {
+        let drops = needed(self.drops.as_deref(), path, "drops", self.kind.name())?;
+        let entry = |(index, text): (usize, &str)| match text.trim() {
             "0" => Ok(false),
             "1" => Ok(true),
             other => {
                 let problem = format!("`{other}` at position {} is neither 0 nor 1", index + 1);
                 let hint = "one for each data packet in order, 1 for lost, e.g. `1,0,0,1`";
-                Err(place.key("drops").error(&problem).with_hint(hint))
+                Err(path.key("drops").error(&problem).with_hint(hint))
             }
         };
-        drops.split(',').enumerate().map(fate).collect()
+        drops.split(',').enumerate().map(entry).collect()
     }
 }
 
 impl LossKind {
-    /// As the scenario spells it.
+    /// The model's name in a scenario.
     pub fn name(self) -> &'static str {
         match self {
             Self::Packet => "packet",

@@ -1,8 +1,8 @@
-//! Which known name an unknown one was meant to be.
+//! Suggestions for misspelt names.
 
-/// A hint: the nearest of the `known` names when it is near, all of them otherwise.
+/// A hint: the nearest of the `known` names if it is near, otherwise all of them.
 pub(crate) fn suggestion(unknown: &str, known: &[&str]) -> String {
-    // A third of the letters may be wrong; beyond that a guess looks arbitrary.
+    // A third of the letters may be wrong; beyond that a suggestion would look arbitrary.
     let allowed = (unknown.chars().count() / 3).max(1);
     let nearest = known.iter().map(|name| (distance(unknown, name), *name)).min();
     match nearest {
@@ -12,8 +12,8 @@ pub(crate) fn suggestion(unknown: &str, known: &[&str]) -> String {
     }
 }
 
-/// Edits (insert, delete, replace, swap neighbours) that turn one word into the other, ignoring
-/// case: the optimal string alignment distance.
+/// The number of edits (insert, delete, replace, swap neighbours) that turn one word into the
+/// other, ignoring case: the optimal string alignment distance.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) =
         (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::at;
 use super::text;
-use super::{Place, ScenarioError};
+use super::{KeyPath, ScenarioError};
 
-/// Random early detection (Floyd and Jacobson 1993): thresholds in bytes or in packets, which is
-/// also what it averages.
+/// Random early detection (Floyd and Jacobson 1993). Thresholds are in bytes or in packets; the
+/// average has the same unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -33,20 +33,19 @@ pub struct Red {
     /// The weight of an arrival in the average.
     #[serde(default = "a_five_hundredth")]
     pub w_q: f64,
-    /// From `max_th` to its double the probability goes on to 1 instead of jumping.
+    /// From `max_th` to twice `max_th` the probability rises to 1 instead of jumping.
     #[serde(default, skip_serializing_if = "is_no")]
     pub gentle: bool,
     /// A packet that finds at most one packet passes, as in ns-2.
     #[serde(default, skip_serializing_if = "is_no")]
     pub spare_short: bool,
-    /// The mean size of a packet, for the time that the line is idle and for thresholds in bytes;
-    /// absent: 1500 bytes.
+    /// The mean size of a packet, for idle periods and for thresholds in bytes; absent: 1500 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
     pub mean_packet: Option<u64>,
 }
 
 impl Red {
-    pub(super) fn model(&self, place: &Place) -> Result<::link::Red, ScenarioError> {
+    pub(super) fn model(&self, path: &KeyPath) -> Result<::link::Red, ScenarioError> {
         let (measure, max_key, min, max) =
             match (self.min_bytes, self.max_bytes, self.min_packets, self.max_packets) {
                 (Some(min), Some(max), None, None) => (Measure::Bytes, "max_bytes", min, max),
@@ -54,23 +53,23 @@ impl Red {
                 _ => {
                     let problem =
                         "needs `min_bytes` and `max_bytes`, or `min_packets` and `max_packets`";
-                    return Err(place
+                    return Err(path
                         .error(problem)
                         .with_hint("for example { min_packets = 5, max_packets = 15 }"));
                 }
             };
         let share = |key: &str, value: f64| {
-            place.key(key).positive(value)?;
-            at(place, key, Probability::new(value))
+            path.key(key).positive(value)?;
+            at(path, key, Probability::new(value))
         };
         let (max_p, w_q) = (share("max_p", self.max_p)?, share("w_q", self.w_q)?);
-        let red = at(place, max_key, ::link::Red::new(measure, min, max, max_p, w_q))?
+        let red = at(path, max_key, ::link::Red::new(measure, min, max, max_p, w_q))?
             .with_gentle(self.gentle)
             .with_spare_short(self.spare_short);
         let Some(bytes) = self.mean_packet else { return Ok(red) };
         let bytes = u32::try_from(bytes)
-            .map_err(|_| place.key("mean_packet").error("must be below 4 GiB"))?;
-        at(place, "mean_packet", red.with_mean_packet(bytes))
+            .map_err(|_| path.key("mean_packet").error("must be below 4 GiB"))?;
+        at(path, "mean_packet", red.with_mean_packet(bytes))
     }
 }
 

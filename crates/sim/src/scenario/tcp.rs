@@ -1,4 +1,4 @@
-//! TCP settings: what a scenario may say, and what a profile says where it does not.
+//! TCP settings of a scenario, and the profiles that provide the others.
 
 use policy::rtt::RtoConfig;
 use serde::{Deserialize, Serialize};
@@ -6,46 +6,46 @@ use units::Duration;
 use wire::Mss;
 
 use super::text;
-use super::{Place, ScenarioError};
+use super::{KeyPath, ScenarioError};
 
-/// TCP settings as written; an absent key leaves the value to the profile.
+/// TCP settings as written; the profile provides the value of an absent key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table of TCP settings")]
 pub struct Tcp {
-    /// Where the settings not given come from.
+    /// The profile that provides the settings that are absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
     /// Maximum segment size in bytes of payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mss: Option<u16>,
-    /// Timeout before the first RTT sample.
+    /// Retransmission timeout before the first RTT sample.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
     pub rto_initial: Option<Duration>,
-    /// Smallest timeout.
+    /// Smallest retransmission timeout.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
     pub rto_min: Option<Duration>,
-    /// Largest timeout, where backing off ends.
+    /// Largest retransmission timeout, where back-off ends.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
     pub rto_max: Option<Duration>,
     /// Granularity of the clock that measures round trips and timeouts.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
     pub tick: Option<Duration>,
-    /// Which segments are timed.
+    /// The segments that are timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_sample: Option<RttSample>,
-    /// What an acknowledgement adds to the window in slow start.
+    /// The growth of the window per acknowledgment in slow start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,
-    /// What is halved when something is lost.
+    /// The quantity that is halved after a loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halving: Option<Halving>,
-    /// The slow start threshold before anything is lost, in bytes.
+    /// The slow start threshold before the first loss, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
     pub ssthresh_initial: Option<u64>,
-    /// The receiver acknowledges every so many segments.
+    /// The receiver acknowledges every n-th segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_every: Option<u8>,
-    /// And at the latest after this time.
+    /// The maximum delay of an acknowledgment.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
     pub ack_delay: Option<Duration>,
     /// The receiver's buffer in bytes.
@@ -60,10 +60,10 @@ pub struct Tcp {
     /// Explicit congestion notification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
-    /// Size of all IP and TCP headers together; absent: as the profile says.
+    /// The size of all IP and TCP headers together; absent: the profile's value.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional_bytes")]
     pub header: Option<u64>,
-    /// Each opportunity to send is put off by up to this time.
+    /// Each send opportunity is deferred by a random time up to this one.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
     pub send_jitter: Option<Duration>,
 }
@@ -72,7 +72,7 @@ pub struct Tcp {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// The simulator most papers on TCP of the years around 2000 used.
+    /// The simulator that most papers on TCP around 2000 used.
     Ns2,
     /// 4.4BSD and its descendants.
     Bsd,
@@ -81,69 +81,69 @@ pub enum Profile {
     Rfc,
 }
 
-/// Which segments give an RTT sample.
+/// The segments that give an RTT sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RttSample {
     /// One timed segment in each window.
     Window,
-    /// Every acknowledgement of a segment sent once.
+    /// Every acknowledgment of a segment sent once.
     Ack,
 }
 
-/// How the window grows in slow start.
+/// The growth of the window in slow start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Growth {
-    /// By one segment for each acknowledgement.
+    /// One segment for each acknowledgment.
     Ack,
-    /// By the bytes acknowledged, at most one segment for each acknowledgement (RFC 5681 §3.1).
+    /// The bytes acknowledged, at most one segment for each acknowledgment (RFC 5681 §3.1).
     Bytes,
 }
 
-/// What is halved when something is lost.
+/// The quantity that is halved after a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Halving {
-    /// What is in flight, once while the same data keeps timing out (RFC 5681 §3.1).
+    /// `FlightSize`, once while the same data keeps timing out (RFC 5681 §3.1).
     Flight,
-    /// The window, at every expiry of the timer.
+    /// The window, at every expiration of the timer.
     Window,
 }
 
-/// TCP settings with nothing left open.
+/// TCP settings with every default applied.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent switches, each an option of TCP with a name"
 )]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpSettings {
-    /// The profile the settings began with.
+    /// The profile that provided the defaults.
     pub profile: Profile,
     /// Maximum segment size.
     pub mss: Mss,
-    /// Timeout before the first RTT sample.
+    /// Retransmission timeout before the first RTT sample.
     pub rto_initial: Duration,
-    /// Smallest timeout.
+    /// Smallest retransmission timeout.
     pub rto_min: Duration,
-    /// Largest timeout.
+    /// Largest retransmission timeout.
     pub rto_max: Duration,
     /// Clock granularity; zero for an exact clock.
     pub tick: Duration,
-    /// Whether timers expire on a tick of a free-running clock (4.4BSD's slow timer) instead of
-    /// exactly when due. Set by the profile alone.
+    /// Timers expire on a tick of a free-running clock (4.4BSD's slow timer) instead of exactly
+    /// when due. Set by the profile alone.
     pub timers_on_ticks: bool,
-    /// Which segments are timed.
+    /// The segments that are timed.
     pub rtt_sample: RttSample,
     /// Growth in slow start.
     pub growth: Growth,
-    /// What is halved when something is lost.
+    /// The quantity that is halved after a loss.
     pub halving: Halving,
-    /// The slow start threshold before anything is lost, in bytes; `None`: as high as it goes.
+    /// The slow start threshold before the first loss, in bytes; `None`: as high as possible.
     pub ssthresh_initial: Option<u32>,
-    /// Segments for each acknowledgement.
+    /// Segments for each acknowledgment.
     pub ack_every: u8,
-    /// The longest a lone segment waits for its acknowledgement.
+    /// The maximum delay of the acknowledgment of a single segment.
     pub ack_delay: Duration,
     /// The receiver's buffer in bytes.
     pub receive_buffer: u32,
@@ -153,27 +153,28 @@ pub struct TcpSettings {
     pub timestamps: bool,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// Size of all headers on the wire in bytes; `None`: computed from the options carried.
+    /// Size of all headers on the wire in bytes; `None`: computed from the options of each segment.
     pub header: Option<u16>,
-    /// The most a send opportunity is put off.
+    /// The maximum random delay of a send opportunity.
     pub send_jitter: Duration,
 }
 
 impl Tcp {
-    /// Whether nothing is said.
+    /// Returns true if no key is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// These settings for everyone, overridden by `own` key by key, with the profile for the rest.
+    /// Combines the common settings with a workload's `own` and with the profile. `own` takes
+    /// precedence, key by key.
     ///
     /// # Errors
-    /// When a value is out of range or two contradict each other. The path is that of the
-    /// workload's table where it says anything about the key, else that of the common one.
+    /// If a value is out of range or two contradict each other. The path is that of the workload's
+    /// table if it contains the key, else that of the common table.
     pub(crate) fn resolve(
         &self,
         own: &Self,
-        workload: &Place,
+        workload: &KeyPath,
     ) -> Result<TcpSettings, ScenarioError> {
         let profile = own.profile.or(self.profile).unwrap_or_default();
         let defaults = profile.settings();
@@ -181,13 +182,12 @@ impl Tcp {
             profile,
             mss: match own.mss.or(self.mss) {
                 Some(mss) => {
-                    // 65495 payload bytes and two headers of 20 fill an IPv4 packet (RFC 791 §3.1);
-                    // RFC 1191 §7.1 knows no link below 68 bytes, so 8 is
-                    // already generous.
-                    let place = tcp_place("mss", own.mss.is_some(), workload);
+                    // 65495 payload bytes and two headers of 20 fill an IPv4 packet (RFC 791 §3.1).
+                    // RFC 1191 §7.1 knows no link below 68 bytes, so a minimum of 8 is generous.
+                    let path = tcp_path("mss", own.mss.is_some(), workload);
                     let valid = Mss::new(mss).filter(|_| (8..=65_495).contains(&mss));
                     valid.ok_or_else(|| {
-                        place.error(&format!("{mss} is not a segment size from 8 to 65495"))
+                        path.error(&format!("{mss} is not a segment size from 8 to 65495"))
                     })?
                 }
                 None => defaults.mss,
@@ -204,7 +204,7 @@ impl Tcp {
                 Some(bytes) => Some(
                     u32::try_from(bytes).ok().filter(|b| (1..=1 << 30).contains(b)).ok_or_else(
                         || {
-                            tcp_place("ssthresh_initial", own.ssthresh_initial.is_some(), workload)
+                            tcp_path("ssthresh_initial", own.ssthresh_initial.is_some(), workload)
                                 .error("must be from 1 B to 1 GiB, the largest window")
                         },
                     )?,
@@ -217,7 +217,7 @@ impl Tcp {
                 // RFC 7323 §2.3: no window exceeds 2^30 bytes.
                 Some(bytes) => {
                     u32::try_from(bytes).ok().filter(|&b| b <= 1 << 30).ok_or_else(|| {
-                        tcp_place("receive_buffer", own.receive_buffer.is_some(), workload)
+                        tcp_path("receive_buffer", own.receive_buffer.is_some(), workload)
                             .error("must be at most 1 GiB, the largest window")
                     })?
                 }
@@ -229,7 +229,7 @@ impl Tcp {
             header: match own.header.or(self.header) {
                 Some(bytes) => {
                     Some(u16::try_from(bytes).ok().filter(|&b| b >= 1).ok_or_else(|| {
-                        tcp_place("header", own.header.is_some(), workload)
+                        tcp_path("header", own.header.is_some(), workload)
                             .error("must be from 1 B to 65535 B")
                     })?)
                 }
@@ -240,12 +240,12 @@ impl Tcp {
         settings.check(|keys| {
             let own_key = keys.iter().find(|key| own.says(key));
             let key = own_key.or_else(|| keys.iter().find(|key| self.says(key)));
-            tcp_place(key.unwrap_or(&keys[0]), own_key.is_some(), workload)
+            tcp_path(key.unwrap_or(&keys[0]), own_key.is_some(), workload)
         })?;
         Ok(settings)
     }
 
-    /// Whether `key` is given here.
+    /// Returns true if `key` is set here.
     fn says(&self, key: &str) -> bool {
         serde_json::to_value(self).is_ok_and(|table| table.get(key).is_some())
     }
@@ -258,8 +258,8 @@ impl Profile {
             profile: self,
             mss: Mss::ETHERNET_IPV4,
             // RFC 2988 §2.1, §2.4, §2.5: 3 s at first, at least 1 s (ns-2: minrto_ 1 from May
-            // 2001), and a maximum of 60 s or more, for which 4.4BSD's 64 s is taken
-            // (ns-2: maxrto_ 100000, in effect none).
+            // 2001), and a maximum of 60 s or more. We use 4.4BSD's 64 s (ns-2: maxrto_ 100000, in
+            // effect none).
             rto_initial: Duration::from_secs(3),
             rto_min: Duration::from_secs(1),
             rto_max: Duration::from_secs(64),
@@ -278,7 +278,7 @@ impl Profile {
             receive_buffer: 1_000_000,
             nagle: true,
             timestamps: false,
-            // Off by default everywhere: ns-2, and stacks unless the peer asks.
+            // Off by default everywhere: in ns-2, and in stacks unless the peer requests it.
             ecn: false,
             // ns-2: tcpip_base_hdr_size_ 40.
             header: Some(40),
@@ -288,12 +288,12 @@ impl Profile {
             Self::Ns2 => ns2,
             Self::Bsd => TcpSettings {
                 // 4.4BSD tcp_timer.h: PR_SLOWHZ 2, so timers of 500 ms; TCPTV_SRTTDFLT 3 s,
-                // TCPTV_MIN 1 s, TCPTV_REXMTMAX 64 s. A delayed ACK rides on the
-                // 200 ms timer (PR_FASTHZ 5).
+                // TCPTV_MIN 1 s, TCPTV_REXMTMAX 64 s. A delayed ACK uses the 200 ms timer
+                // (PR_FASTHZ 5).
                 tick: Duration::from_millis(500),
                 timers_on_ticks: true,
                 ack_every: 2,
-                // The most a window field of 16 bits can say.
+                // The maximum of a 16-bit window field.
                 receive_buffer: 65_535,
                 header: None,
                 ..ns2
@@ -302,7 +302,7 @@ impl Profile {
                 // RFC 6298 §2.1, §2.4, §2.5: 1 s at first, at least 1 s, a maximum of 60 s or more.
                 rto_initial: Duration::from_secs(1),
                 rto_max: Duration::from_secs(60),
-                // RFC 7323 §5.4 wants a timestamp clock of 1 ms to 1 s.
+                // RFC 7323 §5.4 requires a timestamp clock of 1 ms to 1 s.
                 tick: Duration::from_millis(1),
                 // RFC 7323 §4: with timestamps every ACK gives a sample.
                 rtt_sample: RttSample::Ack,
@@ -322,8 +322,8 @@ impl Profile {
 }
 
 impl TcpSettings {
-    /// The retransmission timer's parameters; `None` if they contradict each other, which a plan's
-    /// never do.
+    /// The parameters of the retransmission timer; `None` if they contradict each other. Those of a
+    /// plan never do.
     pub fn rto(&self) -> Option<RtoConfig> {
         RtoConfig::new(
             self.rto_initial,
@@ -334,9 +334,9 @@ impl TcpSettings {
         )
     }
 
-    /// Checks the settings against each other; `blame` finds the place of the first of some keys
-    /// that was given.
-    fn check(&self, blame: impl Fn(&[&str]) -> Place) -> Result<(), ScenarioError> {
+    /// Checks the settings against each other. `blame` returns the path of the first of several
+    /// keys that is set.
+    fn check(&self, blame: impl Fn(&[&str]) -> KeyPath) -> Result<(), ScenarioError> {
         let &Self { rto_initial, rto_min, rto_max, tick, receive_buffer, .. } = self;
         blame(&["rto_min"]).require(!rto_min.is_zero(), "must be above zero")?;
         let problem = format!("rto_max, {rto_max}, is below rto_min, {rto_min}");
@@ -362,7 +362,7 @@ impl TcpSettings {
     }
 }
 
-/// The path of a TCP key: the workload's own table where it has the key, else the common one.
-fn tcp_place(key: &str, own: bool, workload: &Place) -> Place {
-    if own { workload.key("tcp").key(key) } else { Place::default().key("tcp").key(key) }
+/// The path of a TCP key: in the workload's own table if it has the key, else in the common one.
+fn tcp_path(key: &str, own: bool, workload: &KeyPath) -> KeyPath {
+    if own { workload.key("tcp").key(key) } else { KeyPath::default().key("tcp").key(key) }
 }

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::plan::Plan;
 
 /// The scenario of the contract between Python and Rust, with every key in use.
 fn full() -> Value {
@@ -51,11 +52,14 @@ fn full() -> Value {
     })
 }
 
+/// Parses a scenario and checks its values.
 fn read(value: &Value) -> Result<Scenario, ScenarioError> {
-    Scenario::from_json(&value.to_string())
+    let scenario = Scenario::from_json(&value.to_string())?;
+    Plan::new(&scenario)?;
+    Ok(scenario)
 }
 
-/// The error after setting what `pointer` points at.
+/// The error after setting the value at `pointer`.
 fn spoilt(pointer: &str, value: Value) -> String {
     let mut scenario = full();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -70,7 +74,7 @@ fn spoilt(pointer: &str, value: Value) -> String {
 }
 
 #[test]
-fn a_scenario_survives_being_written() {
+fn a_written_scenario_reads_back_equal() {
     let scenario = read(&full()).unwrap();
     let text = scenario.to_json().unwrap();
     assert_eq!(Scenario::from_json(&text).unwrap(), scenario);
@@ -175,7 +179,7 @@ fn unknown_names_are_refused_with_the_nearest_known_one() {
 }
 
 #[test]
-fn wrong_types_are_told_in_words_of_the_file() {
+fn wrong_types_are_reported_in_terms_of_the_file() {
     let unit = "a text with a unit such as \"20ms\", \"10Mb/s\" or \"150kB\"";
     let cases = [
         ("/duration", json!(4000), format!("duration: expected {unit}, found integer `4000`")),
@@ -231,7 +235,7 @@ fn a_missing_key_is_named() {
 }
 
 #[test]
-fn what_is_not_json_is_said_to_be() {
+fn invalid_json_is_reported_as_such() {
     for text in ["", "{", "{} x", "[", "nonsense"] {
         let error = Scenario::from_json(text).unwrap_err();
         assert!(
@@ -377,7 +381,7 @@ fn buffers_and_losses_take_the_keys_of_their_kind() {
 }
 
 #[test]
-fn tcp_settings_are_checked_where_they_were_written() {
+fn tcp_errors_name_the_table_that_has_the_key() {
     let cases = [
         ("/tcp/mss", json!(7), "tcp.mss: 7 is not a segment size from 8 to 65495"),
         ("/tcp/mss", json!(65_496), "tcp.mss: 65496 is not a segment size from 8 to 65495"),
@@ -436,11 +440,11 @@ fn settings_come_from_the_workload_then_the_common_table_then_the_profile() {
     let common =
         Tcp { profile: Some(Profile::Ns2), ack_every: Some(3), mss: Some(536), ..Tcp::default() };
     let own = Tcp { ack_every: Some(2), ..Tcp::default() };
-    let place = Place::element("workload", 0);
-    let settings = common.resolve(&own, &place).unwrap();
+    let path = KeyPath::element("workload", 0);
+    let settings = common.resolve(&own, &path).unwrap();
     assert_eq!((settings.ack_every, settings.mss.get(), settings.header), (2, 536, Some(40)));
     let own = Tcp { profile: Some(Profile::Bsd), ..own };
-    let settings = common.resolve(&own, &place).unwrap();
+    let settings = common.resolve(&own, &path).unwrap();
     assert_eq!((settings.mss.get(), settings.header, settings.timers_on_ticks), (536, None, true));
 }
 
@@ -448,7 +452,7 @@ fn settings_come_from_the_workload_then_the_common_table_then_the_profile() {
 fn profiles_are_valid_and_as_documented() {
     for profile in [Profile::Ns2, Profile::Bsd, Profile::Rfc] {
         let tcp = Tcp { profile: Some(profile), ..Tcp::default() };
-        let settings = tcp.resolve(&Tcp::default(), &Place::default()).unwrap();
+        let settings = tcp.resolve(&Tcp::default(), &KeyPath::default()).unwrap();
         assert_eq!(settings, profile.settings());
         assert!(settings.rto().is_some());
     }
@@ -466,7 +470,7 @@ proptest! {
 
     #[test]
     fn no_value_anywhere_makes_reading_panic(
-        place in 0usize..1000,
+        path in 0usize..1000,
         value in prop_oneof![
             Just(Value::Null), Just(json!({})), Just(json!([])), Just(json!([[]])), Just(json!("")), Just(json!(true)),
             any::<f64>().prop_map(Value::from), any::<i64>().prop_map(Value::from), any::<u64>().prop_map(Value::from),
@@ -476,16 +480,16 @@ proptest! {
         let mut scenario = full();
         let mut pointers = Vec::new();
         collect("", &scenario, &mut pointers);
-        let pointer = &pointers[place % pointers.len()];
+        let pointer = &pointers[path % pointers.len()];
         *scenario.pointer_mut(pointer).unwrap() = value;
-        // Whatever is read can be written, and reads back as the same.
+        // A scenario that is read can be written, and is then read as the same scenario.
         if let Ok(read_back) = read(&scenario) {
             prop_assert_eq!(Scenario::from_json(&read_back.to_json().unwrap()).unwrap(), read_back);
         }
     }
 }
 
-/// Pointers to everything below the top.
+/// Collects pointers to all values below the top.
 fn collect(at: &str, value: &Value, pointers: &mut Vec<String>) {
     let children: Vec<(String, &Value)> = match value {
         Value::Object(table) => table.iter().map(|(key, value)| (key.clone(), value)).collect(),

@@ -1,4 +1,4 @@
-//! Quantities are texts with a unit in the file and types of `units` here.
+//! Conversion of quantities: texts with a unit in the file, types of `units` here.
 
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
@@ -23,7 +23,7 @@ where
     deserializer.deserialize_str(TextVisitor(PhantomData))
 }
 
-/// The same for a key that may be absent.
+/// Conversion for a key that may be absent.
 pub(super) mod optional {
     use super::{Deserialize, Deserializer, Display, FromStr, ParseError, Serializer, Text};
 
@@ -49,7 +49,7 @@ pub(super) mod optional {
     }
 }
 
-/// The same for an optional number of bytes.
+/// Conversion for an optional number of bytes.
 pub(super) mod optional_bytes {
     use super::{Bytes, Deserializer, Serializer, optional};
 
@@ -90,7 +90,7 @@ impl<T: FromStr<Err = ParseError>> Visitor<'_> for TextVisitor<T> {
     }
 }
 
-/// A number of bytes; prints the largest power of ten that leaves a whole number.
+/// A number of bytes; prints with the largest power of ten that leaves a whole number.
 struct Bytes(u64);
 
 impl FromStr for Bytes {

@@ -1,4 +1,4 @@
-//! Workloads of a scenario: who sends how much, when, and with which sender, as written.
+//! Workloads of a scenario, as written: endpoints, starts, sizes and senders.
 
 use std::fmt;
 
@@ -9,28 +9,28 @@ use units::Duration;
 
 use super::tcp::Tcp;
 use super::text;
-use super::{Place, ScenarioError};
+use super::{KeyPath, ScenarioError};
 use crate::sizes::{SizeError, SizeSampler};
 
-/// Flows from one node to another. Which of the keys apply depends on `kind`.
+/// Flows from one node to another. The applicable keys depend on `kind`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a workload, a table of keys")]
 pub struct Workload {
-    /// How samples and results call it.
+    /// The workload's name in samples and results.
     pub name: String,
-    /// When flows start and how long they are.
+    /// The process by which flows start.
     pub kind: Kind,
     /// The node that sends data.
     pub from: String,
-    /// The node that receives it.
+    /// The node that receives data.
     pub to: String,
-    /// `greedy`: how many.
+    /// `greedy`: the number of flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
-    /// `greedy`, `transfers`: when the first may start; 0 s if absent.
+    /// `greedy`, `transfers`: the earliest start of a flow; 0 s if absent.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
     pub start: Option<Duration>,
-    /// `greedy`: each starts uniformly within this time of `start`; 0 s if absent.
+    /// `greedy`: each flow starts uniformly within this time of `start`; 0 s if absent.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text::optional")]
     pub spread: Option<Duration>,
     /// `transfers`: time from one start to the next; 0 s if absent.
@@ -39,7 +39,7 @@ pub struct Workload {
     /// `poisson`: offered load as a share of the rate of the link `of`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
-    /// `poisson`: the link `load` refers to.
+    /// `poisson`: the link to which `load` refers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// `poisson`: flows per second, instead of `load`.
@@ -48,16 +48,17 @@ pub struct Workload {
     /// `poisson`: a distribution; `transfers`: a list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
-    /// The one sender of all flows.
+    /// The sender of all flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender: Option<String>,
     /// Several senders with their shares of the flows, instead of `sender`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub senders: Option<Vec<Share>>,
-    /// Three-way handshake and FIN, or straight into ESTABLISHED without an RTT sample.
+    /// With a three-way handshake and FIN; otherwise flows start in ESTABLISHED, without an RTT
+    /// sample.
     #[serde(default)]
     pub handshake: bool,
-    /// With a handshake: which end opens.
+    /// With a handshake: the end that opens.
     #[serde(default)]
     pub opener: Opener,
     /// TCP settings of this workload alone.
@@ -65,7 +66,7 @@ pub struct Workload {
     pub tcp: Tcp,
 }
 
-/// When flows start and how long they are.
+/// The process by which flows start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -73,7 +74,7 @@ pub enum Kind {
     Greedy,
     /// Finite flows with independent, exponentially distributed times between their starts.
     Poisson,
-    /// The listed flows.
+    /// Listed flows.
     Transfers,
 }
 
@@ -81,20 +82,20 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Opener {
-    /// The end that will send data.
+    /// The end that sends data.
     #[default]
     Sender,
-    /// The end that will receive it, as a web client does.
+    /// The end that receives data, like a web client.
     Receiver,
 }
 
-/// A sender and how large a share of the flows uses it.
+/// A sender and its share of the flows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with `sender` and `share`")]
 pub struct Share {
     /// The sender's name, e.g. `reno+sack / fs(n=4) / iw=1`.
     pub sender: String,
-    /// Its share; shares need not have the sum 1.
+    /// Its share. The sum of the shares need not be 1.
     pub share: f64,
 }
 
@@ -102,9 +103,9 @@ pub struct Share {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Sizes {
-    /// One flow for each.
+    /// The size of each flow.
     List(Vec<u64>),
-    /// Drawn for each flow.
+    /// A distribution from which each flow's size is drawn.
     Distribution(Distribution),
 }
 
@@ -115,13 +116,13 @@ pub enum Sizes {
     expecting = "a table such as { classes = [119, 179] } or { fixed = 10000 }"
 )]
 pub struct Distribution {
-    /// One of these sizes.
+    /// A choice among these sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<u64>>,
-    /// How often each of `classes`; equally often if absent.
+    /// The relative frequencies of `classes`; equal if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Vec<f64>>,
-    /// Always this size.
+    /// A constant size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed: Option<u64>,
     /// Exponential with this mean.
@@ -159,7 +160,7 @@ pub struct Lognormal {
 }
 
 impl Kind {
-    /// As the scenario spells it.
+    /// The kind's name in a scenario.
     pub fn name(self) -> &'static str {
         match self {
             Self::Greedy => "greedy",
@@ -170,11 +171,11 @@ impl Kind {
 }
 
 impl Distribution {
-    /// The sampler for the one distribution given.
-    pub(crate) fn sampler(&self, place: &Place) -> Result<SizeSampler, ScenarioError> {
+    /// The sampler of the given distribution.
+    pub(crate) fn sampler(&self, path: &KeyPath) -> Result<SizeSampler, ScenarioError> {
         let weights = self.weights.as_deref();
         if weights.is_some() && self.classes.is_none() {
-            return Err(place.key("weights").error("goes with `classes`"));
+            return Err(path.key("weights").error("goes with `classes`"));
         }
         let given = [
             self.classes.as_ref().map(|sizes| SizeSampler::classes(sizes, weights)),
@@ -187,13 +188,13 @@ impl Distribution {
         let mut given = given.into_iter().flatten();
         let (Some(sampler), None) = (given.next(), given.next()) else {
             let hint = "one of classes, fixed, exponential, pareto, lognormal, cdf";
-            return Err(place.error("needs exactly one distribution").with_hint(hint));
+            return Err(path.error("needs exactly one distribution").with_hint(hint));
         };
-        sampler.map_err(|SizeError { key, problem }| place.key(&key).error(&problem))
+        sampler.map_err(|SizeError { key, problem }| path.key(&key).error(&problem))
     }
 }
 
-/// By hand, because an untagged enum would lose the place of an error inside.
+/// Written by hand, because an untagged enum would lose the path of an error inside.
 impl<'de> Deserialize<'de> for Sizes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(SizesVisitor)

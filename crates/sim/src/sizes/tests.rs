@@ -3,12 +3,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::streams::Seed;
 
-/// The mean over the midpoints of `n` equal cells of probability: a sample mean without the luck.
+/// The mean over the midpoints of `n` equal cells of probability: a sample mean without random
+/// error.
 fn stratified_mean(sampler: &SizeSampler, n: u64) -> f64 {
     (0..n).map(|i| float(sampler.sample((float(i) + 0.5) / float(n)).0)).sum::<f64>() / float(n)
 }
 
-/// The drawn mean lies above `mean()` by the rounding (at most 1), give or take `relative`.
+/// The sampled mean exceeds `mean()` by the rounding (at most 1), with an error of `relative`.
 fn assert_mean(sampler: &SizeSampler, relative: f64) {
     let (drawn, mean) = (stratified_mean(sampler, 20_000), sampler.mean());
     assert!(
@@ -75,7 +76,7 @@ fn sizes_do_not_change_with_a_rebuild() {
     assert_eq!(drawn, GOLDEN_SIZES);
 }
 
-// A second implementation, on another mathematical library, gave the same values.
+// An independent implementation with another mathematical library gave the same values.
 const GOLDEN_SIZES: [[u64; 3]; 4] = [
     [996_650_317, 348_610_362, 208_703_055],
     [442_263_058, 206_818_396, 176_309_984],
@@ -84,7 +85,7 @@ const GOLDEN_SIZES: [[u64; 3]; 4] = [
 ];
 
 #[test]
-fn what_cannot_be_is_named() {
+fn invalid_distributions_are_refused() {
     let refused = [
         (SizeSampler::classes(&[], None), "classes: empty"),
         (SizeSampler::classes(&[5, 0], None), "classes[1]: 0 is not a size from 1 B to 1 PB"),
@@ -167,7 +168,7 @@ proptest! {
 }
 
 #[test]
-fn a_random_sample_agrees_as_well() {
+fn a_random_sample_has_the_mean() {
     let sampler = SizeSampler::exponential(10_000.0).unwrap();
     let mut stream = Seed(5).stream("sizes");
     let n = 100_000u64;

@@ -1,24 +1,24 @@
-//! Columns: how a table keeps its values, and what it hands over.
+//! Columns: storage of a table's values, and their export.
 
 use std::collections::BTreeMap;
 
 use super::{Digest, Names};
 use units::hash::fnv;
 
-/// A column as it leaves a table.
+/// A column as exported from a table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Column {
-    /// Whole numbers of 32 bits.
+    /// 32-bit unsigned integers.
     U32(Vec<u32>),
-    /// Whole numbers of 64 bits.
+    /// 64-bit unsigned integers.
     U64(Vec<u64>),
-    /// Numbers.
+    /// Floating-point numbers.
     F64(Vec<f64>),
-    /// Whole numbers of 32 bits, or nothing.
+    /// 32-bit unsigned integers or nulls.
     NullableU32(Nullable<u32>),
-    /// Whole numbers of 64 bits, or nothing.
+    /// 64-bit unsigned integers or nulls.
     NullableU64(Nullable<u64>),
-    /// Numbers, or nothing.
+    /// Floating-point numbers or nulls.
     NullableF64(Nullable<f64>),
     /// Texts, each an index in `names`.
     Text {
@@ -29,7 +29,7 @@ pub enum Column {
     },
 }
 
-/// Values of which some are missing: values and a bit each, in Arrow's layout.
+/// Nullable values: values and a validity bit each, in Arrow's layout.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nullable<T> {
     values: Vec<T>,
@@ -37,14 +37,14 @@ pub struct Nullable<T> {
     nulls: usize,
 }
 
-/// Repeating texts: indexes in a list of names that is fixed beforehand.
+/// Repeating texts: indexes in a fixed list of names.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Coded {
     codes: Vec<u32>,
     names: Names,
 }
 
-/// What a sample is about.
+/// The object of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Object {
     /// The link with this index.
@@ -58,7 +58,7 @@ pub enum Object {
     },
 }
 
-/// What samples are about. Flows get their names (`greedy/3`) when the column is handed over.
+/// The objects of samples. Flows get their names (`greedy/3`) when the column is exported.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Objects {
     values: Vec<Object>,
@@ -66,26 +66,26 @@ pub struct Objects {
     links: Names,
 }
 
-/// What a table asks of its columns.
+/// The operations of a table on its columns.
 pub trait Store {
-    /// A value as a row holds it.
+    /// The type of a value in a row.
     type Item;
     /// Adds a value.
     fn push(&mut self, item: Self::Item);
     /// The number of values.
     fn len(&self) -> usize;
-    /// Takes memory for so many more values, and no more.
+    /// Reserves memory for exactly this number of further values.
     fn reserve(&mut self, values: usize);
-    /// An empty column of the same kind, with the same names and room for as many values.
+    /// An empty column of the same kind, with the same names and capacity.
     fn emptied(&self) -> Self;
-    /// Hands the values over.
+    /// Exports the values.
     fn into_column(self) -> Column;
     /// Adds the value at `row` to a digest.
     fn digest(&self, row: usize, digest: &mut Digest);
 }
 
 impl<T: Copy + Default> Nullable<T> {
-    /// An empty column with room for so many values.
+    /// An empty column with capacity for `values` values.
     fn with_capacity(values: usize) -> Self {
         Self {
             values: Vec::with_capacity(values),
@@ -94,7 +94,7 @@ impl<T: Copy + Default> Nullable<T> {
         }
     }
 
-    /// Adds a value or its absence.
+    /// Adds a value or a null.
     pub fn push(&mut self, value: Option<T>) {
         let (byte, bit) = (self.values.len() / 8, self.values.len() % 8);
         if byte == self.validity.len() {
@@ -107,7 +107,7 @@ impl<T: Copy + Default> Nullable<T> {
         self.values.push(value.unwrap_or_default());
     }
 
-    /// The value at `row`; `None` if it is missing or there is no such row.
+    /// The value at `row`; `None` if it is null or the row does not exist.
     pub fn get(&self, row: usize) -> Option<T> {
         let valid = self.validity.get(row / 8)? >> (row % 8) & 1 == 1;
         if valid { self.values.get(row).copied() } else { None }
@@ -118,23 +118,23 @@ impl<T: Copy + Default> Nullable<T> {
         (0..self.values.len()).map(|row| self.get(row))
     }
 
-    /// The number of values, missing ones included.
+    /// The number of values, including nulls.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if the column is empty.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The number of missing values.
+    /// The number of nulls.
     pub fn nulls(&self) -> usize {
         self.nulls
     }
 
-    /// The values, zero where missing, and a bit for each, least significant first, set where one
-    /// is present.
+    /// The values, zero where null, and the validity bitmap: least significant bit first, set where
+    /// a value is present.
     pub fn into_parts(self) -> (Vec<T>, Vec<u8>) {
         (self.values, self.validity)
     }
@@ -147,7 +147,7 @@ impl<T> Default for Nullable<T> {
 }
 
 impl Coded {
-    /// An empty column over these names.
+    /// An empty column with these names.
     pub fn new(names: &Names) -> Self {
         Self { codes: Vec::new(), names: Names::clone(names) }
     }
@@ -162,14 +162,14 @@ impl Coded {
         &self.codes
     }
 
-    /// What they stand for.
+    /// The names that the codes index.
     pub fn names(&self) -> &Names {
         &self.names
     }
 }
 
 impl Objects {
-    /// An empty column about these workloads' flows and these links.
+    /// An empty column for these workloads' flows and these links.
     pub fn new(workloads: &Names, links: &Names) -> Self {
         Self { values: Vec::new(), workloads: Names::clone(workloads), links: Names::clone(links) }
     }
@@ -193,7 +193,7 @@ impl Objects {
     }
 }
 
-/// A column of plain numbers.
+/// Implements [`Store`] for a column of numbers.
 macro_rules! plain {
     ($type:ty, $column:ident, $nullable:ident, $bits:expr) => {
         impl Store for Vec<$type> {
@@ -272,7 +272,7 @@ impl Store for Coded {
         Column::Text { codes: self.codes, names: self.names }
     }
     fn digest(&self, row: usize, digest: &mut Digest) {
-        // The hash of the text delimits it, which the text itself would not.
+        // The hash of the text has a fixed length, so consecutive texts cannot be confused.
         digest.0.feed(&fnv(self.get(row).unwrap_or_default()).to_le_bytes());
     }
 }

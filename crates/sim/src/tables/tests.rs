@@ -80,7 +80,7 @@ fn sampled_flows_get_names() {
 }
 
 #[test]
-fn codes_stand_for_their_names() {
+fn codes_resolve_to_names() {
     let mut table = Recoveries::new(&names(["web"]), &names(["a", "b"]));
     for cause in [Cause::FastRetransmit, Cause::Timeout, Cause::SynTimeout, Cause::Ecn] {
         table.push(RecoveryRow {
@@ -155,7 +155,7 @@ fn a_digest_does_not_change_with_a_rebuild() {
 const GOLDEN_DIGEST: u64 = 0x22b0_0646_11b5_11dc;
 
 #[test]
-fn a_digest_sees_every_value_and_the_order() {
+fn a_digest_depends_on_every_value_and_the_order() {
     let digest = |rows: &[FlowRow]| {
         let mut table = flows();
         for row in rows {
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn nullable_values_come_back(values in prop::collection::vec(any::<Option<u32>>(), 0..100)) {
+    fn nullable_values_read_back_equal(values in prop::collection::vec(any::<Option<u32>>(), 0..100)) {
         let mut column = Nullable::default();
         for &value in &values {
             column.push(value);

@@ -69,7 +69,7 @@ fn gaps_of_a_poisson_workload_are_exponential() {
 }
 
 #[test]
-fn the_same_flows_come_whatever_the_senders() {
+fn flows_do_not_depend_on_the_senders() {
     let keys = |senders: Value| {
         workload(&json!({
             "kind": "poisson", "load": 0.5, "of": "there",
@@ -137,7 +137,7 @@ fn transfers_follow_their_list_until_the_end() {
 
 proptest! {
     #[test]
-    fn senders_in_turn_are_never_a_flow_off_their_share(mut weights in prop::collection::vec(0u32..5, 1..5), flows in 1u32..60) {
+    fn deterministic_senders_stay_within_one_flow_of_their_share(mut weights in prop::collection::vec(0u32..5, 1..5), flows in 1u32..60) {
         if weights.iter().all(|&weight| weight == 0) {
             weights[0] = 1;
         }

@@ -1,4 +1,4 @@
-//! Scenarios that the tests of this folder share.
+//! Scenarios shared by the tests of this folder.
 #![allow(dead_code, reason = "each test file uses some of them")]
 #![expect(clippy::unwrap_used, reason = "a test that can't be set up must stop")]
 
@@ -37,7 +37,7 @@ pub(crate) fn web(sender: &str, load: f64) -> String {
     )
 }
 
-/// So many endless flows.
+/// A workload of `flows` endless flows.
 pub(crate) fn greedy(sender: &str, flows: u32) -> String {
     format!(
         r#"{{"name": "greedy", "kind": "greedy", "from": "servers", "to": "clients", "flows": {flows},
@@ -45,8 +45,8 @@ pub(crate) fn greedy(sender: &str, flows: u32) -> String {
     )
 }
 
-/// A port of 1200 cells at 75 Mb/s, which so many inputs of this rate lead to, each with a greedy
-/// flow (§3 of the paper).
+/// A port of 1200 cells at 75 Mb/s with `inputs` input links of this rate, each with a greedy flow
+/// (§3 of the paper).
 pub(crate) fn switch(inputs: u32, rate: &str, buffer: &str, duration: &str) -> Scenario {
     let mut links = vec![
         format!(
@@ -77,7 +77,7 @@ pub(crate) fn switch(inputs: u32, rate: &str, buffer: &str, duration: &str) -> S
     Scenario::from_json(&json).unwrap()
 }
 
-/// Everything that a run gives.
+/// The tables of a run.
 pub(crate) struct Run {
     pub(crate) flows: Flows,
     pub(crate) recoveries: Recoveries,

@@ -1,8 +1,8 @@
-//! Bytes that arrived out of order and have no place in the ring of the bytes in order, until what
-//! is missing before them has come.
+//! Out-of-order bytes without a position in the ring buffer, until the bytes missing before them
+//! arrive.
 //!
-//! They are kept as pieces that neither overlap nor touch. So they cost the memory of what arrived,
-//! and the distance to the first missing byte costs nothing. Where two segments differ about the
+//! They are kept as pieces that neither overlap nor touch. They need the memory of the bytes that
+//! arrived; the distance to the first missing byte costs nothing. If two segments differ in the
 //! same byte, the first one counts.
 
 use std::collections::VecDeque;
@@ -11,12 +11,12 @@ use wire::{SeqNum, SeqRange};
 
 use super::{count, make_room};
 
-/// The pieces of a stream that lie beyond the first missing byte.
+/// Pieces of a stream above the first missing byte.
 #[derive(Debug, Default)]
 pub(super) struct OutOfOrder {
-    /// In the order of their sequence numbers, with at least one missing byte between any two.
+    /// Pieces by sequence number, with at least one missing byte between them.
     pieces: Vec<Piece>,
-    /// The memory of the bytes of all pieces together.
+    /// Memory of the bytes of all pieces.
     memory: usize,
 }
 
@@ -48,7 +48,7 @@ impl Piece {
         self.start = self.start - count(bytes.len());
     }
 
-    /// This piece, then `between`, then `next`. The longer of the two pieces stays where it is.
+    /// Joins this piece, `between` and `next`. The longer of the two pieces is not copied.
     fn join(mut self, between: &[u8], mut next: Self) -> Self {
         if self.bytes.len() >= next.bytes.len() {
             self.append(between);
@@ -72,29 +72,29 @@ impl OutOfOrder {
         self.pieces.is_empty()
     }
 
-    /// The bytes of memory behind this value.
+    /// Heap memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.memory + self.pieces.capacity() * size_of::<Piece>()
     }
 
-    /// The bytes of all pieces.
+    /// Number of bytes in all pieces.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.pieces.iter().map(|piece| piece.bytes.len()).sum()
     }
 
-    /// Forgets all pieces and gives back their memory.
+    /// Removes all pieces and frees their memory.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Where the first piece lies.
+    /// Range of the first piece.
     pub(super) fn first(&self) -> Option<SeqRange> {
         let piece = self.pieces.first()?;
         SeqRange::new(piece.start, piece.end())
     }
 
-    /// Appends the first piece to `stream` and forgets it.
+    /// Removes the first piece and appends it to `stream`.
     pub(super) fn take_first(&mut self, stream: &mut VecDeque<u8>) {
         let mut piece = self.pieces.remove(0);
         self.memory -= piece.memory();
@@ -104,7 +104,7 @@ impl OutOfOrder {
         }
     }
 
-    /// Keeps the bytes from `start` on, except those that are there already.
+    /// Stores the bytes from `start` on, except those that are present already.
     pub(super) fn insert(&mut self, start: SeqNum, bytes: &[u8]) {
         let end = start + count(bytes.len());
         let from = |at: SeqNum| at.distance_from(start) as usize;
@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// The same store as a plain map from places to bytes.
+    /// A plain map from indexes to bytes, as a reference.
     struct Map(Vec<Option<u8>>);
 
     impl Map {
@@ -190,11 +190,11 @@ mod tests {
     }
 
     fn pieces(store: &OutOfOrder, base: SeqNum) -> Vec<(usize, Vec<u8>)> {
-        let place = |piece: &Piece| piece.start.distance_from(base) as usize;
+        let index = |piece: &Piece| piece.start.distance_from(base) as usize;
         store
             .pieces
             .iter()
-            .map(|piece| (place(piece), piece.bytes.iter().copied().collect()))
+            .map(|piece| (index(piece), piece.bytes.iter().copied().collect()))
             .collect()
     }
 
@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_a_plain_map_holds(
+        fn contents_match_a_plain_map(
             base in prop_oneof![Just(7u32), Just(u32::MAX - 150)],
             steps in prop::collection::vec((0..300usize, 1..60usize, any::<u8>(), any::<bool>()), 1..80),
         ) {
@@ -233,9 +233,9 @@ mod tests {
         }
     }
 
-    /// One byte at the end of a window costs as much memory as one byte next to what is missing.
+    /// One byte at the end of a window needs as much memory as one byte next to the gap.
     #[test]
-    fn distance_costs_nothing() {
+    fn memory_does_not_depend_on_distance() {
         let mut store = OutOfOrder::default();
         store.insert(SeqNum::new(1 << 30), b"x");
         assert!(store.memory() < 256, "{} bytes", store.memory());

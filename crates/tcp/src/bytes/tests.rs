@@ -8,8 +8,8 @@ use crate::config::{Config, Negotiated};
 
 const ISS: SeqNum = SeqNum::new(u32::MAX - 100);
 const WINDOW: u32 = 500;
-/// The last place of a stream at which a piece begins, and the most bytes of one.
-const LAST_PLACE: u32 = 1500;
+/// Maximum index of the beginning of a piece, and maximum length of a piece.
+const MAX_INDEX: u32 = 1500;
 const LONGEST: u32 = 150;
 
 fn stream(irs: SeqNum) -> ByteStream {
@@ -47,7 +47,7 @@ fn drain(stream: &mut ByteStream) -> Vec<u8> {
 }
 
 #[test]
-fn a_stream_that_idles_gives_back_all_its_memory() {
+fn release_frees_all_memory_of_an_idle_stream() {
     let irs = SeqNum::new(7);
     let mut stream = stream(irs);
     for _ in 0..3 {
@@ -69,28 +69,28 @@ fn a_stream_that_idles_gives_back_all_its_memory() {
     assert!(size <= 1500, "{size} bytes");
 }
 
-/// The memory is that of what arrived, also where that lies at the far end of the window.
+/// Memory is proportional to the bytes that arrived, even at the end of the window.
 #[test]
-fn a_byte_at_the_edge_of_the_window_costs_little() {
+fn byte_at_window_edge_needs_little_memory() {
     let irs = SeqNum::new(7);
     let mut stream = stream(irs);
     stream.on_segment(&segment(irs + WINDOW, ISS + 1, 1), b"x", Instant::ZERO);
-    assert_eq!(stream.rcv.has_islands(), stream.out_of_order() > 0);
+    assert_eq!(stream.rcv.has_out_of_order(), stream.out_of_order() > 0);
     assert!((1..300).contains(&stream.out_of_order()), "{} bytes", stream.out_of_order());
 }
 
-/// RFC 2018 §8: what has been given up is no longer reported, and is taken when it is sent again.
+/// RFC 2018 §8: discarded data is no longer reported, and is accepted when it is sent again.
 #[test]
-fn what_was_given_up_is_taken_again() {
+fn discarded_data_is_accepted_again() {
     let irs = SeqNum::new(7);
     let mut stream = stream(irs);
     let arrives = |stream: &mut ByteStream, at: u32, bytes: &[u8]| {
         stream.on_segment(&segment(irs + 1 + at, ISS + 1, 3), bytes, Instant::ZERO);
     };
     arrives(&mut stream, 3, b"def");
-    assert!(stream.rcv.has_islands());
+    assert!(stream.rcv.has_out_of_order());
     stream.renege();
-    assert_eq!((stream.out_of_order(), stream.rcv.has_islands()), (0, false));
+    assert_eq!((stream.out_of_order(), stream.rcv.has_out_of_order()), (0, false));
     arrives(&mut stream, 0, b"abc");
     assert_eq!(stream.readable(), 3);
     arrives(&mut stream, 3, b"DEF");
@@ -98,24 +98,26 @@ fn what_was_given_up_is_taken_again() {
 }
 
 proptest! {
-    /// What is read is what arrived first, whatever else came for the same place, in whatever order and across the wrap.
+    /// The bytes read are those that arrived first, for any order, for conflicting data, and across
+    /// the wrap of sequence numbers.
     #[test]
-    fn of_bytes_that_overlap_the_first_stay(
+    fn first_of_overlapping_bytes_wins(
         irs in prop_oneof![Just(7u32), Just(u32::MAX - 250)],
         pieces in prop::collection::vec((0..600u32, 1..=LONGEST, any::<u8>(), 0..100u32), 1..60),
     ) {
         let irs = SeqNum::new(irs);
         let mut stream = stream(irs);
-        let mut expected: Vec<Option<u8>> = vec![None; (LAST_PLACE + LONGEST + WINDOW) as usize];
+        let mut expected: Vec<Option<u8>> = vec![None; (MAX_INDEX + LONGEST + WINDOW) as usize];
         let mut next = 0;
         let mut read: Vec<u8> = Vec::new();
-        for (place, len, fill, taken) in pieces {
-            // Around what is expected, sometimes before it.
-            let first = (next + place).saturating_sub(50).min(LAST_PLACE);
+        for (index, len, fill, taken) in pieces {
+            // A range near the next expected byte, sometimes before it.
+            let first = (next + index).saturating_sub(50).min(MAX_INDEX);
             let bytes: Vec<u8> = (0..len).map(|at| fill.wrapping_add(u8::try_from(at % 7).unwrap())).collect();
-            // RFC 9293 §3.10.7.4, first step: the first or the last byte of a segment lies in the window.
+            // RFC 9293 §3.10.7.4, first step: the first or the last byte of a segment lies in the
+            // window.
             let edge = next + stream.rcv.window();
-            let takes = |place: u32| (next..edge).contains(&place);
+            let takes = |index: u32| (next..edge).contains(&index);
             stream.on_segment(&segment(irs + 1 + first, ISS + 1, len), &bytes, Instant::ZERO);
             if takes(first) || takes(first + len - 1) {
                 for (slot, byte) in expected[first as usize..edge as usize].iter_mut().zip(bytes) {
@@ -139,9 +141,9 @@ proptest! {
         prop_assert_eq!(read, first);
     }
 
-    /// Reading and writing through a ring that wraps, in pieces of any size.
+    /// Reads and writes through a ring buffer that wraps, in parts of any size.
     #[test]
-    fn bytes_come_out_as_they_went_in(steps in prop::collection::vec((1..400usize, 1..400u32), 1..50)) {
+    fn bytes_are_transferred_unchanged(steps in prop::collection::vec((1..400usize, 1..400u32), 1..50)) {
         let irs = SeqNum::new(7);
         let mut stream = stream(irs);
         let (mut written, mut sent) = (Vec::new(), Vec::new());

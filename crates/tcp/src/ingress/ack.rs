@@ -18,7 +18,7 @@ impl Connection {
         {
             return Step::Stop;
         }
-        // RFC 5961 §5.2: an acknowledgment that is too old or of data never sent may be a guess.
+        // RFC 5961 §5.2: an acknowledgment that is too old, or of data never sent, may be a guess.
         if ack.after(self.snd.max) || ack.before(self.snd.una) && self.snd.is_too_old(ack) {
             self.challenge(now);
             return Step::Stop;
@@ -32,25 +32,25 @@ impl Connection {
         } else {
             self.snd.take_reports(reports, ack, now, &self.config)
         };
-        let echo =
+        let ece =
             self.negotiated.ecn && segment.flags.has(Flags::ECE) && segment.control != Control::Syn;
-        if echo {
+        if ece {
             self.take_echo(ack, now);
         }
         if advances {
-            self.acknowledge(segment, ack, now, echo);
+            self.acknowledge(segment, ack, now, ece);
         }
-        // RFC 6675 §5: outside recovery an ACK that reports something new above it counts as a
-        // duplicate even if it also advances, and so does the one that ends recovery.
+        // RFC 6675 §5: outside recovery an ACK with new SACK information counts as a duplicate even
+        // if it also advances SND.UNA. So does the one that ends recovery.
         if ack == self.snd.una
             && self.snd.flight() > 0
-            && (!advances || newly_sacked > 0 && !self.snd.repair.is_on)
+            && (!advances || newly_sacked > 0 && !self.snd.repair.in_recovery)
         {
             let exact = !advances
                 && segment.payload_len == 0
                 && segment.control == Control::None
                 && !window_changed
-                // Answers to a window probe repeat themselves without a loss.
+                // Answers to a window probe repeat without a loss.
                 && !self.snd.is_probing();
             let duplicate = Duplicate { exact, newly_sacked, now };
             if let Some(loss) = self.snd.duplicate(&duplicate, now, &self.config) {
@@ -58,8 +58,7 @@ impl Connection {
             }
         }
         if self.state == State::TimeWait {
-            // RFC 9293 §3.10.7.4: the peer sent its FIN again; acknowledge it and start the wait
-            // anew.
+            // RFC 9293 §3.10.7.4: the peer sent its FIN again. Acknowledge it and restart the wait.
             if segment.control == Control::Fin {
                 self.enter_time_wait(now);
                 self.rcv.ack_now();
@@ -69,7 +68,7 @@ impl Connection {
         Step::Continue
     }
 
-    /// SYN-RECEIVED: does it acknowledge our SYN?
+    /// SYN-RECEIVED: checks that the segment acknowledges the local SYN.
     fn complete_handshake(&mut self, segment: &Segment, ack: SeqNum, now: Instant) -> Step {
         if !ack.after(self.snd.una) || ack.after(self.snd.max) {
             self.owe_reset(ack, None);
@@ -83,17 +82,17 @@ impl Connection {
         self.snd.take_window(segment.seq, ack, window);
         self.emit(Event::Connected);
         if self.snd.fin {
-            // The user closed before the handshake was complete.
+            // The application closed before the handshake was complete.
             self.state = State::FinWait1;
         }
         Step::Continue
     }
 
-    /// Returns whether the peer's window changed.
+    /// Takes the peer's window. Returns whether it changed.
     fn take_window(&mut self, segment: &Segment, ack: SeqNum, window: u32) -> bool {
-        // With our window closed, segments from outside it come here for their acknowledgment. What
-        // the peer can send then lies at RCV.NXT or before it; numbers beyond would make
-        // its own windows old.
+        // If the local window is closed, segments outside it arrive here for their acknowledgment.
+        // The peer can then only send at RCV.NXT or below. Higher sequence numbers would make its
+        // own window updates old.
         if ack.before(self.snd.una)
             || segment.seq.after(self.rcv.nxt) && self.rcv.window() == 0
             || !self.snd.updates_window(segment.seq, ack)
@@ -104,11 +103,11 @@ impl Connection {
         let changed = window != before;
         self.snd.take_window(segment.seq, ack, window);
         if window > before {
-            // RFC 9293 §3.8.6.2.1 (4): the override timeout runs on while the window stays as it
-            // is.
+            // RFC 9293 §3.8.6.2.1 (4): the override timeout continues while the window does not
+            // change.
             self.timers.persist = Instant::NEVER;
         }
-        if self.snd.flight() == 0 && !self.snd.ecn.waits() {
+        if self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // A probe that is sent again as data is timed from then on.
             self.timers.retransmit = Instant::NEVER;
         }
@@ -117,30 +116,31 @@ impl Connection {
 
     pub(crate) fn begin_repair(&mut self, loss: LossEvent) {
         self.emit(Event::Loss(loss));
-        // RFC 6298 §5 leaves this open; RFC 6582 §3.2 and RFC 6675 §5 restart the timer with the
-        // retransmission, which is what is waited for from now on.
+        // RFC 6298 §5 does not specify this. RFC 6582 §3.2 and RFC 6675 §5 restart the timer with
+        // the retransmission, whose acknowledgment is now expected.
         self.timers.retransmit = Instant::NEVER;
     }
 
     fn take_echo(&mut self, ack: SeqNum, now: Instant) {
         let Some(reduction) = self.snd.echoed(ack, now) else { return };
         self.emit(Event::Loss(reduction));
-        if self.snd.ecn.waits() {
-            // RFC 3168 §6.1.2: with a window of one segment the timer says when the next may leave.
+        if self.snd.ecn.is_blocked_until_rto() {
+            // RFC 3168 §6.1.2: with a window of one segment the timer decides when the next may be
+            // sent.
             self.restart_retransmit_timer(now);
         }
     }
 
-    fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant, echo: bool) {
+    fn acknowledge(&mut self, segment: &Segment, ack: SeqNum, now: Instant, ece: bool) {
         let stamp =
             segment.options.timestamps.filter(|stamp| self.negotiated.timestamps && stamp.ecr != 0);
         let stamped = stamp
             .map(|stamp| self.timestamp_clock(now).wrapping_sub(stamp.ecr))
-            // An echo of what is yet to come is nonsense.
+            // An echo of a future timestamp is invalid.
             .filter(|&ticks| ticks <= u32::MAX / 2)
             .map(|ticks| Duration::from_millis(u64::from(ticks)));
-        let taken = self.snd.acknowledged(ack, now, stamped, echo, &self.config);
-        if self.snd.flight() == 0 && !self.snd.ecn.waits() {
+        let taken = self.snd.acknowledged(ack, now, stamped, ece, &self.config);
+        if self.snd.flight() == 0 && !self.snd.ecn.is_blocked_until_rto() {
             // RFC 6298 §5.2.
             self.timers.retransmit = Instant::NEVER;
         } else if taken.restart_timer {
@@ -148,7 +148,7 @@ impl Connection {
             self.restart_retransmit_timer(now);
         }
         if taken.lost
-            && let Some(loss) = self.snd.first_lost(now)
+            && let Some(loss) = self.snd.on_first_segment_lost(now)
         {
             self.begin_repair(loss);
         }
@@ -158,7 +158,7 @@ impl Connection {
         }
         match self.state.fin_acknowledged() {
             State::TimeWait => self.enter_time_wait(now),
-            State::Closed => self.over(CloseReason::Finished),
+            State::Closed => self.enter_closed(CloseReason::Finished),
             next => self.state = next,
         }
     }

@@ -10,9 +10,9 @@ use crate::state::State;
 impl Connection {
     pub(super) fn check_fin(&mut self, segment: &Segment, now: Instant) {
         if segment.control == Control::Fin && self.state.can_receive() {
-            // Where the stream ends is known even when there are gaps before.
+            // The end of the stream is known even with gaps before it.
             if !self.rcv.note_fin(segment.seq + segment.payload_len) {
-                // RFC 5681 §4.2: out of order like data, it is worth a duplicate.
+                // RFC 5681 §4.2: a FIN out of order causes a duplicate, as data does.
                 self.rcv.ack_now();
             }
         }

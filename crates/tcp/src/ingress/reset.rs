@@ -5,8 +5,8 @@ use wire::{Control, Segment};
 
 use super::Step;
 use crate::connection::Connection;
+use crate::connection::Opening;
 use crate::event::CloseReason;
-use crate::opening::Opening;
 use crate::state::State;
 
 impl Connection {
@@ -15,18 +15,20 @@ impl Connection {
             return Step::Continue;
         }
         if segment.seq != self.rcv.nxt {
-            // RFC 5961 §3.2: a reset in the window but not at its edge may be a guess; the true
-            // peer will answer the challenge with an exact one.
+            // RFC 5961 §3.2: a reset in the window but not at RCV.NXT may be a guess. The real peer
+            // answers the challenge with an exact one.
             self.challenge(now);
             return Step::Stop;
         }
         match self.state {
             State::SynReceived if self.opening == Opening::Listening && !self.snd.fin => {
-                self.listen_again()
+                self.listen_again();
             }
-            State::SynReceived => self.over(CloseReason::Refused),
-            State::Closing | State::LastAck | State::TimeWait => self.over(CloseReason::Finished),
-            _ => self.over(CloseReason::ResetByPeer),
+            State::SynReceived => self.enter_closed(CloseReason::Refused),
+            State::Closing | State::LastAck | State::TimeWait => {
+                self.enter_closed(CloseReason::Finished);
+            }
+            _ => self.enter_closed(CloseReason::ResetByPeer),
         }
         Step::Stop
     }

@@ -1,4 +1,4 @@
-//! First step: is any of the segment in the window? (RFC 9293 §3.10.7.4, RFC 7323 §5.3)
+//! First step: whether any of the segment lies in the window (RFC 9293 §3.10.7.4, RFC 7323 §5.3).
 
 use units::Instant;
 use wire::{Control, Segment};
@@ -31,18 +31,17 @@ impl Connection {
         if is_reset {
             return Step::Stop;
         }
-        // RFC 9293 §3.10.7.4: answered, so that a half-open connection or a lost acknowledgment is
-        // found.
+        // RFC 9293 §3.10.7.4: an answer reveals a half-open connection or a lost acknowledgment.
         if segment.seq_len() == 0 || segment.control == Control::Syn {
-            // RFC 5961 §4.2, and §7 for what takes no numbers: two ends that have lost each other
-            // would answer each other's answers without end.
+            // RFC 5961 §4.2, and §7 for segments without sequence numbers: two desynchronized ends
+            // would otherwise answer each other's answers endlessly.
             self.challenge(now);
         } else {
             self.rcv.ack_now();
         }
         self.rcv.note_duplicate(segment.seq, segment.payload_len);
-        // RFC 9293 §3.10.7.4: with a window of zero acknowledgments are still taken; and in
-        // TIME-WAIT a FIN that is sent again starts the wait anew.
+        // RFC 9293 §3.10.7.4: with a zero window acknowledgments are still processed. In TIME-WAIT
+        // a repeated FIN restarts the wait.
         if self.rcv.window() == 0 || self.state == State::TimeWait {
             return Step::OnlyAck;
         }

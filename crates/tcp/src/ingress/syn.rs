@@ -5,7 +5,7 @@ use wire::{Control, Segment};
 
 use super::Step;
 use crate::connection::Connection;
-use crate::opening::Opening;
+use crate::connection::Opening;
 use crate::state::State;
 
 impl Connection {
@@ -14,12 +14,13 @@ impl Connection {
             return Step::Continue;
         }
         if self.state == State::SynReceived && self.opening == Opening::Listening && !self.snd.fin {
-            // RFC 9293 §3.10.7.4: not the SYN that is being answered, which lies before the window.
+            // RFC 9293 §3.10.7.4: this is not the SYN that is being answered, which lies below the
+            // window.
             self.listen_again();
             return Step::Stop;
         }
-        // RFC 5961 §4.2: whatever its sequence number, a SYN is answered with a challenge and goes
-        // no further.
+        // RFC 5961 §4.2: a SYN with any sequence number is answered with a challenge and not
+        // processed further.
         self.challenge(now);
         Step::Stop
     }

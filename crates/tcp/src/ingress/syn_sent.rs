@@ -1,4 +1,4 @@
-//! SYN-SENT (RFC 9293 §3.10.7.3), and what a SYN's options settle.
+//! SYN-SENT (RFC 9293 §3.10.7.3), and the negotiation of options with a SYN.
 
 use units::Instant;
 use wire::{Control, Mss, Segment, WindowScale};
@@ -21,7 +21,7 @@ impl Connection {
         };
         if segment.control == Control::Rst {
             if acknowledges.is_some() {
-                self.over(CloseReason::Refused);
+                self.enter_closed(CloseReason::Refused);
             }
             return;
         }
@@ -31,7 +31,7 @@ impl Connection {
         self.take_peer_options(segment, now);
         self.rcv.synchronize(segment.seq);
         let Some(ack) = acknowledges else {
-            // Both ends opened at once: answer with a SYN that acknowledges theirs.
+            // Simultaneous open: answer with a SYN that acknowledges the peer's SYN.
             self.state = State::SynReceived;
             self.snd.nxt = self.snd.iss;
             self.timers.retransmit = Instant::NEVER;
@@ -47,11 +47,11 @@ impl Connection {
         self.emit(Event::Connected);
     }
 
-    /// Settles the options with the peer's SYN.
+    /// Negotiates the options of the peer's SYN.
     pub(crate) fn take_peer_options(&mut self, syn: &Segment, now: Instant) {
         let options = &syn.options;
         let negotiated = &mut self.negotiated;
-        // RFC 9293 §3.7.1: without the option the peer takes 536 bytes.
+        // RFC 9293 §3.7.1: without the option the peer accepts 536 bytes.
         negotiated.peer_mss = options.mss.unwrap_or(Mss::DEFAULT_IPV4);
         negotiated.feedback = Negotiated::feedback_of(
             options.santa_cruz_permitted && self.config.santa_cruz,

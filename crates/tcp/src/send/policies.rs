@@ -1,4 +1,4 @@
-//! What decides for a sender.
+//! Policies of a sender.
 
 use policy::Feedback;
 use policy::congestion::AnyController;
@@ -6,38 +6,40 @@ use policy::loss::AnyDetector;
 use policy::recovery::AnyRecovery;
 use policy::segment::AnySegmenter;
 
-use super::reports::Reported;
+use super::reports::TimedReports;
 use crate::config::{Config, Negotiated};
 
-/// The policies that a configuration names, as far as the peer goes along with them.
+/// Policies of the configuration, restricted to the options that the peer supports.
 #[derive(Debug)]
 pub(super) struct Policies {
     pub(super) controller: AnyController,
     pub(super) segmenter: AnySegmenter,
     pub(super) detector: AnyDetector,
     pub(super) recovery: Option<AnyRecovery>,
-    /// The window after a timeout, in full-sized segments.
+    /// Loss window in full-sized segments.
     pub(super) loss_window: u8,
     pub(super) limited_transmit: bool,
-    /// Reports of what arrived out of order are used.
+    /// Whether reports of out-of-order data are used.
     pub(super) sack: bool,
-    /// Only with a peer that speaks TCP Santa Cruz.
-    pub(super) reported: Option<Box<Reported>>,
-    /// A policy looks at all that an acknowledgment says.
-    pub(super) watched: bool,
+    /// State of TCP Santa Cruz, if it is negotiated.
+    pub(super) reported: Option<Box<TimedReports>>,
+    /// Whether a policy needs full samples of acknowledgments.
+    pub(super) needs_samples: bool,
 }
 
 impl Policies {
-    /// At the beginning, with what has been agreed so far.
-    pub(super) fn agreed(config: &Config, negotiated: &Negotiated) -> Self {
+    /// Creates the policies for the options negotiated so far.
+    pub(super) fn new(config: &Config, negotiated: &Negotiated) -> Self {
         let (sender, feedback, smss) =
             (&config.sender, negotiated.feedback, negotiated.smss(config));
         let controller = sender.controller(smss, config.window, feedback);
         let detector = sender.detector(feedback);
-        let reported: Option<Box<Reported>> =
-            (feedback == Feedback::AckWindow).then(|| Box::new(Reported::new(!sender.backs_off())));
+        let reported: Option<Box<TimedReports>> = (feedback == Feedback::AckWindow)
+            .then(|| Box::new(TimedReports::new(!sender.backs_off())));
         Self {
-            watched: reported.is_some() || controller.watches() || detector.watches(),
+            needs_samples: reported.is_some()
+                || controller.needs_samples()
+                || detector.needs_samples(),
             controller,
             segmenter: sender.segmenter(),
             detector,

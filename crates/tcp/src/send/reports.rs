@@ -1,13 +1,13 @@
-//! What acknowledgments say beside their number: SACK blocks (RFC 2018), or the option of TCP Santa
-//! Cruz.
+//! Information in acknowledgments besides the number: SACK blocks (RFC 2018), or the option of TCP
+//! Santa Cruz.
 //!
-//! With the latter every transmission is timed, copies too, so that Karn's rule has nothing to
-//! forbid; and how long each took on the way there is shown to the policies. Parsa and
+//! With the option every transmission is timed, retransmissions too, so Karn's rule does not apply.
+//! The policies receive the delay of each transmission on the forward path. Parsa and
 //! Garcia-Luna-Aceves 1999, section 3.2.
 
 use std::collections::VecDeque;
 
-use policy::loss::{Cut, LossDetector};
+use policy::loss::{LossDetector, SentSegment};
 use policy::{AckSample, CongestionController, ForwardSample};
 use units::{Duration, Instant};
 use wire::{Arrival, CopyNumber, Reports, SeqNum, SeqRange};
@@ -16,78 +16,79 @@ use super::Sender;
 use crate::config::Config;
 use crate::event::LossEvent;
 
-/// What a sender keeps whose peer says which transmission caused an acknowledgment.
+/// Sender state for a peer that identifies the transmission that caused an acknowledgment.
 #[derive(Debug, Default)]
-pub(super) struct Reported {
-    /// Bytes known to have arrived.
+pub(super) struct TimedReports {
+    /// Number of bytes known to have arrived.
     pub(super) delivered: u64,
-    /// The timer is never backed off, however often it expires.
-    pub(super) keeps_pace: bool,
+    /// Whether the retransmission timer is never backed off.
+    pub(super) never_backs_off: bool,
     srtt: Option<Duration>,
-    /// The transmissions of what was sent more than once, oldest first. The last one of what is in
-    /// flight also stands on the scoreboard.
-    copies: VecDeque<Copy>,
-    /// What the acknowledgment at hand says, and whether the controller has been shown that.
+    /// Transmissions of data sent more than once, oldest first. The last transmission of a segment
+    /// in flight is also in the scoreboard.
+    copies: VecDeque<Transmission>,
+    /// Report of the current acknowledgment, and whether the controller has received it.
     latest: Option<ForwardSample>,
-    shown: bool,
-    /// The latest arrival reported, in microseconds by the peer's clock; and the reports of
-    /// earlier ones that came after it, when what they are about had been forgotten as
-    /// acknowledged.
+    sample_taken: bool,
+    /// Latest reported arrival in microseconds of the peer's clock. `return_reordered` counts later
+    /// reports of earlier arrivals whose transmissions were already acknowledged and forgotten.
     arrived_us: Option<u32>,
-    pub(super) overtaken: u64,
-    /// Of all that arrived, the transmission that left last.
+    pub(super) return_reordered: u64,
+    /// Transmission time and number of the last sent transmission that arrived.
     newest: Option<(Instant, SeqNum)>,
-    /// Something will be lost that isn't yet, if nothing else arrives.
-    waits: Option<Wait>,
+    /// Pending check for a loss that will be detected if nothing else arrives.
+    pending_check: Option<PendingCheck>,
 }
 
-/// A second look at a report. The retransmission timer wakes for it.
+/// A second check of a report. The retransmission timer is set to its time.
 #[derive(Debug, Clone, Copy)]
-struct Wait {
+struct PendingCheck {
     at: Instant,
     report: ForwardSample,
-    /// When the timer would have expired.
+    /// Original deadline of the retransmission timer.
     deadline: Instant,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Copy {
+struct Transmission {
     seq: SeqNum,
     number: CopyNumber,
     sent_at: Instant,
 }
 
-impl Reported {
-    /// More are not worth keeping: an acknowledgment of one that is forgotten measures nothing.
-    const MOST_COPIES: usize = 64;
+impl TimedReports {
+    /// Maximum number of stored transmissions. An acknowledgment of a forgotten one measures
+    /// nothing.
+    const MAX_COPIES: usize = 64;
 
-    /// `keeps_pace`: the timer is never backed off.
-    pub(super) fn new(keeps_pace: bool) -> Self {
-        Self { keeps_pace, ..Self::default() }
+    /// Creates the state. `never_backs_off` disables the back-off of the retransmission timer.
+    pub(super) fn new(never_backs_off: bool) -> Self {
+        Self { never_backs_off, ..Self::default() }
     }
 
-    fn keep(&mut self, cut: &Cut) {
-        if self.copies.len() == Self::MOST_COPIES {
+    fn keep(&mut self, segment: &SentSegment) {
+        if self.copies.len() == Self::MAX_COPIES {
             self.copies.pop_front();
         }
-        self.copies.push_back(Copy {
-            seq: cut.range().0,
-            number: cut.copy(),
-            sent_at: cut.sent_at(),
+        self.copies.push_back(Transmission {
+            seq: segment.range().0,
+            number: segment.copy(),
+            sent_at: segment.sent_at(),
         });
     }
 
-    /// Notes that `before` became `after` by being sent again.
-    pub(super) fn resent(&mut self, before: &Cut, after: &Cut) {
+    /// Records a retransmission that changed a segment from `before` to `after`.
+    pub(super) fn resent(&mut self, before: &SentSegment, after: &SentSegment) {
         if !before.was_resent() {
             self.keep(before);
         }
         self.keep(after);
     }
 
-    /// What the acknowledgment at hand says of the transmission that caused it, for the controller.
-    pub(super) fn show(&mut self) -> Option<ForwardSample> {
-        self.shown = true;
+    /// Returns the report of the current acknowledgment, and records that the controller receives
+    /// it.
+    pub(super) fn take_sample(&mut self) -> Option<ForwardSample> {
+        self.sample_taken = true;
         self.forward()
     }
 
@@ -96,7 +97,7 @@ impl Reported {
     }
 
     fn smooth(&mut self, rtt: Duration) -> Duration {
-        // As RFC 6298 §2.3, but for every transmission that is acknowledged, and to the nanosecond.
+        // Like RFC 6298 §2.3, but for every acknowledged transmission, and to the nanosecond.
         let srtt = self.srtt.map_or(rtt, |srtt| {
             Duration::from_nanos(srtt.as_nanos() - srtt.as_nanos() / 8 + rtt.as_nanos() / 8)
         });
@@ -105,35 +106,36 @@ impl Reported {
     }
 
     pub(super) fn memory(&self) -> usize {
-        size_of::<Self>() + self.copies.capacity() * size_of::<Copy>()
+        size_of::<Self>() + self.copies.capacity() * size_of::<Transmission>()
     }
 }
 
 impl Sender {
-    /// Which transmission of its data the segment at `seq` is, which has just been sent.
+    /// Transmission number of the segment at `seq`, which has just been sent.
     #[cold]
     pub(crate) fn copy_of(&self, seq: SeqNum) -> CopyNumber {
-        self.board.cut_at(seq).map_or(CopyNumber::LAST, |cut| cut.copy())
+        self.board.segment_at(seq).map_or(CopyNumber::LAST, |segment| segment.copy())
     }
 
-    /// What begins at `seq` leaves again, or the first `len` numbers of it.
+    /// Records a retransmission of the first `len` sequence numbers of the segment at `seq`.
     #[cold]
     pub(super) fn note_copy(&mut self, seq: SeqNum, len: u32, now: Instant) {
-        let before = self.board.cut_at(seq);
+        let before = self.board.segment_at(seq);
         self.board.resend(seq, len, now);
         if let (Some(reported), Some(before), Some(after)) =
-            (&mut self.policies.reported, before, self.board.cut_at(seq))
+            (&mut self.policies.reported, before, self.board.segment_at(seq))
         {
             reported.resent(&before, &after);
         }
     }
 
-    /// The bytes of memory that this takes.
+    /// Heap memory of this state in bytes.
     pub(crate) fn reports_memory(&self) -> usize {
         self.policies.reported.as_ref().map_or(0, |reported| reported.memory())
     }
 
-    /// Takes what came with an acknowledgment and returns the bytes it reports for the first time.
+    /// Handles the reports of an acknowledgment. Returns the number of bytes reported for the first
+    /// time.
     #[inline(never)]
     pub(crate) fn take_reports(
         &mut self,
@@ -148,22 +150,21 @@ impl Sender {
         }
     }
 
-    /// Takes the SACK blocks.
+    /// Handles SACK blocks. Returns the number of bytes reported for the first time.
     fn sack(&mut self, blocks: impl Iterator<Item = SeqRange>, ack: SeqNum) -> u32 {
         if !self.policies.sack {
             return 0;
         }
-        let mut news = 0;
+        let mut newly_reported = 0;
         for block in blocks {
-            // RFC 6675 §3 leaves it to the sender what to make of blocks for data never sent:
-            // nothing. A block below the acknowledgment reports a duplicate (RFC 2883
-            // §4).
+            // RFC 6675 §3 lets the sender decide about blocks of data never sent: they are ignored.
+            // A block below the acknowledgment reports a duplicate (RFC 2883 §4).
             if block.end().at_or_before(self.max) && block.start().at_or_after(ack.latest(self.una))
             {
-                news += self.board.sack(block);
+                newly_reported += self.board.sack(block);
             }
         }
-        news
+        newly_reported
     }
 
     #[cold]
@@ -178,32 +179,33 @@ impl Sender {
         let Some(option) = reports.santa_cruz() else { return 0 };
         let Some(arrival) = option.arrival() else { return 0 };
         self.time(&arrival, now, config);
-        let mut news = 0;
+        let mut newly_reported = 0;
         if self.policies.sack {
             let una = ack.latest(self.una);
-            // What is acknowledged with it needs no report.
+            // Data that the same segment acknowledges needs no report.
             if arrival.seq.at_or_after(una)
-                && let Some((seq, len)) = self.board.cut_at(arrival.seq).map(|cut| cut.range())
+                && let Some((seq, len)) =
+                    self.board.segment_at(arrival.seq).map(|segment| segment.range())
                 && let Some(range) = SeqRange::new(seq, seq + len)
             {
-                news += self.board.report(range, 0);
+                newly_reported += self.board.report(range, 0);
             }
             let window = option.window();
-            let blind = window.bytes_per_bit().saturating_sub(1);
+            let unreported_margin = window.bytes_per_bit().saturating_sub(1);
             for range in window.ranges(ack) {
                 let within =
                     SeqRange::new(range.start().latest(una), range.end().earliest(self.max));
-                news += within.map_or(0, |range| self.board.report(range, blind));
+                newly_reported +=
+                    within.map_or(0, |range| self.board.report(range, unreported_margin));
             }
         }
         if let Some(reported) = &mut self.policies.reported {
-            reported.delivered += u64::from(news);
+            reported.delivered += u64::from(newly_reported);
         }
-        news
+        newly_reported
     }
 
-    /// Measures the round trip of the transmission that arrived, unless it can't be told from
-    /// another.
+    /// Measures the round trip of the transmission that arrived, if its number is unique.
     fn time(&mut self, arrival: &Arrival, now: Instant, config: &Config) {
         let Some(reported) = &mut self.policies.reported else { return };
         reported.latest = None;
@@ -211,8 +213,8 @@ impl Sender {
         if !copy.is_unique() {
             return;
         }
-        let sent_at = match self.board.cut_at(seq) {
-            Some(cut) if cut.copy() == copy => Some(cut.sent_at()),
+        let sent_at = match self.board.segment_at(seq) {
+            Some(segment) if segment.copy() == copy => Some(segment.sent_at()),
             _ => reported
                 .copies
                 .iter()
@@ -220,14 +222,14 @@ impl Sender {
                 .find(|c| (c.seq, c.number) == (seq, copy))
                 .map(|c| c.sent_at),
         };
-        // Less than 2³¹ µs apart, in either order.
-        let is_earlier =
+        // The arrivals are less than 2³¹ µs apart, in either order.
+        let arrived_earlier =
             reported.arrived_us.is_some_and(|last| at.wrapping_sub(last).cast_signed() < 0);
-        if !is_earlier {
+        if !arrived_earlier {
             reported.arrived_us = Some(at);
         }
         let Some(sent_at) = sent_at else {
-            reported.overtaken += u64::from(is_earlier);
+            reported.return_reordered += u64::from(arrived_earlier);
             return;
         };
         let rtt = now.since(sent_at);
@@ -236,14 +238,14 @@ impl Sender {
         let delivered = reported.delivered;
         reported.latest =
             Some(ForwardSample { now, seq, sent_at, arrived_us: at, delivered, srtt });
-        reported.shown = false;
+        reported.sample_taken = false;
     }
 
-    /// The acknowledgment at hand has been handled: what it says of the transmission that caused it
-    /// is judged. Returns the loss if it gives one away. `timer` is that of retransmission.
+    /// Runs loss detection on the report of the current acknowledgment, after the acknowledgment
+    /// was handled. Returns the detected loss. `timer` is the retransmission timer.
     #[cold]
     #[inline(never)]
-    pub(crate) fn judge(&mut self, now: Instant, timer: &mut Instant) -> Option<LossEvent> {
+    pub(crate) fn detect_loss(&mut self, now: Instant, timer: &mut Instant) -> Option<LossEvent> {
         let reported = self.policies.reported.as_mut()?;
         let report = reported.forward()?;
         reported.latest = None;
@@ -253,10 +255,10 @@ impl Sender {
         };
         let newest = reported.newest.filter(left_later).unwrap_or(this);
         reported.newest = Some(newest);
-        if let Some(wait) = reported.waits.take().filter(|wait| *timer == wait.at) {
-            *timer = wait.deadline;
+        if let Some(check) = reported.pending_check.take().filter(|check| *timer == check.at) {
+            *timer = check.deadline;
         }
-        if !reported.shown {
+        if !reported.sample_taken {
             let rtt = Some(now.since(report.sent_at));
             let (smss, una, nxt) = (self.smss, self.una, self.nxt);
             let forward = Some(report);
@@ -271,33 +273,43 @@ impl Sender {
                 forward,
             });
         }
-        self.look(ForwardSample { sent_at: newest.0, seq: newest.1, ..report }, timer)
+        self.run_detector(ForwardSample { sent_at: newest.0, seq: newest.1, ..report }, timer)
     }
 
-    /// The retransmission timer came up at `due`, perhaps for a second look at the last report.
-    /// Then the loss that there is to be seen is returned, if any, and when the timer would
-    /// have come up.
+    /// Runs loss detection again if the retransmission timer expired at `due` for that purpose.
+    /// Returns the detected loss, and the original deadline of the timer.
     #[cold]
-    pub(crate) fn look_again(
+    pub(crate) fn recheck_loss(
         &mut self,
         due: Instant,
         now: Instant,
     ) -> Option<(Option<LossEvent>, Instant)> {
-        let wait = self.policies.reported.as_mut()?.waits.take().filter(|wait| wait.at == due)?;
-        let mut deadline = wait.deadline;
-        let loss = self.look(ForwardSample { now, ..wait.report }, &mut deadline);
+        let check = self
+            .policies
+            .reported
+            .as_mut()?
+            .pending_check
+            .take()
+            .filter(|check| check.at == due)?;
+        let mut deadline = check.deadline;
+        let loss = self.run_detector(ForwardSample { now, ..check.report }, &mut deadline);
         Some((loss, deadline))
     }
 
-    fn look(&mut self, report: ForwardSample, timer: &mut Instant) -> Option<LossEvent> {
-        let judged = self.policies.detector.on_report(&report, &mut self.board);
-        if judged.look_again < *timer
+    fn run_detector(&mut self, report: ForwardSample, timer: &mut Instant) -> Option<LossEvent> {
+        let detection = self.policies.detector.on_report(&report, &mut self.board);
+        if detection.next_deadline < *timer
             && *timer != Instant::NEVER
             && let Some(reported) = &mut self.policies.reported
         {
-            reported.waits = Some(Wait { at: judged.look_again, report, deadline: *timer });
-            *timer = judged.look_again;
+            reported.pending_check =
+                Some(PendingCheck { at: detection.next_deadline, report, deadline: *timer });
+            *timer = detection.next_deadline;
         }
-        if judged.lost && !self.repair.is_on { Some(self.recover(report.now)) } else { None }
+        if detection.lost && !self.repair.in_recovery {
+            Some(self.enter_recovery(report.now))
+        } else {
+            None
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Round-trip times: which measurements the estimator gets (RFC 6298 §3, RFC 7323 appendix G).
+//! Selection of round-trip time measurements for the estimator (RFC 6298 §3, RFC 7323 appendix G).
 
 use units::{Duration, Instant};
 use wire::SeqNum;
@@ -7,8 +7,8 @@ use super::Sender;
 use crate::config::{Config, RttSamples};
 
 impl Sender {
-    /// Takes the measurement that `ack` completes: `each` is the one that every acknowledgment
-    /// gives. `segments` were in flight before it.
+    /// Takes the measurement that `ack` completes. `each` is the measurement that every
+    /// acknowledgment gives, and `segments` were in flight before it.
     pub(super) fn measure(
         &mut self,
         ack: SeqNum,
@@ -24,9 +24,8 @@ impl Sender {
         match config.rtt_samples {
             RttSamples::EveryAck => {
                 if let Some(rtt) = each {
-                    // RFC 7323, appendix G: an acknowledgment for two segments. Unlike there, the
-                    // segments are counted, because with framing they are
-                    // smaller than SMSS.
+                    // RFC 7323, appendix G: one acknowledgment for two segments. Unlike there, the
+                    // segments are counted, because framing makes them smaller than SMSS.
                     self.rtt.sample_of(rtt, segments.div_ceil(2), &config.rto);
                 }
             }
@@ -38,7 +37,7 @@ impl Sender {
         }
     }
 
-    /// The one timed segment: the number past it, and when it left.
+    /// Sequence number after the one timed segment, and its transmission time.
     pub(super) fn timed(&self) -> Option<(SeqNum, Instant)> {
         (self.timed_at != Instant::NEVER).then_some((self.timed_end, self.timed_at))
     }

@@ -2,7 +2,7 @@
 
 use policy::congestion::{Counting, Halving, WindowRules};
 use policy::rtt::RtoConfig;
-use tcp::{Challenges, Config, DelayedAck, IcmpError, KeepAlive, Patience, RttSamples};
+use tcp::{Challenges, Config, DelayedAck, IcmpError, KeepAlive, RttSamples, Timeouts};
 use units::Duration;
 use wire::{Control, Ecn, Flags, Mss};
 
@@ -122,7 +122,7 @@ impl Reader<'_> {
             max_syn_timeouts: self.byte(),
             min_mss: if on(10) { Mss::LEAST } else { Mss::DEFAULT_IPV4 },
             challenges: Challenges { count: self.byte() % 16, per: self.millis() },
-            patience: Patience {
+            timeouts: Timeouts {
                 user_timeout: on(11).then(|| self.millis()),
                 keep_alive: on(12)
                     .then(|| KeepAlive::new(self.millis(), self.millis(), self.byte() % 8))

@@ -35,7 +35,7 @@ fn a_line_that_can_not_be_read_is_named() {
         ),
         (
             "use sender cubic / full / iw=1\n+0 quiet",
-            "a.script:1: sender `cubic / full / iw=1`: no congestion control is called `cubic`",
+            "a.script:1: sender `cubic / full / iw=1`: unknown congestion control `cubic`",
         ),
         ("for mss 100 | 0\n+0 quiet", "a.script:1: `0` is not a segment size"),
         (

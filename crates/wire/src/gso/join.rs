@@ -1,5 +1,5 @@
-//! Segments of one flow that follow each other, joined into the packet that a
-//! [`Cutter`](super::Cutter) cuts into just these again.
+//! Merging of consecutive segments of a flow into a packet that a [`Cutter`](super::Cutter) divides
+//! into the same segments.
 
 use std::num::NonZeroU16;
 
@@ -9,53 +9,53 @@ use crate::seq::SeqNum;
 use crate::tcp::{self, Flags};
 use crate::{Checksum, Header, ipv4};
 
-/// What a packet's lengths can say.
-const MOST_BYTES: usize = 65_535;
-/// Control bits that only the last segment of a packet has.
-const OF_THE_LAST: u8 = Flags::FIN.bits() | Flags::PSH.bits();
-/// Control bits that would be lost, or mean something else, in a longer packet.
+/// Maximum length of a packet in bytes.
+const MAX_BYTES: usize = 65_535;
+/// Control bits that only the last segment of a packet may have.
+const LAST_ONLY: u8 = Flags::FIN.bits() | Flags::PSH.bits();
+/// Control bits that merging would lose or change in meaning.
 const INDIVISIBLE: u8 =
     Flags::SYN.bits() | Flags::RST.bits() | Flags::URG.bits() | Flags::CWR.bits();
-/// Where a TCP header has its sequence number, its control bits and its checksum.
+/// Offsets of sequence number, control bits and checksum in a TCP header.
 const SEQ: std::ops::Range<usize> = 4..8;
 const FLAGS_AT: usize = 13;
 const CHECKSUM: std::ops::Range<usize> = tcp::CHECKSUM_AT..tcp::CHECKSUM_AT + 2;
 
-/// Whole packets taken in one by one, as long as each is the one that a [`Cutter`](super::Cutter)
-/// would make next: the same headers but for lengths, checksums and IPv4's identification, which
-/// counts; full size, except for the last; FIN and PSH on the last at most. SYN, RST, URG and CWR
-/// stay alone, and so do packets with IP options or extensions.
+/// Merges whole packets, one at a time. Each must equal the next packet of a
+/// [`Cutter`](super::Cutter): equal headers except for lengths, checksums and the incremented IPv4
+/// identification; full size, except for the last; FIN and PSH only on the last. Segments with SYN,
+/// RST, URG or CWR and packets with IP options or extensions are not merged.
 ///
-/// The segments' own TCP checksums are taken to be good: they are not looked at, and the joined
-/// packet's is left to the device.
+/// The TCP checksums of the segments are assumed to be correct and are not verified. The device
+/// completes the checksum of the merged packet.
 #[derive(Debug, Clone)]
 pub struct Joiner {
     version: Version,
     ip: Header,
     tcp: Header,
-    /// The payload of each, but for the last.
+    /// Payload of each segment except the last, in bytes.
     size: NonZeroU16,
-    /// All of it so far.
+    /// Total payload so far, in bytes.
     payload_len: usize,
     segments: u16,
-    /// None can follow.
+    /// Whether no further segment can follow.
     closed: bool,
 }
 
 impl Joiner {
-    /// Begins with a packet; `None` when it is not a segment with data that others may follow.
+    /// Begins with a packet. Returns `None` if it is not a data segment that others may follow.
     pub fn new(packet: &[u8]) -> Option<Self> {
         let (version, ip, tcp, payload_len) = parts(packet)?;
         let size = u16::try_from(payload_len).ok().and_then(NonZeroU16::new)?;
         let flags = tcp[FLAGS_AT];
-        if flags & INDIVISIBLE != 0 || flags & Flags::ACK.bits() == 0 || flags & OF_THE_LAST != 0 {
+        if flags & INDIVISIBLE != 0 || flags & Flags::ACK.bits() == 0 || flags & LAST_ONLY != 0 {
             return None;
         }
         let (ip, tcp) = (Header::from(ip), Header::from(tcp));
         Some(Self { version, ip, tcp, size, payload_len, segments: 1, closed: false })
     }
 
-    /// Takes a packet in if it is the next; otherwise nothing is changed.
+    /// Appends a packet if it is the next one. Otherwise returns `false` without changes.
     pub fn push(&mut self, packet: &[u8]) -> bool {
         let Some((version, ip, tcp, payload_len)) = parts(packet) else { return false };
         let headers_len = ip.len() + tcp.len();
@@ -63,13 +63,13 @@ impl Joiner {
             || version != self.version
             || payload_len == 0
             || payload_len > usize::from(self.size.get())
-            || headers_len + self.payload_len + payload_len > MOST_BYTES
+            || headers_len + self.payload_len + payload_len > MAX_BYTES
             || !self.ip_follows(ip)
             || !self.tcp_follows(tcp)
         {
             return false;
         }
-        let last = tcp[FLAGS_AT] & OF_THE_LAST;
+        let last = tcp[FLAGS_AT] & LAST_ONLY;
         let bits = [self.tcp[FLAGS_AT - 1], self.tcp[FLAGS_AT] | last];
         self.tcp.set_word(FLAGS_AT - 1, u16::from_be_bytes(bits));
         self.closed = last != 0 || payload_len < usize::from(self.size.get());
@@ -78,22 +78,22 @@ impl Joiner {
         true
     }
 
-    /// How many bytes of each packet come before its payload.
+    /// Number of header bytes before the payload of each packet.
     pub fn headers_len(&self) -> usize {
         self.ip.len() + self.tcp.len()
     }
 
-    /// How many there are.
+    /// Number of merged segments.
     pub fn segments(&self) -> u16 {
         self.segments
     }
 
-    /// The headers of the joined packet, IP's and TCP's, which all payloads in order are to follow,
-    /// and what a device is to be told of it.
+    /// Returns the header for the device, and the IP and TCP headers of the merged packet. The
+    /// caller appends all payloads in order.
     pub fn finish(mut self) -> (Offload, [Header; 2]) {
         let headers_len = self.headers_len();
         let tcp_len = self.tcp.len() + self.payload_len;
-        // No more than 65535, which `push` has seen to.
+        // At most 65535, as checked by `push`.
         let word = |len: usize| u16::try_from(len).unwrap_or(u16::MAX);
         match self.version {
             Version::V4 => {
@@ -124,8 +124,8 @@ impl Joiner {
         (offload, [self.ip, self.tcp])
     }
 
-    /// The same but for the length, the identification, which is one more each time, and the
-    /// checksum over both.
+    /// Compares IP headers, except for the length, the identification, which must be incremented,
+    /// and the checksum.
     fn ip_follows(&self, ip: &[u8]) -> bool {
         let first: &[u8] = &self.ip;
         match self.version {
@@ -140,8 +140,8 @@ impl Joiner {
         }
     }
 
-    /// The same but for the sequence number, which goes on, what only the last has, and the
-    /// checksum.
+    /// Compares TCP headers, except for the sequence number, which must continue, the bits of the
+    /// last segment, and the checksum.
     fn tcp_follows(&self, tcp: &[u8]) -> bool {
         let first: &[u8] = &self.tcp;
         let number = |header: &[u8]| {
@@ -151,15 +151,14 @@ impl Joiner {
         number(tcp) == number(first) + sent
             && tcp[..SEQ.start] == first[..SEQ.start]
             && tcp[SEQ.end..FLAGS_AT] == first[SEQ.end..FLAGS_AT]
-            && tcp[FLAGS_AT] & !OF_THE_LAST == first[FLAGS_AT]
+            && tcp[FLAGS_AT] & !LAST_ONLY == first[FLAGS_AT]
             && tcp[FLAGS_AT + 1..CHECKSUM.start] == first[FLAGS_AT + 1..CHECKSUM.start]
             && tcp[CHECKSUM.end..] == first[CHECKSUM.end..]
     }
 }
 
-/// Version, headers and length of the payload of a packet that is one segment and nothing else: no
-/// options or extensions of IP, no fragment, no byte behind it, and a good checksum in IPv4's
-/// header.
+/// Returns version, headers and payload length of a packet that is exactly one segment: no IP
+/// options or extensions, no fragment, no trailing bytes, and a correct IPv4 header checksum.
 fn parts(packet: &[u8]) -> Option<(Version, &[u8], &[u8], usize)> {
     let view = ip::View::new(packet).ok()?;
     let (version, len) = (view.version(), packet.len());

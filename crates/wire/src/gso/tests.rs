@@ -43,8 +43,8 @@ fn any_version() -> impl Strategy<Value = Version> {
     prop_oneof![Just(Version::V4), Just(Version::V6)]
 }
 
-/// The headers of a segment, and the packet with the payload 0, 1, 2 …, its checksum whole or left
-/// to a device.
+/// Returns the headers of a segment, and the packet with the payload 0, 1, 2 …. Its checksum is
+/// complete or left to a device.
 fn packet(version: Version, segment: Segment, partial: bool) -> (ip::Repr, tcp::Repr, Vec<u8>) {
     let payload: Vec<u8> = (0..=u8::MAX).cycle().take(segment.payload_len as usize).collect();
     let tcp = tcp::Repr::new(PORTS, segment).unwrap();
@@ -65,7 +65,7 @@ fn packet(version: Version, segment: Segment, partial: bool) -> (ip::Repr, tcp::
 
 proptest! {
     #[test]
-    fn a_completed_checksum_is_the_one_that_we_write(version in any_version(), segment in any_segment(3000)) {
+    fn completed_checksum_equals_written_one(version in any_version(), segment in any_segment(3000)) {
         let (ip, tcp, mut bytes) = packet(version, segment, true);
         let offload = Offload::of(&ip, &tcp, size(5000));
         prop_assert_eq!(offload.segmentation, None);
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn segments_are_those_that_we_would_write(
+    fn segments_equal_written_ones(
         version in any_version(),
         segment in any_segment(20_000),
         mss in prop_oneof![20..1500u16, Just(1448)],
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn an_offload_header_is_read_as_written(
+    fn offload_headers_round_trip(
         version in proptest::option::of(any_version()),
         numbers in any::<[u16; 4]>(),
         [checked, ecn, needs] in any::<[bool; 3]>(),
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_cut_and_completed(
+    fn cutting_arbitrary_bytes_does_not_panic(
         version in any_version(),
         segment in any_segment(100),
         changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 0..6),
@@ -160,10 +160,10 @@ proptest! {
     }
 }
 
-/// Virtio 1.2 §5.1.6, in the order of a machine whose numbers begin with the low byte.
+/// Virtio 1.2 §5.1.6, in little-endian byte order.
 #[test]
 #[cfg(target_endian = "little")]
-fn an_offload_header_byte_by_byte() {
+fn offload_header_bytes() {
     let segment = Segment {
         seq: SeqNum::new(1),
         ack: None,
@@ -190,7 +190,7 @@ fn an_offload_header_byte_by_byte() {
 }
 
 #[test]
-fn a_checksum_outside_of_the_packet_is_refused() {
+fn checksum_outside_the_packet_is_an_error() {
     let mut bytes = [7; 20];
     for (start, offset) in [(19, 0), (3, 16), (u16::MAX, u16::MAX)] {
         let place = PartialChecksum { start, offset };
@@ -203,17 +203,17 @@ fn a_checksum_outside_of_the_packet_is_refused() {
     assert_eq!(complete(&mut bytes, PartialChecksum { start: 18, offset: 0 }), Ok(()));
 }
 
-/// RFC 768: to UDP a zero means that there is no checksum.
+/// RFC 768: in UDP a zero means "no checksum".
 #[test]
-fn a_completed_checksum_is_never_zero() {
-    // Together with the pseudo-header's sum in the field, all ones.
+fn completed_checksum_is_never_zero() {
+    // With the sum of the pseudo-header in the field the result is all ones.
     let mut bytes = [0xab, 0xcd, 0x54, 0x32];
     complete(&mut bytes, PartialChecksum { start: 0, offset: 2 }).unwrap();
     assert_eq!(bytes, [0xab, 0xcd, 0xff, 0xff]);
 }
 
 #[test]
-fn what_cannot_be_cut_is_refused() {
+fn indivisible_packets_are_errors() {
     let syn = Segment {
         seq: SeqNum::new(1),
         ack: None,
@@ -237,9 +237,9 @@ fn what_cannot_be_cut_is_refused() {
     assert_eq!(cut(&bytes), Err(CutError::Protocol { protocol: 6 }));
 }
 
-/// Extension headers go with every segment, and the packet's length counts them.
+/// Every segment has the extension headers, and the packet's length includes them.
 #[test]
-fn extensions_are_kept() {
+fn extension_headers_are_kept() {
     let segment = Segment {
         seq: SeqNum::new(u32::MAX),
         ack: None,

@@ -1,5 +1,5 @@
-//! Whole packets with an ICMP message, for a packet that came: a ping's answer, and errors where
-//! they may be sent.
+//! Whole packets with an ICMP message in response to a received packet: echo replies, and errors
+//! where they are allowed.
 
 use std::net::IpAddr;
 
@@ -8,18 +8,18 @@ use thiserror::Error;
 use super::{Message, Quote, Repr, TimeExceeded, Unreachable, Unwritable, View};
 use crate::ip::{self, Version};
 
-/// An error, without the packet that it is about.
+/// An error without the packet that it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Report {
-    /// It could not be delivered.
+    /// Destination unreachable.
     Unreachable(Unreachable),
-    /// It is longer than what comes next carries: `mtu` bytes. Over IPv4 only for a packet that
-    /// must not be cut ([`ipv4::View::dont_fragment`](crate::ipv4::View::dont_fragment)).
+    /// Packet longer than the `mtu` of the next link. Over IPv4 only for packets that must not be
+    /// fragmented ([`ipv4::View::dont_fragment`](crate::ipv4::View::dont_fragment)).
     TooBig {
-        /// In bytes.
+        /// MTU in bytes.
         mtu: u32,
     },
-    /// It had no time left.
+    /// Time exceeded.
     TimeExceeded(TimeExceeded),
 }
 
@@ -33,54 +33,54 @@ impl Report {
     }
 }
 
-/// Why nothing is sent about a packet.
+/// Reason why no message is sent about a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NotSent {
-    /// No ping, or not an intact one.
+    /// The packet is not an intact echo request.
     #[error("no ICMP echo reply: the packet is no intact echo request")]
     NoRequest,
-    /// Not a packet.
+    /// The bytes are not a packet.
     #[error("no ICMP message: {0}")]
     Packet(#[from] ip::ViewError),
-    /// An error about an error would have no end.
+    /// The packet is an ICMP error. An error about an error would have no end.
     #[error("no ICMP message: the packet is an ICMP error itself")]
     AboutAnError,
-    /// A fragment that is not the first has no ports that somebody could tell its connection by.
+    /// The packet is a fragment other than the first, without ports that identify a connection.
     #[error("no ICMP message: the packet is a later fragment")]
     LaterFragment,
-    /// Sent to many, who would all answer.
+    /// The packet was sent to many hosts, which would all answer.
     #[error("no ICMP message: the packet was sent to {0}, which is not one host")]
     ToMany(IpAddr),
-    /// There is nobody to tell.
+    /// The source address is not that of a single host.
     #[error("no ICMP message: the packet comes from {0}, which is not one host")]
     FromNobody(IpAddr),
-    /// IPv4's ICMP cannot say what IPv6's can, and the other way round.
+    /// The IP version cannot represent the message.
     #[error("no ICMP message: {0}")]
     Message(#[from] Unwritable),
-    /// The addresses do not go together, or the packet would be too long.
+    /// The addresses have different versions, or the packet would be too long.
     #[error("no ICMP message: {0}")]
     Ip(#[from] ip::Unwritable),
 }
 
-/// Appends the packet that answers a ping.
+/// Appends the packet that answers an echo request.
 ///
 /// # Errors
-/// When it is no intact ping of one host by another. Nothing is appended then.
+/// Returns an error, without changes, if `request` is not an intact echo request between two hosts.
 pub fn echo_reply(request: &ip::View<'_>, out: &mut Vec<u8>) -> Result<(), NotSent> {
     let message = View::new(request).ok().and_then(|view| view.repr()).map(|repr| repr.message());
     let Some(Message::EchoRequest(echo)) = message else { return Err(NotSent::NoRequest) };
     check_ends(request)?;
-    // RFC 792, RFC 4443 §4.2: the addresses are exchanged, and the data come back as they are.
+    // RFC 792, RFC 4443 §4.2: the addresses are exchanged and the data is repeated.
     let reply = Repr::new(request.version(), Message::EchoReply(echo))?;
     append(&reply, request.destination(), request.source(), out)
 }
 
-/// Appends the packet that tells the source of the packet at the start of `about` what became of
-/// it, in the name of `from`.
+/// Appends a packet with an error about the packet at the start of `about`, for its source. The
+/// error has the source address `from`.
 ///
 /// # Errors
-/// When RFC 1122 §3.2.2 or RFC 4443 §2.4 (e) forbids it, or it cannot be said. Nothing is appended
-/// then.
+/// Returns an error, without changes, if RFC 1122 §3.2.2 or RFC 4443 §2.4 (e) forbids the message,
+/// or if it cannot be represented.
 pub fn report(
     report: Report,
     about: &[u8],
@@ -91,14 +91,15 @@ pub fn report(
     if packet.is_later_fragment() {
         return Err(NotSent::LaterFragment);
     }
-    // What is too short to say that it is an error is taken for one.
+    // A message that is too short to be classified counts as an error.
     if packet.protocol() == packet.version().icmp()
         && packet.payload().first().is_none_or(|kind| super::is_error(packet.version(), *kind))
     {
         return Err(NotSent::AboutAnError);
     }
     match check_ends(&packet) {
-        // RFC 4443 §2.4 (e.3): a path has an MTU also when it leads to many.
+        // RFC 4443 §2.4 (e.3): "packet too big" is also sent for multicast, because such a path
+        // also has an MTU.
         Err(NotSent::ToMany(_))
             if packet.version() == Version::V6 && matches!(report, Report::TooBig { .. }) => {}
         checked => checked?,
@@ -108,7 +109,7 @@ pub fn report(
     append(&repr, from, packet.source(), out)
 }
 
-/// Whether both ends of a packet are one host each.
+/// Checks that both ends of a packet are single hosts.
 fn check_ends(packet: &ip::View<'_>) -> Result<(), NotSent> {
     let (source, destination) = (packet.source(), packet.destination());
     if !is_one_host(destination) {
@@ -120,7 +121,8 @@ fn check_ends(packet: &ip::View<'_>) -> Result<(), NotSent> {
     Ok(())
 }
 
-/// As far as an address shows it: a subnet's broadcast address looks like any other.
+/// Returns whether an address is that of a single host. A broadcast address of a subnet is not
+/// recognizable.
 fn is_one_host(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !(address.is_unspecified() || address.is_multicast() || broadcast)

@@ -1,4 +1,4 @@
-//! The packet that an ICMP error is about.
+//! Quoted packet of an ICMP error.
 
 use std::net::IpAddr;
 
@@ -6,36 +6,36 @@ use crate::ip;
 use crate::seq::SeqNum;
 use crate::tcp::Ports;
 
-/// The start of a packet that an error quotes: its headers, and eight bytes behind them at least
-/// (RFC 792), unless somebody made it up.
+/// Beginning of a packet, quoted in an error: its headers and at least eight bytes after them (RFC
+/// 792). It may be forged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quote<'a> {
     bytes: &'a [u8],
 }
 
-/// What identifies a segment: enough to find its connection and to see whether that has sent it
+/// Identity of a quoted segment: enough to find its connection and to check that it is in flight
 /// (RFC 5927 §4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct QuotedSegment {
-    /// Where the segment came from.
+    /// Source address.
     pub source: IpAddr,
-    /// Where it went to.
+    /// Destination address.
     pub destination: IpAddr,
-    /// Its ports.
+    /// Ports.
     pub ports: Ports,
-    /// Its sequence number.
+    /// Sequence number.
     pub seq: SeqNum,
-    /// The bytes of its packet, headers included.
+    /// Length of its packet in bytes, with headers.
     pub packet_len: usize,
 }
 
 impl<'a> Quote<'a> {
-    /// The start of a packet, as long as it is; an error takes what it may carry.
+    /// Creates a quote. An error truncates it as necessary.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
-    /// What is quoted.
+    /// Quoted bytes.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -44,19 +44,19 @@ impl<'a> Quote<'a> {
         Self { bytes: self.bytes.get(..most).unwrap_or(self.bytes) }
     }
 
-    /// The packet, of which the end is missing.
+    /// Reads the truncated packet.
     ///
     /// # Errors
-    /// When there is no whole IP header.
+    /// Returns an error if there is no complete IP header.
     pub fn packet(&self) -> Result<ip::View<'a>, ip::ViewError> {
         ip::View::cut_short(self.bytes)
     }
 
-    /// The segment, when it is one and as much of it is there as RFC 792 asks for.
+    /// Returns the segment if the packet is TCP and the quote has the bytes that RFC 792 requires.
     pub fn segment(&self) -> Option<QuotedSegment> {
         let packet = self.packet().ok()?;
-        // The checksum of a quoted IPv4 header may be wrong by what routers changed, so it is not
-        // asked.
+        // Routers change IPv4 headers, so the checksum of a quoted one may be wrong. It is not
+        // checked.
         if packet.protocol() != ip::TCP || packet.is_fragment() {
             return None;
         }

@@ -1,18 +1,18 @@
-//! Why a packet did not arrive, as ICMP's codes say it (IANA).
+//! Reasons for undelivered packets, with their ICMP codes (IANA).
 
 use crate::ip::Version;
 
-/// Why a destination is unreachable. What both versions of IP say has one name. "Fragmentation
-/// needed" is not here: it is [`TooBig`](super::Message::TooBig).
+/// Reason why a destination is unreachable. Both IP versions share names. "Fragmentation needed" is
+/// not included: it is [`TooBig`](super::Message::TooBig).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unreachable {
     /// No route to the network.
     Network,
-    /// No answer from the host's own link (IPv6: address unreachable).
+    /// No answer from the host on its own link (IPv6: address unreachable).
     Host,
-    /// The host does not speak the protocol.
+    /// The host does not support the protocol.
     Protocol,
-    /// Nobody listens at the port.
+    /// No process listens at the port.
     Port,
     /// A source route failed (IPv6: an error in its routing header, RFC 6550).
     SourceRoute,
@@ -30,7 +30,7 @@ pub enum Unreachable {
     NetworkForService,
     /// The host is unreachable for the type of service.
     HostForService,
-    /// A filter is in the way.
+    /// A filter prohibits the packet.
     Prohibited,
     /// Host precedence violation.
     PrecedenceViolation,
@@ -40,14 +40,14 @@ pub enum Unreachable {
     BeyondScope,
     /// A policy refuses the source address.
     SourcePolicy,
-    /// The route to the destination rejects.
+    /// The route to the destination rejects packets.
     RejectRoute,
-    /// The headers are too long to be looked at (RFC 8883).
+    /// The headers are too long to be processed (RFC 8883).
     HeadersTooLong,
 }
 
 impl Unreachable {
-    /// The codes in IPv4 (RFC 792, RFC 1122 §3.2.2.1, RFC 1812 §5.2.7.1) and IPv6 (RFC 4443 §3.1).
+    /// Codes in IPv4 (RFC 792, RFC 1122 §3.2.2.1, RFC 1812 §5.2.7.1) and IPv6 (RFC 4443 §3.1).
     const CODES: [(Self, [Option<u8>; 2]); 19] = [
         (Self::Network, [Some(0), Some(0)]),
         (Self::Host, [Some(1), Some(3)]),
@@ -70,13 +70,13 @@ impl Unreachable {
         (Self::HeadersTooLong, [None, Some(8)]),
     ];
 
-    /// Its code; `None` when this version has none.
+    /// Code of the reason; `None` if this version has none.
     pub fn code(self, version: Version) -> Option<u8> {
         let found = Self::CODES.into_iter().find(|(reason, _)| *reason == self);
         found.and_then(|(_, codes)| super::of(codes, version))
     }
 
-    /// What a code stands for; `None` for one that nobody has defined.
+    /// Reason of a code; `None` if the code is not defined.
     pub fn from_code(version: Version, code: u8) -> Option<Self> {
         let found =
             Self::CODES.into_iter().find(|(_, codes)| super::of(*codes, version) == Some(code));
@@ -92,17 +92,17 @@ impl Unreachable {
     }
 }
 
-/// What a packet had no time left for.
+/// Limit that a packet exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeExceeded {
-    /// To pass another router: a loop, or a trace of the route.
+    /// Hop limit: a routing loop, or a trace of the route.
     Transit,
-    /// To wait for its other fragments.
+    /// Reassembly time of fragments.
     Reassembly,
 }
 
 impl TimeExceeded {
-    /// The same in both versions.
+    /// Code, equal in both versions.
     pub(super) fn code(self) -> u8 {
         match self {
             Self::Transit => 0,

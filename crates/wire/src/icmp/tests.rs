@@ -21,7 +21,7 @@ fn addresses(version: Version) -> (IpAddr, IpAddr) {
     }
 }
 
-/// The packet that carries a message.
+/// Returns a packet with a message.
 fn packet(repr: &Repr<'_>) -> Vec<u8> {
     let (source, destination) = addresses(repr.version());
     let ip = ip::Repr::new(source, destination, repr.version().icmp(), repr.len()).unwrap();
@@ -68,9 +68,9 @@ fn message((kind, [a, b], reason, data): &(usize, [u32; 2], Unreachable, Vec<u8>
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(version in select(VERSIONS.to_vec()), parts in any_message()) {
+    fn messages_round_trip(version in select(VERSIONS.to_vec()), parts in any_message()) {
         let Ok(repr) = Repr::new(version, message(&parts)) else {
-            // All that one version can say, the other may not.
+            // Some contents can be represented in one version only.
             prop_assert!(version == Version::V4 || parts.0 == 2);
             return Ok(());
         };
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_is_not_believed(
+    fn flipped_bit_is_detected(
         version in select(VERSIONS.to_vec()),
         parts in any_message(),
         bit in any::<proptest::sample::Index>(),
@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_looked_at(
+    fn parsing_arbitrary_bytes_does_not_panic(
         version in select(VERSIONS.to_vec()),
         mut rest in proptest::collection::vec(prop_oneof![any::<u8>(), 0..5u8, Just(0x45), Just(0x60)], 0..120),
         intact in any::<bool>(),
@@ -130,7 +130,7 @@ proptest! {
     }
 }
 
-/// A segment in a packet, whose payload is zeros.
+/// Returns a segment in a packet, with zeros as payload.
 fn segment(version: Version, payload_len: u32) -> Vec<u8> {
     let segment = Segment {
         seq: SeqNum::new(0xdead_beef),
@@ -153,9 +153,9 @@ fn segment(version: Version, payload_len: u32) -> Vec<u8> {
 
 const PORTS: Ports = Ports { source: 443, destination: 50_000 };
 
-/// RFC 5927 §4: what says whose segment it was.
+/// RFC 5927 §4: the fields that identify the connection of a segment.
 #[test]
-fn a_quote_names_its_segment() {
+fn quote_identifies_its_segment() {
     for version in VERSIONS {
         let bytes = segment(version, 3000);
         let (source, destination) = addresses(version);
@@ -185,7 +185,7 @@ fn a_quote_names_its_segment() {
 
 /// RFC 792, and RFC 1191 §4 for the MTU.
 #[test]
-fn messages_of_ipv4_byte_by_byte() {
+fn ipv4_message_bytes() {
     let bytes = segment(Version::V4, 0);
     let quote = Quote::new(&bytes[..28]);
     let header = |message| {
@@ -211,9 +211,9 @@ fn messages_of_ipv4_byte_by_byte() {
     assert_eq!(header(Message::EchoReply(echo)), [0, 0, 1, 2, 3, 4]);
 }
 
-/// RFC 4443 §3 and §4; the checksum covers the pseudo-header (§2.3).
+/// RFC 4443 §3 and §4; the checksum includes the pseudo-header (§2.3).
 #[test]
-fn messages_of_ipv6_byte_by_byte() {
+fn ipv6_message_bytes() {
     let bytes = segment(Version::V6, 0);
     let quote = Quote::new(&bytes);
     let header = |message| {
@@ -242,8 +242,8 @@ fn messages_of_ipv6_byte_by_byte() {
 }
 
 #[test]
-fn every_code_stands_for_one_reason() {
-    // RFC 1191's code 4 is a message of its own.
+fn codes_are_unique() {
+    // Code 4 of RFC 1191 is a separate message.
     let known = |version| -> Vec<u8> {
         (0..=u8::MAX).filter(|code| Unreachable::from_code(version, *code).is_some()).collect()
     };
@@ -257,9 +257,9 @@ fn every_code_stands_for_one_reason() {
     }
 }
 
-/// RFC 9293 §3.9.2.2
+/// RFC 9293 §3.9.2.2: hard errors of both versions.
 #[test]
-fn hard_errors_are_few() {
+fn hard_errors_have_these_codes() {
     let quote = Quote::new(&[]);
     let hard = |version| -> Vec<u8> {
         let repr = |code| {
@@ -271,13 +271,13 @@ fn hard_errors_are_few() {
         };
         (0..16).filter(|code| repr(*code).is_some_and(|repr| repr.is_hard_error())).collect()
     };
-    // Code 4, too big, is no reason to give up (RFC 1191 §6.1).
+    // Code 4, too big, is no reason to abort (RFC 1191 §6.1).
     assert_eq!(hard(Version::V4), [2, 3]);
     assert_eq!(hard(Version::V6), [1, 4]);
 }
 
 #[test]
-fn what_a_version_cannot_say_is_refused() {
+fn unrepresentable_messages_are_errors() {
     let quote = Quote::new(&[]);
     let unreachable = |version, reason| Repr::new(version, Message::Unreachable { reason, quote });
     let error = unreachable(Version::V6, Unreachable::Protocol).unwrap_err();
@@ -292,7 +292,7 @@ fn what_a_version_cannot_say_is_refused() {
 }
 
 #[test]
-fn what_is_no_message_says_why() {
+fn invalid_messages_have_reasons() {
     assert_eq!(view(&segment(Version::V4, 0)), Err(ViewError::Protocol { protocol: 6 }));
     let echo = Message::EchoRequest(Echo { identifier: 0, sequence: 0, data: b"" });
     // The ICMP of the other version.
@@ -305,9 +305,9 @@ fn what_is_no_message_says_why() {
     assert_eq!(view(&bytes), Err(ViewError::Truncated { len: 7 }));
 }
 
-/// RFC 4884 §4: what stands behind the quote is none of it.
+/// RFC 4884 §4: extensions after the quoted packet are not part of it.
 #[test]
-fn a_quote_has_the_length_that_it_says() {
+fn quote_ends_before_extensions() {
     let bytes = segment(Version::V4, 200);
     for (version, at, unit) in [(Version::V4, 5, 4), (Version::V6, 4, 8)] {
         let bytes = if version == Version::V4 { bytes.clone() } else { segment(version, 200) };

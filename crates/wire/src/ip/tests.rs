@@ -29,7 +29,7 @@ fn written(repr: &Repr) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(repr in any_repr()) {
+    fn headers_round_trip(repr in any_repr()) {
         let bytes = written(&repr);
         prop_assert!(bytes.starts_with(&repr.header()));
         prop_assert_eq!(repr.header().len(), repr.version().header_len());
@@ -44,7 +44,7 @@ proptest! {
     }
 
     #[test]
-    fn the_start_of_a_packet_says_the_same(repr in any_repr(), keep in 0..300usize) {
+    fn truncated_packet_has_the_same_header(repr in any_repr(), keep in 0..300usize) {
         let bytes = written(&repr);
         let start = &bytes[..keep.min(bytes.len())];
         prop_assert_eq!(View::new(start).is_ok(), start.len() == bytes.len());
@@ -60,12 +60,12 @@ proptest! {
     }
 
     #[test]
-    fn a_mark_keeps_the_checksum(repr in any_repr(), ecn in any_ecn(), damage in any::<u16>()) {
+    fn set_ecn_updates_the_checksum(repr in any_repr(), ecn in any_ecn(), damage in any::<u16>()) {
         let mut bytes = written(&repr);
         set_ecn(&mut bytes, ecn).unwrap();
         prop_assert_eq!(&bytes, &written(&repr.with_ecn(ecn)));
         if repr.version() == Version::V4 {
-            // What was wrong is wrong by as much.
+            // The error in the checksum does not change.
             let wrong = u16::from_be_bytes([bytes[10], bytes[11]]) ^ damage;
             bytes[10..12].copy_from_slice(&wrong.to_be_bytes());
             let before = View::new(&bytes).unwrap().checksum_is_good();
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_looked_at(mut bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+    fn parsing_arbitrary_bytes_does_not_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
         let _ = (View::new(&bytes), View::cut_short(&bytes));
         let before = bytes.clone();
         if set_ecn(&mut bytes, Ecn::Ce).is_err() {
@@ -85,7 +85,7 @@ proptest! {
 }
 
 #[test]
-fn addresses_are_of_one_version() {
+fn mixed_versions_are_an_error() {
     let (v4, v6) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST));
     let error = Repr::new(v4, v6, TCP, 0).unwrap_err();
     assert_eq!(
@@ -98,7 +98,7 @@ fn addresses_are_of_one_version() {
 }
 
 #[test]
-fn what_is_no_packet_says_why() {
+fn invalid_packets_have_reasons() {
     assert_eq!(View::new(&[]), Err(ViewError::Empty));
     assert_eq!(View::new(&[0x50; 40]), Err(ViewError::Version { version: 5 }));
     assert_eq!(View::new(&[0x45]), Err(ViewError::V4(ipv4::ViewError::Truncated { len: 1 })));

@@ -19,7 +19,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(repr in any_repr(), behind in 0..10usize) {
+    fn headers_round_trip(repr in any_repr(), behind in 0..10usize) {
         let mut bytes = Vec::new();
         repr.write(&mut bytes);
         prop_assert_eq!(bytes.len(), HEADER_LEN);
@@ -32,7 +32,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_looked_at(mut bytes in proptest::collection::vec(any::<u8>(), 0..100), plausible in any::<bool>()) {
+    fn parsing_arbitrary_bytes_does_not_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..100), plausible in any::<bool>()) {
         if plausible && bytes.len() >= 4 {
             bytes[0] = 0x40 | bytes[0] & 0xf;
             bytes[2] = 0;
@@ -46,7 +46,7 @@ proptest! {
 }
 
 #[test]
-fn a_packet_has_at_most_65_535_bytes() {
+fn packet_length_is_limited() {
     let repr = |len| Repr::new(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, TCP, len);
     assert_eq!(repr(65_515).map(|repr| repr.packet_len()), Ok(65_535));
     assert_eq!(repr(65_516), Err(TooLong { len: 65_536 }));
@@ -54,7 +54,7 @@ fn a_packet_has_at_most_65_535_bytes() {
 }
 
 #[test]
-fn what_is_no_packet_says_why() {
+fn invalid_packets_have_reasons() {
     assert_eq!(View::new(&[0x45; 19]), Err(ViewError::Truncated { len: 19 }));
     assert_eq!(View::new(&[0x60; 40]), Err(ViewError::Version { version: 6 }));
     let mut bytes = [0; 30];
@@ -67,10 +67,10 @@ fn what_is_no_packet_says_why() {
 }
 
 #[test]
-fn a_fragment_is_not_believed() {
+fn fragments_have_no_repr() {
     let mut bytes = Vec::new();
     Repr::new(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, TCP, 0).unwrap().write(&mut bytes);
-    // More fragments in place of "don't fragment".
+    // "More fragments" instead of "don't fragment".
     bytes[6] = 0x20;
     let view = View::new(&bytes).unwrap();
     assert!(view.is_fragment() && !view.checksum_is_good());

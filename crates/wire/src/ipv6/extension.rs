@@ -1,40 +1,40 @@
 //! Extension headers of IPv6 (RFC 8200 §4).
 
-/// Hop-by-hop options, by their number (IANA).
+/// Number of hop-by-hop options (IANA).
 const HOP_BY_HOP: u8 = 0;
-/// A routing header.
+/// Number of a routing header.
 const ROUTING: u8 = 43;
-/// A fragment header.
+/// Number of a fragment header.
 const FRAGMENT: u8 = 44;
-/// Destination options.
+/// Number of destination options.
 const DESTINATION_OPTIONS: u8 = 60;
 
-/// Options that fill (RFC 8200 §4.2): one byte, and as many as it says.
+/// Padding options (RFC 8200 §4.2): Pad1 and PadN.
 const PAD_1: u8 = 0;
 const PAD_N: u8 = 1;
 
-/// Whether a number is that of an extension header which the walk knows how to pass.
+/// Returns whether a number is that of a supported extension header.
 pub(super) fn is_extension(number: u8) -> bool {
     matches!(number, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS)
 }
 
-/// An extension header as it came.
+/// A received extension header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extension<'a> {
-    /// What it is (IANA).
+    /// Number (IANA).
     pub kind: u8,
-    /// All of it, at least eight bytes.
+    /// All bytes of the header, at least eight.
     pub bytes: &'a [u8],
 }
 
 impl Extension<'_> {
-    /// Whether it is a fragment header, of a packet that is part of a larger one.
+    /// Returns whether it is the fragment header of a fragmented packet.
     pub fn is_fragment(&self) -> bool {
         // RFC 8200 §4.5: the offset and M, without the reserved bits.
         self.kind == FRAGMENT && self.offset_and_more() & 0xfff9 != 0
     }
 
-    /// Whether it is one of a part that is not the first: what follows is the middle of something.
+    /// Returns whether it belongs to a fragment other than the first. No header then follows it.
     pub fn is_later_fragment(&self) -> bool {
         self.kind == FRAGMENT && self.offset_and_more() & 0xfff8 != 0
     }
@@ -43,11 +43,11 @@ impl Extension<'_> {
         u16::from_be_bytes([self.bytes[2], self.bytes[3]])
     }
 
-    /// Whether a host may go on to the next header.
+    /// Returns whether a host may process the next header.
     fn may_be_passed(&self) -> bool {
         match self.kind {
-            // RFC 8200 §4.4: a packet that has still to visit others is not for us, and its
-            // checksum is about another destination.
+            // RFC 8200 §4.4: a packet that must visit other nodes is not for this host, and its
+            // checksum is for another destination.
             ROUTING => self.bytes[3] == 0,
             HOP_BY_HOP | DESTINATION_OPTIONS => options_may_be_skipped(&self.bytes[2..]),
             _ => true,
@@ -55,8 +55,8 @@ impl Extension<'_> {
     }
 }
 
-/// RFC 8200 §4.2: the two highest bits of an option say what becomes of a packet for who doesn't
-/// know it; only zeros say that it goes on. We know those that fill.
+/// RFC 8200 §4.2: the two highest bits of an unknown option say whether to skip it; only zeros do.
+/// Padding options are known.
 fn options_may_be_skipped(mut options: &[u8]) -> bool {
     loop {
         options = match *options {
@@ -71,7 +71,8 @@ fn options_may_be_skipped(mut options: &[u8]) -> bool {
     }
 }
 
-/// The extension headers of a packet. Ends at what is none, or at one that a host must not pass.
+/// Iterator over the extension headers of a packet. It ends at another header, or at one that a
+/// host must not skip.
 #[derive(Debug, Clone)]
 pub struct Extensions<'a> {
     next: u8,
@@ -85,8 +86,8 @@ impl<'a> Extensions<'a> {
         Self { next: next_header, rest, first: true, ended: false }
     }
 
-    /// The number and the bytes of what comes next.
-    pub(super) fn what_follows(&self) -> (u8, &'a [u8]) {
+    /// Number and bytes of the next header.
+    pub(super) fn next_header(&self) -> (u8, &'a [u8]) {
         (self.next, self.rest)
     }
 }
@@ -96,11 +97,11 @@ impl<'a> Iterator for Extensions<'a> {
 
     fn next(&mut self) -> Option<Extension<'a>> {
         let kind = self.next;
-        // RFC 8200 §4.1: hop-by-hop options stand first or not at all.
+        // RFC 8200 §4.1: hop-by-hop options occur only at the first position.
         if self.ended || !is_extension(kind) || kind == HOP_BY_HOP && !self.first {
             return None;
         }
-        // Each takes eight bytes at least, so there is an end.
+        // Each header has at least eight bytes, so the iteration ends.
         let more = if kind == FRAGMENT { 0 } else { usize::from(*self.rest.get(1)?) };
         let (bytes, rest) = self.rest.split_at_checked(8 * (1 + more))?;
         let extension = Extension { kind, bytes };

@@ -23,7 +23,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(repr in any_repr(), behind in 0..10usize) {
+    fn headers_round_trip(repr in any_repr(), behind in 0..10usize) {
         let mut bytes = Vec::new();
         repr.write(&mut bytes);
         prop_assert_eq!(bytes.len(), HEADER_LEN);
@@ -36,8 +36,8 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_looked_at(
-        // Small numbers are lengths and kinds that go together.
+    fn parsing_arbitrary_bytes_does_not_panic(
+        // Small numbers give valid lengths and kinds.
         mut bytes in proptest::collection::vec(prop_oneof![any::<u8>(), 0..3u8, Just(43), Just(44), Just(60)], 0..200),
         plausible in any::<bool>(),
     ) {
@@ -55,9 +55,9 @@ proptest! {
     }
 }
 
-/// RFC 8200 §3, and the pseudo-header of §8.1 over the same.
+/// RFC 8200 §3, and the pseudo-header of §8.1 over the same fields.
 #[test]
-fn a_header_byte_by_byte() {
+fn header_bytes() {
     let repr = Repr::new(SOURCE, DESTINATION, TCP, 24).unwrap();
     let repr =
         Repr { ecn: Ecn::Ce, flow_label: FlowLabel::new(0xabcde).unwrap(), hop_limit: 17, ..repr };
@@ -75,20 +75,20 @@ fn a_header_byte_by_byte() {
 }
 
 #[test]
-fn a_label_has_20_bits() {
+fn flow_label_has_20_bits() {
     assert_eq!(FlowLabel::new(0xf_ffff).map(FlowLabel::value), Some(0xf_ffff));
     assert_eq!(FlowLabel::new(0x10_0000), None);
 }
 
 #[test]
-fn a_payload_has_at_most_65_535_bytes() {
+fn payload_length_is_limited() {
     let repr = |len| Repr::new(SOURCE, DESTINATION, TCP, len);
     assert_eq!(repr(65_535).map(|repr| repr.packet_len()), Ok(65_575));
     assert_eq!(repr(65_536), Err(TooLong { len: 65_536 }));
 }
 
 #[test]
-fn what_is_no_packet_says_why() {
+fn invalid_packets_have_reasons() {
     assert_eq!(View::new(&[0x60; 39]), Err(ViewError::Truncated { len: 39 }));
     assert_eq!(View::new(&[0x45; 40]), Err(ViewError::Version { version: 4 }));
     let mut bytes = [0; 50];
@@ -97,7 +97,7 @@ fn what_is_no_packet_says_why() {
     assert_eq!(View::cut_short(&bytes).map(|view| view.packet_len()), Ok(51));
 }
 
-/// A packet whose header is followed by these bytes.
+/// Returns a packet with these bytes after its header.
 fn packet(next_header: u8, rest: &[u8]) -> Vec<u8> {
     let mut bytes =
         Repr::new(SOURCE, DESTINATION, next_header, rest.len()).unwrap().header().to_vec();
@@ -105,13 +105,13 @@ fn packet(next_header: u8, rest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Extension headers, and behind them the payload `0xaa`.
+/// Returns extension headers followed by the payload `0xaa`.
 fn chain(headers: &[&[u8]]) -> Vec<u8> {
     [&headers.concat()[..], &[0xaa]].concat()
 }
 
-/// What comes of a chain: the protocol, whether the payload is what the chain has at its end, the
-/// extensions.
+/// Returns the result of a chain: the protocol, whether the payload is that at the end of the
+/// chain, and the extensions.
 fn walked(next_header: u8, rest: &[u8]) -> (u8, bool, Vec<u8>) {
     let bytes = packet(next_header, rest);
     let view = View::new(&bytes).unwrap();
@@ -119,9 +119,9 @@ fn walked(next_header: u8, rest: &[u8]) -> (u8, bool, Vec<u8>) {
     (view.protocol(), view.payload() == [0xaa], kinds)
 }
 
-/// RFC 8200 §4.1, in the order that it recommends.
+/// RFC 8200 §4.1, in its recommended order.
 #[test]
-fn extensions_lead_to_the_payload() {
+fn extensions_precede_the_payload() {
     let rest = chain(&[
         &[60, 0, 5, 2, 0, 0, 1, 0],
         &[43, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -134,19 +134,18 @@ fn extensions_lead_to_the_payload() {
     let view = View::new(&bytes).unwrap();
     assert_eq!((view.next_header(), view.repr()), (0, None));
     assert!(!view.is_fragment(), "RFC 6946: a packet in one fragment");
-    // RFC 8200 §8.1: the length is of what the payload is, without extensions.
+    // RFC 8200 §8.1: the length is that of the payload without extensions.
     assert_eq!(view.pseudo_header(), Repr::new(SOURCE, DESTINATION, 6, 1).unwrap().pseudo_header());
 }
 
 #[test]
-fn what_must_not_be_passed_is_where_the_walk_ends() {
+fn iteration_ends_at_headers_not_to_be_skipped() {
     let destination = [6, 0, 1, 4, 0, 0, 0, 0];
     assert_eq!(walked(60, &chain(&[&destination])), (6, true, vec![60]));
-    // RFC 8200 §4.1: hop-by-hop options stand first.
+    // RFC 8200 §4.1: hop-by-hop options come first.
     let rest = chain(&[&[0, 0, 1, 4, 0, 0, 0, 0], &destination]);
     assert_eq!(walked(60, &rest), (0, false, vec![60]));
-    // RFC 8200 §4.2: an option that nobody knows, of each of the four kinds; and one that is not
-    // whole.
+    // RFC 8200 §4.2: an unknown option of each of the four kinds, and an incomplete one.
     for (option, passed) in [(0x1e, true), (0x5e, false), (0x9e, false), (0xde, false)] {
         let rest = chain(&[&[6, 0, option, 2, 0, 0, 0, 0]]);
         assert_eq!(
@@ -155,20 +154,20 @@ fn what_must_not_be_passed_is_where_the_walk_ends() {
         );
     }
     assert_eq!(walked(60, &chain(&[&[6, 0, 1, 5, 0, 0, 0, 0]])), (60, false, vec![]));
-    // RFC 8200 §4.4: a packet on its way to others.
+    // RFC 8200 §4.4: a packet with further nodes to visit.
     assert_eq!(walked(43, &chain(&[&[6, 0, 0, 1, 0, 0, 0, 0]])), (43, false, vec![]));
-    // Headers that are not whole.
+    // Incomplete headers.
     assert_eq!(walked(43, &[6, 1, 0, 0, 0, 0, 0, 0]), (43, false, vec![]));
     assert_eq!(walked(44, &[6, 0, 0, 0, 0, 0, 0]), (44, false, vec![]));
     assert_eq!(walked(60, &[]), (60, false, vec![]));
-    // RFC 8200 §4.7: no next header; and one that hides what follows (ESP).
+    // RFC 8200 §4.7: no next header; and ESP, which hides the following headers.
     assert_eq!(walked(60, &chain(&[&[59, 0, 1, 4, 0, 0, 0, 0]])), (59, true, vec![60]));
     assert_eq!(walked(50, &[0xaa]), (50, true, vec![]));
 }
 
 #[test]
-fn a_fragment_is_not_believed() {
-    // First, middle, last; the reserved bits mean nothing.
+fn fragments_have_no_repr() {
+    // First, middle and last fragment; the reserved bits have no meaning.
     for (offset_and_more, fragment, later) in
         [(1, true, false), (0x9, true, true), (0x8, true, true), (6, false, false)]
     {
@@ -176,15 +175,15 @@ fn a_fragment_is_not_believed() {
         let bytes = packet(44, &[60, 0, high, low, 0, 0, 0, 1, 6, 0, 1, 4, 0, 0, 0, 0, 0xaa]);
         let view = View::new(&bytes).unwrap();
         assert_eq!((view.is_fragment(), view.is_later_fragment()), (fragment, later));
-        // Behind a later fragment's header is the middle of something, whatever it looks like.
+        // The bytes after the header of a later fragment are not interpreted.
         assert_eq!(view.protocol(), if later { 60 } else { 6 });
         assert_eq!(view.repr(), None);
     }
 }
 
-/// As many headers as a packet holds.
+/// The maximum number of headers in a packet.
 #[test]
-fn a_long_chain_has_an_end() {
+fn long_chains_are_parsed() {
     let rest = [60, 0, 1, 4, 0, 0, 0, 0].repeat(8191);
     assert_eq!(walked(60, &rest), (60, false, vec![60; 8191]));
 }

@@ -33,78 +33,76 @@ const FAST_OPEN: u8 = 34;
 const ACCURATE_ECN: [u8; 2] = [172, 174];
 // RFC 4727 §7.
 const EXPERIMENTAL: [u8; 2] = [253, 254];
-// RFC 6994 §3: which experiment it is. "SC", of our choosing, and not registered with IANA.
+// RFC 6994 §3: identifier of the experiment, "SC". It is not registered with IANA.
 const SANTA_CRUZ: u16 = 0x5343;
 
-/// An option as it came.
+/// A received option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawOption<'a> {
-    /// What it is (IANA).
+    /// Kind (IANA).
     pub kind: u8,
-    /// What follows kind and length.
+    /// Bytes after kind and length.
     pub data: &'a [u8],
 }
 
-/// An option of a kind that we know, whose length is one that the kind may have. Its values are as
-/// they came.
+/// An option of a known kind and valid length. Its values are not validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnownOption<'a> {
     /// Maximum segment size in bytes (RFC 9293 §3.2).
     Mss(u16),
-    /// The shift of a window scale (RFC 7323 §2.2).
+    /// Shift of a window scale (RFC 7323 §2.2).
     WindowScale(u8),
     /// SACK permitted (RFC 2018 §2).
     SackPermitted,
-    /// SACK blocks, each its left and right edge (RFC 2018 §3). A range may be empty, or backwards.
+    /// SACK blocks with left and right edge (RFC 2018 §3). A range may be empty or reversed.
     Sack(&'a [[u8; 8]]),
     /// Timestamps (RFC 7323 §3.2).
     Timestamps(Timestamps),
-    /// The digest of an MD5 signature (RFC 2385).
+    /// Digest of an MD5 signature (RFC 2385).
     Md5(&'a [u8; 16]),
-    /// How long its sender keeps data that nobody acknowledges, in seconds (RFC 5482).
+    /// User timeout: time for which its sender keeps unacknowledged data (RFC 5482).
     UserTimeout {
-        /// In seconds; the header counts minutes when that has too many.
+        /// Timeout in seconds. The header counts minutes if it is long.
         seconds: u32,
     },
     /// TCP-AO (RFC 5925).
     Authentication {
-        /// Which key authenticates this segment.
+        /// Identifier of the key that authenticates this segment.
         key_id: u8,
-        /// Which key its sender can receive next.
+        /// Identifier of the key that its sender can receive next.
         next_key_id: u8,
-        /// The message authentication code.
+        /// Message authentication code.
         code: &'a [u8],
     },
-    /// Multipath TCP (RFC 8684), of a subtype.
+    /// Multipath TCP (RFC 8684).
     Multipath {
-        /// Which of its messages.
+        /// Subtype of the message.
         subtype: u8,
-        /// All that follows kind and length, the subtype too.
+        /// All bytes after kind and length, with the subtype.
         data: &'a [u8],
     },
-    /// A Fast Open cookie; an empty one asks for one (RFC 7413).
+    /// Fast Open cookie; an empty one requests a cookie (RFC 7413).
     FastOpen {
         /// Four to sixteen bytes, or none.
         cookie: &'a [u8],
     },
     /// Counters of accurate ECN (RFC 9768).
     AccurateEcn(&'a [u8]),
-    /// That its sender speaks TCP Santa Cruz: the option of a SYN.
+    /// Offer of TCP Santa Cruz: the option of a SYN.
     SantaCruzPermitted,
-    /// The option of TCP Santa Cruz.
+    /// Option of TCP Santa Cruz.
     SantaCruz(SantaCruz),
-    /// An experiment that shares a kind with others (RFC 6994), and none of ours; or one of ours
-    /// that makes no sense.
+    /// Another experiment that shares the kind (RFC 6994), or an invalid option of TCP Santa Cruz.
     Experimental {
-        /// Which one: of a longer identifier, the first two bytes.
+        /// Identifier of the experiment; of a longer identifier, the first two bytes.
         exid: u16,
-        /// What follows them.
+        /// Bytes after the identifier.
         data: &'a [u8],
     },
 }
 
 impl<'a> RawOption<'a> {
-    /// What is called so in the RFC of its kind; `None` for a kind that we don't know.
+    /// Name in the RFC of the option; `None` for an unknown kind.
     pub fn name(&self) -> Option<&'static str> {
         Some(match self.kind {
             MSS => "MSS",
@@ -123,8 +121,7 @@ impl<'a> RawOption<'a> {
         })
     }
 
-    /// The option, taken apart; `None` for a kind that we don't know, or a length that the kind
-    /// cannot have.
+    /// Parses the option. Returns `None` for an unknown kind or an invalid length.
     pub fn known(&self) -> Option<KnownOption<'a>> {
         let data = self.data;
         Some(match (self.kind, data) {
@@ -175,16 +172,16 @@ impl<'a> RawOption<'a> {
     }
 }
 
-/// Where options stop making sense.
+/// Error for an option of invalid length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("cannot read a TCP option of kind {kind}: its length is wrong")]
 pub struct OptionError {
-    /// The kind of the option whose length is missing, below 2 or beyond the header.
+    /// Kind of the option whose length is missing, below 2 or beyond the header.
     pub kind: u8,
 }
 
-/// The options of a header, without padding. Ends behind the first error, for nobody knows where
-/// the next one begins.
+/// Iterator over the options of a header, without padding. It ends after the first error, because
+/// the position of the next option is unknown.
 #[derive(Debug, Clone)]
 pub struct RawOptions<'a> {
     rest: &'a [u8],
@@ -208,7 +205,7 @@ impl<'a> Iterator for RawOptions<'a> {
         if kind == END {
             return None;
         }
-        // The length counts kind and length.
+        // The length includes kind and length.
         let split = bytes.get(1).and_then(|&len| bytes.split_at_checked(usize::from(len)));
         let Some(([_, _, data @ ..], rest)) = split else { return Some(Err(OptionError { kind })) };
         self.rest = rest;
@@ -258,11 +255,10 @@ pub(super) fn write(options: &Options, out: &mut Header) {
     }
 }
 
-/// What the stack makes of the options. Of an option that comes twice, the last counts; what it has
-/// no use for is left.
-pub(super) fn believed(bytes: &[u8], syn: bool) -> Options {
+/// Returns the validated options. The last of repeated options is used; unknown ones are ignored.
+pub(super) fn validated(bytes: &[u8], syn: bool) -> Options {
     let mut found = Options::default();
-    // RFC 7323, appendix A: as nearly every segment has them.
+    // RFC 7323, appendix A: the layout of nearly every segment.
     if let &[NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10, a, b, c, d, e, f, g, h] = bytes {
         let (val, ecr) = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
         found.timestamps = Some(Timestamps { val, ecr });
@@ -272,7 +268,7 @@ pub(super) fn believed(bytes: &[u8], syn: bool) -> Options {
         match option {
             KnownOption::Mss(mss) if syn => found.mss = Mss::new(mss),
             KnownOption::WindowScale(shift) if syn => {
-                found.window_scale = Some(WindowScale::clamped(shift))
+                found.window_scale = Some(WindowScale::clamped(shift));
             }
             KnownOption::SackPermitted if syn => found.sack_permitted = true,
             KnownOption::SantaCruzPermitted if syn => found.santa_cruz_permitted = true,
@@ -282,14 +278,14 @@ pub(super) fn believed(bytes: &[u8], syn: bool) -> Options {
             _ => {}
         }
     }
-    // What fitted when it came, unpadded, need not fit as we write it: a SYN with SACK blocks.
+    // Received options without padding may not fit with padding: a SYN with SACK blocks.
     if found.wire_len() > 40 {
         found.reports = Reports::NONE;
     }
     found
 }
 
-/// Two edges; `None` for a range that holds nothing.
+/// Parses two edges. Returns `None` for an empty range.
 fn block(edges: &[u8; 8]) -> Option<SeqRange> {
     let (start, end) = (edges.first_chunk()?, edges.last_chunk()?);
     SeqRange::new(SeqNum::new(u32::from_be_bytes(*start)), SeqNum::new(u32::from_be_bytes(*end)))

@@ -14,7 +14,7 @@ fn any_copy() -> impl Strategy<Value = CopyNumber> {
 }
 
 prop_compose! {
-    /// With a window of up to so many bytes.
+    /// An option with a window of up to `room` bytes.
     fn any_santa_cruz(room: usize)(
         data_copy in proptest::option::of(any_copy()),
         cause in proptest::option::of((any::<u32>(), any_copy(), any::<u32>())),
@@ -35,10 +35,10 @@ prop_compose! {
         timestamps in proptest::option::of(any::<(u32, u32)>()),
         santa_cruz_permitted in any::<bool>(),
         blocks in proptest::collection::vec((any::<u32>(), 1..1u32 << 31), 0..=4),
-        // 40 bytes hold a window of 14 bytes beside timestamps.
+        // 40 bytes hold a window of 14 bytes with timestamps.
         santa_cruz in proptest::option::of(any_santa_cruz(14)),
     ) -> Options {
-        // 40 bytes hold three blocks beside timestamps.
+        // 40 bytes hold three blocks with timestamps.
         let room = if timestamps.is_some() { most_with_timestamps } else { 4 };
         let blocks = blocks.into_iter().take(room).map(|(start, len)| {
             let start = SeqNum::new(start);
@@ -85,7 +85,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
         })
 }
 
-/// A whole packet with this payload, as a driver would write it.
+/// Returns a whole packet with this payload, as a driver writes it.
 fn packet(ports: Ports, segment: Segment, payload: &[u8]) -> (Repr, Vec<u8>) {
     let repr = Repr::new(ports, segment).unwrap();
     let addresses = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
@@ -100,7 +100,7 @@ fn packet(ports: Ports, segment: Segment, payload: &[u8]) -> (Repr, Vec<u8>) {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(segment in any_segment(), source: u16, destination: u16, fill: u8) {
+    fn headers_round_trip(segment in any_segment(), source: u16, destination: u16, fill: u8) {
         let payload = vec![fill; segment.payload_len as usize];
         let (repr, bytes) = packet(Ports { source, destination }, segment, &payload);
         prop_assert_eq!(bytes.len(), segment.ipv4_len() as usize);
@@ -113,19 +113,19 @@ proptest! {
     }
 
     #[test]
-    fn zeros_need_not_be_there_for_their_sum(len in 0..3000usize) {
+    fn empty_checksum_stands_for_zeros(len in 0..3000usize) {
         prop_assert_eq!(Checksum::of(&vec![0; len]).field(), Checksum::EMPTY.field());
     }
 
     #[test]
-    fn options_that_do_not_fit_are_refused(options in any_options(false, 4)) {
+    fn options_that_do_not_fit_are_errors(options in any_options(false, 4)) {
         let segment = Segment { options, ..bare() };
         let fits = options.wire_len() <= 40;
         prop_assert_eq!(Repr::new(PORTS, segment).is_ok(), fits);
     }
 
     #[test]
-    fn any_bytes_can_be_looked_at(
+    fn parsing_arbitrary_bytes_does_not_panic(
         mut bytes in proptest::collection::vec(prop_oneof![any::<u8>(), 0..9u8], 0..90),
         plausible in any::<bool>(),
     ) {
@@ -134,11 +134,11 @@ proptest! {
             bytes[12] = u8::try_from(words << 4).unwrap();
         }
         if let Ok(view) = View::new(&bytes) {
-            // Each takes at least a byte, so there are no more than bytes.
+            // Each option has at least one byte, so there are at most as many as bytes.
             prop_assert!(view.options().count() <= bytes.len() - HEADER_LEN);
             prop_assert!(view.payload().len() <= bytes.len() - HEADER_LEN);
             if let Some(repr) = view.repr(Ecn::NotEct) {
-                // What is believed can be written, and is believed again.
+                // A validated segment can be written, and is validated again.
                 let mut again = Vec::new();
                 repr.write(Checksum::EMPTY, Checksum::EMPTY, &mut again);
                 again.resize(repr.len(), 0);
@@ -167,7 +167,7 @@ fn bare() -> Segment {
 /// The header of RFC 9293 §3.1, with the options of a SYN in the order and padding of RFC 7323
 /// appendix A.
 #[test]
-fn a_syn_byte_by_byte() {
+fn syn_bytes() {
     let options = Options {
         mss: Mss::new(1460),
         window_scale: Some(WindowScale::clamped(7)),
@@ -202,7 +202,7 @@ fn a_syn_byte_by_byte() {
 }
 
 #[test]
-fn options_of_a_syn_belong_to_a_syn() {
+fn syn_options_need_a_syn() {
     let sack = Options { sack_permitted: true, ..Options::default() };
     let santa_cruz = Options { santa_cruz_permitted: true, ..Options::default() };
     for options in [sack, santa_cruz] {
@@ -210,10 +210,10 @@ fn options_of_a_syn_belong_to_a_syn() {
     }
 }
 
-/// The paper's Table 1 behind kind, length and experiment (RFC 6994 §3): copies, sequence number,
-/// time, bytes a bit, window. Each of the four forms, padded in front.
+/// Table 1 of the paper after kind, length and experiment (RFC 6994 §3): copies, sequence number,
+/// time, bytes per bit, window. Each of the four forms has its padding in front.
 #[test]
-fn santa_cruz_byte_by_byte() {
+fn santa_cruz_option_bytes() {
     let copy = |value| CopyNumber::new(value).unwrap();
     let data = SantaCruz::new(Some(copy(2)));
     let arrival = Arrival { seq: SeqNum::new(0x0a0b_0c0d), copy: copy(3), at: 0x0102_0304 };
@@ -237,7 +237,7 @@ fn santa_cruz_byte_by_byte() {
         assert_eq!(&bytes[HEADER_LEN..], expected);
         assert_eq!(View::new(&bytes).unwrap().repr(Ecn::NotEct), Some(repr));
     }
-    // The longest fits beside timestamps if its window is of 14 bytes.
+    // The longest option fits with timestamps if its window has 14 bytes.
     let mut options = of(data.answering(arrival, AckWindow::new(1, &[1; 18]).unwrap()));
     assert_eq!(options.wire_len(), 32);
     options.timestamps = Some(Timestamps { val: 1, ecr: 2 });
@@ -253,10 +253,10 @@ fn santa_cruz_byte_by_byte() {
 }
 
 #[test]
-fn bits_that_exclude_each_other_are_not_believed() {
+fn exclusive_control_bits_have_no_repr() {
     let mut bytes = Vec::new();
     Repr::new(PORTS, bare()).unwrap().write(Checksum::EMPTY, Checksum::EMPTY, &mut bytes);
-    // SYN and FIN; a reset that ends the stream; all of them.
+    // SYN and FIN; RST and FIN; all of them.
     for flags in [0b11, 0b101, 0b111] {
         bytes[13] = flags;
         let view = View::new(&bytes).unwrap();
@@ -265,9 +265,9 @@ fn bits_that_exclude_each_other_are_not_believed() {
     }
 }
 
-/// RFC 9293 §3.1: an option's length may be anything, zero too.
+/// RFC 9293 §3.1: the length of an option may have any value, including zero.
 #[test]
-fn an_option_of_the_wrong_length_ends_the_options() {
+fn wrong_option_length_ends_the_options() {
     let kinds = |bytes: &[u8]| -> Vec<Result<u8, OptionError>> {
         RawOptions::new(bytes).map(|option| option.map(|option| option.kind)).collect()
     };
@@ -280,7 +280,7 @@ fn an_option_of_the_wrong_length_ends_the_options() {
 }
 
 #[test]
-fn what_is_no_header_says_why() {
+fn invalid_headers_have_reasons() {
     assert_eq!(View::new(&[0; 19]), Err(ViewError::Truncated { len: 19 }));
     let mut bytes = [0; 24];
     for (offset, len) in [(4u8, 16), (7, 28)] {
@@ -291,9 +291,9 @@ fn what_is_no_header_says_why() {
     assert!(View::new(&bytes).is_ok());
 }
 
-/// Kinds and lengths of the RFC above each.
+/// Kinds and lengths of the RFCs above.
 #[test]
-fn known_options_are_taken_apart() {
+fn known_options_are_parsed() {
     let known = |bytes: &'static [u8]| {
         let option = RawOptions::new(bytes).next().unwrap().unwrap();
         (option.name(), option.known())
@@ -311,7 +311,7 @@ fn known_options_are_taken_apart() {
         known(&[19, 18, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7]),
         (Some("MD5 signature"), Some(digest))
     );
-    // RFC 5482 §3: the highest bit counts in minutes.
+    // RFC 5482 §3: the highest bit selects minutes.
     assert_eq!(
         known(&[28, 4, 0x01, 0x2c]),
         (Some("user timeout"), Some(KnownOption::UserTimeout { seconds: 300 }))
@@ -333,9 +333,9 @@ fn known_options_are_taken_apart() {
     // RFC 6994 §3
     let experiment = KnownOption::Experimental { exid: 0xf989, data: &[1] };
     assert_eq!(known(&[254, 5, 0xf9, 0x89, 1]), (Some("experimental"), Some(experiment)));
-    // The option of TCP Santa Cruz, in the form of a SYN and with a transmission's number; and one
-    // of its ExID that says nothing: an arrival of no transmission, half of one, a window
-    // without bits.
+    // The option of TCP Santa Cruz, in the form of a SYN and with a transmission number. Then
+    // invalid ones with its ExID: an arrival without a transmission, an incomplete arrival, a
+    // window without bits.
     assert_eq!(known(&[253, 4, 0x53, 0x43]).1, Some(KnownOption::SantaCruzPermitted));
     let first = SantaCruz::new(Some(CopyNumber::FIRST));
     assert_eq!(known(&[253, 5, 0x53, 0x43, 0x10]).1, Some(KnownOption::SantaCruz(first)));
@@ -350,7 +350,7 @@ fn known_options_are_taken_apart() {
             "{bytes:?}"
         );
     }
-    // Lengths that the kind cannot have; a kind that nobody knows.
+    // Invalid lengths of known kinds, and an unknown kind.
     for (bytes, name) in [
         (&[2, 3, 1][..], "MSS"),
         (&[5, 2], "SACK"),
@@ -365,11 +365,10 @@ fn known_options_are_taken_apart() {
 }
 
 #[test]
-fn unknown_options_do_not_hide_the_known_ones() {
+fn options_after_unknown_ones_are_parsed() {
     let mut bytes = Vec::new();
     Repr::new(PORTS, bare()).unwrap().write(Checksum::EMPTY, Checksum::EMPTY, &mut bytes);
-    // Fast Open, an experiment, a kind that nobody knows, each of a length of its own; then
-    // timestamps.
+    // Fast Open, an experiment and an unknown kind, each with its own length; then timestamps.
     bytes.extend([34, 2, 254, 6, 1, 2, 3, 4, 77, 5, 0, 0, 0, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
     bytes[12] = 11 << 4;
     let view = View::new(&bytes).unwrap();
@@ -380,7 +379,7 @@ fn unknown_options_do_not_hide_the_known_ones() {
 }
 
 #[test]
-fn what_is_not_believed_can_be_shown() {
+fn invalid_values_are_visible_in_the_view() {
     let mut bytes = Vec::new();
     Repr::new(PORTS, bare()).unwrap().write(Checksum::EMPTY, Checksum::EMPTY, &mut bytes);
     bytes[12] |= 1;

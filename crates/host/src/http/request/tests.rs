@@ -20,21 +20,21 @@ fn taken(text: &str) -> Request {
 }
 
 #[test]
-fn what_is_asked_for() {
+fn valid_requests_are_parsed() {
     let request = taken("GET /a?b HTTP/1.1\r\nHost: x\r\nRange: bytes=0-1\r\n\r\nGET");
     assert_eq!((request.method, &request.target[..]), (Method::Get, &b"/a?b"[..]));
     assert_eq!(request.fields.range.as_deref(), Some("bytes=0-1"));
     assert!(request.persistent);
     assert_eq!(taken("HEAD http://x/y HTTP/1.1\r\nHost: x\r\n\r\n").target, b"/y");
     assert_eq!(taken("GET HTTP://x HTTP/1.1\r\nHost: x\r\n\r\n").target, b"/");
-    // RFC 9112 §2.2: an empty line before it.
+    // RFC 9112 §2.2: an empty line before the request line.
     let (_, len) = read(b"\r\nGET / HTTP/1.0\r\n\r\n").unwrap().unwrap();
     assert_eq!(len, 20);
 }
 
 /// RFC 9112 §9.3
 #[test]
-fn who_stays() {
+fn persistence_follows_version_and_connection_field() {
     for (text, stays) in [
         ("GET / HTTP/1.0\r\n\r\n", false),
         ("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", true),
@@ -46,7 +46,7 @@ fn who_stays() {
 }
 
 #[test]
-fn what_is_refused_and_who_must_leave() {
+fn refusals_have_status_and_close_flag() {
     for (text, status, close) in [
         ("POST / HTTP/1.1\r\nHost: x\r\n\r\n", 405, false),
         ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n", 405, true),
@@ -68,9 +68,9 @@ fn what_is_refused_and_who_must_leave() {
     }
 }
 
-/// RFC 9112 §6, §11.2: where two readers could see two ends.
+/// RFC 9112 §6, §11.2: framing that two implementations could interpret differently.
 #[test]
-fn nothing_is_smuggled() {
+fn ambiguous_framing_is_refused() {
     let with = |fields: &str| format!("GET / HTTP/1.1\r\nHost: x\r\n{fields}\r\n");
     for (fields, status) in [
         ("Content-Length: 1\r\nContent-Length: 2\r\n", 400),
@@ -91,16 +91,16 @@ fn nothing_is_smuggled() {
 }
 
 #[test]
-fn heads_have_an_end() {
+fn heads_are_limited_in_length() {
     let long = |text: &str| format!("GET /{text}");
-    assert_eq!(refused(&long(&"a".repeat(MOST_HEAD))), (414, true));
+    assert_eq!(refused(&long(&"a".repeat(MAX_HEAD))), (414, true));
     assert_eq!(
         refused(&format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(8_001))),
         (414, false)
     );
-    let one = format!("GET / HTTP/1.1\r\nHost: x\r\nA: {}", "b".repeat(MOST_HEAD));
+    let one = format!("GET / HTTP/1.1\r\nHost: x\r\nA: {}", "b".repeat(MAX_HEAD));
     assert_eq!(refused(&one), (431, true));
-    let many = format!("GET / HTTP/1.1\r\nHost: x\r\n{}\r\n", "A: b\r\n".repeat(MOST_FIELDS));
+    let many = format!("GET / HTTP/1.1\r\nHost: x\r\n{}\r\n", "A: b\r\n".repeat(MAX_FIELDS));
     assert_eq!(refused(&many), (431, true));
     assert_eq!(read(b"GET / HTTP/1.1\r\nHost: x\r\n"), Ok(None));
 }
@@ -121,7 +121,7 @@ fn skipped(mut body: Body, text: &[u8], step: usize) -> Option<(usize, Body)> {
 
 /// RFC 9112 §7.1
 #[test]
-fn bodies_are_read_past() {
+fn bodies_are_skipped() {
     let chunks = b"4\r\nWiki\r\nA;x=y\r\n0123456789\r\n0\r\nTrailer: z\r\n\r\nGET";
     for step in 1..60 {
         assert_eq!(
@@ -138,21 +138,21 @@ fn bodies_are_read_past() {
 }
 
 #[test]
-fn trailers_have_one_limit_together() {
+fn trailers_share_one_length_limit() {
     let trailers =
         |lines: usize| [b"0\r\n".to_vec(), b"A: 456\r\n".repeat(lines), b"\r\n".to_vec()].concat();
-    let most = (MOST_HEAD - 2) / 8;
-    for step in [1, 100, MOST_HEAD] {
+    let most = (MAX_HEAD - 2) / 8;
+    for step in [1, 100, MAX_HEAD] {
         let text = trailers(most);
         assert_eq!(skipped(Body::Chunks(0), &text, step), Some((text.len(), Body::NONE)), "{step}");
         assert_eq!(skipped(Body::Chunks(0), &trailers(most + 1), step), None, "{step}");
-        assert_eq!(skipped(Body::Trailer(0), &vec![b'x'; MOST_HEAD + 1], step), None, "{step}");
+        assert_eq!(skipped(Body::Trailer(0), &vec![b'x'; MAX_HEAD + 1], step), None, "{step}");
     }
 }
 
 proptest! {
     #[test]
-    fn any_bytes_are_a_request_or_not(bytes: Vec<u8>, body in prop_oneof![
+    fn arbitrary_bytes_never_panic(bytes: Vec<u8>, body in prop_oneof![
         any::<u64>().prop_map(Body::Length), any::<u64>().prop_map(Body::Chunks), any::<usize>().prop_map(Body::Trailer)
     ]) {
         let _ = read(&bytes);

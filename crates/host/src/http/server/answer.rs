@@ -1,4 +1,4 @@
-//! What is answered: a file, a part of it, a list, or why not.
+//! Generates responses: a file, ranges of it, a listing, a redirect or an error.
 
 use std::hash::BuildHasher;
 use std::os::fd::OwnedFd;
@@ -23,29 +23,31 @@ impl FileServer {
         let Some(path) = path::of(&request.target) else {
             return self.refuse(exchange, request.method, refusal(Status::NotFound), now);
         };
-        let says_folder =
+        let has_trailing_slash =
             request.target.split(|&byte| byte == b'?').next().is_some_and(|t| t.ends_with(b"/"));
         match self.folder.find(&path) {
-            // A slash behind a file's name names nothing.
-            Ok(Found::File(_)) if says_folder => {
+            // A file name with a trailing slash names no resource.
+            Ok(Found::File(_)) if has_trailing_slash => {
                 self.refuse(exchange, request.method, refusal(Status::NotFound), now);
             }
-            Ok(Found::File(opened)) => self.give(exchange, request, opened, &path, now),
-            Ok(Found::Folder(_)) if !says_folder => self.redirect(exchange, request, &path, now),
+            Ok(Found::File(opened)) => self.send_file(exchange, request, opened, &path, now),
+            Ok(Found::Folder(_)) if !has_trailing_slash => {
+                self.redirect(exchange, request, &path, now)
+            }
             Ok(Found::Folder(folder)) => {
                 let index: Vec<u8> = [&path[..], b"index.html"].join(&b'/');
                 let index = index.strip_prefix(b"/").unwrap_or(&index);
                 if let Ok(Found::File(opened)) = self.folder.find(index) {
-                    return self.give(exchange, request, opened, index, now);
+                    return self.send_file(exchange, request, opened, index, now);
                 }
-                self.list(exchange, request, folder, &path, now);
+                self.send_listing_head(exchange, request, folder, &path, now);
             }
             Err(status) => self.refuse(exchange, request.method, refusal(status), now),
         }
     }
 
-    /// A file, or the parts of it that are asked for.
-    fn give(
+    /// Sends a file, or the requested ranges of it.
+    fn send_file(
         &mut self,
         exchange: &mut Exchange,
         request: &Request,
@@ -74,8 +76,9 @@ impl FileServer {
                 range
             }
             Selection::Parts(ranges) => {
-                let mark = self.marks.hash_one((now.as_nanos(), exchange.id));
-                exchange.parts = Some(Box::new(Multipart::new(ranges, mark, media_type, len)));
+                let boundary_key = self.boundary_keys.hash_one((now.as_nanos(), exchange.id));
+                exchange.parts =
+                    Some(Box::new(Multipart::new(ranges, boundary_key, media_type, len)));
                 0..0
             }
             Selection::NotModified => 0..0,
@@ -83,12 +86,12 @@ impl FileServer {
                 if selection == Selection::NotSatisfiable {
                     head.field("Content-Range", format_args!("bytes */{len}"));
                 }
-                return self.give_page(exchange, request.method, head, status, &page(status));
+                return self.send_page(exchange, request.method, head, status, &page(status));
             }
         };
         head.field("ETag", &validators.etag);
         head.field("Last-Modified", date::write(validators.modified));
-        // RFC 9110 §15.4.5: what is not modified has no length to tell.
+        // RFC 9110 §15.4.5: a 304 response has no content.
         if status != Status::NotModified {
             head.field("Accept-Ranges", "bytes");
             if let Some(parts) = &exchange.parts {
@@ -101,11 +104,11 @@ impl FileServer {
         }
         self.begin(exchange, status, head.finish(exchange.persistent));
         exchange.file = (request.method == Method::Get).then_some((file, range.start, range.end));
-        exchange.go_on();
+        exchange.finish_part();
     }
 
-    /// A page with links to what is in a folder. Its length is not known before its end.
-    fn list(
+    /// Sends the head of a listing, whose length is not known before its end.
+    fn send_listing_head(
         &mut self,
         exchange: &mut Exchange,
         request: &Request,
@@ -125,7 +128,7 @@ impl FileServer {
         if request.chunked {
             head.field("Transfer-Encoding", "chunked");
         } else {
-            // RFC 9112 §6.3 (8): the page ends with the connection.
+            // RFC 9112 §6.3 (8): the response ends with the connection.
             exchange.persistent = false;
         }
         let mut text = head.finish(exchange.persistent);
@@ -141,7 +144,7 @@ impl FileServer {
         let mut head = Head::new(Status::MovedPermanently, seconds(now));
         head.field("Location", format_args!("/{}/", link.join("/")));
         let status = Status::MovedPermanently;
-        self.give_page(exchange, request.method, head, status, &page(status));
+        self.send_page(exchange, request.method, head, status, &page(status));
     }
 
     pub(super) fn refuse(
@@ -155,13 +158,13 @@ impl FileServer {
         exchange.persistent = !close && !self.stopping;
         let mut head = Head::new(status, seconds(now));
         if status == Status::MethodNotAllowed {
-            // RFC 9110 §15.5.6.
+            // RFC 9110 §15.5.6: a 405 response lists the allowed methods.
             head.field("Allow", "GET, HEAD");
         }
-        self.give_page(exchange, method, head, status, &page(status));
+        self.send_page(exchange, method, head, status, &page(status));
     }
 
-    fn give_page(
+    fn send_page(
         &mut self,
         exchange: &mut Exchange,
         method: Method,
@@ -180,7 +183,7 @@ impl FileServer {
 
     fn begin(&mut self, exchange: &mut Exchange, status: Status, text: Vec<u8>) {
         exchange.text = text;
-        // Whoever takes nothing is given up by TCP.
+        // TCP's user timeout ends a connection whose peer acknowledges nothing.
         exchange.deadline = Instant::NEVER;
         self.served.answers[usize::from(status.code() / 100)] += 1;
     }

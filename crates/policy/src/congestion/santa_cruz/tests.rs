@@ -8,7 +8,8 @@ use crate::congestion::WindowRules;
 const SMSS: u32 = 1000;
 const FULL: Growth = Growth::Standard { step: SMSS, per_rtt: SMSS };
 
-/// Every window is judged, n is looked at when a window ends, and a segment comes or goes at once.
+/// Reading with every window evaluated, n compared at the end of a window, and changes of one
+/// segment at once.
 const PLAIN: Reading = Reading {
     translation: Translation::Session,
     hold: Hold::None,
@@ -34,15 +35,15 @@ fn at(micros: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(micros)
 }
 
-/// A report of the packet `number`, counted from 0, that left and arrived and whose acknowledgment
-/// came at these times in microseconds.
+/// Returns a report of packet `number`, counted from 0. The times in microseconds are those of
+/// transmission, arrival and acknowledgment.
 fn report(number: u64, [sent, arrived, now]: [u64; 3], acked: u32) -> AckSample {
     let seq = SeqNum::new(u32::try_from(number).unwrap() * SMSS);
     let forward = ForwardSample {
         now: at(now),
         seq,
         sent_at: at(sent),
-        // The peer's clock is another, and comes round.
+        // The peer has another clock, and its counter wraps.
         arrived_us: u32::try_from((arrived + u64::from(u32::MAX) - 100) & u64::from(u32::MAX))
             .unwrap(),
         delivered: (number + 1) * u64::from(SMSS),
@@ -61,14 +62,14 @@ fn report(number: u64, [sent, arrived, now]: [u64; 3], acked: u32) -> AckSample 
 }
 
 proptest! {
-    /// (2) to (4): on a link that never idles, n is what the last packet of the window found waiting there, whatever
-    /// acknowledgments were lost.
+    /// (2) to (4): on a link that never idles, n equals the queue that the last packet of the
+    /// window found, even if acknowledgments were lost.
     #[test]
-    fn the_estimate_is_the_queue_on_a_link_that_never_idles(
+    fn estimate_equals_queue_on_busy_link(
         service in 10..20_000u64,
         delay in 0..100_000u64,
-        // How long before the link is ready for it each packet comes, in thousandths of what is possible; and whether its
-        // acknowledgment arrives.
+        // The time by which a packet arrives before the link is ready for it, in thousandths of the
+        // maximum, and whether its acknowledgment arrives.
         packets in prop::collection::vec((0..=1000u64, prop::bool::weighted(0.7)), 2..200),
     ) {
         let mut sc = controller(Target::PAPER, 2);
@@ -76,7 +77,7 @@ proptest! {
         let mut last = None;
         let mut windows = 0;
         for (number, (early, reported)) in (0u64..).zip(packets) {
-            // The link is free for it at `number · service`, and never sooner.
+            // The link is free for the packet at `number · service` and not earlier.
             sent = (sent * early + number * service * (1000 - early)) / 1000;
             let arrived = (number + 1) * service + delay;
             if !reported && number > 0 {
@@ -85,7 +86,7 @@ proptest! {
             let began = sc.began;
             let before = last.replace((number * service - sent, number));
             sc.observe(&report(number, [sent, arrived, arrived + delay], SMSS));
-            // The first report begins a window, and a window of one packet says nothing yet.
+            // The first report begins a window. A window of one packet gives no estimate.
             if let Some((waits, of)) = before.filter(|&(_, of)| of > 0 && sc.began != began) {
                 let true_queue = i128::from(waits) * 1_000_000 / i128::from(service);
                 prop_assert!((sc.queue_millionths() - true_queue).abs() < 1000, "{of}: {} {true_queue}", sc.queue);
@@ -96,10 +97,10 @@ proptest! {
     }
 }
 
-/// The numbers of the example of `tcpsf.models.santa_cruz.queue_estimate`: two windows of three
-/// packets each, after which 2 and 3 packets wait, by either translation.
+/// The numbers are those of the example of `tcpsf.models.santa_cruz.queue_estimate`: two windows of
+/// three packets each. Afterwards 2 and 3 packets are queued, with either translation.
 #[test]
-fn the_closed_model_says_the_same() {
+fn estimate_matches_closed_model() {
     for translation in [Translation::Session, Translation::Window] {
         let mut sc = controller(reading(150, 25, Reading { translation, ..PLAIN }), 3);
         let mut seen = Vec::new();
@@ -117,14 +118,15 @@ fn the_closed_model_says_the_same() {
     }
 }
 
-/// Section 3.1.2: the window is held within `N_op ± δ`, and moves by a segment a window outside.
+/// Section 3.1.2: n is held within `N_op ± δ`. Outside, the window changes by one segment per
+/// window.
 #[test]
-fn a_window_is_adjusted_by_a_segment() {
+fn window_changes_by_one_segment() {
     for (waiting, verdict) in [(12, 1i64), (13, 0), (17, 0), (18, -1)] {
         let mut sc = controller(target(150, 25), 10);
         sc.slow_start = false;
-        // Packets of 1 ms that each wait a little longer, so that at the window's end there are
-        // `waiting` tenths.
+        // Each packet of 1 ms waits a little longer than the one before. At the end of the window
+        // `waiting` tenths are queued.
         let times = |number: u64| {
             let arrived = 1000 * (number + 1);
             [arrived - 1000 - number * waiting * 100 / 10, arrived, arrived + 9000]
@@ -133,7 +135,7 @@ fn a_window_is_adjusted_by_a_segment() {
             sc.on_ack(&report(number, times(number), SMSS), FULL);
             assert_eq!(sc.cwnd(), 10 * SMSS, "not before the window is over");
         }
-        // The first that left after the window began.
+        // The first packet sent after the window began.
         let [_, arrived, now] = times(11);
         sc.on_ack(&report(11, [10_000, arrived, now], SMSS), FULL);
         assert_eq!(i64::from(sc.cwnd()), 10_000 + verdict * 1000, "{waiting}");
@@ -142,16 +144,17 @@ fn a_window_is_adjusted_by_a_segment() {
     }
 }
 
-/// Startup: slow start doubles the window a round trip, until the packets that wait at the end of a
-/// window are more than half of what is wanted.
+/// Startup: slow start doubles the window every round trip until the queue at the end of a window
+/// exceeds half of the target.
 #[test]
-fn slow_start_ends_when_a_queue_has_grown() {
+fn slow_start_ends_on_queue_at_window_end() {
     let mut sc = controller(target(300, 25), 2);
-    // Two packets, a round trip of 10 ms, and no queue.
+    // Two packets with a round trip of 10 ms and no queue.
     sc.on_ack(&report(0, [0, 5000, 10_000], SMSS), FULL);
     sc.on_ack(&report(1, [1000, 6000, 11_000], SMSS), FULL);
     assert_eq!((sc.cwnd(), sc.slow_start), (4 * SMSS, true));
-    // The next leave at once, and arrive 1 ms apart: too little for a single relative delay.
+    // The next packets are sent at the same time and arrive 1 ms apart. No single relative delay is
+    // large enough.
     for number in 2..20 {
         let late = 1000 * (number - 2);
         sc.on_ack(&report(number, [11_000, 16_000 + late, 21_000 + late], SMSS), FULL);
@@ -162,10 +165,10 @@ fn slow_start_ends_when_a_queue_has_grown() {
     assert_eq!((sc.slow_start, sc.ssthresh()), (false, 22 * SMSS));
 }
 
-/// Startup: a single relative delay beyond half of what is wanted is enough. The second of two
-/// packets that left at once waits for the first: one packet, whatever the link.
+/// Startup: a single relative delay above half of the target ends slow start. The second of two
+/// packets sent at the same time waits for the first, which is one packet on any link.
 #[test]
-fn slow_start_ends_with_a_relative_delay() {
+fn slow_start_ends_on_relative_delay() {
     for (n_op, on) in [(150, false), (199, false), (200, true), (300, true)] {
         let mut sc = controller(target(n_op, 25), 2);
         sc.on_ack(&report(0, [0, 5000, 10_000], SMSS), FULL);
@@ -174,14 +177,14 @@ fn slow_start_ends_with_a_relative_delay() {
     }
 }
 
-/// Section 3.1.2: growth doesn't count acknowledgments. With one in four of them the window is as
-/// wide, in slow start and after it.
+/// Section 3.1.2: growth does not depend on the number of acknowledgments. The window is equally
+/// wide if only one in four arrives, in slow start and after it.
 #[test]
-fn lost_acknowledgments_do_not_slow_growth() {
+fn growth_ignores_lost_acknowledgments() {
     let after = |every: u64, slow_start: bool| {
         let mut sc = controller(target(150, 25), 16);
         sc.slow_start = slow_start;
-        // Eight round trips with 16 packets each, and no queue.
+        // Eight round trips with 16 packets each and no queue.
         for number in (0..128u64).filter(|number| (number + 1) % every == 0) {
             let sent = number / 16 * 20_000 + number % 16 * 1000;
             let acked = SMSS * u32::try_from(every).unwrap();
@@ -195,10 +198,10 @@ fn lost_acknowledgments_do_not_slow_growth() {
     assert_eq!(after(1, false), (16 + 7) * SMSS);
 }
 
-/// The paper's text is silent: a loss does what it does to Reno, and ends slow start; a timeout
-/// begins it again.
+/// The paper does not specify this case. A loss has the effect it has on Reno and ends slow start.
+/// A timeout begins slow start again.
 #[test]
-fn a_loss_is_renos() {
+fn loss_response_is_that_of_reno() {
     let loss = LossSample {
         smss: SMSS,
         flight: 10_000,
@@ -216,8 +219,8 @@ fn a_loss_is_renos() {
     assert_eq!((sc.cwnd(), sc.ssthresh(), sc.slow_start), (SMSS, 5000, true));
 }
 
-/// A packet a millisecond over a link that is never idle and has no queue, one report each, for 20
-/// ms there and back.
+/// Sends one packet per millisecond over a link that never idles and has no queue. Each is reported
+/// after a round trip of 20 ms.
 fn steady(
     sc: &mut SantaCruz,
     numbers: std::ops::Range<u64>,
@@ -230,11 +233,11 @@ fn steady(
     }
 }
 
-/// Section 3.1.2, "only at discrete intervals": after a change, the first window to be judged is
-/// the one that left behind it. Packets take 20 ms there and back, so windows end with the reports
-/// of packets 20, 40, 60 and so on.
+/// Section 3.1.2, "only at discrete intervals": after a change, the first window evaluated is the
+/// one sent after it. Packets have a round trip of 20 ms, so windows end with the reports of
+/// packets 20, 40, 60 and so on.
 #[test]
-fn a_window_is_judged_once_what_left_after_a_change_has_arrived() {
+fn hold_skips_windows_sent_before_a_change() {
     for (hold, changes) in
         [(Hold::None, vec![20, 40, 60, 80, 100]), (Hold::Window, vec![20, 60, 100])]
     {
@@ -252,9 +255,9 @@ fn a_window_is_judged_once_what_left_after_a_change_has_arrived() {
     }
 }
 
-/// What a loss makes of the window is a change, too.
+/// A reduction after a loss also counts as a change.
 #[test]
-fn a_loss_is_a_change() {
+fn loss_counts_as_a_change() {
     let mut sc = controller(reading(150, 25, Reading { hold: Hold::Window, ..PLAIN }), 10);
     sc.slow_start = false;
     steady(&mut sc, 0..30, |_, _| {});
@@ -270,24 +273,24 @@ fn a_loss_is_a_change() {
         resent: false,
     });
     let halved = sc.cwnd();
-    // The window that was under way ends with packet 40's report, at 60 ms, the one that began then
-    // with 60's.
+    // The current window ends with the report of packet 40 at 60 ms. The next one ends with the
+    // report of packet 60.
     steady(&mut sc, 31..60, |number, sc| assert_eq!(sc.cwnd(), halved, "{number}"));
     steady(&mut sc, 60..61, |_, sc| assert_eq!(sc.cwnd(), halved + SMSS));
 }
 
-/// Startup: n is looked at with every report. Packets that left together arrive 1 ms apart, so that
-/// the third is behind the first by two: more than half of three.
+/// Startup: n is compared at every report. Packets sent together arrive 1 ms apart, so the third is
+/// two packets behind the first, more than half of three.
 #[test]
-fn slow_start_ends_while_a_queue_grows() {
+fn slow_start_ends_on_n_at_each_report() {
     for (startup, ends) in [(Startup::Window, None), (Startup::Report, Some(4))] {
         let mut sc = controller(reading(300, 25, Reading { startup, ..PLAIN }), 2);
         sc.on_ack(&report(0, [0, 5000, 10_000], SMSS), FULL);
         sc.on_ack(&report(1, [1000, 6000, 11_000], SMSS), FULL);
         let mut ended = None;
         for number in 2..20 {
-            // At packet 4 the link has been busy for 13 ms for three packets, and n is 12 ms by so
-            // much each: 2.8.
+            // At packet 4 the link has been busy for 13 ms for three packets, and n is 12 ms
+            // divided by 13/3 ms: 2.8.
             let late = 5000 * (number - 2) + 2000;
             sc.on_ack(&report(number, [11_000, 16_000 + late, 21_000 + late], SMSS), FULL);
             if !sc.slow_start {
@@ -298,25 +301,25 @@ fn slow_start_ends_while_a_queue_grows() {
     }
 }
 
-/// "Linearly during the next interval": a segment in proportion to what arrives, whatever
-/// acknowledgments are lost.
+/// "Linearly during the next interval": one segment is added in proportion to the bytes that
+/// arrive, even if acknowledgments are lost.
 #[test]
-fn a_segment_comes_with_what_arrives() {
+fn ramp_adds_in_proportion_to_arrivals() {
     for every in [1, 4] {
         let mut sc = controller(
             reading(150, 25, Reading { hold: Hold::Window, change: Change::Ramp, ..PLAIN }),
             20,
         );
         sc.slow_start = false;
-        // The reports of packets 0, 20, 40, … come, and one in so many of the others.
+        // The reports of packets 0, 20, 40, … arrive, and one in `every` of the others.
         for number in (0..=80u64).filter(|number| number % every == 0) {
             let sent = number * 1000;
             let sample = report(number, [sent, sent + 10_000, sent + 20_000], SMSS);
-            // What has been sent by then: 20 packets are under way.
+            // Packets sent by then: 20 are in flight.
             sc.on_ack(&AckSample { nxt: sample.una + 19 * SMSS, ..sample }, FULL);
             let expected = match number {
                 0..20 => 20_000,
-                // 19 packets are behind the one that ends the window.
+                // 19 packets are in flight behind the one that ends the window.
                 20..40 => 20_000 + 1000 * u32::try_from(number - 20).unwrap() / 19,
                 40..60 => 21_000,
                 60..80 => 21_000 + 1000 * u32::try_from(number - 60).unwrap() / 19,
@@ -327,9 +330,9 @@ fn a_segment_comes_with_what_arrives() {
     }
 }
 
-/// And it goes so.
+/// "Linearly during the next interval" also holds for the removal of a segment.
 #[test]
-fn a_segment_goes_with_what_arrives() {
+fn ramp_removes_in_proportion_to_arrivals() {
     let mut sc = controller(reading(150, 25, Reading { change: Change::Ramp, ..PLAIN }), 10);
     sc.verdict = Verdict::Narrow;
     sc.slow_start = false;
@@ -344,10 +347,10 @@ fn a_segment_goes_with_what_arrives() {
     assert_eq!(seen, [10_000, 9500, 9000, 9000]);
 }
 
-/// Section 3.1.1 and Fig. 1: round trips of 4 and 5, and the one more is on the way back. Then
-/// there, then both.
+/// Section 3.1.1 and Fig. 1: round trips of 4 and 5, with the additional delay on the return path.
+/// Then it is on the forward path, then on both.
 #[test]
-fn a_longer_round_trip_is_told_apart_by_direction() {
+fn path_delays_are_separated_by_direction() {
     let mut sc = controller(Target::PAPER, 10);
     assert_eq!(sc.path(), None);
     let mut seen = Vec::new();
@@ -356,17 +359,17 @@ fn a_longer_round_trip_is_told_apart_by_direction() {
         seen.push((sc.ways.0 / 1_000_000_000, sc.ways.1 / 1_000_000_000));
     }
     assert_eq!(seen, [(0, 0), (0, 1), (1, 1), (0, 0)]);
-    // The third packet left after the second's acknowledgment had begun a window, the fourth after
-    // the third's.
+    // The third packet was sent after the acknowledgment of the second had begun a window, the
+    // fourth after that of the third.
     let path = sc.path().unwrap();
     assert_eq!((path.forward_ns, path.return_ns), (1_000_000_000, 1_000_000_000));
 }
 
-/// Fig. 3(d): who arrives before what left earlier took another path. That is so whichever report
-/// comes first; and a report that comes after that of a later arrival was overtaken on the way
-/// back.
+/// Fig. 3(d): a packet that arrives before one sent earlier took another path. The order of the
+/// reports does not matter. A report that arrives after the report of a later arrival was overtaken
+/// on the return path.
 #[test]
-fn reports_out_of_order_are_counted_by_direction() {
+fn reordering_is_counted_by_direction() {
     let (first, second) = ([0, 10_000, 20_000], [1000, 11_000, 21_000]);
     let (late, early) = ([0, 12_000, 22_000], [1000, 11_000, 21_000]);
     for (reports, forward, back) in [
@@ -381,8 +384,8 @@ fn reports_out_of_order_are_counted_by_direction() {
         }
         let path = sc.path().unwrap();
         assert_eq!((path.forward_reordered, path.return_reordered), (forward, back), "{reports:?}");
-        // Nothing is left of it in the sums: the late packet is 2 ms late against the first, or the
-        // first's report is all.
+        // The reordering leaves nothing in the sums. Either the late packet is 2 ms late against
+        // the first, or only the report of the first counts.
         sc.observe(&report(2, [30_000, 40_000, 50_000], SMSS));
         let expected = if reports[0] == late { -2_000_000 } else { 0 };
         assert_eq!(sc.ways.0, expected);

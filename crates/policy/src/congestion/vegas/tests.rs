@@ -7,7 +7,7 @@ fn vegas(initial: u32) -> Vegas {
     Vegas::new(initial, WindowRules::RFC, VegasThresholds::PAPER)
 }
 
-/// A path that holds so many segments in a round trip of 100 ms; more of them wait in a queue.
+/// A path that holds `holds` segments in a round trip of 100 ms. Further segments wait in a queue.
 struct Path {
     vegas: Vegas,
     holds: u32,
@@ -22,7 +22,7 @@ impl Path {
         Self { vegas, holds, una: start, nxt: start, now: Instant::ZERO }
     }
 
-    /// Sends what the window lets out, and has one segment acknowledged.
+    /// Sends the segments that the window allows, then acknowledges one segment.
     fn step(&mut self) {
         while self.nxt.distance_from(self.una) + SMSS <= self.vegas.cwnd() {
             self.nxt += SMSS;
@@ -45,7 +45,7 @@ impl Path {
         self.vegas.on_ack(&ack, Growth::Standard { step: SMSS, per_rtt: SMSS });
     }
 
-    /// The windows after each of so many acknowledgments.
+    /// Returns the window after each of the next `acks` acknowledgments.
     fn windows(&mut self, acks: usize) -> Vec<u32> {
         (0..acks)
             .map(|_| {
@@ -70,7 +70,7 @@ fn loss(sent_at: u64, now: u64, resent: bool) -> LossSample {
     }
 }
 
-/// §III-C: the window doubles every other round trip, and between it is still.
+/// §III-C: the window doubles every other round trip and is constant in between.
 #[test]
 fn slow_start_doubles_in_every_second_round() {
     let mut path = Path::new(vegas(SMSS), 100);
@@ -81,7 +81,7 @@ fn slow_start_doubles_in_every_second_round() {
     assert_eq!(path.windows(4), [5000, 6000, 7000, 8000]);
 }
 
-/// §III-C: more than γ segments in the queue, and the window loses an eighth.
+/// §III-C: with more than γ segments in the queue the window is reduced by an eighth.
 #[test]
 fn slow_start_ends_when_a_queue_grows() {
     let mut path = Path::new(vegas(SMSS), 5);
@@ -95,14 +95,14 @@ fn slow_start_ends_when_a_queue_grows() {
     assert!(windows[end..].iter().all(|&w| w <= top));
 }
 
-/// §III-B: from either side the window comes to where one to three segments are queued, and stays.
+/// §III-B: from either side the window converges to one to three queued segments and remains there.
 #[test]
 fn the_window_settles_between_alpha_and_beta() {
     for (initial, holds) in [(SMSS, 17), (8 * SMSS, 17), (40 * SMSS, 17), (SMSS, 60)] {
         let rules = WindowRules { ssthresh: 2 * SMSS, ..WindowRules::RFC };
         let mut path = Path::new(Vegas::new(initial, rules, VegasThresholds::PAPER), holds);
-        // A window that is too large from the first segment on never shows the path without its
-        // queue.
+        // If the window is too large from the first segment on, no packet measures the path without
+        // a queue.
         path.vegas.base = Some(Duration::from_millis(BASE_MS));
         path.windows(10_000);
         let last = path.windows(200);
@@ -112,9 +112,10 @@ fn the_window_settles_between_alpha_and_beta() {
     }
 }
 
-/// §III-A: losses of one window reduce it once, by a quarter; the loss of a copy halves it.
+/// §III-A: losses of one window reduce it once, by a quarter. The loss of a retransmission halves
+/// it.
 #[test]
-fn only_what_left_after_a_decrease_leads_to_another() {
+fn losses_before_a_decrease_are_ignored() {
     let mut vegas = vegas(20 * SMSS);
     vegas.on_loss(&loss(100, 200, false));
     assert_eq!((vegas.cwnd(), vegas.ssthresh()), (15_000, 15_000));
@@ -131,8 +132,8 @@ fn only_what_left_after_a_decrease_leads_to_another() {
     assert_eq!(vegas.cwnd(), 2000);
 }
 
-/// A timeout starts over, up to half of what it was; recovery sets a window below the threshold in
-/// slow start again.
+/// A timeout begins a slow start up to half of the previous window. Recovery that sets a window
+/// below the threshold begins slow start again.
 #[test]
 fn a_timeout_begins_a_slow_start() {
     let mut vegas = vegas(20 * SMSS);
@@ -146,22 +147,23 @@ fn a_timeout_begins_a_slow_start() {
     assert!(windows.iter().all(|&w| w < 20_000), "linear from the threshold on");
 }
 
-/// RFC 3168 §6.1.2: marks reduce as losses do, down to one segment, where only waiting is left.
+/// RFC 3168 §6.1.2: marks reduce the window as losses do, down to one segment. At one segment the
+/// sender has to wait.
 #[test]
 fn marks_reduce_down_to_one_segment() {
     let mut vegas = vegas(4 * SMSS);
     let seen: Vec<(u32, bool)> = (0..4)
         .map(|_| {
-            let waits = vegas.on_mark(&loss(1, 2, false));
-            (vegas.cwnd(), waits)
+            let must_wait = vegas.on_mark(&loss(1, 2, false));
+            (vegas.cwnd(), must_wait)
         })
         .collect();
     assert_eq!(seen, [(3000, false), (2000, false), (1000, false), (1000, true)]);
 }
 
-/// A window that isn't used doesn't grow.
+/// A window that is not used does not grow.
 #[test]
-fn an_unused_window_stays() {
+fn unused_window_does_not_grow() {
     let mut vegas = vegas(10 * SMSS);
     for n in 1..100 {
         let una = SeqNum::new(n * SMSS);
@@ -182,7 +184,7 @@ fn an_unused_window_stays() {
     assert_eq!(vegas.cwnd(), 10_000);
 }
 
-/// The small window of variable-size framing is the framing's.
+/// Variable-size framing sets the small window.
 #[test]
 fn framing_sets_the_small_window() {
     let mut vegas = vegas(SMSS);

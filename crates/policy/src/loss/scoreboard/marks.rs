@@ -1,92 +1,94 @@
-//! What the scoreboard knows of its marks: sums, and places in the queue that only move towards its
-//! end until recovery is over.
+//! Sums and search positions over the marks of the scoreboard. The positions only advance until
+//! recovery ends.
 
 use std::collections::VecDeque;
 
-use super::{Cut, Mark};
+use super::{Mark, SentSegment};
 
-/// Sums of marks, and where to look next. Places are counted from the front of the queue; they say
-/// nothing while no cut has [any](Self::any). They stand beside the queue, however seldom they are
-/// needed: what is allocated for a loss lies where nobody has looked for long.
+/// Sums of marks, and search positions. Positions are indexes from the front of the queue. They are
+/// undefined while [no](Self::any) segment is marked. The struct is stored inline, not boxed: an
+/// allocation at loss time would not be in the cache.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
-    /// Cuts that are sacked, lost or resent.
-    pub(super) cuts: u32,
-    /// Cuts that are sacked.
+    /// Number of segments that are sacked, lost or resent.
+    pub(super) marked: u32,
+    /// Number of segments that are sacked.
     pub(super) sacked: u32,
-    /// Cuts that are lost, and neither resent nor sacked.
+    /// Number of segments that are lost, and neither resent nor sacked.
     pub(super) awaiting_repair: u32,
-    /// Cuts that are sacked, at `frontier` and above.
+    /// Number of sacked segments at or above `frontier`.
     pub(super) sacked_above: u32,
-    /// All below are sacked or lost.
+    /// All segments below this index are sacked or lost.
     pub(super) frontier: u32,
-    /// The last cut that is sacked, if any is.
+    /// Index of the last sacked segment, if there is one.
     pub(super) highest: u32,
-    /// None below awaits repair. That one does, if any.
+    /// Index of the first segment that awaits retransmission, if there is one.
     pub(super) next_lost: u32,
-    /// All below are sacked or resent. That one isn't, or it isn't below `highest`.
+    /// All segments below this index are sacked or resent. The segment at this index is neither, or
+    /// it is not below `highest`.
     pub(super) next_hole: u32,
 }
 
 impl Marks {
-    /// Those of the cut at `index`, the only one that has any.
-    pub(super) fn of_one(index: usize, cut: &Cut) -> Self {
-        let (index, sacked) = (place(index), u32::from(cut.is(Mark::Sacked)));
+    /// Creates the sums for a queue in which only the segment at `index` is marked.
+    pub(super) fn of_one(index: usize, segment: &SentSegment) -> Self {
+        let (index, sacked) = (to_u32(index), u32::from(segment.is(Mark::Sacked)));
         Self {
-            cuts: 1,
+            marked: 1,
             sacked,
-            awaiting_repair: u32::from(cut.awaits_repair()),
+            awaiting_repair: u32::from(segment.awaits_repair()),
             sacked_above: sacked,
             frontier: 0,
-            highest: if cut.is(Mark::Sacked) { index } else { 0 },
+            highest: if segment.is(Mark::Sacked) { index } else { 0 },
             next_lost: index,
             next_hole: 0,
         }
     }
 
-    /// Whether any cut has any.
+    /// Returns whether any segment is marked.
     pub(super) fn any(&self) -> bool {
-        self.cuts > 0
+        self.marked > 0
     }
 
-    /// The first cut left the queue.
-    pub(super) fn popped(&mut self, cut: &Cut) {
+    /// Updates the sums after the first segment left the queue.
+    pub(super) fn popped(&mut self, segment: &SentSegment) {
         if self.frontier == 0 {
-            self.sacked_above -= u32::from(cut.is(Mark::Sacked));
+            self.sacked_above -= u32::from(segment.is(Mark::Sacked));
         }
-        self.forget(cut);
-        for place in self.places() {
-            *place = place.saturating_sub(1);
+        self.forget(segment);
+        for position in self.search_indexes() {
+            *position = position.saturating_sub(1);
         }
     }
 
-    /// The cut at `index` became two, both as `cut` was but for their lengths.
-    pub(super) fn split(&mut self, index: usize, cut: &Cut) {
-        let index = place(index);
+    /// Updates the sums after the segment at `index` was split in two with equal marks.
+    pub(super) fn split(&mut self, index: usize, segment: &SentSegment) {
+        let index = to_u32(index);
         if self.frontier <= index {
-            self.sacked_above += u32::from(cut.is(Mark::Sacked));
+            self.sacked_above += u32::from(segment.is(Mark::Sacked));
         }
-        self.remember(cut);
-        for place in self.places() {
-            *place += u32::from(*place > index);
+        self.remember(segment);
+        for position in self.search_indexes() {
+            *position += u32::from(*position > index);
         }
-        if cut.is(Mark::Sacked) {
+        if segment.is(Mark::Sacked) {
             self.highest = self.highest.max(index + 1);
         }
     }
 
-    /// The cut at `index`, which was lost and not resent, became part of the one before it.
-    pub(super) fn removed(&mut self, index: usize, cut: &Cut) {
-        let index = place(index);
-        self.forget(cut);
-        for place in self.places() {
-            *place -= u32::from(*place > index);
+    /// Updates the sums after the segment at `index`, which was lost and not resent, was merged
+    /// into the one before it.
+    pub(super) fn removed(&mut self, index: usize, segment: &SentSegment) {
+        let index = to_u32(index);
+        self.forget(segment);
+        for position in self.search_indexes() {
+            *position -= u32::from(*position > index);
         }
     }
 
-    /// The marks of the cut at `index` are others now.
-    pub(super) fn changed(&mut self, index: usize, before: &Cut, after: &Cut) {
-        let index = place(index);
+    /// Updates the sums after the marks of the segment at `index` changed.
+    pub(super) fn changed(&mut self, index: usize, before: &SentSegment, after: &SentSegment) {
+        let index = to_u32(index);
         self.forget(before);
         self.remember(after);
         if after.is(Mark::Sacked) && !before.is(Mark::Sacked) {
@@ -98,8 +100,8 @@ impl Marks {
         }
     }
 
-    /// Marks were taken away, perhaps from cuts that the places had passed.
-    pub(super) fn look_again(&mut self) {
+    /// Resets the search positions after marks were removed, perhaps from segments already passed.
+    pub(super) fn restart_search(&mut self) {
         (self.frontier, self.next_lost, self.next_hole) = (0, 0, 0);
         self.sacked_above = self.sacked;
         if self.sacked == 0 {
@@ -107,42 +109,45 @@ impl Marks {
         }
     }
 
-    /// Moves on from where there is nothing any more.
-    pub(super) fn settle(&mut self, cuts: &VecDeque<Cut>) {
+    /// Advances the search positions past segments that no longer match.
+    pub(super) fn advance_search(&mut self, segments: &VecDeque<SentSegment>) {
         if self.awaiting_repair > 0 {
-            while cuts.get(self.next_lost as usize).is_some_and(|cut| !cut.awaits_repair()) {
+            while segments
+                .get(self.next_lost as usize)
+                .is_some_and(|segment| !segment.awaits_repair())
+            {
                 self.next_lost += 1;
             }
         }
         if self.sacked > 0 {
             while self.next_hole < self.highest
-                && cuts
+                && segments
                     .get(self.next_hole as usize)
-                    .is_some_and(|cut| cut.is(Mark::Sacked) || cut.is(Mark::Resent))
+                    .is_some_and(|segment| segment.is(Mark::Sacked) || segment.is(Mark::Resent))
             {
                 self.next_hole += 1;
             }
         }
     }
 
-    fn remember(&mut self, cut: &Cut) {
-        self.cuts += u32::from(cut.is_marked());
-        self.sacked += u32::from(cut.is(Mark::Sacked));
-        self.awaiting_repair += u32::from(cut.awaits_repair());
+    fn remember(&mut self, segment: &SentSegment) {
+        self.marked += u32::from(segment.is_marked());
+        self.sacked += u32::from(segment.is(Mark::Sacked));
+        self.awaiting_repair += u32::from(segment.awaits_repair());
     }
 
-    fn forget(&mut self, cut: &Cut) {
-        self.cuts -= u32::from(cut.is_marked());
-        self.sacked -= u32::from(cut.is(Mark::Sacked));
-        self.awaiting_repair -= u32::from(cut.awaits_repair());
+    fn forget(&mut self, segment: &SentSegment) {
+        self.marked -= u32::from(segment.is_marked());
+        self.sacked -= u32::from(segment.is(Mark::Sacked));
+        self.awaiting_repair -= u32::from(segment.awaits_repair());
     }
 
-    fn places(&mut self) -> [&mut u32; 4] {
+    fn search_indexes(&mut self) -> [&mut u32; 4] {
         [&mut self.frontier, &mut self.highest, &mut self.next_lost, &mut self.next_hole]
     }
 }
 
-/// There are fewer cuts than sequence numbers.
-fn place(index: usize) -> u32 {
+/// Converts an index. There are fewer segments than sequence numbers.
+fn to_u32(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

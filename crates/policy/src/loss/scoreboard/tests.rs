@@ -4,7 +4,7 @@ use super::*;
 
 mod plain;
 
-use plain::{Plain, PlainCut};
+use plain::{Plain, PlainSegment};
 
 const NOW: Instant = Instant::ZERO;
 
@@ -45,7 +45,7 @@ fn a_resent_segment_is_in_the_pipe_again() {
 }
 
 #[test]
-fn a_long_cut_can_be_resent_in_pieces() {
+fn a_long_segment_can_be_resent_in_parts() {
     let mut board = board(&[1460, 1460, 1460, 1460]);
     board.sack(range(1460, 4 * 1460));
     board.mark_lost(3, true);
@@ -55,18 +55,18 @@ fn a_long_cut_can_be_resent_in_pieces() {
 }
 
 #[test]
-fn a_duplicate_report_brings_no_news() {
+fn repeated_report_returns_zero() {
     let mut board = board(&[100; 3]);
     assert_eq!(board.sack(range(100, 200)), 100);
     assert_eq!(board.sack(range(100, 200)), 0);
     board.ack(SeqNum::new(200));
-    // A DSACK reports what has been acknowledged already (RFC 2883 §4).
+    // A DSACK reports data that is already acknowledged (RFC 2883 §4).
     assert_eq!(board.sack(range(0, 100)), 0);
     assert_eq!(board.pipe(), 100);
 }
 
 #[test]
-fn karn_forbids_to_time_what_was_resent() {
+fn resent_segments_are_not_timed() {
     let mut board = Scoreboard::default();
     board.push(SeqNum::new(0), 10, Instant::from_nanos(7), true);
     board.push(SeqNum::new(10), 10, Instant::from_nanos(8), false);
@@ -77,50 +77,50 @@ fn karn_forbids_to_time_what_was_resent() {
     );
 }
 
-/// The places that a walk over sacked cuts comes by, from this one on.
+/// Returns the indexes that a walk over sacked segments visits, beginning with `from`.
 fn steps(board: &Scoreboard, from: usize) -> Vec<usize> {
-    let sacked = |at: &usize| board.cuts.get(*at).filter(|cut| cut.is(Mark::Sacked));
-    std::iter::successors(Some(from), |at| sacked(at).map(|cut| at + cut.step()))
+    let sacked = |at: &usize| board.segments.get(*at).filter(|segment| segment.is(Mark::Sacked));
+    std::iter::successors(Some(from), |at| sacked(at).map(|segment| at + segment.run_len()))
         .take_while(|at| sacked(at).is_some())
         .collect()
 }
 
-/// Each acknowledgment of a recovery reports everything anew.
+/// Each acknowledgment in recovery repeats all reports.
 #[test]
-fn what_was_reported_before_is_passed_in_few_steps() {
+fn repeated_reports_take_few_steps() {
     let mut board = board(&[10; 50]);
     for end in 2..=40 {
         assert_eq!(board.sack(range(10, 10 * end)), 10);
     }
-    // 32 + 4 + 2 + 1 cuts.
+    // Runs of 32 + 4 + 2 + 1 segments.
     assert_eq!(steps(&board, 1), [1, 33, 37, 39]);
     assert_eq!(board.sack(range(10, 200)), 0, "an older acknowledgment");
     assert_eq!(steps(&board, 1), [1, 33, 37, 39]);
     assert_eq!(board.sack(range(0, 450)), 60);
-    assert_eq!(steps(&board, 0).len(), 4, "32 + 8 + 4 + 1 cuts");
+    assert_eq!(steps(&board, 0).len(), 4, "32 + 8 + 4 + 1 segments");
 }
 
-/// However a peer repeats itself, a report that brings no news is a few steps.
+/// A report without new information costs few steps, however the peer repeats reports.
 #[test]
-fn reports_from_ever_other_places_are_short_walks() {
+fn reports_from_varying_positions_take_few_steps() {
     let mut board = board(&[10; 1000]);
-    for cut in 1..1000 {
-        assert_eq!(board.sack(range(10 * cut, 10 * cut + 10)), 10);
+    for segment in 1..1000 {
+        assert_eq!(board.sack(range(10 * segment, 10 * segment + 10)), 10);
     }
     assert_eq!(board.sack(range(10, 10_000)), 0);
-    assert!((1..1000).all(|cut| steps(&board, cut).len() <= 10));
+    assert!((1..1000).all(|segment| steps(&board, segment).len() <= 10));
 }
 
 #[test]
-fn marks_are_counted_until_there_are_none() {
+fn marked_segments_are_counted() {
     let mut board = board(&[10; 6]);
     assert!(!board.marks.any());
     board.sack(range(30, 60));
     board.mark_lost(3, true);
     board.resend(SeqNum::new(0), 10, NOW);
-    assert_eq!(board.marks.cuts, 6);
+    assert_eq!(board.marks.marked, 6);
     board.end_recovery(true);
-    assert_eq!(board.marks.cuts, 3);
+    assert_eq!(board.marks.marked, 3);
     board.ack(SeqNum::new(60));
     assert!(!board.marks.any());
 }
@@ -128,8 +128,8 @@ fn marks_are_counted_until_there_are_none() {
 #[derive(Debug, Clone)]
 enum Op {
     Push { count: u32, len: u32, again: bool },
-    Ack { cuts: usize, bytes: u32 },
-    SackCuts { first: usize, count: usize },
+    Ack { segments: usize, bytes: u32 },
+    SackSegments { first: usize, count: usize },
     SackBytes { start: u32, len: u32 },
     MarkLost { threshold: u32, first: bool },
     Resend { which: Which, len: u32 },
@@ -137,7 +137,7 @@ enum Op {
     MarkFirstLost,
     ResendRun { limit: u32 },
     EndRecovery(bool),
-    CutOff { longest: u32 },
+    Unsend { longest: u32 },
     Clear,
 }
 
@@ -161,8 +161,8 @@ fn op() -> impl Strategy<Value = Op> {
     let threshold = prop_oneof![4 => Just(3u32), 1 => 1..6u32];
     prop_oneof![
         6 => (1..6u32, 1..200u32, any::<bool>()).prop_map(|(count, len, again)| Op::Push { count, len, again }),
-        4 => (0..4usize, prop_oneof![Just(0u32), 0..200u32]).prop_map(|(cuts, bytes)| Op::Ack { cuts, bytes }),
-        8 => (0..40usize, 1..12usize).prop_map(|(first, count)| Op::SackCuts { first, count }),
+        4 => (0..4usize, prop_oneof![Just(0u32), 0..200u32]).prop_map(|(segments, bytes)| Op::Ack { segments, bytes }),
+        8 => (0..40usize, 1..12usize).prop_map(|(first, count)| Op::SackSegments { first, count }),
         2 => (0..4000u32, 1..2000u32).prop_map(|(start, len)| Op::SackBytes { start, len }),
         6 => (threshold, any::<bool>()).prop_map(|(threshold, first)| Op::MarkLost { threshold, first }),
         8 => (which, prop_oneof![Just(u32::MAX), 1..200u32]).prop_map(|(which, len)| Op::Resend { which, len }),
@@ -170,41 +170,54 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::MarkFirstLost),
         6 => (1..600u32).prop_map(|limit| Op::ResendRun { limit }),
         1 => any::<bool>().prop_map(Op::EndRecovery),
-        1 => (1..250u32).prop_map(|longest| Op::CutOff { longest }),
+        1 => (1..250u32).prop_map(|longest| Op::Unsend { longest }),
         1 => prop_oneof![3 => Just(None), 1 => Just(Some(Op::Clear))]
             .prop_map(|op| op.unwrap_or(Op::Push { count: 20, len: 10, again: false })),
     ]
 }
 
-/// What the marks say of the queue.
-fn assert_places(board: &Scoreboard) {
-    let count = |holds: &dyn Fn(&Cut) -> bool| board.cuts.iter().filter(|cut| holds(cut)).count();
+/// Checks the sums and positions against the marks of all segments.
+fn assert_marks(board: &Scoreboard) {
+    let count = |holds: &dyn Fn(&SentSegment) -> bool| {
+        board.segments.iter().filter(|segment| holds(segment)).count()
+    };
     let marks = &board.marks;
-    assert_eq!(marks.cuts as usize, count(&Cut::is_marked));
+    assert_eq!(marks.marked as usize, count(&SentSegment::is_marked));
     if !marks.any() {
         return;
     }
-    assert_eq!(marks.sacked as usize, count(&|cut| cut.is(Mark::Sacked)));
-    assert_eq!(marks.awaiting_repair as usize, count(&Cut::awaits_repair));
-    let above =
-        board.cuts.iter().skip(marks.frontier as usize).filter(|cut| cut.is(Mark::Sacked)).count();
+    assert_eq!(marks.sacked as usize, count(&|segment| segment.is(Mark::Sacked)));
+    assert_eq!(marks.awaiting_repair as usize, count(&SentSegment::awaits_repair));
+    let above = board
+        .segments
+        .iter()
+        .skip(marks.frontier as usize)
+        .filter(|segment| segment.is(Mark::Sacked))
+        .count();
     assert_eq!(marks.sacked_above as usize, above);
     assert!(
         board
-            .cuts
+            .segments
             .iter()
             .take(marks.frontier as usize)
-            .all(|cut| cut.is(Mark::Sacked) || cut.is(Mark::Lost))
+            .all(|segment| segment.is(Mark::Sacked) || segment.is(Mark::Lost))
     );
-    for (index, cut) in board.cuts.iter().enumerate().filter(|(_, cut)| cut.is(Mark::Sacked)) {
-        assert!(board.cuts.range(index..index + cut.step()).all(|cut| cut.is(Mark::Sacked)));
+    for (index, segment) in
+        board.segments.iter().enumerate().filter(|(_, segment)| segment.is(Mark::Sacked))
+    {
+        assert!(
+            board
+                .segments
+                .range(index..index + segment.run_len())
+                .all(|segment| segment.is(Mark::Sacked))
+        );
     }
 }
 
 proptest! {
-    /// Against the same queue looked through anew for every answer.
+    /// Compares every answer with that of a queue that is searched from the beginning each time.
     #[test]
-    fn every_answer_is_that_of_a_queue_looked_through(
+    fn scoreboard_matches_specification(
         base in prop_oneof![Just(0u32), Just(u32::MAX - 1500)],
         ops in prop::collection::vec(op(), 1..200),
     ) {
@@ -220,8 +233,8 @@ proptest! {
                     plain.push(nxt, len, now, again);
                     nxt += len;
                 },
-                Op::Ack { cuts, bytes } => {
-                    let whole: u32 = plain.cuts.iter().take(cuts).map(|cut| cut.len).sum();
+                Op::Ack { segments, bytes } => {
+                    let whole: u32 = plain.segments.iter().take(segments).map(|segment| segment.len).sum();
                     let ack = una + (whole + bytes).min(nxt.distance_from(una));
                     prop_assert_eq!(board.unreported_before(ack), plain.unreported_before(ack));
                     let acked = board.ack(ack);
@@ -229,8 +242,8 @@ proptest! {
                     prop_assert_eq!(acked.bytes, ack.distance_from(una));
                     una = ack;
                 }
-                Op::SackCuts { first, count } => {
-                    let reported: Vec<PlainCut> = plain.cuts.iter().skip(first).take(count).copied().collect();
+                Op::SackSegments { first, count } => {
+                    let reported: Vec<PlainSegment> = plain.segments.iter().skip(first).take(count).copied().collect();
                     if let (Some(from), Some(to)) = (reported.first(), reported.last()) {
                         let block = SeqRange::new(from.seq, to.end()).unwrap();
                         prop_assert_eq!(board.sack(block), plain.sack(block));
@@ -245,17 +258,17 @@ proptest! {
                     plain.mark_lost(threshold, first);
                 }
                 Op::Resend { which, len } => {
-                    let cut = match which {
+                    let segment = match which {
                         Which::Lost => plain.next_lost(),
                         Which::Hole => plain.next_hole(),
                         Which::LastHole => plain.last_hole(),
-                        Which::First => plain.cuts.first().copied(),
-                        Which::Any(index) => plain.cuts.get(index).copied(),
+                        Which::First => plain.segments.first().copied(),
+                        Which::Any(index) => plain.segments.get(index).copied(),
                     };
-                    if let Some(cut) = cut {
-                        let len = len.min(cut.len);
-                        board.resend(cut.seq, len, now);
-                        plain.resend(cut.seq, len, now);
+                    if let Some(segment) = segment {
+                        let len = len.min(segment.len);
+                        board.resend(segment.seq, len, now);
+                        plain.resend(segment.seq, len, now);
                     }
                 }
                 Op::MarkAllLost => {
@@ -270,35 +283,35 @@ proptest! {
                 Op::ResendRun { limit } => {
                     let run = board.lost_run(limit);
                     prop_assert_eq!(run, plain.lost_run(limit));
-                    if let Some(cut) = plain.next_lost() {
-                        board.resend(cut.seq, run, now);
-                        plain.resend(cut.seq, run, now);
+                    if let Some(segment) = plain.next_lost() {
+                        board.resend(segment.seq, run, now);
+                        plain.resend(segment.seq, run, now);
                     }
                 }
                 Op::EndRecovery(keep) => {
                     board.end_recovery(keep);
                     plain.end_recovery(keep);
                 }
-                Op::CutOff { longest } => {
-                    let from = board.cut_off(longest);
-                    prop_assert_eq!(from, plain.cut_off(longest));
+                Op::Unsend { longest } => {
+                    let from = board.unsend_longer_than(longest);
+                    prop_assert_eq!(from, plain.unsend_longer_than(longest));
                     nxt = from.unwrap_or(nxt);
                 }
                 Op::Clear => {
                     board.clear();
-                    plain.cuts.clear();
+                    plain.segments.clear();
                     nxt = una;
                 }
             }
-            assert_places(&board);
-            let cuts: Vec<PlainCut> = board.cuts.iter().map(|&cut| cut.into()).collect();
-            prop_assert_eq!(&cuts, &plain.cuts);
+            assert_marks(&board);
+            let segments: Vec<PlainSegment> = board.segments.iter().map(|&segment| segment.into()).collect();
+            prop_assert_eq!(&segments, &plain.segments);
             let answers = [board.next_lost(), board.next_hole(), board.last_hole(), board.first()];
-            let expected = [plain.next_lost(), plain.next_hole(), plain.last_hole(), plain.cuts.first().copied()];
-            prop_assert_eq!(answers.map(|cut| cut.map(PlainCut::from)), expected);
-            prop_assert_eq!(board.first_is_resent(), plain.cuts.first().is_some_and(PlainCut::is_resent));
+            let expected = [plain.next_lost(), plain.next_hole(), plain.last_hole(), plain.segments.first().copied()];
+            prop_assert_eq!(answers.map(|segment| segment.map(PlainSegment::from)), expected);
+            prop_assert_eq!(board.first_is_resent(), plain.segments.first().is_some_and(PlainSegment::is_resent));
             prop_assert_eq!((board.pipe(), board.pipe_segments()), plain.pipe());
-            prop_assert_eq!((board.segments() as usize, board.is_empty()), (plain.cuts.len(), plain.cuts.is_empty()));
+            prop_assert_eq!((board.segments() as usize, board.is_empty()), (plain.segments.len(), plain.segments.is_empty()));
             for threshold in 0..6 {
                 prop_assert_eq!(board.first_is_lost(threshold), plain.first_is_lost(threshold));
             }

@@ -12,7 +12,7 @@ fn seq(segment: u32) -> SeqNum {
     SeqNum::new(segment * SMSS)
 }
 
-/// Segments that left a millisecond apart.
+/// Returns a scoreboard of segments sent one millisecond apart.
 fn board(segments: u32) -> Scoreboard {
     let mut board = Scoreboard::default();
     for n in 0..segments {
@@ -39,8 +39,8 @@ fn ack(ms: u64, una: u32, rtt: Option<u64>) -> AckSample {
     }
 }
 
-/// A detector that has seen a round trip of 100 ms, so that its timeout is 100 + 2 · (25 − 25/4) ms
-/// and a sixteenth: 146 ms.
+/// Returns a detector after a round trip of 100 ms. Its timeout is 100 + 2 · (25 − 25/4) ms plus a
+/// sixteenth: 146 ms.
 fn detector() -> Vegas {
     let mut vegas = Vegas::new();
     vegas.on_ack(&ack(0, 0, Some(100)), &Scoreboard::default());
@@ -50,7 +50,7 @@ fn detector() -> Vegas {
 
 /// §III-A: the first duplicate is enough once the timeout has passed, and the third in any case.
 #[test]
-fn a_duplicate_is_a_reason_to_look_at_the_clock() {
+fn duplicate_checks_the_timeout() {
     let board = board(8);
     assert!(detector().on_duplicate(&duplicate(147), &board));
     let mut vegas = detector();
@@ -62,10 +62,10 @@ fn a_duplicate_is_a_reason_to_look_at_the_clock() {
     assert!(!Vegas::new().on_duplicate(&duplicate(500), &board), "nothing measured, no timeout");
 }
 
-/// §III-A: the first two acknowledgments after a retransmission are looked at, the second only if
-/// the first found a loss.
+/// §III-A: the first two acknowledgments after a retransmission are checked, the second only if the
+/// first found a loss.
 #[test]
-fn acknowledgments_after_a_retransmission_are_looked_at() {
+fn acks_after_retransmission_check_the_timeout() {
     let mut board = board(8);
     let mut vegas = detector();
     assert!(!vegas.on_ack(&ack(300, 0, None), &board), "there was no retransmission");
@@ -84,16 +84,17 @@ fn acknowledgments_after_a_retransmission_are_looked_at() {
     assert!(!vegas.on_ack(&ack(402, 5, None), &board), "the first found none");
 }
 
-/// A copy is given longer: the timeout grows by an eighth, and doubles when the copy is lost too.
+/// The timeout grows by an eighth for a retransmission, and doubles when the retransmission is lost
+/// too.
 #[test]
-fn a_lost_copy_is_noticed_while_repairing() {
+fn lost_retransmission_is_detected_in_recovery() {
     let mut board = board(8);
     let mut vegas = detector();
     assert!(vegas.on_duplicate(&duplicate(200), &board));
     board.resend(seq(0), SMSS, at(200));
-    assert!(!vegas.on_duplicate_in_repair(&duplicate(364), &board));
-    assert!(vegas.on_duplicate_in_repair(&duplicate(365), &board));
+    assert!(!vegas.on_duplicate_in_recovery(&duplicate(364), &board));
+    assert!(vegas.on_duplicate_in_recovery(&duplicate(365), &board));
     board.resend(seq(0), SMSS, at(365));
-    assert!(!vegas.on_duplicate_in_repair(&duplicate(365 + 328), &board));
-    assert!(vegas.on_duplicate_in_repair(&duplicate(365 + 329), &board));
+    assert!(!vegas.on_duplicate_in_recovery(&duplicate(365 + 328), &board));
+    assert!(vegas.on_duplicate_in_recovery(&duplicate(365 + 329), &board));
 }

@@ -34,7 +34,7 @@ impl Story {
 
     fn loses(&mut self, seq: u32, payload_len: u32, millis: u64) {
         let at = Instant::from_nanos(millis * 1_000_000);
-        self.lost(&data(seq, payload_len), false, &causes(false).loss(at, 0, Drop::Buffer));
+        self.lost(&data(seq, payload_len), false, &causes(false).loss(at, 0, DropReason::Buffer));
     }
 }
 
@@ -42,7 +42,7 @@ const FRESH: History =
     History { fast_retransmits: 0, timeouts: 0, syn_timeouts: 0, recovering: false };
 
 #[test]
-fn what_is_cut_anew_repairs_a_loss_in_parts() {
+fn smaller_segments_repair_a_loss_in_parts() {
     let mut story = story();
     assert_eq!(story.data(1, 1000, FRESH), None);
     story.loses(1, 1000, 5);
@@ -55,7 +55,7 @@ fn what_is_cut_anew_repairs_a_loss_in_parts() {
     );
     let again = story.data(401, 200, timeout).unwrap();
     assert_eq!(again, "Sent again after the timeout; none of it lost so far");
-    // New data from the last 200 bytes on: what was lost of it is repaired all the same.
+    // New data follows the last 200 bytes; the comment names the repaired loss all the same.
     assert_eq!(
         story.data(801, 400, timeout),
         Some(format!("Sent again after the timeout; {repairs}"))
@@ -82,9 +82,9 @@ fn one_segment_may_repair_several_losses() {
     assert!(story.ends[0].lost.is_empty());
 }
 
-/// Tahoe doesn't recover: it sends everything again, as after a timeout.
+/// Tahoe has no fast recovery: it retransmits everything, as after a timeout.
 #[test]
-fn after_a_fast_retransmit_without_recovery() {
+fn tahoe_retransmits_after_a_fast_retransmit() {
     let mut story = story();
     story.data(1, 100, FRESH);
     story.data(101, 100, FRESH);
@@ -99,7 +99,7 @@ fn after_a_fast_retransmit_without_recovery() {
 }
 
 #[test]
-fn a_loss_is_over_when_its_bytes_are_acknowledged() {
+fn acknowledged_bytes_end_a_loss() {
     let mut story = story();
     story.data(1, 100, FRESH);
     story.loses(1, 100, 1);
@@ -112,18 +112,18 @@ fn a_loss_is_over_when_its_bytes_are_acknowledged() {
 }
 
 #[test]
-fn what_never_came_is_told_with_the_next_that_came() {
+fn unseen_packets_are_reported_with_the_next() {
     let mut story = story();
-    let loss = causes(false).loss(Instant::ZERO, 0, Drop::Loss);
+    let loss = causes(false).loss(Instant::ZERO, 0, DropReason::Loss);
     for packet in [3, 5] {
         story.unseen(packet, true, &data(1, 0), &loss);
     }
-    let mut told = |packet| story.unseen_before(packet, true).collect::<Vec<_>>();
-    assert!(told(2).is_empty());
+    let mut reported = |packet| story.unseen_before(packet, true).collect::<Vec<_>>();
+    assert!(reported(2).is_empty());
     assert_eq!(
-        told(4),
+        reported(4),
         ["Before it, packet 3 of the flow (ACK) was dropped at 0s on link `x`: random loss"]
     );
-    assert_eq!(told(6).len(), 1);
-    assert!(told(7).is_empty());
+    assert_eq!(reported(6).len(), 1);
+    assert!(reported(7).is_empty());
 }

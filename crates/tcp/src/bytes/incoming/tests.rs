@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A stream whose bytes all have a place in a plain list from the beginning.
+/// A stream that stores every byte at its index in a list.
 struct Plain {
     bytes: Vec<Option<u8>>,
     read: usize,
@@ -29,19 +29,18 @@ impl Plain {
     }
 }
 
-/// The bytes out of order that stand in the ring and those that stand apart; all that is counted is
-/// checked.
+/// Returns the number of out-of-order bytes in the ring and in separate pieces. Checks all sums.
 fn checked(incoming: &Incoming, front: Front) -> (usize, usize) {
     let mut end = front.next;
-    for range in &incoming.placed {
+    for range in &incoming.in_ring {
         assert!(range.start().after(end), "{range:?} touches what is before it");
         end = range.end();
     }
-    assert_eq!(front.place_of(end), incoming.ring.len());
-    assert!(incoming.apart.first().is_none_or(|piece| piece.start().at_or_after(end)));
-    let placed: usize = incoming.placed.iter().map(|range| range.len() as usize).sum();
-    assert_eq!(placed, incoming.placed_bytes);
-    (placed, incoming.apart.held())
+    assert_eq!(front.index_of(end), incoming.ring.len());
+    assert!(incoming.pieces.first().is_none_or(|piece| piece.start().at_or_after(end)));
+    let in_ring: usize = incoming.in_ring.iter().map(|range| range.len() as usize).sum();
+    assert_eq!(in_ring, incoming.in_ring_bytes);
+    (in_ring, incoming.pieces.held())
 }
 
 #[derive(Debug, Clone)]
@@ -66,7 +65,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn it_holds_what_a_plain_list_holds(
+    fn contents_match_a_plain_list(
         base in prop_oneof![Just(7u32), Just(u32::MAX - 300)],
         steps in prop::collection::vec((step(), any::<u8>()), 1..120),
     ) {
@@ -97,8 +96,8 @@ proptest! {
                 Step::Release => {
                     incoming.release(front);
                     prop_assert_eq!(incoming.spare(front.unread), 0);
-                    // Beside the smallest buffers: twice what is stored, and a quarter of that for
-                    // gaps.
+                    // Besides the smallest buffers: twice the stored bytes, and a quarter of that
+                    // for gaps.
                     let most = (front.unread + plain.out_of_order() * 5 / 4) * 2 + 32;
                     prop_assert!(incoming.ring.capacity() <= most);
                 }
@@ -108,16 +107,16 @@ proptest! {
                 }
             }
             let front = plain.front(base);
-            let (placed, apart) = checked(&incoming, front);
-            prop_assert_eq!(placed + apart, plain.out_of_order());
-            prop_assert!(incoming.out_of_order(front.unread) >= placed + apart);
-            prop_assert_eq!(incoming.has_out_of_order(), placed + apart > 0);
-            prop_assert!(incoming.memory() >= front.unread + placed + apart);
+            let (in_ring, pieces) = checked(&incoming, front);
+            prop_assert_eq!(in_ring + pieces, plain.out_of_order());
+            prop_assert!(incoming.out_of_order(front.unread) >= in_ring + pieces);
+            prop_assert_eq!(incoming.has_out_of_order(), in_ring + pieces > 0);
+            prop_assert!(incoming.memory() >= front.unread + in_ring + pieces);
             let unread: Vec<u8> = plain.bytes[plain.read..plain.next()].iter().copied().flatten().collect();
             prop_assert_eq!(incoming.peek(front.unread).concat(), &unread[..]);
             prop_assert_eq!(incoming.peek_whole(front.unread), &unread[..]);
         }
-        // What is still missing: then all that arrived out of order can be seen.
+        // Adds the missing bytes, so that all out-of-order data can be read.
         let front = plain.front(base);
         let missing = vec![0; plain.bytes.len() - plain.next()];
         plain.insert(plain.next(), &missing);
@@ -129,7 +128,7 @@ proptest! {
 
 const START: Front = Front { unread: 0, next: SeqNum::new(1000) };
 
-/// A stream that has held so many bytes, all of which have been read.
+/// Returns a stream that has held `bytes` bytes, all of which have been read.
 fn drained(bytes: usize) -> Incoming {
     let mut incoming = Incoming::default();
     incoming.extend(START, &vec![1; bytes]);
@@ -138,7 +137,7 @@ fn drained(bytes: usize) -> Incoming {
 }
 
 #[test]
-fn the_room_that_is_there_is_used_first() {
+fn existing_capacity_is_used_first() {
     let mut incoming = drained(4096);
     let before = incoming.ring.capacity();
     incoming.insert(START, START.next + 4000, b"x");
@@ -148,9 +147,9 @@ fn the_room_that_is_there_is_used_first() {
     assert_eq!((checked(&incoming, START), incoming.ring.capacity()), ((1, 2), before));
 }
 
-/// One byte must not keep the memory of a window from being given back.
+/// One byte must not prevent the memory of a window from being freed.
 #[test]
-fn memory_that_holds_gaps_is_given_back() {
+fn release_frees_memory_of_gaps() {
     let mut incoming = drained(4096);
     incoming.insert(START, START.next + 4000, b"x");
     assert_eq!(incoming.spare(0), 4096);
@@ -159,9 +158,9 @@ fn memory_that_holds_gaps_is_given_back() {
     assert!(incoming.memory() < 256, "{} bytes", incoming.memory());
 }
 
-/// RFC 2018 §8: what is given up gives back its memory, also where that held bytes in order.
+/// RFC 2018 §8: discarded data frees its memory, even where it was shared with in-order bytes.
 #[test]
-fn what_is_forgotten_costs_nothing() {
+fn discarded_data_needs_no_memory() {
     let mut incoming = drained(4096);
     incoming.extend(START, b"abc");
     let front = Front { unread: 3, next: START.next + 3 };
@@ -171,9 +170,9 @@ fn what_is_forgotten_costs_nothing() {
     assert_eq!(incoming.peek(3).concat(), b"abc");
 }
 
-/// Else what arrives while there are always losses would be copied twice.
+/// Otherwise all data that arrives during steady losses would be copied twice.
 #[test]
-fn pieces_do_not_stay_apart_for_ever() {
+fn pieces_move_to_the_ring() {
     let mut incoming = Incoming::default();
     for start in [50u32, 160, 270] {
         incoming.insert(START, START.next + start, &[7; 100]);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The segments that a packet is cut into.
+/// Returns the segments of a packet.
 fn cut(bytes: &[u8], mss: NonZeroU16) -> Vec<Vec<u8>> {
     let mut cutter = Cutter::new(bytes, mss).unwrap();
     let mut all = Vec::new();
@@ -11,7 +11,7 @@ fn cut(bytes: &[u8], mss: NonZeroU16) -> Vec<Vec<u8>> {
     all
 }
 
-/// Joined as far as they can be, as a device is handed them.
+/// Merges packets as far as possible, in the format for a device.
 fn joined(packets: &[Vec<u8>]) -> Vec<(Offload, Vec<u8>)> {
     let mut all = Vec::new();
     let mut rest = packets;
@@ -42,8 +42,8 @@ fn joined(packets: &[Vec<u8>]) -> Vec<(Offload, Vec<u8>)> {
     all
 }
 
-/// What a device makes of them.
-fn apart(joined: &[(Offload, Vec<u8>)]) -> Vec<Vec<u8>> {
+/// Divides merged packets as a device does.
+fn divided(joined: &[(Offload, Vec<u8>)]) -> Vec<Vec<u8>> {
     let each = joined.iter().map(|(offload, bytes)| match offload.segmentation {
         Some(segmentation) => cut(bytes, segmentation.size),
         None => vec![bytes.clone()],
@@ -51,8 +51,8 @@ fn apart(joined: &[(Offload, Vec<u8>)]) -> Vec<Vec<u8>> {
     each.flatten().collect()
 }
 
-/// Writes the checksums of a packet again, if it is one with a TCP header.
-fn sum_again(bytes: &mut [u8]) {
+/// Updates the checksums of a packet that has a TCP header.
+fn update_checksums(bytes: &mut [u8]) {
     let Ok(view) = ip::View::new(bytes) else { return };
     let (len, at) = (view.packet_len(), view.packet_len() - view.payload().len());
     if view.protocol() != ip::TCP || tcp::View::new(view.payload()).is_err() {
@@ -83,9 +83,10 @@ fn data(payload_len: u32) -> Segment {
 }
 
 proptest! {
-    /// One packet comes back, with the headers that we would write for it, unless its control bits are not for many.
+    /// Merging gives one packet, with the headers of a single large segment, unless its control
+    /// bits forbid merging.
     #[test]
-    fn what_was_cut_is_joined(
+    fn joining_reverses_cutting(
         version in any_version(),
         segment in any_segment(20_000),
         mss in prop_oneof![20..1500u16, Just(1448)],
@@ -93,8 +94,8 @@ proptest! {
         let (_, _, bytes) = packet(version, segment, true);
         let segments = cut(&bytes, size(mss));
         let joined = joined(&segments);
-        prop_assert_eq!(&apart(&joined), &segments);
-        // CWR makes the first stay alone, one before the last need not be full-sized.
+        prop_assert_eq!(&divided(&joined), &segments);
+        // A segment with CWR is not merged, and the segment before the last may be short.
         let alone = usize::from(segment.flags.has(Flags::CWR)).min(segments.len() - 1);
         prop_assert_eq!(joined.len(), 1 + alone);
         if alone == 0 && segments.len() > 1 {
@@ -104,9 +105,9 @@ proptest! {
         }
     }
 
-    /// Whatever comes in whatever order, with whatever changed: cutting gives the same bytes.
+    /// Division returns the original bytes, for any packets in any order with any changes.
     #[test]
-    fn joining_loses_nothing(
+    fn joined_packets_contain_all_bytes(
         version in any_version(),
         segments in proptest::collection::vec(any_segment(9000), 1..4),
         mss in prop_oneof![Just(100u16), Just(1448)],
@@ -130,15 +131,15 @@ proptest! {
             let packet = &mut packets[which];
             let place = place.index(if in_the_headers { packet.len().min(80) } else { packet.len() });
             packet[place] = byte;
-            sum_again(packet);
+            update_checksums(packet);
         }
-        prop_assert_eq!(apart(&joined(&packets)), packets);
+        prop_assert_eq!(divided(&joined(&packets)), packets);
     }
 }
 
 #[test]
-fn each_difference_is_told() {
-    // Of IPv4: TOS, identification, DF, TTL, checksum, address; ports, sequence, acknowledgment,
+fn each_header_difference_prevents_joining() {
+    // IPv4: TOS, identification, DF, TTL, checksum, address. TCP: ports, sequence, acknowledgment,
     // header length, bits, window, urgent pointer, timestamps.
     let headers = [1, 5, 6, 8, 10, 15, 20, 23, 27, 31, 32, 33, 35, 39, 47, 51];
     let (.., bytes) = packet(Version::V4, data(3000), true);
@@ -157,7 +158,7 @@ fn each_difference_is_told() {
 }
 
 #[test]
-fn what_is_no_part_of_a_stream_stays_alone() {
+fn unrelated_packets_are_not_joined() {
     let (.., whole) = packet(Version::V6, data(3000), true);
     let segments = cut(&whole, size(1000));
     assert!(Joiner::new(&segments[0]).is_some());
@@ -177,15 +178,15 @@ fn what_is_no_part_of_a_stream_stays_alone() {
     assert_eq!((joiner.segments(), joiner.headers_len()), (3, 72));
 }
 
-/// Two that together are longer than a packet's length can say.
+/// Two segments that are together longer than a packet can be.
 #[test]
-fn none_is_too_long() {
+fn joined_packets_have_a_valid_length() {
     let (.., one) = packet(Version::V4, Segment { flags: Flags::NONE, ..data(65_000) }, true);
     let next = |len| {
         let (.., mut next) =
             packet(Version::V4, Segment { seq: data(0).seq + 65_000, ..data(len) }, false);
         next[5] = 1;
-        sum_again(&mut next);
+        update_checksums(&mut next);
         next
     };
     let mut joiner = Joiner::new(&one).unwrap();

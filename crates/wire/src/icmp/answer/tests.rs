@@ -8,7 +8,7 @@ const ROUTER_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 254));
 const ROUTER_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0xfe));
 const TOO_BIG: Report = Report::TooBig { mtu: 1280 };
 
-/// A packet of 1500 bytes.
+/// Returns a packet of 1500 bytes.
 fn packet(source: &str, destination: &str, protocol: u8) -> Vec<u8> {
     let (source, destination): (IpAddr, IpAddr) =
         (source.parse().unwrap(), destination.parse().unwrap());
@@ -21,7 +21,7 @@ fn packet(source: &str, destination: &str, protocol: u8) -> Vec<u8> {
 }
 
 fn reported(report: Report, about: &[u8], from: IpAddr) -> Result<Vec<u8>, NotSent> {
-    // What is there already stays.
+    // Existing bytes are kept.
     let mut out = b"before".to_vec();
     let result = super::report(report, about, from, &mut out);
     let sent = out.strip_prefix(b"before").unwrap().to_vec();
@@ -30,13 +30,13 @@ fn reported(report: Report, about: &[u8], from: IpAddr) -> Result<Vec<u8>, NotSe
 }
 
 #[test]
-fn the_source_hears_what_became_of_its_packet() {
+fn error_is_sent_to_the_source() {
     let packets = [
         (packet("10.0.0.1", "10.0.0.2", ip::TCP), ROUTER_V4),
         (packet("2001:db8::1", "2001:db8::2", ip::TCP), ROUTER_V6),
     ];
     for (mut about, router) in packets {
-        // What is behind the packet is not quoted.
+        // Bytes after the packet are not quoted.
         about.extend([0xee; 100]);
         for report in [
             TOO_BIG,
@@ -64,9 +64,9 @@ fn the_source_hears_what_became_of_its_packet() {
     assert_eq!(sent.len(), 20 + 8 + 20);
 }
 
-/// RFC 1122 §3.2.2, RFC 4443 §2.4 (e)
+/// RFC 1122 §3.2.2, RFC 4443 §2.4 (e): packets about which no error is sent.
 #[test]
-fn some_packets_are_reported_to_nobody() {
+fn no_error_about_these_packets() {
     let not = |source, destination, router| {
         reported(TOO_BIG, &packet(source, destination, ip::TCP), router).unwrap_err()
     };
@@ -80,7 +80,7 @@ fn some_packets_are_reported_to_nobody() {
             NotSent::FromNobody(nobody.parse().unwrap())
         );
     }
-    // But for the MTU of a path that leads to many.
+    // Except for the MTU of a multicast path.
     let about = packet("2001:db8::1", "ff0e::1", ip::TCP);
     assert!(reported(TOO_BIG, &about, ROUTER_V6).is_ok());
     let unreachable = Report::Unreachable(Unreachable::Network);
@@ -96,7 +96,7 @@ fn some_packets_are_reported_to_nobody() {
 }
 
 #[test]
-fn a_ping_is_answered() {
+fn echo_request_is_answered() {
     let ends = [("10.0.0.1", "10.0.0.2"), ("2001:db8::1", "2001:db8::2")];
     for (source, destination) in ends {
         let (source, destination): (IpAddr, IpAddr) =
@@ -110,7 +110,7 @@ fn a_ping_is_answered() {
         let ip = ip::View::new(&out).unwrap();
         assert_eq!((ip.source(), ip.destination()), (destination, source));
         assert_eq!(View::new(&ip).unwrap().repr().unwrap().message(), Message::EchoReply(echo));
-        // An answer is not answered, nor is what came damaged.
+        // A reply is not answered, nor is a damaged packet.
         let mut more = Vec::new();
         assert_eq!(echo_reply(&ip, &mut more), Err(NotSent::NoRequest));
         *bytes.last_mut().unwrap() ^= 1;
@@ -119,9 +119,9 @@ fn a_ping_is_answered() {
     }
 }
 
-/// RFC 1122 §3.2.2.6 lets a host be silent about a ping to many, as RFC 4443 §4.2 does.
+/// RFC 1122 §3.2.2.6 lets a host ignore a ping to many hosts, as RFC 4443 §4.2 does.
 #[test]
-fn a_ping_to_many_is_not_answered() {
+fn multicast_echo_request_is_not_answered() {
     let ping = Message::EchoRequest(Echo { identifier: 7, sequence: 8, data: b"" });
     let ping = Repr::new(Version::V4, ping).unwrap();
     let mut bytes = Vec::new();

@@ -1,14 +1,14 @@
-//! The scoreboard as a specification: cuts with their marks, looked through from end to end for
-//! every answer.
+//! The scoreboard as a specification: segments with their marks, searched from end to end for every
+//! answer.
 
 use units::Instant;
 use wire::{CopyNumber, SeqNum, SeqRange};
 
-use super::super::{Acked, Cut, Mark};
+use super::super::{Acked, Mark, SentSegment};
 
-/// A cut as it would be written down if memory did not matter.
+/// A segment with its state in separate fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PlainCut {
+pub(super) struct PlainSegment {
     pub(super) seq: SeqNum,
     pub(super) len: u32,
     sent_at: Instant,
@@ -18,7 +18,7 @@ pub(super) struct PlainCut {
     copy: CopyNumber,
 }
 
-impl PlainCut {
+impl PlainSegment {
     pub(super) fn end(&self) -> SeqNum {
         self.seq + self.len
     }
@@ -32,64 +32,71 @@ impl PlainCut {
     }
 }
 
-impl From<Cut> for PlainCut {
-    fn from(cut: Cut) -> Self {
-        let (seq, len) = cut.range();
+impl From<SentSegment> for PlainSegment {
+    fn from(segment: SentSegment) -> Self {
+        let (seq, len) = segment.range();
         let [sacked, lost, resent] =
-            [Mark::Sacked, Mark::Lost, Mark::Resent].map(|mark| cut.is(mark));
-        Self { seq, len, sent_at: cut.sent_at(), sacked, lost, resent, copy: cut.copy() }
+            [Mark::Sacked, Mark::Lost, Mark::Resent].map(|mark| segment.is(mark));
+        Self { seq, len, sent_at: segment.sent_at(), sacked, lost, resent, copy: segment.copy() }
     }
 }
 
-/// The cuts in flight, oldest first.
+/// Segments in flight, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Plain {
-    pub(super) cuts: Vec<PlainCut>,
+    pub(super) segments: Vec<PlainSegment>,
 }
 
 impl Plain {
     pub(super) fn push(&mut self, seq: SeqNum, len: u32, now: Instant, again: bool) {
         let (sacked, lost, resent) = (false, false, false);
         let copy = if again { CopyNumber::LAST } else { CopyNumber::FIRST };
-        self.cuts.push(PlainCut { seq, len, sent_at: now, sacked, lost, resent, copy });
+        self.segments.push(PlainSegment { seq, len, sent_at: now, sacked, lost, resent, copy });
     }
 
     pub(super) fn ack(&mut self, una: SeqNum) -> Acked {
         let mut acked = Acked::default();
         let mut ambiguous = false;
-        while let Some(cut) = self.cuts.first_mut().filter(|cut| cut.seq.before(una)) {
-            if cut.end().after(una) {
-                let part = una.distance_from(cut.seq);
+        while let Some(segment) =
+            self.segments.first_mut().filter(|segment| segment.seq.before(una))
+        {
+            if segment.end().after(una) {
+                let part = una.distance_from(segment.seq);
                 acked.bytes += part;
-                (cut.seq, cut.len) = (una, cut.len - part);
+                (segment.seq, segment.len) = (una, segment.len - part);
                 break;
             }
-            let cut = self.cuts.remove(0);
-            acked.bytes += cut.len;
-            ambiguous |= cut.copy != CopyNumber::FIRST;
-            acked.timed = if ambiguous { None } else { Some(cut.sent_at) };
+            let segment = self.segments.remove(0);
+            acked.bytes += segment.len;
+            ambiguous |= segment.copy != CopyNumber::FIRST;
+            acked.timed = if ambiguous { None } else { Some(segment.sent_at) };
         }
         acked
     }
 
     pub(super) fn unreported_before(&self, una: SeqNum) -> u32 {
         let mut unreported = 0;
-        for cut in self.cuts.iter().filter(|cut| !cut.sacked && cut.seq.before(una)) {
-            unreported += if cut.end().after(una) { una.distance_from(cut.seq) } else { cut.len };
+        for segment in
+            self.segments.iter().filter(|segment| !segment.sacked && segment.seq.before(una))
+        {
+            unreported +=
+                if segment.end().after(una) { una.distance_from(segment.seq) } else { segment.len };
         }
         unreported
     }
 
     pub(super) fn sack(&mut self, block: SeqRange) -> u32 {
-        let within = |cut: &&mut PlainCut| {
-            cut.seq.at_or_after(block.start()) && cut.end().at_or_before(block.end()) && !cut.sacked
+        let within = |segment: &&mut PlainSegment| {
+            segment.seq.at_or_after(block.start())
+                && segment.end().at_or_before(block.end())
+                && !segment.sacked
         };
-        let mut news = 0;
-        for cut in self.cuts.iter_mut().filter(within) {
-            cut.sacked = true;
-            news += cut.len;
+        let mut newly_sacked = 0;
+        for segment in self.segments.iter_mut().filter(within) {
+            segment.sacked = true;
+            newly_sacked += segment.len;
         }
-        news
+        newly_sacked
     }
 
     pub(super) fn first_is_lost(&self, threshold: u32) -> bool {
@@ -97,103 +104,113 @@ impl Plain {
     }
 
     pub(super) fn mark_lost(&mut self, threshold: u32, first: bool) {
-        for index in 0..self.cuts.len() {
+        for index in 0..self.segments.len() {
             let lost = first && index == 0 || self.sacked_from(index) >= threshold;
-            self.cuts[index].lost |= lost && !self.cuts[index].sacked;
+            self.segments[index].lost |= lost && !self.segments[index].sacked;
         }
     }
 
-    pub(super) fn next_lost(&self) -> Option<PlainCut> {
-        self.cuts.iter().find(|cut| cut.awaits_repair()).copied()
+    pub(super) fn next_lost(&self) -> Option<PlainSegment> {
+        self.segments.iter().find(|segment| segment.awaits_repair()).copied()
     }
 
     pub(super) fn lost_run(&self, limit: u32) -> u32 {
         let run = self
-            .cuts
+            .segments
             .iter()
-            .skip_while(|cut| !cut.awaits_repair())
-            .take_while(|cut| cut.awaits_repair());
-        run.map(|cut| cut.len).sum::<u32>().min(limit)
+            .skip_while(|segment| !segment.awaits_repair())
+            .take_while(|segment| segment.awaits_repair());
+        run.map(|segment| segment.len).sum::<u32>().min(limit)
     }
 
     pub(super) fn has_reneged(&self) -> bool {
-        self.cuts.first().is_some_and(|cut| cut.sacked)
+        self.segments.first().is_some_and(|segment| segment.sacked)
     }
 
     pub(super) fn mark_all_lost(&mut self) {
         let reneged = self.has_reneged();
-        for cut in &mut self.cuts {
-            cut.sacked &= !reneged;
-            if !cut.sacked {
-                (cut.lost, cut.resent) = (true, false);
+        for segment in &mut self.segments {
+            segment.sacked &= !reneged;
+            if !segment.sacked {
+                (segment.lost, segment.resent) = (true, false);
             }
         }
     }
 
     pub(super) fn mark_first_lost(&mut self) {
-        if let Some(first) = self.cuts.first_mut().filter(|cut| !cut.sacked) {
+        if let Some(first) = self.segments.first_mut().filter(|segment| !segment.sacked) {
             (first.lost, first.resent) = (true, false);
         }
     }
 
-    pub(super) fn next_hole(&self) -> Option<PlainCut> {
-        let highest = self.cuts.iter().rposition(|cut| cut.sacked)?;
-        self.cuts[..highest].iter().find(|cut| !cut.sacked && !cut.resent).copied()
+    pub(super) fn next_hole(&self) -> Option<PlainSegment> {
+        let highest = self.segments.iter().rposition(|segment| segment.sacked)?;
+        self.segments[..highest].iter().find(|segment| !segment.sacked && !segment.resent).copied()
     }
 
-    pub(super) fn last_hole(&self) -> Option<PlainCut> {
-        self.cuts.iter().rfind(|cut| !cut.sacked).filter(|cut| !cut.resent).copied()
+    pub(super) fn last_hole(&self) -> Option<PlainSegment> {
+        self.segments
+            .iter()
+            .rfind(|segment| !segment.sacked)
+            .filter(|segment| !segment.resent)
+            .copied()
     }
 
     pub(super) fn resend(&mut self, seq: SeqNum, len: u32, now: Instant) {
-        let Some(index) = self.cuts.iter().position(|cut| cut.seq == seq) else { return };
-        while self.cuts[index].len < len {
-            let taken = (len - self.cuts[index].len).min(self.cuts[index + 1].len);
-            let (cut, next) = (index, index + 1);
-            (self.cuts[cut].len, self.cuts[cut].copy) =
-                (self.cuts[cut].len + taken, CopyNumber::LAST);
-            (self.cuts[next].seq, self.cuts[next].len) =
-                (self.cuts[next].seq + taken, self.cuts[next].len - taken);
-            if self.cuts[next].len == 0 {
-                self.cuts.remove(next);
+        let Some(index) = self.segments.iter().position(|segment| segment.seq == seq) else {
+            return;
+        };
+        while self.segments[index].len < len {
+            let taken = (len - self.segments[index].len).min(self.segments[index + 1].len);
+            let (segment, next) = (index, index + 1);
+            (self.segments[segment].len, self.segments[segment].copy) =
+                (self.segments[segment].len + taken, CopyNumber::LAST);
+            (self.segments[next].seq, self.segments[next].len) =
+                (self.segments[next].seq + taken, self.segments[next].len - taken);
+            if self.segments[next].len == 0 {
+                self.segments.remove(next);
             }
         }
-        let whole = self.cuts[index];
+        let whole = self.segments[index];
         if len < whole.len {
-            self.cuts.insert(index + 1, PlainCut { seq: seq + len, len: whole.len - len, ..whole });
+            self.segments
+                .insert(index + 1, PlainSegment { seq: seq + len, len: whole.len - len, ..whole });
         }
-        self.cuts[index] =
-            PlainCut { len, resent: true, copy: whole.copy.next(), sent_at: now, ..whole };
+        self.segments[index] =
+            PlainSegment { len, resent: true, copy: whole.copy.next(), sent_at: now, ..whole };
     }
 
     pub(super) fn end_recovery(&mut self, keep_reports: bool) {
-        for cut in &mut self.cuts {
-            (cut.lost, cut.resent) = (false, false);
-            cut.sacked &= keep_reports;
+        for segment in &mut self.segments {
+            (segment.lost, segment.resent) = (false, false);
+            segment.sacked &= keep_reports;
         }
     }
 
-    pub(super) fn cut_off(&mut self, longest: u32) -> Option<SeqNum> {
-        let at = self.cuts.iter().position(|cut| cut.len > longest)?;
-        let from = self.cuts[at].seq;
-        self.cuts.truncate(at);
+    pub(super) fn unsend_longer_than(&mut self, longest: u32) -> Option<SeqNum> {
+        let at = self.segments.iter().position(|segment| segment.len > longest)?;
+        let from = self.segments[at].seq;
+        self.segments.truncate(at);
         self.end_recovery(false);
         Some(from)
     }
 
-    /// Bytes in the network, and the segments they are in.
+    /// Returns the number of bytes in the network, and the number of segments.
     pub(super) fn pipe(&self) -> (u32, u32) {
-        let copies = |cut: &PlainCut| match cut {
-            PlainCut { sacked: true, .. } | PlainCut { lost: true, resent: false, .. } => 0,
-            PlainCut { lost: false, resent: true, .. } => 2,
+        let copies = |segment: &PlainSegment| match segment {
+            PlainSegment { sacked: true, .. } | PlainSegment { lost: true, resent: false, .. } => 0,
+            PlainSegment { lost: false, resent: true, .. } => 2,
             _ => 1,
         };
-        let bytes = self.cuts.iter().map(|cut| copies(cut) * cut.len).sum();
-        (bytes, self.cuts.iter().map(copies).sum())
+        let bytes = self.segments.iter().map(|segment| copies(segment) * segment.len).sum();
+        (bytes, self.segments.iter().map(copies).sum())
     }
 
-    /// Reported segments at this place and above.
+    /// Returns the number of reported segments at or above this index.
     fn sacked_from(&self, index: usize) -> u32 {
-        self.cuts[index.min(self.cuts.len())..].iter().map(|cut| u32::from(cut.sacked)).sum()
+        self.segments[index.min(self.segments.len())..]
+            .iter()
+            .map(|segment| u32::from(segment.sacked))
+            .sum()
     }
 }

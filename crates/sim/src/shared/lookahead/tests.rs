@@ -1,11 +1,11 @@
-//! Whoever looks at a run from outside cannot tell whether receivers acted ahead of time.
+//! The rows of a run do not depend on look-ahead.
 
 use proptest::prelude::*;
 
 use crate::engine::{Simulation, Status};
 use crate::scenario::Scenario;
 
-/// What a run gives, and how many events it took.
+/// Digests of a run's tables, and the number of its events.
 fn run(scenario: &Scenario, seed: u64, looks_ahead: bool) -> ([u64; 4], u64) {
     let mut simulation = Simulation::new(scenario, seed).unwrap();
     if !looks_ahead {
@@ -38,8 +38,7 @@ const OPENED: &str = r#"{"name": "web", "kind": "poisson", "rate": 10, "sizes": 
 const EVERY: &str =
     r#""duration": "20s", "drain": "0s", "tcp": {"profile": "ns2", "ack_every": 1}"#;
 
-/// Events of a run as it is, over those of one in which everything happens when its time has come;
-/// the rest is the same.
+/// The number of events with look-ahead over that without it. Checks that the rows are equal.
 fn share_of_events(scenario: &Scenario) -> f64 {
     let ((ahead, fewer), (later, more)) = (run(scenario, 1, true), run(scenario, 1, false));
     assert_eq!(ahead, later);
@@ -47,7 +46,7 @@ fn share_of_events(scenario: &Scenario) -> f64 {
 }
 
 #[test]
-fn receivers_act_ahead_where_they_can() {
+fn lookahead_is_used_where_allowed() {
     assert!(share_of_events(&scenario(&[THERE, BACK], &[GREEDY], EVERY)) < 0.55);
     assert!(share_of_events(&scenario(&[THERE, BACK], &[GREEDY, OPENED], EVERY)) < 0.65);
     assert!(share_of_events(&scenario(&[THERE, SLOW_BACK], &[GREEDY], EVERY)) < 0.65);
@@ -56,7 +55,7 @@ fn receivers_act_ahead_where_they_can() {
 }
 
 #[test]
-fn where_something_could_come_between_they_don_t() {
+fn lookahead_is_not_used_where_events_could_interfere() {
     let same = |links: &[&str], workloads: &[&str], more: &str| {
         let share = share_of_events(&scenario(links, workloads, more));
         assert!(share >= 1.0, "{links:?} {workloads:?} {more}: {share}");
@@ -99,7 +98,7 @@ fn any_link(
         9 => Just(""),
         1 => Just(r#", "loss": {"kind": "packet", "probability": 0.02}"#),
     ];
-    // Whole milliseconds, so that much happens in the same instant.
+    // Whole milliseconds, so that many events happen in the same instant.
     let delay = prop_oneof![1..200u32, Just(1000)];
     (rate, delay, buffer, loss).prop_map(move |(rate, delay, buffer, loss)| {
         format!(r#"{{"name": "{name}", "from": "{from}", "to": "{to}", {rate} "delay": "{delay}ms" {buffer} {loss}}}"#)
@@ -144,7 +143,7 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
         _ => vec![one, other],
     });
     let ack_every = prop_oneof![4 => Just(1u8), 1 => Just(2)];
-    // Timers that expire while what would stop them is on its way.
+    // Timers that expire while the segment that would stop them is in the network.
     let initial = prop_oneof![Just("300ms"), Just("3s")];
     let options = (ack_every, initial, any::<[bool; 6]>());
     let links = (any_link("there", "a", "b"), any_link("back", "b", "a"));
@@ -160,7 +159,7 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
             if jitter { r#", "send_jitter": "2ms""# } else { "" },
         );
         let workloads: Vec<&str> = workloads.iter().map(String::as_str).collect();
-        // A scenario whose data never finds room is refused.
+        // A scenario whose data never fits a buffer is refused.
         let there = there.replace(NO_ROOM, "");
         let data_comes_back = workloads.iter().any(|workload| workload.contains(r#""from": "b""#));
         let back = if data_comes_back { back.replace(NO_ROOM, "") } else { back };
@@ -170,7 +169,7 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
 
 proptest! {
     #[test]
-    fn nobody_can_tell(scenario in any_scenario(), seed in 0..100u64) {
+    fn rows_do_not_depend_on_lookahead(scenario in any_scenario(), seed in 0..100u64) {
         prop_assert_eq!(run(&scenario, seed, true).0, run(&scenario, seed, false).0);
     }
 }

@@ -1,4 +1,4 @@
-//! What flows have in common, and what is done to one of them there.
+//! Simulation state that all flows share, and the operations on one flow that use it.
 
 use link::Outcome;
 use tcp::{Event, LossEvent, Repair};
@@ -6,130 +6,128 @@ use units::{Duration, Instant};
 use wire::Segment;
 
 use crate::flow::{End, Endpoints, Flow, PacketName};
-use crate::lookahead;
-use crate::network::{Network, Packet, Way, share, wire_bytes};
+use crate::network::{Network, Packet, PathId, share, wire_bytes};
 use crate::plan::{Plan, PlannedWorkload};
-use crate::record::Recorded;
+use crate::recorder::Recorder;
 use crate::streams::{Seed, Stream};
 use crate::tables::{Names, PacketEvent};
 use crate::timers::{Class, Timer, Timers};
 use crate::workload::{FlowStart, Starts};
 
-/// Everything but the flows: the time, the links, the timers, where flows come from, and what is
-/// recorded of them.
-///
-/// A flow that something is done to is lent: so it is looked up once for all that comes of an
-/// event.
+mod lookahead;
+
+/// Shared simulation state: time, links, timers, flow sources and the recorder. Split from the flow
+/// table so that one flow can be borrowed mutably beside it.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct Shared {
     pub(crate) plan: Plan,
     pub(crate) now: Instant,
-    /// What comes next: the end of the warm-up, of the statistics, or of the run. Receivers act no
-    /// further ahead than that.
+    /// The end of the current stage: of the warm-up, of the statistics, or of the run. Look-ahead
+    /// stops there.
     pub(crate) end: Instant,
-    /// Flows that have to be complete before a run that drains is over.
+    /// The number of flows that must complete before a draining run ends.
     pub(crate) awaited: usize,
     pub(crate) network: Network,
     pub(crate) timers: Timers,
-    sources: Vec<Source>,
-    pub(crate) recorded: Recorded,
+    sources: Vec<FlowSource>,
+    pub(crate) recorder: Recorder,
 }
 
-/// Where the flows of a workload come from.
+/// The source of a workload's flows.
 #[derive(Debug)]
-struct Source {
+struct FlowSource {
     starts: Starts,
     next: Option<FlowStart>,
     count: u32,
-    /// By sender; `None` for those that the workload doesn't use.
+    /// By sender; `None` for senders that the workload does not use.
     endpoints: Vec<Option<Endpoints>>,
-    /// Where the way of its data begins, and that of its acknowledgments.
+    /// The first hops of its data and of its acknowledgments.
     first_hops: [FirstHop; 2],
     looks_ahead: bool,
     jitter: Option<(Duration, Stream)>,
 }
 
-/// Where packets of a workload begin their way.
+/// The first hop of a workload's packets in one direction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FirstHop {
     pub(crate) link: u32,
-    /// Whether there is no other.
+    /// The first hop is also the last.
     at_last: bool,
-    way: Way,
+    path_id: PathId,
     header: Option<u16>,
 }
 
 impl FirstHop {
-    fn new(workload: &PlannedWorkload, way: Way, network: &Network) -> Self {
-        let (link, at_last) = network.link_of(way, 0);
-        Self { link, at_last, way, header: workload.tcp.header }
+    fn new(workload: &PlannedWorkload, path_id: PathId, network: &Network) -> Self {
+        let (link, at_last) = network.link_of(path_id, 0);
+        Self { link, at_last, path_id, header: workload.tcp.header }
     }
 
-    /// A packet of the flow in this place.
+    /// Makes a packet of the flow in this slot.
     #[expect(
         clippy::inline_always,
-        reason = "the packet goes from registers to its place on the link"
+        reason = "the packet goes from registers directly into the ring"
     )]
     #[inline(always)]
     pub(crate) fn packet(&self, slot: usize, name: PacketName, segment: Segment) -> Packet {
-        let Self { at_last, way, .. } = *self;
+        let Self { at_last, path_id, .. } = *self;
         let PacketName { identity, serial } = name;
         Packet {
             segment,
             bytes: self.bytes(&segment),
-            slot: place(slot),
+            slot: to_u32(slot),
             identity,
             serial,
-            way,
+            path_id,
             hop: 0,
             at_last,
         }
     }
 
-    /// A segment's size on the wire.
+    /// The size of a segment on the wire, in bytes.
     #[inline]
     pub(crate) fn bytes(&self, segment: &Segment) -> u32 {
         wire_bytes(segment, self.header)
     }
 }
 
-impl World {
-    /// At the beginning of a run.
+impl Shared {
+    /// The state at the beginning of a run.
     pub(crate) fn new(plan: Plan, seed: Seed, links: &Names) -> Self {
         let network = Network::new(&plan, seed);
-        let mut world = Self {
+        let mut shared = Self {
             now: Instant::ZERO,
             end: if plan.warm_up == Instant::ZERO { plan.end() } else { plan.warm_up },
             awaited: 0,
             timers: Timers::new(),
             sources: sources(&plan, &network, seed),
             network,
-            recorded: Recorded::new(&plan, links),
+            recorder: Recorder::new(&plan, links),
             plan,
         };
-        for number in 0..world.sources.len() {
-            world.schedule_start(number);
+        for number in 0..shared.sources.len() {
+            shared.schedule_start(number);
         }
-        if world.plan.warm_up > Instant::ZERO {
-            world.schedule(world.plan.warm_up, Class::WarmUp);
+        if shared.plan.warm_up > Instant::ZERO {
+            shared.schedule(shared.plan.warm_up, Class::WarmUp);
         }
-        if let Some(samples) = &world.plan.samples {
-            world.schedule(Instant::ZERO + samples.every, Class::Sample);
+        if let Some(samples) = &shared.plan.samples {
+            shared.schedule(Instant::ZERO + samples.every, Class::Sample);
         }
-        world
+        shared
     }
 
-    /// The next flow of a workload, if it has one, is due when it starts.
+    /// Schedules the start of a workload's next flow, if there is one.
     fn schedule_start(&mut self, workload: usize) {
         let source = &mut self.sources[workload];
         source.next = source.starts.next();
         if let Some(start) = &source.next {
-            let (at, slot) = (start.at, place(workload));
+            let (at, slot) = (start.at, to_u32(workload));
             self.timers.push(Timer { at, class: Class::Start, number: workload as u64, slot });
         }
     }
 
-    /// The flow of a workload that starts now, and its number there; the one after it is scheduled.
+    /// Takes the flow of a workload that starts now, with its number, and schedules the next one.
     pub(crate) fn take_start(&mut self, workload: usize) -> Option<(FlowStart, u32)> {
         let source = &mut self.sources[workload];
         let start = source.next.take()?;
@@ -139,30 +137,30 @@ impl World {
         Some((start, index))
     }
 
-    /// What the flows of a workload with this sender are made with.
+    /// The configuration of a workload's flows with this sender.
     pub(crate) fn endpoints(&self, workload: usize, sender: usize) -> Option<&Endpoints> {
         self.sources[workload].endpoints[sender].as_ref()
     }
 
-    /// Lets a flow's sender send, now or a little later.
+    /// Lets a flow's sender send, now or after its send jitter.
     pub(crate) fn serve_sender(&mut self, slot: usize, flow: &mut Flow) {
         flow.write();
         flow.active_at = self.now;
         flow.note_acknowledged(self.now);
         let Some((most, stream)) = &mut self.sources[usize::from(flow.workload)].jitter else {
-            self.drain(slot, flow, End::Sender);
+            self.flush(slot, flow, End::Sender);
             return;
         };
-        flow.put_off(|| self.now + share(*most, stream.u64()));
+        flow.defer_send(|| self.now + share(*most, stream.u64()));
     }
 
-    /// Puts everything that an end has to send on the network, and notes what happened to it.
-    pub(crate) fn drain(&mut self, slot: usize, flow: &mut Flow, end: End) {
+    /// Sends all segments of an end and handles its events.
+    pub(crate) fn flush(&mut self, slot: usize, flow: &mut Flow, end: End) {
         loop {
             match end {
-                End::Sender if flow.is_ahead => self.send_and_tell(slot, flow),
+                End::Sender if flow.is_ahead => self.send_ahead_of_time(slot, flow),
                 End::Receiver if self.looks_ahead(flow.workload) => {
-                    self.answer(self.now, slot, flow)
+                    self.receiver_send_ahead(self.now, slot, flow);
                 }
                 _ => self.send(slot, flow, end),
             }
@@ -172,23 +170,23 @@ impl World {
         }
     }
 
-    /// Puts everything that an end has to send on the network.
-    // The same code for both ends, in one place.
+    /// Sends all segments of an end.
+    // Not inlined: both ends share the same code.
     #[inline(never)]
     pub(crate) fn send(&mut self, slot: usize, flow: &mut Flow, end: End) {
         let now = self.now;
         let hop = self.first_hop(flow.workload, end);
         while let Some(segment) = flow.end(end).poll_transmit(now) {
             let name = flow.name_packet();
-            // Made anew for each who asks, so that the one that is sent has no address before it
-            // has its place in the link, and goes there from registers.
+            // The closure builds the packet anew for each use. The packet that is sent then has no
+            // address before it is in the ring, and goes there from registers.
             let packet = || hop.packet(slot, name, segment);
-            if self.recorded.is_tracing() {
-                self.recorded.packet(now, flow, &packet(), PacketEvent::Sent);
+            if self.recorder.is_tracing() {
+                self.recorder.packet(now, flow, &packet(), PacketEvent::Sent);
             }
             let outcome = self.network.send(now, hop.link, packet(), Duration::ZERO);
             if outcome != Outcome::Accepted {
-                self.recorded.link_did(now, flow, &packet(), outcome);
+                self.recorder.on_link_outcome(now, flow, &packet(), outcome);
             }
             flow.in_network += u32::from(outcome.is_accepted());
             if flow.end(end).has_nothing_to_send() {
@@ -197,27 +195,27 @@ impl World {
         }
     }
 
-    /// Notes what happened to an end. Returns whether it may have something to send because of
-    /// that.
+    /// Handles the events of an end. Returns true if the end may have something to send as a
+    /// result.
     #[inline]
     pub(crate) fn note_events(&mut self, flow: &mut Flow, end: End) -> bool {
         flow.end(end).has_event() && self.take_events(flow, end)
     }
 
-    // Out of line: an end is asked after every packet and seldom has an event. As a part of the
-    // question it costs 1.3 % of all instructions.
+    // Out of line: an end is checked after every packet and seldom has an event. Inlined, this
+    // costs 1.3 % of all instructions.
     #[inline(never)]
     fn take_events(&mut self, flow: &mut Flow, end: End) -> bool {
         while let Some(event) = flow.end(end).poll_event() {
             match event {
-                // Of the end that only receives, a lost SYN is what matters.
+                // At the receiving end, only a lost SYN counts as a recovery.
                 Event::Loss(loss) if end == End::Sender || loss.repair == Repair::SynTimeout => {
                     if self.counts_recovery(flow, &loss) {
-                        self.recorded.recovery(flow, &loss);
+                        self.recorder.recovery(flow, &loss);
                     }
                 }
                 Event::PeerClosed => {
-                    // The receiver has nothing to say: it closes as soon as the sender has.
+                    // The receiver has no data to send: it closes as soon as the sender has closed.
                     let _ = flow.end(end).close();
                     return true;
                 }
@@ -227,68 +225,73 @@ impl World {
         false
     }
 
-    /// Whether a recovery has a row: up to the end of the statistics every one, after it those of
-    /// flows that have none yet and will have one.
+    /// Returns true if a recovery has a row. After the end of the statistics, only recoveries of
+    /// flows that will still have a row count.
     fn counts_recovery(&self, flow: &Flow, loss: &LossEvent) -> bool {
         let is_late = || loss.at > self.plan.end();
         loss.at >= self.plan.warm_up
             && (!is_late() || self.plan.counts(flow.start.at) && !flow.recorded)
     }
 
-    /// Where what an end of a flow sends begins its way.
+    /// The first hop of the segments that an end sends.
     #[inline]
     pub(crate) fn first_hop(&self, workload: u16, end: End) -> FirstHop {
         self.sources[usize::from(workload)].first_hops[usize::from(end == End::Receiver)]
     }
 
-    /// Whether the receivers of a workload may act [ahead of time](crate::lookahead).
+    /// Returns true if the receivers of a workload may act [ahead of time](lookahead).
     #[inline]
     pub(crate) fn looks_ahead(&self, workload: u16) -> bool {
         self.sources[usize::from(workload)].looks_ahead
     }
 
-    /// From now on, when nothing has been done ahead of its time, everything is done when its time
-    /// has come.
+    /// Disables look-ahead for all workloads. No flow may be ahead of time when this is called.
     pub(crate) fn stop_looking_ahead(&mut self) {
         self.sources.iter_mut().for_each(|source| source.looks_ahead = false);
     }
 
-    /// Brings the flow's timer entry up to date, unless the flow is over: then it returns `true`,
-    /// and the flow is to be forgotten. `due` is the earliest of its deadlines that may have
-    /// changed: the entry is no later than any other.
+    /// Updates the flow's timer entry. If the flow is finished, returns true instead, and the
+    /// caller must release its slot.
+    ///
+    /// `due` is the earliest of the deadlines that may have changed. The entry is no later than any
+    /// other deadline.
     #[must_use]
-    pub(crate) fn settle(&mut self, slot: usize, flow: &mut Flow, due: Instant) -> bool {
+    pub(crate) fn update_timer_or_finish(
+        &mut self,
+        slot: usize,
+        flow: &mut Flow,
+        due: Instant,
+    ) -> bool {
         if flow.is_acknowledged() && !flow.recorded {
             flow.recorded = true;
             if self.plan.counts(flow.start.at) {
-                self.recorded.flow(self.now, flow);
-                self.await_one_less();
+                self.recorder.flow(self.now, flow);
+                self.on_awaited_flow_complete();
             }
         }
         if flow.is_over() {
-            self.recorded.over(self.now, flow);
+            self.recorder.flow_ended(self.now, flow);
             return true;
         }
-        // A deadline that moved back is left to be found when the old entry fires.
+        // A deadline that moved back is found when the old entry is due.
         if due < flow.scheduled {
             flow.scheduled = due;
             let number = flow.serial;
-            let slot = place(slot);
+            let slot = to_u32(slot);
             self.timers.push(Timer { at: due, class: Class::Flow, number, slot });
         }
         false
     }
 
-    /// The warm-up ends now.
+    /// Ends the warm-up.
     pub(crate) fn end_warm_up<'a>(&mut self, flows: impl Iterator<Item = &'a Flow>) {
         self.end = self.plan.end();
         self.network.end_warm_up(self.now);
-        self.recorded.end_warm_up(self.now, flows);
+        self.recorder.end_warm_up(self.now, flows);
     }
 
-    /// A flow that counts is complete. With the last one that a draining run waits for, the run is
-    /// over.
-    fn await_one_less(&mut self) {
+    /// Counts a completed flow. A draining run ends with the last flow that it awaits.
+    fn on_awaited_flow_complete(&mut self) {
         if self.awaited > 0 {
             self.awaited -= 1;
             if self.awaited == 0 {
@@ -297,18 +300,18 @@ impl World {
         }
     }
 
-    /// Something that is no flow's is due then.
+    /// Schedules an event that belongs to no flow.
     pub(crate) fn schedule(&mut self, at: Instant, class: Class) {
         self.timers.push(Timer { at, class, number: 0, slot: 0 });
     }
 }
 
-/// Memory ends before places do.
-fn place(slot: usize) -> u32 {
+/// Memory is exhausted before numbers of slots are.
+fn to_u32(slot: usize) -> u32 {
     u32::try_from(slot).unwrap_or(u32::MAX)
 }
 
-fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<Source> {
+fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<FlowSource> {
     (0..)
         .zip(&plan.workloads)
         .zip(lookahead::workloads(plan))
@@ -319,13 +322,14 @@ fn sources(plan: &Plan, network: &Network, seed: Seed) -> Vec<Source> {
                     Some(Endpoints::new(workload, plan.senders[choice.sender]));
             }
             let jitter = workload.tcp.send_jitter;
-            Source {
+            FlowSource {
                 starts: Starts::new(workload, seed, plan.end_of_starts(workload)),
                 next: None,
                 count: 0,
                 endpoints,
-                first_hops: [false, true]
-                    .map(|back| FirstHop::new(workload, Way { workload: number, back }, network)),
+                first_hops: [false, true].map(|back| {
+                    FirstHop::new(workload, PathId { workload: number, back }, network)
+                }),
                 looks_ahead,
                 jitter: (!jitter.is_zero())
                     .then(|| (jitter, seed.stream(&workload.jitter_stream()))),

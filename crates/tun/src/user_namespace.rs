@@ -1,8 +1,8 @@
-//! Namespaces of the invoking user's own (`user_namespaces(7)`): there anybody may make devices,
-//! networks and routes.
+//! User namespaces (`user_namespaces(7)`), in which any user may create devices, networks and
+//! routes.
 //!
-//! A process with several threads cannot move into another user namespace, so a copy of it goes
-//! there, does what is to be done, and hands the descriptors back.
+//! A process with several threads cannot enter another user namespace. Therefore a forked child
+//! enters it, does the work, and passes the descriptors back.
 
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -19,38 +19,38 @@ use rustix::process::{WaitOptions, getgid, getuid, waitpid};
 use crate::namespace::loopback_up;
 use crate::{Error, sys};
 
-/// What is handed back from there.
+/// Descriptors and text passed back by the child process.
 #[derive(Debug, Default)]
-pub struct Handed {
-    /// Descriptors, at most [`Handed::MOST`].
+pub struct PassedFds {
+    /// The descriptors, at most [`PassedFds::MAX`].
     pub fds: Vec<OwnedFd>,
-    /// Words about them.
+    /// Text that describes the descriptors.
     pub text: String,
 }
 
-impl Handed {
-    /// No more descriptors than these: what a message to another process may carry, and enough.
-    pub const MOST: usize = 16;
+impl PassedFds {
+    /// Maximum number of descriptors.
+    pub const MAX: usize = 16;
 }
 
-/// Runs `work` in a new user namespace, in which the user is the same and has every privilege, and
-/// in a new network namespace that belongs to it, with its loopback interface on. Returns what it
-/// hands back, with the user namespace.
+/// Runs `work` in a new user namespace with a new network namespace, whose loopback interface is
+/// up. The user keeps its id there and has every privilege. Returns a descriptor of the user
+/// namespace and the result of `work`.
 ///
-/// `work` runs in a short-lived copy of this process: nothing else that it changes is seen here. It
+/// `work` runs in a short-lived child process: its other effects are not visible to the caller. It
 /// must not wait for another thread.
 ///
 /// # Errors
-/// When the system does not let its users have namespaces; what `work` returns.
+/// If the system does not allow unprivileged user namespaces; the errors of `work`.
 pub fn in_own_namespaces(
-    work: impl FnOnce() -> Result<Handed, Error>,
-) -> Result<(OwnedFd, Handed), Error> {
-    let fail = |source: io::Error| Error::new("start a process for namespaces of your own", source);
+    work: impl FnOnce() -> Result<PassedFds, Error>,
+) -> Result<(OwnedFd, PassedFds), Error> {
+    let fail = |source: io::Error| Error::new("start a process in a user namespace", source);
     let (ours, theirs) = UnixStream::pair().map_err(fail)?;
-    let child = sys::fork(|| match set_up(work).and_then(|handed| send(&theirs, &handed)) {
+    let child = sys::fork(|| match prepare(work).and_then(|passed| send(&theirs, &passed)) {
         Ok(()) => 0,
         Err(error) => {
-            // If not even that can be said, the exit status tells.
+            // If the write fails, the empty response indicates the error.
             let _ = (&theirs).write_all(refusal(&error).as_bytes());
             1
         }
@@ -58,19 +58,19 @@ pub fn in_own_namespaces(
     .map_err(fail)?;
     drop(theirs);
     let received = receive(&ours);
-    // It has nothing more to do; how it ended is told by what came.
+    // The child is only reaped here; the message tells how it ended.
     while waitpid(Some(child), WaitOptions::empty())
         .is_err_and(|errno| errno == rustix::io::Errno::INTR)
     {}
-    let mut handed = received?;
-    if handed.fds.is_empty() {
+    let mut passed = received?;
+    if passed.fds.is_empty() {
         return Err(fail(io::ErrorKind::UnexpectedEof.into()));
     }
-    let user = handed.fds.remove(0);
-    Ok((user, handed))
+    let user = passed.fds.remove(0);
+    Ok((user, passed))
 }
 
-fn set_up(work: impl FnOnce() -> Result<Handed, Error>) -> Result<Handed, Error> {
+fn prepare(work: impl FnOnce() -> Result<PassedFds, Error>) -> Result<PassedFds, Error> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     sys::unshare_user_and_network().map_err(|source| {
         let hint = if source.raw_os_error() == Some(libc::ENOSPC) {
@@ -81,8 +81,8 @@ fn set_up(work: impl FnOnce() -> Result<Handed, Error>) -> Result<Handed, Error>
         };
         Error::new("make a user namespace", source).with_hint(hint)
     })?;
-    // user_namespaces(7): without privilege outside, a group may be mapped only once supplementary
-    // groups are out of reach.
+    // `user_namespaces(7)`: without privileges outside, a group may be mapped only after
+    // `setgroups` is denied.
     for (path, line) in [
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("{user} {user} 1")),
@@ -93,23 +93,24 @@ fn set_up(work: impl FnOnce() -> Result<Handed, Error>) -> Result<Handed, Error>
     loopback_up()?;
     let path = "/proc/self/ns/user";
     let own = fs::File::open(path).map_err(|e| Error::new(format!("open `{path}`"), e))?;
-    let mut handed = work()?;
-    handed.fds.insert(0, own.into());
-    Ok(handed)
+    let mut passed = work()?;
+    passed.fds.insert(0, own.into());
+    Ok(passed)
 }
 
-/// A message of one line for each part: whether it went well, then what there is to say.
-const WELL: &str = "well";
+/// First line of a message that reports success. The text follows; an error message has the error
+/// number, the operation and the hint instead.
+const SUCCESS: &str = "well";
 
-fn send(to: &UnixStream, handed: &Handed) -> Result<(), Error> {
-    let fail = |source: io::Error| Error::new("hand descriptors to the parent process", source);
-    let fds: Vec<_> = handed.fds.iter().map(AsFd::as_fd).collect();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(Handed::MOST + 1))];
+fn send(to: &UnixStream, passed: &PassedFds) -> Result<(), Error> {
+    let fail = |source: io::Error| Error::new("pass descriptors to the parent process", source);
+    let fds: Vec<_> = passed.fds.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PassedFds::MAX + 1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
         return Err(fail(io::ErrorKind::InvalidInput.into()));
     }
-    let message = format!("{WELL}\n{}", handed.text);
+    let message = format!("{SUCCESS}\n{}", passed.text);
     sendmsg(to, &[IoSlice::new(message.as_bytes())], &mut control, SendFlags::empty())
         .map_err(|errno| fail(errno.into()))?;
     Ok(())
@@ -120,9 +121,9 @@ fn refusal(error: &Error) -> String {
     format!("{code}\n{}\n{}", error.operation(), error.hint().unwrap_or_default())
 }
 
-fn receive(from: &UnixStream) -> Result<Handed, Error> {
-    let fail = |source: io::Error| Error::new("take descriptors from the child process", source);
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(Handed::MOST + 1))];
+fn receive(from: &UnixStream) -> Result<PassedFds, Error> {
+    let fail = |source: io::Error| Error::new("receive descriptors from the child process", source);
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PassedFds::MAX + 1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut bytes = vec![0; 4096];
     let received = loop {
@@ -141,7 +142,7 @@ fn receive(from: &UnixStream) -> Result<Handed, Error> {
     (&*from).read_to_end(&mut bytes).map_err(fail)?;
     let text = String::from_utf8_lossy(&bytes);
     match text.split_once('\n') {
-        Some((WELL, text)) => Ok(Handed { fds, text: text.to_owned() }),
+        Some((SUCCESS, text)) => Ok(PassedFds { fds, text: text.to_owned() }),
         Some((code, rest)) => {
             let (operation, hint) = rest.split_once('\n').unwrap_or((rest, ""));
             let source = io::Error::from_raw_os_error(code.parse().unwrap_or(libc::EIO));

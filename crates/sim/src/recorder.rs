@@ -1,8 +1,8 @@
-//! What a run writes down: rows as things happen, kept until somebody takes them.
+//! The recorder: rows of results, kept until the caller takes them.
 
 use std::collections::BTreeMap;
 
-use link::{Drop, Outcome};
+use link::{DropReason, Outcome};
 use tcp::{LossEvent, Repair};
 use units::Instant;
 use wire::Control;
@@ -18,24 +18,25 @@ use crate::trace::Trace;
 
 /// The tables of a run in progress.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct Recorder {
     pub(crate) flows: Flows,
     pub(crate) recoveries: Recoveries,
     pub(crate) samples: Samples,
     pub(crate) packets: Packets,
-    /// What endless flows had done by the end of the warm-up, in order of their numbers.
+    /// The rows of endless flows at the end of the warm-up, in order of their numbers.
     before: Vec<FlowRow>,
-    /// By number, what those of them had received by then whose receivers were ahead.
+    /// Bytes received at the end of the warm-up by endless flows whose receivers were ahead of
+    /// time, by flow number.
     received: BTreeMap<u64, u64>,
     /// Whether a workload's packets are recorded, by its index.
     traced: Vec<bool>,
-    /// Every packet, for a capture.
+    /// The trace of every packet, for a capture.
     pub(crate) trace: Option<Box<Trace>>,
-    /// Whether any packets are recorded, in one way or the other.
+    /// Packets are recorded, in a table or for a capture.
     tracing: bool,
 }
 
-impl Recorded {
+impl Recorder {
     pub(crate) fn new(plan: &Plan, links: &Names) -> Self {
         let workloads = names(plan.workloads.iter().map(|workload| workload.name.as_str()));
         let senders = names(plan.senders.iter().map(ToString::to_string));
@@ -58,7 +59,7 @@ impl Recorded {
         self.tracing = true;
     }
 
-    /// Rows that wait to be taken.
+    /// The number of rows that have not been taken.
     pub(crate) fn rows(&self) -> usize {
         self.flows.len() + self.recoveries.len() + self.samples.len() + self.packets.len()
     }
@@ -66,13 +67,13 @@ impl Recorded {
     #[inline(never)]
     pub(crate) fn flow(&mut self, now: Instant, flow: &Flow) {
         let mut row = flow_row(now, flow);
-        if let Ok(place) = self.before.binary_search_by_key(&row.flow, |before| before.flow) {
-            row = since(&self.before[place], row);
+        if let Ok(index) = self.before.binary_search_by_key(&row.flow, |before| before.flow) {
+            row = difference(&self.before[index], row);
         }
         self.flows.push(row);
     }
 
-    /// The warm-up ends now: the counts of endless flows, which go on, start anew.
+    /// Ends the warm-up: the counts of endless flows restart.
     pub(crate) fn end_warm_up<'a>(&mut self, now: Instant, flows: impl Iterator<Item = &'a Flow>) {
         self.before = flows
             .filter(|flow| flow.start.size().is_none())
@@ -85,8 +86,8 @@ impl Recorded {
         }
     }
 
-    /// The receiver of an endless flow is about to be told of what arrives after the end of the
-    /// warm-up.
+    /// Records the bytes that an endless flow's receiver has before it handles a packet from after
+    /// the end of the warm-up.
     pub(crate) fn note_received(&mut self, flow: &Flow) {
         self.received.entry(flow.serial).or_insert_with(|| flow.received());
     }
@@ -101,15 +102,15 @@ impl Recorded {
         self.samples.push(row);
     }
 
-    /// Whether any packets are recorded.
+    /// Returns true if any packets are recorded.
     #[inline]
     pub(crate) fn is_tracing(&self) -> bool {
         self.tracing
     }
 
-    /// Something other than accepting a packet as it is.
+    /// Records an outcome other than immediate acceptance.
     #[inline]
-    pub(crate) fn link_did(
+    pub(crate) fn on_link_outcome(
         &mut self,
         now: Instant,
         flow: &Flow,
@@ -119,14 +120,14 @@ impl Recorded {
         match outcome {
             Outcome::Accepted | Outcome::Pending => {}
             Outcome::Marked => self.packet(now, flow, packet, PacketEvent::Marked),
-            Outcome::Dropped(Drop::Buffer) => {
-                self.packet(now, flow, packet, PacketEvent::DroppedBuffer)
+            Outcome::Dropped(DropReason::Buffer) => {
+                self.packet(now, flow, packet, PacketEvent::DroppedBuffer);
             }
-            Outcome::Dropped(Drop::Early) => {
-                self.packet(now, flow, packet, PacketEvent::DroppedEarly)
+            Outcome::Dropped(DropReason::Early) => {
+                self.packet(now, flow, packet, PacketEvent::DroppedEarly);
             }
-            Outcome::Dropped(Drop::Loss) => {
-                self.packet(now, flow, packet, PacketEvent::DroppedLoss)
+            Outcome::Dropped(DropReason::Loss) => {
+                self.packet(now, flow, packet, PacketEvent::DroppedLoss);
             }
         }
     }
@@ -144,13 +145,13 @@ impl Recorded {
         }
     }
 
-    pub(crate) fn over(&mut self, now: Instant, flow: &Flow) {
+    pub(crate) fn flow_ended(&mut self, now: Instant, flow: &Flow) {
         if let Some(trace) = &mut self.trace {
-            trace.over(now, flow);
+            trace.flow_ended(now, flow);
         }
     }
 
-    // Out of line: hardly any run traces, and the conversions would burden the path of every
+    // Out of line: few runs trace packets, and the conversions would burden the path of every
     // packet.
     #[cold]
     #[inline(never)]
@@ -190,8 +191,8 @@ fn flow_row(now: Instant, flow: &Flow) -> FlowRow {
     }
 }
 
-/// What a flow has done since an earlier row of it.
-fn since(before: &FlowRow, row: FlowRow) -> FlowRow {
+/// The counts of a flow since an earlier row.
+fn difference(before: &FlowRow, row: FlowRow) -> FlowRow {
     FlowRow {
         segments: row.segments - before.segments,
         sent_bytes: row.sent_bytes - before.sent_bytes,
@@ -227,7 +228,7 @@ fn recovery_row(flow: &Flow, loss: &LossEvent) -> RecoveryRow {
 
 fn packet_row(now: Instant, flow: &Flow, packet: &Packet, event: PacketEvent) -> PacketRow {
     let segment = &packet.segment;
-    let back = packet.way.back;
+    let back = packet.path_id.back;
     let (own, other) = if back { (flow.irs(), flow.iss()) } else { (flow.iss(), flow.irs()) };
     PacketRow {
         time_s: time_s(now),

@@ -1,5 +1,5 @@
-//! How a connection comes about without a listener of its own: for a host that keeps one listener a
-//! port and a connection only for a peer that has said something.
+//! Creation of connections without a listener of their own. A host keeps one listener per port and
+//! creates a connection for each SYN or cookie.
 
 use std::sync::Arc;
 
@@ -11,26 +11,27 @@ use crate::connection::Connection;
 use crate::event::Event;
 use crate::state::State;
 
-/// Who opened, and so what becomes of a handshake that fails (RFC 9293 §3.10.7.4).
+/// Origin of a connection. It decides the effect of a failed handshake (RFC 9293 §3.10.7.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// This end: the user is told.
+    /// Active open: the application is informed.
     Active,
-    /// The peer, of this very connection: it goes on listening.
+    /// Passive open of this connection: it returns to LISTEN.
     Listening,
-    /// The peer, of a listener elsewhere: there is nothing to go back to.
+    /// Passive open by a separate listener: the connection ends.
     Accepted,
 }
 
 impl Connection {
-    /// A connection in SYN-RECEIVED that answers `syn`; `None` when that doesn't open a connection.
+    /// Creates a connection in SYN-RECEIVED that answers `syn`. Returns `None` if the segment does
+    /// not open a connection.
     ///
-    /// Unlike one that listens itself, it is over when its handshake fails, and a SYN that comes in
-    /// between is challenged. Whoever answers with a SYN cookie takes the answer from
-    /// [`poll_transmit`](Self::poll_transmit), with the cookie for `iss`, and what was agreed
-    /// on from [`negotiated`](Self::negotiated), and forgets the connection.
+    /// Unlike a listening connection, it ends when the handshake fails, and answers another SYN
+    /// with a challenge. For SYN cookies the caller passes the cookie as `iss` and takes the answer
+    /// from [`poll_transmit`](Self::poll_transmit) and the options from
+    /// [`negotiated`](Self::negotiated). It then drops the connection.
     pub fn accept(config: Arc<Config>, syn: &Segment, iss: SeqNum, now: Instant) -> Option<Self> {
-        // RFC 9293 §3.10.7.2: in LISTEN, a SYN that acknowledges something is none.
+        // RFC 9293 §3.10.7.2: a SYN with an acknowledgment is not accepted in LISTEN.
         if syn.control != Control::Syn || syn.ack.is_some() {
             return None;
         }
@@ -40,12 +41,12 @@ impl Connection {
         Some(connection)
     }
 
-    /// A connection in ESTABLISHED, from the third segment of a handshake of which nothing else is
-    /// known: the peer has returned a SYN cookie, `iss`, and `negotiated` is what the cookie
-    /// says was agreed on. `None` when the segment doesn't complete a handshake. Whether the
-    /// cookie is genuine is for the caller to judge (RFC 4987 §3.6).
+    /// Creates a connection in ESTABLISHED from the third segment of a stateless handshake. The
+    /// peer has returned the SYN cookie `iss`, and `negotiated` contains the options encoded in it.
+    /// Returns `None` if the segment does not complete a handshake. The caller checks that the
+    /// cookie is genuine (RFC 4987 §3.6).
     ///
-    /// The segment may carry more than the acknowledgment: hand it to
+    /// The segment may carry more than the acknowledgment. Pass it to
     /// [`on_segment`](Self::on_segment) as well.
     pub fn from_cookie(
         config: Arc<Config>,
@@ -57,7 +58,7 @@ impl Connection {
         let completes =
             matches!(ack.control, Control::None | Control::Fin) && ack.ack == Some(iss + 1);
         let stamp = ack.options.timestamps;
-        // RFC 7323 §3.2: once agreed on, every segment carries them.
+        // RFC 7323 §3.2: once negotiated, every segment carries timestamps.
         if !completes || negotiated.timestamps && stamp.is_none() {
             return None;
         }
@@ -73,7 +74,7 @@ impl Connection {
         Some(connection)
     }
 
-    /// RFC 9293 §3.10.7.2, third step.
+    /// RFC 9293 §3.10.7.2, third step: answers a SYN.
     pub(crate) fn answer_syn(&mut self, syn: &Segment, now: Instant) {
         self.take_peer_options(syn, now);
         self.rcv.synchronize(syn.seq);

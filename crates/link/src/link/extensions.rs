@@ -1,0 +1,292 @@
+//! Optional features of a link: disciplines that drop early, queues with deferred verdicts, cells,
+//! and delays that change.
+
+use units::{Duration, Instant};
+
+use super::Link;
+use crate::atm::{Framing, Port};
+use crate::balanced::BalancedState;
+use crate::codel::{CoDelLine, CoDelQueue};
+use crate::config::{Discipline, LinkConfig, LossPoint};
+use crate::decision::{Decision, DecisionKind, DeferringQueue};
+use crate::deferred::{Deferred, QueuedVerdict, VerdictKind};
+use crate::packet::{Chance, DropReason, InFlight, Offered, Outcome};
+use crate::path::Path;
+use crate::red::{EarlyDecision, RedState};
+
+/// The state of a link's optional features.
+#[derive(Debug)]
+pub(super) struct Extensions<P> {
+    pub(super) early: Early,
+    /// The queue with deferred verdicts. If there is one, `queue` of the link is not used.
+    pub(super) deferred: Option<Deferred<P>>,
+    pub(super) framing: Framing,
+    pub(super) cut_through: bool,
+    /// The path; `None` if it keeps packets in order.
+    pub(super) path: Option<Path>,
+}
+
+/// The discipline that drops packets although there is room.
+#[derive(Debug)]
+pub(super) enum Early {
+    Nothing,
+    Red(RedState),
+    Balanced(BalancedState),
+}
+
+impl<P> Extensions<P> {
+    pub(super) fn new(config: &LinkConfig) -> Option<Self> {
+        let early = match config.discipline {
+            // CoDel decides when packets leave.
+            Discipline::DropTail | Discipline::CoDel(_) => Early::Nothing,
+            Discipline::Red(red) => Early::Red(RedState::new(red, config.rate)),
+            Discipline::Balanced(balanced) => {
+                Early::Balanced(BalancedState::new(balanced, config.buffer.capacity()))
+            }
+        };
+        let queue: Option<Box<dyn DeferringQueue>> =
+            match (config.rate, config.port, config.discipline) {
+                (Some(rate), Some(port), _) => Some(Box::new(Port::new(port, rate))),
+                (Some(rate), None, Discipline::CoDel(codel)) => {
+                    let line = CoDelLine {
+                        rate,
+                        framing: config.framing,
+                        buffer: config.buffer,
+                        counts_in_service: config.counts_in_service,
+                    };
+                    Some(Box::new(CoDelQueue::new(codel, line)))
+                }
+                _ => None,
+            };
+        let deferred = queue.map(Deferred::new);
+        let path = Path::new(config.delay, &config.delay_changes, config.reorder);
+        let (framing, cut_through) = (config.framing, config.cut_through);
+        (!config.is_fifo()).then_some(Self { early, deferred, framing, cut_through, path })
+    }
+
+    #[inline(never)]
+    pub(super) fn next(&self, delivery: Option<Instant>) -> Option<Instant> {
+        match (delivery, self.deferred.as_ref().and_then(Deferred::next)) {
+            (Some(delivery), Some(deferred)) => Some(delivery.min(deferred)),
+            (delivery, deferred) => delivery.or(deferred),
+        }
+    }
+}
+
+/// The path of packets through a link with optional features.
+impl<P> Link<P> {
+    /// The outcome and the delivery time of a packet on a link with optional features. Out of line,
+    /// to keep the common path short.
+    #[inline(never)]
+    pub(super) fn decide_extended(
+        &mut self,
+        now: Instant,
+        packet: Offered,
+        draw: impl Fn(Chance) -> u64,
+    ) -> (Outcome, Instant) {
+        self.advance_to(now);
+        let now = self.now;
+        self.offered.count(packet.bytes);
+        if let Some(room) = self.deferred().map(|deferred| deferred.queue.has_room(packet.bytes)) {
+            return match self.admit(packet, room, &draw) {
+                Ok(lost) => {
+                    if let Some(deferred) = self.deferred() {
+                        deferred.queue.offer(now, packet, lost);
+                    }
+                    let reorder_delay =
+                        if lost { Duration::ZERO } else { self.reorder_delay(draw) };
+                    (Outcome::Pending, Instant::ZERO + reorder_delay)
+                }
+                Err(why) => (Outcome::Dropped(why), Instant::NEVER),
+            };
+        }
+        let room = self.queue.has_room(packet.bytes);
+        let (admission, lost) = self.admit_early(now, packet, room, &draw);
+        let Some(extensions) = self.extensions.as_deref().filter(|_| admission.is_accepted())
+        else {
+            return (admission, Instant::NEVER);
+        };
+        let line_bytes = extensions.framing.line_bytes(packet.bytes);
+        let departure = self.transmit(now, packet.bytes, line_bytes, lost);
+        if lost {
+            return (Outcome::Dropped(DropReason::Loss), Instant::NEVER);
+        }
+        let delivery = self.delivery_time(departure, packet.bytes) + self.reorder_delay(draw);
+        match admission {
+            Outcome::Accepted if self.has_path() => (Outcome::Pending, delivery),
+            _ => (admission, delivery),
+        }
+    }
+
+    fn has_path(&self) -> bool {
+        self.extensions.as_ref().is_some_and(|extensions| extensions.path.is_some())
+    }
+
+    /// The packet's additional delay from [`Reorder`](crate::Reorder).
+    fn reorder_delay(&self, draw: impl Fn(Chance) -> u64) -> Duration {
+        let path = self.extensions.as_deref().and_then(|extensions| extensions.path.as_ref());
+        path.map_or(Duration::ZERO, |path| path.reorder_delay(|| draw(Chance::Reorder)))
+    }
+
+    /// Moves the newest packet to its position in order of delivery, if the path may reorder
+    /// packets. Returns the number of packets that are delivered after it.
+    #[inline(never)]
+    fn restore_order(&mut self) -> usize {
+        if !self.has_path() {
+            return 0;
+        }
+        let behind = self.sort_newest_by_delivery();
+        if let Some(path) =
+            self.extensions.as_deref_mut().and_then(|extensions| extensions.path.as_mut())
+        {
+            path.behind_newest = behind;
+        }
+        behind
+    }
+
+    /// Moves the newest packet behind all packets whose delivery is not later. Returns the number
+    /// of packets that are delivered after it.
+    #[inline(never)]
+    pub(super) fn sort_newest_by_delivery(&mut self) -> usize {
+        let Some(newest) = self.in_flight.pop_back() else { return 0 };
+        let index = self.in_flight.partition_point(|packet| packet.delivery <= newest.delivery);
+        let behind = self.in_flight.len() - index;
+        self.in_flight.insert(index, newest);
+        behind
+    }
+
+    /// The time at which the link delivers a packet that leaves the line at `departure`.
+    fn delivery_time(&self, departure: Instant, bytes: u32) -> Instant {
+        let path = self.extensions.as_deref().and_then(|extensions| extensions.path.as_ref());
+        let delivery = departure + path.map_or(self.delay, |path| path.delay(departure));
+        if !self.extensions.as_ref().is_some_and(|extensions| extensions.cut_through) {
+            return delivery;
+        }
+        let first =
+            Instant::from_nanos(delivery.as_nanos().saturating_sub(self.lag(bytes).as_nanos()));
+        // Cells shorter than a nanosecond could be rounded into the packet before.
+        self.in_flight.back().map_or(first, |before| first.max(before.delivery))
+    }
+
+    /// Applies the decisions of a queue with deferred verdicts up to now.
+    pub(super) fn apply_verdicts(&mut self) {
+        while let Some((decision, packet)) = self.poll_decision() {
+            let InFlight { delivery: reorder_delay, bytes, content } = packet;
+            let kind = match decision.kind {
+                DecisionKind::Leaves(departure) | DecisionKind::LeavesMarked(departure) => {
+                    let delivery =
+                        self.delivery_time(departure, bytes) + reorder_delay.since(Instant::ZERO);
+                    self.in_flight.push_back(InFlight { delivery, bytes, content });
+                    let behind = self.restore_order();
+                    let Some(deferred) = self.deferred() else { return };
+                    deferred.shift_marked(behind);
+                    if decision.kind == DecisionKind::Leaves(departure) {
+                        continue;
+                    }
+                    self.marked.count(bytes);
+                    VerdictKind::Marked(behind)
+                }
+                DecisionKind::Dropped(why) => {
+                    self.dropped.count(why, bytes);
+                    VerdictKind::Dropped(content, why)
+                }
+            };
+            if let Some(deferred) = self.deferred() {
+                deferred.verdicts.push_back(QueuedVerdict { at: decision.at, kind });
+            }
+        }
+    }
+
+    fn poll_decision(&mut self) -> Option<(Decision, InFlight<P>)> {
+        let now = self.now;
+        let deferred = self.deferred()?;
+        let decision = deferred.queue.poll_decision(now)?;
+        Some((decision, deferred.undecided.remove(decision.index)?))
+    }
+
+    pub(super) fn deferred(&mut self) -> Option<&mut Deferred<P>> {
+        self.extensions.as_deref_mut().and_then(|extensions| extensions.deferred.as_mut())
+    }
+
+    /// Moves the newest packet, which is pending: to the undecided packets, or to its position in
+    /// order of delivery.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn defer_or_reorder_newest(&mut self) {
+        if self.deferred().is_none() {
+            self.restore_order();
+            return;
+        }
+        let newest = self.in_flight.pop_back();
+        if let (Some(newest), Some(deferred)) = (newest, self.deferred()) {
+            deferred.undecided.push_back(newest);
+        }
+    }
+
+    /// Applies the discipline and the loss model; returns whether an accepted packet is lost on the
+    /// line. The discipline does not see packets lost at the entry, and the loss model does not
+    /// decide on packets that the discipline drops.
+    fn admit_early(
+        &mut self,
+        now: Instant,
+        packet: Offered,
+        room: bool,
+        draw: impl Fn(Chance) -> u64,
+    ) -> (Outcome, bool) {
+        let at_entry = self.loss_point == LossPoint::Entry;
+        if at_entry && self.loss.loses(packet, || draw(Chance::Loss)) {
+            return (self.refuse(packet, DropReason::Loss), true);
+        }
+        let admission = self.detect_early(now, packet, room, &draw);
+        if admission.is_accepted() {
+            return (admission, !at_entry && self.loss.loses(packet, || draw(Chance::Loss)));
+        }
+        if !at_entry {
+            self.loss.skip(packet);
+        }
+        (admission, false)
+    }
+
+    /// Applies the discipline to a packet. `room` tells whether the packet fits.
+    fn detect_early(
+        &mut self,
+        now: Instant,
+        packet: Offered,
+        room: bool,
+        draw: impl Fn(Chance) -> u64,
+    ) -> Outcome {
+        let Some(extensions) = &mut self.extensions else { return Outcome::Accepted };
+        let decision = match &mut extensions.early {
+            Early::Nothing => EarlyDecision::Pass,
+            Early::Balanced(balanced) => {
+                let refuses = balanced.refuses(packet.flow, self.queue.taken(), room);
+                if refuses { EarlyDecision::Forced } else { EarlyDecision::Pass }
+            }
+            Early::Red(red) => {
+                let (queue, idle_since) = self.queue.counted();
+                red.observe(now, queue, idle_since);
+                if room {
+                    red.decide(packet.bytes, || draw(Chance::Early))
+                } else {
+                    red.overflowed();
+                    EarlyDecision::Pass
+                }
+            }
+        };
+        match decision {
+            _ if !room => self.refuse(packet, DropReason::Buffer),
+            EarlyDecision::Pass => Outcome::Accepted,
+            // RFC 3168 §7: if every packet is chosen, ECN-capable ones are dropped as well.
+            EarlyDecision::Chosen if packet.ecn_capable => {
+                self.marked.count(packet.bytes);
+                Outcome::Marked
+            }
+            EarlyDecision::Chosen | EarlyDecision::Forced => self.refuse(packet, DropReason::Early),
+        }
+    }
+
+    fn refuse(&mut self, packet: Offered, why: DropReason) -> Outcome {
+        self.dropped.count(why, packet.bytes);
+        Outcome::Dropped(why)
+    }
+}
