@@ -125,12 +125,12 @@ def test_the_command(tcpsf: Command, small_file: Path, tmp_path: Path) -> None:
         (
             ["--pcap", "/dev/null"],
             "cannot write capture `/dev/null`: it exists and is not a capture",
-            "name another",
+            "choose another",
         ),
         (
             ["--pcap", ".", "--force"],
             "cannot write capture `.`: it exists and is not a capture",
-            "name another",
+            "choose another",
         ),
         (
             ["--pcap", "x", "--set", "tcp.mss=65456", "--set", "link.there.buffer="],
