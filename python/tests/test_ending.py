@@ -255,7 +255,7 @@ class TestLeftovers:
                     2,
                     "",
                     f"error: cannot write `{folder / name}`: another tcpsf process is writing it\n"
-                    "hint: wait until it ends, or name another place\n",
+                    "hint: wait until it ends, or choose another path\n",
                 )
             process.kill()
 
